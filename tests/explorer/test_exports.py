@@ -10,14 +10,14 @@ import pytest
 
 from counterpoise import load
 from counterpoise.explorer import Session, Setting
-from counterpoise.explorer.exports import Exporter
+from counterpoise.explorer.conversation import Exporter
 from counterpoise.explorer.of_run import RunExporter, read_run
 from counterpoise.explorer.setting import AskedGoal
 from counterpoise.explorer.views import shown
 from counterpoise.goals import parse_goal
 from counterpoise.runs import RunFolderError, certify_run, fit_run, open_run, read_goals_file, rebalance_run
-from counterpoise.runs.fitted import last_step
-from counterpoise.runs.quantities import MIXTURE, TEST
+from counterpoise.runs.evaluator import last_step
+from counterpoise.runs.results import MIXTURE, TEST
 from counterpoise.runs.use import own_data
 from tests.explorer.sessions import session
 

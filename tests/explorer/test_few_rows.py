@@ -8,9 +8,8 @@ import pytest
 from counterpoise import MixtureClassifier
 from counterpoise.explorer import Setting, session_of_model
 from counterpoise.explorer.conversation import Conversation
-from counterpoise.explorer.few_rows import FewRows, shown_groups, spread
-from counterpoise.explorer.rates import GroupRates
-from counterpoise.explorer.static_page import page_of
+from counterpoise.explorer.disclosure import FewRows, GroupRates, shown_groups, spread
+from counterpoise.explorer.pages import page_of
 from counterpoise.explorer.views import shown
 from counterpoise.goals import Table, parse_goal
 from counterpoise.goals.classes import Classes

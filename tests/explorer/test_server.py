@@ -18,14 +18,10 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus  # noqa: E402 
 from counterpoise import load  # noqa: E402
 from counterpoise.cli import main  # noqa: E402
 from counterpoise.explorer import Setting  # noqa: E402
-from counterpoise.explorer.client import MOST_EXPORTS  # noqa: E402
-from counterpoise.explorer.connections import MOST_VISITS  # noqa: E402
-from counterpoise.explorer.conversation import MOST_BYTES, Conversation  # noqa: E402
-from counterpoise.explorer.exports import Exporter  # noqa: E402
-from counterpoise.explorer.log import PlainLines, Rate  # noqa: E402
-from counterpoise.explorer.server import FULL, MOST_CLIENTS  # noqa: E402
+from counterpoise.explorer.conversation import MOST_BYTES, MOST_EXPORTS, Conversation, Exporter, PlainLines, Rate  # noqa: E402
+from counterpoise.explorer.server import FULL, MOST_CLIENTS, MOST_VISITS  # noqa: E402
 from counterpoise.runs import RunFolderError  # noqa: E402
-from counterpoise.runs.fitted import last_step  # noqa: E402
+from counterpoise.runs.evaluator import last_step  # noqa: E402
 from counterpoise.runs.goals_file import parse_goals_file  # noqa: E402
 from tests.explorer.served import HOSTILE, asked, make_run, served  # noqa: E402
 from tests.explorer.sessions import session  # noqa: E402

@@ -5,26 +5,25 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpoise.explorer.exports import GOALS, MODEL, REPORT, Exporter
-from counterpoise.explorer.parts import HeldOut, Parts
+from counterpoise.explorer.conversation import GOALS, MODEL, REPORT, Exporter
 from counterpoise.explorer.session import Session
 from counterpoise.explorer.setting import Setting
 from counterpoise.explorer.source import asked, check_model, generated, names_of, uniforms_of
+from counterpoise.explorer.state import HeldOut, Parts
 from counterpoise.goals import Goal, Table
 from counterpoise.mixtures.answers import TRAIN
 from counterpoise.mixtures.options import STICKY, kind_of_decision
 from counterpoise.mixtures.scored import NEVER
 from counterpoise.mixtures.scores.evidence import ScoreEvidence
 from counterpoise.runs.data import Data, Part
-from counterpoise.runs.fitted import has_rules, last_step, mixes, seen_by_last
+from counterpoise.runs.evaluator import has_rules, last_step, mixes, seen_by_last
 from counterpoise.runs.fitting import piped
 from counterpoise.runs.folder import GOALS as OWN_GOALS
 from counterpoise.runs.folder import Run, open_run
-from counterpoise.runs.goals_file import goals_of, parse_goals_file
+from counterpoise.runs.goals_file import goals_of, parse_goals_file, rewritten
 from counterpoise.runs.methods import kind_of, models_of
-from counterpoise.runs.quantities import TEST
 from counterpoise.runs.rebalanced import changed, write_chosen
-from counterpoise.runs.toml_text import rewritten
+from counterpoise.runs.results import TEST
 from counterpoise.runs.use import check_own_data, own_data
 
 _WITHOUT_ROOM = "# Fitting adds the room for the audit: the bounds below are what must hold, and are met with room.\n"

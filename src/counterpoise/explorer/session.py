@@ -7,30 +7,88 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpoise.explorer.few_rows import HIDDEN, LEAST_ROWS, FewRows
-from counterpoise.explorer.parts import Parts
-from counterpoise.explorer.program import DRAGGED, RELEASED, Solved, Unmet, is_priced
-from counterpoise.explorer.rates import GroupRates
-from counterpoise.explorer.setting import AskedGoal, Setting, in_field, shape
-from counterpoise.explorer.state import State, check_columns, columns_of, deferral_at, state_of
-from counterpoise.explorer.telling import (
-    refuse_deferral_here,
-    spelled,
-    standing,
-    verdict_of,
-    ways_out,
-    why_not_least,
-)
-from counterpoise.explorer.told import Said
-from counterpoise.explorer.words import number, threshold, told_apart
+from counterpoise.explorer.disclosure import HIDDEN, LEAST_ROWS, FewRows, GroupRates, is_of_few
+from counterpoise.explorer.setting import AskedGoal, Setting, in_field, number, reach, shape, threshold, told_apart
+from counterpoise.explorer.solving import DRAGGED, RELEASED, Solved, Unmet, is_priced, scale_of
+from counterpoise.explorer.state import Parts, Said, State, check_columns, columns_of, deferral_at, state_of
 from counterpoise.goals import Goal, InfeasibleGoals
-from counterpoise.goals.audit import audit_prepared, confident
+from counterpoise.goals.audit import GoalAudit, audit_prepared, confident
 from counterpoise.goals.binding import Views
 from counterpoise.goals.evaluation import Prepared
+from counterpoise.goals.reading import refuse_deferral
 from counterpoise.mixtures.answers import TRAIN
 from counterpoise.mixtures.choosing import FIXED, Aim, as_aim
 from counterpoise.mixtures.scores.evidence import ScoreEvidence
 from counterpoise.theory.risks import Risk
+
+
+def why_not_least(found: Any, model: Any) -> str:
+    """Return why what is made small is not as small as a mixture could make it; nothing where it is."""
+    solved, objective = found.solved, found.aim.objective
+    if solved.mixture.size > 1 or solved.thresholds is None:
+        return ""
+    if model.decision == FIXED:
+        is_more = solved.cost > RELEASED * scale_of(objective)
+        return f"One rule decides, without draws: a mixture would have {solved.cost:.2g} less." if is_more else ""
+    more = solved.value - solved.lower
+    if not more > RELEASED * scale_of(objective):
+        return ""
+    is_mean = isinstance(objective, Risk) and objective.tail_fraction == 1.0
+    if is_mean and not found.aim.goals and model._prefers_usual:  # noqa: SLF001 - of our own kind
+        return f"Plain training is kept, as there are no goals: it is within {more:.2g} of the best."
+    return ""
+
+
+def spelled(goal: Goal) -> dict[str, Any]:
+    """Return the two sides of a goal as texts, and between what its bound can move."""
+    low, high = reach(goal)
+    words = {"left": str(goal.left), "sense": goal.sense, "right": str(goal.right)}
+    return words | {"low": number(low), "high": number(high)}
+
+
+def refuse_deferral_here(goal: Goal, *, can_defer: bool) -> None:
+    """Refuse a goal on deferred rows where none are, with what to do on the page."""
+    try:
+        refuse_deferral([goal])
+    except ValueError as error:
+        way = "Let rows be left to a person, below the goals, then add it." if can_defer else "These models decide all."
+        raise ValueError(f"The goal {goal} speaks of deferred rows, and nothing is deferred. {way}") from error
+
+
+def standing(goal: Goal, tallied: Any) -> dict[str, Any]:
+    """Return how a goal stands on the rows of choice."""
+    try:
+        check = goal.at(tallied)
+        if is_of_few(goal, tallied):
+            return {"note": HIDDEN, "holds": bool(check.holds)}
+    except ValueError as error:
+        return {"note": str(error)}
+    told = {"value": number(check.value), "bound": number(check.bound), "holds": bool(check.holds)}
+    return told | ({"worst": check.worst} if check.worst else {})
+
+
+def verdict_of(one: GoalAudit) -> dict[str, Any]:
+    """Return what held-out rows show about a goal."""
+    if any(count < LEAST_ROWS for _, count in one.counts):  # of ratios: how many rows count depends on decisions
+        return {"verdict": "not asked", "note": HIDDEN}
+    words: dict[str, Any] = {name: number(getattr(one, name)) for name in ("estimate", "low", "high")}
+    words |= {
+        "verdict": one.verdict,
+        "words": one.words,
+        "rows": sum(count for _, count in one.counts),
+        "note": one.note,
+    }
+    return words
+
+
+def ways_out(error: InfeasibleGoals) -> dict[str, Any]:
+    """Return the goals that conflict, and each set of bounds that would do."""
+    ways = [
+        [{"goal": str(old), "instead": str(new), "bound": new.bound} for old, new in way.items()]
+        for way in error.ways_out
+    ]
+    return {"conflict": [str(goal) for goal in error.conflict], "ways": ways}
+
 
 _MOST_STATES = 3  # sets of columns that rules look at, for which everything is kept
 _MOST_MEMBERS = 40  # of a mixture that are listed

@@ -9,8 +9,8 @@ import numpy as np
 
 from counterpoise._base.checks import is_frame
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray
-from counterpoise.explorer.parts import HeldOut, Parts
 from counterpoise.explorer.session import Session
+from counterpoise.explorer.state import HeldOut, Parts
 from counterpoise.goals import Table
 from counterpoise.goals.binding import Views
 from counterpoise.goals.reading import terms_of

@@ -10,12 +10,11 @@ from typing import Any, TypeAlias, TypeVar, cast
 
 import numpy as np
 
-from counterpoise.explorer.few_rows import HIDDEN, is_of_few
-from counterpoise.explorer.program import DRAGGED, RELEASED, Program, Unmet, is_priced
+from counterpoise.explorer.disclosure import HIDDEN, is_of_few
 from counterpoise.explorer.session import Answered, Session
-from counterpoise.explorer.setting import AskedGoal, Setting, reach, shape
-from counterpoise.explorer.told import ToldRows, curve
-from counterpoise.explorer.words import number, numbers
+from counterpoise.explorer.setting import AskedGoal, Setting, number, numbers, reach, shape
+from counterpoise.explorer.solving import DRAGGED, RELEASED, Program, Unmet, is_priced
+from counterpoise.explorer.state import ToldRows, curve
 from counterpoise.goals import Dataset, Goal, Rate, error_rate
 from counterpoise.goals.advice import looser
 from counterpoise.goals.infeasible import rounded_to_safety

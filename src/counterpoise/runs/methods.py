@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 from counterpoise._base.words import did_you_mean
-from counterpoise.runs.quantities import CVAR
+from counterpoise.runs.results import CVAR
 from counterpoise.runs.settings import MethodSettings, ModelSettings
 
 GOALS, POOL, DEPLOYED = "goals", "pool", "deployed"

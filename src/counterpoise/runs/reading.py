@@ -6,22 +6,178 @@ a truth value is refused.
 One rule says what is missing, in every file: an empty field or text, null, None, NaN and NaT. The words NA, null, None
 and nan are values like any others, but for one case: in a column of numbers of a CSV file, which R and others write
 them to, they stand for missing numbers. Columns whose values are compared, labels and groups, are never read so.
+
+Whoever reads files says so once, ``with written_as(...)``; options of a command win over keys of a goals file.
 """
 
+import codecs
 import os
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from counterpoise._base.warning import warn_caller
 from counterpoise.goals.wording import text_of
 from counterpoise.persist.files import opened
-from counterpoise.runs.errors import ColumnError, DataError, check_columns, listed, twice_in
-from counterpoise.runs.quotes import has_odd_quotes, refuse_open_quotes
-from counterpoise.runs.written import how_written, refuse_other_kinds, refuse_other_separators
+from counterpoise.runs.errors import ColumnError, DataError, check_columns, listed, short, twice_in
+
+SEPARATORS = (";", "\t", "|")  # beside commas
+_LOOKED_AT = 1 << 16  # bytes of a file from which it is told how it is written
+_DECIMALS = re.compile(r"-?[0-9]+,[0-9]+")
+_DELIMITER = re.compile(r"[ -!#-~\t]")  # a printable sign of ASCII that is no quote
+_POINTS = re.compile(r"-?[0-9]+\.[0-9]+")
+_UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_JSON = re.compile(rb"(\xef\xbb\xbf)?\s*(\[\s*[\[{]|\{\s*\"|\[\s*\])")
+_HOW = "{key} under [data] of a goals file, or --{key} on the command line"
+
+
+class Written(NamedTuple):
+    """How CSV files are written; None is the usual: commas, UTF-8, a decimal point."""
+
+    delimiter: str | None = None
+    encoding: str | None = None
+    decimal: str | None = None
+
+    def check(self) -> "Written":
+        """Return the same, after checking it."""
+        if self.delimiter is not None and not _DELIMITER.fullmatch(self.delimiter):
+            raise ValueError(f"delimiter must be one character, such as ';' or a tab; got {self.delimiter!r}.")
+        if self.decimal not in (None, ".", ","):
+            raise ValueError(f"decimal must be '.' or ','; got {self.decimal!r}.")
+        if self.decimal == "," and self.delimiter in (None, ","):
+            raise ValueError("decimal = ',' needs another delimiter than a comma, such as ';'.")
+        if self.encoding is not None:
+            try:
+                "text".encode(self.encoding)
+            except (LookupError, UnicodeError):  # not known, or not one of texts
+                raise ValueError(
+                    f"encoding must be one that Python knows, such as 'latin-1'; got {self.encoding!r}."
+                ) from None
+        return self
+
+    def or_else(self, other: "Written") -> "Written":
+        """Return what is said here, and what the other says about the rest."""
+        return Written(*(mine if mine is not None else theirs for mine, theirs in zip(self, other, strict=True)))
+
+
+_written: ContextVar[Written] = ContextVar("counterpoise_written", default=Written())  # noqa: B039 - never changed
+
+
+@contextmanager
+def written_as(written: Written) -> Iterator[None]:
+    """Read CSV files as they are written, until the context ends; what an outer context says wins."""
+    token = _written.set(_written.get().or_else(written).check())
+    try:
+        yield
+    finally:
+        _written.reset(token)
+
+
+def how_written() -> Written:
+    """Return how CSV files are written."""
+    return _written.get()
+
+
+def refuse_other_kinds(path: Path) -> None:
+    """Say what a file is that is no CSV file in UTF-8, where its first bytes tell."""
+    with opened(path) as stream:
+        start = stream.read(64)
+    if start.startswith(_UTF_16) and how_written().encoding is None:
+        how = _HOW.format(key="encoding")
+        raise DataError(f"{path} must be UTF-8 text; it is UTF-16. Say so with {how} (utf-16), or save it as UTF-8.")
+    if path.suffix.lower() in {".json", ".jsonl", ".ndjson"} or _JSON.match(start):
+        raise DataError(
+            f"{path} must be a CSV or Parquet file; it holds JSON. Make a table of it first, as in "
+            f"pandas.read_json({path.name!r}).to_parquet({path.stem + '.parquet'!r})."
+        )
+    if start.startswith(b"PK\x03\x04"):
+        raise DataError(
+            f"{path} must be a CSV or Parquet file; it is an Excel workbook or a zip file. Save the sheet as CSV first."
+        )
+
+
+def refuse_other_separators(path: Path, names: list[str]) -> None:
+    """Say how to name what stands between columns, where a header of one column shows it."""
+    other = next((mark for mark in SEPARATORS if len(names) == 1 and mark in names[0]), None)
+    if other is not None:
+        how = _HOW.format(key="delimiter")
+        raise DataError(
+            f"{path} must have commas between columns; its header has {other!r}. Name it with {how}, or save the file "
+            "with commas, or as Parquet."
+        )
+
+
+def guessed(path: Path) -> Written:
+    """Return how a CSV file seems to be written, by its first lines."""
+    with opened(path) as stream:
+        start = stream.read(_LOOKED_AT)
+    encoding = how_written().encoding or ("utf-16" if start.startswith(_UTF_16) else None)
+    header, *lines = start.decode(encoding or "utf-8", errors="replace").splitlines() or [""]
+    counts = {mark: header.count(mark) for mark in (",", *SEPARATORS)}
+    most = how_written().delimiter or max(counts, key=lambda mark: counts[mark])
+    if most == "," or not counts.get(most, 1):
+        return Written(encoding=encoding)
+    cells = [cell.strip() for line in lines[:-1] for cell in line.split(most)]
+    has_commas, has_points = (any(map(kind.fullmatch, cells)) for kind in (_DECIMALS, _POINTS))
+    return Written(most, encoding, "," if has_commas and not has_points else None)
+
+
+_CHUNK = 1 << 18  # bytes
+_QUOTE = b'"'
+_MOST = 1 << 30  # bytes that are looked at once more for the line of a quote
+_SHOWN = 60  # characters of a line
+
+
+def has_odd_quotes(path: Path) -> bool:
+    """Tell whether the number of quotes in a file is odd, as it is where one of a pair is lacking."""
+    count = 0
+    with opened(path) as stream:
+        while chunk := stream.read(_CHUNK):
+            count += chunk.count(_QUOTE)
+    return count % 2 == 1
+
+
+def refuse_open_quotes(path: Path) -> None:
+    """Say in which line a quote opens that is never closed, or only by that of another field; else do nothing."""
+    with opened(path) as stream:
+        content, is_cut = stream.read(_MOST), bool(stream.read(1))
+    encoding = how_written().encoding
+    # One byte is one character where no encoding is named: quotes, commas and ends of lines are the same in UTF-8.
+    text = content.decode(encoding or "latin-1", errors="replace")
+    place = _first_open_quote(text, how_written().delimiter or ",", is_cut=is_cut)
+    if place is None:
+        return
+    line = text[text.rfind("\n", 0, place) + 1 : text.find("\n", place) % (len(text) + 1)].rstrip("\r")
+    shown = line if encoding else line.encode("latin-1").decode(errors="replace")
+    raise DataError(
+        f"Line {text.count(chr(10), 0, place) + 1} of {path} opens a quote that is not closed, so that the lines "
+        f"behind it count as part of one field: {short(shown, _SHOWN)!r}. Close it; a quote within a field in quotes "
+        "is written twice."
+    )
+
+
+def _first_open_quote(text: str, delimiter: str, *, is_cut: bool) -> int | None:
+    """Return the place of the first quote that begins a field over several lines and does not end it.
+
+    A field is in quotes where its first character is one, and ends with the next that is not doubled. Behind that the
+    next field or the next line must begin: where anything else stands there, the quote was to open another field.
+    """
+    ends = rf"{re.escape(delimiter)}\n\r"
+    field = re.compile(
+        rf'(?:\A(?:\ufeff|\u00ef\u00bb\u00bf)?|(?<=[{ends}]))"[^"]*(?:""[^"]*)*(?P<end>"?)(?P<rest>[^{ends}]?)'
+    )
+    for match in field.finditer(text):
+        if match["rest"] and "\n" in match.group():
+            return match.start()
+        if not match["end"] and not is_cut:
+            return match.start()
+    return None
+
 
 _TRUE, _FALSE = ("True", "TRUE", "true"), ("False", "FALSE", "false")  # as Arrow reads truth values in CSV files
 NO_NUMBERS = ("NA", "N/A", "NaN", "nan", "null", "NULL", "None", "#N/A")  # missing where all others are numbers

@@ -13,18 +13,14 @@ from counterpoise.mixtures.options import STICKY, Draws, as_groups, kind_of_deci
 from counterpoise.mixtures.scored import NEVER
 from counterpoise.runs.cautions import told_cautions
 from counterpoise.runs.data import data_files
-from counterpoise.runs.fit import checked_goals, program
-from counterpoise.runs.fitted import last_step, mixes
+from counterpoise.runs.evaluator import Judge, last_step, mixes
+from counterpoise.runs.fit import checked_goals, program, with_room
 from counterpoise.runs.fitting import Work, inside_goals, unheard
-from counterpoise.runs.folder import CHECKPOINT, GOALS, SETTINGS, Run, Writer, fingerprints, read_json
-from counterpoise.runs.goals_file import goals_of
-from counterpoise.runs.judging import Judge
-from counterpoise.runs.keys import KEY, keep_key
+from counterpoise.runs.folder import CHECKPOINT, GOALS, KEY, SETTINGS, Run, Writer, fingerprints, keep_key, read_json
+from counterpoise.runs.goals_file import goals_of, rewritten
 from counterpoise.runs.measuring import measure_all
 from counterpoise.runs.methods import as_values, defers, has_scores
-from counterpoise.runs.room import with_room
 from counterpoise.runs.settings import GoalSettings, MethodSettings, RunSettings
-from counterpoise.runs.toml_text import rewritten
 from counterpoise.runs.use import known_goals, own_data
 
 

@@ -22,16 +22,27 @@ from counterpoise.distributed.counting import alike, count_alike
 from counterpoise.distributed.files import choose_from_parts
 from counterpoise.distributed.rows import Facts
 from counterpoise.mixtures.choosing import FIXED
-from counterpoise.runs import columns as parts_of
-from counterpoise.runs.asking import told_by
-from counterpoise.runs.columns import Columns
-from counterpoise.runs.data import SET_ASIDE, Data, Part, compared_columns, joined, part_of, positive_of, wanted_columns
+from counterpoise.runs.data import (
+    SET_ASIDE,
+    Columns,
+    Data,
+    Part,
+    check_classes,
+    compared_columns,
+    feature_names,
+    find_columns,
+    joined,
+    labels_of,
+    part_of,
+    positive_of,
+    wanted_columns,
+)
 from counterpoise.runs.errors import DataError
-from counterpoise.runs.fitting import Work, naming, pool_member
+from counterpoise.runs.evaluator import told_by
+from counterpoise.runs.fitting import Pace, Work, naming, pool_member
 from counterpoise.runs.methods import GOALS, describe, make, models_of, tail_of
-from counterpoise.runs.pace import Pace
-from counterpoise.runs.quantities import TEST, TRAIN, VALIDATION
 from counterpoise.runs.reading import column_names, count_rows, read_in_parts
+from counterpoise.runs.results import TEST, TRAIN, VALIDATION
 from counterpoise.runs.settings import MethodSettings, RunSettings
 
 
@@ -98,16 +109,16 @@ def _shard(number: int, part: Part) -> Shard:
 def load_sample(settings: RunSettings, folder: Path) -> Data:
     """Read all rows once, keep the sample of them, and what must be known of the others."""
     files = [folder / name for name in settings.data.files]
-    names = parts_of.feature_names(column_names(files[0]), settings, files[0])
+    names = feature_names(column_names(files[0]), settings, files[0])
     rest = Rest(settings, files, wanted_columns(settings, names), sum(map(count_rows, files)))
     _check_shares(rest)
     frames, labels = [], []
     for path, frame, places in rest.frames():
-        labels.append(parts_of.labels_of(frame, settings.data.target, path)[places[VALIDATION]])
+        labels.append(labels_of(frame, settings.data.target, path)[places[VALIDATION]])
         frames.append(frame.iloc[places[TRAIN]])
         _check_kinds(frame, frames[0], path)
     sample = joined(frames, _texts_of(frames[0]))
-    columns = parts_of.find_columns(sample, names, settings.data)
+    columns = find_columns(sample, names, settings.data)
     part = part_of(sample, columns, settings, files[0])
     classes = _checked_classes(part, labels, settings, files[0])
     facts = [_facts(one, columns, settings) for one in labels]
@@ -157,7 +168,7 @@ def _checked_classes(sample: Part, others: list[AnyArray], settings: RunSettings
     """Return the classes, after checking that there are two, and that the sample shows both."""
     target, seen = settings.data.target, np.unique(sample.labels)
     every = np.concatenate([seen, *map(np.unique, others)])
-    classes = parts_of.check_classes(every, settings.data.positive, target, path)
+    classes = check_classes(every, settings.data.positive, target, path)
     if len(classes) > 2:  # noqa: PLR2004
         raise DataError(f"data.sample is for two classes; column {target!r} holds {len(classes)}.")
     absent = set(classes.tolist()) - set(seen.tolist())

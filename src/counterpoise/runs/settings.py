@@ -17,7 +17,7 @@ from pydantic import (
     StrictStr,
 )
 
-from counterpoise.runs.written import Written
+from counterpoise.runs.reading import Written
 
 Label: TypeAlias = StrictStr | StrictInt | StrictFloat | StrictBool
 Number: TypeAlias = StrictInt | StrictFloat

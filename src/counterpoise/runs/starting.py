@@ -11,12 +11,11 @@ import numpy as np
 from counterpoise.goals.classes import says_yes
 from counterpoise.goals.wording import text_of, written_name, written_value
 from counterpoise.runs.cautions import heard_words
-from counterpoise.runs.columns import labels_of, reads_as_number
+from counterpoise.runs.data import labels_of, reads_as_number
 from counterpoise.runs.errors import DataError, RunFolderError, check_columns, listed, oddest
-from counterpoise.runs.output import write_output
-from counterpoise.runs.reading import column_names, is_parquet, read_usable
-from counterpoise.runs.toml_text import in_toml
-from counterpoise.runs.written import Written, guessed, how_written, written_as
+from counterpoise.runs.folder import write_output
+from counterpoise.runs.goals_file import in_toml
+from counterpoise.runs.reading import Written, column_names, guessed, how_written, is_parquet, read_usable, written_as
 
 _DAY = re.compile(r"\s*(\d{1,2}([/.-])\d{1,2}\2\d{2,4}|\d{4}([/.-])\d{1,2}\3\d{1,2})([T ].*)?")
 _MOST_ODD, _ODD_PART = 3, 0.05  # different texts, and part of the rows, among numbers
