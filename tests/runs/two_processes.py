@@ -23,7 +23,7 @@ from counterpoise.cli import sentence
 from counterpoise.mixtures.draws import draws_of
 from counterpoise.persist import watched
 from counterpoise.runs import RunFolderError, fit_run, open_run, rebalance_run
-from counterpoise.runs.evaluator import last_step
+from counterpoise.runs.evaluator import final_estimator
 from counterpoise.runs.folder import DONE, KEY, SETTINGS
 from counterpoise.runs.results import read_rows
 
@@ -127,7 +127,7 @@ def facts(folder, rows):
     measured = {str(row.run): row.value for row in read_rows(folder / "results.csv") if row.quantity != "seconds"}
     files = {name: (folder / name).read_bytes() for name in ("goals.toml", DONE)}
     fingerprint = json.loads((folder / SETTINGS).read_text())["fingerprint"]
-    assert draws_of(last_step(model)).key.hex() == (folder / KEY).read_text().strip()
+    assert draws_of(final_estimator(model)).key.hex() == (folder / KEY).read_text().strip()
     names = sorted(path.name for path in folder.iterdir())
     return files, fingerprint, names, measured, model.predict_proba(rows).tolist()
 

@@ -46,7 +46,7 @@ from counterpoise.mixtures.randomized import DRAWN
 LINES_PER_SECOND, LINES_AT_ONCE = 5.0, 200.0
 
 
-class Rate:
+class RateLimit:
     """A bucket that fills as time goes by."""
 
     def __init__(self, per_second: float, burst: float, now: Callable[[], float] = time.monotonic) -> None:
@@ -67,7 +67,7 @@ class Rate:
 class PlainLines(logging.Filter):
     """Lets so many lines pass, with how many were left out before, and without characters that steer a terminal."""
 
-    def __init__(self, rate: Rate) -> None:
+    def __init__(self, rate: RateLimit) -> None:
         super().__init__()
         self._rate, self._left_out = rate, 0
 
@@ -95,7 +95,7 @@ def plain(text: str) -> str:
 
 
 LOG = logging.getLogger("counterpoise.explorer")
-LOG.addFilter(PlainLines(Rate(LINES_PER_SECOND, LINES_AT_ONCE)))
+LOG.addFilter(PlainLines(RateLimit(LINES_PER_SECOND, LINES_AT_ONCE)))
 
 
 Steps = Iterator[str | None]
@@ -465,7 +465,7 @@ class Client:
 
     def __init__(self, conversation: Conversation, worker: Worker, writer: Worker, send: Send) -> None:
         self._conversation, self._worker, self._writer, self._send = conversation, worker, writer, send
-        self._rate = Rate(PER_SECOND, BURST)
+        self._rate = RateLimit(PER_SECOND, BURST)
         self._waiting: dict[str, Job] = {}
         self._exports: list[Job] = []  # nothing makes them stale
 

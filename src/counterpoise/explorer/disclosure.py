@@ -37,7 +37,7 @@ _MOST_VALUES = 30  # of a column that are told
 _MOST_KNOWN = 500  # goals of which it is known whether they are about few rows
 
 
-class FewRows:
+class DisclosureGuard:
     """Tells which goals are about few rows, on the rows of choice or on held-out ones.
 
     Parameters

@@ -40,7 +40,7 @@ _MOST_COUNTS = 100  # sets of rows that are counted before all are forgotten
 
 
 class Unmet(Exception):  # noqa: N818 - named for what was found
-    """No mixture was found that meets the goals; ``Program.explain`` tells which of them conflict."""
+    """No mixture was found that meets the goals; ``MixtureProgram.explain`` tells which of them conflict."""
 
 
 def scale_of(objective: Risk | Rate) -> float:
@@ -97,7 +97,7 @@ class Tallied(NamedTuple):
         return float(rate.constant + tally_rates([rate], self.views, self.tally).item())
 
 
-class Program(Protocol):
+class MixtureProgram(Protocol):
     """What a session asks of its models."""
 
     def solve(self, aim: Aim, tol: float) -> Solved:
@@ -122,7 +122,7 @@ class Program(Protocol):
         """Return the rates of a mixture on the rows of choice, in expectation over its draws."""
 
 
-class Known:
+class GoalRowCache:
     """Goals as rows of a program, those of a few sets of goals kept: another bound changes right sides alone."""
 
     def __init__(self, answers: Answers) -> None:
@@ -190,7 +190,7 @@ class ModelProgram:
     """Mixtures of models, from the bits that say where each of them errs."""
 
     def __init__(self, evidence: Evidence) -> None:
-        self.evidence, self.known = evidence, Known(evidence.answers)
+        self.evidence, self.known = evidence, GoalRowCache(evidence.answers)
         self._oracle = TailOracle.of(evidence.losses, evidence.sample_weight, 1.0)
         self._cuts: list[tuple[float, Cut]] = []  # with the alpha that they were found at
         self._start: FloatArray | None = None
@@ -282,7 +282,7 @@ class RulesProgram:
 
     def __init__(self, ranked: Ranked, *, prefers_usual: bool, decision: str = "sticky") -> None:
         self.ranked, self.prefers_usual, self.decision = ranked, prefers_usual, decision
-        self.known = Known(ranked.answers())
+        self.known = GoalRowCache(ranked.answers())
         self._grid = RuleGrid(ranked) if ranked.cuts.n_models == 1 and not ranked.cuts.defers else None
         # grids of cuts to begin with: a coarse one while values move, a fine one where they rest
         self._coarse: IntArray | None = None

@@ -9,7 +9,7 @@ import numpy as np
 from counterpoise._base.types import AnyArray, BoolArray, ByteArray, FloatArray, IntArray
 from counterpoise.explorer.disclosure import LEAST_ROWS, MOST_EXPLORED, group_codes, shown_groups, spread, told_values
 from counterpoise.explorer.setting import number
-from counterpoise.explorer.solving import ModelProgram, Program, RulesProgram, Solved
+from counterpoise.explorer.solving import MixtureProgram, ModelProgram, RulesProgram, Solved
 from counterpoise.goals import Table
 from counterpoise.goals.classes import check_defer_label
 from counterpoise.metrics import cvar_curve, cvar_loss
@@ -23,7 +23,7 @@ from counterpoise.solvers.tail import TailOracle
 
 
 @dataclass(frozen=True, eq=False)
-class HeldOut:
+class HeldOutRows:
     """Rows that nobody fitted or chose on, as ``train``, and those of other datasets."""
 
     tables: dict[str, Table]
@@ -33,13 +33,13 @@ class HeldOut:
 
 
 @dataclass(frozen=True, eq=False)
-class Parts:
+class SessionParts:
     """All that a session holds in memory."""
 
     title: str
     estimator: Any  # that mixes models, fitted
     evidence: Evidence | ScoreEvidence
-    held_out: HeldOut | None
+    held_out: HeldOutRows | None
     names: list[str]  # of the models
     confidence: float = 0.95  # of verdicts on goals that carry none
     bounds_asked: dict[str, float] = field(default_factory=dict)  # by the text of a goal: where it was aimed elsewhere
@@ -191,7 +191,7 @@ class AnsweredRows:
         return Loss(float(self._means @ solved.mixture), self._oracle.value(solved.mixture))
 
 
-class ScoredRows:
+class RowsWithScores:
     """Rows with the scores of each model, and the groups that rules look at."""
 
     def __init__(
@@ -312,17 +312,17 @@ _PANELS = 6  # groups in histograms: the largest
 _ALONE = np.ones(1)
 
 
-class State(NamedTuple):
+class SessionState(NamedTuple):
     """What solves, and what a mixture says about the rows of choice and about held-out ones, by dataset."""
 
-    program: Program
+    program: MixtureProgram
     groups: tuple[str, ...]  # that rules tell apart; none where models are mixed
     chosen_on: dict[str, ToldRows]
     held_out: dict[str, ToldRows]
     usual: Solved  # plain training: the first model by itself
     found: dict[Any, Any]  # what was found once
 
-    def panels(self, parts: Parts, model: int) -> list[dict[str, Any]]:
+    def panels(self, parts: SessionParts, model: int) -> list[dict[str, Any]]:
         """Return histograms of a model's scores on the rows of choice, by group and class; none without scores."""
         if ("panels", model) not in self.found:
             self.found["panels", model] = self._histograms(parts, model)
@@ -334,9 +334,9 @@ class State(NamedTuple):
             self.found[rows] = getattr(self, rows)[TRAIN].loss(self.usual, None).mean
         return float(self.found[rows])
 
-    def _histograms(self, parts: Parts, model: int) -> list[dict[str, Any]]:
+    def _histograms(self, parts: SessionParts, model: int) -> list[dict[str, Any]]:
         rows, given = self.chosen_on[TRAIN], parts.evidence
-        if not isinstance(rows, ScoredRows) or not isinstance(given, ScoreEvidence):
+        if not isinstance(rows, RowsWithScores) or not isinstance(given, ScoreEvidence):
             return []
         codes, names = rows.groups, list(self.groups)
         if len(names) == 1:
@@ -352,7 +352,7 @@ def deferral_at(estimator: Any, cost: float | None) -> Deferral | None:
     return Deferral(cost) if own is None else replace(own, cost=cost)
 
 
-def state_of(parts: Parts, by: tuple[str, ...], defer: float | None = None) -> State:
+def state_of(parts: SessionParts, by: tuple[str, ...], defer: float | None = None) -> SessionState:
     """Return what is needed for rules that look at some columns, and defer at a cost where one is given."""
     given, held = parts.evidence, parts.held_out
     if isinstance(given, Evidence):
@@ -368,20 +368,20 @@ def state_of(parts: Parts, by: tuple[str, ...], defer: float | None = None) -> S
     program = RulesProgram(ranked, prefers_usual=estimator._prefers_usual, decision=estimator.decision)  # noqa: SLF001 - of our own kind
     n_groups = len(groups.names)
     chosen_on: dict[str, ToldRows] = {
-        name: ScoredRows(given.scores[name], codes, n_groups, None, _labels(given.answers.tables[name], given))
+        name: RowsWithScores(given.scores[name], codes, n_groups, None, _labels(given.answers.tables[name], given))
         for name, codes in ranked.codes.items()
     }
     later: dict[str, ToldRows] = {}
     if held is not None:
         for name, table in held.tables.items():
             codes, uniforms = groups.codes(table, f"The held-out rows of {name!r}"), held.uniforms[name]
-            later[name] = ScoredRows(held.said[name], codes, n_groups, uniforms, _labels(table, given))
+            later[name] = RowsWithScores(held.said[name], codes, n_groups, uniforms, _labels(table, given))
     usual = np.full((1, n_groups if defer is None else 2 * n_groups), float(given.usual[0]))
     alone = Solved(np.zeros(1, dtype=np.int64), usual, _ALONE, np.nan, np.nan, np.zeros(0))
-    return State(program, groups.names, chosen_on, later, alone, {})
+    return SessionState(program, groups.names, chosen_on, later, alone, {})
 
 
-def columns_of(parts: Parts) -> list[str]:
+def columns_of(parts: SessionParts) -> list[str]:
     """Return the columns that rules may look at: the sensitive ones of few values, and the deployed model's answers."""
     if isinstance(parts.evidence, Evidence):
         return []
@@ -393,7 +393,7 @@ def columns_of(parts: Parts) -> list[str]:
     return [name for name in few if _makes_groups(parts, name)]
 
 
-def _makes_groups(parts: Parts, name: str) -> bool:
+def _makes_groups(parts: SessionParts, name: str) -> bool:
     """Tell whether a column alone makes groups that rules can look at."""
     try:
         groups_of(parts, (name,))
@@ -402,7 +402,7 @@ def _makes_groups(parts: Parts, name: str) -> bool:
     return True
 
 
-def check_columns(parts: Parts, by: tuple[str, ...], offered: Iterable[str]) -> None:
+def check_columns(parts: SessionParts, by: tuple[str, ...], offered: Iterable[str]) -> None:
     """Refuse columns that are not offered, and such as make groups with few rows, before anything is computed."""
     if isinstance(parts.evidence, Evidence):
         if by:
@@ -415,7 +415,7 @@ def check_columns(parts: Parts, by: tuple[str, ...], offered: Iterable[str]) -> 
     groups_of(parts, by)
 
 
-def groups_of(parts: Parts, by: tuple[str, ...]) -> RuleGroups:
+def groups_of(parts: SessionParts, by: tuple[str, ...]) -> RuleGroups:
     """Return the groups that columns make; what is wrong with others than the model's is said without their names."""
     own: RuleGroups = parts.estimator.groups_
     groups = own if by == own.by else _other_groups(parts, by)
@@ -426,7 +426,7 @@ def groups_of(parts: Parts, by: tuple[str, ...]) -> RuleGroups:
     return groups
 
 
-def _other_groups(parts: Parts, by: tuple[str, ...]) -> RuleGroups:
+def _other_groups(parts: SessionParts, by: tuple[str, ...]) -> RuleGroups:
     tables, held = parts.evidence.answers.tables, parts.held_out
     try:
         groups = find_groups(replace(as_groups(parts.estimator.by), names=by), tables[TRAIN])
@@ -440,7 +440,7 @@ def _other_groups(parts: Parts, by: tuple[str, ...]) -> RuleGroups:
     return groups
 
 
-def _of_models(given: Evidence, held: HeldOut | None) -> State:
+def _of_models(given: Evidence, held: HeldOutRows | None) -> SessionState:
     tables = given.answers.tables
     chosen_on: dict[str, ToldRows] = {
         name: AnsweredRows(bits, None, _labels(tables[name], given)) for name, bits in given.answers.positives.items()
@@ -451,7 +451,7 @@ def _of_models(given: Evidence, held: HeldOut | None) -> State:
             later[name] = AnsweredRows(bits_of(said), held.uniforms[name], _labels(held.tables[name], given))
     n_models = given.losses.shape[1]
     alone = Solved(np.arange(n_models), None, np.eye(1, n_models)[0], np.nan, np.nan, np.zeros(0))
-    return State(ModelProgram(given), (), chosen_on, later, alone, {})
+    return SessionState(ModelProgram(given), (), chosen_on, later, alone, {})
 
 
 def _labels(table: Table, given: Evidence | ScoreEvidence) -> Labels | None:

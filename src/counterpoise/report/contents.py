@@ -113,7 +113,7 @@ def _contents(record: Record) -> dict[str, Any]:
         "left_sentence": rates.deferral_sentence(record),
         "bought": rates.deferral_panel(record),
         "cost_words": rates.cost_words(record),
-        "aim": sections.told_aim(record),
+        "aim": sections.reported_objective(record),
         "objective": sections.objective_table(record),
         "met_on": str(record.texts.get("met_on") or ""),
         "why": record.why,

@@ -139,7 +139,7 @@ _TICKS = (0.01, 0.03, 0.1, 0.3, 1.0)
 _SIDE = {">=": "at least", "<=": "at most"}
 
 
-class Cut(NamedTuple):
+class ThresholdLine(NamedTuple):
     """Where a rule cuts scores, how often it decides, and where scores begin that it defers."""
 
     threshold: float
@@ -228,7 +228,7 @@ def score_figure(
     text: str,
     counts: Mapping[str, Sequence[float]],
     ends: tuple[float, float],
-    rules: Sequence[Cut],
+    rules: Sequence[ThresholdLine],
 ) -> Markup:
     """Draw how the scores of each class are spread in a group, and where rules cut and defer, the likelier the darker.
 
@@ -255,7 +255,7 @@ def score_figure(
     return draw(name, f"Scores of {text} by class", f"Thresholds: {cuts or 'none inside'}.", fill)
 
 
-def _told_cut(one: Cut) -> str:
+def _told_cut(one: ThresholdLine) -> str:
     return number(one.threshold) + (f" (deferred from {number(one.lower)})" if math.isfinite(one.lower) else "")
 
 

@@ -20,7 +20,7 @@ from counterpoise.report.sections import (
     objective_fact,
     objective_sentence,
     points_at,
-    told_aim,
+    reported_objective,
 )
 from counterpoise.report.wording import (
     FAILS,
@@ -109,14 +109,14 @@ def _reads_parts(record: Record) -> bool:
 
 def _room(record: Record) -> Iterator[str]:
     """Yield what room for the audit costs, where that shows."""
-    cost, aim = record.texts.get("room_cost"), told_aim(record)
+    cost, aim = record.texts.get("room_cost"), reported_objective(record)
     if isinstance(cost, float) and aim.show(cost) != aim.show(0.0):
         yield f"Of the price, {aim.show(cost)} is room for the audit."
 
 
 def _dearest(record: Record, cards: Sequence[GoalCard]) -> Iterator[str]:
     """Yield which goal costs most of what was made small, where the decisions were chosen."""
-    aim, found = told_aim(record), []
+    aim, found = reported_objective(record), []
     for card in cards:
         points = frontier_points(record, card.name)
         at = [value for _, value, _ in points_at(card.aimed, points)]
@@ -216,7 +216,7 @@ def comparison(record: Record, cards: Sequence[GoalCard]) -> PageTable | None:
         [card.text, Noted(card.verdict, ""), *(_estimate(record, card, method) for method in methods)] for card in cards
     ]
     errors = [record.value("error", method=method) for method in methods]
-    aim = "as few" if told_aim(record).text.startswith("the share wrong of all") else ""
+    aim = "as few" if reported_objective(record).text.startswith("the share wrong of all") else ""
     rows.append(["share wrong" + (", expected" if record.is_drawn else ""), aim, *map(number, errors)])
     heads = ("asked", "verdict", *(measured(record)[method] for method in methods))
     told = f"On the {record.judged} rows, for which train stands in a goal; {_MISSED} misses the bound"
@@ -253,7 +253,7 @@ def _estimate(record: Record, card: GoalCard, method: str) -> str:
 
 def _what_costs(record: Record, cards: Sequence[GoalCard]) -> str:
     """Return what was wanted beside few errors; nothing where the model was not chosen for it."""
-    tail = "The tail" if told_aim(record).is_tail else ""
+    tail = "The tail" if reported_objective(record).is_tail else ""
     if record.defer_cost is not None:  # who decides about fewer rows errs on fewer
         return ""
     inside = bool(cards) and bool(record.texts.get("met_on"))

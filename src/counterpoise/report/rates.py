@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from counterpoise.displays import count_bounds
 from counterpoise.report import figures
 from counterpoise.report.record import Record
-from counterpoise.report.sections import PageTable, Panel, measured, noun
+from counterpoise.report.sections import FigurePanel, PageTable, measured, noun
 from counterpoise.report.wording import MISSING, count, fraction, number, percent
 from counterpoise.runs.results import (
     BOUGHT,
@@ -85,7 +85,7 @@ def calibration_table(record: Record) -> PageTable | None:
     return PageTable("Do the scores mean what they say?", heads, rows) if rows else None
 
 
-def score_panels(record: Record) -> list[Panel]:
+def score_panels(record: Record) -> list[FigurePanel]:
     """Return a histogram of scores for each group, with the thresholds of the rules."""
     panels = []
     for place, (name, entry) in enumerate(record.entries("scores").items(), start=1):
@@ -94,13 +94,13 @@ def score_panels(record: Record) -> list[Panel]:
             for kind in ("positive", "negative")
         }
         rules = [
-            figures.Cut(float(one["threshold"]), float(one["share"]), float(one.get("lower", math.nan)))
+            figures.ThresholdLine(float(one["threshold"]), float(one["share"]), float(one.get("lower", math.nan)))
             for one in entry.get("rules", [])
         ]
         ends = float(entry.get("low", 0.0)), float(entry.get("high", 1.0))
         if any(map(len, counts.values())):
             text = str(entry.get("text", name))
-            panels.append(Panel(text, figures.score_figure(f"scores-{place}", text, counts, ends, rules)))
+            panels.append(FigurePanel(text, figures.score_figure(f"scores-{place}", text, counts, ends, rules)))
     return panels
 
 
@@ -231,7 +231,7 @@ def group_table(record: Record) -> PageTable | None:
     return PageTable("Rates by group", ("group", "rows", *(rate.replace("_", " ") for rate in rates)), rows)
 
 
-def rate_panels(record: Record) -> list[Panel]:
+def rate_panels(record: Record) -> list[FigurePanel]:
     """Return a figure for each rate that at least two groups have, all rows among them."""
     groups = _groups(record)
     first, *others = list(groups) or [""]
@@ -244,7 +244,7 @@ def rate_panels(record: Record) -> list[Panel]:
         if len(dots) > 1:
             title = rate.replace("_", " ")
             drawn = figures.rate_figure(f"rate-{rate.replace('_', '-')}", title, dots, _show(record, rate))
-            panels.append(Panel(title, drawn))
+            panels.append(FigurePanel(title, drawn))
     return panels
 
 
@@ -283,7 +283,7 @@ def _show(record: Record, rate: str) -> Callable[[float], str]:
 _RATE = "rate="  # how the settings of a point begin
 
 
-class Point(NamedTuple):
+class DeferralPoint(NamedTuple):
     """A point of the curve: the most that may be deferred, and what the best mixture then does."""
 
     limit: float
@@ -332,7 +332,7 @@ def deferral_table(record: Record) -> PageTable | None:
     return PageTable(f"Deferred {record.judged} rows by group", heads, rows) if rows else None
 
 
-def deferral_panel(record: Record) -> Panel | None:
+def deferral_panel(record: Record) -> FigurePanel | None:
     """Return the curve of tail loss and error against how many rows may be deferred."""
     points = curve_points(record)
     if len(points) < 2:  # noqa: PLR2004 - no curve
@@ -343,7 +343,7 @@ def deferral_panel(record: Record) -> Panel | None:
     heads = ("deferred at most", "deferred", _tail(record), "wrong", "wrong among the decided")
     rows = [[percent(point.limit), *map(percent, point[1:])] for point in points]
     table = PageTable(f"Best mixtures for other limits, on the {record.judged} rows", heads, rows)
-    return Panel("What does it buy?", figure, table, _note(record))
+    return FigurePanel("What does it buy?", figure, table, _note(record))
 
 
 def _note(record: Record) -> str:
@@ -356,12 +356,13 @@ def _note(record: Record) -> str:
     )
 
 
-def curve_points(record: Record) -> list[Point]:
+def curve_points(record: Record) -> list[DeferralPoint]:
     """Return the points of the curve on the rows that count, by limit."""
     limits = sorted({float(row.settings.removeprefix(_RATE)) for row in record.named(BOUGHT + "error")})
     names = (DEFER_RATE, "tail", "error", DECIDED_ERROR)
     return [
-        Point(limit, *(record.value(BOUGHT + name, settings=f"{_RATE}{limit!r}") for name in names)) for limit in limits
+        DeferralPoint(limit, *(record.value(BOUGHT + name, settings=f"{_RATE}{limit!r}") for name in names))
+        for limit in limits
     ]
 
 

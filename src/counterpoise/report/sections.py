@@ -62,7 +62,7 @@ class GoalCard(NamedTuple):
     table: PageTable
 
 
-class Panel(NamedTuple):
+class FigurePanel(NamedTuple):
     """A figure, the words above it and the table below."""
 
     title: str
@@ -177,7 +177,7 @@ def verdict_table(record: Record, cards: Sequence[GoalCard]) -> PageTable:
     return PageTable("Verdicts", ("goal", *(f"{split} rows" for split in order)), rows, wide=range(1, len(order) + 1))
 
 
-def curve_panels(record: Record) -> list[Panel]:
+def curve_panels(record: Record) -> list[FigurePanel]:
     """Return the CVaR curves of each split."""
     panels = []
     for place, split in enumerate(record.splits):
@@ -190,7 +190,7 @@ def curve_panels(record: Record) -> list[Panel]:
                 curves[label] = (alphas, values)
         if curves:
             figure = figures.cvar_figure(f"cvar-{place + 1}", split, curves, record.tail, loss_noun(record))
-            panels.append(Panel(split, figure))
+            panels.append(FigurePanel(split, figure))
     return panels
 
 
@@ -220,14 +220,14 @@ class Model(NamedTuple):
     bar: float  # length, as a part of all
 
 
-class Mixture(NamedTuple):
+class MixtureTable(NamedTuple):
     """The models of a mixture with their shares, largest first."""
 
     models: Sequence[Model]
     note: str
 
 
-def mixture(record: Record) -> Mixture | None:
+def mixture(record: Record) -> MixtureTable | None:
     """Return the models that carry weight; what is true of each of them is said once."""
     shares = {row.method: row.value for row in record.named("share")}
     words = record.entries("models")
@@ -248,7 +248,7 @@ def mixture(record: Record) -> Mixture | None:
     rest = [shares[name] for name in active[_MOST_MODELS:]]
     if rest:
         notes.append(f"The {len(models)} largest are listed; the others have {percent(sum(rest))} together.")
-    return Mixture(models, " ".join(notes))
+    return MixtureTable(models, " ".join(notes))
 
 
 def tail_table(record: Record) -> PageTable | None:
@@ -270,7 +270,7 @@ def tail_table(record: Record) -> PageTable | None:
 _TAIL, _ERROR = "tail", "error"  # the two kinds of CVaR
 
 
-class Aim(NamedTuple):
+class ReportedObjective(NamedTuple):
     """What was made small: the loss of the tail, of all rows or of the worst group, a risk, a rate, or its own."""
 
     kind: str
@@ -302,26 +302,26 @@ class Aim(NamedTuple):
         return number if self.is_code else percent
 
 
-def told_aim(record: Record) -> Aim:
+def reported_objective(record: Record) -> ReportedObjective:
     """Return the aim of a run; of one that does not tell, the tail."""
     told = record.texts.get("objective")
     words = told if isinstance(told, Mapping) else {"kind": CVAR}
     share = "the share wrong" if record.defer_cost is None else "the loss"  # which counts deferred rows too
     if words.get("kind") in {RATE, RISK}:
-        return Aim(str(words["kind"]), str(words.get("text", "")))
+        return ReportedObjective(str(words["kind"]), str(words.get("text", "")))
     if words.get("kind") == WORST_GROUP:
         by = f" by {words['text']}" if words.get("text") else ""
-        return Aim(WORST_GROUP, f"{share} in the worst group{by}")
+        return ReportedObjective(WORST_GROUP, f"{share} in the worst group{by}")
     if words.get("kind") != CVAR or record.alpha is None:
-        return Aim(OWN, "")
+        return ReportedObjective(OWN, "")
     if record.tail is None:
-        return Aim(_ERROR, f"{share} of all rows")
-    return Aim(_TAIL, f"{share} of the worst-off {fraction(record.tail)}")
+        return ReportedObjective(_ERROR, f"{share} of all rows")
+    return ReportedObjective(_TAIL, f"{share} of the worst-off {fraction(record.tail)}")
 
 
 def asked_lines(record: Record) -> list[tuple[str, str]]:
     """Return what was to be small, as terms and their meaning."""
-    aim = told_aim(record)
+    aim = reported_objective(record)
     tail = "" if record.tail is None else f"the worst-off {fraction(record.tail)} of the rows (alpha = {record.tail:g})"
     if aim.is_tail:
         return [("Least wrong for", tail)]
@@ -331,7 +331,7 @@ def asked_lines(record: Record) -> list[tuple[str, str]]:
 
 def objective_table(record: Record) -> PageTable | None:
     """Return the objective on every split, for each method it was measured for."""
-    aim = told_aim(record)
+    aim = reported_objective(record)
     methods = _methods(record)
     if not aim.has_values or not methods:
         return None
@@ -344,7 +344,7 @@ def objective_table(record: Record) -> PageTable | None:
 
 def objective_sentence(record: Record) -> str:
     """Return how small the objective is on the rows that count, and beside it for others."""
-    aim, split = told_aim(record), record.judged
+    aim, split = reported_objective(record), record.judged
     ours = record.value("objective", split=split)
     if not aim.has_values or not math.isfinite(ours):
         return ""
@@ -354,7 +354,7 @@ def objective_sentence(record: Record) -> str:
 
 def objective_fact(record: Record) -> tuple[str, str, str] | None:
     """Return the objective on the rows that count as label, value and what is beside it."""
-    aim = told_aim(record)
+    aim = reported_objective(record)
     ours = record.value("objective")
     if not aim.has_values or not math.isfinite(ours):
         return None
@@ -367,7 +367,7 @@ def loss_word(record: Record) -> str:
     return "Wrong" if record.defer_cost is None else "Loss"
 
 
-def _others(record: Record, aim: Aim) -> list[str]:
+def _others(record: Record, aim: ReportedObjective) -> list[str]:
     values = {
         name: record.value("objective", method=method) for method, name in _methods(record).items() if method != MIXTURE
     }
@@ -384,9 +384,9 @@ _MOST_POINTS = 7  # in numbers
 _ROUNDING = 1e-9  # part of the largest bound of a frontier by which two bounds that are one may differ
 
 
-def frontier_panels(record: Record) -> list[Panel]:
+def frontier_panels(record: Record) -> list[FigurePanel]:
     """Return the frontier of each goal for which there is one."""
-    aim = told_aim(record)
+    aim = reported_objective(record)
     return [
         panel
         for place, (name, entry) in enumerate(record.entries("goals").items())
@@ -394,7 +394,9 @@ def frontier_panels(record: Record) -> list[Panel]:
     ]
 
 
-def _panel(record: Record, aim: Aim, place: int, name: str, entry: Mapping[str, Any]) -> Panel | None:
+def _panel(
+    record: Record, aim: ReportedObjective, place: int, name: str, entry: Mapping[str, Any]
+) -> FigurePanel | None:
     text = str(entry.get("text", name))
     points = frontier_points(record, name)
     if not points:
@@ -413,7 +415,7 @@ def _panel(record: Record, aim: Aim, place: int, name: str, entry: Mapping[str, 
         note += " The model decides alone, and may lie a little above the curve."
     if not is_ratio(text) and not record.certificate:  # of which a few bounds near the asked one were tried
         note += " No mixture of these models meets a bound beyond the tight end of the curve."
-    return Panel(f"{name}: {text}", figure, PageTable(f"Frontier of {name}", heads, lines), note)
+    return FigurePanel(f"{name}: {text}", figure, PageTable(f"Frontier of {name}", heads, lines), note)
 
 
 def points_at(bound: float, points: Sequence[tuple[float, float, float]]) -> list[tuple[float, float, float]]:

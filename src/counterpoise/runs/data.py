@@ -32,7 +32,7 @@ from counterpoise.runs.settings import DataSettings, RunSettings
 _MOST_CLASSES = 1000
 
 
-class Columns(NamedTuple):
+class RunColumns(NamedTuple):
     """The features by their kind, in the order of the files, and all columns that held texts in training."""
 
     numeric: list[str]
@@ -60,17 +60,17 @@ def feature_names(known: Sequence[str], settings: RunSettings, path: Path) -> li
     return names
 
 
-def find_columns(frame: Any, names: Sequence[str], asked: DataSettings) -> Columns:
+def find_columns(frame: Any, names: Sequence[str], asked: DataSettings) -> RunColumns:
     """Return which features are categories: texts, and those that the goals file names."""
     texts = [name for name in frame.columns if frame[name].dtype.name == "category"]
     categories = {*texts, *asked.categorical}
     is_category = {name: name in categories for name in names}
-    return Columns(
+    return RunColumns(
         [name for name in names if not is_category[name]], [name for name in names if is_category[name]], texts
     )
 
 
-def features_of(frame: Any, columns: Columns, path: Path) -> Any:
+def features_of(frame: Any, columns: RunColumns, path: Path) -> Any:
     """Return the features of a frame with the types that they had where the run was fitted."""
     import pandas as pd  # noqa: PLC0415 - heavy, and optional
 
@@ -226,7 +226,7 @@ SET_ASIDE = 0.2  # of the rows, by default, to choose on and to test on
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class RunRows:
     """Some rows: features as a frame, labels, groups, weights and the deployed model's predictions."""
 
     X: Any
@@ -269,27 +269,27 @@ class Part:
         columns = {str(name): self.X[name].to_numpy() for name in self.X.columns}
         return self.table(X).replaced(sensitive_features={**columns, **self.groups} or None)
 
-    def of_two(self, positive: Any) -> "Part":
+    def of_two(self, positive: Any) -> "RunRows":
         """Return the rows with labels that say whether they are of the positive class."""
         y, baseline = (None if labels is None else labels == positive for labels in (self.y, self.baseline))
         return replace(self, y=y, baseline=baseline)
 
-    def rows(self, places: AnyArray) -> "Part":
+    def rows(self, places: AnyArray) -> "RunRows":
         """Return some of the rows."""
         y, weights, baseline = (None if one is None else one[places] for one in (self.y, self.weights, self.baseline))
         groups = {name: column[places] for name, column in self.groups.items()}
-        return Part(self.X.iloc[places], y, groups, weights, baseline, self.largest_weight)
+        return RunRows(self.X.iloc[places], y, groups, weights, baseline, self.largest_weight)
 
 
 class Data(NamedTuple):
     """All rows of a run."""
 
     name: str
-    columns: Columns
+    columns: RunColumns
     classes: AnyArray
     positive: Any  # None where there are more than two classes and none is named
-    splits: dict[str, Part]  # train, and validation and test where there are such rows
-    extra: dict[str, Part]
+    splits: dict[str, RunRows]  # train, and validation and test where there are such rows
+    extra: dict[str, RunRows]
     said: dict[str, AnyArray]  # of these: what the models of a pool said, or their scores, as far as they were asked
     deployed: Any = None  # the deployed model, where its file is named
     rest: Any = None  # the rows beside a sample of them, ``runs.sampled.Rest``
@@ -342,7 +342,7 @@ def _load_data(settings: RunSettings, folder: Path) -> Data:
     return with_baseline_model(data, settings, folder)
 
 
-def extra_parts(settings: RunSettings, columns: Columns, folder: Path) -> dict[str, Part]:
+def extra_parts(settings: RunSettings, columns: RunColumns, folder: Path) -> dict[str, RunRows]:
     """Read the further rows that goals can name."""
     parts = {}
     for name, one in settings.datasets.items():
@@ -354,12 +354,12 @@ def extra_parts(settings: RunSettings, columns: Columns, folder: Path) -> dict[s
 
 def read_part(
     files: Sequence[Path],
-    columns: Columns,
+    columns: RunColumns,
     settings: RunSettings,
     *,
     labelled: bool = True,
     largest_weight: float | None = None,
-) -> Part:
+) -> RunRows:
     """Read further rows with the columns of a run; groups, weights and baseline where they are there."""
     asked = settings.data
     with written_as(asked.written):
@@ -425,20 +425,20 @@ def joined(frames: Sequence[Any], texts: Collection[str]) -> Any:
 
 def part_of(
     frame: Any,
-    columns: Columns,
+    columns: RunColumns,
     settings: RunSettings,
     path: Path,
     *,
     labelled: bool = True,
     largest_weight: float | None = None,
-) -> Part:
+) -> RunRows:
     """Return the rows of a frame by the parts that its columns play."""
     asked = settings.data
     X = features_of(frame, columns, path)
     if settings.preprocessing.missing == "refuse":
         _refuse_missing(X, path)
     weights, baseline = (name if name in frame else None for name in (asked.weights, asked.baseline))
-    return Part(
+    return RunRows(
         X,
         labels_of(frame, asked.target, path) if labelled else None,
         groups_of(frame, asked.groups, path),
@@ -472,7 +472,7 @@ def _named_rows(frame: Any, column: str | None, path: Path) -> dict[str, AnyArra
     return {split: rows for split, rows in found.items() if rows.size}
 
 
-def _split(whole: Part, settings: RunSettings, named: dict[str, AnyArray]) -> dict[str, Part]:
+def _split(whole: RunRows, settings: RunSettings, named: dict[str, AnyArray]) -> dict[str, RunRows]:
     """Split the rows that may train at random, whatever their labels: only so is each part a plain draw of them."""
     asked, rows = settings.splits, named[TRAIN]
     method = METHODS[settings.method.name]
@@ -534,7 +534,7 @@ def with_baseline_model(data: Data, settings: RunSettings, folder: Path) -> Data
 
     model = load(folder / name)
 
-    def asked(part: Part) -> Part:
+    def asked(part: RunRows) -> RunRows:
         try:
             said = np.asarray(model.predict(part.X))
         except Exception as error:  # whatever a foreign model raises

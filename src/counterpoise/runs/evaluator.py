@@ -1,7 +1,7 @@
 """What a fitted model, and those it is compared with, say of the rows of a run, and where they err.
 
 Where decisions are drawn, every number is an expectation over the draws, and does not depend on the secret key of the
-run. What the drawn decisions themselves come to is told by ``Judge.audit_drawn``, and kept apart.
+run. What the drawn decisions themselves come to is told by ``RunEvaluator.audit_drawn``, and kept apart.
 """
 
 from collections.abc import Iterable, Mapping
@@ -24,13 +24,13 @@ from counterpoise.mixtures.options import Deferral, kind_of_decision
 from counterpoise.mixtures.pool import failures, groups_of
 from counterpoise.mixtures.randomized import DRAWN
 from counterpoise.mixtures.scored import RuleClassifier
-from counterpoise.runs.data import Data, Part
+from counterpoise.runs.data import Data, RunRows
 from counterpoise.runs.results import AVERAGE, DEPLOYED, FIRST, MIXTURE, TRAIN
 from counterpoise.runs.settings import RunSettings
 from counterpoise.theory.risks import Risk, RiskRows
 
 
-def last_step(model: Any) -> Any:
+def final_estimator(model: Any) -> Any:
     """Return the estimator of ours or scikit-learn's at the end of a model."""
     return model[-1] if hasattr(model, "steps") else model
 
@@ -42,22 +42,24 @@ def seen_by_last(model: Any, frame: Any) -> Any:
 
 def mixes(model: Any) -> bool:
     """Tell whether a model is a mixture."""
-    return hasattr(last_step(model), "mixture_")
+    return hasattr(final_estimator(model), "mixture_")
 
 
 def has_rules(model: Any) -> bool:
     """Tell whether a model is a mixture of rules of scores."""
-    return hasattr(last_step(model), "rules_")
+    return hasattr(final_estimator(model), "rules_")
 
 
 def has_class_rules(model: Any) -> bool:
     """Tell whether the rules of a model are of the probabilities of more than two classes, and not of a score."""
-    return has_rules(model) and isinstance(last_step(model)._scored, ClassEvidence)  # noqa: SLF001 - of our own kind
+    return has_rules(model) and isinstance(final_estimator(model)._scored, ClassEvidence)  # noqa: SLF001 - of our own kind
 
 
 def deferral_of(model: Any) -> Deferral | None:
     """Return what deferring a row costs, and what is then said of it; None where every row is decided about."""
-    found: Deferral | None = last_step(model)._scored.deferral if has_rules(model) else getattr(model, "deferral", None)  # noqa: SLF001
+    if has_rules(model):
+        model = final_estimator(model)._scored  # noqa: SLF001 - of our own kind
+    found: Deferral | None = getattr(model, "deferral", None)
     return found
 
 
@@ -66,7 +68,7 @@ def keeps_answers(model: Any) -> bool:
     return isinstance(model, RuleClassifier)
 
 
-def looked_at(part: Part) -> dict[str, Any]:
+def looked_at(part: RunRows) -> dict[str, Any]:
     """Return what rules may look at beside the features of rows, as ``predict`` takes it."""
     return {"sensitive_features": part.groups or None, "baseline": part.baseline}
 
@@ -89,7 +91,7 @@ class AskedModel:
     """A model that is no mixture, and plain training beside it."""
 
     def __init__(self, model: Any, data: Data, plain: Any = None) -> None:
-        self.model, self.data, self.plain, self.estimator = model, data, plain, last_step(model)
+        self.model, self.data, self.plain, self.estimator = model, data, plain, final_estimator(model)
         self.deferral = deferral_of(model)
 
     @property
@@ -97,7 +99,7 @@ class AskedModel:
         """Tell whether answers are drawn, if only from one model or rule."""
         return hasattr(self.estimator, "mixture_") and kind_of_decision(self.estimator.decision) in DRAWN
 
-    def part(self, name: str) -> Part:
+    def part(self, name: str) -> RunRows:
         """Return the rows of a split or an extra dataset."""
         return {**self.data.splits, **self.data.extra}[name]
 
@@ -318,15 +320,15 @@ class AskedCounts(AskedModel):
 
 
 class Told(NamedTuple):
-    """What is said of rows: by plain training, and whether each rule says yes, as ``Part.told`` keeps it; the drawn."""
+    """What is said of rows: by plain training, and whether each rule says yes, as ``RunRows`` keeps it; the drawn."""
 
     by_each: list[AnyArray]
     drawn: AnyArray
 
 
-def told_by(model: Any, part: Part, positive: Any) -> Told:
+def told_by(model: Any, part: RunRows, positive: Any) -> Told:
     """Return what plain training and rules say of rows, and the drawn decisions."""
-    rows, rules, usual = last_step(model)._asked_rows(part.X, **looked_at(part))  # noqa: SLF001 - of our own kind
+    rows, rules, usual = final_estimator(model)._asked_rows(part.X, **looked_at(part))  # noqa: SLF001 - of our own kind
     place = rules.pool.classes.tolist().index(positive)
     each = [rules.shares_by(number, rows)[:, place].astype(np.int8) for number in range(rules.shares.size)]
     return Told([usual.decide(rows, part.X), *each], rules.decide(rows, part.X))
@@ -362,20 +364,20 @@ def _expected(losses: AnyArray, mixture: FloatArray) -> FloatArray:
 _DEFERRED = 2  # beside no and yes
 
 
-class Judge:
+class RunEvaluator:
     """A run with its model, and what it says: every row is asked about once."""
 
     def __init__(
         self, settings: RunSettings, data: Data, model: Any, goals: tuple[Goal, ...], plain: Any = None
     ) -> None:
         self.settings, self.data, self.model, self.goals = settings, data, model, goals
-        self.estimator, self.is_mixture, self.aim = last_step(model), mixes(model), _aim_of(model)
+        self.estimator, self.is_mixture, self.aim = final_estimator(model), mixes(model), _aim_of(model)
         self.asked = asked_of(model, data, plain)
         self.is_drawn, self.deferral = self.asked.is_drawn, self.asked.deferral
         self._said: dict[tuple[str, str], AnyArray | None] = {}
         self._audits: dict[tuple[str, str, tuple[Goal, ...]], Audit] = {}
 
-    def part(self, name: str) -> Part:
+    def part(self, name: str) -> RunRows:
         """Return the rows of a split or an extra dataset."""
         return self.asked.part(name)
 
@@ -517,7 +519,7 @@ class Judge:
 
 def _aim_of(model: Any) -> Risk | Rate | None:
     """Return what a model was chosen or trained to make small; None where that is the method's own."""
-    estimator = last_step(model)
+    estimator = final_estimator(model)
     if mixes(model):
         is_chosen = getattr(estimator, "mixture", "optimal") == "optimal"
         return estimator._aim().objective if is_chosen else None  # noqa: SLF001 - of our own kind

@@ -31,9 +31,9 @@ from counterpoise.mixtures.options import as_groups
 from counterpoise.mixtures.pool import groups_of
 from counterpoise.mixtures.scores.groups import find_groups
 from counterpoise.runs.cautions import heard_words, told_cautions
-from counterpoise.runs.data import Data, Part, data_files, load_data
+from counterpoise.runs.data import Data, RunRows, data_files, load_data
 from counterpoise.runs.errors import DataError, RunFolderError, short
-from counterpoise.runs.evaluator import Judge, last_step, mixes
+from counterpoise.runs.evaluator import RunEvaluator, final_estimator, mixes
 from counterpoise.runs.fitting import Work, asking_told, fit_model, inside_goals, kept_model, plain_model, unheard
 from counterpoise.runs.folder import CHECKPOINT, MODEL, Prints, Run, Writer, fingerprints, writing
 from counterpoise.runs.goals_file import goals_of, parse_goals_file, read_bytes
@@ -83,7 +83,7 @@ def _costs(model: Any) -> FloatArray:
 
     A budget is counted above the least mean loss under the goals, which goals with room may raise as they like.
     """
-    estimator = last_step(model)
+    estimator = final_estimator(model)
     if getattr(estimator, "budget", None) is None:
         return np.array([estimator.value_])
     chosen_on = estimator.selection_
@@ -123,7 +123,7 @@ def _try(work: Work, model: Any, aims: list[Goal], part: float, most: FloatArray
 
 def _aimed(work: Work, model: Any) -> list[Goal]:
     """Return the goals that leave room, given a model that meets them as they stand."""
-    data, judge = work.data, Judge(work.settings, work.data, model, work.goals)
+    data, judge = work.data, RunEvaluator(work.settings, work.data, model, work.goals)
     part = data.splits[data.chosen_on]
     n_shown = _rows_to_show(len(part), len(data.splits[TEST]), work)
     some = np.random.default_rng(work.settings.seed).permutation(len(part))[:n_shown]
@@ -342,7 +342,7 @@ def _check_probabilities(method: MethodSettings, data: Data) -> None:
             )
 
 
-def why_not_asked(goals: Iterable[Goal], part: Part, data: Data) -> Iterator[ValueError | None]:
+def why_not_asked(goals: Iterable[Goal], part: RunRows, data: Data) -> Iterator[ValueError | None]:
     """Yield for each goal why it cannot be asked of these rows, in the place of ``train``; None where it can."""
     tables = {"train": part.table()} | {name: one.table() for name, one in data.extra.items()}
     for goal in goals:
@@ -390,12 +390,12 @@ def _fit(work: Work, writer: Writer, prints: Prints, command: str) -> None:
             work.tell(RunProgress(0, 0, "measuring", seconds, 0.0))
         plain = plain_model(work)
         counted = None if work.data.rest is None else counted_data(work, model)
-        judge = Judge(work.settings, work.data if counted is None else counted.data, model, work.goals, plain)
+        judge = RunEvaluator(work.settings, work.data if counted is None else counted.data, model, work.goals, plain)
         times, by_draws = {"fit": seconds}, None
         if counted is None:
             times["predict"] = predict_seconds(judge)
         elif counted.drawn is not None:
-            by_draws = Judge(work.settings, judge.data._replace(splits={TEST: counted.drawn}), model, work.goals)
+            by_draws = RunEvaluator(work.settings, judge.data._replace(splits={TEST: counted.drawn}), model, work.goals)
         rows, texts, drawn = measure_all(judge, by_draws)
         texts["commands"] = [command, shlex.join(["counterpoise", "report", writer.folder.name])]
         writer.save_said(work.data.said, prints)

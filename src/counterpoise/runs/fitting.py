@@ -16,9 +16,9 @@ from counterpoise.goals import Goal, Rate
 from counterpoise.mixtures.choosing import as_aim
 from counterpoise.mixtures.draws import derived_key
 from counterpoise.mixtures.scored import NEVER
-from counterpoise.runs.data import Columns, Data
+from counterpoise.runs.data import Data, RunColumns
 from counterpoise.runs.errors import DataError, listed
-from counterpoise.runs.evaluator import has_rules, keeps_answers, last_step, looked_at, seen_by_last
+from counterpoise.runs.evaluator import final_estimator, has_rules, keeps_answers, looked_at, seen_by_last
 from counterpoise.runs.folder import run_key
 from counterpoise.runs.goals_file import line_of_model
 from counterpoise.runs.methods import (
@@ -76,7 +76,7 @@ def wanted_features(asked: MethodSettings | ModelSettings) -> str:
     return METHODS[(learner or asked).name].features
 
 
-def preprocessor(asked: PreprocessingSettings, columns: Columns, features: str, *, takes_missing: bool) -> Any:
+def preprocessor(asked: PreprocessingSettings, columns: RunColumns, features: str, *, takes_missing: bool) -> Any:
     """Return an unfitted transformer of frames.
 
     Trees get categories as codes, numbers as they are and, where they can take them, missing values as NaN. Other
@@ -98,7 +98,7 @@ def preprocessor(asked: PreprocessingSettings, columns: Columns, features: str, 
     return ColumnTransformer(steps, sparse_threshold=0.0, verbose_feature_names_out=False)
 
 
-def category_places(asked: PreprocessingSettings, columns: Columns, features: str) -> list[int]:
+def category_places(asked: PreprocessingSettings, columns: RunColumns, features: str) -> list[int]:
     """Return which of the transformed features are codes of categories, for trees that split them by subset."""
     coded = features == "trees" and asked.categorical in {"auto", "ordinal"} and asked.missing != "impute"
     return list(range(len(columns.categorical))) if coded else []
@@ -196,7 +196,7 @@ def inside_goals(work: Work, model: Any, *, alpha: float | None = None, objectiv
     are others that ``rebalance`` takes.
     """
     data = work.data
-    part, estimator = data.splits[data.chosen_on], last_step(model)
+    part, estimator = data.splits[data.chosen_on], final_estimator(model)
     given: dict[str, Any] = {"objective": estimator.objective_ if objective is None else objective}
     if objective is None and alpha is not None:
         given = {"alpha": alpha}

@@ -44,7 +44,7 @@ from counterpoise.persist import write_atomically
 from counterpoise.persist.files import opened, read_file, without_waiting
 from counterpoise.persist.locks import LOCK, FolderLock, Held
 from counterpoise.persist.steps import step
-from counterpoise.runs.data import Columns
+from counterpoise.runs.data import RunColumns
 from counterpoise.runs.errors import DataError, RunFolderError, short
 from counterpoise.runs.methods import split_parameters, training_needs_alpha, trains_inside
 from counterpoise.runs.reading import is_parquet
@@ -234,9 +234,9 @@ class Run(NamedTuple):
         return self.folder / REPORT
 
     @property
-    def columns(self) -> Columns:
+    def columns(self) -> RunColumns:
         """Return the features that the model was fitted on."""
-        return Columns(**read_json(self.folder / SETTINGS)["columns"])
+        return RunColumns(**read_json(self.folder / SETTINGS)["columns"])
 
     @property
     def sources(self) -> Path:
@@ -292,7 +292,7 @@ def _check_finished(folder: Path) -> None:
 def _settings(folder: Path) -> RunSettings:
     try:
         words = read_json(folder / SETTINGS)
-        Columns(**words["columns"])
+        RunColumns(**words["columns"])
         (folder / words["sources"]).resolve()
         return RunSettings.model_validate({key: words[key] for key in RunSettings.model_fields})
     except (KeyError, TypeError, ValueError) as error:
@@ -387,7 +387,13 @@ class Writer:
         return True
 
     def begin(
-        self, content: bytes, settings: RunSettings, columns: Columns, prints: Prints, sources: Path, origin: str = ""
+        self,
+        content: bytes,
+        settings: RunSettings,
+        columns: RunColumns,
+        prints: Prints,
+        sources: Path,
+        origin: str = "",
     ) -> bool:
         """Write what is known before the fit; return whether an earlier fit of the same run goes on."""
         before = read_json(self.folder / SETTINGS) if (self.folder / SETTINGS).is_file() else {}

@@ -19,7 +19,7 @@ from counterpoise.goals import Goal, GoalSyntaxError, UnknownName, parse_goal
 from counterpoise.goals.reading import asked_goals
 from counterpoise.persist.files import read_file
 from counterpoise.runs.errors import GoalsFileError, listed, short, twice_in
-from counterpoise.runs.methods import DEPLOYED, GOALS, METHODS, Found, check_method, defers
+from counterpoise.runs.methods import DEPLOYED, GOALS, METHODS, Faults, check_method, defers
 from counterpoise.runs.reading import is_parquet
 from counterpoise.runs.results import CVAR, SPLITS, TRAIN
 from counterpoise.runs.settings import GoalSettings, MethodSettings, RunSettings, SplitSettings
@@ -197,7 +197,7 @@ def in_toml(value: Any) -> str:
 _WHY = "data.sample reads the rows in parts, and takes none"
 
 
-def sample_faults(settings: RunSettings) -> Found:
+def sample_faults(settings: RunSettings) -> Faults:
     """Yield what does not go with ``data.sample``."""
     data, splits, method = settings.data, settings.splits, settings.method
     if data.sample is None:
@@ -224,7 +224,7 @@ def sample_faults(settings: RunSettings) -> Found:
             yield ("goals", number), message
 
 
-def _objective_faults(settings: RunSettings) -> Found:
+def _objective_faults(settings: RunSettings) -> Faults:
     from counterpoise.distributed.choosing import check_aim  # noqa: PLC0415 - only where rows are read in parts
     from counterpoise.mixtures.choosing import as_aim  # noqa: PLC0415
 
@@ -324,7 +324,7 @@ def goals_of(settings: RunSettings) -> tuple[Goal, ...]:
     return tuple(goals)
 
 
-def _faults(settings: RunSettings) -> Found:
+def _faults(settings: RunSettings) -> Faults:
     """Yield what is wrong with keys that depend on each other, or on what methods and goals there are."""
     method = settings.method
     yield from _data_faults(settings)
@@ -343,7 +343,7 @@ def _faults(settings: RunSettings) -> Found:
         yield from _goal_faults(asked.goal, {TRAIN, *settings.datasets}, ("goals", number), defers=defers(method))
 
 
-def _one_rule_faults(settings: RunSettings) -> Found:
+def _one_rule_faults(settings: RunSettings) -> Faults:
     """Yield that one rule cannot make a tail small; what is wrong with an objective is told with the parameters."""
     parameters = settings.method.parameters
     is_tail = settings.alpha < 1 and parameters.get("objective", CVAR) == CVAR
@@ -356,7 +356,7 @@ def _one_rule_faults(settings: RunSettings) -> Found:
         yield ("alpha",), message
 
 
-def _goal_method_faults(method: MethodSettings) -> Found:
+def _goal_method_faults(method: MethodSettings) -> Faults:
     if METHODS[method.name].does == "plain":
         others = 'Use "goals", with it among method.models, or set enforce_goals = false to audit it only.'
         yield ("method", "name"), f"{method.name} cannot be fitted inside goals. {others}"
@@ -365,7 +365,7 @@ def _goal_method_faults(method: MethodSettings) -> Found:
         yield ("method", "parameters", "mixture"), f"goals need 'optimal', which can meet them; got {mixture!r}."
 
 
-def _data_faults(settings: RunSettings) -> Found:
+def _data_faults(settings: RunSettings) -> Faults:
     data, split = settings.data, settings.splits.column
     if data.baseline is not None and data.baseline_model is not None:
         yield ("data", "baseline_model"), "expected baseline or baseline_model; got both."
@@ -390,7 +390,7 @@ def _data_faults(settings: RunSettings) -> Found:
             yield ("method", "models", number), message
 
 
-def _written_faults(settings: RunSettings) -> Found:
+def _written_faults(settings: RunSettings) -> Faults:
     try:
         settings.data.written.check()
     except ValueError as error:
@@ -398,7 +398,7 @@ def _written_faults(settings: RunSettings) -> Found:
         yield ("data", key), f"it {words}"
 
 
-def _file_faults(settings: RunSettings) -> Found:
+def _file_faults(settings: RunSettings) -> Faults:
     lists: dict[tuple[str, ...], list[str]] = {("data", "files"): settings.data.files}
     lists |= {("splits", key): getattr(settings.splits, key) or [] for key in ("validation_files", "test_files")}
     lists |= {("datasets", name, "files"): one.files for name, one in settings.datasets.items()}
@@ -408,7 +408,7 @@ def _file_faults(settings: RunSettings) -> Found:
             yield key, f"expected each file once; got {twice!r} twice."
 
 
-def _split_faults(splits: SplitSettings) -> Found:
+def _split_faults(splits: SplitSettings) -> Faults:
     for name in ("validation", "test"):
         if getattr(splits, name) is not None and getattr(splits, f"{name}_files") is not None:
             yield ("splits", name), f"expected a fraction or {name}_files; got both."
@@ -417,7 +417,7 @@ def _split_faults(splits: SplitSettings) -> Found:
         yield ("splits",), f"validation and test must leave rows to train on; together they are {total:g}."
 
 
-def _goal_faults(text: str, known: Iterable[str], key: Sequence[Any], *, defers: bool) -> Found:
+def _goal_faults(text: str, known: Iterable[str], key: Sequence[Any], *, defers: bool) -> Faults:
     try:
         (goal,) = asked_goals(text, trains=True, defers=defers)
     except (GoalSyntaxError, UnknownName, TypeError, ValueError) as error:

@@ -5,7 +5,7 @@ a truth value is refused.
 
 One rule says what is missing, in every file: an empty field or text, null, None, NaN and NaT. The words NA, null, None
 and nan are values like any others, but for one case: in a column of numbers of a CSV file, which R and others write
-them to, they stand for missing numbers. Columns whose values are compared, labels and groups, are never read so.
+them to, they stand for missing numbers. RunColumns whose values are compared, labels and groups, are never read so.
 
 Whoever reads files says so once, ``with written_as(...)``; options of a command win over keys of a goals file.
 """
@@ -233,7 +233,7 @@ def read_frame(
     texts : collection of str
         Columns of texts: CSV has no types, and a few rows of ``01`` and ``02`` look like numbers.
     values : collection of str
-        Columns whose values are compared, labels and groups: words such as NA, and dates, are values there.
+        RunColumns whose values are compared, labels and groups: words such as NA, and dates, are values there.
     """
     check_columns(columns, column_names(path), path)
     return _frame(_table(path, columns, missing, texts, values), path, missing, {*texts, *values})

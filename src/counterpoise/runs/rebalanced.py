@@ -13,7 +13,7 @@ from counterpoise.mixtures.options import STICKY, Draws, as_groups, kind_of_deci
 from counterpoise.mixtures.scored import NEVER
 from counterpoise.runs.cautions import told_cautions
 from counterpoise.runs.data import data_files
-from counterpoise.runs.evaluator import Judge, last_step, mixes
+from counterpoise.runs.evaluator import RunEvaluator, final_estimator, mixes
 from counterpoise.runs.fit import checked_goals, program, with_room
 from counterpoise.runs.fitting import Work, inside_goals, unheard
 from counterpoise.runs.folder import CHECKPOINT, GOALS, KEY, SETTINGS, Run, Writer, fingerprints, keep_key, read_json
@@ -149,13 +149,13 @@ def write_chosen(
             model = choose(
                 Work(settings, data, goals, writer.folder / CHECKPOINT, unheard, on_event, writer.save_model)
             )
-            rows, texts, drawn = measure_all(Judge(settings, data, model, goals))
+            rows, texts, drawn = measure_all(RunEvaluator(settings, data, model, goals))
             texts["commands"] = [_command(run, settings, changes, writer.folder)]
             content = rewritten((run.folder / GOALS).read_bytes(), settings, sources=run.sources).encode()
             writer.begin(content, settings, data.columns, prints, run.sources, origin=origin)
             writer.log(f"mixture of {run.folder.name} chosen anew")
-            if kind_of_decision(last_step(model).decision) == STICKY:
-                keep_key(writer.folder, known_draws(last_step(model)).key)
+            if kind_of_decision(final_estimator(model).decision) == STICKY:
+                keep_key(writer.folder, known_draws(final_estimator(model)).key)
             writer.save_model(model)
             writer.save_said(data.said, prints)
             writer.finish(rows, texts, prints, drawn=drawn)

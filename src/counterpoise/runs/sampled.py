@@ -24,9 +24,9 @@ from counterpoise.distributed.rows import Facts
 from counterpoise.mixtures.choosing import FIXED
 from counterpoise.runs.data import (
     SET_ASIDE,
-    Columns,
     Data,
-    Part,
+    RunColumns,
+    RunRows,
     check_classes,
     compared_columns,
     feature_names,
@@ -64,7 +64,7 @@ class Rest(NamedTuple):
                 yield path, frame, self._drawn(len(frame), number)
                 number += 1
 
-    def parts(self, columns: Columns) -> Iterator[dict[str, Part]]:
+    def parts(self, columns: RunColumns) -> Iterator[dict[str, RunRows]]:
         """Yield some rows at a time by their splits."""
         for path, frame, places in self.frames():
             whole = part_of(frame, columns, self.settings, path)
@@ -87,7 +87,7 @@ class _Chosen(NamedTuple):
     """The rows to choose on, for ``choose_from_parts``."""
 
     rest: Rest
-    columns: Columns
+    columns: RunColumns
     known: list[Facts]
     has_baseline: bool
 
@@ -101,7 +101,7 @@ class _Chosen(NamedTuple):
             yield _shard(number, parts[VALIDATION])
 
 
-def _shard(number: int, part: Part) -> Shard:
+def _shard(number: int, part: RunRows) -> Shard:
     held = {names_of.X: part.X, names_of.Y: part.labels, names_of.COLUMNS: part.groups}
     return Shard(number, held | ({} if part.baseline is None else {names_of.BASELINE: part.baseline}))
 
@@ -127,7 +127,7 @@ def load_sample(settings: RunSettings, folder: Path) -> Data:
     return Data(files[0].stem, columns, classes, positive, {TRAIN: part}, {}, {}, rest=chosen)
 
 
-def _facts(labels: AnyArray, columns: Columns, settings: RunSettings) -> Facts:
+def _facts(labels: AnyArray, columns: RunColumns, settings: RunSettings) -> Facts:
     n_rows, names = len(labels), tuple(columns.features)
     return Facts(n_rows, len(names), names, tuple(settings.data.groups), np.unique(labels), float(n_rows), 1.0)
 
@@ -164,7 +164,7 @@ def _check_shares(rest: Rest) -> None:
         )
 
 
-def _checked_classes(sample: Part, others: list[AnyArray], settings: RunSettings, path: Path) -> AnyArray:
+def _checked_classes(sample: RunRows, others: list[AnyArray], settings: RunSettings, path: Path) -> AnyArray:
     """Return the classes, after checking that there are two, and that the sample shows both."""
     target, seen = settings.data.target, np.unique(sample.labels)
     every = np.concatenate([seen, *map(np.unique, others)])
@@ -222,20 +222,20 @@ class CountedData(NamedTuple):
     """Rows that are alike once: by what each rule says of them, and the test rows by the drawn decisions."""
 
     data: Data  # the same whatever the key of the draws
-    drawn: Part | None
+    drawn: RunRows | None
 
 
-def _drawn_part(counts: Counter[Values], chosen: _Chosen, settings: RunSettings) -> Part | None:
+def _drawn_part(counts: Counter[Values], chosen: _Chosen, settings: RunSettings) -> RunRows | None:
     if not counts:
         return None
     part = _part(counts, chosen, settings)
     return replace(part, drawn=part.told[0], told=())
 
 
-def _part(counts: Counter[Values], chosen: _Chosen, settings: RunSettings) -> Part:
+def _part(counts: Counter[Values], chosen: _Chosen, settings: RunSettings) -> RunRows:
     import pandas as pd  # noqa: PLC0415 - heavy, and optional
 
     table, said = alike(counts, settings.data.groups, has_baseline=chosen.has_baseline)
     groups = {name: table.column(name) for name in settings.data.groups}
-    whole = Part(pd.DataFrame(index=range(table.n_samples)), table.y, groups, None, table.baseline)
+    whole = RunRows(pd.DataFrame(index=range(table.n_samples)), table.y, groups, None, table.baseline)
     return replace(whole, counts=table.counts, told=said)

@@ -16,9 +16,9 @@ from counterpoise.mixtures.goal import GoalClassifier
 from counterpoise.mixtures.options import Deferral
 from counterpoise.mixtures.scores.groups import BASELINE, RuleGroups
 from counterpoise.runs.data import (
-    Columns,
     Data,
-    Part,
+    RunColumns,
+    RunRows,
     check_classes,
     groups_of,
     labels_of,
@@ -27,7 +27,7 @@ from counterpoise.runs.data import (
     weights_of,
 )
 from counterpoise.runs.errors import DataError, check_columns, listed, oddest
-from counterpoise.runs.evaluator import Judge
+from counterpoise.runs.evaluator import RunEvaluator
 from counterpoise.runs.folder import check_place, write_frame, write_output
 from counterpoise.runs.measuring import Measured, measure_answers
 from counterpoise.runs.reading import column_names, read_column, read_frame, read_usable
@@ -36,7 +36,7 @@ from counterpoise.runs.rule_file import RuleFile, as_file_rules, check_text_key,
 from counterpoise.runs.settings import RunSettings
 
 
-class Asked(NamedTuple):
+class TableRoles(NamedTuple):
     """Which columns of a table play which part, and what is asked of the answers."""
 
     target: str
@@ -56,7 +56,7 @@ class Asked(NamedTuple):
         return {"groups": list(self.groups)} | {key: [name] for key, name in single.items() if name is not None}
 
 
-class Answers(NamedTuple):
+class TableAudit(NamedTuple):
     """An audit of answers, and every number about them."""
 
     audit: Audit
@@ -75,16 +75,16 @@ class LabelledTable(NamedTuple):
     classes: AnyArray
     positive: Any
 
-    def part(self, asked: Asked) -> Part:
+    def part(self, asked: TableRoles) -> RunRows:
         """Return the rows as they are measured; goals may speak of every column that holds numbers or texts."""
         groups, limit = groups_of(self.frame, asked.groups, self.path), asked.largest_weight
         if asked.weights is None:
-            return Part(self.frame, self.labels, groups, None, self.baseline)
+            return RunRows(self.frame, self.labels, groups, None, self.baseline)
         weights = weights_of(self.frame, asked.weights, self.path, limit)
-        return Part(self.frame, self.labels, groups, weights, self.baseline, limit)
+        return RunRows(self.frame, self.labels, groups, weights, self.baseline, limit)
 
 
-def read_table(path: Path, asked: Asked, others: dict[str, list[str]] | None = None) -> LabelledTable:
+def read_table(path: Path, asked: TableRoles, others: dict[str, list[str]] | None = None) -> LabelledTable:
     """Read a labelled table, after checking that it has all columns that are named."""
     if asked.largest_weight is not None:
         check_positive(asked.largest_weight, "largest_weight")
@@ -111,7 +111,7 @@ def read_table(path: Path, asked: Asked, others: dict[str, list[str]] | None = N
     return LabelledTable(path, frame, labels, baseline, classes, _positive(classes, asked, path))
 
 
-def _positive(classes: AnyArray, asked: Asked, path: Path) -> Any:
+def _positive(classes: AnyArray, asked: TableRoles, path: Path) -> Any:
     """Return the positive class; the command line tells numbers and texts apart as little as a CSV file."""
     if asked.positive is None:
         return positive_of(classes, None)
@@ -137,7 +137,7 @@ def audit_table(
     positive: Any = None,
     confidence: float | None = None,
     defer_label: str | None = None,
-) -> Answers:
+) -> TableAudit:
     """Audit answers that stand in a column of a table: no run and no model is needed.
 
     Parameters
@@ -163,7 +163,7 @@ def audit_table(
 
     Returns
     -------
-    Answers
+    TableAudit
         ``audit``, and what a report needs.
 
     Examples
@@ -181,7 +181,9 @@ def audit_table(
     [('recall(train)', 'holds'), ('false_positive_rate(train, sex=F)', 'fails')]
     """
     deferral = None if defer_label is None else Deferral(0.0, defer_label)  # at no loss: nobody chose it here
-    asked = Asked(target, checked(goals), groups, baseline, weights, largest_weight, positive, confidence, deferral)
+    asked = TableRoles(
+        target, checked(goals), groups, baseline, weights, largest_weight, positive, confidence, deferral
+    )
     table = read_table(Path(path), asked, {"prediction": [prediction]})
     said = _as_answers(labels_of(table.frame, prediction, table.path), table.classes, deferral)
     words = {"method": f"answers that stand in the column {prediction}", "source": table.path.name}
@@ -213,12 +215,12 @@ def checked(goals: Any) -> tuple[Goal, ...]:
 def judged(
     table: LabelledTable,
     said: AnyArray,
-    asked: Asked,
+    asked: TableRoles,
     split: str,
     words: dict[str, Any],
     shares: Sequence[float] = (),
     chances: FloatArray | None = None,
-) -> Answers:
+) -> TableAudit:
     """Return an audit of answers, and every number about them, as of rows of a split.
 
     Where answers were drawn by rules, ``shares`` are those of the rules and ``chances`` tell how likely each answer was
@@ -238,18 +240,18 @@ def judged(
         )
     settings = _settings(table, asked)
     parts = {split: table.part(asked)}
-    data = Data(table.path.stem, Columns([], []), table.classes, table.positive, parts, {}, {})
-    judge = Judge(settings, data, _Said(said, asked.deferral, chances), asked.goals)
+    data = Data(table.path.stem, RunColumns([], []), table.classes, table.positive, parts, {}, {})
+    judge = RunEvaluator(settings, data, _Said(said, asked.deferral, chances), asked.goals)
     try:
         audit = judge.audit(split, asked.goals)
     except ValueError as error:
         raise DataError(f"The goals cannot be asked of the rows of {table.path}: {error}") from error
     measured, told = measure_answers(judge, split, words, shares), settings.model_dump(exclude_defaults=True)
     positive = None if table.positive is None else np.asarray(table.positive).item()
-    return Answers(audit, measured, told, positive)
+    return TableAudit(audit, measured, told, positive)
 
 
-def _settings(table: LabelledTable, asked: Asked) -> RunSettings:
+def _settings(table: LabelledTable, asked: TableRoles) -> RunSettings:
     """Return what a goals file would say of the table."""
     roles = {"groups": list(asked.groups), "baseline": asked.baseline, "weights": asked.weights}
     positive = None if table.positive is None else np.asarray(table.positive).item()
@@ -282,7 +284,7 @@ class Chosen(NamedTuple):
     rules: RuleFile
     checks: list[GoalCheck]
     value: float  # of what was made small
-    answers: Answers  # of the same rows, by their ids, or their numbers where there are none
+    answers: TableAudit  # of the same rows, by their ids, or their numbers where there are none
 
     def __str__(self) -> str:
         lines = [f"{one.share:.4f}  {one}" for one in self.rules.rules]
@@ -376,7 +378,7 @@ def choose_table(
     check_place(place, read=table_path)
     check_choice(decision, "decision", DECISIONS)
     by = tuple(baseline if name == BASELINE and baseline is not None else name for name in by)
-    asked = Asked(
+    asked = TableRoles(
         target, checked(goals), tuple(dict.fromkeys([*groups, *by])), baseline, weights, largest_weight, positive,
         deferral=deferral_asked(defer_cost, defer_label),
     )  # fmt: skip
@@ -415,7 +417,11 @@ def deferral_asked(cost: float | None, label: str | None) -> Deferral | None:
 
 
 def _fitted(
-    table: LabelledTable, asked: Asked, columns: Mapping[str, FloatArray], groups: dict[str, AnyArray], **settings: Any
+    table: LabelledTable,
+    asked: TableRoles,
+    columns: Mapping[str, FloatArray],
+    groups: dict[str, AnyArray],
+    **settings: Any,
 ) -> GoalClassifier:
     """Return the best thresholds of the scores, or the best mixture of them."""
     part, names = table.part(asked), {"goals": asked.goals, "pos_label": table.positive}

@@ -26,7 +26,7 @@ from counterpoise.mixtures.explaining import Explanation
 from counterpoise.mixtures.scores.groups import BASELINE
 from counterpoise.runs.data import (
     Data,
-    Part,
+    RunRows,
     data_files,
     extra_parts,
     load_data,
@@ -35,7 +35,7 @@ from counterpoise.runs.data import (
     with_baseline_model,
 )
 from counterpoise.runs.errors import DataError, RunFolderError, check_columns, listed, oddest
-from counterpoise.runs.evaluator import Judge, has_rules, last_step, looked_at, seen_by_last, some_rows
+from counterpoise.runs.evaluator import RunEvaluator, final_estimator, has_rules, looked_at, seen_by_last, some_rows
 from counterpoise.runs.fit import why_not_asked
 from counterpoise.runs.folder import SETTINGS, Run, check_place, fingerprints, read_json, write_frame
 from counterpoise.runs.goals_file import goals_of
@@ -195,7 +195,7 @@ def predictions_of(run: Run, data_path: str | Path, *, probabilities: bool = Fal
     part = read_part([path], run.columns, run.settings, labelled=False)
     written, by = {}, {}
     if ids is not None:
-        if draws_of(last_step(model)) is None:
+        if draws_of(final_estimator(model)) is None:
             raise ValueError("ids are for randomized classifiers; this run's model decides without draws.")
         with written_as(run.settings.data.written):
             written[ids], by["ids"] = read_ids(path, ids)
@@ -232,7 +232,7 @@ def explain_run(
     """
     path, model = Path(data_path), run.waiting_model()
     part = read_part([path], run.columns, run.settings, labelled=False)
-    decider = last_step(model)
+    decider = final_estimator(model)
     if not hasattr(decider, "explain"):
         raise ValueError(f"The method {run.settings.method.name!r} has no rule to explain.")
     wanted = list(range(1, min(len(part), _FIRST_ROWS) + 1)) if rows is None else [int(row) for row in rows]
@@ -249,21 +249,21 @@ def explain_run(
     return dict(zip(wanted, found, strict=True))
 
 
-def _looked_at(run: Run, model: Any, part: Part, path: Path) -> dict[str, Any]:
+def _looked_at(run: Run, model: Any, part: RunRows, path: Path) -> dict[str, Any]:
     """Return what the rules of a model look at, told by the deployed model too where the run has its file."""
     if not has_rules(model):
         return {}
-    data = Data(path.stem, run.columns, np.asarray(last_step(model).classes_), None, {TEST: part}, {}, {})
-    if BASELINE in last_step(model).groups_.by:
+    data = Data(path.stem, run.columns, np.asarray(final_estimator(model).classes_), None, {TEST: part}, {}, {})
+    if BASELINE in final_estimator(model).groups_.by:
         part = with_baseline_model(data, run.settings, run.sources).splits[TEST]
     _check_looked_at(run, model, part, path)
     return looked_at(part)
 
 
-def _check_looked_at(run: Run, model: Any, part: Part, path: Path) -> None:
+def _check_looked_at(run: Run, model: Any, part: RunRows, path: Path) -> None:
     """Refuse rows that lack a column which the rules of a model look at."""
     known = {*part.groups, *part.X.columns, *(() if part.baseline is None else (BASELINE,))}
-    for name in last_step(model).groups_.by if has_rules(model) else ():
+    for name in final_estimator(model).groups_.by if has_rules(model) else ():
         if name not in known:
             column = run.settings.data.baseline if name == BASELINE else name
             raise DataError(f"{path} must have the column {column!r}, which the rules of this run look at.")
@@ -325,7 +325,7 @@ def certify_run(
     if TEST not in data.splits:
         raise DataError("The run has no test rows: give a data file.")
     with _asked_of("test rows"):
-        judge = Judge(run.settings, data, run.waiting_model(), asked)
+        judge = RunEvaluator(run.settings, data, run.waiting_model(), asked)
         return (judge.audit_drawn if drawn else judge.audit)(TEST, asked)
 
 
@@ -379,7 +379,7 @@ def own_data(run: Run, settings: RunSettings | None = None) -> Data:
     return data
 
 
-def _judge(run: Run, path: Path) -> Judge:
+def _judge(run: Run, path: Path) -> RunEvaluator:
     """Return what measures the run's model on the rows of a file."""
     model, asked = run.waiting_model(), run.settings.data
     part = read_part([path], run.columns, run.settings, largest_weight=asked.largest_weight)
@@ -388,7 +388,7 @@ def _judge(run: Run, path: Path) -> Judge:
             f"{path} has no column {asked.weights!r}, by which the rows of this run weigh (data.weights): without it "
             "other rates would be measured. Add it, with 1 in every row if all weigh the same."
         )
-    classes = np.asarray(last_step(model).classes_)
+    classes = np.asarray(final_estimator(model).classes_)
     for name, labels in ((asked.target, part.labels), (asked.baseline, part.baseline)):
         foreign = set() if labels is None else set(np.unique(labels).tolist()) - set(classes.tolist())
         if foreign:
@@ -401,4 +401,4 @@ def _judge(run: Run, path: Path) -> Judge:
     data = Data(path.stem, run.columns, classes, positive, {TEST: part}, extra, {})
     data = with_baseline_model(data, run.settings, run.sources)
     _check_looked_at(run, model, data.splits[TEST], path)
-    return Judge(run.settings, data, model, goals_of(run.settings))
+    return RunEvaluator(run.settings, data, model, goals_of(run.settings))
