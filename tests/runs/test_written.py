@@ -16,7 +16,8 @@ from counterpoise.runs import (
     starting_file,
 )
 from counterpoise.runs.data import odd_cell
-from counterpoise.runs.reading import Written, column_names, read_frame, written_as
+from counterpoise.runs.reading import column_names, read_frame
+from counterpoise.runs.settings import Written, written_as
 
 EUROPEAN = {"sep": ";", "decimal": ",", "encoding": "latin-1"}
 ASKED = (

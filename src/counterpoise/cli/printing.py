@@ -32,7 +32,7 @@ class Csv:
 
     def told(self) -> AbstractContextManager[None]:
         """Read files so, until the context ends."""
-        from counterpoise.runs.reading import Written, written_as  # noqa: PLC0415 - only where a command runs
+        from counterpoise.runs.settings import Written, written_as  # noqa: PLC0415 - only where a command runs
 
         delimiter = None if self.delimiter is None else _TABS.get(self.delimiter, self.delimiter)
         return written_as(Written(delimiter, self.encoding, self.decimal))

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
+from pandas.api.types import union_categoricals
 
 from counterpoise._base.types import AnyArray, FloatArray
 from counterpoise._base.warning import warn_caller
@@ -17,32 +19,11 @@ from counterpoise.goals.levels import MISSING
 from counterpoise.goals.wording import text_of
 from counterpoise.runs.errors import DataError, check_columns, listed, oddest
 from counterpoise.runs.methods import METHODS
-from counterpoise.runs.reading import (
-    NO_NUMBERS,
-    WordsAmongNumbers,
-    column_names,
-    how_written,
-    read_frame,
-    require_memory,
-    written_as,
-)
+from counterpoise.runs.reading import NO_NUMBERS, WordsAmongNumbers, column_names, read_frame, require_memory
 from counterpoise.runs.results import TEST, TRAIN, VALIDATION
-from counterpoise.runs.settings import DataSettings, RunSettings
+from counterpoise.runs.settings import DataSettings, RunColumns, RunSettings, how_written, written_as
 
 _MOST_CLASSES = 1000
-
-
-class RunColumns(NamedTuple):
-    """The features by their kind, in the order of the files, and all columns that held texts in training."""
-
-    numeric: list[str]
-    categorical: list[str]
-    texts: Sequence[str] = ()  # the target and the groups too
-
-    @property
-    def features(self) -> list[str]:
-        """Return the names of all features."""
-        return [*self.numeric, *self.categorical]
 
 
 def feature_names(known: Sequence[str], settings: RunSettings, path: Path) -> list[str]:
@@ -72,8 +53,6 @@ def find_columns(frame: Any, names: Sequence[str], asked: DataSettings) -> RunCo
 
 def features_of(frame: Any, columns: RunColumns, path: Path) -> Any:
     """Return the features of a frame with the types that they had where the run was fitted."""
-    import pandas as pd  # noqa: PLC0415 - heavy, and optional
-
     made = {}
     for name in columns.numeric:
         if frame[name].dtype.name == "category":
@@ -117,8 +96,6 @@ def _finite(values: AnyArray, name: str, path: Path) -> AnyArray:
 
 def as_texts(column: Any) -> Any:
     """Return a column as a categorical of texts, whether it held texts or numbers."""
-    import pandas as pd  # noqa: PLC0415
-
     found = column.array if column.dtype.name == "category" else pd.Categorical(column.to_numpy())
     return found.rename_categories([text_of(value) for value in found.categories])
 
@@ -408,9 +385,6 @@ def _read_all(files: Sequence[Path], names: Sequence[str], settings: RunSettings
 
 def joined(frames: Sequence[Any], texts: Collection[str]) -> Any:
     """Return the rows of frames together; columns of texts as categories of all of them."""
-    import pandas as pd  # noqa: PLC0415 - heavy, and optional
-    from pandas.api.types import union_categoricals  # noqa: PLC0415
-
     found = {}
     for name in frames[0].columns:
         columns = [frame[name] for frame in frames]

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.stats import norm
 
 from counterpoise._base.progress import RunProgress, Tell
 from counterpoise._base.types import FloatArray
@@ -30,11 +31,19 @@ from counterpoise.mixtures.choosing import as_aim, groups_by
 from counterpoise.mixtures.options import as_groups
 from counterpoise.mixtures.pool import groups_of
 from counterpoise.mixtures.scores.groups import find_groups
-from counterpoise.runs.cautions import heard_words, told_cautions
 from counterpoise.runs.data import Data, RunRows, data_files, load_data
 from counterpoise.runs.errors import DataError, RunFolderError, short
 from counterpoise.runs.evaluator import RunEvaluator, final_estimator, mixes
-from counterpoise.runs.fitting import Work, asking_told, fit_model, inside_goals, kept_model, plain_model, unheard
+from counterpoise.runs.fitting import (
+    Work,
+    asking_told,
+    fit_model,
+    inside_goals,
+    kept_model,
+    plain_model,
+    told_cautions,
+    unheard,
+)
 from counterpoise.runs.folder import CHECKPOINT, MODEL, Prints, Run, Writer, fingerprints, writing
 from counterpoise.runs.goals_file import goals_of, parse_goals_file, read_bytes
 from counterpoise.runs.measuring import measure_all, predict_seconds
@@ -51,6 +60,7 @@ from counterpoise.runs.methods import (
     models_of,
     trains_inside,
 )
+from counterpoise.runs.reading import WordsAmongNumbers, heard
 from counterpoise.runs.results import MIXTURE, TEST, TRAIN
 from counterpoise.runs.sampled import counted_data, fit_on_sample, load_sample, seen_by_goals
 from counterpoise.runs.settings import MethodSettings, RunSettings
@@ -155,8 +165,6 @@ def _aimed(work: Work, model: Any) -> list[Goal]:
 
 def _rows_to_show(n_chosen_on: int, n_test: int, work: Work) -> int:
     """Return on how few rows an audit would be as hard to pass as it is on the test rows, with chance counted in."""
-    from scipy.stats import norm  # noqa: PLC0415 - heavy
-
     n_goals = len(work.goals)
     luck = norm.isf(_MISSED / n_goals) / norm.isf((1.0 - work.settings.confidence) / n_goals)
     width: float = 1.0 / math.sqrt(n_test) + luck * math.sqrt(1.0 / n_chosen_on + 1.0 / n_test)
@@ -236,7 +244,7 @@ def fit_run(
 
     with writer.claim(prints) as is_to_do:
         if is_to_do:
-            with heard_words() as heard:
+            with heard(WordsAmongNumbers) as words:
                 data = (load_data if settings.data.sample is None else load_sample)(settings, path.parent)
             seen = seen_by_goals(data)
             goals = checked_goals(settings, seen)
@@ -247,7 +255,7 @@ def fit_run(
             counts = ", ".join(f"{len(part)} {name}" for name, part in data.splits.items())
             called = "" if data.positive is None else f", positive class {data.positive!s}"
             say(f"{'goes on' if resumes else 'begins'}: {counts} rows, {len(data.columns.features)} features{called}")
-            for text in dict.fromkeys(heard):
+            for text in dict.fromkeys(map(str, words)):
                 say(text)
             with asking_told(work):
                 _fit(work, writer, prints, shlex.join(command))

@@ -9,14 +9,21 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.compose import ColumnTransformer
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
+from sklearn.utils import get_tags
+from sklearn.utils.validation import has_fit_parameter
 
 from counterpoise._base.progress import RunProgress, Tell, hearing
 from counterpoise._base.types import AnyArray
 from counterpoise.goals import Goal, Rate
+from counterpoise.mixtures.cautions import Caution
 from counterpoise.mixtures.choosing import as_aim
 from counterpoise.mixtures.draws import derived_key
 from counterpoise.mixtures.scored import NEVER
-from counterpoise.runs.data import Data, RunColumns
+from counterpoise.runs.data import Data
 from counterpoise.runs.errors import DataError, listed
 from counterpoise.runs.evaluator import final_estimator, has_rules, keeps_answers, looked_at, seen_by_last
 from counterpoise.runs.folder import run_key
@@ -36,8 +43,9 @@ from counterpoise.runs.methods import (
     training_needs_alpha,
     trains_inside,
 )
+from counterpoise.runs.reading import heard
 from counterpoise.runs.results import CVAR, TRAIN, VALIDATION
-from counterpoise.runs.settings import MethodSettings, ModelSettings, PreprocessingSettings, RunSettings
+from counterpoise.runs.settings import MethodSettings, ModelSettings, PreprocessingSettings, RunColumns, RunSettings
 from counterpoise.theory.risks import CVaR
 
 
@@ -83,8 +91,6 @@ def preprocessor(asked: PreprocessingSettings, columns: RunColumns, features: st
     methods get the median for a missing number, numbers of mean 0 and variance 1, and a column for each category; a
     missing category is one of its own.
     """
-    from sklearn.compose import ColumnTransformer  # noqa: PLC0415 - heavy
-
     for_trees = features == "trees"
     keep = asked.missing == "keep" or (asked.missing in {"auto", "refuse"} and for_trees and takes_missing)
     scale = asked.numeric == "standardize" or (asked.numeric == "auto" and not for_trees)
@@ -105,7 +111,6 @@ def category_places(asked: PreprocessingSettings, columns: RunColumns, features:
 
 
 def _ordinal(asked: PreprocessingSettings, *, keep: bool) -> Any:
-    from sklearn.preprocessing import OrdinalEncoder  # noqa: PLC0415
 
     absent = np.nan if keep else _ABSENT
     return OrdinalEncoder(
@@ -118,15 +123,11 @@ def _ordinal(asked: PreprocessingSettings, *, keep: bool) -> Any:
 
 
 def _one_hot(asked: PreprocessingSettings) -> Any:
-    from sklearn.preprocessing import OneHotEncoder  # noqa: PLC0415
 
     return OneHotEncoder(handle_unknown="infrequent_if_exist", max_categories=asked.max_categories, sparse_output=False)
 
 
 def _numbers(*, keep: bool, scale: bool) -> Any:
-    from sklearn.impute import SimpleImputer  # noqa: PLC0415
-    from sklearn.pipeline import make_pipeline  # noqa: PLC0415
-    from sklearn.preprocessing import StandardScaler  # noqa: PLC0415
 
     imputer = SimpleImputer(strategy="median", keep_empty_features=True)
     # one that does not scale still makes numbers of truth values, where "passthrough" would make objects of all columns
@@ -140,6 +141,15 @@ Keep = Callable[[Any, str], None]  # a model, and the name of its file in the ru
 
 def unheard(_event: Any) -> None:
     """Tell nobody."""
+
+
+@contextmanager
+def told_cautions(say: Say) -> Iterator[None]:
+    """Say in a line what classifiers warn of, as it was the last time: earlier choices were tries."""
+    with heard(Caution) as cautions:
+        yield
+    for text in {type(one): str(one) for one in cautions}.values():
+        say(text)
 
 
 class Work(NamedTuple):
@@ -386,8 +396,6 @@ def pool_member(work: Work, asked: ModelSettings, number: int) -> Any:
 
 def _fit_pipeline(work: Work, asked: MethodSettings | ModelSettings, estimator: Any) -> Any:
     """Fit an estimator behind its preprocessing, with whatever its ``fit`` can use of weights, groups and datasets."""
-    from sklearn.utils.validation import has_fit_parameter  # noqa: PLC0415 - heavy
-
     train = work.data.splits[TRAIN]
     estimator = _told_categories(work, asked, estimator)
     prepare = _preprocessor(work, asked, estimator)
@@ -410,7 +418,6 @@ def _fit_pipeline(work: Work, asked: MethodSettings | ModelSettings, estimator: 
 
 
 def _preprocessor(work: Work, asked: MethodSettings | ModelSettings, estimator: Any) -> Any:
-    from sklearn.utils import get_tags  # noqa: PLC0415
 
     takes_missing = bool(get_tags(estimator).input_tags.allow_nan)
     features = wanted_features(asked)
@@ -452,6 +459,4 @@ def _class_weights(estimator: Any, classes: AnyArray, asked: MethodSettings | Mo
 
 def piped(prepare: Any, estimator: Any) -> Any:
     """Return a model that prepares raw frames for an estimator."""
-    from sklearn.pipeline import Pipeline  # noqa: PLC0415
-
     return Pipeline([("preprocess", prepare), ("model", estimator)])

@@ -44,12 +44,10 @@ from counterpoise.persist import write_atomically
 from counterpoise.persist.files import opened, read_file, without_waiting
 from counterpoise.persist.locks import LOCK, FolderLock, Held
 from counterpoise.persist.steps import step
-from counterpoise.runs.data import RunColumns
 from counterpoise.runs.errors import DataError, RunFolderError, short
 from counterpoise.runs.methods import split_parameters, training_needs_alpha, trains_inside
-from counterpoise.runs.reading import is_parquet
 from counterpoise.runs.results import ResultRow, ResultsTable, append_rows, read_rows
-from counterpoise.runs.settings import RunSettings
+from counterpoise.runs.settings import RunColumns, RunSettings, is_parquet
 from counterpoise.runs.summary import RunSummary, summarize_run
 
 KEY = "draws.key"  # hexadecimal digits in one line, for nobody but the owner

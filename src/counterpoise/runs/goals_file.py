@@ -20,9 +20,8 @@ from counterpoise.goals.reading import asked_goals
 from counterpoise.persist.files import read_file
 from counterpoise.runs.errors import GoalsFileError, listed, short, twice_in
 from counterpoise.runs.methods import DEPLOYED, GOALS, METHODS, Faults, check_method, defers
-from counterpoise.runs.reading import is_parquet
 from counterpoise.runs.results import CVAR, SPLITS, TRAIN
-from counterpoise.runs.settings import GoalSettings, MethodSettings, RunSettings, SplitSettings
+from counterpoise.runs.settings import GoalSettings, MethodSettings, RunSettings, SplitSettings, is_parquet
 
 _MODEL = re.compile(r"\s*\[\[\s*method\s*\.\s*models\s*\]\]")
 _MODELS = re.compile(r"^\s*(?:method\.)?models\s*=\s*\[", re.MULTILINE)

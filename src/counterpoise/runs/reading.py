@@ -13,74 +13,32 @@ Whoever reads files says so once, ``with written_as(...)``; options of a command
 import codecs
 import os
 import re
+import warnings
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pyarrow import csv
 
 from counterpoise._base.warning import warn_caller
 from counterpoise.goals.wording import text_of
 from counterpoise.persist.files import opened
 from counterpoise.runs.errors import ColumnError, DataError, check_columns, listed, short, twice_in
+from counterpoise.runs.settings import Written, how_written, is_parquet
 
 SEPARATORS = (";", "\t", "|")  # beside commas
 _LOOKED_AT = 1 << 16  # bytes of a file from which it is told how it is written
 _DECIMALS = re.compile(r"-?[0-9]+,[0-9]+")
-_DELIMITER = re.compile(r"[ -!#-~\t]")  # a printable sign of ASCII that is no quote
 _POINTS = re.compile(r"-?[0-9]+\.[0-9]+")
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _JSON = re.compile(rb"(\xef\xbb\xbf)?\s*(\[\s*[\[{]|\{\s*\"|\[\s*\])")
 _HOW = "{key} under [data] of a goals file, or --{key} on the command line"
-
-
-class Written(NamedTuple):
-    """How CSV files are written; None is the usual: commas, UTF-8, a decimal point."""
-
-    delimiter: str | None = None
-    encoding: str | None = None
-    decimal: str | None = None
-
-    def check(self) -> "Written":
-        """Return the same, after checking it."""
-        if self.delimiter is not None and not _DELIMITER.fullmatch(self.delimiter):
-            raise ValueError(f"delimiter must be one character, such as ';' or a tab; got {self.delimiter!r}.")
-        if self.decimal not in (None, ".", ","):
-            raise ValueError(f"decimal must be '.' or ','; got {self.decimal!r}.")
-        if self.decimal == "," and self.delimiter in (None, ","):
-            raise ValueError("decimal = ',' needs another delimiter than a comma, such as ';'.")
-        if self.encoding is not None:
-            try:
-                "text".encode(self.encoding)
-            except (LookupError, UnicodeError):  # not known, or not one of texts
-                raise ValueError(
-                    f"encoding must be one that Python knows, such as 'latin-1'; got {self.encoding!r}."
-                ) from None
-        return self
-
-    def or_else(self, other: "Written") -> "Written":
-        """Return what is said here, and what the other says about the rest."""
-        return Written(*(mine if mine is not None else theirs for mine, theirs in zip(self, other, strict=True)))
-
-
-_written: ContextVar[Written] = ContextVar("counterpoise_written", default=Written())  # noqa: B039 - never changed
-
-
-@contextmanager
-def written_as(written: Written) -> Iterator[None]:
-    """Read CSV files as they are written, until the context ends; what an outer context says wins."""
-    token = _written.set(_written.get().or_else(written).check())
-    try:
-        yield
-    finally:
-        _written.reset(token)
-
-
-def how_written() -> Written:
-    """Return how CSV files are written."""
-    return _written.get()
 
 
 def refuse_other_kinds(path: Path) -> None:
@@ -101,8 +59,14 @@ def refuse_other_kinds(path: Path) -> None:
         )
 
 
-def refuse_other_separators(path: Path, names: list[str]) -> None:
-    """Say how to name what stands between columns, where a header of one column shows it."""
+def refuse_other_separators(path: Path, names: list[str] | None = None) -> None:
+    """Say how to name what stands between columns, where nobody did and a header of one column shows it."""
+    if how_written().delimiter is not None:
+        return
+    if names is None:  # the file cannot be read: its header as it stands
+        with opened(path) as stream:
+            line = stream.read(_LINE).decode(how_written().encoding or "utf-8", errors="replace").partition("\n")[0]
+        names = [] if "," in line else [line]
     other = next((mark for mark in SEPARATORS if len(names) == 1 and mark in names[0]), None)
     if other is not None:
         how = _HOW.format(key="delimiter")
@@ -182,7 +146,6 @@ def _first_open_quote(text: str, delimiter: str, *, is_cut: bool) -> int | None:
 _TRUE, _FALSE = ("True", "TRUE", "true"), ("False", "FALSE", "false")  # as Arrow reads truth values in CSV files
 NO_NUMBERS = ("NA", "N/A", "NaN", "nan", "null", "NULL", "None", "#N/A")  # missing where all others are numbers
 _BLOCK = 1 << 24  # bytes of a CSV file from which types are told
-_PARQUET = (".parquet", ".pq")
 _NO_COLUMN = re.compile(r"|__index_level_\d+__")  # the index that pandas writes beside the columns
 _MOST_COLUMNS = 100_000  # each costs some fifty microseconds, however few its rows
 _NUMBER = 8  # bytes
@@ -199,12 +162,26 @@ class WordsAmongNumbers(UserWarning):
     """A column of a CSV file holds numbers, but for words such as NA."""
 
 
+@contextmanager
+def heard(kind: type[Warning]) -> Iterator[list[Warning | str]]:
+    """Collect warnings of a kind in the place of giving them; others are given when the context ends."""
+    found: list[Warning | str] = []
+    with warnings.catch_warnings(record=True) as given:
+        warnings.simplefilter("always", kind)
+        yield found
+    for one in given:
+        if issubclass(one.category, kind):
+            found.append(one.message)
+        else:
+            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
+
+
 def column_names(path: Path) -> list[str]:
     """Return the columns of a file that have a name, after checking that it is one that can be read."""
     names: list[str] = [name for name in _guarded(path, _names) if not _NO_COLUMN.fullmatch(name)]
-    if not is_parquet(path) and any("\n" in name for name in names):
-        refuse_open_quotes(path)
-    if not is_parquet(path) and how_written().delimiter is None:
+    if not is_parquet(path):
+        if any("\n" in name for name in names):
+            refuse_open_quotes(path)
         refuse_other_separators(path, names)
     twice = twice_in(names)
     if twice is not None:
@@ -240,7 +217,6 @@ def read_frame(
 
 
 def _frame(table: Any, path: Path, missing: Sequence[str], values: Collection[str]) -> Any:
-    import pandas as pd  # noqa: PLC0415 - heavy, and optional
 
     absent = {"", *missing}
     made = {
@@ -251,8 +227,6 @@ def _frame(table: Any, path: Path, missing: Sequence[str], values: Collection[st
 
 def count_rows(path: Path) -> int:
     """Return how many rows a Parquet file says that it has."""
-    import pyarrow.parquet as pq  # noqa: PLC0415 - heavy, and optional
-
     return int(_guarded(path, pq.read_metadata).num_rows)
 
 
@@ -272,9 +246,6 @@ def read_in_parts(
     path: Path, columns: Sequence[str], *, missing: Sequence[str] = (), values: Collection[str] = ()
 ) -> Iterator[Any]:
     """Yield some columns of a Parquet file as data frames, of some rows each: no more is in memory at once."""
-    import pyarrow as pa  # noqa: PLC0415 - heavy, and optional
-    import pyarrow.parquet as pq  # noqa: PLC0415
-
     check_columns(columns, column_names(path), path)
     # Without a buffer a row group would be held as a whole, and groups that are asked for together one beside another.
     with _guarded(path, lambda one: pq.ParquetFile(one, pre_buffer=False, buffer_size=_BUFFER)) as file:
@@ -289,8 +260,6 @@ def read_usable(path: Path, columns: Sequence[str], *, values: Collection[str] =
 
     ``values`` are columns whose values are compared, as for ``read_frame``.
     """
-    import pandas as pd  # noqa: PLC0415
-
     table, usable, refused = _table(path, columns, values=values), {}, []
     for name in columns:
         try:
@@ -325,9 +294,6 @@ def _table(
 
 def _has_lost_words(column: Any) -> bool:
     """Tell whether words of a CSV file were read as times, or as numbers that are none: ``nan``, and no empty field."""
-    import pyarrow as pa  # noqa: PLC0415 - heavy, and optional
-    import pyarrow.compute as pc  # noqa: PLC0415
-
     return pa.types.is_temporal(column.type) or bool(
         pa.types.is_floating(column.type) and pc.any(pc.is_nan(column)).as_py()
     )
@@ -335,9 +301,6 @@ def _has_lost_words(column: Any) -> bool:
 
 def _as_numbers(column: Any, name: str, path: Path) -> Any:
     """Return a column without words such as NA where all else are numbers, truth values or times; and say so."""
-    import pyarrow as pa  # noqa: PLC0415 - heavy, and optional
-    import pyarrow.compute as pc  # noqa: PLC0415
-
     if not pa.types.is_string(column.type):
         return column
     is_word = pc.is_in(column, value_set=pa.array(NO_NUMBERS))
@@ -359,8 +322,6 @@ def _as_numbers(column: Any, name: str, path: Path) -> Any:
 
 def _of_one_type(texts: Any) -> Any:
     """Return texts as the numbers, truth values or times that all of them are; None where they are none, or no text."""
-    import pyarrow as pa  # noqa: PLC0415 - heavy, and optional
-    import pyarrow.compute as pc  # noqa: PLC0415
 
     def as_truths(given: Any) -> Any:
         if not pc.all(pc.is_in(given.drop_null(), value_set=pa.array([*_TRUE, *_FALSE]))).as_py():
@@ -387,18 +348,13 @@ def _of_one_type(texts: Any) -> Any:
 
 def read_column(path: Path, name: str) -> Any:
     """Return one column as Arrow holds it, with the type of a Parquet file; of a CSV file as texts."""
-    import pyarrow as pa  # noqa: PLC0415 - heavy, and optional
-    import pyarrow.compute as pc  # noqa: PLC0415
-
     column = _guarded(path, lambda one: _read(one, [name], (), (name,)))[name]
     column = column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
-    return pc.if_else(pc.equal(column, ""), None, column) if _is_text(column.type) else column
+    return pc.if_else(pc.equal(column, ""), None, column) if is_text(column.type) else column
 
 
 def _guarded(path: Path, read: Callable[[Path], Any]) -> Any:
     """Return what ``read`` returns; whatever goes wrong is said in one sentence."""
-    import pyarrow as pa  # noqa: PLC0415 - heavy, and optional
-
     if path.is_dir():
         raise DataError(f"{path} must be a CSV or Parquet file; it is a folder.")
     if not path.exists():
@@ -412,33 +368,23 @@ def _guarded(path: Path, read: Callable[[Path], Any]) -> Any:
     try:
         return read(path)
     except UnicodeDecodeError as error:
-        raise DataError(f"{path} must be {_encoding_words()} text; its header is not.{_ENCODED}") from error
+        raise DataError(
+            f"{path} must be {how_written().encoding or 'UTF-8'} text; its header is not.{_ENCODED}"
+        ) from error
     except (pa.ArrowException, OSError) as error:
         kind = "Parquet" if is_parquet(path) else "CSV"
         reason = " ".join(str(error).split())[:300].rstrip(".")
         if kind == "CSV":
             refuse_open_quotes(path)
-            refuse_other_separators(path, _first_line(path))
+            refuse_other_separators(path)
         raise DataError(f"{path} cannot be read as {kind}: {reason}.") from error
-
-
-def _first_line(path: Path) -> list[str]:
-    """Return the header of a CSV file as it stands, where nobody said what is between columns."""
-    if how_written().delimiter is not None:
-        return []
-    with opened(path) as stream:
-        line = stream.read(_LINE).decode(how_written().encoding or "utf-8", errors="replace").partition("\n")[0]
-    return [] if "," in line else [line]
 
 
 def _names(path: Path) -> list[str]:
     if is_parquet(path):
-        import pyarrow.parquet as pq  # noqa: PLC0415
-
         names = list(pq.read_schema(path).names)
         _check_width(path, len(names))
         return names
-    from pyarrow import csv  # noqa: PLC0415
 
     with opened(path) as header:
         mark = (how_written().delimiter or ",").encode()
@@ -449,8 +395,6 @@ def _names(path: Path) -> list[str]:
 
 def _csv_options() -> dict[str, Any]:
     """Return how pyarrow finds the cells of a CSV file."""
-    from pyarrow import csv  # noqa: PLC0415
-
     written = how_written()
     return {
         "read_options": csv.ReadOptions(block_size=_BLOCK, encoding=written.encoding or "utf8"),
@@ -458,25 +402,9 @@ def _csv_options() -> dict[str, Any]:
     }
 
 
-def _encoding_words() -> str:
-    return how_written().encoding or "UTF-8"
-
-
 def _check_width(path: Path, n_columns: int) -> None:
     if n_columns > _MOST_COLUMNS:
         raise DataError(f"{path} must have at most {_MOST_COLUMNS} columns; it has {n_columns}.")
-
-
-def _read_parquet(path: Path, columns: list[str]) -> Any:
-    """Read a Parquet file, which may say in a few bytes what takes far more than there is memory."""
-    import pyarrow as pa  # noqa: PLC0415
-    import pyarrow.parquet as pq  # noqa: PLC0415
-
-    require_memory([path], columns)
-    schema = pq.read_schema(path)
-    # A text that is there a million times is kept once.
-    texts = [name for name in columns if pa.types.is_string(schema.field(name).type)]
-    return pq.read_table(path, columns=columns, partitioning=None, read_dictionary=texts)
 
 
 def _memory() -> float:
@@ -489,9 +417,11 @@ def _memory() -> float:
 
 def _read(path: Path, columns: list[str], missing: Sequence[str], texts: Collection[str]) -> Any:
     if is_parquet(path):
-        return _read_parquet(path, columns)
-    import pyarrow as pa  # noqa: PLC0415
-    from pyarrow import csv  # noqa: PLC0415
+        require_memory([path], columns)  # it may say in a few bytes what takes far more than there is memory
+        schema = pq.read_schema(path)
+        # A text that is there a million times is kept once.
+        often = [name for name in columns if pa.types.is_string(schema.field(name).type)]
+        return pq.read_table(path, columns=columns, partitioning=None, read_dictionary=often)
 
     convert = csv.ConvertOptions(
         include_columns=columns,
@@ -506,35 +436,33 @@ def _read(path: Path, columns: list[str], missing: Sequence[str], texts: Collect
     return table
 
 
-def _is_text(kind: Any) -> bool:
-    import pyarrow as pa  # noqa: PLC0415
-
+def is_text(kind: Any) -> bool:
+    """Tell whether a type of Arrow is one of texts."""
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
 def _as_column(column: Any, name: str, path: Path, missing: set[str], *, is_compared: bool) -> Any:
     """Return one column: texts as a categorical, numbers as an array; days as texts where values are compared."""
-    import pyarrow as pa  # noqa: PLC0415
-
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     if not is_parquet(path) and (pa.types.is_binary(kind) or pa.types.is_large_binary(kind)):
         raise DataError(f"{path} must be UTF-8 text; column {name!r} is not.{_ENCODED}")
-    if _is_text(kind):
+    if is_text(kind):
         found = _as_categories(column, missing)
         if not is_parquet(path) and any("\n" in text for text in found.categories):
             refuse_open_quotes(path)
         return found
     if pa.types.is_dictionary(column.type):
         column = column.cast(kind)
-    if is_compared and (pa.types.is_date(kind) or pa.types.is_timestamp(kind) or _lacks_truths(column)):
+    lacks_truths = pa.types.is_boolean(kind) and column.null_count
+    is_day = pa.types.is_date(kind) or pa.types.is_timestamp(kind)
+    if is_compared and (is_day or lacks_truths):
         return _as_told(column)
     if pa.types.is_null(kind) or pa.types.is_decimal(kind):
         column = column.cast(pa.float64())
-    elif pa.types.is_boolean(kind) and column.null_count:
+    elif lacks_truths:
         column = column.cast(pa.int8())
     elif not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
-        days = pa.types.is_date(kind) or pa.types.is_timestamp(kind)
-        first = "store days since a fixed day in its place" if days else "turn it into numbers first"
+        first = "store days since a fixed day in its place" if is_day else "turn it into numbers first"
         raise ColumnError(
             f"Column {name!r} of {path} must hold numbers or texts; it holds {kind}. Name it in data.drop, or {first}."
         )
@@ -542,8 +470,6 @@ def _as_column(column: Any, name: str, path: Path, missing: set[str], *, is_comp
 
 
 def _as_categories(column: Any, missing: set[str]) -> Any:
-    import pandas as pd  # noqa: PLC0415
-    import pyarrow as pa  # noqa: PLC0415
 
     if not pa.types.is_dictionary(column.type):
         column = column.dictionary_encode()
@@ -558,23 +484,10 @@ def _as_categories(column: Any, missing: set[str]) -> Any:
     return found.set_categories(sorted(found.categories))  # the same in any order of rows
 
 
-def _lacks_truths(column: Any) -> bool:
-    import pyarrow as pa  # noqa: PLC0415
-
-    return bool(pa.types.is_boolean(column.type) and column.null_count)
-
-
 def _as_told(column: Any) -> Any:
     """Return days and truth values as a categorical of the texts by which goals and rules know them."""
-    import pandas as pd  # noqa: PLC0415
-
     coded = column.combine_chunks().dictionary_encode()
     texts = [text_of(value) for value in coded.dictionary.to_pylist()]
     place = {text: number for number, text in enumerate(sorted(set(texts)))}
     codes = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
     return pd.Categorical.from_codes(np.array([*(place[text] for text in texts), -1])[codes], list(place))
-
-
-def is_parquet(path: Path) -> bool:
-    """Tell by its ending whether a file is a Parquet file."""
-    return path.suffix.lower() in _PARQUET

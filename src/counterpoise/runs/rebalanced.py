@@ -11,11 +11,10 @@ from counterpoise.mixtures.choosing import as_aim
 from counterpoise.mixtures.draws import known_draws, make_key
 from counterpoise.mixtures.options import STICKY, Draws, as_groups, kind_of_decision
 from counterpoise.mixtures.scored import NEVER
-from counterpoise.runs.cautions import told_cautions
 from counterpoise.runs.data import data_files
 from counterpoise.runs.evaluator import RunEvaluator, final_estimator, mixes
 from counterpoise.runs.fit import checked_goals, program, with_room
-from counterpoise.runs.fitting import Work, inside_goals, unheard
+from counterpoise.runs.fitting import Work, inside_goals, told_cautions, unheard
 from counterpoise.runs.folder import CHECKPOINT, GOALS, KEY, SETTINGS, Run, Writer, fingerprints, keep_key, read_json
 from counterpoise.runs.goals_file import goals_of, rewritten
 from counterpoise.runs.measuring import measure_all

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from counterpoise._base.shards import Shard
 from counterpoise._base.types import AnyArray
@@ -25,7 +26,6 @@ from counterpoise.mixtures.choosing import FIXED
 from counterpoise.runs.data import (
     SET_ASIDE,
     Data,
-    RunColumns,
     RunRows,
     check_classes,
     compared_columns,
@@ -43,7 +43,7 @@ from counterpoise.runs.fitting import Pace, Work, naming, pool_member
 from counterpoise.runs.methods import GOALS, describe, make, models_of, tail_of
 from counterpoise.runs.reading import column_names, count_rows, read_in_parts
 from counterpoise.runs.results import TEST, TRAIN, VALIDATION
-from counterpoise.runs.settings import MethodSettings, RunSettings
+from counterpoise.runs.settings import MethodSettings, RunColumns, RunSettings
 
 
 class Rest(NamedTuple):
@@ -233,7 +233,6 @@ def _drawn_part(counts: Counter[Values], chosen: _Chosen, settings: RunSettings)
 
 
 def _part(counts: Counter[Values], chosen: _Chosen, settings: RunSettings) -> RunRows:
-    import pandas as pd  # noqa: PLC0415 - heavy, and optional
 
     table, said = alike(counts, settings.data.groups, has_baseline=chosen.has_baseline)
     groups = {name: table.column(name) for name in settings.data.groups}

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.metrics import roc_auc_score
 
 from counterpoise._base.types import AnyArray, BoolArray, FloatArray, IntArray
 from counterpoise.goals import Goal, InfeasibleGoals, parse_goal
@@ -102,8 +103,6 @@ def _are_many(judge: RunEvaluator) -> bool:
 
 def score_numbers(judge: RunEvaluator, split: str) -> Iterator[Number]:
     """Yield how well the first model's scores rank and fit the rows of a split, where rules of scores decide."""
-    from sklearn.metrics import roc_auc_score  # noqa: PLC0415 - heavy
-
     asked = judge.asked
     if not isinstance(asked, AskedRules) or has_class_rules(judge.model):
         return

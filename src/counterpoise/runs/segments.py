@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.tree import DecisionTreeRegressor
 
 from counterpoise._base.types import AnyArray, FloatArray
 from counterpoise.goals.levels import MISSING
@@ -42,8 +43,6 @@ class _Feature(NamedTuple):
 
 def find_segments(part: RunRows, losses: FloatArray, alpha: float) -> list[Segment]:
     """Return the segments with the largest share of rows in the tail, the worst first."""
-    from sklearn.tree import DecisionTreeRegressor  # noqa: PLC0415 - heavy
-
     if part.counts is not None:
         return []
     membership, n_rows = tail_membership(losses, alpha, part.weights), len(part)

@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
 
 from counterpoise._base.checks import check_choice, check_confidence, check_number, check_positive
 from counterpoise._base.types import AnyArray, FloatArray, IntArray
@@ -15,25 +17,15 @@ from counterpoise.mixtures.choosing import FIXED
 from counterpoise.mixtures.goal import GoalClassifier
 from counterpoise.mixtures.options import Deferral
 from counterpoise.mixtures.scores.groups import BASELINE, RuleGroups
-from counterpoise.runs.data import (
-    Data,
-    RunColumns,
-    RunRows,
-    check_classes,
-    groups_of,
-    labels_of,
-    odd_cell,
-    positive_of,
-    weights_of,
-)
+from counterpoise.runs.data import Data, RunRows, check_classes, groups_of, labels_of, odd_cell, positive_of, weights_of
 from counterpoise.runs.errors import DataError, check_columns, listed, oddest
 from counterpoise.runs.evaluator import RunEvaluator
 from counterpoise.runs.folder import check_place, write_frame, write_output
 from counterpoise.runs.measuring import Measured, measure_answers
-from counterpoise.runs.reading import column_names, read_column, read_frame, read_usable
+from counterpoise.runs.reading import column_names, is_text, read_column, read_frame, read_usable
 from counterpoise.runs.results import TEST, TRAIN
 from counterpoise.runs.rule_file import RuleFile, as_file_rules, check_text_key, read_rules
-from counterpoise.runs.settings import RunSettings
+from counterpoise.runs.settings import RunColumns, RunSettings
 
 
 class TableRoles(NamedTuple):
@@ -451,8 +443,6 @@ def apply_rules(rules: str | Path, path: str | Path, output: str | Path, *, ids:
     -------
     int
     """
-    import pandas as pd  # noqa: PLC0415 - heavy, and optional
-
     found, table_path = read_rules(Path(rules)), Path(path)
     check_place(Path(output), read=table_path)
     check_columns([ids, *found.scores, *found.by], column_names(table_path), table_path)
@@ -481,12 +471,9 @@ def group_columns(path: Path, by: Sequence[str]) -> dict[str, AnyArray]:
 
 def id_texts(path: Path, name: str) -> list[str]:
     """Return a column of ids as texts: whole numbers or texts, none missing."""
-    import pyarrow as pa  # noqa: PLC0415 - heavy, and optional
-
     column = read_column(path, name)
     kind = column.type
-    is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
-    if not (is_text or pa.types.is_integer(kind)):
+    if not (is_text(kind) or pa.types.is_integer(kind)):
         raise DataError(f"Column {name!r} of {path} must hold ids, whole numbers or texts; it holds {kind}.")
     if column.null_count:
         row = column.is_null().to_pylist().index(True)

@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
 
 from counterpoise._base.checks import check_positive
 from counterpoise._base.words import did_you_mean
@@ -40,9 +42,9 @@ from counterpoise.runs.fit import why_not_asked
 from counterpoise.runs.folder import SETTINGS, Run, check_place, fingerprints, read_json, write_frame
 from counterpoise.runs.goals_file import goals_of
 from counterpoise.runs.measuring import goal_rows, loss_rows
-from counterpoise.runs.reading import column_names, read_column, written_as
+from counterpoise.runs.reading import column_names, read_column
 from counterpoise.runs.results import TEST, TRAIN, ResultsTable
-from counterpoise.runs.settings import RunSettings
+from counterpoise.runs.settings import RunSettings, written_as
 from counterpoise.runs.summary import RunSummary, summarize_run
 
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
@@ -97,7 +99,6 @@ def _decoded(key: bytes) -> str | bytes:
 
 
 def _time_of(text: str) -> Any:
-    import pandas as pd  # noqa: PLC0415 - heavy, and optional
 
     try:
         return time.fromisoformat(text) if _TIME.fullmatch(text) else pd.Timestamp(text)
@@ -106,8 +107,6 @@ def _time_of(text: str) -> Any:
 
 
 def _told(column: Any) -> Ids:
-    import pandas as pd  # noqa: PLC0415 - heavy, and optional
-    import pyarrow as pa  # noqa: PLC0415
 
     if pa.types.is_float32(column.type) or pa.types.is_float16(column.type):  # as written: 0.1, not 0.10000000149
         numbers = column.to_numpy()
@@ -189,8 +188,6 @@ def predictions_of(run: Run, data_path: str | Path, *, probabilities: bool = Fal
     data frame
         A row for each of the file.
     """
-    import pandas as pd  # noqa: PLC0415 - heavy, and optional
-
     path, model = Path(data_path), run.waiting_model()
     part = read_part([path], run.columns, run.settings, labelled=False)
     written, by = {}, {}
