@@ -23,7 +23,7 @@ from counterpoise.constrained import ConstrainedClassifier as ConstrainedClassif
 from counterpoise.displays import CVaRCurveDisplay as CVaRCurveDisplay
 from counterpoise.displays import RateDisplay as RateDisplay
 from counterpoise.displays import TradeoffDisplay as TradeoffDisplay
-from counterpoise.explorer.widget import explore as explore
+from counterpoise.explorer.pages import explore as explore
 from counterpoise.goals import rates as rates
 from counterpoise.mixtures.explaining import Explanation as Explanation
 from counterpoise.mixtures.goal import GoalClassifier as GoalClassifier

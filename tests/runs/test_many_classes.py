@@ -9,7 +9,7 @@ import pytest
 from counterpoise.goals import InfeasibleGoals
 from counterpoise.mixtures.class_scores.tiers import RatioRule, TierRule
 from counterpoise.report import write_report
-from counterpoise.report.classes import class_recalls, confusions
+from counterpoise.report.rates import class_recalls, confusions
 from counterpoise.report.record import read_record
 from counterpoise.runs import (
     DataError,
@@ -22,7 +22,7 @@ from counterpoise.runs import (
     starting_file,
 )
 from counterpoise.runs.data import load_data
-from counterpoise.runs.rule_words import rule_text, shares_rows
+from counterpoise.runs.measuring import rule_text, shares_rows
 
 CLASSES = ["cat", "dog", "fox"]
 FLOOR = '"every_class(recall, train) >= 0.5"'

@@ -182,7 +182,7 @@ def test_ids_of_every_type_draw_by_their_values(name, run, table, tmp_path):
 
 
 def test_ids_of_a_file_draw_as_those_of_the_library(run, table):
-    from counterpoise.runs.ids import read_ids  # noqa: PLC0415 - beside its one use
+    from counterpoise.runs.use import read_ids  # noqa: PLC0415 - beside its one use
 
     draws = run.model()[-1]._draws
     plain = {"wide": np.array([2**63 + k for k in range(N_ROWS)], dtype=np.uint64), "decimal": DECIMALS}

@@ -15,7 +15,7 @@ from counterpoise._base.text import text_table
 from counterpoise.persist import write_atomically
 from counterpoise.report import write_report
 from counterpoise.runs import Run, fit_run
-from counterpoise.runs.quantities import DEPLOYED, FIRST, MIXTURE, TEST, of_goal
+from counterpoise.runs.results import DEPLOYED, FIRST, MIXTURE, TEST, of_goal
 
 Say = Callable[[str], None]
 Progress = Callable[[], AbstractContextManager[Tell]]

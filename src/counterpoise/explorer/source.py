@@ -9,8 +9,8 @@ import numpy as np
 
 from counterpoise._base.checks import is_frame
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray
-from counterpoise.explorer.parts import HeldOut, Parts
 from counterpoise.explorer.session import Session
+from counterpoise.explorer.state import HeldOutRows, SessionParts
 from counterpoise.goals import Table
 from counterpoise.goals.binding import Views
 from counterpoise.goals.tables import with_train
@@ -71,7 +71,7 @@ def session_of_model(
     elif any(part is not None for part in (y, sensitive_features, baseline, sample_weight, largest_weight, datasets)):
         raise ValueError("What belongs to held-out rows came without X; pass X and y with it.")
     title = type(model).__name__
-    return Session(Parts(title, model, evidence, held, names_of(model, evidence), confidence))
+    return Session(SessionParts(title, model, evidence, held, names_of(model, evidence), confidence))
 
 
 def check_held_out(model: Any, evidence: Any, given: Mapping[str, Table]) -> None:
@@ -115,7 +115,7 @@ def names_of(model: Any, evidence: Any) -> list[str]:
 
 def held_out(
     model: Any, evidence: Any, table: Table, X: Any, datasets: dict[str, Table], features: Any = None
-) -> HeldOut:
+) -> HeldOutRows:
     """Ask the models once about rows, and note what draws are made with."""
     tables, rows = {TRAIN: table}, {TRAIN: X}
     tables |= {name: known for name, known in evidence.answers.tables.items() if name != TRAIN} | datasets
@@ -127,7 +127,7 @@ def held_out(
         else:  # those of fit, about which the models were asked then
             said[name], uniforms[name] = _kept(evidence, name), generated(model, own.n_samples)
     shown = features if features is not None else (X if is_frame(X) else None)
-    return HeldOut(tables, said, uniforms, shown)
+    return HeldOutRows(tables, said, uniforms, shown)
 
 
 def asked(model: Any, evidence: Any, X: Any) -> AnyArray:

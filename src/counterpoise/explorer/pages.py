@@ -1,21 +1,152 @@
-"""The explorer as one file that works from disk: answers for a grid of tails and bounds, computed beforehand."""
+"""The explorer of a run or a model: served to a browser, mounted in a notebook, or written as one file."""
 
 import json
-from collections.abc import Iterator, Sequence
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import islice, product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from counterpoise.explorer.assets import asset
-from counterpoise.explorer.description import describe
+from counterpoise._base.checks import check_number
+from counterpoise._base.types import ArrayLike
+from counterpoise.explorer.conversation import asset, describe
 from counterpoise.explorer.session import Session
-from counterpoise.explorer.setting import AskedGoal, Setting
-from counterpoise.explorer.told import curve
+from counterpoise.explorer.setting import AskedGoal, Setting, numbers
+from counterpoise.explorer.state import curve
 from counterpoise.explorer.views import shown
-from counterpoise.explorer.words import numbers
+from counterpoise.goals import Table
 from counterpoise.mixtures.answers import TRAIN
+
+
+def explore_run(
+    folder: str | Path,
+    *,
+    output: str | Path = ".",
+    host: str = "127.0.0.1",
+    port: int = 0,
+    say: Callable[[str], None] = lambda _: None,
+    ready: Callable[[Any], None],
+) -> None:
+    """Serve the explorer of a run until Ctrl-C.
+
+    Parameters
+    ----------
+    folder : path
+        What ``counterpoise fit`` wrote.
+    output : path, default="."
+        The folder that models and reports are exported to.
+    host : str, default="127.0.0.1"
+        The name of this machine that is listened on: by default nobody else can reach it.
+    port : int, default=0
+        0 for any that is free.
+    say : callable, optional
+        Told in a line what is being done before that.
+    ready : callable
+        Called with the server, once it listens: ``ready(server)`` may show ``server.address``.
+    """
+    try:
+        from counterpoise.explorer.server import Serving  # noqa: PLC0415 - needs optional packages
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            f'The explorer needs {error.name}, which is not installed: pip install "counterpoise[explorer]"'
+        ) from error
+    from counterpoise.explorer.conversation import Conversation  # noqa: PLC0415 - heavy: only where asked
+    from counterpoise.explorer.of_run import RunExporter, read_run  # noqa: PLC0415 - as above
+    from counterpoise.explorer.session import Session  # noqa: PLC0415 - as above
+    from counterpoise.runs import open_run  # noqa: PLC0415 - as above
+
+    check_number(port, "port", "[0, 65535]", "0 for any that is free")
+    logging.getLogger("counterpoise.explorer").setLevel(logging.INFO)
+    say("reads the run, its models and its data files")
+    read = read_run(open_run(folder))
+    say("solves its setting, which compiles what is not compiled yet")
+    session = Session(read.parts)
+    session.answer(session.start)  # whatever compiles, compiles now
+    serving = Serving(Conversation(session, RunExporter(session, read, output)), host=host, port=port)
+    ready(serving)
+    with suppress(KeyboardInterrupt):  # that is how it ends
+        serving.run()
+
+
+def explore(
+    model: Any,
+    X: Any = None,
+    y: ArrayLike | None = None,
+    *,
+    sensitive_features: Any = None,
+    baseline: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    largest_weight: float | None = None,
+    datasets: Mapping[str, Table] | None = None,
+    confidence: float = 0.95,
+    output: str | Path | None = None,
+) -> Any:
+    """Explore a fitted model in a notebook: move the tail and the bounds of its goals, and watch the trade-off.
+
+    Parameters
+    ----------
+    model : fitted classifier that mixes models or rules of scores
+        Of two classes, such as ``GoalClassifier``, ``MixtureClassifier`` or ``AdaLPBoostClassifier``; or a run folder,
+        whose own test rows and confidence are taken: pass nothing else with it but ``output``.
+    X, y : held-out rows and labels, optional
+        That nobody fitted or chose on: verdicts and rates by group are of them.
+    sensitive_features, baseline, sample_weight, largest_weight, datasets
+        What belongs to these rows, as for ``Table``.
+    confidence : float in (0, 1), default=0.95
+        Of verdicts on goals that carry none.
+    output : path, optional
+        A folder that the page may export model files to, and reports of a run. Default: none; ``widget.model()``
+        returns the model.
+
+    Returns
+    -------
+    widget
+        Shown where a notebook shows the value of a cell, in Jupyter, marimo, Colab or VS Code. ``widget.setting`` is
+        the setting at present, ``widget.model()`` the classifier that the library chooses for it.
+
+    Examples
+    --------
+    In a notebook::
+
+        decided = cp.GoalClassifier(goals=["recall(train) >= 0.9"]).fit(X_train, y_train)
+        page = cp.explore(decided, X_test, y_test)
+        page                # move alpha and the bounds
+        page.model()        # the classifier of what the page shows
+    """
+    try:
+        from counterpoise.explorer.mounted import ExplorerWidget  # noqa: PLC0415 - needs an optional package
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            f'In a notebook the explorer needs {error.name}, which is missing: pip install "counterpoise[notebook]"'
+        ) from error
+    given: dict[str, Any] = {"X": X, "y": y, "sensitive_features": sensitive_features, "baseline": baseline}
+    given |= {"sample_weight": sample_weight, "largest_weight": largest_weight, "datasets": datasets}
+    if isinstance(model, (str, Path)):
+        return ExplorerWidget(_of_run(Path(model), output, given))
+    from counterpoise.explorer.conversation import Exporter  # noqa: PLC0415 - heavy: only where asked
+    from counterpoise.explorer.source import session_of_model  # noqa: PLC0415 - as above
+
+    return ExplorerWidget(Exporter(session_of_model(model, **given, confidence=confidence), output))
+
+
+def _of_run(folder: Path, output: str | Path | None, given: Mapping[str, Any]) -> Any:
+    """Return what exports of a run folder; its held-out rows are the run's own, and no others are taken."""
+    from counterpoise.explorer.of_run import RunExporter, read_run  # noqa: PLC0415 - heavy, and needs optional packages
+    from counterpoise.explorer.session import Session  # noqa: PLC0415 - as above
+    from counterpoise.runs import open_run  # noqa: PLC0415 - as above
+
+    beside = [name for name, value in given.items() if value is not None]
+    if beside:
+        raise ValueError(
+            f"A run folder has test rows of its own, and is explored with these; got {', '.join(beside)} too. Pass the "
+            f"folder alone, or the model in it: counterpoise.runs.open_run({str(folder)!r}).model()."
+        )
+    read = read_run(open_run(folder))
+    return RunExporter(Session(read.parts), read, output)
+
 
 PAGE = "explorer.html"
 _MOST_ANSWERS = 240
@@ -42,7 +173,7 @@ def write_interactive(run_folder: str | Path, output: str | Path | None = None) 
     """
     from counterpoise.explorer.source import session_of_run  # noqa: PLC0415 - heavy: only where asked
     from counterpoise.runs import open_run  # noqa: PLC0415 - as above
-    from counterpoise.runs.output import check_place, write_output  # noqa: PLC0415 - as above
+    from counterpoise.runs.folder import check_place, write_output  # noqa: PLC0415 - as above
 
     path = open_run(run_folder).folder / PAGE if output is None else Path(output)
     check_place(path)
