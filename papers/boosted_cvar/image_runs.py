@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpoise.boosting.learner import make_fit
+from counterpoise.boosting.learner import LearnerFit
 from counterpoise.boosting.rounds import Fitted, History, Round, Rule, boost
 from counterpoise.boosting.rules import hedge, regularized_dual
 from counterpoise.datasets import split_rows
@@ -121,7 +121,7 @@ class Boosting:
         self.run, self.data, self.learner, self.state = run, data, learner, state
         self.kept = _restored(run, data, state)
         self.warm_up = _WarmUp(run, state)
-        self.fit: Any = make_fit(learner, data.train.X, data.train.codes, data.classes, run.round_seed)
+        self.fit: Any = LearnerFit(learner, data.train.X, data.train.codes, data.classes, run.round_seed)
         self._clock = _Clock()
 
     def make_ready(self) -> None:

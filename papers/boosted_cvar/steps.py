@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from counterpoise.boosting.learner import make_fit
+from counterpoise.boosting.learner import LearnerFit
 from counterpoise.boosting.rounds import History, Rule, boost
 from counterpoise.boosting.rules import adaptive_hedge, hedge
 from counterpoise.datasets import load_dataset
@@ -51,7 +51,7 @@ def boosted_losses(protocol: Protocol, seed: int, data: Any, rule: Rule) -> Loss
     classes, codes = np.unique(data.y, return_inverse=True)
     learner = make_learner(protocol.learner, data.categorical)
     seeds = np.random.SeedSequence(seed).generate_state(protocol.n_rounds + 1) >> np.uint32(1)
-    fit = make_fit(learner, X[train], codes[train], classes, lambda number: int(seeds[number]))
+    fit = LearnerFit(learner, X[train], codes[train], classes, lambda number: int(seeds[number]))
     history = History(np.full(train.size, 1 / train.size), protocol.n_rounds)
     boost(fit, history, reweigh=rule, stop=lambda *_: False, n_rounds=protocol.n_rounds)
     return Losses(

@@ -22,7 +22,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from counterpoise.boosting.adaboost import AdaBoostClassifier
-from counterpoise.boosting.dro import AUTO_FRACTION, DROBoostClassifier
+from counterpoise.boosting.dro import DROBoostClassifier
+from counterpoise.boosting.inputs import AUTO_FRACTION
 from counterpoise.boosting.stopping import Stopping
 from counterpoise.datasets import TableData, load_dataset, split_rows
 from counterpoise.learners import HistogramTree

@@ -14,10 +14,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from counterpoise.boosting.adaboost import AdaBoostClassifier
-from counterpoise.boosting.ebboost import EBBoostClassifier
 from counterpoise.boosting.margin_boost import RLPBoostClassifier, RQPBoostClassifier
 from counterpoise.boosting.stopping import Stopping
-from counterpoise.boosting.vadaboost import VadaBoostClassifier
+from counterpoise.boosting.vadaboost import EBBoostClassifier, VadaBoostClassifier
 from counterpoise.datasets import split_rows
 from counterpoise.learners import HistogramTree, LeastErrorStump, Stump
 from counterpoise.runs.results import ResultRow

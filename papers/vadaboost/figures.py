@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 
 from counterpoise.boosting.adaboost import AdaBoostClassifier
-from counterpoise.boosting.ebboost import EBBoostClassifier
-from counterpoise.boosting.vadaboost import VadaBoostClassifier
+from counterpoise.boosting.vadaboost import EBBoostClassifier, VadaBoostClassifier
 from counterpoise.datasets import DataNotAvailable, split_rows, twonorm
 from counterpoise.learners import LeastErrorStump, Stump
 from counterpoise.theory.risks import MeanVariance

@@ -13,11 +13,11 @@ from counterpoise.boosting.adaboost import AdaBoostClassifier as AdaBoostClassif
 from counterpoise.boosting.adalpboost import AdaLPBoostClassifier as AdaLPBoostClassifier
 from counterpoise.boosting.checkpoint import Checkpoint as Checkpoint
 from counterpoise.boosting.dro import DROBoostClassifier as DROBoostClassifier
-from counterpoise.boosting.ebboost import EBBoostClassifier as EBBoostClassifier
 from counterpoise.boosting.lpboost import LPBoostClassifier as LPBoostClassifier
 from counterpoise.boosting.margin_boost import RLPBoostClassifier as RLPBoostClassifier
 from counterpoise.boosting.margin_boost import RQPBoostClassifier as RQPBoostClassifier
 from counterpoise.boosting.stopping import Stopping as Stopping
+from counterpoise.boosting.vadaboost import EBBoostClassifier as EBBoostClassifier
 from counterpoise.boosting.vadaboost import VadaBoostClassifier as VadaBoostClassifier
 from counterpoise.constrained import ConstrainedClassifier as ConstrainedClassifier
 from counterpoise.displays import CVaRCurveDisplay as CVaRCurveDisplay

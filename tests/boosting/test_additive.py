@@ -11,8 +11,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from counterpoise import AdaBoostClassifier, DROBoostClassifier, RLPBoostClassifier, Stopping, VadaBoostClassifier
 from counterpoise.boosting.additive import logistic_probabilities
-from counterpoise.boosting.penalized import PENALTIES
-from counterpoise.boosting.vadaboost import VadaBoostStep
+from counterpoise.boosting.vadaboost import PENALTIES, VadaBoostStep
 from counterpoise.learners import HistogramTree, Stump
 
 

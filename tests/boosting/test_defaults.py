@@ -14,9 +14,8 @@ from sklearn.tree import DecisionTreeClassifier
 
 import counterpoise as cp
 from counterpoise import Stopping
-from counterpoise.boosting.cautions import NothingToLearn
-from counterpoise.boosting.cross_fit import folds_of, is_ensemble
-from counterpoise.boosting.learner import default_tree
+from counterpoise.boosting.learner import default_tree, folds_of, is_ensemble
+from counterpoise.boosting.stopping import NothingToLearn
 from counterpoise.learners import HistogramTree, Resampled, Stump
 from counterpoise.mixtures.cautions import CostlyMixture
 

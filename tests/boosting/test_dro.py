@@ -13,8 +13,14 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from counterpoise import AdaBoostClassifier, DROBoostClassifier, Stopping
-from counterpoise.boosting.directions import SignDirections, ValueDirections, dimension, make_directions
-from counterpoise.boosting.dro import RADIUS_FACTORS, sample_count
+from counterpoise.boosting.dro import (
+    RADIUS_FACTORS,
+    SignDirections,
+    ValueDirections,
+    dimension,
+    make_directions,
+    sample_count,
+)
 from counterpoise.boosting.robust_loss import RobustLoss
 from counterpoise.datasets import DataNotAvailable, load_dataset, split_rows
 from counterpoise.learners import HistogramTree, Stump

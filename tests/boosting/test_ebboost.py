@@ -10,9 +10,7 @@ from sklearn.datasets import load_breast_cancer, load_iris, make_classification
 
 from counterpoise import EBBoostClassifier, Stopping, VadaBoostClassifier
 from counterpoise.boosting.adaboost import AdaBoostStep
-from counterpoise.boosting.ebboost import EBBoostStep
-from counterpoise.boosting.penalized import PENALTIES
-from counterpoise.boosting.vadaboost import VadaBoostStep
+from counterpoise.boosting.vadaboost import PENALTIES, EBBoostStep, VadaBoostStep
 from counterpoise.learners import Stump
 from counterpoise.learners.bernstein_stump import BernsteinStumps
 

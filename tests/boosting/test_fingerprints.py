@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from counterpoise.boosting._fingerprints import data_texts, setting_texts
+from counterpoise.boosting.checkpoint import data_texts, setting_texts
 from counterpoise.boosting.inputs import Rows
 
 KINDS = ("f8", "f4", "u1", "i4", "?", "U3", "O")

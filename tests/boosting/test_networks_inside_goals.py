@@ -7,7 +7,7 @@ import pytest
 from sklearn.datasets import load_iris
 
 from counterpoise import LPBoostClassifier, Stopping
-from counterpoise.boosting.learner import Question, make_fit
+from counterpoise.boosting.learner import LearnerFit, Question
 from counterpoise.goals import Table
 from counterpoise.learners import NetworkLearner, networks
 from counterpoise.mixtures.cautions import CostlyMixture
@@ -56,7 +56,7 @@ def test_more_classes_and_rows_of_another_dataset_train_as_pairs():
 
 def pairs_of(X, y, rows):
     """Return a fit of networks, with a question about some rows, of which some come several times."""
-    fit = make_fit(tiny(), X, y, np.arange(3), lambda number: number, np.full(len(y), 1 / len(y)))
+    fit = LearnerFit(tiny(), X, y, np.arange(3), lambda number: number, np.full(len(y), 1 / len(y)))
     return fit, Question(y[rows], np.full(rows.size, 1 / rows.size), rows)
 
 
@@ -84,7 +84,7 @@ def test_codes_of_rows_without_a_label_do_not_reach_the_warm_up():
     weights = np.where(np.arange(150) % 3 > 0, 0.01, 0.0)
     starts = []
     for codes in (y, np.where(weights > 0, y, 0)):
-        fit = make_fit(tiny(), X, codes, np.arange(3), lambda number: number, weights)
+        fit = LearnerFit(tiny(), X, codes, np.arange(3), lambda number: number, weights)
         fit.answer(Question(codes, weights), 1)
         starts.append(fit.prepared.shared)
     assert all(np.array_equal(starts[0][name], starts[1][name]) for name in starts[0])

@@ -1,18 +1,75 @@
-"""AdaBoost in its discrete form.
+"""Boosting by the exponential loss, and AdaBoost in its discrete form.
 
 Freund and Schapire 1997, as Algorithm 1 of Shivaswamy and Jebara (NIPS 2011). Each round fits a model to weights
 ``w_i`` proportional to ``exp(-y_i f(x_i))`` and gives it the vote ``log(W_right / W_wrong) / 2``, which is greedy
 descent on the mean of ``exp(-y f(x))``. ``VadaBoostClassifier`` also penalizes that loss's variance.
+
+Boosters by the exponential loss differ in what the learner sees and how models vote. Everything that a round needs to
+know of a model is where it agrees with the labels, so rules see zero-one losses, as elsewhere.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
-from counterpoise._base.types import ByteArray, FloatArray
-from counterpoise.boosting.additive import Boosted, HeldOut
-from counterpoise.boosting.exponential import ExponentialBooster, ExponentialStep, log_odds
-from counterpoise.boosting.rounds import Callback, Fit
+import numpy as np
+
+from counterpoise._base.types import AnyArray, ByteArray, FloatArray
+from counterpoise.boosting.additive import AdditiveClassifier, Boosted, HeldOut
+from counterpoise.boosting.inputs import Rows, round_seed
+from counterpoise.boosting.learner import LearnerFit
+from counterpoise.boosting.rounds import Callback, History, Round
 from counterpoise.boosting.stopping import Stopping
+
+_PERFECT = 1e-10  # part of all weight that is wrong in a perfect model: its vote stays finite, and no round can follow
+_CHANCE = 1e-12  # the log of a ratio of weights, which has no unit: below this it is rounding, and the model chance
+_SHORT_STEP = 0.2  # of the default learner, chosen with it (docs/results/defaults)
+_WEIGHTS = "weights"  # in the memory: those that follow the exponential loss
+
+
+def log_odds(right: float, wrong: float) -> float:
+    """Return ``log(right / wrong)``, finite where nothing is wrong."""
+    total = right + wrong
+    return float(np.log(max(right, _PERFECT * total) / max(wrong, _PERFECT * total)))
+
+
+class ExponentialStep:
+    """Weigh samples by the exponential loss of the votes so far; a subclass says what the learner sees and how to vote.
+
+    Weights are on the simplex. A vote is ``learning_rate`` of the best step: 1 is the papers', and shorter steps fit
+    noise later.
+    """
+
+    learning_rate: float = 1.0
+
+    def learner_weights(self, weights: FloatArray) -> FloatArray:
+        """Return the weights that the learner is given: these where a subclass does not say otherwise."""
+        return weights
+
+    def vote(self, weights: FloatArray, losses: ByteArray) -> float:
+        """Return the best step along a model that errs where ``losses`` is 1."""
+        raise NotImplementedError
+
+    def reweigh(self, history: History) -> FloatArray:
+        return self.learner_weights(history.memory[_WEIGHTS])
+
+    def step(self, done: Round, history: History) -> float:
+        weights = history.memory.get(_WEIGHTS, history.start)
+        best = self.vote(weights, done.losses)
+        if best > _CHANCE:  # whatever part of it is taken
+            vote = self.learning_rate * best
+            moved = weights * np.where(done.losses, 1.0, np.exp(-2.0 * vote))  # up to a factor, and without overflow
+            history.memory[_WEIGHTS] = moved / moved.sum()
+            return vote
+        if history.n_rounds == 0:
+            raise ValueError(
+                "The base learner's first model is no better than chance: its weighted error is "
+                f"{done.weighted_loss:.3g}. Give a stronger learner, or look for labels that are all noise."
+            )
+        return 0.0
+
+    def is_over(self, done: Round) -> bool:
+        return not done.losses.any()
 
 
 class AdaBoostStep(ExponentialStep):
@@ -26,7 +83,30 @@ class AdaBoostStep(ExponentialStep):
         return log_odds(1.0 - wrong, wrong) / 2
 
 
-class AdaBoostClassifier(ExponentialBooster):
+def step_size(learning_rate: float | None, estimator: Any) -> float:
+    """Return the part of a step that models vote with: of the default learner a short one."""
+    if learning_rate is not None:
+        return float(learning_rate)
+    return _SHORT_STEP if estimator is None else 1.0
+
+
+def watched_fit(
+    learner: Any, train: Rows, held_out: Rows | None, classes: AnyArray, seeds: np.random.SeedSequence
+) -> tuple[LearnerFit, HeldOut | None]:
+    """Return what fits a model to weights of the rows, and those held out to look at the error on."""
+    fit = LearnerFit(learner, train.X, train.codes, classes, partial(round_seed, seeds))
+    if held_out is None:
+        return fit, None
+    return fit, HeldOut(fit.rows_like(held_out.X), classes, _error(held_out.codes == 1, held_out.weights))
+
+
+def _error(is_positive: AnyArray, weights: FloatArray) -> Callable[[FloatArray], Any]:
+    """Return the weighted error as a function of votes of shape (n_samples,) or (n_samples, n_ensembles)."""
+    weights = weights / weights.max()  # equal ones are 1: their sums are exact, and equal errors are equal
+    return lambda sums: ((sums.T > 0) != is_positive) @ weights / weights.sum()
+
+
+class AdaBoostClassifier(AdditiveClassifier):
     """AdaBoost with any base learner, the paper's discrete form.
 
     Parameters
@@ -88,5 +168,7 @@ class AdaBoostClassifier(ExponentialBooster):
         self.random_state = random_state
         self.callbacks = callbacks
 
-    def _rounds(self, fit: Fit, start: FloatArray, held_out: HeldOut | None) -> Boosted:
-        return self._run(fit, AdaBoostStep(self._rate()), start, held_out)
+    def _boost(self, train: Rows, held_out: Rows | None, classes: AnyArray, seeds: np.random.SeedSequence) -> Boosted:
+        fit, watched = watched_fit(self._learner(train.codes.size), train, held_out, classes, seeds)
+        rule = AdaBoostStep(step_size(self.learning_rate, self.estimator))
+        return self._run(fit, rule, train.weights, watched)

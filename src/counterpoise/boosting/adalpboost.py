@@ -18,8 +18,8 @@ from counterpoise._base.checks import check_choice, check_positive
 from counterpoise._base.types import IntArray
 from counterpoise.boosting.base import BUDGET, BoostedMixture
 from counterpoise.boosting.checkpoint import Checkpoint
-from counterpoise.boosting.cross_fit import planned_rounds
 from counterpoise.boosting.inputs import Rows, is_word
+from counterpoise.boosting.learner import planned_rounds
 from counterpoise.boosting.rounds import Callback, History, Rule
 from counterpoise.boosting.rules import hedge, hedge_groups
 from counterpoise.boosting.stopping import Stopping

@@ -5,21 +5,30 @@ An additive ensemble decides by the sign of ``f(x) = sum over rounds of vote * G
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
 from scipy.sparse import issparse
 from scipy.special import expit, log_expit, softmax
-from sklearn.base import is_regressor
+from sklearn.base import BaseEstimator, ClassifierMixin, is_regressor
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
-from counterpoise._base.checks import check_count, check_vector
+from counterpoise._base.checks import check_count, check_number, check_vector
 from counterpoise._base.types import AnyArray, ArrayLike, ByteArray, FloatArray, IntArray
-from counterpoise.boosting.cautions import warn_of_no_errors
-from counterpoise.boosting.directions import model_values
-from counterpoise.boosting.inputs import Booster, Rows, seed_sequence
+from counterpoise.boosting.inputs import (
+    Rows,
+    check_callbacks,
+    check_predict_input,
+    held_out_rows,
+    seed_sequence,
+    set_aside,
+    set_learner_tags,
+    training_rows,
+)
+from counterpoise.boosting.learner import base_learner
 from counterpoise.boosting.rounds import Callback, Fit, History, Round, boost
-from counterpoise.boosting.stopping import AUTO, stopping_of
+from counterpoise.boosting.stopping import Stopping, check_stopping, stopping_of, warn_of_no_errors
+from counterpoise.mixtures.pool import predict_codes
 
 _BINARY = 2
 _SMALL = 1 << 22  # entries of a sparse matrix that is made dense: 32 MB
@@ -46,29 +55,6 @@ class HeldOut(NamedTuple):
     loss: Callable[[FloatArray], Any]  # of the votes for them, of shape (n_samples,)
 
 
-class Watch:
-    """How held-out samples fare as votes are added up."""
-
-    def __init__(self, held_out: HeldOut) -> None:
-        self._held_out = held_out
-        self._sums: Any = 0.0
-        self.losses: list[float] = []
-
-    def add(self, model: Any, vote: float) -> None:
-        """Add the vote of a model."""
-        self._sums = self._sums + vote * model_values(model, self._held_out.X, self._held_out.classes)
-        self.losses.append(float(self._held_out.loss(self._sums)))
-
-    @property
-    def best_round(self) -> int:
-        """Return the round after which the loss was least."""
-        return int(np.argmin(self.losses)) + 1
-
-    def has_stalled(self, patience: int | None) -> bool:
-        """Tell whether the loss has not dropped for so many rounds."""
-        return patience is not None and len(self.losses) - self.best_round >= patience
-
-
 class Boosted(NamedTuple):
     """What the rounds of one class against the others left behind."""
 
@@ -87,11 +73,16 @@ class Ensemble(NamedTuple):
     classes: AnyArray  # the two labels that the models predict
 
 
-class AdditiveBooster(Booster):
+class AdditiveClassifier(ClassifierMixin, BaseEstimator):
     """Base of the additive boosters; a subclass says how one class is boosted against the others (``_boost``).
 
-    A subclass has parameters ``estimator``, ``n_estimators``, ``stopping``, ``random_state`` and ``callbacks``.
+    A subclass has parameters ``estimator``, ``n_estimators``, ``learning_rate``, ``stopping``, ``random_state`` and
+    ``callbacks``.
     """
+
+    default_stopping: ClassVar[Stopping] = Stopping()  # that stopping=None asks for
+    _takes_auto_fraction: ClassVar[bool] = False  # of samples to hold out, by how many there are
+    _takes_regressors: ClassVar[bool] = False
 
     def fit(
         self, X: Any, y: Any, sample_weight: ArrayLike | None = None, *, X_val: Any = None, y_val: Any = None
@@ -114,16 +105,25 @@ class AdditiveBooster(Booster):
         -------
         self
         """
+        check_count(self.n_estimators, "n_estimators")
+        check_stopping(self, takes_auto=self._takes_auto_fraction)
+        if self.learning_rate is not None:
+            check_number(self.learning_rate, "learning_rate", "(0, 1]", "part of a step")
         self._check_parameters()
+        check_callbacks(self.callbacks)
         self.__dict__.pop("ensembles_", None)  # of an earlier fit: one that fails leaves nothing to decide by
-        rows = self._check_rows(X, y, sample_weight, None)
-        self._seeds = seed_sequence(self.random_state)
-        train, held_out = self._with_validation(rows, X_val, y_val, None)
+        learner, seeds = self._learner(), seed_sequence(self.random_state)
+        self.classes_, train = training_rows(self, learner, X, y, sample_weight)
+        held_out = held_out_rows(self, learner, X_val, y_val)
+        if held_out is None:
+            train, held_out = set_aside(train, self.classes_, stopping_of(self), seeds)
         self._check_samples(train, held_out)
         is_binary = len(self.classes_) == _BINARY
         classes = self.classes_ if is_binary else np.array([False, True])
-        places = [1] if is_binary else range(len(self.classes_))
-        boosted = [self._boost(_against_others(train, k), _against_others(held_out, k), classes) for k in places]
+        boosted = [
+            self._boost(_against_others(train, place), _against_others(held_out, place), classes, seeds)
+            for place in ([1] if is_binary else range(len(self.classes_)))
+        ]
         self._keep([one.found for one in boosted])
         self.ensembles_ = [Ensemble(one.models, one.votes, classes) for one in boosted]
         self.estimators_ = [model for ensemble in self.ensembles_ for model in ensemble.models]
@@ -144,15 +144,15 @@ class AdditiveBooster(Booster):
         array of shape (n_samples,), or (n_samples, n_classes) for more than two classes
             Above zero for the second class; or for each class.
         """
-        return self._sums(self._rows_to_ask(X))
+        return self._sums(self._checked(X))
 
     def predict(self, X: Any) -> AnyArray:
         """Return the label of each sample."""
-        return self._labels(self.decision_function(X))
+        return np.asarray(self.classes_[_places(self.decision_function(X))])
 
     def predict_codes(self, X: Any) -> IntArray:
         """Return the place in ``classes_`` of each label, for rows that were checked: what other boosters call."""
-        return self._places(self._sums(X))
+        return _places(self._sums(X))
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return probabilities by the link that the loss implies: ``1 / (1 + exp(-2 f))`` for the exponential one.
@@ -163,15 +163,15 @@ class AdditiveBooster(Booster):
 
     def staged_decision_function(self, X: Any) -> Iterator[FloatArray]:
         """Yield ``decision_function`` after the first round, the first two and so on."""
-        X = self._rows_to_ask(X)
+        X = self._checked(X)
         running = [np.cumsum(np.column_stack([*_values(one, X)]) * one.votes, axis=1) for one in self.ensembles_]
         for last in range(max(sums.shape[1] for sums in running)):
-            yield self._shaped([sums[:, min(last, sums.shape[1] - 1)] for sums in running])
+            yield _shaped([sums[:, min(last, sums.shape[1] - 1)] for sums in running])
 
     def staged_predict(self, X: Any) -> Iterator[AnyArray]:
         """Yield ``predict`` after the first round, the first two and so on."""
         for sums in self.staged_decision_function(X):
-            yield self._labels(sums)
+            yield np.asarray(self.classes_[_places(sums)])
 
     def staged_predict_proba(self, X: Any) -> Iterator[FloatArray]:
         """Yield ``predict_proba`` after the first round, the first two and so on."""
@@ -185,12 +185,15 @@ class AdditiveBooster(Booster):
         for labels in self.staged_predict(X):
             yield float((labels == y).mean())
 
-    def _boost(self, train: Rows, held_out: Rows | None, classes: AnyArray) -> Boosted:
-        """Boost samples of code 1 against those of code 0; ``classes`` are the two labels that the models predict."""
-        raise NotImplementedError
+    def _check_parameters(self) -> None:
+        """Check the parameters that not all additive boosters have."""
 
     def _check_samples(self, train: Rows, held_out: Rows | None) -> None:
         """Refuse samples that a parameter has no use for."""
+
+    def _boost(self, train: Rows, held_out: Rows | None, classes: AnyArray, seeds: np.random.SeedSequence) -> Boosted:
+        """Boost samples of code 1 against those of code 0; ``classes`` are the two labels that the models predict."""
+        raise NotImplementedError
 
     def _keep(self, found: list[Any]) -> None:
         """Set what was learned beside the votes, for each class against the others."""
@@ -198,19 +201,9 @@ class AdditiveBooster(Booster):
     def _probabilities(self, sums: FloatArray) -> FloatArray:
         return logistic_probabilities(2.0 * sums)
 
-    def _check_parameters(self) -> None:
-        check_count(self.n_estimators, "n_estimators")
-        self._check_stopping()
-
-    def _check_stopping(self) -> None:
-        super()._check_stopping()
-        n_folds = stopping_of(self).n_folds
-        if n_folds != AUTO:
-            raise ValueError(
-                f"n_folds={n_folds!r} is for LPBoostClassifier and AdaLPBoostClassifier, which judge rounds by folds; "
-                f"{type(self).__name__} stops by held-out samples. Leave n_folds at 'auto', and set "
-                "validation_fraction or pass X_val and y_val."
-            )
+    def _learner(self, n_samples: int | None = None) -> Any:
+        """Return the base learner for so many samples, on which the default one depends."""
+        return base_learner(self.estimator, n_samples, takes_regressors=self._takes_regressors)
 
     def _run(
         self,
@@ -221,22 +214,31 @@ class AdditiveBooster(Booster):
         callbacks: Sequence[Callback] | None = None,
     ) -> Boosted:
         """Boost until a rule, a callback or the held-out loss says stop; where it stalled, up to its least."""
-        watch, patience = None if held_out is None else Watch(held_out), stopping_of(self).patience
-        told = self.callbacks if callbacks is None else callbacks
+        patience, told = stopping_of(self).patience, self.callbacks if callbacks is None else callbacks
+        sums: Any = 0.0  # of the votes for the held-out samples
+        seen: list[float] = []  # the loss on them after each round
 
         def stop(done: Round, history: History) -> bool:
-            if watch is not None:
-                watch.add(done.model, history.votes[-1])
+            nonlocal sums
+            has_stalled = False
+            if held_out is not None:
+                sums = sums + history.votes[-1] * model_values(done.model, held_out.X, held_out.classes)
+                seen.append(float(held_out.loss(sums)))
+                has_stalled = patience is not None and len(seen) - _best_round(seen) >= patience
             asked = [bool(callback(done)) for callback in told]  # all of them are called
-            return any(asked) or rule.is_over(done) or (watch is not None and watch.has_stalled(patience))
+            return any(asked) or rule.is_over(done) or has_stalled
 
         history = History(start, self.n_estimators)
         boost(fit, history, reweigh=rule.reweigh, vote=rule.step, stop=stop, n_rounds=self.n_estimators)
-        seen = [] if watch is None else watch.losses
-        kept = watch.best_round if watch is not None and seen and patience is not None else history.n_rounds
+        kept = _best_round(seen) if seen and patience is not None else history.n_rounds
         return Boosted(history.models[:kept], np.array(history.votes[:kept]), history.losses[:, :kept], np.array(seen))
 
-    def check_loaded(self) -> None:
+    def _saved_state(self) -> dict[str, Any]:
+        """Return what ``save`` stores: no callbacks, which belong to one fit."""
+        state: Any = self.__getstate__()
+        return {**state, "callbacks": ()}
+
+    def _check_loaded(self) -> None:
         """Check what came from a file."""
         if hasattr(self, "classes_"):
             n_models = sum(len(ensemble.models) for ensemble in self.ensembles_)
@@ -244,25 +246,34 @@ class AdditiveBooster(Booster):
             for ensemble in self.ensembles_:
                 check_vector(ensemble.votes, "votes", len(ensemble.models), "one for each model")
 
-    def _rows_to_ask(self, X: Any) -> Any:
+    def _checked(self, X: Any) -> Any:
+        """Return rows to decide about as the models take them."""
         check_is_fitted(self)
-        return self._check_predict_input(X)
+        return check_predict_input(self, self._learner(), X)
 
     def __sklearn_is_fitted__(self) -> bool:
         """Tell whether there are votes to decide by."""
         return "ensembles_" in vars(self)
 
-    def _shaped(self, sums: list[FloatArray]) -> FloatArray:
-        return sums[0] if len(sums) == 1 else np.column_stack(sums)
+    def __sklearn_tags__(self) -> Any:
+        return set_learner_tags(super().__sklearn_tags__(), self._learner())
 
     def _sums(self, X: Any) -> FloatArray:
-        return self._shaped([added_up(_values(one, X), one.votes) for one in self.ensembles_])
+        return _shaped([added_up(_values(one, X), one.votes) for one in self.ensembles_])
 
-    def _places(self, sums: FloatArray) -> IntArray:
-        return (sums > 0).astype(np.int64) if sums.ndim == 1 else sums.argmax(axis=1)
 
-    def _labels(self, sums: FloatArray) -> AnyArray:
-        return np.asarray(self.classes_[self._places(sums)])
+def _best_round(losses: list[float]) -> int:
+    return int(np.argmin(losses)) + 1
+
+
+def _shaped(sums: list[FloatArray]) -> FloatArray:
+    """Return the votes for the second class; or for each class, a column each."""
+    return sums[0] if len(sums) == 1 else np.column_stack(sums)
+
+
+def _places(sums: FloatArray) -> IntArray:
+    """Return the places of the classes that the votes are for."""
+    return (sums > 0).astype(np.int64) if sums.ndim == 1 else sums.argmax(axis=1)
 
 
 def _against_others(rows: Rows | None, place: int) -> Any:
@@ -298,6 +309,13 @@ def _values(ensemble: Ensemble, X: Any) -> Iterator[FloatArray]:
         X = X.toarray()  # once, where each model would take its features out of it anew
     for model in ensemble.models:
         yield model_values(model, X, classes)
+
+
+def model_values(model: Any, X: Any, classes: AnyArray | None) -> FloatArray:
+    """Return what a base model says: -1 or +1 for the two classes, or, where there are none, a regressor's values."""
+    if classes is None:
+        return np.asarray(model.predict(X), dtype=np.float64).reshape(-1)
+    return np.where(predict_codes(model, X, classes) == 1, 1.0, -1.0)
 
 
 def logistic_probabilities(odds: FloatArray) -> FloatArray:

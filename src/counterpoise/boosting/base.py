@@ -11,16 +11,22 @@ from sklearn.utils.validation import check_is_fitted
 from counterpoise._base.checks import check_choice, check_count, check_fraction
 from counterpoise._base.types import AnyArray, ArrayLike, ByteArray, IntArray
 from counterpoise.boosting.adaboost import AdaBoostClassifier
-from counterpoise.boosting.cautions import warn_of_no_errors
 from counterpoise.boosting.checkpoint import CheckpointFolder, as_checkpoint, opened
-from counterpoise.boosting.cross_fit import RoundsFit, is_ensemble, planned_rounds, rounds_fit
-from counterpoise.boosting.inputs import Rows, goal_table, unequal
+from counterpoise.boosting.inputs import (
+    Rows,
+    check_callbacks,
+    goal_table,
+    held_out_rows,
+    set_aside,
+    training_rows,
+    unequal,
+)
 from counterpoise.boosting.inside import InsideFit
-from counterpoise.boosting.learner import default_tree
+from counterpoise.boosting.learner import RoundsFit, base_learner, is_ensemble, planned_rounds, rounds_fit
 from counterpoise.boosting.resuming import Best, ResumingBooster, in_own_units
 from counterpoise.boosting.rounds import History, Round, Rule
 from counterpoise.boosting.rules import without_outliers
-from counterpoise.boosting.stopping import AUTO, stopping_of
+from counterpoise.boosting.stopping import AUTO, check_stopping, stopping_of, warn_of_no_errors
 from counterpoise.goals import Rate, Table, as_goals
 from counterpoise.goals.bound import asked_goals
 from counterpoise.goals.tables import with_train
@@ -118,10 +124,18 @@ class BoostedMixture(ResumingBooster, RandomizedClassifier):
             Where no mixture of the models meets the goals.
         """
         self._check_parameters()
-        rows = self._check_rows(X, y, sample_weight, sensitive_features)
+        check_callbacks(self.callbacks)
+        learner = base_learner(self.estimator)
+        self.classes_, rows = training_rows(self, learner, X, y, sample_weight, sensitive_features)
         with opened(self.checkpoint) as saved:
             self._draw_seeds(saved)
-            train, held_out = self._with_validation(rows, X_val, y_val, sensitive_features_val)
+            train, held_out = rows, held_out_rows(self, learner, X_val, y_val, sensitive_features_val)
+            if held_out is None:
+                train, held_out = set_aside(rows, self.classes_, stopping_of(self), self._seeds)
+            elif held_out.groups is None and self._mixes_groups():
+                raise ValueError(
+                    "X_val needs sensitive_features_val: the mixture is chosen for the worst of its groups."
+                )
             self._columns = goal_table(X, y, sensitive_features, table, baseline, sample_weight, largest_weight)
             self._table = self._columns
             self._datasets = with_train(None, datasets)
@@ -196,7 +210,7 @@ class BoostedMixture(ResumingBooster, RandomizedClassifier):
             raise ValueError(f"Goals need mixture='optimal', which is free to meet them; got mixture={self.mixture!r}.")
         if self.budget not in (None, BUDGET) and self.mixture != "optimal":  # the default has nothing to limit there
             raise ValueError(f"budget needs mixture='optimal', which is free to keep it; got mixture={self.mixture!r}.")
-        self._check_stopping()
+        check_stopping(self, takes_folds=True)
         as_checkpoint(self.checkpoint)
 
     def _check_weights(self, rows: Rows) -> None:
@@ -217,7 +231,7 @@ class BoostedMixture(ResumingBooster, RandomizedClassifier):
         self.estimators_: list[Any] = []
 
     def _learner_for(self, n_samples: int) -> Any:
-        return default_tree(n_samples, _DEPTH) if self.estimator is None else self._base_learner()
+        return base_learner(self.estimator, n_samples, max_depth=_DEPTH)
 
     def _fit_of_rounds(self, train: Rows, held_out: Rows | None) -> RoundsFit | InsideFit:
         """Return what fits the rounds: by default a strong model first, then trees, judged on rows they did not see."""

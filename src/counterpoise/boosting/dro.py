@@ -2,10 +2,11 @@
 
 Blanchet, Zhang, Kang and Hu, Algorithm 1. The robust loss of a score F is ``max weights @ losses`` over weights within
 ``radius`` of the samples' own (``solvers.worst_case``). Each round takes its worst weights, fits the base learner to
-the subgradient there (``directions``), searches along the model for the least robust loss (``robust_loss``), and stops
-where nothing improves (``descent``). The radius is that of Theorem 1: as the sample grows, the ball holds with a given
-probability a distribution for which the true best score is optimal. The theorem needs a fixed class of finite dimension
-and a stationary point in it; for boosted trees, which are chosen from the same samples, "calibrated" is a heuristic.
+the subgradient there (``Directions``), searches along the model for the least robust loss (``robust_loss``), and stops
+where nothing improves (``RobustRule``). The radius is that of Theorem 1: as the sample grows, the ball holds with a
+given probability a distribution for which the true best score is optimal. The theorem needs a fixed class of finite
+dimension and a stationary point in it; for boosted trees, which are chosen from the same samples, "calibrated" is a
+heuristic.
 
 Two things are ours. A round goes only ``learning_rate`` of the way that the line search finds: the robust loss is
 convex, so it still falls in every round, and on the paper's data the test accuracy is higher. And the number of rounds,
@@ -13,37 +14,208 @@ which the paper does not give, is chosen on held-out samples. ``learning_rate=1`
 
 Close to it: with losses ``-exp(y F)`` and the radius ``log mean exp(-y F) + mean(y F)`` the worst weights are those of
 AdaBoost (Corollary 2, where the paper's minus is a slip).
+
+Directions of descent are the best approximation of a subgradient within what a base learner can say. A subgradient of
+the robust loss at the scores F is ``G_i = w_i loss'(y_i F(x_i)) y_i``, one number for each sample; its negative is the
+*pull* on the score of that sample. A classifier, which says -1 or +1, approximates the pulls best where it is fitted to
+their signs with their sizes as weights: that maximizes ``sum pull_i h(x_i)``. A regressor is fitted to the pulls
+themselves by least squares, in the norm of the samples' own weights q, where a pull reads ``pull_i / q_i``.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.base import is_regressor
 from sklearn.model_selection import StratifiedKFold
+from sklearn.pipeline import Pipeline
 
 from counterpoise._base.checks import check_choice, check_confidence, check_number, check_positive
 from counterpoise._base.types import AnyArray, FloatArray
-from counterpoise.boosting.additive import AdditiveBooster, Boosted, HeldOut, logistic_probabilities, one_or_all
-from counterpoise.boosting.descent import Descent, RobustRule
-from counterpoise.boosting.directions import dimension, direction_learner, make_directions
-from counterpoise.boosting.inputs import Rows, is_word, part_of
-from counterpoise.boosting.robust_loss import RobustLoss, dot
-from counterpoise.boosting.rounds import Callback, Round
-from counterpoise.boosting.stopping import AUTO, Stopping, stopping_of
+from counterpoise.boosting.additive import (
+    AdditiveClassifier,
+    Boosted,
+    HeldOut,
+    logistic_probabilities,
+    model_values,
+    one_or_all,
+)
+from counterpoise.boosting.inputs import Rows, is_word, round_seed
+from counterpoise.boosting.learner import LearnerFit, Question
+from counterpoise.boosting.robust_loss import RobustLoss, State, dot
+from counterpoise.boosting.rounds import Callback, Fitted, History, Round
+from counterpoise.boosting.stopping import Stopping
+from counterpoise.learners.resampling import fresh_copy, weight_argument
 from counterpoise.solvers.worst_case import DIVERGENCES, check_radius
 from counterpoise.theory.guarantees import calibrated_radius
 from counterpoise.theory.losses import LOSSES, MarginLoss
+
+
+def make_directions(
+    learner: Any, X: Any, labels: FloatArray, own: FloatArray, classes: AnyArray, random_seeds: Callable[[int], int]
+) -> "Directions":
+    """Return the directions of a learner for samples with labels -1 and +1 and weights of their own."""
+    if is_regressor(learner):
+        return ValueDirections(learner, X, own, random_seeds)
+    codes = (labels > 0).astype(np.int64)
+    return SignDirections(LearnerFit(learner, X, codes, classes, random_seeds))
+
+
+class SignDirections:
+    """Fit a classifier to the signs of the pulls, weighted by their sizes."""
+
+    are_signs = True  # its values are -1 and +1 only
+
+    def __init__(self, fit: LearnerFit) -> None:
+        self.fit, self._wanted = fit, fit.codes
+
+    def __call__(self, pulls: FloatArray, number: int) -> tuple[Any, FloatArray]:
+        """Return the model of a round, and its value on each sample."""
+        sizes = np.abs(pulls)
+        # A loss that rises again pulls back what is too sure; where nothing pulls, the wish of before stays.
+        self._wanted = np.where(sizes > 0, pulls > 0, self._wanted).astype(np.int64)
+        model, said, _ = self.fit.answer(Question(self._wanted, sizes / sizes.sum()), number)
+        return model, np.where(said == 1, 1.0, -1.0)
+
+    def rows_like(self, X: Any) -> Any:
+        return self.fit.rows_like(X)
+
+
+class ValueDirections:
+    """Fit a regressor to the pulls by least squares."""
+
+    are_signs = False
+
+    def __init__(self, learner: Any, X: Any, own: FloatArray, random_seeds: Callable[[int], int]) -> None:
+        self.learner, self.X, self.own, self.random_seeds = learner, X, own, random_seeds
+        self.argument = weight_argument(learner)
+        if self.argument is None and np.ptp(own) > 0:
+            raise ValueError(
+                f"estimator must take sample_weight at fit, because the samples' weights differ; {learner!r} does not."
+            )
+
+    def __call__(self, pulls: FloatArray, number: int) -> tuple[Any, FloatArray]:
+        """Return the model of a round, and its value on each sample."""
+        model = fresh_copy(self.learner, self.random_seeds(number))
+        weights = {} if self.argument is None else {self.argument: self.own * self.own.size}
+        model.fit(self.X, pulls / self.own, **weights)
+        return model, model_values(model, self.X, None)
+
+    def rows_like(self, X: Any) -> Any:
+        return X
+
+
+Directions = SignDirections | ValueDirections
+
+
+def dimension(model: Any, n_features: int) -> int:
+    """Return the dimension of the functions that have a model's structure: the degrees of freedom of Theorem 1.
+
+    For a tree the number of its leaves, as the paper counts about 30 for trees of 5 levels; for a linear model that of
+    its coefficients; for any other that of a linear one, a coefficient for each feature and a constant.
+    """
+    last = model.steps[-1][1] if isinstance(model, Pipeline) else model
+    if hasattr(last, "tree_") and hasattr(last.tree_, "feature"):
+        # Leaves have no feature, in our trees and scikit-learn's.
+        return int((np.asarray(last.tree_.feature) < 0).sum())
+    if hasattr(last, "coef_"):
+        return int(np.size(last.coef_)) + 1
+    return n_features + 1
+
+
+class Descent(NamedTuple):
+    """What a descent on the robust loss left behind."""
+
+    models: list[Any]
+    votes: FloatArray
+    radius: float
+    robust_losses: FloatArray  # (n_models + 1,): at the start and after each round
+    weights: list[FloatArray]  # on the samples: the worst ones, from which each round started
+    held_out_losses: FloatArray  # mean loss on held-out samples after each round, later ones included; empty without
+
+
+class RobustRule:
+    """Weigh samples by the worst weights, and go a part of the way to the least robust loss along the model.
+
+    Parameters
+    ----------
+    directions : Directions
+        The base learner on the samples.
+    labels, own : array of shape (n_samples,)
+        Labels -1 and +1, and the samples' own weights on the simplex.
+    robust_loss : callable
+        Gives the robust loss, once the first model is there: its radius may depend on what the learner can say. At the
+        score 0 all losses are equal and the worst weights are the samples' own, so the first model does not need it.
+    loss : MarginLoss
+        What is made robust.
+    learning_rate : float in (0, 1]
+        That part of the way.
+    """
+
+    def __init__(
+        self,
+        directions: Directions,
+        labels: FloatArray,
+        own: FloatArray,
+        robust_loss: Callable[[Any], RobustLoss],
+        *,
+        loss: MarginLoss,
+        learning_rate: float = 1.0,
+    ) -> None:
+        self._directions, self._labels, self._learning_rate = directions, labels, learning_rate
+        self._robust_loss = robust_loss
+        margins = np.zeros(labels.size)
+        losses = loss.value(margins)
+        self.state = State(margins, losses, own, own * loss.slope(margins), float(losses[0]))
+        self.robust_losses: list[float] = []
+
+    def fit(self, _weights: FloatArray, number: int) -> Fitted:
+        """Fit the learner to the subgradient at the worst weights."""
+        model, values = self._directions(-self.state.slopes * self._labels, number)
+        sides = self._labels * values
+        return Fitted(model, (sides <= 0).view(np.uint8), sides)
+
+    def reweigh(self, _history: History) -> FloatArray:
+        return self.state.weights
+
+    def step(self, done: Round, history: History) -> float:
+        """Search along the model, and go there; 0 where nothing improves."""
+        if history.n_rounds == 0:
+            self._robust = self._robust_loss(done.model)
+            self.state = self._robust.at(self.state.margins)
+            self.robust_losses.append(self.state.value)
+        assert done.sides is not None  # noqa: S101 - as ``fit`` gives them
+        are_signs = self._directions.are_signs
+        found = self._robust.line_search(self.state, done.sides, are_signs=are_signs)
+        # A model that is always right has no best step to go a part of, and no round can follow it.
+        vote = found.step if found.is_endless else self._learning_rate * found.step
+        if vote == found.step:
+            self.state = found.state
+        else:
+            self.state = self._robust.along(self.state, done.sides, vote, are_signs=are_signs)
+        self.robust_losses.append(self.state.value)
+        self._is_endless = found.is_endless
+        return vote
+
+    def is_over(self, _done: Round) -> bool:
+        """Tell whether a model was always right, or every loss is at its least and nothing pulls."""
+        return self._is_endless or not self.state.slopes.any()
+
+    @property
+    def radius(self) -> float:
+        """Return the radius of the ball."""
+        return self._robust.radius
+
 
 DRO_LOSSES = ("exponential", "logistic", "squared")
 RADIUS_FACTORS = (0.0, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)  # of the calibrated radius, that "cv" tries
 _FOLDS = 3
 _WHOLE = 1e-9  # part of a multiple of the least weight by which it may be off a whole one
 _MOST_REPEATS = 1e6  # far beyond, every float is a whole multiple: a sample of next to no weight is no unit to count in
-AUTO_FRACTION = 0.2  # that "auto" holds out ...
-_ENOUGH, _ENOUGH_OF_A_CLASS = 500, 10  # ... where there are so many samples
 
 
-class DROBoostClassifier(AdditiveBooster):
+class DROBoostClassifier(AdditiveClassifier):
     """Boosting of the worst mean loss over a ball of distributions around the samples, for any base learner.
 
     Parameters
@@ -103,7 +275,7 @@ class DROBoostClassifier(AdditiveBooster):
     """
 
     default_stopping = Stopping(patience=10)
-    _takes_auto_fraction = True
+    _takes_auto_fraction = _takes_regressors = True
 
     def __init__(
         self,
@@ -142,7 +314,6 @@ class DROBoostClassifier(AdditiveBooster):
         return np.where(total > 0, each / np.where(total > 0, total, 1.0), 1 / each.shape[1])
 
     def _check_parameters(self) -> None:
-        super()._check_parameters()
         check_choice(self.loss, "loss", DRO_LOSSES)
         check_choice(self.divergence, "divergence", DIVERGENCES)
         check_confidence(self.confidence)
@@ -151,16 +322,6 @@ class DROBoostClassifier(AdditiveBooster):
         if self.degrees_of_freedom is not None:
             check_positive(self.degrees_of_freedom, "degrees_of_freedom")
         check_number(self.learning_rate, "learning_rate", "(0, 1]", "part of a step")
-
-    def _base_learner(self) -> Any:
-        return direction_learner(self.estimator)
-
-    def _fraction_aside(self, rows: Rows) -> float | None:
-        stopping = stopping_of(self)
-        if stopping.validation_fraction != AUTO:
-            return super()._fraction_aside(rows)
-        is_enough = rows.codes.size >= _ENOUGH and np.bincount(rows.codes).min() >= _ENOUGH_OF_A_CLASS
-        return AUTO_FRACTION if is_enough and stopping.patience is not None else None
 
     def _check_samples(self, train: Rows, held_out: Rows | None) -> None:  # noqa: ARG002 - of those to train on
         counts = np.bincount(train.codes)
@@ -176,9 +337,9 @@ class DROBoostClassifier(AdditiveBooster):
         self.degrees_of_freedom_ = one_or_all([self._degrees_of_freedom(descent.models[0]) for descent in found])
         self.robust_losses_ = one_or_all([descent.robust_losses for descent in found])
 
-    def _boost(self, train: Rows, held_out: Rows | None, classes: AnyArray) -> Boosted:
-        factor = self._factor_by_folds(train, classes) if self.radius == "cv" else 1.0
-        boosted = self._descend(train, held_out, classes, factor, self.callbacks)
+    def _boost(self, train: Rows, held_out: Rows | None, classes: AnyArray, seeds: np.random.SeedSequence) -> Boosted:
+        factor = self._factor_by_folds(train, classes, seeds) if self.radius == "cv" else 1.0
+        boosted = self._descend(train, held_out, classes, seeds, factor, self.callbacks)
         if not boosted.models:
             raise ValueError(
                 "The base learner's first model is no better than chance under the worst weights: the robust loss at "
@@ -192,6 +353,7 @@ class DROBoostClassifier(AdditiveBooster):
         train: Rows,
         held_out: Rows | None,
         classes: AnyArray,
+        seeds: np.random.SeedSequence,
         factor: float,
         callbacks: Sequence[Callback] = (),
     ) -> Boosted:
@@ -201,8 +363,8 @@ class DROBoostClassifier(AdditiveBooster):
         def robust_loss(model: Any) -> RobustLoss:
             return RobustLoss(loss, self.divergence, self._radius(model, own, factor), own)
 
-        learner = self._learner_for(own.size)
-        directions = make_directions(learner, train.X, labels, own, classes, self._round_seed)
+        learner, round_seeds = self._learner(own.size), partial(round_seed, seeds)
+        directions = make_directions(learner, train.X, labels, own, classes, round_seeds)
         rule = RobustRule(directions, labels, own, robust_loss, loss=loss, learning_rate=float(self.learning_rate))
         watched = None
         if held_out is not None:
@@ -228,15 +390,15 @@ class DROBoostClassifier(AdditiveBooster):
             return float(self.degrees_of_freedom)
         return float(dimension(model, self.n_features_in_))
 
-    def _factor_by_folds(self, train: Rows, classes: AnyArray) -> float:
+    def _factor_by_folds(self, train: Rows, classes: AnyArray, seeds: np.random.SeedSequence) -> float:
         """Return the multiple of the calibrated radius with the least held-out loss, the smallest on ties."""
-        seed = int(self._seeds.generate_state(2)[1]) >> 1
+        seed = int(seeds.generate_state(2)[1]) >> 1
         folds = StratifiedKFold(_FOLDS, shuffle=True, random_state=seed).split(train.codes, train.codes)
         totals = np.zeros(len(RADIUS_FACTORS))
         for kept, held in folds:
-            parts = part_of(train, kept), part_of(train, held)
+            parts = train.only(kept), train.only(held)
             for place, factor in enumerate(RADIUS_FACTORS):
-                run = self._descend(*parts, classes, factor)
+                run = self._descend(*parts, classes, seeds, factor)
                 totals[place] += run.held_out_losses.min() if run.models else np.inf
         return RADIUS_FACTORS[int(np.argmin(totals))]
 

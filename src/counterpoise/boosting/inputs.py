@@ -1,24 +1,33 @@
-"""What all boosters do with their input: check it once, weigh it, set part of it aside."""
+"""What all boosters do with their input: check it once, weigh it, set part of it aside, draw seeds."""
 
 import math
 from collections.abc import Iterable
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.model_selection import train_test_split
 from sklearn.utils import get_tags
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, column_or_1d, validate_data
+from sklearn.utils.validation import (
+    _check_feature_names,
+    _check_n_features,
+    _check_sample_weight,
+    check_array,
+    check_is_fitted,
+    column_or_1d,
+    validate_data,
+)
 
 from counterpoise._base.checks import check_choice, check_random_state, is_frame, refuse_texts
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray, IntArray
-from counterpoise.boosting.learner import base_learner, default_tree
-from counterpoise.boosting.stopping import AUTO, Stopping, stopping_of
+from counterpoise.boosting.stopping import AUTO, Stopping
 from counterpoise.goals import Table
 from counterpoise.learners.resampling import may_take_missing
-from counterpoise.mixtures.pool import PooledClassifier, n_rows, take_rows
+from counterpoise.mixtures.pool import n_rows, take_rows
 from counterpoise.mixtures.rows import groups_of
 
+AUTO_FRACTION = 0.2  # that validation_fraction="auto" holds out ...
+_ENOUGH, _ENOUGH_OF_A_CLASS = 500, 10  # ... where there are so many samples
 _WEIGHTLESS = 1e-300  # part of the largest weight: nothing can be divided by what is lighter
 
 
@@ -31,172 +40,160 @@ class Rows(NamedTuple):
     groups: IntArray | None
     places: IntArray | None = None  # of the samples among those given, where some were left out
 
+    def only(self, part: AnyArray) -> "Rows":
+        """Return some of the rows, with weights that sum to 1 again."""
+        weights = self.weights[part]
+        groups = None if self.groups is None else np.unique(self.groups[part], return_inverse=True)[1]
+        places = part if self.places is None else self.places[part]
+        return Rows(take_rows(self.X, part), self.codes[part], weights / weights.sum(), groups, places)
 
-class Booster(PooledClassifier):
-    """A classifier that fits base models in rounds.
 
-    A subclass has parameters ``estimator``, ``stopping`` and ``callbacks``, and sets ``_seeds`` before it splits.
+def set_learner_tags(tags: Any, learner: Any) -> Any:
+    """Let a booster take the input that its base learner takes, and return its tags."""
+    known = get_tags(learner).input_tags
+    tags.input_tags.sparse, tags.input_tags.three_d_array = known.sparse, known.three_d_array  # or more, as images
+    tags.input_tags.allow_nan = may_take_missing(learner)
+    return tags
+
+
+def _ways_to_check(estimator: Any, learner: Any) -> dict[str, Any]:
+    """Return how arrays are checked: those for our own learners must hold numbers, others see to it themselves."""
+    tags = get_tags(estimator).input_tags
+    return {
+        "accept_sparse": "csr" if tags.sparse else False,
+        "dtype": "numeric" if hasattr(learner, "fit_codes") else None,
+        "ensure_all_finite": "allow-nan" if tags.allow_nan else True,
+        "allow_nd": tags.three_d_array,
+    }
+
+
+def training_rows(
+    estimator: Any, learner: Any, X: Any, y: Any, sample_weight: Any = None, sensitive_features: Any = None
+) -> tuple[AnyArray, Rows]:
+    """Return the classes, and the rows to train on after checking them; the estimator learns its features' names.
+
+    Samples of weight zero are left out, so that they cannot matter to any learner. A data frame is left as it is:
+    pipelines choose columns by name.
     """
+    if is_frame(X):
+        if hasattr(learner, "fit_codes"):
+            refuse_texts(X, estimator)
+        validate_data(estimator, X, skip_check_array=True)
+        y = column_or_1d(y, warn=True)
+        if len(y) != len(X):
+            raise ValueError(f"y must hold one label for each of the {len(X)} rows of X; got {len(y)}.")
+    else:
+        X, y = validate_data(estimator, X, y, **_ways_to_check(estimator, learner))
+    check_classification_targets(y)
+    classes, codes = np.unique(np.asarray(y), return_inverse=True)
+    if len(classes) < 2:  # noqa: PLR2004
+        raise ValueError(
+            f"y must hold at least two classes to tell apart; got one class only: {classes.tolist()[0]!r}."
+        )
+    weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    if not weights.max() > 0:
+        raise ValueError("sample_weight must have at least one weight above zero; got zeros only.")
+    weights = weights / weights.max()  # so that sums of weights of any size stay finite
+    groups = None if sensitive_features is None else groups_of(sensitive_features, codes.size)[0]
+    live = weights > _WEIGHTLESS
+    if not live.all():
+        X, codes, weights = take_rows(X, np.flatnonzero(live)), codes[live], weights[live]
+        groups = None if groups is None else np.unique(groups[live], return_inverse=True)[1]
+    lost = _absent_class(codes, classes)
+    if lost is not None:
+        raise ValueError(f"Every sample of the class {lost!r} has a weight of zero, or next to zero.")
+    return classes, Rows(X, codes.astype(np.int64), weights / weights.sum(), groups, np.flatnonzero(live))
 
-    default_stopping: ClassVar[Stopping] = Stopping()  # that stopping=None asks for
-    _takes_auto_fraction: ClassVar[bool] = False  # of samples to hold out, by how many there are
 
-    def stored_state(self) -> dict[str, Any]:
-        """Return what ``save`` stores: no callbacks, which belong to one fit."""
-        state: Any = self.__getstate__()
-        return {**state, "callbacks": ()}
+def check_predict_input(estimator: Any, learner: Any, X: Any) -> Any:
+    """Return rows to decide about as the models take them, after comparing them with those of ``fit``."""
+    check_is_fitted(estimator, "classes_")
+    _check_feature_names(estimator, X, reset=False)
+    if not is_frame(X) or hasattr(learner, "fit_codes"):
+        X = check_array(X, estimator=estimator, **_ways_to_check(estimator, learner))
+    _check_n_features(estimator, X, reset=False)
+    return X
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        learner = self._base_learner()
-        tags.input_tags.sparse = get_tags(learner).input_tags.sparse
-        tags.input_tags.allow_nan = may_take_missing(learner)
-        tags.input_tags.three_d_array = get_tags(learner).input_tags.three_d_array  # or more, as images
-        return tags
 
-    def _base_learner(self) -> Any:
-        return base_learner(self.estimator)
+def label_codes(y: Any, n_samples: int, classes: AnyArray) -> IntArray:
+    """Return labels as places in the sorted classes."""
+    labels = np.asarray(y)
+    if labels.shape != (n_samples,):
+        raise ValueError(f"y must have shape ({n_samples},), one label for each row of X; got shape {labels.shape}.")
+    try:
+        codes = np.minimum(np.searchsorted(classes, labels), len(classes) - 1).astype(np.int64)
+        unknown = np.asarray(classes[codes] != labels)
+    except TypeError:  # objects that cannot be compared with the classes, such as None or text with numbers
+        known = set(classes.tolist())
+        unknown = np.array([label not in known for label in labels.tolist()])
+    if unknown.any():
+        label = labels[unknown].tolist()[0]
+        raise ValueError(f"y holds the label {label!r}, which is not among the classes {classes.tolist()}.")
+    return codes
 
-    def _learner_for(self, n_samples: int) -> Any:
-        """Return the base learner for so many samples, on which the default one depends."""
-        return default_tree(n_samples) if self.estimator is None else self._base_learner()
 
-    def _input_dtype(self) -> str | None:
-        return "numeric" if hasattr(self._base_learner(), "fit_codes") else None
+def held_out_rows(estimator: Any, learner: Any, X_val: Any, y_val: Any, sensitive_features: Any = None) -> Rows | None:
+    """Return the rows that were given to be held out, after checking them; None where none were."""
+    if X_val is None and y_val is None:
+        return None
+    if X_val is None or y_val is None:
+        raise ValueError("X_val and y_val go together; got one of them only.")
+    X, classes = check_predict_input(estimator, learner, X_val), estimator.classes_
+    codes = label_codes(y_val, n_rows(X), classes)
+    absent = _absent_class(codes, classes)
+    if absent is not None:
+        raise ValueError(
+            "y_val must hold every class, or what is chosen on it would be chosen blindly for some; "
+            f"it has no sample of the class {absent!r}."
+        )
+    groups = None if sensitive_features is None else groups_of(sensitive_features, codes.size)[0]
+    return Rows(X, codes, np.full(codes.size, 1 / codes.size), groups)
 
-    def _check_stopping(self) -> None:
-        if stopping_of(self).validation_fraction == AUTO and not self._takes_auto_fraction:
-            raise ValueError(
-                f"validation_fraction='auto' is for DROBoostClassifier; {type(self).__name__} takes a number in "
-                "(0, 1), or None to set no samples aside."
-            )
 
-    def _check_callbacks(self) -> None:
-        given = self.callbacks
-        if not isinstance(given, Iterable) or not all(map(callable, given)):
-            raise TypeError(f"callbacks must be a sequence of functions of a Round, () for none; got {given!r}.")
-
-    def _check_rows(self, X: Any, y: Any, sample_weight: Any, sensitive_features: Any) -> Rows:
-        self._check_callbacks()
-        X, y = self._check_training_input(X, y)
-        self.classes_, codes = np.unique(y, return_inverse=True)
-        if len(self.classes_) < 2:  # noqa: PLR2004
-            raise ValueError(
-                f"y must hold at least two classes to tell apart; got one class only: {self.classes_.tolist()[0]!r}."
-            )
-        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        if not weights.max() > 0:
-            raise ValueError("sample_weight must have at least one weight above zero; got zeros only.")
-        weights = weights / weights.max()  # so that sums of weights of any size stay finite
-        groups = None if sensitive_features is None else groups_of(sensitive_features, codes.size)[0]
-        return self._weighted_rows(X, codes.astype(np.int64), weights, groups)
-
-    def _check_training_input(self, X: Any, y: Any) -> tuple[Any, AnyArray]:
-        if is_frame(X):  # left as it is: pipelines choose columns by name
-            if self._input_dtype() == "numeric":
-                refuse_texts(X, self)
-            validate_data(self, X, skip_check_array=True)
-            y = column_or_1d(y, warn=True)
-            if len(y) != len(X):
-                raise ValueError(f"y must hold one label for each of the {len(X)} rows of X; got {len(y)}.")
-        else:
-            tags = self.__sklearn_tags__().input_tags
-            X, y = validate_data(
-                self,
-                X,
-                y,
-                accept_sparse="csr" if tags.sparse else False,
-                dtype=self._input_dtype(),
-                ensure_all_finite="allow-nan" if tags.allow_nan else True,
-                allow_nd=tags.three_d_array,
-            )
-        check_classification_targets(y)
-        return X, np.asarray(y)
-
-    def _weighted_rows(self, X: Any, codes: IntArray, weights: FloatArray, groups: IntArray | None) -> Rows:
-        """Leave out samples of weight zero, so that they cannot matter to any learner."""
-        live = weights > _WEIGHTLESS
-        if not live.all():
-            X, codes, weights = take_rows(X, np.flatnonzero(live)), codes[live], weights[live]
-            groups = None if groups is None else np.unique(groups[live], return_inverse=True)[1]
-        lost = self._absent_class(codes)
-        if lost is not None:
-            raise ValueError(f"Every sample of the class {lost!r} has a weight of zero, or next to zero.")
-        return Rows(X, codes, weights / weights.sum(), groups, np.flatnonzero(live))
-
-    def _with_validation(
-        self, rows: Rows, X_val: Any, y_val: Any, sensitive_features_val: Any
-    ) -> tuple[Rows, Rows | None]:
-        """Return the training rows, and those on which the mixture is chosen where they are others."""
-        if X_val is not None or y_val is not None:
-            if X_val is None or y_val is None:
-                raise ValueError("X_val and y_val go together; got one of them only.")
-            X_val = self._check_predict_input(X_val)
-            codes = self._codes_of(y_val, n_rows(X_val))
-            self._check_all_classes(codes, "y_val")
-            groups = None
-            if sensitive_features_val is not None:
-                groups = groups_of(sensitive_features_val, codes.size)[0]
-            elif self._mixes_groups():
-                raise ValueError(
-                    "X_val needs sensitive_features_val: the mixture is chosen for the worst of its groups."
-                )
-            return rows, Rows(X_val, codes, np.full(codes.size, 1 / codes.size), groups)
-        fraction = self._fraction_aside(rows)
-        return (rows, None) if fraction is None else self._split(rows, fraction)
-
-    def _fraction_aside(self, rows: Rows) -> float | None:  # noqa: ARG002 - some choose it by the samples
-        fraction = stopping_of(self).validation_fraction
-        return None if fraction is None else float(fraction)
-
-    def _split(self, rows: Rows, fraction: float) -> tuple[Rows, Rows]:
-        counts = np.bincount(rows.codes)
-        if counts.min() < 2:  # noqa: PLR2004
-            rare = self.classes_.tolist()[counts.argmin()]
-            raise ValueError(
-                f"validation_fraction={fraction} needs two samples of each class at least, one for "
-                f"either part; the class {rare!r} has one. Pass X_val and y_val instead."
-            )
-        n_aside = math.ceil(fraction * rows.codes.size)
-        n_least = min(n_aside, rows.codes.size - n_aside)
-        if n_least < len(self.classes_):
-            raise ValueError(self._bad_split(rows, fraction, n_aside, "."))
-        seed = int(self._seeds.generate_state(1)[0])
-        parts = train_test_split(np.arange(rows.codes.size), test_size=n_aside, random_state=seed, stratify=rows.codes)
+def set_aside(
+    rows: Rows, classes: AnyArray, stopping: Stopping, seeds: np.random.SeedSequence
+) -> tuple[Rows, Rows | None]:
+    """Return the rows to train on, and those that ``stopping`` holds out, where it does."""
+    fraction = stopping.validation_fraction
+    if fraction == AUTO:
+        is_enough = rows.codes.size >= _ENOUGH and np.bincount(rows.codes).min() >= _ENOUGH_OF_A_CLASS
+        fraction = AUTO_FRACTION if is_enough and stopping.patience is not None else None
+    if fraction is None:
+        return rows, None
+    fraction, n_samples, counts = float(fraction), rows.codes.size, np.bincount(rows.codes)
+    if counts.min() < 2:  # noqa: PLR2004
+        raise ValueError(
+            f"validation_fraction={fraction} needs two samples of each class at least, one for "
+            f"either part; the class {classes.tolist()[counts.argmin()]!r} has one. Pass X_val and y_val instead."
+        )
+    n_aside = math.ceil(fraction * n_samples)
+    lack = "." if min(n_aside, n_samples - n_aside) < len(classes) else ""
+    if not lack:
+        seed = int(seeds.generate_state(1)[0])
+        parts = train_test_split(np.arange(n_samples), test_size=n_aside, random_state=seed, stratify=rows.codes)
         for part, where in zip(parts, ("left to train on", "set aside"), strict=True):
-            absent = self._absent_class(rows.codes[part])
-            if absent is not None:
+            absent = _absent_class(rows.codes[part], classes)
+            if absent is not None and not lack:
                 lack = f": there is none of the class {absent!r} {where}."
-                raise ValueError(self._bad_split(rows, fraction, n_aside, lack))
-        return part_of(rows, parts[0]), part_of(rows, parts[1])
-
-    def _bad_split(self, rows: Rows, fraction: float, n_aside: int, what: str) -> str:
-        n_samples = rows.codes.size
-        return (
+    if lack:
+        raise ValueError(
             f"validation_fraction={fraction} of {n_samples} samples sets {n_aside} aside and leaves "
-            f"{n_samples - n_aside}, but either part needs a sample of each of the {len(self.classes_)} classes{what} "
+            f"{n_samples - n_aside}, but either part needs a sample of each of the {len(classes)} classes{lack} "
             "Choose another fraction, or pass X_val and y_val instead."
         )
+    return rows.only(parts[0]), rows.only(parts[1])
 
-    def _absent_class(self, codes: IntArray) -> Any:
-        """Return a class of which there is no sample, None where there is one of each."""
-        absent = np.setdiff1d(np.arange(len(self.classes_)), codes)
-        return self.classes_.tolist()[absent[0]] if absent.size else None
 
-    def _check_all_classes(self, codes: IntArray, name: str) -> None:
-        absent = self._absent_class(codes)
-        if absent is not None:
-            raise ValueError(
-                f"{name} must hold every class, or what is chosen on it would be chosen blindly for some; "
-                f"it has no sample of the class {absent!r}."
-            )
+def _absent_class(codes: IntArray, classes: AnyArray) -> Any:
+    """Return a class of which there is no sample, None where there is one of each."""
+    absent = np.setdiff1d(np.arange(len(classes)), codes)
+    return classes.tolist()[absent[0]] if absent.size else None
 
-    def _mixes_groups(self) -> bool:
-        return False
 
-    def _round_seed(self, number: int) -> int:
-        """Return the seed of a round, which does not depend on how many rounds there are."""
-        return int(np.random.SeedSequence(self._seeds.entropy, spawn_key=(number,)).generate_state(1)[0]) >> 1
+def check_callbacks(callbacks: Any) -> None:
+    """Refuse callbacks that are no functions."""
+    if not isinstance(callbacks, Iterable) or not all(map(callable, callbacks)):
+        raise TypeError(f"callbacks must be a sequence of functions of a Round, () for none; got {callbacks!r}.")
 
 
 def is_word(value: Any, name: str, words: tuple[str, ...]) -> bool:
@@ -206,20 +203,17 @@ def is_word(value: Any, name: str, words: tuple[str, ...]) -> bool:
     return isinstance(value, str)
 
 
-def part_of(rows: Rows, part: AnyArray) -> Rows:
-    """Return some of the rows, with weights that sum to 1 again."""
-    weights = rows.weights[part]
-    groups = None if rows.groups is None else np.unique(rows.groups[part], return_inverse=True)[1]
-    places = part if rows.places is None else rows.places[part]
-    return Rows(take_rows(rows.X, part), rows.codes[part], weights / weights.sum(), groups, places)
-
-
 def seed_sequence(random_state: Any) -> np.random.SeedSequence:
     """Return seeds for rounds and splits: from the system if None, else determined by the random state."""
     check_random_state(random_state)
     if isinstance(random_state, np.random.RandomState):
         return np.random.SeedSequence(int(random_state.randint(2**31)))
     return np.random.SeedSequence(random_state)
+
+
+def round_seed(seeds: np.random.SeedSequence, number: int) -> int:
+    """Return the seed of a round, which does not depend on how many rounds there are."""
+    return int(np.random.SeedSequence(seeds.entropy, spawn_key=(number,)).generate_state(1)[0]) >> 1
 
 
 def goal_table(

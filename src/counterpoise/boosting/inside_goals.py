@@ -8,19 +8,18 @@ import numpy as np
 
 from counterpoise._base.types import IntArray
 from counterpoise.boosting.base import BoostedMixture
-from counterpoise.boosting.cross_fit import RoundsFit, ask_scores
 from counterpoise.boosting.inputs import Rows, is_word, unequal
-from counterpoise.boosting.inside import AnyRisk, GroupMeans, InsideFit, Objective, OfRate, Program, Tail
+from counterpoise.boosting.inside import AnyRisk, GroupMeans, InsideFit, Objective, OfRate, Program, Stage, Tail
+from counterpoise.boosting.learner import RoundsFit, ask_scores, base_learner
 from counterpoise.boosting.resuming import in_own_units
 from counterpoise.boosting.rounds import History, Rule, Standing
-from counterpoise.boosting.stage import Stage
 from counterpoise.goals import InfeasibleGoals, Rate, Table, as_goals
 from counterpoise.goals.advice import advised
 from counterpoise.goals.tables import with_train
 from counterpoise.goals.text import are_asked
 from counterpoise.mixtures.answers import TRAIN, Answers, Positive, find_positive
 from counterpoise.mixtures.choosing import Aim, Evidence, choose_mixture, choose_nearest, select
-from counterpoise.mixtures.pool import PooledClassifier, titled_models
+from counterpoise.mixtures.pool import titled_models
 from counterpoise.mixtures.scored import RuleClassifier
 from counterpoise.mixtures.scores.asking import Scorer, scorer
 from counterpoise.mixtures.scores.evidence import ScoreEvidence
@@ -42,8 +41,6 @@ class InsideGoals(BoostedMixture, RuleClassifier):
     by = ()  # one threshold for all
     _stage: Stage
     _program: Program
-
-    _check_predict_input = PooledClassifier._check_predict_input  # noqa: SLF001 - learners take arrays that are checked
 
     @property
     def _trains_inside(self) -> bool:
@@ -99,7 +96,10 @@ class InsideGoals(BoostedMixture, RuleClassifier):
         if not self._trains_inside:
             return fit
         assert not isinstance(fit, InsideFit)  # noqa: S101 - of the learner
-        if self._wants_scores_of_folds(train.codes.size) and Scorer("", self._base_learner(), self._positive()).method:
+        if (
+            self._wants_scores_of_folds(train.codes.size)
+            and Scorer("", base_learner(self.estimator), self._positive()).method
+        ):
             ask_scores(fit, self._positive())
         return InsideFit(fit, self._stage)
 
@@ -176,7 +176,7 @@ class InsideGoals(BoostedMixture, RuleClassifier):
     def _check_scores(self) -> None:
         """Refuse rules that are asked for and cannot be mixed, before any model is trained."""
         is_asked = self.scores and not isinstance(self.scores, str)
-        problem = self._lack_of_scores([self._base_learner()]) if is_asked else ""
+        problem = self._lack_of_scores([base_learner(self.estimator)]) if is_asked else ""
         if problem:
             raise ValueError(f"scores=True mixes thresholds of scores, and {problem}")
 

@@ -1,4 +1,10 @@
-"""Any base learner as a function from sample weights to a model and its losses."""
+"""Any base learner as a function from sample weights to a model and its losses.
+
+Rounds may be judged on rows which their models did not see. A strong model makes next to no error on the rows it is
+trained on. Its losses there would tell a booster nothing, and a mixture chosen on them would trust it blindly. With
+folds every round trains its model on all rows, and beside it one model for each fold on the rows outside of that fold:
+what those say of the fold's rows is what the round is judged by.
+"""
 
 import copy
 from collections.abc import Callable
@@ -6,14 +12,18 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.base import clone, is_classifier
+from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.pipeline import Pipeline
 
 from counterpoise._base.types import AnyArray, FloatArray, IntArray
+from counterpoise.boosting.inputs import Rows
 from counterpoise.boosting.rounds import Fitted
 from counterpoise.learners import HistogramTree, Resampled
 from counterpoise.learners.binning import BinnedFeatures, bin_like
 from counterpoise.learners.resampling import fresh_copy, weight_argument
+from counterpoise.mixtures.answers import Positive
 from counterpoise.mixtures.pool import predict_codes, take_rows
+from counterpoise.mixtures.scores.asking import Scorer
 
 # Chosen by the test error of the boosters on 13 data sets (docs/results/defaults): deep enough for interactions, with
 # leaves so large that no tree is without error on its own rows, which would end the boosting.
@@ -27,15 +37,27 @@ def default_tree(n_samples: int | None = None, max_depth: int = _DEPTH, **settin
     return HistogramTree(max_depth=max_depth, min_samples_leaf=leaf, **settings)
 
 
-def base_learner(estimator: Any) -> Any:
-    """Return the learner to use: the given one, wrapped to resample where it takes no sample weights."""
+def base_learner(
+    estimator: Any, n_samples: int | None = None, *, max_depth: int = _DEPTH, takes_regressors: bool = False
+) -> Any:
+    """Return the learner to use: the given one, wrapped to resample where it takes no sample weights, or a tree.
+
+    The tree depends on how many samples there are. A regressor is returned as it is, where one is taken.
+    """
     if estimator is None:
-        return default_tree()
+        return default_tree(n_samples, max_depth)
     if isinstance(estimator, type):
         raise TypeError(f"estimator must be a classifier, not its class; got {estimator!r}: add parentheses.")
-    if not (hasattr(estimator, "fit") and hasattr(estimator, "predict") and is_classifier(estimator)):
-        raise TypeError(f"estimator must be a classifier with fit and predict; got {estimator!r}.")
-    return estimator if weight_argument(estimator) else Resampled(estimator)
+    is_fit = hasattr(estimator, "fit") and hasattr(estimator, "predict")
+    if is_fit and takes_regressors and is_regressor(estimator):
+        return estimator
+    if is_fit and is_classifier(estimator):
+        return estimator if weight_argument(estimator) else Resampled(estimator)
+    if takes_regressors:
+        raise TypeError(
+            f"estimator must be a classifier or a regressor, with fit and predict; got {estimator!r}, which is neither."
+        )
+    raise TypeError(f"estimator must be a classifier with fit and predict; got {estimator!r}.")
 
 
 class Question(NamedTuple):
@@ -55,11 +77,6 @@ class Question(NamedTuple):
         kept = rows >= 0
         return Question(self.codes[kept], self.weights[kept], rows[kept])
 
-    @property
-    def has_one_class(self) -> bool:
-        """Tell whether one class alone weighs: many learners refuse what is no question."""
-        return bool(np.ptp(self.codes[self.weights > 0]) == 0)
-
 
 class Answered(NamedTuple):
     """A model, and what is said of all rows, perhaps by others that did not see them."""
@@ -69,60 +86,21 @@ class Answered(NamedTuple):
     scores: FloatArray | None = None  # of the positive class, where they are asked for
 
 
-def make_fit(
-    learner: Any,
-    X: Any,
-    codes: IntArray,
-    classes: AnyArray,
-    random_seeds: Callable[[int], int],
-    weights: FloatArray | None = None,
-) -> "LearnerFit":
-    """Return a function that fits a fresh model to given weights, on data prepared once for all rounds.
-
-    ``weights`` are the rows' own: where they are zero, a row has no label, and its code says nothing.
-    """
-    if not hasattr(learner, "fit_codes"):
-        return LearnerFit(learner, X, codes, classes, random_seeds)
-    return _PreparedFit(learner, X, codes, classes, random_seeds, weights)
-
-
 class LearnerFit:
-    """Fit a fresh model to given weights with any scikit-learn classifier."""
+    """Fit a fresh model to given weights, with any scikit-learn classifier, on data prepared once for all rounds.
 
-    prepared: Any = None  # the rows, by a learner that prepares them
-    is_random: bool  # two models that are fitted to the same weights may differ
+    Of our own learners it uses the protocol: features are binned once, and fitting tells the predictions.
 
-    def __init__(
-        self, learner: Any, X: Any, codes: IntArray, classes: AnyArray, random_seeds: Callable[[int], int]
-    ) -> None:
-        self.learner, self.X, self.codes, self.classes, self.random_seeds = learner, X, codes, classes, random_seeds
-        self.argument = weight_argument(learner) or "sample_weight"
-        self.is_random = any(name.split("__")[-1] == "random_state" for name in learner.get_params())
-
-    def __call__(self, weights: FloatArray, number: int) -> Fitted:
-        """Return the model of a round, and where it errs."""
-        model, said, _ = self.answer(Question(self.codes, weights), number)
-        return Fitted(model, (said != self.codes).view(np.uint8))
-
-    def answer(self, asked: Question, number: int) -> Answered:
-        """Return the model of a round that is fitted to a question, and what it says of all rows."""
-        model = fresh_copy(self.learner, self.random_seeds(number))
-        X = self.X if asked.rows is None else take_rows(self.X, asked.rows)
-        labels = self.classes[asked.codes]
-        if asked.has_one_class:
-            model = Resampled(model).fit(X, labels, sample_weight=asked.weights)
-        else:
-            # Weights of mean 1: regularized learners compare the weighted loss with their penalty.
-            model.fit(X, labels, **{self.argument: asked.weights * asked.weights.size})
-        return Answered(model, predict_codes(model, self.X, self.classes))
-
-    def rows_like(self, X: Any) -> Any:
-        """Return other rows in the form from which the models predict fastest."""
-        return X
-
-
-class _PreparedFit(LearnerFit):
-    """Use the protocol of our own learners: features are binned once, and fitting tells the predictions."""
+    Parameters
+    ----------
+    learner : classifier
+    X, codes, classes
+        The rows, the place of each label in ``classes``, and these.
+    random_seeds : callable
+        From the number of a round to its seed.
+    weights : array of shape (n_samples,), optional
+        The rows' own: where they are zero, a row has no label, and its code says nothing.
+    """
 
     def __init__(
         self,
@@ -131,20 +109,42 @@ class _PreparedFit(LearnerFit):
         codes: IntArray,
         classes: AnyArray,
         random_seeds: Callable[[int], int],
-        weights: FloatArray | None,
+        weights: FloatArray | None = None,
     ) -> None:
-        # A copy, as preparing may set attributes. What all rounds share depends on the seed of no round.
-        super().__init__(fresh_copy(learner, random_seeds(0)), X, codes, classes, random_seeds)
-        self.prepared = self.learner.prepare(X)
+        self.learner, self.X, self.codes, self.classes, self.random_seeds = learner, X, codes, classes, random_seeds
+        self.argument = weight_argument(learner) or "sample_weight"
+        # Whether two models that are fitted to the same weights may differ.
+        self.is_random = any(name.split("__")[-1] == "random_state" for name in learner.get_params())
+        self.prepared: Any = None  # the rows, by a learner that prepares them
+        if hasattr(learner, "fit_codes"):
+            # By a copy, as preparing may set attributes. What all rounds share depends on the seed of no round.
+            self.prepared, self.learner = fresh_copy(learner, random_seeds(0)).prepare(X), clone(learner)
+            if hasattr(self.prepared, "lesson") and weights is not None and weights.any():
+                self.prepared.lesson = np.where(weights > 0, codes, -1)
         self.is_binned = isinstance(self.prepared, BinnedFeatures)
-        if hasattr(self.prepared, "lesson") and weights is not None and weights.any():
-            self.prepared.lesson = np.where(weights > 0, codes, -1)
-        self.blank = clone(learner)
+
+    def __call__(self, weights: FloatArray, number: int) -> Fitted:
+        """Return the model of a round, and where it errs."""
+        model, said, _ = self.answer(Question(self.codes, weights), number)
+        return Fitted(model, (said != self.codes).view(np.uint8))
 
     def answer(self, asked: Question, number: int) -> Answered:
         """Return the model of a round that is fitted to a question, and what it says of all rows."""
+        if self.prepared is not None:
+            return self._answer_codes(asked, number)
+        model = fresh_copy(self.learner, self.random_seeds(number))
+        X = self.X if asked.rows is None else take_rows(self.X, asked.rows)
+        labels = self.classes[asked.codes]
+        if np.ptp(asked.codes[asked.weights > 0]) == 0:  # one class alone weighs: many learners refuse that
+            model = Resampled(model).fit(X, labels, sample_weight=asked.weights)
+        else:
+            # Weights of mean 1: regularized learners compare the weighted loss with their penalty.
+            model.fit(X, labels, **{self.argument: asked.weights * asked.weights.size})
+        return Answered(model, predict_codes(model, self.X, self.classes))
+
+    def _answer_codes(self, asked: Question, number: int) -> Answered:
         # A copy does for a learner of plain parameters, and takes a tenth of the time of a clone.
-        model = fresh_copy(self.blank, self.random_seeds(number)) if self.is_random else copy.copy(self.blank)
+        model = fresh_copy(self.learner, self.random_seeds(number)) if self.is_random else copy.copy(self.learner)
         if asked.rows is None or not self.is_binned:
             named = {} if asked.rows is None else {"rows": asked.rows}
             return Answered(model, model.fit_codes(self.prepared, asked.codes, self.classes, asked.weights, **named))
@@ -153,5 +153,128 @@ class _PreparedFit(LearnerFit):
         return Answered(model, predict_codes(model, self.prepared, self.classes))
 
     def rows_like(self, X: Any) -> Any:
-        """Return other rows in the bins of the training rows."""
+        """Return other rows in the form from which the models predict fastest: in the bins of the training rows."""
         return bin_like(X, self.prepared) if self.is_binned else X
+
+
+# Parameters that only learners have which are ensembles: of scikit-learn's forests and boosters, LightGBM, XGBoost and
+# ours, of histogram gradient boosting, of CatBoost.
+_OF_ENSEMBLES = ({"n_estimators"}, {"max_iter", "max_leaf_nodes"}, {"iterations", "depth"})
+_ROUNDS, _ROUNDS_OF_ENSEMBLES = 100, 10  # by default: an ensemble is slow to fit, and few of them are as good
+_BINARY = 2
+
+
+class _Fold(NamedTuple):
+    """Rows to judge by, in the form the models of the others predict from, and the fit to the others."""
+
+    fit: LearnerFit
+    others: IntArray
+    places: IntArray
+    rows: Any
+
+
+class CrossFit:
+    """Fit a model to all rows, and judge it by models of the same learner that did not see the rows of each fold."""
+
+    positive: Positive | None = None  # of two classes, where models are asked for scores too
+
+    def __init__(
+        self, learner: Any, rows: Rows, classes: AnyArray, random_seeds: Callable[[int], int], folds: IntArray
+    ) -> None:
+        self.whole = LearnerFit(learner, rows.X, rows.codes, classes, random_seeds, rows.weights)
+        self.prepared, self.is_random = self.whole.prepared, self.whole.is_random
+        self._own, self._folds = rows.weights, []
+        for fold in range(folds.max() + 1):
+            others, places = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
+            part = take_rows(rows.X, others), rows.codes[others], classes
+            fit = LearnerFit(learner, *part, random_seeds, rows.weights[others])
+            self._folds.append(_Fold(fit, others, places, fit.rows_like(take_rows(rows.X, places))))
+
+    def __call__(self, weights: FloatArray, number: int) -> Fitted:
+        """Return the model of a round, and where those that did not see the rows err."""
+        codes, classes = self.whole.codes, self.whole.classes
+        model, said, _ = self.answer(Question(codes, weights), number)
+        losses = (said != codes).view(np.uint8)
+        return Fitted(model, losses, said=said if len(classes) > _BINARY else None)  # two are told by their losses
+
+    def answer(self, asked: Question, number: int) -> Answered:
+        """Return the model of a round that is fitted to a question, and what those say that did not see the rows."""
+        codes, classes = self.whole.codes, self.whole.classes
+        said = np.empty(codes.size, dtype=np.min_scalar_type(len(classes) - 1))
+        scores = None if self.positive is None else np.empty(codes.size)
+        for fold in self._folds:
+            part = asked.outside(fold.others, codes.size)
+            if not part.weights.sum() > 0:  # all the weight is in the fold: there is nothing to go by but the rows' own
+                part = Question(codes[fold.others], self._own[fold.others])
+            model = fold.fit.answer(part._replace(weights=part.weights / part.weights.sum()), number).model
+            said[fold.places] = predict_codes(model, fold.rows, classes)
+            if scores is not None and self.positive is not None:
+                rows = take_rows(self.whole.X, fold.places)
+                scores[fold.places] = Scorer("A model of a fold", model, self.positive).score(rows)
+        return Answered(self.whole.answer(asked, number).model, said, scores)
+
+
+class StrongFirst:
+    """Fit a strong model in the first round, so that plain strong training is in the pool, and others later."""
+
+    def __init__(self, first: LearnerFit | CrossFit, later: LearnerFit | CrossFit) -> None:
+        self.first, self.later = first, later
+        self.prepared, self.is_random = later.prepared, later.is_random
+
+    def __call__(self, weights: FloatArray, number: int) -> Fitted:
+        """Return the model of a round, and where it errs."""
+        return (self.first if number == 1 else self.later)(weights, number)
+
+    def answer(self, asked: Question, number: int) -> Answered:
+        """Return the model of a round that is fitted to a question, and what is said of all rows."""
+        return (self.first if number == 1 else self.later).answer(asked, number)
+
+
+RoundsFit = LearnerFit | CrossFit | StrongFirst
+
+
+def rounds_fit(
+    first: Any | None, later: Any, rows: Rows, classes: AnyArray, seeds: Callable[[int], int], n_folds: int | None
+) -> RoundsFit:
+    """Return what fits the rounds of a learner, after a first one of another where that is given."""
+    folds = None if n_folds is None else folds_of(rows.codes, n_folds, np.random.default_rng(seeds(0)))
+
+    def fit_of(learner: Any) -> LearnerFit | CrossFit:
+        if folds is None:
+            return LearnerFit(learner, rows.X, rows.codes, classes, seeds, rows.weights)
+        return CrossFit(learner, rows, classes, seeds, folds)
+
+    return fit_of(later) if first is None else StrongFirst(fit_of(first), fit_of(later))
+
+
+def ask_scores(fit: RoundsFit, positive: Positive) -> None:
+    """Have models of folds asked for scores of the rows that they did not see, too."""
+    for one in (fit.first, fit.later) if isinstance(fit, StrongFirst) else (fit,):
+        if isinstance(one, CrossFit):
+            one.positive = positive
+
+
+def folds_of(codes: IntArray, n_folds: int, generator: np.random.Generator) -> IntArray:
+    """Return a fold for each row at random, with every class spread evenly over them."""
+    order = generator.permutation(codes.size)
+    order = order[np.argsort(codes[order], kind="stable")]
+    folds = np.empty(codes.size, dtype=np.int64)
+    folds[order] = np.arange(codes.size) % n_folds
+    return folds
+
+
+def is_ensemble(learner: Any) -> bool:
+    """Tell whether a learner is itself made of many models: strong alone, and slow to fit."""
+    if isinstance(learner, Pipeline):
+        return is_ensemble(learner.steps[-1][1])
+    if isinstance(learner, Resampled):
+        return is_ensemble(learner.estimator)
+    names = set(learner.get_params(deep=False))
+    return any(known <= names for known in _OF_ENSEMBLES)
+
+
+def planned_rounds(booster: Any) -> int:
+    """Return the number of rounds: fewer of a learner that is an ensemble itself."""
+    if booster.n_estimators is not None:
+        return int(booster.n_estimators)
+    return _ROUNDS_OF_ENSEMBLES if booster.estimator is not None and is_ensemble(booster.estimator) else _ROUNDS

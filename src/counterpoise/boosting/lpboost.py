@@ -22,9 +22,9 @@ from counterpoise._base.checks import check_fraction, check_positive
 from counterpoise._base.types import IntArray
 from counterpoise.boosting.base import BUDGET
 from counterpoise.boosting.checkpoint import Checkpoint
-from counterpoise.boosting.cross_fit import planned_rounds
 from counterpoise.boosting.inputs import is_word
 from counterpoise.boosting.inside_goals import InsideGoals
+from counterpoise.boosting.learner import planned_rounds
 from counterpoise.boosting.rounds import Callback, History, Rule
 from counterpoise.boosting.rules import dual_of, regularized_dual
 from counterpoise.boosting.stopping import Stopping

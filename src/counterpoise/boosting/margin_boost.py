@@ -6,19 +6,24 @@ The votes come from a linear or a quadratic program in which samples may fall sh
 (``solvers.soft_margin`` states both): the smaller C, the more of them are given up.
 """
 
-from collections.abc import Sequence
-from typing import Any, ClassVar
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
 from counterpoise._base.checks import check_positive
-from counterpoise._base.types import AnyArray, ByteArray, FloatArray
-from counterpoise.boosting.adaboost import AdaBoostStep
-from counterpoise.boosting.additive import Boosted, HeldOut, check_chosen, one_or_all
-from counterpoise.boosting.directions import model_values
-from counterpoise.boosting.exponential import ExponentialBooster
+from counterpoise._base.types import AnyArray, FloatArray
+from counterpoise.boosting.adaboost import AdaBoostStep, step_size, watched_fit
+from counterpoise.boosting.additive import (
+    AdditiveClassifier,
+    Boosted,
+    HeldOut,
+    check_chosen,
+    model_values,
+    one_or_all,
+)
 from counterpoise.boosting.inputs import Rows, is_word
-from counterpoise.boosting.rounds import Callback, Fit
+from counterpoise.boosting.rounds import Callback
 from counterpoise.boosting.stopping import Stopping
 from counterpoise.solvers.soft_margin import (
     HingeSolution,
@@ -40,63 +45,39 @@ _TOL = 1e-3  # gap of the programs, for margins between -1 and 1: far below what
 Solution = SoftMarginSolution | HingeSolution
 
 
-class MarginBooster(ExponentialBooster):
-    """AdaBoost, then a program for the votes; a subclass names the program and the costs that "auto" tries."""
-
-    default_stopping = Stopping(patience=100)
-    _costs: ClassVar[tuple[float, ...]]
-
-    def _solve(self, margins: AnyArray, costs: Sequence[float], weights: FloatArray) -> Sequence[Solution]:
-        raise NotImplementedError
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        self._check_cost()
-
-    def _check_cost(self) -> None:
-        if not is_word(self.C, "C", ("auto",)) and check_positive(self.C, "C") > _LARGEST:
-            raise ValueError(f"C must be at most {_LARGEST:g}: no program can tell larger ones apart; got {self.C!r}.")
-
-    def _check_samples(self, train: Rows, held_out: Rows | None) -> None:  # noqa: ARG002 - of those held out
-        check_chosen(self.C, "C", held_out)
-
-    def _cost(self, _start: FloatArray, _first: ByteArray) -> float:
-        """Return the C asked for, given the samples' own weights and the losses of the first model."""
-        return float(self.C)
-
-    def _keep(self, found: list[Any]) -> None:
-        chosen = [C for C, _ in found]
-        self.C_ = one_or_all(chosen) if self.C is None or self.C == "auto" else chosen[0]
-        self.solutions_: list[Solution] = [solution for _, solution in found]
-
-    def _rounds(self, fit: Fit, start: FloatArray, held_out: HeldOut | None) -> Boosted:
-        """Run AdaBoost, choose the votes again, and keep the models that have one.
-
-        ``C="auto"`` takes the smallest C of the grid with the least held-out error.
-        """
-        run = self._run(fit, AdaBoostStep(self._rate()), start, held_out)
-        costs = self._costs if self.C == "auto" else (self._cost(start, run.losses[:, 0]),)
-        if run.losses.shape[1] > _ENOUGH and not run.losses[:, -1].any():
-            # A model without error ended the rounds. Its margins are the largest there can be: it would be left alone.
-            run = run._replace(models=run.models[:-1], votes=run.votes[:-1], losses=run.losses[:, :-1])
-        margins = np.ascontiguousarray(1 - 2 * run.losses.view(np.int8))
-        tried = self._solve(margins, costs, start)
-        best = 0
-        if held_out is not None and len(tried) > 1:
-            best = int(np.argmin(_errors(run.models, tried, held_out)))
-        votes = tried[best].votes
-        kept = np.flatnonzero(votes)
-        models = [run.models[place] for place in kept]
-        return run._replace(models=models, votes=votes[kept], found=(costs[best], tried[best]))
+def check_cost(C: Any) -> None:
+    """Check a cost that may be ``"auto"``."""
+    if not is_word(C, "C", ("auto",)) and check_positive(C, "C") > _LARGEST:
+        raise ValueError(f"C must be at most {_LARGEST:g}: no program can tell larger ones apart; got {C!r}.")
 
 
-def _errors(models: list[Any], tried: Sequence[Solution], held_out: HeldOut) -> FloatArray:
-    """Return the held-out error of each solution."""
-    said = np.column_stack([model_values(model, held_out.X, held_out.classes) for model in models])
-    return np.asarray(held_out.loss(said @ np.column_stack([found.votes for found in tried])))
+def vote_again(
+    run: Boosted,
+    solve: Callable[..., Sequence[Solution]],
+    costs: Sequence[float],
+    start: FloatArray,
+    held_out: HeldOut | None,
+) -> Boosted:
+    """Choose the votes of AdaBoost's models again, and keep the models that have one.
+
+    Of several costs it takes the first with the least held-out error.
+    """
+    if run.losses.shape[1] > _ENOUGH and not run.losses[:, -1].any():
+        # A model without error ended the rounds. Its margins are the largest there can be: it would be left alone.
+        run = run._replace(models=run.models[:-1], votes=run.votes[:-1], losses=run.losses[:, :-1])
+    margins = np.ascontiguousarray(1 - 2 * run.losses.view(np.int8))
+    tried = solve(margins, costs, sample_weight=start, tol=_TOL)
+    best = 0
+    if held_out is not None and len(tried) > 1:
+        said = np.column_stack([model_values(model, held_out.X, held_out.classes) for model in run.models])
+        best = int(np.argmin(held_out.loss(said @ np.column_stack([found.votes for found in tried]))))
+    votes = tried[best].votes
+    kept = np.flatnonzero(votes)
+    models = [run.models[place] for place in kept]
+    return run._replace(models=models, votes=votes[kept], found=(costs[best], tried[best]))
 
 
-class RLPBoostClassifier(MarginBooster):
+class RLPBoostClassifier(AdditiveClassifier):
     """AdaBoost's models with the votes of the largest soft margin.
 
     The votes are non-negative, sum to 1, and make the mean of the smallest 1/C of the margins as large as possible.
@@ -147,7 +128,7 @@ class RLPBoostClassifier(MarginBooster):
     (True, True)
     """
 
-    _costs = LINEAR_COSTS
+    default_stopping = Stopping(patience=100)
 
     def __init__(
         self,
@@ -168,23 +149,33 @@ class RLPBoostClassifier(MarginBooster):
         self.random_state = random_state
         self.callbacks = callbacks
 
-    def _check_cost(self) -> None:
+    def _check_parameters(self) -> None:
         if self.C is not None:
-            super()._check_cost()
+            check_cost(self.C)
         if not (self.C is None or isinstance(self.C, str)):
             check_edge_cost(float(self.C))
 
-    def _cost(self, start: FloatArray, first: ByteArray) -> float:
-        if self.C is not None:
-            return float(self.C)
-        wrong = max(float(start @ first), float(start.min()))
-        return max(1.0, 1.0 / (_MARGINS_PER_ERROR * wrong))
+    def _check_samples(self, train: Rows, held_out: Rows | None) -> None:  # noqa: ARG002 - of those held out
+        check_chosen(self.C, "C", held_out)
 
-    def _solve(self, margins: AnyArray, costs: Sequence[float], weights: FloatArray) -> list[SoftMarginSolution]:
-        return soft_margin_path(margins, costs, sample_weight=weights, tol=_TOL)
+    def _boost(self, train: Rows, held_out: Rows | None, classes: AnyArray, seeds: np.random.SeedSequence) -> Boosted:
+        fit, watched = watched_fit(self._learner(train.codes.size), train, held_out, classes, seeds)
+        rule = AdaBoostStep(step_size(self.learning_rate, self.estimator))
+        run = self._run(fit, rule, train.weights, watched)
+        if self.C is None:
+            wrong = max(float(train.weights @ run.losses[:, 0]), float(train.weights.min()))
+            costs: Sequence[float] = (max(1.0, 1.0 / (_MARGINS_PER_ERROR * wrong)),)
+        else:
+            costs = LINEAR_COSTS if self.C == "auto" else (float(self.C),)
+        return vote_again(run, soft_margin_path, costs, train.weights, watched)
+
+    def _keep(self, found: list[Any]) -> None:
+        chosen = [C for C, _ in found]
+        self.C_ = one_or_all(chosen) if self.C is None or self.C == "auto" else chosen[0]
+        self.solutions_: list[SoftMarginSolution] = [solution for _, solution in found]
 
 
-class RQPBoostClassifier(MarginBooster):
+class RQPBoostClassifier(AdditiveClassifier):
     """AdaBoost's models with the votes of a support vector machine.
 
     The votes are non-negative and minimize half their squared norm plus C times the mean hinge loss. Models without a
@@ -219,7 +210,7 @@ class RQPBoostClassifier(MarginBooster):
     True
     """
 
-    _costs = QUADRATIC_COSTS
+    default_stopping = Stopping(patience=100)
 
     def __init__(
         self,
@@ -240,5 +231,20 @@ class RQPBoostClassifier(MarginBooster):
         self.random_state = random_state
         self.callbacks = callbacks
 
-    def _solve(self, margins: AnyArray, costs: Sequence[float], weights: FloatArray) -> list[HingeSolution]:
-        return hinge_path(margins, costs, sample_weight=weights, tol=_TOL)
+    def _check_parameters(self) -> None:
+        check_cost(self.C)
+
+    def _check_samples(self, train: Rows, held_out: Rows | None) -> None:  # noqa: ARG002 - of those held out
+        check_chosen(self.C, "C", held_out)
+
+    def _boost(self, train: Rows, held_out: Rows | None, classes: AnyArray, seeds: np.random.SeedSequence) -> Boosted:
+        fit, watched = watched_fit(self._learner(train.codes.size), train, held_out, classes, seeds)
+        rule = AdaBoostStep(step_size(self.learning_rate, self.estimator))
+        run = self._run(fit, rule, train.weights, watched)
+        costs = QUADRATIC_COSTS if self.C == "auto" else (float(self.C),)
+        return vote_again(run, hinge_path, costs, train.weights, watched)
+
+    def _keep(self, found: list[Any]) -> None:
+        chosen = [C for C, _ in found]
+        self.C_ = one_or_all(chosen) if self.C == "auto" else chosen[0]
+        self.solutions_: list[HingeSolution] = [solution for _, solution in found]

@@ -1,21 +1,29 @@
 """Rounds of a booster that can be interrupted: what decides them, what is saved of each, how a fit goes on."""
 
 from dataclasses import asdict
-from typing import Any, NamedTuple, cast
+from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 
-from counterpoise.boosting._fingerprints import NOT_OF_ROUNDS, data_texts, setting_texts
-from counterpoise.boosting.checkpoint import CheckpointFolder, Run, SavedRound, Seeds
-from counterpoise.boosting.cross_fit import RoundsFit
-from counterpoise.boosting.inputs import Booster, Rows, seed_sequence
+from counterpoise.boosting.checkpoint import (
+    NOT_OF_ROUNDS,
+    CheckpointFolder,
+    Run,
+    SavedRound,
+    Seeds,
+    data_texts,
+    setting_texts,
+)
+from counterpoise.boosting.inputs import Rows, check_predict_input, round_seed, seed_sequence, set_learner_tags
 from counterpoise.boosting.inside import InsideFit
+from counterpoise.boosting.learner import RoundsFit, base_learner
 from counterpoise.boosting.rounds import IMPROVEMENT, History, Round, Rule, Standing, boost
-from counterpoise.boosting.stopping import stopping_of
+from counterpoise.boosting.stopping import Stopping, stopping_of
 from counterpoise.goals import Table
 from counterpoise.goals.expressions import Rate
 from counterpoise.mixtures.choosing import Aim
 from counterpoise.mixtures.draws import make_key
+from counterpoise.mixtures.pool import PooledClassifier
 
 
 class Best(NamedTuple):
@@ -37,8 +45,30 @@ def in_own_units(aim: Aim) -> Aim:
     return aim._replace(objective=aim.objective * (1 / size))
 
 
-class ResumingBooster(Booster):
+class ResumingBooster(PooledClassifier):
     """A booster whose rounds a checkpoint may hold."""
+
+    default_stopping: ClassVar[Stopping] = Stopping()  # that stopping=None asks for
+
+    def _saved_state(self) -> dict[str, Any]:
+        """Return what ``save`` stores: no callbacks, which belong to one fit."""
+        state: Any = self.__getstate__()
+        return {**state, "callbacks": ()}
+
+    def __sklearn_tags__(self) -> Any:
+        return set_learner_tags(super().__sklearn_tags__(), base_learner(self.estimator))
+
+    def _check_predict_input(self, X: Any) -> Any:
+        return check_predict_input(self, base_learner(self.estimator), X)
+
+    def _mixes_groups(self) -> bool:
+        return False
+
+    def _learner_for(self, n_samples: int) -> Any:
+        raise NotImplementedError
+
+    def _round_seed(self, number: int) -> int:
+        return round_seed(self._seeds, number)
 
     _history: History
     _fit_round: RoundsFit | InsideFit

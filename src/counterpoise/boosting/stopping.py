@@ -1,9 +1,10 @@
-"""When a booster stops, and which samples it is judged on until then."""
+"""When a booster stops, which samples it is judged on until then, and what it says that had nothing to boost."""
 
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
-from counterpoise._base.checks import check_choice, check_count, check_number
+from counterpoise._base.checks import check_choice, check_count, check_number, warn_caller
+from counterpoise.mixtures.cautions import Caution
 
 AUTO = "auto"
 
@@ -101,3 +102,35 @@ def stopping_of(booster: Any) -> Stopping:
             f"{type(booster).__name__}, {booster.default_stopping!r}; got {asked!r}."
         )
     return asked
+
+
+def check_stopping(booster: Any, *, takes_auto: bool = False, takes_folds: bool = False) -> None:
+    """Refuse a ``stopping`` that a booster has no use for."""
+    asked, name = stopping_of(booster), type(booster).__name__
+    if asked.validation_fraction == AUTO and not takes_auto:
+        raise ValueError(
+            f"validation_fraction='auto' is for DROBoostClassifier; {name} takes a number in (0, 1), or None to set no "
+            "samples aside."
+        )
+    if asked.n_folds != AUTO and not takes_folds:
+        raise ValueError(
+            f"n_folds={asked.n_folds!r} is for LPBoostClassifier and AdaLPBoostClassifier, which judge rounds by "
+            f"folds; {name} stops by held-out samples. Leave n_folds at 'auto', and set validation_fraction or pass "
+            "X_val and y_val."
+        )
+
+
+_WEAKER = "a weaker learner, as by a larger min_samples_leaf or a smaller max_depth"
+
+
+class NothingToLearn(Caution):
+    """A base learner makes no error on the rows it is fitted to, so that boosting ends before it begins."""
+
+
+def warn_of_no_errors(n_models: int, other_way: str = "") -> None:
+    """Say that a learner left nothing to boost."""
+    warn_caller(
+        f"The base learner makes no error on the rows it is fitted to: no row weighs more than another, and boosting "
+        f"ended with {n_models} model{'s' if n_models > 1 else ''}. Give {_WEAKER}{other_way}.",
+        NothingToLearn,
+    )

@@ -1,7 +1,7 @@
-"""VadaBoost: boosting that penalizes the variance of the loss and not only its mean.
+"""VadaBoost and EBBoost: boosting that penalizes the variance of the loss and not only its mean.
 
-Shivaswamy and Jebara, NIPS 2011, Algorithm 2. With ``e_i = exp(-y_i f(x_i))`` and a penalty p in [0, 1] it descends,
-round by round, on their cost (3)::
+VadaBoost: Shivaswamy and Jebara, NIPS 2011, Algorithm 2. With ``e_i = exp(-y_i f(x_i))`` and a penalty p in [0, 1] it
+descends, round by round, on their cost (3)::
 
     (sum e_i)^2 + p (n sum e_i^2 - (sum e_i)^2)
 
@@ -13,13 +13,68 @@ sample and doubling its weight are then the same.
 At penalty 0 it descends on AdaBoost's cost with shorter steps, and needs at most twice as many rounds where all models
 have one error rate (Theorem 5). At penalty 1 the learner sees ``w_i^2``, which are AdaBoost's weights for ``2 f``: the
 models are AdaBoost's, and their votes half of its. Above 1 the bound does not hold; ``EBBoostClassifier`` needs none.
+
+EBBoost takes, in every round, the best step on mean and variance of the loss: Shivaswamy and Jebara, NIPS 2011,
+Algorithm 3 (Empirical Bernstein boosting, AISTATS 2010). With weights w on the simplex, penalty p >= 0 and a stump that
+is right on I and wrong on J, let W and S be sums of the weights and of their squares, and ::
+
+    A = (1 - p) W_I^2 + p n S_I,    B = (1 - p) W_J^2 + p n S_J
+
+The vote that lowers cost (3) of the paper most is ``log(A / B) / 4``, and leaves ``2 sqrt(A B) + 2 (1 - p) W_I W_J``
+of it. With stumps, as in the paper, a round takes the one of all stumps for which that is least. Other learners are
+fitted to the weights along which the cost falls fastest, those of ``VadaBoostClassifier``, which descends on the same
+cost through an upper bound; here the step along the model is the best one. That bound needs p <= 1; A and B are at
+least ``W_I^2`` and ``W_J^2`` for any p, so steps and costs of stumps are as above for larger ones too.
+
+With sample weights q that sum to 1, ``n w_i^2`` reads ``w_i^2 / q_i``: repeating a sample and doubling its weight are
+then the same. At penalty 0 the cost is the square of AdaBoost's, and the steps are AdaBoost's with the stump of least
+error.
 """
 
-from counterpoise._base.types import ByteArray, FloatArray
-from counterpoise.boosting.additive import Boosted, HeldOut
-from counterpoise.boosting.exponential import ExponentialStep, log_odds
-from counterpoise.boosting.penalized import PenalizedBooster, slope_weights
-from counterpoise.boosting.rounds import Fit
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from counterpoise._base.checks import check_penalty
+from counterpoise._base.types import AnyArray, ByteArray, FloatArray
+from counterpoise.boosting.adaboost import ExponentialStep, log_odds, step_size, watched_fit
+from counterpoise.boosting.additive import AdditiveClassifier, Boosted, check_chosen, one_or_all
+from counterpoise.boosting.inputs import Rows, is_word
+from counterpoise.boosting.rounds import Callback, Fitted
+from counterpoise.boosting.stopping import Stopping, stopping_of
+from counterpoise.learners import Stump
+from counterpoise.learners.bernstein_stump import BernsteinStumps
+
+PENALTIES = (0.0, 0.1, 0.25, 0.5, 1.0)  # that "auto" tries, AdaBoost's cost among them
+
+
+def slope_weights(weights: FloatArray, start: FloatArray, penalty: float) -> FloatArray:
+    """Return how fast the cost of mean and variance falls as a model gets each sample right, scaled to sum to 1."""
+    mixed = penalty * weights**2 / start + (1.0 - penalty) * weights
+    return np.asarray(mixed / mixed.sum())
+
+
+def check_penalty_parameter(penalty: Any, most: float) -> None:
+    """Check a penalty that may be ``"auto"``."""
+    if not is_word(penalty, "penalty", ("auto",)):
+        check_penalty(penalty, most)
+
+
+def boost_at_best(boost_at: Callable[[float], Boosted], penalty: float | str, stopping: Stopping) -> Boosted:
+    """Boost at every penalty asked for on the same prepared rows; keep the one of least held-out error.
+
+    Of equals the one with the fewest models.
+    """
+    penalties = PENALTIES if penalty == "auto" else (float(penalty),)
+    tried = [boost_at(at)._replace(found=at) for at in penalties]
+
+    def error_and_size(one: Boosted) -> tuple[float, int]:
+        errors = one.held_out_losses
+        return float(errors[-1] if stopping.patience is None else errors.min()), len(one.models)
+
+    return tried[0] if len(tried) == 1 else min(tried, key=error_and_size)
 
 
 class VadaBoostStep(ExponentialStep):
@@ -36,7 +91,7 @@ class VadaBoostStep(ExponentialStep):
         return log_odds(1.0 - wrong, wrong) / 4
 
 
-class VadaBoostClassifier(PenalizedBooster):
+class VadaBoostClassifier(AdditiveClassifier):
     """Boosting with a penalty on the variance of the loss, for any base learner.
 
     Parameters
@@ -78,5 +133,165 @@ class VadaBoostClassifier(PenalizedBooster):
     True
     """
 
-    def _fit_at(self, penalty: float, fit: Fit, start: FloatArray, held_out: HeldOut | None) -> Boosted:
-        return self._run(fit, VadaBoostStep(penalty, start, self._rate()), start, held_out)
+    default_stopping = Stopping(patience=100)
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        n_estimators: int = 500,
+        learning_rate: float | None = None,
+        penalty: float | str = 0.5,
+        stopping: Stopping | None = None,
+        random_state: Any = None,
+        callbacks: Sequence[Callback] = (),
+    ) -> None:
+        self.estimator = estimator
+        self.n_estimators = n_estimators
+        self.learning_rate = learning_rate
+        self.penalty = penalty
+        self.stopping = stopping
+        self.random_state = random_state
+        self.callbacks = callbacks
+
+    def _check_parameters(self) -> None:
+        check_penalty_parameter(self.penalty, 1.0)
+
+    def _check_samples(self, train: Rows, held_out: Rows | None) -> None:  # noqa: ARG002 - of those held out
+        check_chosen(self.penalty, "penalty", held_out)
+
+    def _keep(self, found: list[Any]) -> None:
+        self.penalty_ = one_or_all(found) if self.penalty == "auto" else found[0]
+
+    def _boost(self, train: Rows, held_out: Rows | None, classes: AnyArray, seeds: np.random.SeedSequence) -> Boosted:
+        fit, watched = watched_fit(self._learner(train.codes.size), train, held_out, classes, seeds)
+        start, rate = train.weights, step_size(self.learning_rate, self.estimator)
+
+        def boost_at(penalty: float) -> Boosted:
+            return self._run(fit, VadaBoostStep(penalty, start, rate), start, watched)
+
+        return boost_at_best(boost_at, self.penalty, stopping_of(self))
+
+
+_CHANCE = 1e-12  # part of A + B that A must be above B by: less is rounding
+
+
+class EBBoostStep(ExponentialStep):
+    """Give the learner the weights as they are; vote by what the cost is made of on right and wrong samples."""
+
+    def __init__(self, penalty: float, start: FloatArray, learning_rate: float = 1.0) -> None:
+        self.penalty, self.start, self.learning_rate = penalty, start, learning_rate
+
+    def vote(self, weights: FloatArray, losses: ByteArray) -> float:
+        squares, errors = weights**2 / self.start, losses.astype(np.float64)
+        weight, square = float(weights @ errors), float(squares @ errors)
+        wrong = self._part(weight, square)
+        right = self._part(float(weights.sum()) - weight, float(squares.sum()) - square)
+        if right - wrong <= _CHANCE * (right + wrong):
+            return 0.0
+        return log_odds(np.sqrt(right), np.sqrt(wrong)) / 2  # roots: a perfect model's vote is then AdaBoost's
+
+    def _part(self, weight: float, square: float) -> float:
+        """Return A or B, from the sums of weights and of squares over the samples they are made of."""
+        return weight**2 + self.penalty * max(square - weight**2, 0.0)
+
+
+class SteepestStep(EBBoostStep):
+    """Give the learner the weights along which the cost falls fastest; vote the best step along its model."""
+
+    def learner_weights(self, weights: FloatArray) -> FloatArray:
+        return slope_weights(weights, self.start, self.penalty)
+
+
+class EBBoostClassifier(AdditiveClassifier):
+    """Boosting with a penalty on the variance of the loss, and the best step along every model.
+
+    Parameters
+    ----------
+    estimator : classifier, optional
+        Base learner, as for ``VadaBoostClassifier``, whose models are fitted to the weights along which the cost falls
+        fastest. ``Stump()`` is the paper's algorithm: the best of all stumps in every round, found exhaustively.
+    n_estimators : int, default=500
+        Largest number of rounds.
+    learning_rate : float in (0, 1], optional
+        Part of the best step that a model votes with: shorter steps fit noise later. Default: 0.2 with the default
+        learner, and 1, the paper's algorithm, with a given one.
+    penalty : float in [0, 1], to 1e6 with stumps, or "auto", default=0.5
+        Weight of the variance beside the mean. The larger it is, the shorter are the first steps. ``"auto"`` takes the
+        one of a grid from 0 to 1 with the least error on held-out samples (of equals that with the fewest models), and
+        needs some.
+    stopping : Stopping, optional
+        When to stop, by the error on held-out samples: see ``Stopping``. Default: ``Stopping(patience=100)``,
+        which runs all rounds where ``fit`` is given no ``X_val`` and ``y_val``.
+    random_state : int or RandomState, optional
+        Fixes the models' seeds and the split.
+    callbacks : sequence of callables, default=()
+        Each is called with a ``Round`` after it; a true result stops the boosting.
+
+    Attributes
+    ----------
+    classes_, votes_, ensembles_, n_features_in_, feature_names_in_
+        As for ``AdaBoostClassifier``.
+    estimators_ : list
+        Base models. A side of a stump says the class that lowers the cost, which need not be the heavier one there.
+    penalty_ : float or list of float
+        The penalty used; with more than two classes and ``"auto"``, that of each class.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from counterpoise import EBBoostClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = EBBoostClassifier(n_estimators=50, penalty=0.2).fit(X[:400], y[:400])
+    >>> bool(model.score(X[400:], y[400:]) > 0.93)
+    True
+    """
+
+    default_stopping = Stopping(patience=100)
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        n_estimators: int = 500,
+        learning_rate: float | None = None,
+        penalty: float | str = 0.5,
+        stopping: Stopping | None = None,
+        random_state: Any = None,
+        callbacks: Sequence[Callback] = (),
+    ) -> None:
+        self.estimator = estimator
+        self.n_estimators = n_estimators
+        self.learning_rate = learning_rate
+        self.penalty = penalty
+        self.stopping = stopping
+        self.random_state = random_state
+        self.callbacks = callbacks
+
+    def _check_parameters(self) -> None:
+        # Above 1 the cost may rise along a model that gets more right, which only stumps look at. Losses that are
+        # equal, as at first, have no variance: votes are of size 1 / p.
+        check_penalty_parameter(self.penalty, 1e6 if isinstance(self.estimator, Stump) else 1.0)
+
+    def _check_samples(self, train: Rows, held_out: Rows | None) -> None:  # noqa: ARG002 - of those held out
+        check_chosen(self.penalty, "penalty", held_out)
+
+    def _keep(self, found: list[Any]) -> None:
+        self.penalty_ = one_or_all(found) if self.penalty == "auto" else found[0]
+
+    def _boost(self, train: Rows, held_out: Rows | None, classes: AnyArray, seeds: np.random.SeedSequence) -> Boosted:
+        fit, watched = watched_fit(self._learner(train.codes.size), train, held_out, classes, seeds)
+        start, rate = train.weights, step_size(self.learning_rate, self.estimator)
+
+        def boost_at(penalty: float) -> Boosted:
+            if not isinstance(self.estimator, Stump):
+                return self._run(fit, SteepestStep(penalty, start, rate), start, watched)
+            stumps = BernsteinStumps(fit.prepared, fit.codes, start, penalty)
+
+            def fit_best(weights: FloatArray, _number: int) -> Fitted:
+                stump = clone(self.estimator)
+                return Fitted(stump, (stumps.fit(stump, weights, classes) != fit.codes).view(np.uint8))
+
+            return self._run(fit_best, EBBoostStep(penalty, start, rate), start, watched)
+
+        return boost_at_best(boost_at, self.penalty, stopping_of(self))

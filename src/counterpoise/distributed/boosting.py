@@ -13,10 +13,10 @@ import numpy as np
 
 from counterpoise._base.shards import Shard, Shards, total
 from counterpoise._base.types import AnyArray, FloatArray, IntArray
+from counterpoise.boosting.inside import Stage, worth_of
 from counterpoise.boosting.learner import Question
 from counterpoise.boosting.rounds import Fitted, History, Rule
 from counterpoise.boosting.rules import group_table, hedge_table
-from counterpoise.boosting.stage import Stage, worth_of
 from counterpoise.distributed import _kernels
 from counterpoise.distributed.binning import BINNED, bin_over
 from counterpoise.distributed.cells import CELL, Cells, cell_losses, shares_of

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from counterpoise._base.types import FloatArray
-from counterpoise.boosting._fingerprints import setting_texts
-from counterpoise.boosting.checkpoint import CheckpointFolder, Run, SavedRound
+from counterpoise.boosting.checkpoint import CheckpointFolder, Run, SavedRound, setting_texts
 from counterpoise.boosting.rounds import Round
 from counterpoise.distributed.boosting import ShardHistory, take
 from counterpoise.distributed.cells import Cells

@@ -11,8 +11,8 @@ from counterpoise._base.shards import Shard, Shards
 from counterpoise._base.types import AnyArray, FloatArray
 from counterpoise.boosting.adalpboost import AdaLPBoostClassifier
 from counterpoise.boosting.checkpoint import opened
-from counterpoise.boosting.cross_fit import planned_rounds
 from counterpoise.boosting.inside_goals import places_in
+from counterpoise.boosting.learner import planned_rounds
 from counterpoise.boosting.rounds import Rule, boost
 from counterpoise.boosting.rules import dual_of
 from counterpoise.boosting.stopping import stopping_of

@@ -12,10 +12,9 @@ import numpy as np
 from counterpoise._base.shards import Shards
 from counterpoise._base.types import AnyArray, FloatArray, IntArray
 from counterpoise.boosting.inputs import Rows
-from counterpoise.boosting.inside import Objective, Program
+from counterpoise.boosting.inside import Objective, Program, Stage
 from counterpoise.boosting.inside_goals import objective_of
 from counterpoise.boosting.rounds import History
-from counterpoise.boosting.stage import Stage
 from counterpoise.distributed.boosting import ELSEWHERE, ShardHistory, last_loss, weigh_by_failures
 from counterpoise.distributed.cells import CellAnswers
 from counterpoise.goals import Rate, as_goals

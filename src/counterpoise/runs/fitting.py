@@ -241,7 +241,7 @@ def plain_model(work: Work) -> Any:
 
 
 def _fit_mixture(work: Work) -> Any:
-    from counterpoise.boosting.cross_fit import planned_rounds  # noqa: PLC0415 - it takes a while to import
+    from counterpoise.boosting.learner import planned_rounds  # noqa: PLC0415 - it takes a while to import
 
     method, data = work.settings.method, work.data
     pace = Pace(work.tell)

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from counterpoise.goals.audit import FAILS, HOLDS, UNDECIDED
+from counterpoise.auditing.audit import FAILS, HOLDS, UNDECIDED
 from counterpoise.persist import write_atomically
 
 TRAIN, VALIDATION, TEST = SPLITS = ("train", "validation", "test")

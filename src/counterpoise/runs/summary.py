@@ -6,9 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from counterpoise._base.text import text_table
-from counterpoise.auditing.audit import Audit, verdict_words
+from counterpoise.auditing.audit import HOLDS, Audit, verdict_words
 from counterpoise.goals import parse_goal
-from counterpoise.goals.audit import HOLDS
 from counterpoise.runs.results import (
     DECIDED_ERROR,
     DEFER_RATE,
