@@ -93,9 +93,9 @@ def counts(run, method="mixture"):
 def test_goals_of_every_class_are_met_where_rules_were_chosen(run):
     model = run.model()
     assert all(check.holds for check in model.check_goals())
-    kept = model._scored
-    said = np.einsum("imk,m->ik", model._told(kept).answers.shares_of_each["train"], model.mixture_)
-    wrong = 1 - said[np.arange(len(said)), kept.codes]
+    said = model.family_.predictions(model.chosen_rules())
+    said = np.einsum("imk,m->ik", said.answers.shares_of_each["train"], model.mixture_)
+    wrong = 1 - said[np.arange(len(said)), model.family_.kept.codes]
     assert one(run, "error", split="train") == pytest.approx(wrong.mean(), abs=1e-9)
 
 

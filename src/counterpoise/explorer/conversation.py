@@ -40,7 +40,7 @@ from counterpoise.goals.catalogue import catalogue
 from counterpoise.goals.rates import FORMS, METRICS, RATIOS
 from counterpoise.mixtures.answers import TRAIN
 from counterpoise.mixtures.base import DRAWN
-from counterpoise.mixtures.options import kind_of_decision
+from counterpoise.mixtures.options import as_groups, kind_of_decision
 
 LINES_PER_SECOND, LINES_AT_ONCE = 5.0, 200.0
 
@@ -272,7 +272,9 @@ class Exporter:
         model.set_params(**{name: value for name, value in asked.items() if name in known})
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what they say, the page shows
-            model._settle(parts.evidence, found.aim, found.solved.choice)  # noqa: SLF001 - of our own kind
+            decides = {"by": as_groups(model.by), "decision": kind_of_decision(model.decision)}
+            family = model.family_._replace(kept=parts.evidence)
+            model.choose(family, found.aim._replace(**decides), found.solved.choice)
         return model
 
     def goals_file(self, setting: Setting) -> dict[str, str]:

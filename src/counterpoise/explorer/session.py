@@ -41,7 +41,7 @@ def why_not_least(found: Any, model: Any) -> str:
     if not more > RELEASED * scale_of(objective):
         return ""
     is_mean = isinstance(objective, Risk) and objective.tail_fraction == 1.0
-    if is_mean and not found.aim.goals and model._prefers_usual:  # noqa: SLF001 - of our own kind
+    if is_mean and not found.aim.goals and model.prefers_usual:
         return f"Plain training is kept, as there are no goals: it is within {more:.2g} of the best."
     return ""
 

@@ -18,9 +18,8 @@ from counterpoise.goals.text import terms_of
 from counterpoise.goals.values import NoRows
 from counterpoise.mixtures.answers import TRAIN
 from counterpoise.mixtures.base import DRAWN
-from counterpoise.mixtures.draws import known_draws
 from counterpoise.mixtures.options import STICKY, kind_of_decision
-from counterpoise.mixtures.rows import as_columns
+from counterpoise.mixtures.rows import as_columns, known_columns
 from counterpoise.mixtures.scores.evidence import ScoreEvidence
 
 _SEED = 0  # of draws that a model makes afresh
@@ -92,7 +91,7 @@ def check_held_out(model: Any, evidence: Any, given: Mapping[str, Table]) -> Non
 
 def check_model(model: Any) -> Any:
     """Return what the mixture of a model was chosen on, or say why it cannot be explored."""
-    if not hasattr(model, "mixture_") or not hasattr(model, "_evidence_of_fit"):
+    if not hasattr(model, "mixture_") or not hasattr(model, "family_"):
         raise TypeError(
             "The explorer shows fitted classifiers that mix models or rules of scores, such as GoalClassifier; got "
             f"{type(model).__name__}, which is not fitted or mixes none."
@@ -102,7 +101,7 @@ def check_model(model: Any) -> Any:
             f"The explorer shows models of two classes; this one tells {len(model.classes_)} apart: "
             f"{model.classes_.tolist()[:10]}."
         )
-    return model._evidence_of_fit()  # noqa: SLF001 - of our own kind
+    return model.family_.kept
 
 
 def names_of(model: Any, evidence: Any) -> list[str]:
@@ -132,12 +131,9 @@ def held_out(
 
 def asked(model: Any, evidence: Any, X: Any) -> AnyArray:
     """Return the scores of rows, or which of them each model calls positive."""
-    checked = model._check_predict_input(X)  # noqa: SLF001 - of our own kind
-    n_samples = checked.shape[0]
-    if isinstance(evidence, ScoreEvidence):
-        return np.asarray(model._scorers().scores(checked, n_samples, None))  # noqa: SLF001 - as above
-    codes = model._pool().codes(checked, n_samples, None)  # noqa: SLF001 - as above
-    return np.asarray(codes == evidence.answers.positive.place)
+    checked = model.check_predict_input(X)
+    told = np.asarray(model.pool().ask(checked, checked.shape[0]))
+    return told if isinstance(evidence, ScoreEvidence) else np.asarray(told == evidence.answers.positive.place)
 
 
 def _kept(evidence: Any, name: str) -> AnyArray:
@@ -151,9 +147,9 @@ def _kept(evidence: Any, name: str) -> AnyArray:
 def uniforms_of(model: Any, X: Any) -> FloatArray | None:
     """Return what the draws about rows are made with, as ``predict`` makes them; None where the models vote."""
     if kind_of_decision(model.decision) != STICKY:
-        return generated(model, model._check_predict_input(X).shape[0])  # noqa: SLF001 - of our own kind
-    known = getattr(model, "_known_columns", lambda rows: rows)(X)
-    return known_draws(model).uniforms(known, as_columns(model._check_predict_input(X)))  # noqa: SLF001 - as above
+        return generated(model, model.check_predict_input(X).shape[0])
+    known = known_columns(X, getattr(model, "feature_names_in_", None))
+    return np.asarray(model.draws_.uniforms(known, as_columns(model.check_predict_input(X))))
 
 
 def generated(model: Any, n_samples: int) -> FloatArray | None:

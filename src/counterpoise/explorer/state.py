@@ -365,7 +365,7 @@ def state_of(parts: SessionParts, by: tuple[str, ...], defer: float | None = Non
         check_defer_label(deferral.label, estimator.classes_.tolist(), "label")
     given = given._replace(deferral=deferral)
     ranked = rank(given, groups)
-    program = RulesProgram(ranked, prefers_usual=estimator._prefers_usual, decision=estimator.decision)  # noqa: SLF001 - of our own kind
+    program = RulesProgram(ranked, prefers_usual=estimator.prefers_usual, decision=estimator.decision)
     n_groups = len(groups.names)
     chosen_on: dict[str, ToldRows] = {
         name: RowsWithScores(given.scores[name], codes, n_groups, None, _labels(given.answers.tables[name], given))

@@ -18,14 +18,14 @@ from counterpoise.goals.rates import TABLED
 from counterpoise.metrics import RateTable, rate_table
 from counterpoise.mixtures.base import DRAWN
 from counterpoise.mixtures.choosing import groups_by, row_count
-from counterpoise.mixtures.class_scores.evidence import ClassEvidence
 from counterpoise.mixtures.class_scores.tiers import SOFT, RatioRule, TierRule
-from counterpoise.mixtures.deciding import with_label
-from counterpoise.mixtures.members import AskedRows, Mixture
+from counterpoise.mixtures.deciding import Decider, DecisionRows, with_label
+from counterpoise.mixtures.families import ClassRules
+from counterpoise.mixtures.goal import GoalClassifier
+from counterpoise.mixtures.mixture import MixtureClassifier
 from counterpoise.mixtures.options import Deferral, kind_of_decision
 from counterpoise.mixtures.pool import failures
 from counterpoise.mixtures.rows import groups_of
-from counterpoise.mixtures.scored import RuleClassifier
 from counterpoise.runs.data import Data, RunRows
 from counterpoise.runs.results import AVERAGE, DEPLOYED, FIRST, MIXTURE, TRAIN
 from counterpoise.runs.settings import RunSettings
@@ -54,20 +54,20 @@ def has_rules(model: Any) -> bool:
 
 def has_class_rules(model: Any) -> bool:
     """Tell whether the rules of a model are of the probabilities of more than two classes, and not of a score."""
-    return has_rules(model) and isinstance(final_estimator(model)._scored, ClassEvidence)  # noqa: SLF001 - of our own kind
+    return has_rules(model) and isinstance(final_estimator(model).family_, ClassRules)
 
 
 def deferral_of(model: Any) -> Deferral | None:
     """Return what deferring a row costs, and what is then said of it; None where every row is decided about."""
     if has_rules(model):
-        model = final_estimator(model)._scored  # noqa: SLF001 - of our own kind
+        model = final_estimator(model).family_.kept
     found: Deferral | None = getattr(model, "deferral", None)
     return found
 
 
 def keeps_answers(model: Any) -> bool:
     """Tell whether a model is a mixture of models of any kind, which may be slow to read and to ask: rounds are not."""
-    return isinstance(model, RuleClassifier)
+    return isinstance(model, GoalClassifier | MixtureClassifier)
 
 
 def looked_at(part: RunRows) -> dict[str, Any]:
@@ -188,8 +188,8 @@ class AskedModels(AskedModel):
     def codes(self, name: str) -> AnyArray:
         """Return the place of the class that each model says of each row; what was asked last is kept."""
         if self._found is None or self._found[0] != name:
-            part, pool = self.part(name), self.estimator._pool()  # noqa: SLF001 - of our own kind
-            self._found = name, pool.codes(seen_by_last(self.model, part.X), len(part), None)
+            part, pool = self.part(name), self.estimator.pool()
+            self._found = name, pool.ask(seen_by_last(self.model, part.X), len(part))
         return self._found[1]
 
     def _losses(self, split: str) -> AnyArray:
@@ -206,30 +206,36 @@ class AskedPool(AskedModels):
             return super().says(method, name)
         if method == FIRST:
             return np.asarray(self.data.classes[self.codes(name)[:, 0]])
-        mixture, rows = self._told(name)
-        return mixture.decide(rows, self.part(name).X)
+        return self.estimator.decider().decide(self._rows(name), self.part(name).X)  # type: ignore[no-any-return]
 
     def shares(self, method: str, name: str) -> FloatArray | None:
         """Return how likely a draw says each class of each row; None for plain training."""
         if method != MIXTURE or not self._draws_models:
             return None
-        mixture, rows = self._told(name)
-        return mixture.probabilities(rows)
+        return self.estimator.decider().probabilities(self._rows(name))  # type: ignore[no-any-return]
 
     def codes(self, name: str) -> AnyArray:
         """Return the place of the class that each model says of each row, asked once."""
         known = self.kept(name, "iu")
         if known is None:
-            part, pool = self.part(name), self.estimator._pool()  # noqa: SLF001 - of our own kind
-            known = self.data.said[name] = pool.codes(part.X, len(part), None)
+            part, pool = self.part(name), self.estimator.pool()
+            known = self.data.said[name] = pool.ask(part.X, len(part))
         return known
 
-    def _told(self, name: str) -> tuple[Mixture, Any]:
-        told: tuple[Mixture, Any] = self.estimator._told_rows(self.part(name).X, self.codes(name))  # noqa: SLF001
-        return told
+    def _rows(self, name: str) -> Any:
+        return self.estimator.rows_to_decide(self.part(name).X, told=self.codes(name))
 
     def _losses(self, split: str) -> AnyArray:
         return failures(self.codes(split), np.searchsorted(self.data.classes, self.part(split).labels))
+
+
+class ScoredSplit(NamedTuple):
+    """Rows with the scores of all models, and who decides about them: the rules, and the first model by itself."""
+
+    rows: DecisionRows
+    scores: AnyArray
+    rules: Decider
+    usual: Decider  # at its usual threshold
 
 
 class AskedRules(AskedModel):
@@ -237,7 +243,7 @@ class AskedRules(AskedModel):
 
     def __init__(self, model: Any, data: Data, plain: Any = None) -> None:
         super().__init__(model, data, plain)
-        self._scored: dict[str, AskedRows] = {}
+        self._scored: dict[str, ScoredSplit] = {}
         self._shares: dict[tuple[str, str], FloatArray] = {}
 
     def says(self, method: str, name: str) -> AnyArray | None:
@@ -249,7 +255,8 @@ class AskedRules(AskedModel):
         """Return how likely a method says each class of each row, and defers it, over the draws of rules."""
         asked = self.scored(name)
         decider = _decider(asked, method)
-        if not self.is_drawn or not (np.count_nonzero(decider.shares) > 1 or _shares_rows(decider)):
+        is_shared = method == MIXTURE and any(map(shares_rows, self.estimator.rules_))
+        if not self.is_drawn or not (np.count_nonzero(decider.shares) > 1 or is_shared):
             return None
         if (method, name) not in self._shares:
             self._shares[method, name] = decider.probabilities(asked.rows)
@@ -262,31 +269,35 @@ class AskedRules(AskedModel):
 
     def member_errors(self, split: str) -> list[float]:
         """Return how often each rule errs on a split; who defers does not err."""
-        (rows, mixture, _), part = self.scored(split), self.part(split)
-        labels = np.searchsorted(mixture.pool.classes, part.labels)
-        each, n_classes = np.arange(labels.size), len(mixture.pool.classes)
-        said = (mixture.shares_by(place, rows) for place in range(mixture.shares.size))
+        (rows, _, rules, _), part, classes = self.scored(split), self.part(split), self.estimator.classes_
+        labels = np.searchsorted(classes, part.labels)
+        each, n_classes = np.arange(labels.size), len(classes)
+        said = (rules.shares_by(place, rows) for place in range(rules.shares.size))
         errors = (one[:, :n_classes].sum(axis=1) - one[each, labels] for one in said)
         return [float(np.average(one, weights=part.weights)) for one in errors]
 
     @property
     def _told_each(self) -> tuple[int, ...]:
         """Return the shape of what one model says of one row: a score, or a probability for each class."""
-        shape: tuple[int, ...] = self.estimator._scored.scores[TRAIN].shape[2:]  # noqa: SLF001 - of our own kind
+        shape: tuple[int, ...] = self.estimator.family_.kept.scores[TRAIN].shape[2:]
         return shape
 
-    def scored(self, name: str) -> AskedRows:
+    def scored(self, name: str) -> ScoredSplit:
         """Return rows with scores and who decides; those of choice have scores of models that have not seen them."""
         if name not in self._scored:
             estimator, X = self.estimator, self._features(name)
             if name == self.data.chosen_on:
-                self._scored[name] = estimator._asked_rows_of_fit(X)  # noqa: SLF001 - of our own kind
+                kept = estimator.family_.kept
+                scores, groups = kept.scores[TRAIN], kept.group_codes(estimator.groups_)[TRAIN]
+                told = {place: scores[:, place] for place in range(scores.shape[1])}
+                rows = DecisionRows(estimator.check_predict_input(X), groups, estimator.pool(), told)
             else:
-                looked, known = looked_at(self.part(name)), self.kept(name, "f")
-                found = estimator._asked_rows(X, **looked, scores=known)  # noqa: SLF001 - as above
-                self._scored[name] = found
+                known = self.kept(name, "f")
+                scores = estimator.pool().ask(estimator.check_predict_input(X), len(X)) if known is None else known
+                rows = estimator.rows_to_decide(X, **looked_at(self.part(name)), told=scores)
                 if keeps_answers(self.model):
-                    self.data.said[name] = found.rows.scores
+                    self.data.said[name] = scores
+            self._scored[name] = ScoredSplit(rows, scores, estimator.decider(), estimator.usual_decider())
         return self._scored[name]
 
     def _features(self, name: str) -> Any:
@@ -330,19 +341,15 @@ class Told(NamedTuple):
 
 def told_by(model: Any, part: RunRows, positive: Any) -> Told:
     """Return what plain training and rules say of rows, and the drawn decisions."""
-    rows, rules, usual = final_estimator(model)._asked_rows(part.X, **looked_at(part))  # noqa: SLF001 - of our own kind
-    place = rules.pool.classes.tolist().index(positive)
+    estimator = final_estimator(model)
+    rules, usual = estimator.decider(), estimator.usual_decider()
+    rows = estimator.rows_to_decide(part.X, **looked_at(part)).asked(range(len(estimator.estimators_)))
+    place = estimator.classes_.tolist().index(positive)
     each = [rules.shares_by(number, rows)[:, place].astype(np.int8) for number in range(rules.shares.size)]
     return Told([usual.decide(rows, part.X), *each], rules.decide(rows, part.X))
 
 
-def _shares_rows(decider: Mixture) -> bool:
-    """Tell whether a rule of class probabilities shares rows among classes."""
-    rules = (getattr(member, "rule", None) for member in decider.pool.members)
-    return any(rule is not None and shares_rows(rule) for rule in rules)
-
-
-def _decider(asked: AskedRows, method: str) -> Mixture:
+def _decider(asked: ScoredSplit, method: str) -> Decider:
     return asked.rules if method == MIXTURE else asked.usual
 
 
@@ -524,7 +531,7 @@ def _aim_of(model: Any) -> Risk | Rate | None:
     estimator = final_estimator(model)
     if mixes(model):
         is_chosen = getattr(estimator, "mixture", "optimal") == "optimal"
-        return estimator._aim().objective if is_chosen else None  # noqa: SLF001 - of our own kind
+        return estimator.problem().objective if is_chosen else None
     if hasattr(estimator, "objective_value_"):  # trained inside goals, for the error unless another rate is named
         return error_rate(Dataset("train")) if estimator.objective is None else as_objective(estimator.objective)
     return None

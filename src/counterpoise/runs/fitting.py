@@ -211,7 +211,7 @@ def inside_goals(work: Work, model: Any, *, alpha: float | None = None, objectiv
     if objective is None and alpha is not None:
         given = {"alpha": alpha}
     given |= changes
-    kept = estimator._evidence_of_fit()  # noqa: SLF001 - of our own kind
+    kept = estimator.family_.kept
     known = kept.scores if has_rules(model) else kept.answers.sizes
     are_rates_asked = bool(work.enforced) or isinstance(as_aim(None, given.get("objective"), ()).objective, Rate)
     is_unknown = are_rates_asked and TRAIN not in known
@@ -307,7 +307,7 @@ def _trained_for_goals(work: Work) -> Any:
         part = data.splits[VALIDATION]
         held_out = {"X_val": part.X, "y_val": part.y, "sample_weight_val": part.weights}
         held_out |= {f"{name}_val": value for name, value in looked_at(part).items()}
-    with estimator._heard(pace.trained):  # noqa: SLF001 - of our own kind
+    with estimator.report_training_to(pace.trained):
         estimator.fit(
             train.X, train.y, train.weights, **looked_at(train), **held_out, largest_weight=train.largest_weight
         )
