@@ -34,9 +34,17 @@ from counterpoise.goals.text import are_asked
 from counterpoise.mixtures.answers import TRAIN, Answers, find_positive
 from counterpoise.mixtures.base import DECISIONS
 from counterpoise.mixtures.cautions import warn_of_the_average
-from counterpoise.mixtures.choosing import MIXTURES, WORST_GROUP, Aim, Evidence, as_aim, choose_mixture, select
+from counterpoise.mixtures.choosing import (
+    MIXTURES,
+    WORST_GROUP,
+    Aim,
+    Evidence,
+    Selection,
+    as_aim,
+    choose_mixture,
+    select,
+)
 from counterpoise.mixtures.draws import KeyedDraws
-from counterpoise.mixtures.game import Selection
 from counterpoise.mixtures.options import key_of_decision, kind_of_decision
 from counterpoise.mixtures.pool import Pool, pool_codes, predict_codes
 from counterpoise.mixtures.prechecks import check_problem

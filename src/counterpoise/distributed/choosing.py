@@ -13,14 +13,15 @@ from counterpoise.goals.tables import group_codes
 from counterpoise.mixtures.answers import TRAIN
 from counterpoise.mixtures.choosing import (
     Aim,
+    Choice,
     Evidence,
+    Selection,
     choice_by_name,
     posed,
     select,
     within_budget,
     without_budget,
 )
-from counterpoise.mixtures.game import Choice, Selection
 from counterpoise.solvers.linear_program import MixtureSolution
 from counterpoise.solvers.mixture import minimize_cvar_over
 from counterpoise.solvers.tail import TailOracle

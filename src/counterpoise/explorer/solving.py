@@ -15,8 +15,16 @@ from counterpoise.goals import Goal, InfeasibleGoals, Rate
 from counterpoise.goals.binding import Linear, Tally, Views, tally_rates
 from counterpoise.goals.rows import Dataset
 from counterpoise.mixtures.answers import Answers
-from counterpoise.mixtures.choosing import Aim, Evidence, choose_mixture, select, within_budget
-from counterpoise.mixtures.game import Choice, Selection, cleaned
+from counterpoise.mixtures.choosing import (
+    Aim,
+    Choice,
+    Evidence,
+    Selection,
+    choose_mixture,
+    cleaned,
+    select,
+    within_budget,
+)
 from counterpoise.mixtures.goal_rows import GoalRows, TalliedGoals
 from counterpoise.mixtures.scores.choosing import Asked, RuleChoice, choice_of, mean_loss, pose
 from counterpoise.mixtures.scores.choosing import solve as solve_rules

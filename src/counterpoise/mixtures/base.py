@@ -24,7 +24,7 @@ from counterpoise.mixtures.cautions import (
     warn_of_the_average,
     warn_of_the_positive_class,
 )
-from counterpoise.mixtures.choosing import ALPHA, CVAR, FIXED, WORST_GROUP, Aim, as_aim
+from counterpoise.mixtures.choosing import ALPHA, CVAR, FIXED, WORST_GROUP, Aim, Selection, as_aim
 from counterpoise.mixtures.deciding import Decider, DecisionRows
 from counterpoise.mixtures.draws import KeyedDraws, generator_of
 from counterpoise.mixtures.explaining import HOW_DRAWN, Contribute, Explanation, contributions_of, explanations
@@ -38,9 +38,8 @@ from counterpoise.mixtures.families import (
     with_columns,
     with_tables,
 )
-from counterpoise.mixtures.game import Selection
 from counterpoise.mixtures.options import STICKY, Deferral, as_groups, key_of_decision, kind_of_decision
-from counterpoise.mixtures.pool import Pool, places_among, unnamed
+from counterpoise.mixtures.pool import Pool, named_models, places_among
 from counterpoise.mixtures.prechecks import check_problem
 from counterpoise.mixtures.rows import LabelledData, as_columns, as_rows, checked_features, known_columns, n_rows
 from counterpoise.theory.risks import Risk
@@ -68,8 +67,8 @@ def _has_probabilities(model: Any) -> bool:
     if isinstance(family, Thresholds):  # one half is the usual threshold of probabilities, and of nothing else
         return bool((family.kept.usual == _HALF).all())
     given = getattr(model, "estimator", None)
-    models = [unnamed(one) for one in (given if isinstance(given, list) else [given])]
-    return not any(hasattr(one, "decision_function") and not hasattr(one, "predict_proba") for one in models)
+    named = named_models(given if isinstance(given, list) and given else [given])
+    return not any(hasattr(one, "decision_function") and not hasattr(one, "predict_proba") for _, one in named)
 
 
 class MixtureBase(ClassifierMixin, BaseEstimator):

@@ -27,7 +27,17 @@ from counterpoise._base.types import AnyArray, FloatArray, IntArray
 from counterpoise.goals import InfeasibleGoals, Table
 from counterpoise.goals.classes import check_defer_label
 from counterpoise.mixtures.answers import TRAIN, Answers
-from counterpoise.mixtures.choosing import FIXED, Aim, Evidence, choose_mixture, choose_or_nearest, select, value_of
+from counterpoise.mixtures.choosing import (
+    FIXED,
+    Aim,
+    Choice,
+    Evidence,
+    Selection,
+    choose_mixture,
+    choose_or_nearest,
+    select,
+    value_of,
+)
 from counterpoise.mixtures.class_scores.calibration import Calibration, no_calibration
 from counterpoise.mixtures.class_scores.choosing import ClassChoice, choose_class_rules, usual_rule
 from counterpoise.mixtures.class_scores.evidence import ClassEvidence
@@ -35,7 +45,6 @@ from counterpoise.mixtures.class_scores.fixed import as_fixed
 from counterpoise.mixtures.class_scores.tiers import ClassRule, argmax_rule
 from counterpoise.mixtures.deciding import DecisionRows, Says, with_label
 from counterpoise.mixtures.explaining import Compared, nearest_changes
-from counterpoise.mixtures.game import Choice, Selection
 from counterpoise.mixtures.pool import Pool, failures
 from counterpoise.mixtures.rows import LabelledData, groups_of
 from counterpoise.mixtures.scores.choosing import RuleChoice, choose_rules, mean_loss

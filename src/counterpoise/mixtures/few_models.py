@@ -9,7 +9,7 @@ import numpy as np
 
 from counterpoise._base.types import IntArray
 from counterpoise.goals import InfeasibleGoals
-from counterpoise.mixtures.game import Choice, Game
+from counterpoise.mixtures.choosing import Choice, Game
 from counterpoise.solvers import solve_weights_lp
 
 

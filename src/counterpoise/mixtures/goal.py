@@ -4,7 +4,7 @@ It trains a strong model, or takes one that is fitted, and decides by the best t
 under the goals.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from itertools import count
 from typing import Any, Self, TypeAlias
@@ -26,7 +26,7 @@ from counterpoise.mixtures.draws import make_key
 from counterpoise.mixtures.families import rules_of_scores
 from counterpoise.mixtures.folds import Training, averages_folds, check_cv, splits_of, texts_in, unheard
 from counterpoise.mixtures.options import Deferral
-from counterpoise.mixtures.pool import Pool, all_classes, named_models, titled_models, unnamed
+from counterpoise.mixtures.pool import Pool, all_classes, named_models, titled_models
 from counterpoise.mixtures.rows import set_input_tags
 
 PREFIT = "prefit"
@@ -238,7 +238,7 @@ class GoalClassifier(MixtureBase):
             self.estimators_ = list(titled.values())
         else:
             self.estimators_, scores = self._train(titled, positive, X, labels, sample_weight, has_folds=X_val is None)
-        pool = self.pool_of(titled, positive)
+        pool = Pool.of(dict(zip(titled, self.estimators_, strict=True)), positive, self.n_jobs)
         self.learn_draws(key, X, weights)
         scores = pool.ask(data.X, data.codes.size, TRAIN) if scores is None else scores
         self.choose(self.with_datasets(rules_of_scores(pool, data, scores), datasets), problem)
@@ -249,15 +249,11 @@ class GoalClassifier(MixtureBase):
         """Tell whether the models are fitted already."""
         is_said = isinstance(self.cv, str) and self.cv == PREFIT
         models = self.estimator if isinstance(self.estimator, list) and self.estimator else [self.estimator]
-        return is_said or all(isinstance(unnamed(model), FrozenEstimator) for model in models)
+        return is_said or all(isinstance(model, FrozenEstimator) for _, model in named_models(models))
 
     def decides_by_scores(self) -> bool:
         """Tell that rules of scores decide."""
         return True
-
-    def pool_of(self, titled: Iterable[str], positive: Positive) -> Pool:
-        """Return the models that decide, to be asked for scores, given what messages call them."""
-        return Pool.of(dict(zip(titled, self.estimators_, strict=True)), positive, self.n_jobs)
 
     def check_parameters(self) -> None:
         """Check what needs no rows."""

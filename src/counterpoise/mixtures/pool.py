@@ -370,16 +370,8 @@ def named_models(estimators: Any) -> list[tuple[str, Any]]:
         raise TypeError(f"estimators must be a list of fitted models; got {type(estimators).__name__}.")
     if len(estimators) == 0:
         raise ValueError("estimators must hold at least one fitted model; got an empty list.")
-    return [entry if _is_named(entry) else ("", entry) for entry in estimators]
-
-
-def _is_named(entry: Any) -> bool:
-    return isinstance(entry, tuple) and len(entry) == _PAIR and isinstance(entry[0], str)
-
-
-def unnamed(entry: Any) -> Any:
-    """Return the model of an entry of a pool: a model, or a pair of a name and a model."""
-    return entry[1] if _is_named(entry) else entry
+    is_pair = [isinstance(one, tuple) and len(one) == _PAIR and isinstance(one[0], str) for one in estimators]
+    return [one if is_named else ("", one) for one, is_named in zip(estimators, is_pair, strict=True)]
 
 
 def titled_models(named: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -75,7 +75,7 @@ CLASSES = ESTIMATORS | {
     "Rule": "counterpoise.mixtures.scores.rules",
     "RuleGroups": "counterpoise.mixtures.scores.groups",
     "ScoreEvidence": "counterpoise.mixtures.scores.evidence",
-    "Selection": "counterpoise.mixtures.game",
+    "Selection": "counterpoise.mixtures.choosing",
     "Share": "counterpoise.goals.population",
     "SoftMarginSolution": "counterpoise.solvers.soft_margin",
     "SoftAnswers": "counterpoise.mixtures.class_scores.evidence",
