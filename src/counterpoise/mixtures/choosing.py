@@ -1,4 +1,14 @@
-"""The choice of a mixture: what it is chosen on, what is asked of it, and which one that leads to."""
+"""The choice of a mixture: what it is chosen on, what is asked of it, and which one that leads to.
+
+A randomized classifier draws one model for each person from its mixture. Every loss and every rate is then linear in
+the mixture, so with the models' losses and rates at hand the best mixture for any alpha and any goals is a small
+optimization and trains nothing.
+
+To find the best mixture of at most k models is a combinatorial problem, for which three candidates are tried: models
+are dropped by their share of the mixture, half of the surplus at a time, each time solving anew; a corner of the
+linearized problem, which has at most one model more than there are goals, filled up with the models of the largest
+shares; and the best single model.
+"""
 
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -15,10 +25,9 @@ from counterpoise.goals.tables import group_codes
 from counterpoise.goals.text import OWN_WORDS, refuse_deferral
 from counterpoise.metrics import cvar_loss
 from counterpoise.mixtures.answers import TRAIN, Answers
-from counterpoise.mixtures.few_models import choose_few
 from counterpoise.mixtures.goal_rows import GoalRows, LinearRate, goal_rows, linear_rate, mean_limit
 from counterpoise.mixtures.options import Deferral, Groups
-from counterpoise.solvers import minimize_risk
+from counterpoise.solvers import minimize_risk, solve_weights_lp
 from counterpoise.solvers.linear_program import FEASIBLE, InfeasibleRows, MixtureSolution
 from counterpoise.theory.risk_text import is_nearly_risk_text, is_risk_text, parse_risk
 from counterpoise.theory.risks import CVaR, Mean, Risk, RiskRows, WorstGroup
@@ -364,3 +373,62 @@ def choice_by_name(aim: Aim, n_models: int, value: Callable[[FloatArray], float]
     """Return the mixture that an aim names in the place of the best: the average of all models, or the first alone."""
     mixture = np.full(n_models, 1 / n_models) if aim.mixture == "average" else np.eye(1, n_models)[0]
     return Choice(mixture, value(mixture), np.nan, np.zeros(0))
+
+
+def choose_few(game: Game, max_models: int) -> Choice:
+    """Return a mixture of at most ``max_models`` models, with its cost: how much more risk it has than the best of all.
+
+    The gap of the choice is against the best mixture of all models.
+    """
+    best = game.solve()
+    if np.count_nonzero(best.mixture) <= max_models:
+        return best
+    tried = (_dropped(game, best, max_models), _filled_corner(game, best, max_models), _single(game))
+    found = [choice for choice in tried if choice is not None]
+    if not found:
+        n_goals = 0 if game.goals is None else len(game.goals.goals)
+        raise ValueError(
+            f"No mixture of at most {max_models} models was found that meets the goals; the best of all mixes "
+            f"{np.count_nonzero(best.mixture)}. Allow more models: {n_goals + 1} are enough for {n_goals} goals."
+        )
+    chosen = min(found, key=lambda choice: choice.value)
+    cost = max(chosen.value - best.value, 0.0)
+    return chosen._replace(gap=chosen.value - (best.value - best.gap), cost=cost)
+
+
+def _dropped(game: Game, best: Choice, max_models: int) -> Choice | None:
+    choice: Choice | None = best
+    while choice is not None and np.count_nonzero(choice.mixture) > max_models:
+        by_share = np.argsort(-choice.mixture, kind="stable")
+        n_kept = int(np.count_nonzero(choice.mixture))
+        n_kept -= max(1, (n_kept - max_models) // 2)
+        choice = _solved(game, np.sort(by_share[:n_kept]))
+    return choice
+
+
+def _filled_corner(game: Game, best: Choice, max_models: int) -> Choice | None:
+    if game.goals is None:
+        return None
+    cost = game.single_values()[None]
+    corner = solve_weights_lp(cost, 1.0, **game.goals.as_limits()).mixture > 0
+    by_share = np.argsort(-(best.mixture + corner), kind="stable")  # those of the corner first
+    return _solved(game, np.sort(by_share[:max_models])) if corner.sum() <= max_models else None
+
+
+def _single(game: Game) -> Choice | None:
+    meets = game.violations() == 0
+    if not meets.any():
+        return None
+    values = np.where(meets, game.single_values(), np.inf)
+    return _solved(game, np.array([values.argmin()]))
+
+
+def _solved(game: Game, models: IntArray) -> Choice | None:
+    """Return the best mixture of some models, as one of all; None where they cannot meet the goals."""
+    try:
+        found = game.only(models).solve()
+    except InfeasibleGoals:
+        return None
+    mixture = np.zeros(game.losses.shape[1])
+    mixture[models] = found.mixture
+    return found._replace(mixture=mixture)
