@@ -1,10 +1,11 @@
-"""Estimators on Dask collections: the boosters of one machine, fitted where the rows are."""
+"""Estimators on Dask collections: each wraps the estimator of one machine, and fits it where the rows are."""
 
-import copy
+import inspect
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, ClassVar, Self
 
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from counterpoise._base.checks import check_count
@@ -16,11 +17,12 @@ from counterpoise.distributed.collections import Every, Rows, partitions_of
 from counterpoise.distributed.dask_shards import DaskShards, Parts, as_client
 from counterpoise.distributed.fitting import check, check_rows, decide_over, fit_over, mix_over, prepare
 from counterpoise.distributed.training import train_over
-from counterpoise.mixtures.answers import find_positive
 from counterpoise.mixtures.draws import generator_of
 from counterpoise.mixtures.goal import GoalClassifier, listed
 from counterpoise.mixtures.mixture import MixtureClassifier
-from counterpoise.mixtures.pool import named_models, titled_models
+from counterpoise.mixtures.pool import named_models
+
+_FOLDS = 5  # that cv="auto" stands for
 
 
 @contextmanager
@@ -32,13 +34,41 @@ def shards_of(rows: Rows, client: Any, n_shards: int | None, only: Every | None 
         yield shards
 
 
-_FOLDS = 5  # that cv="auto" stands for
+class OverDask(ClassifierMixin, BaseEstimator):
+    """Base of the estimators on Dask collections.
 
+    Attributes
+    ----------
+    local : estimator
+        That of one machine. It has the parameters, and after ``fit`` all that was learned, which can be read here too.
+    """
 
-class OverDask:
-    """What the estimators on Dask collections share."""
+    kind: ClassVar[type]  # of the estimator of one machine
 
-    _twin: ClassVar[type]
+    def __init__(self, *given: Any, **params: Any) -> None:
+        self.local = self.kind(*given, **params)
+
+    def __init_subclass__(cls) -> None:
+        """Show the parameters of the estimator of one machine."""
+        cls.__signature__ = inspect.signature(cls.kind)  # type: ignore[attr-defined]
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "local" or (name.startswith("__") and name.endswith("__")):  # not there yet: it is being copied
+            raise AttributeError(name)
+        return getattr(self.local, name)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters of the estimator of one machine."""
+        return dict(self.local.get_params(deep))
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters of the estimator of one machine."""
+        self.local.set_params(**params)
+        return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Tell whether there is a mixture to decide by."""
+        return hasattr(self.local, "mixture_")
 
     def fit(
         self,
@@ -82,7 +112,13 @@ class OverDask:
 
     def _fit_rows(self, rows: Rows, client: Any, n_shards: int | None) -> None:
         with shards_of(rows, client, n_shards) as shards:
-            fit_over(self, shards)
+            fit_over(self.local, shards)
+
+    def rebalance(self, *given: Any, **changes: Any) -> Self:
+        """Return a classifier with the same models and another mixture: as on one machine, which see."""
+        other = type(self)(**self.get_params(deep=False))
+        other.local = self.local.rebalance(*given, **changes)
+        return other
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, **more: Any) -> float:
         """Return the share of rows that are told their label, of a Dask collection or of rows in memory.
@@ -103,11 +139,8 @@ class OverDask:
 
     def to_local(self) -> Any:
         """Return the fitted estimator of one machine that decides the same."""
-        check_is_fitted(self, "mixture_")
-        params = self.get_params(deep=False)  # type: ignore[attr-defined]
-        twin = self._twin(**params)
-        twin.__dict__.update(copy.copy(self.__dict__))
-        return twin
+        check_is_fitted(self)
+        return self.local
 
     def predict(self, X: Any, **more: Any) -> Any:
         """Decide about every row: lazily, partition by partition, of a Dask collection.
@@ -135,7 +168,7 @@ class OverDask:
         return lazily(self.to_local(), "decision_proba", X, more)
 
 
-class DaskAdaLPBoostClassifier(OverDask, AdaLPBoostClassifier):  # type: ignore[misc]  # other rows are taken
+class DaskAdaLPBoostClassifier(OverDask):
     """``AdaLPBoostClassifier`` on Dask collections.
 
     The parameters are those of ``AdaLPBoostClassifier``. Rounds are judged on the rows they are trained on. Rows,
@@ -148,10 +181,10 @@ class DaskAdaLPBoostClassifier(OverDask, AdaLPBoostClassifier):  # type: ignore[
     >>> model.fit(frame, "label", sensitive_features=["sex"])  # doctest: +SKIP
     """
 
-    _twin = AdaLPBoostClassifier
+    kind = AdaLPBoostClassifier
 
 
-class DaskLPBoostClassifier(OverDask, LPBoostClassifier):  # type: ignore[misc]  # other rows are taken
+class DaskLPBoostClassifier(OverDask):
     """``LPBoostClassifier`` on Dask collections.
 
     The parameters are those of ``LPBoostClassifier``. Rounds train for the goals: a table of what answers cost in each
@@ -164,10 +197,10 @@ class DaskLPBoostClassifier(OverDask, LPBoostClassifier):  # type: ignore[misc] 
     >>> model.fit("rows.parquet", "label")  # doctest: +SKIP
     """
 
-    _twin = LPBoostClassifier
+    kind = LPBoostClassifier
 
 
-class DaskMixtureClassifier(OverDask, MixtureClassifier):  # type: ignore[misc]  # other rows are taken
+class DaskMixtureClassifier(OverDask):
     """``MixtureClassifier`` on Dask collections.
 
     The parameters are those of ``MixtureClassifier``: models that are fitted, sent to the rows and asked there.
@@ -179,15 +212,15 @@ class DaskMixtureClassifier(OverDask, MixtureClassifier):  # type: ignore[misc] 
     >>> model.fit(frame, "label").predict(frame)  # doctest: +SKIP
     """
 
-    _twin = MixtureClassifier
+    kind = MixtureClassifier
 
     def _fit_rows(self, rows: Rows, client: Any, n_shards: int | None) -> None:
-        rows = rows.seen_by([model for _, model in named_models(self.estimators)])
+        rows = rows.seen_by([model for _, model in named_models(self.local.estimators)])
         with shards_of(rows, client, n_shards) as shards:
-            mix_over(self, shards)
+            mix_over(self.local, shards)
 
 
-class DaskGoalClassifier(OverDask, GoalClassifier):  # type: ignore[misc]  # other rows are taken
+class DaskGoalClassifier(OverDask):
     """``GoalClassifier`` on Dask collections.
 
     The parameters are those of ``GoalClassifier``. Here ``cv=k`` chooses the rules on every k-th row of each partition,
@@ -202,30 +235,30 @@ class DaskGoalClassifier(OverDask, GoalClassifier):  # type: ignore[misc]  # oth
     >>> model.fit(frame, "label", sensitive_features=["sex"]).rules_  # doctest: +SKIP
     """
 
-    _twin = GoalClassifier
+    kind = GoalClassifier
 
     def _fit_rows(self, rows: Rows, client: Any, n_shards: int | None) -> None:
-        check(self)
+        local = self.local
+        check(local)
         client = as_client(client)
-        step = None if self._is_prefit else _FOLDS if self.cv == "auto" else check_count(self.cv, "cv", 2)
+        step = None if local.is_prefit else _FOLDS if local.cv == "auto" else check_count(local.cv, "cv", 2)
         only = None if step is None else Every(step)
-        seed = int(generator_of(self.random_state).integers(2**31))
-        named = named_models(self._listed(seed))
+        seed = int(generator_of(local.random_state).integers(2**31))
+        named = named_models(_models(local.estimator, seed))
         models = [model for _, model in named]
         seen = rows.seen_by(models) if step is None else rows  # a copy is trained on all features
         with shards_of(seen, client, n_shards, only) as shards:
             found = prepare(shards)
-            check_rows(self, found.cells)
+            check_rows(local, found.cells)
             if step is not None:
                 models = [train_over(model, rows, client, step, seed) for model in models]
-            self._forget_choice()
-            self.classes_, self.names_ = found.cells.known.classes, [name for name, _ in named]
-            self._let_decide(models, titled_models(named), find_positive(self.classes_, self.pos_label))
-            decide_over(self, found)
+            decide_over(local, found, [(name, model) for (name, _), model in zip(named, models, strict=True)])
 
-    def _listed(self, seed: int) -> list[Any]:
-        if self.estimator is None:
-            from lightgbm import DaskLGBMClassifier  # noqa: PLC0415 - optional
 
-            return [DaskLGBMClassifier(random_state=seed, verbose=-1)]
-        return list(listed(self.estimator))
+def _models(estimator: Any, seed: int) -> list[Any]:
+    """Return the models to train, or those that are fitted."""
+    if estimator is None:
+        from lightgbm import DaskLGBMClassifier  # noqa: PLC0415 - optional
+
+        return [DaskLGBMClassifier(random_state=seed, verbose=-1)]
+    return list(listed(estimator))
