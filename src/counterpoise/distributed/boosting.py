@@ -19,8 +19,7 @@ from counterpoise.boosting.rounds import Fitted, History, Rule
 from counterpoise.boosting.rules import group_table, hedge_table
 from counterpoise.distributed import _kernels
 from counterpoise.distributed.binning import BINNED, bin_over
-from counterpoise.distributed.cells import CELL, Cells, cell_losses, shares_of
-from counterpoise.distributed.rows import CODES, MASS, X
+from counterpoise.distributed.rows import CELL, CODES, MASS, Cells, X, cell_losses, shares_of
 from counterpoise.learners import HistogramTree, Resampled
 from counterpoise.learners._growing import TARGET, Grown, Target, ended, grow_over
 from counterpoise.learners.resampling import fresh_copy

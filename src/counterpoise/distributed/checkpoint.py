@@ -10,7 +10,7 @@ from counterpoise._base.types import FloatArray
 from counterpoise.boosting.checkpoint import CheckpointFolder, Run, SavedRound, setting_texts
 from counterpoise.boosting.rounds import Round
 from counterpoise.distributed.boosting import ShardHistory, take
-from counterpoise.distributed.cells import Cells
+from counterpoise.distributed.rows import Cells
 from counterpoise.learners.binning import as_floats, as_matrix
 
 _NOTHING = np.empty(0, dtype=np.uint8)

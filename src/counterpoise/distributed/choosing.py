@@ -6,8 +6,7 @@ from typing import Any
 
 from counterpoise._base.shards import Shards
 from counterpoise._base.types import FloatArray
-from counterpoise.distributed.cells import CellAnswers, Cells, cell_losses
-from counterpoise.distributed.rows import Known
+from counterpoise.distributed.rows import CellAnswers, Cells, Known, cell_losses
 from counterpoise.goals import Goal, Rate
 from counterpoise.goals.tables import group_codes
 from counterpoise.mixtures.answers import TRAIN

@@ -14,8 +14,18 @@ import numpy as np
 from counterpoise._base.shards import Shard, Shards
 from counterpoise._base.types import AnyArray, ArrayLike
 from counterpoise.auditing.audit import Audit, audit, classes_known_to, deferred_by
-from counterpoise.distributed.cells import MOST_CELLS, Values, coded, column_of, in_order
-from counterpoise.distributed.rows import BASELINE, COLUMNS, SAMPLE_WEIGHT, X, Y
+from counterpoise.distributed.rows import (
+    BASELINE,
+    COLUMNS,
+    MOST_CELLS,
+    SAMPLE_WEIGHT,
+    Values,
+    X,
+    Y,
+    coded,
+    column_of,
+    in_order,
+)
 from counterpoise.goals import Table
 from counterpoise.mixtures.scored import RuleClassifier
 

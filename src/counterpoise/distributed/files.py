@@ -17,7 +17,6 @@ import numpy as np
 
 from counterpoise._base.shards import LocalShards, Shard, available_cpus
 from counterpoise._base.types import AnyArray, FloatArray
-from counterpoise.distributed.cells import CELL, Cells, Values, coded_cells, in_order, require_few
 from counterpoise.distributed.collections import (
     Load,
     Rows,
@@ -29,7 +28,23 @@ from counterpoise.distributed.collections import (
 )
 from counterpoise.distributed.fitting import Prepared, check, decide_over, fitted_models, take_models
 from counterpoise.distributed.lumps import SCORES
-from counterpoise.distributed.rows import BASELINE, CODES, MASS, Facts, X, agreed, encode, facts_of, known_of
+from counterpoise.distributed.rows import (
+    BASELINE,
+    CELL,
+    CODES,
+    MASS,
+    Cells,
+    Facts,
+    Values,
+    X,
+    agreed,
+    coded_cells,
+    encode,
+    facts_of,
+    in_order,
+    known_of,
+    require_few,
+)
 from counterpoise.learners.binning import sample_places
 from counterpoise.mixtures.answers import find_positive
 from counterpoise.mixtures.goal import GoalClassifier

@@ -26,12 +26,10 @@ from counterpoise.distributed.boosting import (
     hedge_over,
     take,
 )
-from counterpoise.distributed.cells import Cells, answers_of, find_cells
 from counterpoise.distributed.choosing import check_aim, check_confidences, choose_over, evidence_of
 from counterpoise.distributed.inside import bound_risk, program_over
-from counterpoise.distributed.lumps import SCORES
-from counterpoise.distributed.rows import CODES, X, know
-from counterpoise.distributed.rules import settle_over
+from counterpoise.distributed.lumps import SCORES, settle_over
+from counterpoise.distributed.rows import CODES, Cells, X, answers_of, find_cells, know
 from counterpoise.distributed.watching import Watch
 from counterpoise.goals import InfeasibleGoals, Rate, as_goals
 from counterpoise.goals.advice import advised

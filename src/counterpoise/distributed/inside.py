@@ -16,7 +16,7 @@ from counterpoise.boosting.inside import Objective, Program, Stage
 from counterpoise.boosting.inside_goals import objective_of
 from counterpoise.boosting.rounds import History
 from counterpoise.distributed.boosting import ELSEWHERE, ShardHistory, last_loss, weigh_by_failures
-from counterpoise.distributed.cells import CellAnswers
+from counterpoise.distributed.rows import CellAnswers
 from counterpoise.goals import Rate, as_goals
 from counterpoise.goals.tables import group_codes
 from counterpoise.mixtures.answers import TRAIN, find_positive

@@ -18,7 +18,7 @@ CLASSES = ESTIMATORS | {
     "CVaR": "counterpoise.theory.risks",
     "Calibration": "counterpoise.mixtures.class_scores.calibration",
     "Cell": "counterpoise.goals.rows",
-    "CellAnswers": "counterpoise.distributed.cells",
+    "CellAnswers": "counterpoise.distributed.rows",
     "Checkpoint": "counterpoise.boosting.checkpoint",
     "ChiSquare": "counterpoise.theory.risks",
     "ClassEvidence": "counterpoise.mixtures.class_scores.evidence",

@@ -18,10 +18,9 @@ import pandas as pd
 from counterpoise._base.shards import Shard
 from counterpoise._base.types import AnyArray
 from counterpoise.distributed import rows as names_of
-from counterpoise.distributed.cells import Values
 from counterpoise.distributed.counting import alike, count_alike
 from counterpoise.distributed.files import choose_from_parts
-from counterpoise.distributed.rows import Facts
+from counterpoise.distributed.rows import Facts, Values
 from counterpoise.mixtures.choosing import FIXED
 from counterpoise.runs.data import (
     SET_ASIDE,
