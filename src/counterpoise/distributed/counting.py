@@ -27,7 +27,7 @@ from counterpoise.distributed.rows import (
     in_order,
 )
 from counterpoise.goals import Table
-from counterpoise.mixtures.scored import RuleClassifier
+from counterpoise.mixtures.base import MixtureBase
 
 
 class Alike(NamedTuple):
@@ -123,5 +123,5 @@ def _asked(shard: Shard, model: Any) -> tuple[Counter[Values], tuple[str, ...], 
     names = tuple(shard.get(COLUMNS) or ())
     if not len(shard[X]):
         return Counter(), names, shard.get(BASELINE) is not None
-    said = model.predict(shard[X], **(looked if isinstance(model, RuleClassifier) else {}))
+    said = model.predict(shard[X], **(looked if isinstance(model, MixtureBase) else {}))
     return count_alike(shard, said), names, shard.get(BASELINE) is not None

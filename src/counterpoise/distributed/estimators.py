@@ -20,6 +20,7 @@ from counterpoise.distributed.fitting import check, check_rows, decide_over, fit
 from counterpoise.distributed.rows import SAMPLE_WEIGHT, X, Y
 from counterpoise.learners.resampling import fresh_copy
 from counterpoise.mixtures.draws import generator_of
+from counterpoise.mixtures.families import answers_of
 from counterpoise.mixtures.folds import trained_copy
 from counterpoise.mixtures.goal import GoalClassifier, listed
 from counterpoise.mixtures.mixture import MixtureClassifier
@@ -59,7 +60,7 @@ def _answers(model: Any, method: str) -> AnyArray:
 
 def _columns(model: Any, method: str) -> AnyArray:
     """Return what there are probabilities of: the classes, or all decisions, deferral among them."""
-    return model.classes_ if method == "predict_proba" else model._pool().answers  # type: ignore[no-any-return]  # noqa: SLF001 - ours
+    return model.classes_ if method == "predict_proba" else answers_of(model.family_)
 
 
 def _of_array(model: Any, method: str, X: Any, given: dict[str, Any]) -> Any:

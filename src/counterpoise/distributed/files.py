@@ -46,9 +46,8 @@ from counterpoise.distributed.rows import (
     require_few,
 )
 from counterpoise.learners.binning import sample_places
-from counterpoise.mixtures.answers import find_positive
-from counterpoise.mixtures.goal import GoalClassifier
-from counterpoise.mixtures.pool import take_rows
+from counterpoise.mixtures.goal import GoalClassifier, listed
+from counterpoise.mixtures.pool import named_models, take_rows
 from counterpoise.mixtures.rows import stack_rows
 
 _GIB = 1 << 30
@@ -128,7 +127,7 @@ def choose_from_parts(model: Any, parts: Parts, folder: str | Path | None = None
     with TemporaryDirectory(dir=folder) as spool:
         rows = _spooled(model, parts, Path(spool))
         try:
-            return decide_over(model, rows)
+            return decide_over(model, rows, named_models(list(listed(model.estimator))))
         finally:
             rows.shards.close()
 
@@ -165,10 +164,9 @@ def _spooled(model: Any, parts: Parts, folder: Path) -> Prepared:
     """Write the scores and the cell of every row down, and return them as shards."""
     found = list(parts.facts())
     classes, weight = agreed(found)
-    model.classes_ = classes
-    named = take_models(model, find_positive(classes, model.pos_label))
-    spool = _Spool(folder, sum(one.n_rows for one in found), len(named), weighs=weight is not None)
-    masses = [spool.add(part, model._members, classes, weight) for part in parts.whole()]  # noqa: SLF001 - ours
+    members = take_models(model, named_models(list(listed(model.estimator))), classes).members
+    spool = _Spool(folder, sum(one.n_rows for one in found), len(members), weighs=weight is not None)
+    masses = [spool.add(part, members, classes, weight) for part in parts.whole()]
     known = known_of(found, classes, masses)
     cells = Cells(*spool.settled(), known, parts.has_baseline)
     require_few(len(cells.values), known)
@@ -215,7 +213,7 @@ class _Spool:
         self.n_written = place.stop
         if place.start == place.stop:
             return told
-        self.scores[place] = np.column_stack([member.score(part[X]) for member in members])
+        self.scores[place] = np.column_stack([member.ask(part[X]) for member in members])
         numbers, values = coded_cells(part)
         own = np.array([self.numbers.setdefault(value, len(self.numbers)) for value in values])
         self.cells[place] = own[numbers]

@@ -27,8 +27,9 @@ from counterpoise.goals.binding import bind_rates
 from counterpoise.goals.tables import group_codes
 from counterpoise.mixtures.answers import TRAIN, Answers, Positive
 from counterpoise.mixtures.choosing import Aim, groups_by
+from counterpoise.mixtures.families import Thresholds
 from counterpoise.mixtures.goal_rows import TalliedGoals
-from counterpoise.mixtures.options import as_groups
+from counterpoise.mixtures.pool import Pool
 from counterpoise.mixtures.scores.choosing import Asked, limits_of, pose, solve, within_budget
 from counterpoise.mixtures.scores.cuts import block_starts, exponent_counts, noise_of, rounding_room
 from counterpoise.mixtures.scores.evidence import Ranked, ScoreEvidence, rank
@@ -363,14 +364,11 @@ def _between(low: float, high: float) -> float:
     return middle if low <= middle < high else low
 
 
-def settle_over(model: Any, shards: Shards, cells: Cells, positive: Positive, usual: FloatArray) -> Any:
-    """Choose the rules of a classifier of one machine on scores that live in shards, and return it.
-
-    ``model`` is a ``RuleClassifier`` that knows its models and classes.
-    """
-    aim, by = model._aim_of_fit(), as_groups(model.by)  # noqa: SLF001 - ours
-    found = refine_over(shards, cells, positive, aim, partial(find_groups, by), usual)
-    model._settle(found.evidence, aim)  # noqa: SLF001 - ours
+def choose_rules_over(model: Any, pool: Pool, shards: Shards, cells: Cells, usual: FloatArray) -> Any:
+    """Choose the rules of a classifier of one machine on scores that live in shards, and return it."""
+    problem = model.problem_of_fit()
+    found = refine_over(shards, cells, pool.positive, problem, partial(find_groups, problem.by), usual)
+    model.choose(Thresholds(pool, found.evidence), problem)
     codes = found.evidence.group_codes(model.groups_)[TRAIN]
     model.rules_ = true_rules(model.rules_, model.groups_, codes, found.lumps, usual)
     model.gap_, model.n_passes_ = max(model.value_ - found.lower, 0.0), found.n_passes
