@@ -23,8 +23,7 @@ from counterpoise._base.types import AnyArray, ArrayLike, FloatArray, IntArray
 from counterpoise.boosting.stopping import AUTO, Stopping
 from counterpoise.goals import Table
 from counterpoise.learners.resampling import may_take_missing
-from counterpoise.mixtures.pool import n_rows, take_rows
-from counterpoise.mixtures.rows import groups_of
+from counterpoise.mixtures.rows import groups_of, n_rows, take_rows
 
 AUTO_FRACTION = 0.2  # that validation_fraction="auto" holds out ...
 _ENOUGH, _ENOUGH_OF_A_CLASS = 500, 10  # ... where there are so many samples

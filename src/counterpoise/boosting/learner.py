@@ -22,7 +22,8 @@ from counterpoise.learners import HistogramTree, Resampled
 from counterpoise.learners.binning import BinnedFeatures, bin_like
 from counterpoise.learners.resampling import fresh_copy, weight_argument
 from counterpoise.mixtures.answers import Positive
-from counterpoise.mixtures.pool import predict_codes, take_rows
+from counterpoise.mixtures.pool import predict_codes
+from counterpoise.mixtures.rows import take_rows
 from counterpoise.mixtures.scores.asking import Scorer
 
 # Chosen by the test error of the boosters on 13 data sets (docs/results/defaults): deep enough for interactions, with

@@ -47,8 +47,8 @@ from counterpoise.distributed.rows import (
 )
 from counterpoise.learners.binning import sample_places
 from counterpoise.mixtures.goal import GoalClassifier, listed
-from counterpoise.mixtures.pool import named_models, take_rows
-from counterpoise.mixtures.rows import stack_rows
+from counterpoise.mixtures.pool import named_models
+from counterpoise.mixtures.rows import stack_rows, take_rows
 
 _GIB = 1 << 30
 _CHUNK = 1 << 20  # rows whose cells are numbered anew at once

@@ -12,8 +12,8 @@ import numpy as np
 from counterpoise._base.types import FloatArray, IntArray
 from counterpoise.explorer.setting import reach, shape
 from counterpoise.goals import Goal, InfeasibleGoals, Rate
-from counterpoise.goals.binding import Linear, Tally, Views, tally_rates
-from counterpoise.goals.rows import Dataset
+from counterpoise.goals.binding import Tally, Views, tally_rates
+from counterpoise.goals.rows import Dataset, Linear
 from counterpoise.mixtures.answers import Answers
 from counterpoise.mixtures.choosing import (
     Aim,

@@ -1,4 +1,4 @@
-"""Three families of rules, each with what was kept of the selection rows: what can be decided, and which rules are best.
+"""Three families of rules, each with what was kept of the selection rows: what can be decided, and what is best.
 
 ``PooledModels`` decide by the answers of models, ``Thresholds`` by scores, with a threshold for each group,
 ``ClassRules`` by the probabilities of more than two classes. All have one interface:
@@ -114,7 +114,7 @@ class PooledModels(NamedTuple):
         return self
 
     def solve(self, problem: Aim, choice: Choice | None = None) -> Solution:
-        """Return the best mixture, or the solution of one that was chosen; raise ``InfeasibleGoals`` if there is none."""
+        """Return the best mixture, or that which was chosen; raise ``InfeasibleGoals`` where there is none."""
         selection = select(self.kept, problem)
         return self.solution(choice or choose_mixture(selection, problem), selection)
 
@@ -297,7 +297,7 @@ class ClassRules(NamedTuple):
         return self._replace(kept=self.kept._replace(deferral=_deferral(problem, self.pool)).calibrated())
 
     def solve(self, problem: Aim, choice: ClassChoice | None = None) -> Solution:  # noqa: ARG002 - the explorer has none
-        """Return the best rules that are found, and their shares; raise ``InfeasibleGoals`` where none meet the goals."""
+        """Return the best rules that are found, with shares; raise ``InfeasibleGoals`` where none meet the goals."""
         kept = self.kept
         groups, calibrations = find_groups(problem.by, kept.answers.tables[TRAIN]), kept.found or ()
         known = kept.known(groups, calibrations)
