@@ -11,24 +11,42 @@ LPBoost (``LPBoostClassifier``) is close to it and needs training for each alpha
 """
 
 import os
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from counterpoise._base.checks import check_choice, check_positive
-from counterpoise._base.types import IntArray
-from counterpoise.boosting.base import BUDGET, BoostedMixture
-from counterpoise.boosting.checkpoint import Checkpoint
-from counterpoise.boosting.inputs import Rows, is_word
-from counterpoise.boosting.learner import planned_rounds
-from counterpoise.boosting.rounds import Callback, History, Rule
+from counterpoise._base.types import ArrayLike
+from counterpoise.boosting.checkpoint import Checkpoint, opened
+from counterpoise.boosting.inputs import Rows, check_predict_input, is_word, set_learner_tags, training_rows
+from counterpoise.boosting.learner import base_learner, planned_rounds
+from counterpoise.boosting.rounds import Callback, Rule
 from counterpoise.boosting.rules import hedge, hedge_groups
+from counterpoise.boosting.run import (
+    BUDGET,
+    BoostingRun,
+    GivenRows,
+    RunRows,
+    check_booster,
+    draw_seeds,
+    more_rounds,
+    rows_of_run,
+    state_to_store,
+    warn_of_mixing,
+)
 from counterpoise.boosting.stopping import Stopping
+from counterpoise.goals import Table
+from counterpoise.mixtures.base import MixtureBase
+from counterpoise.mixtures.choosing import WORST_GROUP, Aim
+from counterpoise.mixtures.families import PooledModels
 from counterpoise.theory.guarantees import hedge_eta
 
 _REWEIGH = ("samples", "groups")
 
 
-class AdaLPBoostClassifier(BoostedMixture):
+class AdaLPBoostClassifier(MixtureBase):
     """Randomized ensemble with a low expected loss on the worst-off fraction alpha of the samples.
 
     Losses are expectations over the draws. Once decisions are drawn each sample is right or wrong, and the tail of
@@ -129,6 +147,9 @@ class AdaLPBoostClassifier(BoostedMixture):
     True
     """
 
+    default_stopping: ClassVar[Stopping] = Stopping()  # that stopping=None asks for
+    scores, by = False, ()  # what models say is mixed, and no group is looked at
+
     def __init__(
         self,
         estimator: Any = None,
@@ -168,10 +189,109 @@ class AdaLPBoostClassifier(BoostedMixture):
         self.callbacks = callbacks
         self.checkpoint = checkpoint
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        *,
+        sensitive_features: Any = None,
+        baseline: ArrayLike | None = None,
+        datasets: Mapping[str, Table] | None = None,
+        X_val: Any = None,
+        y_val: Any = None,
+        sensitive_features_val: Any = None,
+        baseline_val: ArrayLike | None = None,
+        largest_weight: float | None = None,
+        table: Table | None = None,
+        table_val: Table | None = None,
+    ) -> Self:
+        """Fit the base models and choose their mixture.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+            Training samples. A data frame reaches the base learner as it is.
+        y : array of shape (n_samples,)
+            Labels of two or more classes, of any type.
+        sample_weight : array of shape (n_samples,), optional
+            Non-negative; only their ratios matter.
+        sensitive_features : array or data frame with a row for each sample, optional
+            The groups for ``reweigh="groups"``, and the columns that goals speak of.
+        baseline : array of shape (n_samples,), optional
+            What the deployed model says, for goals on churn, wins and losses.
+        datasets : dict from names to Table, optional
+            Other datasets that goals speak of.
+        X_val, y_val : optional
+            Labelled samples on which the mixture is chosen. Default: those that the ``validation_fraction`` of
+            ``stopping`` sets aside, or the training samples. Goals call them ``train``: they are met where the mixture
+            is chosen.
+        sensitive_features_val, baseline_val : optional
+            The groups of ``X_val`` and the columns that goals speak of there, and what the deployed model says of them.
+        largest_weight : float, optional
+            The most that a row of the population can weigh, for goals that carry a confidence: as for ``Table``.
+        table, table_val : Table, optional
+            What goals may ask about the rows of ``X`` and of ``X_val`` beside ``sensitive_features`` and ``baseline``:
+            all columns of a data frame of which the models take a part. Labels and weights are those of ``fit``.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        InfeasibleGoals
+            Where no mixture of the models meets the goals.
+        """
+        self.check_parameters()
+        aim, learner = self.problem_of_fit(), base_learner(self.estimator)
+        self.classes_, every = training_rows(self, learner, X, y, sample_weight, sensitive_features)
+        given = GivenRows(X, y, sample_weight, sensitive_features, baseline, largest_weight, table)
+        validation = GivenRows(X_val, y_val, None, sensitive_features_val, baseline_val, None, table_val)
+        with opened(self.checkpoint) as saved:
+            seeds = draw_seeds(self.random_state, saved)
+            self.start_draws(seeds.sequence)
+            rows = rows_of_run(self, every, given, validation, datasets, seeds.sequence)
+            self._check_groups(rows)
+            rows.check_aim(aim)
+            self.forget_choice()
+            self.estimators_: list[Any] = []
+            self.eta_, rule = self._rule(rows.train)
+            self._run = BoostingRun(self, rows, aim, rule, seeds, {"eta": self.eta_})
+            self._run.start(planned_rounds(self), saved, self.callbacks)
+        self.estimators_ = list(self._run.history.models)
+        self.learn_draws(seeds.key, every.X, every.weights)
+        self._mix()
+        self._run.warn_of_no_errors()
+        return self
+
+    def fit_more(self, n_estimators: int) -> Self:
+        """Fit further base models to the same samples, and choose the mixture anew.
+
+        Only in the process that fitted the classifier: the samples are referred to, not stored with a saved model.
+        With ``eta="theory"`` or ``beta="theory"`` the value of the first fit is kept. With ``checkpoint`` these rounds
+        too are saved, or restored where they were saved before.
+
+        Parameters
+        ----------
+        n_estimators : int
+            How many more.
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self)
+        more_rounds(vars(self).get("_run"), n_estimators, self.checkpoint, self.callbacks)
+        self._mix()
+        return self
+
+    def check_parameters(self) -> None:
+        """Refuse parameters that are out of range, or contradict each other."""
+        self.problem_of_fit()
+        check_booster(self)
         check_choice(self.reweigh, "reweigh", _REWEIGH)
-        if self._mixes_groups() and not (self.alpha is None and self.objective is None):
+        if self.reweigh == "groups" and not (self.alpha is None and self.objective is None):
             raise ValueError(
                 "reweigh='groups' minimises the loss of the worst group: leave alpha and objective at None, or set "
                 f"reweigh='samples'; got alpha={self.alpha!r} and objective={self.objective!r}."
@@ -179,27 +299,53 @@ class AdaLPBoostClassifier(BoostedMixture):
         if not is_word(self.eta, "eta", ("theory",)):
             check_positive(self.eta, "eta")
 
-    def _mixes_groups(self) -> bool:
-        return self.reweigh == "groups"
+    def problem_of_fit(self) -> Aim:
+        """Return what the mixture is chosen for."""
+        return self.posed(None, WORST_GROUP, self.goals) if self.reweigh == "groups" else super().problem_of_fit()
 
-    def _check_asked(self, rows: Rows) -> None:
-        if self._mixes_groups() and rows.groups is None:
+    def _check_groups(self, rows: RunRows) -> None:
+        """Refuse rows without groups where those are reweighed."""
+        if self.reweigh != "groups":
+            return
+        if rows.held_out is not None and rows.held_out.groups is None and rows.held_out.places is None:  # given
+            raise ValueError("X_val needs sensitive_features_val: the mixture is chosen for the worst of its groups.")
+        if rows.chosen.groups is None:
             raise ValueError("reweigh='groups' needs sensitive_features at fit: the groups to reweigh.")
-        super()._check_asked(rows)
 
-    def _rule(self, history: History, groups: IntArray | None) -> Rule:
+    def _rule(self, train: Rows) -> tuple[float, Rule]:
+        """Return the step size, and how rounds reweigh samples or groups."""
+        n_rounds = planned_rounds(self)
         if self.reweigh == "samples":
             # Repeating a sample and doubling its weight are the same; the theorem counts samples of least weight.
-            self.eta_ = self._step_size(1 / history.start.min())
-            return hedge(self.eta_)
-        assert groups is not None  # noqa: S101 - checked before
-        self.eta_ = self._step_size(groups.max() + 1)
-        return hedge_groups(self.eta_, groups)
+            eta = hedge_step(self.eta, 1 / train.weights.min(), n_rounds)
+            return eta, hedge(eta)
+        assert train.groups is not None  # noqa: S101 - checked before
+        eta = hedge_step(self.eta, train.groups.max() + 1, n_rounds)
+        return eta, hedge_groups(eta, train.groups)
 
-    def _round_settings(self, learner: Any) -> dict[str, Any]:
-        return {**super()._round_settings(learner), "eta": self.eta_}
+    def _mix(self) -> None:
+        """Choose the mixture of the rounds."""
+        self.forget_choice()
+        history, aim = self._run.history, self.problem_of_fit()
+        self.estimators_, self.weighted_losses_ = list(history.models), np.array(history.weighted_losses)
+        self.choose(PooledModels(self._run.pool(), self._run.predictions()), aim)
+        warn_of_mixing(self.selection_, self.mixture_, aim)
 
-    def _step_size(self, n_samples: float) -> float:
-        if isinstance(self.eta, str):
-            return hedge_eta(max(n_samples, 2.0), planned_rounds(self))
-        return float(self.eta)
+    def __getstate__(self) -> dict[str, Any]:
+        return state_to_store(super().__getstate__())
+
+    def stored_state(self) -> dict[str, Any]:
+        """Return what ``save`` stores: no callbacks, which belong to one fit."""
+        return {**self.__getstate__(), "callbacks": ()}
+
+    def __sklearn_tags__(self) -> Any:
+        return set_learner_tags(super().__sklearn_tags__(), base_learner(self.estimator))
+
+    def check_predict_input(self, X: Any) -> Any:
+        """Return rows as the learner takes them."""
+        return check_predict_input(self, base_learner(self.estimator), X)
+
+
+def hedge_step(eta: float | str, n_samples: float, n_rounds: int) -> float:
+    """Return the step size of the reweighting: as it is given, or that of Theorem 5."""
+    return hedge_eta(max(n_samples, 2.0), n_rounds) if isinstance(eta, str) else float(eta)

@@ -311,7 +311,7 @@ class Checkpoint:
         """Return the value itself: it never changes."""
         return self
 
-    def _check_loaded(self) -> None:
+    def check_loaded(self) -> None:
         """Check what came from a file."""
         if not isinstance(self.folder, str):
             raise TypeError(f"the folder of a Checkpoint must be a text; got {self.folder!r}")

@@ -19,9 +19,8 @@ from sklearn.utils.validation import (
 )
 
 from counterpoise._base.checks import check_choice, check_random_state, is_frame, refuse_texts
-from counterpoise._base.types import AnyArray, ArrayLike, FloatArray, IntArray
+from counterpoise._base.types import AnyArray, FloatArray, IntArray
 from counterpoise.boosting.stopping import AUTO, Stopping
-from counterpoise.goals import Table
 from counterpoise.learners.resampling import may_take_missing
 from counterpoise.mixtures.rows import groups_of, n_rows, take_rows
 
@@ -213,25 +212,6 @@ def seed_sequence(random_state: Any) -> np.random.SeedSequence:
 def round_seed(seeds: np.random.SeedSequence, number: int) -> int:
     """Return the seed of a round, which does not depend on how many rounds there are."""
     return int(np.random.SeedSequence(seeds.entropy, spawn_key=(number,)).generate_state(1)[0]) >> 1
-
-
-def goal_table(
-    X: Any,
-    y: Any,
-    sensitive_features: Any,
-    table: Table | None,
-    baseline: ArrayLike | None = None,
-    sample_weight: ArrayLike | None = None,
-    largest_weight: float | None = None,
-) -> Table:
-    """Return what goals may ask: a table, or columns, those of X where they have names, and a limit on weights."""
-    if table is not None:
-        if table.n_samples != len(np.asarray(y)):
-            raise ValueError(f"table must hold a row for each of the {len(np.asarray(y))} samples; got {table!r}.")
-        return table.beside(sensitive_features, baseline)
-    features = X if is_frame(X) else np.empty((len(np.asarray(y)), 0))
-    weights = None if largest_weight is None else sample_weight
-    return Table(features, None, sensitive_features, baseline, sample_weight=weights, largest_weight=largest_weight)
 
 
 def unequal(weights: AnyArray) -> AnyArray | None:

@@ -38,16 +38,16 @@ from counterpoise._base.types import AnyArray, FloatArray, IntArray
 from counterpoise.boosting.inputs import Rows, unequal
 from counterpoise.boosting.learner import Question, RoundsFit
 from counterpoise.boosting.rounds import IMPROVEMENT, Fitted, History, Standing
-from counterpoise.goals import Goal, Rate, Table
+from counterpoise.goals import Goal, InfeasibleGoals, Rate, Table
 from counterpoise.goals.binding import BoundRates, bind_rates
 from counterpoise.mixtures.answers import TRAIN, Answers, Positive
-from counterpoise.mixtures.choosing import Evidence
+from counterpoise.mixtures.choosing import Aim, Evidence
 from counterpoise.mixtures.goal_rows import GoalRows, TalliedGoals
 from counterpoise.mixtures.rows import n_rows, stack_rows
 from counterpoise.solvers import minimize_cvar, minimize_risk
 from counterpoise.solvers.linear_program import InfeasibleRows, MixtureSolution
 from counterpoise.solvers.tail import GrowingMixture, minimize_linear
-from counterpoise.theory.risks import Risk
+from counterpoise.theory.risks import Risk, WorstOfGroups
 
 _BINARY = 2
 
@@ -390,3 +390,21 @@ class OfRate:
 
     def of_model(self, weights: FloatArray | None, said: AnyArray, losses: AnyArray) -> float:  # noqa: ARG002
         return self.stage.rate(said)
+
+
+def objective_of(stage: Stage, asked: Risk | Rate, risk: Risk) -> Objective:
+    """Return what is minimized over mixtures on the rows of a stage: a rate, or a risk that is bound to them."""
+    if isinstance(asked, Rate):
+        return OfRate(stage, asked.size)
+    if isinstance(risk, WorstOfGroups):
+        return GroupMeans(risk.codes)
+    if risk.tail_fraction is None:
+        return AnyRisk(risk)
+    n_labelled = stage.labelled.codes.size
+    return Tail(risk.tail_fraction) if risk.tail_fraction < 1 else GroupMeans(np.zeros(n_labelled, dtype=np.int64))
+
+
+def places_in(error: InfeasibleGoals, aim: Aim) -> list[int]:
+    """Return the places of all goals that take part in a conflict."""
+    part = {*error.conflict, *(goal for held in error.held_by.values() for goal in held)}
+    return [place for place, goal in enumerate(aim.goals) if goal in part]

@@ -12,30 +12,48 @@ The value of that problem is the least CVaR of a mixture so far, so it tells whe
 With goals the dual has a multiplier for each of them as well, and rounds train what the goals still lack: ``inside``.
 """
 
+import copy
 import os
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Self
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from counterpoise._base.checks import check_fraction, check_positive
-from counterpoise._base.types import IntArray
-from counterpoise.boosting.base import BUDGET
-from counterpoise.boosting.checkpoint import Checkpoint
-from counterpoise.boosting.inputs import is_word
-from counterpoise.boosting.inside_goals import InsideGoals
-from counterpoise.boosting.learner import planned_rounds
-from counterpoise.boosting.rounds import Callback, History, Rule
+from counterpoise._base.types import ArrayLike, IntArray
+from counterpoise.boosting.checkpoint import Checkpoint, opened
+from counterpoise.boosting.inputs import check_predict_input, is_word, set_learner_tags, training_rows, unequal
+from counterpoise.boosting.inside import Program, Stage, objective_of, places_in
+from counterpoise.boosting.learner import base_learner, planned_rounds
+from counterpoise.boosting.rounds import Callback
 from counterpoise.boosting.rules import dual_of, regularized_dual
-from counterpoise.boosting.stopping import Stopping
-from counterpoise.goals import Rate
-from counterpoise.mixtures.choosing import ALPHA, Aim, groups_by
-from counterpoise.solvers import minimize_risk
+from counterpoise.boosting.run import (
+    BUDGET,
+    BoostingRun,
+    GivenRows,
+    RunRows,
+    RunSeeds,
+    check_booster,
+    draw_seeds,
+    more_rounds,
+    rows_of_run,
+    state_to_store,
+    warn_of_mixing,
+)
+from counterpoise.boosting.stopping import AUTO, Stopping
+from counterpoise.goals import InfeasibleGoals, Rate, Table
+from counterpoise.goals.advice import advised
+from counterpoise.goals.text import are_asked
+from counterpoise.mixtures.answers import TRAIN
+from counterpoise.mixtures.base import MixtureBase
+from counterpoise.mixtures.choosing import ALPHA, Aim, choose_nearest, groups_by, select
+from counterpoise.mixtures.families import Family, PooledModels, Thresholds
 from counterpoise.theory.guarantees import regularized_lpboost_beta, regularized_lpboost_delta
 from counterpoise.theory.risks import CVaR, Risk, RiskRows
 
 
-class LPBoostClassifier(InsideGoals):
+class LPBoostClassifier(MixtureBase):
     """Randomized ensemble boosted with the dual weights of the mixture problem, its goals included.
 
     Parameters
@@ -110,6 +128,9 @@ class LPBoostClassifier(InsideGoals):
     True
     """
 
+    default_stopping: ClassVar[Stopping] = Stopping()  # that stopping=None asks for
+    by = ()  # one threshold for all
+
     def __init__(
         self,
         estimator: Any = None,
@@ -151,70 +172,271 @@ class LPBoostClassifier(InsideGoals):
         self.callbacks = callbacks
         self.checkpoint = checkpoint
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        *,
+        sensitive_features: Any = None,
+        baseline: ArrayLike | None = None,
+        datasets: Mapping[str, Table] | None = None,
+        X_val: Any = None,
+        y_val: Any = None,
+        sensitive_features_val: Any = None,
+        baseline_val: ArrayLike | None = None,
+        largest_weight: float | None = None,
+        table: Table | None = None,
+        table_val: Table | None = None,
+    ) -> Self:
+        """Fit the base models and choose their mixture.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+            Training samples. A data frame reaches the base learner as it is.
+        y : array of shape (n_samples,)
+            Labels of two or more classes, of any type.
+        sample_weight : array of shape (n_samples,), optional
+            Non-negative; only their ratios matter.
+        sensitive_features : array or data frame with a row for each sample, optional
+            The groups for ``reweigh="groups"``, and the columns that goals speak of.
+        baseline : array of shape (n_samples,), optional
+            What the deployed model says, for goals on churn, wins and losses.
+        datasets : dict from names to Table, optional
+            Other datasets that goals speak of.
+        X_val, y_val : optional
+            Labelled samples on which the mixture is chosen. Default: those that the ``validation_fraction`` of
+            ``stopping`` sets aside, or the training samples. Goals call them ``train``: they are met where the mixture
+            is chosen.
+        sensitive_features_val, baseline_val : optional
+            The groups of ``X_val`` and the columns that goals speak of there, and what the deployed model says of them.
+        largest_weight : float, optional
+            The most that a row of the population can weigh, for goals that carry a confidence: as for ``Table``.
+        table, table_val : Table, optional
+            What goals may ask about the rows of ``X`` and of ``X_val`` beside ``sensitive_features`` and ``baseline``:
+            all columns of a data frame of which the models take a part. Labels and weights are those of ``fit``.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        InfeasibleGoals
+            Where no mixture of the models meets the goals.
+        """
+        self.check_parameters()
+        aim, learner = self.problem_of_fit(), base_learner(self.estimator)
+        self.classes_, every = training_rows(self, learner, X, y, sample_weight, sensitive_features)
+        given = GivenRows(X, y, sample_weight, sensitive_features, baseline, largest_weight, table)
+        validation = GivenRows(X_val, y_val, None, sensitive_features_val, baseline_val, None, table_val)
+        with opened(self.checkpoint) as saved:
+            seeds = draw_seeds(self.random_state, saved)
+            self.start_draws(seeds.sequence)
+            rows = rows_of_run(
+                self, every, given, validation, datasets, seeds.sequence, trains_inside=trains_inside(self)
+            )
+            rows.check_aim(aim)
+            self.forget_choice()
+            self.estimators_: list[Any] = []
+            self._run = self._new_run(rows, aim, seeds)
+            self._run.start(planned_rounds(self), saved, self.callbacks)
+        self.estimators_ = list(self._run.history.models)
+        self.learn_draws(seeds.key, every.X, every.weights)
+        self._mix()
+        self._run.warn_of_no_errors()
+        return self
+
+    def fit_more(self, n_estimators: int) -> Self:
+        """Fit further base models to the same samples, and choose the mixture anew.
+
+        Only in the process that fitted the classifier: the samples are referred to, not stored with a saved model.
+        With ``eta="theory"`` or ``beta="theory"`` the value of the first fit is kept. With ``checkpoint`` these rounds
+        too are saved, or restored where they were saved before.
+
+        Parameters
+        ----------
+        n_estimators : int
+            How many more.
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self)
+        more_rounds(vars(self).get("_run"), n_estimators, self.checkpoint, self.callbacks)
+        self._mix()
+        return self
+
+    def check_parameters(self) -> None:
+        """Refuse parameters that are out of range, or contradict each other."""
+        aim = self.problem_of_fit()
+        check_booster(self)
+        if not is_word(self.scores, "scores", (AUTO,)) and not isinstance(self.scores, (bool, np.bool_)):
+            raise TypeError(f"scores must be True, False or {AUTO!r}; got {self.scores!r}.")
         if self.target is not None:
             check_fraction(self.target, "target")
         if not is_word(self.beta, "beta", ("theory",)) and self.beta is not None:
             check_positive(self.beta, "beta")
-        asked = self._aim_of_fit()
-        if self.beta is not None and isinstance(asked.objective, Risk) and asked.alpha is None:
+        if self.beta is not None and isinstance(aim.objective, Risk) and aim.alpha is None:
             raise ValueError(
                 f"beta is for a CVaR; with objective={self.objective!r} it must be None, got {self.beta!r}."
             )
 
-    def _rule(self, history: History, groups: IntArray | None) -> Rule:
-        self.beta_ = self._regularization()
-        asked = self._aim_of_fit().objective
-        self._risk = CVaR(ALPHA) if isinstance(asked, Rate) else asked.bind(self._rows_of_rounds(history, groups))
-        if self._trains_inside:
-            return self._rule_inside(self._risk)
-        if self.beta_ is None:
-            return dual_of(self._risk)
-        return regularized_dual(self._aim_of_fit().alpha or ALPHA, self.beta_)
-
-    @property
-    def _trains_inside(self) -> bool:
-        return super()._trains_inside and self.beta is None
-
-    def _rows_of_rounds(self, history: History, groups: IntArray | None) -> RiskRows:
-        def codes(names: tuple[str, ...]) -> IntArray:
-            return groups_by(names, self._columns, groups)[... if not names else self._train.places]
-
-        n_samples = 1.0 / float((history.start**2).sum())  # as many of equal weight tell as much
-        return RiskRows(n_samples, planned_rounds(self), codes)
-
-    def _round_settings(self, learner: Any) -> dict[str, Any]:
-        return {**super()._round_settings(learner), "beta": self.beta_}
-
-    def _choose(self, aim: Aim) -> None:
-        super()._choose(aim)
-        self.bound_if_learner_exact_ = self._bound_of_rounds()
-
-    def _settle(self, evidence: Any, aim: Aim, chosen: Any = None) -> None:
-        self.bound_if_learner_exact_ = -np.inf  # the rounds have proven nothing about another aim or other rows
-        super()._settle(evidence, aim, chosen)
-
-    def _bound_of_rounds(self) -> float:
-        """Return what no mixture of any models has less risk than, if the learner finds the best model there is."""
-        if self._trains_inside:
-            return self._program.bound
-        is_rate = isinstance(self._aim_of_fit().objective, Rate)
-        if is_rate or not self._risk.is_worst_case or self.outlier_fraction > 0:
-            return -np.inf  # the weights of the rounds are those of another problem
-        proven = float(max(self._history.weighted_losses))
-        return proven if self._held_out is not None else min(proven, self.value_)
-
-    def _regularization(self) -> float | None:
+    def _new_run(self, rows: RunRows, aim: Aim, seeds: RunSeeds) -> BoostingRun:
+        """Return the run whose rounds take the dual weights: of the program with goals, regularized, or plain."""
+        train, n_rounds, asked = rows.train, planned_rounds(self), aim.objective
+        alpha = aim.alpha or ALPHA
+        self.beta_ = None if self.beta is None or isinstance(self.beta, str) else float(self.beta)
         if self.beta == "theory":
-            alpha = self._aim_of_fit().alpha or ALPHA
-            return regularized_lpboost_beta(alpha, regularized_lpboost_delta(alpha, planned_rounds(self)))
-        return None if self.beta is None else float(self.beta)
+            self.beta_ = regularized_lpboost_beta(alpha, regularized_lpboost_delta(alpha, n_rounds))
 
-    def _should_stop(self, history: History) -> bool:
-        if self._trains_inside:
-            return self._is_over_inside(self.target)
-        if self.target is None:
-            return False
-        least = minimize_risk(history.losses, self._risk, sample_weight=history.start).value
-        return 1 - least > self.target
+        def codes(names: tuple[str, ...]) -> IntArray:
+            return groups_by(names, rows.columns, train.groups)[... if not names else train.places]
+
+        n_samples = 1.0 / float((train.weights**2).sum())  # as many of equal weight tell as much
+        risk = CVaR(ALPHA) if isinstance(asked, Rate) else asked.bind(RiskRows(n_samples, n_rounds, codes))
+        known: dict[str, Any] = {"risk": risk, "target": self.target}
+        if trains_inside(self):
+            rows, stage, trained = staged(rows, aim, seeds)
+            program = Program(stage, objective_of(stage, asked, risk))
+            found = {"beta": None, "goals": [str(goal) for goal in aim.goals], "pos_label": self.pos_label}
+            return BoostingRun(self, rows, aim, program.price, seeds, found, program=program, trained=trained, **known)
+        rule = dual_of(risk) if self.beta_ is None else regularized_dual(alpha, self.beta_)
+        return BoostingRun(self, rows, aim, rule, seeds, {"beta": self.beta_}, **known)
+
+    def _mix(self) -> None:
+        """Choose the mixture of the rounds, or of rules of their scores."""
+        self.forget_choice()
+        run, aim = self._run, self.problem_of_fit()
+        self.estimators_, self.weighted_losses_ = list(run.history.models), np.array(run.history.weighted_losses)
+        try:
+            self.choose(self._family(), aim)
+        except InfeasibleGoals as error:
+            if run.program is None:
+                raise
+            raise self._not_found(error, aim) from error
+        self.bound_if_learner_exact_ = self._bound_of_rounds(aim)
+        if isinstance(self.family_, PooledModels):  # of rules it was said
+            warn_of_mixing(self.selection_, self.mixture_, aim)
+
+    def _family(self) -> PooledModels | Thresholds:
+        """Return what the mixture is chosen among: rules of scores where they can be mixed, else the models."""
+        if not self._run.can_mix_rules:
+            return PooledModels(self._run.pool(), self._run.predictions())
+        pool = self._run.score_pool()
+        return Thresholds(pool, self._run.score_table(pool))
+
+    def decides_by_scores(self) -> bool:
+        """Tell whether rules of scores decide, or will."""
+        return self.scores is True or super().decides_by_scores()
+
+    def choose(self, family: Family, problem: Aim, choice: Any = None) -> None:
+        """Choose the best mixture of a family's rules: the rounds have proven nothing about another problem."""
+        self.bound_if_learner_exact_ = -np.inf
+        super().choose(family, problem, choice)
+
+    def _bound_of_rounds(self, aim: Aim) -> float:
+        """Return what no mixture of any models has less risk than, if the learner finds the best model there is."""
+        run = self._run
+        if run.program is not None:
+            return run.program.bound
+        if (
+            isinstance(aim.objective, Rate)
+            or run.risk is None
+            or not run.risk.is_worst_case
+            or aim.outlier_fraction > 0
+        ):
+            return -np.inf  # the weights of the rounds are those of another problem
+        proven = float(max(run.history.weighted_losses))
+        return proven if run.rows.held_out is not None else min(proven, self.value_)
+
+    def _not_found(self, error: InfeasibleGoals, aim: Aim) -> InfeasibleGoals:
+        """Return the same error as what it is, of the models that were trained: others of their kind are not ruled out.
+
+        All goals that take part are named, as a goal that none of these models meets may be met by others alone.
+        """
+        aim = aim._replace(budget=None)
+        places = places_in(error, aim)
+        if self._run.can_mix_rules:
+            named, offered = [aim.goals[place] for place in places], (error.joint_bounds, error.held_by)
+            found = InfeasibleGoals(named, error.least_violation, error.nearest_bounds, False, *offered)
+        else:
+            goals = select(self._run.predictions(), aim).goals
+            assert goals is not None  # noqa: S101 - they were missed
+            found = advised(goals, places, error.least_violation, proven=False)
+        found.closest = self._closest(found, aim)
+        found.least_violation = sum(check.violation for check in found.closest.check_goals())
+        missed = "; ".join(str(check) for check in found.closest.check_goals() if not check.holds)
+        found.add_note(
+            f"The nearest mixture of the {len(self._run.history.models)} models that were trained: {missed}."
+        )
+        if not self._run.is_over:
+            n_rounds = self._run.history.n_rounds
+            found.add_note(f"All {n_rounds} rounds were used, and models still helped: raise n_estimators.")
+        return found
+
+    def _closest(self, error: InfeasibleGoals, aim: Aim) -> Self:
+        """Return the classifier that meets the nearest of the bounds that are offered, with the goals as they were."""
+        self.forget_choice()  # that failed
+        if not error.ways_out:
+            family, other = PooledModels(self._run.pool(), self._run.predictions()), copy.copy(self)
+            selection = select(family.kept, aim)
+            other.keep(family, aim)
+            other.store(aim, family.solution(choose_nearest(selection, aim), selection))
+            return other
+        way = min(error.ways_out, key=lambda one: sum(abs(old.bound - new.bound) for old, new in one.items()))
+        family, other = self._family(), copy.copy(self)
+        other.choose(family, aim._replace(goals=tuple(way.get(goal, goal) for goal in aim.goals)))
+        other.goals_ = aim.goals
+        return other
+
+    def __getstate__(self) -> dict[str, Any]:
+        return state_to_store(super().__getstate__())
+
+    def stored_state(self) -> dict[str, Any]:
+        """Return what ``save`` stores: no callbacks, which belong to one fit."""
+        return {**self.__getstate__(), "callbacks": ()}
+
+    def __sklearn_tags__(self) -> Any:
+        return set_learner_tags(super().__sklearn_tags__(), base_learner(self.estimator))
+
+    def check_predict_input(self, X: Any) -> Any:
+        """Return rows as the learner takes them."""
+        return check_predict_input(self, base_learner(self.estimator), X)
+
+
+def trains_inside(booster: Any) -> bool:
+    """Tell whether the rounds of a booster look at its goals."""
+    return isinstance(booster, LPBoostClassifier) and booster.beta is None and are_asked(booster.goals)
+
+
+def staged(rows: RunRows, aim: Aim, seeds: RunSeeds) -> tuple[RunRows, Stage, dict[str, Table]]:
+    """Return the stage that rounds inside goals train on, and what of other datasets is for them.
+
+    Where the mixture is chosen on other rows than those of training, as large a part of other datasets is for it.
+    """
+    train, objective = rows.train, aim.objective
+    rate = objective if isinstance(objective, Rate) else None
+    own = rows.columns.part(np.asarray(train.places), rows.classes[train.codes], unequal(train.weights))
+    names = dict.fromkeys(name for asked in (*aim.goals, rate) if asked is not None for name in asked.datasets)
+    trained = {name: rows.datasets[name] for name in names if name in rows.datasets}
+    if rows.held_out is not None:
+        n_held, generator = rows.held_out.codes.size, np.random.default_rng(seeds.round_seed(0))
+        kept = dict(rows.datasets)
+        for name, table in trained.items():
+            chosen, others = _split(table, n_held / (n_held + train.codes.size), generator)
+            trained[name], kept[name] = table.only(others), table.only(chosen)
+        rows = rows._replace(datasets=kept)
+    features = {name: rows.features(name, table) for name, table in trained.items()}
+    return rows, Stage.of(train, features, {TRAIN: own, **trained}, rows.positive, aim.goals, rate), trained
+
+
+def _split(table: Table, fraction: float, generator: np.random.Generator) -> tuple[IntArray, IntArray]:
+    """Return places of rows to choose on, a fraction of them, and of the others; one row alone serves both."""
+    if table.n_samples == 1:
+        return np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64)
+    order = generator.permutation(table.n_samples)
+    n_aside = min(max(round(fraction * table.n_samples), 1), table.n_samples - 1)
+    return np.sort(order[:n_aside]), np.sort(order[n_aside:])

@@ -9,6 +9,7 @@ import numpy as np
 from counterpoise._base.types import FloatArray
 from counterpoise.boosting.checkpoint import CheckpointFolder, Run, SavedRound, setting_texts
 from counterpoise.boosting.rounds import Round
+from counterpoise.boosting.run import RunSeeds
 from counterpoise.distributed.boosting import ShardHistory, take
 from counterpoise.distributed.rows import Cells
 from counterpoise.learners.binning import as_floats, as_matrix
@@ -16,16 +17,15 @@ from counterpoise.learners.binning import as_floats, as_matrix
 _NOTHING = np.empty(0, dtype=np.uint8)
 
 
-def run_of(model: Any, learner: Any, cells: Cells, sample: Any) -> Run:
+def run_of(settings: dict[str, Any], seeds: RunSeeds, cells: Cells, sample: Any) -> Run:
     """Return what decides the rounds, for a checkpoint to compare: of the rows their cells, and the sample of bins."""
-    settings = setting_texts(model._round_settings(learner))  # noqa: SLF001 - ours
     data = {
         "rows": str(cells.known.n_rows),
         "classes": repr(cells.known.classes.tolist()),
         "groups": hashlib.sha256(repr(cells.values).encode() + cells.mass.tobytes()).hexdigest(),
         "X": hashlib.sha256(np.ascontiguousarray(as_floats(as_matrix(sample))).tobytes()).hexdigest(),
     }
-    return Run(settings, data, model._drawn_seeds())  # noqa: SLF001 - ours
+    return Run(setting_texts(settings), data, seeds.to_save())
 
 
 def restored(saved: CheckpointFolder, run: Run, history: ShardHistory) -> Iterator[tuple[FloatArray, SavedRound]]:

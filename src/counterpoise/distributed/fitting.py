@@ -9,12 +9,14 @@ import numpy as np
 
 from counterpoise._base.shards import Shard, Shards
 from counterpoise._base.types import AnyArray, FloatArray
-from counterpoise.boosting.adalpboost import AdaLPBoostClassifier
+from counterpoise.boosting.adalpboost import AdaLPBoostClassifier, hedge_step
 from counterpoise.boosting.checkpoint import opened
-from counterpoise.boosting.inside_goals import places_in
+from counterpoise.boosting.inside import Program, places_in
 from counterpoise.boosting.learner import planned_rounds
+from counterpoise.boosting.lpboost import trains_inside
 from counterpoise.boosting.rounds import Rule, boost
 from counterpoise.boosting.rules import dual_of
+from counterpoise.boosting.run import draw_seeds, learner_of_rounds, round_settings
 from counterpoise.boosting.stopping import stopping_of
 from counterpoise.distributed.binning import sample_over
 from counterpoise.distributed.boosting import (
@@ -35,11 +37,11 @@ from counterpoise.goals import InfeasibleGoals, Rate, as_goals
 from counterpoise.goals.advice import advised
 from counterpoise.goals.tables import group_codes
 from counterpoise.mixtures.answers import TRAIN, find_positive
-from counterpoise.mixtures.draws import KeyedDraws, make_key
+from counterpoise.mixtures.draws import make_key
 from counterpoise.mixtures.families import PooledModels
 from counterpoise.mixtures.goal import GoalClassifier, listed
 from counterpoise.mixtures.mixture import MixtureClassifier
-from counterpoise.mixtures.options import as_groups, key_of_decision
+from counterpoise.mixtures.options import as_groups
 from counterpoise.mixtures.pool import ANSWERS, Pool, all_classes, named_models, titled_models
 from counterpoise.mixtures.prechecks import check_problem
 
@@ -88,31 +90,30 @@ def fit_over(model: Any, shards: Shards) -> Any:
     model.classes_, model.n_features_in_ = known.classes, known.n_features
     if known.names is not None:
         model.feature_names_in_ = known.names
-    model._forget_choice()  # noqa: SLF001 - ours
-    n_rounds = planned_rounds(model)
-    history = ShardHistory(shards, rows.cells, n_rounds)
-    learner = model._learner_for(known.n_rows)  # noqa: SLF001 - ours
-    if not isinstance(model, AdaLPBoostClassifier):
-        model.beta_ = None  # none is taken
+    model.forget_choice()
+    history = ShardHistory(shards, rows.cells, planned_rounds(model))
+    learner, aim = learner_of_rounds(model.estimator, known.n_rows), model.problem_of_fit()
     with opened(model.checkpoint) as saved:
-        model._draw_seeds(saved)  # noqa: SLF001 - ours
-        program = program_over(model, history) if getattr(model, "_trains_inside", False) else None
-        rule, stage = (_rule(model, rows, history), None) if program is None else (program.price, program.stage)
-        fit = ShardFit(learner, history, model._round_seed, rows.sample, stage)  # noqa: SLF001 - ours
-        watch = Watch(model, history, program, is_random=fit.is_random)
-        n_left = watch.resume(saved, learner, rows.sample)
+        seeds = draw_seeds(model.random_state, saved)
+        program = program_over(model, aim, history) if trains_inside(model) else None
+        rule, stage = (_rule(model, rows, aim, history), None) if program is None else (program.price, program.stage)
+        fit = ShardFit(learner, history, seeds.round_seed, rows.sample, stage)
+        watch = Watch(model, aim, history, program, is_random=fit.is_random)
+        settings = round_settings(model, learner, aim, seeds, **_found(model, aim, program))
+        n_left = watch.resume(saved, settings, seeds, rows.sample)
         boost(fit, history, reweigh=rule, stop=watch, n_rounds=n_left)
-    key = key_of_decision(model.decision) or model._drawn_key  # noqa: SLF001 - ours
-    model._draws = KeyedDraws.learned(key, rows.sample, None, history.models)  # noqa: SLF001 - ours
+    model.start_draws(seeds.sequence)
+    model.estimators_ = list(history.models)
+    model.learn_draws(seeds.key, rows.sample, None)
     model.weighted_losses_ = np.array(history.weighted_losses)
-    return _inside(model, rows, history, watch)
+    return _inside(model, aim, rows, history, watch)
 
 
 def check(model: Any) -> None:
     """Check the parameters of a model, and refuse those that are not taken over shards."""
     model.check_parameters()
     refuse_others(model)
-    check_aim(model.problem_of_fit()._replace(goals=as_goals(model.goals)))
+    check_aim(model.problem_of_fit())
     if getattr(model, "deferral", None) is not None:
         raise ValueError(f"deferral={model.deferral!r} is not taken over shards: no rule defers there yet.")
 
@@ -128,7 +129,7 @@ def check_rows(model: Any, cells: Cells) -> None:
         by = replace(by, unknown="pool")
     if isinstance(model, GoalClassifier) and not positive.is_binary:
         raise ValueError(f"Rules of scores over shards are for two classes; got {len(known.classes)}.")
-    aim = model.problem_of_fit()._replace(goals=goals)
+    aim = model.problem_of_fit()
     is_trained = not isinstance(model, MixtureClassifier)
     check_problem(aim, {TRAIN: table}, positive, groups=groups, counts=table.counts, trains=is_trained, by=by)
 
@@ -167,47 +168,56 @@ def refuse_others(model: Any) -> None:
             )
 
 
-def _rule(model: Any, rows: Prepared, history: ShardHistory) -> Rule:
-    known = rows.cells.known
+def _found(model: Any, aim: Aim, program: Program | None) -> dict[str, Any]:
+    """Return settings of the rounds that are not among the parameters, or not as they are given."""
+    if isinstance(model, AdaLPBoostClassifier):
+        return {"eta": model.eta_}
+    model.beta_ = None  # none is taken
+    goals = {"goals": [str(goal) for goal in aim.goals], "pos_label": model.pos_label}
+    return {"beta": None, **({} if program is None else goals)}
+
+
+def _rule(model: Any, rows: Prepared, aim: Aim, history: ShardHistory) -> Rule:
+    known, n_rounds = rows.cells.known, history.n_planned
     if not isinstance(model, AdaLPBoostClassifier):
-        risk = bound_risk(model, history)
+        risk = bound_risk(aim, history)
         return by_cell(dual_of(risk)) if risk.tail_fraction is None else dual_over(risk.tail_fraction)
     if model.reweigh == "samples":
-        model.eta_ = model._step_size(known.total / known.least)  # noqa: SLF001 - ours
+        model.eta_ = hedge_step(model.eta, known.total / known.least, n_rounds)
         return hedge_over(model.eta_)
     table = rows.cells.table()
     if not table.sensitive_columns:
         raise ValueError("reweigh='groups' needs sensitive_features at fit: the groups to reweigh.")
     groups = group_codes(table)[0]
-    model.eta_ = model._step_size(groups.max() + 1)  # noqa: SLF001 - ours
+    model.eta_ = hedge_step(model.eta, groups.max() + 1, n_rounds)
     return hedge_groups_over(model.eta_, groups)
 
 
-def _inside(model: Any, rows: Prepared, history: ShardHistory, watch: Watch) -> Any:
+def _inside(model: Any, aim: Aim, rows: Prepared, history: ShardHistory, watch: Watch) -> Any:
     """Choose the mixture of rounds, and say what is known where it cannot meet the goals that they trained for."""
     try:
-        _settled(model, rows, history)
+        pool = Pool(model.estimators_, find_positive(model.classes_, model.pos_label), model.n_jobs)
+        _settled(model, rows, history, pool)
     except InfeasibleGoals as error:
         if watch.program is None:
             raise
-        raise _not_found(error, model, watch) from error
+        raise _not_found(error, aim, watch) from error
     if not isinstance(model, AdaLPBoostClassifier):
-        model.bound_if_learner_exact_ = _proven(model, history) if watch.program is None else watch.program.bound
+        model.bound_if_learner_exact_ = _proven(model, aim, history) if watch.program is None else watch.program.bound
     return model
 
 
-def _proven(model: Any, history: ShardHistory) -> float:
+def _proven(model: Any, aim: Aim, history: ShardHistory) -> float:
     """Return what no mixture of any models has less risk than, if the learner finds the best model there is."""
-    if isinstance(model._aim_of_fit().objective, Rate):  # noqa: SLF001 - ours
+    if isinstance(aim.objective, Rate):
         return -np.inf  # the weights of the rounds are those of another problem
     return float(min(max(history.weighted_losses), model.value_))
 
 
-def _not_found(error: InfeasibleGoals, model: Any, watch: Watch) -> InfeasibleGoals:
+def _not_found(error: InfeasibleGoals, aim: Aim, watch: Watch) -> InfeasibleGoals:
     """Return the same error as what it is, of the models that were trained: others of their kind are not ruled out."""
     assert watch.program is not None  # noqa: S101 - they trained for goals
     assert watch.program.goals is not None  # noqa: S101 - as above
-    aim = model._aim_of_fit()._replace(goals=as_goals(model.goals))  # noqa: SLF001 - ours
     found = advised(watch.program.goals, places_in(error, aim), error.least_violation, proven=False)
     if not watch.is_over:
         n_rounds = watch.history.n_rounds
@@ -217,7 +227,7 @@ def _not_found(error: InfeasibleGoals, model: Any, watch: Watch) -> InfeasibleGo
 
 def _settled(model: Any, rows: Prepared, history: ShardHistory, pool: Pool) -> Any:
     """Choose the mixture."""
-    problem = model.problem_of_fit()._replace(goals=as_goals(model.goals))
+    problem = model.problem_of_fit()
     evidence = evidence_of(rows.cells, answers_of(rows.cells, history.said, pool.positive))
     family = PooledModels(pool, evidence)
     model.keep(family, problem)

@@ -12,15 +12,14 @@ import numpy as np
 from counterpoise._base.shards import Shards
 from counterpoise._base.types import AnyArray, FloatArray, IntArray
 from counterpoise.boosting.inputs import Rows
-from counterpoise.boosting.inside import Objective, Program, Stage
-from counterpoise.boosting.inside_goals import objective_of
+from counterpoise.boosting.inside import Objective, Program, Stage, objective_of
 from counterpoise.boosting.rounds import History
 from counterpoise.distributed.boosting import ELSEWHERE, ShardHistory, last_loss, weigh_by_failures
 from counterpoise.distributed.rows import CellAnswers
-from counterpoise.goals import Rate, as_goals
+from counterpoise.goals import Rate
 from counterpoise.goals.tables import group_codes
 from counterpoise.mixtures.answers import TRAIN, find_positive
-from counterpoise.mixtures.choosing import ALPHA, groups_by
+from counterpoise.mixtures.choosing import ALPHA, Aim, groups_by
 from counterpoise.solvers.linear_program import InfeasibleRows, MixtureSolution
 from counterpoise.solvers.mixture import minimize_cvar_over
 from counterpoise.solvers.rows import mass_unit
@@ -41,19 +40,19 @@ class CellStage(Stage):
         return np.asarray(said[:, self.positive.positive_place] if self.positive.is_binary else said.ravel())
 
 
-def program_over(model: Any, history: ShardHistory) -> Program:
+def program_over(model: Any, aim: Aim, history: ShardHistory) -> Program:
     """Return the program of a booster inside goals, on the cells of the rows in shards."""
-    cells, asked = history.cells, model._aim_of_fit().objective  # noqa: SLF001 - ours
+    cells, asked = history.cells, aim.objective
     rows = Rows(np.empty((len(cells.values), 0)), cells.labels, history.start, None)
     positive, rate = find_positive(model.classes_, model.pos_label), asked if isinstance(asked, Rate) else None
-    stage = CellStage.of(rows, {}, {TRAIN: cells.table()}, positive, as_goals(model.goals), rate)
+    stage = CellStage.of(rows, {}, {TRAIN: cells.table()}, positive, aim.goals, rate)
     history.shards.change(WEIGHTS, weigh_by_failures, np.zeros(1))  # cells tell all, until a tail weighs rows
-    return Program(stage, _objective(stage, asked, bound_risk(model, history), history.shards))
+    return Program(stage, _objective(stage, asked, bound_risk(aim, history), history.shards))
 
 
-def bound_risk(model: Any, history: ShardHistory) -> Risk:
+def bound_risk(aim: Aim, history: ShardHistory) -> Risk:
     """Return the risk that the rounds of a booster look at, on cells; of a rate the CVaR at the default alpha."""
-    asked, table = model._aim_of_fit().objective, history.cells.table()  # noqa: SLF001 - ours
+    asked, table = aim.objective, history.cells.table()
 
     def codes(names: tuple[str, ...]) -> IntArray:
         return groups_by(names, table, group_codes(table)[0] if table.sensitive_columns else None)

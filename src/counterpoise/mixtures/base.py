@@ -445,7 +445,7 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
 
     def problem_of_fit(self) -> Aim:
         """Return what the parameters ask of a mixture, after checking it."""
-        return self._problem(self.alpha, self.objective, self.goals, self.default_alpha)
+        return self.posed(self.alpha, self.objective, self.goals)
 
     def problem(
         self, alpha: float | None = None, objective: Any = None, goals: Any = None, budget: float | None = None
@@ -453,13 +453,14 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
         """Return what is asked of the mixture of a fitted classifier; what is None is as at present."""
         objective = self.objective_ if objective is None and alpha is None else objective
         goals = self.goals_ if goals is None else goals
-        return self._problem(alpha, objective, goals, self.alpha_, **({} if budget is None else {"budget": budget}))
+        return self.posed(alpha, objective, goals, **({} if budget is None else {"budget": budget}))
 
-    def _problem(self, alpha: Any, objective: Any, goals: Any, default_alpha: float | None, **changed: Any) -> Aim:
+    def posed(self, alpha: Any, objective: Any, goals: Any, **changed: Any) -> Aim:
+        """Return an objective and goals as a problem, with the limits that the other parameters set."""
         limits = {name: getattr(self, name) for name in _LIMITS if hasattr(self, name)} | changed
         decides: dict[str, Any] = {"by": as_groups(self.by), "decision": kind_of_decision(self.decision)}
         decides["prefers_usual"] = self.prefers_usual
-        return as_aim(alpha, objective, goals, default_alpha=default_alpha, **limits, **decides)
+        return as_aim(alpha, objective, goals, default_alpha=self.default_alpha, **limits, **decides)
 
     def choose(self, family: Family, problem: Aim, choice: Any = None) -> None:
         """Choose the best mixture of a family's rules, or take one that was chosen, and store it.
@@ -506,9 +507,9 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
         key = key_of_decision(self.decision) or key
         self.draws_ = KeyedDraws.learned(key, as_columns(X), weights, self.estimators_)
 
-    def start_draws(self) -> None:
-        """Start fresh draws anew."""
-        self._generator = generator_of(self.random_state)
+    def start_draws(self, seeds: np.random.SeedSequence | None = None) -> None:
+        """Start fresh draws anew, from the random state or from seeds that come of it."""
+        self._generator = generator_of(self.random_state) if seeds is None else np.random.default_rng(seeds)
 
     def decides_by_scores(self) -> bool:
         """Tell whether rules of scores decide, or will: otherwise the answers of models are mixed."""
@@ -644,11 +645,7 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
 
     def _checked_features(self, name: str, table: Table) -> Any:
         """Return the features of a dataset, checked."""
-        return checked_features(table.X, name, self.use_of_features(), self.check_predict_input)
-
-    def use_of_features(self) -> str:
-        """Return what the features of datasets are for, as messages say it."""
-        return "that the models can be asked about"
+        return checked_features(table.X, name, "that the models can be asked about", self.check_predict_input)
 
     def __sklearn_is_fitted__(self) -> bool:
         """Tell whether there is a mixture to decide by."""

@@ -12,7 +12,6 @@ CLASSES = ESTIMATORS | {
     "AdaBoostClassifier": "counterpoise.boosting.adaboost",
     "AdaLPBoostClassifier": "counterpoise.boosting.adalpboost",
     "Answers": "counterpoise.mixtures.answers",
-    "Best": "counterpoise.boosting.resuming",
     "AveragedClassifier": "counterpoise.mixtures.averages",
     "BitRows": "counterpoise.solvers.rows",
     "CVaR": "counterpoise.theory.risks",
