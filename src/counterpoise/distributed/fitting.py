@@ -37,6 +37,7 @@ from counterpoise.goals import InfeasibleGoals, Rate, as_goals
 from counterpoise.goals.advice import advised
 from counterpoise.goals.tables import group_codes
 from counterpoise.mixtures.answers import TRAIN, find_positive
+from counterpoise.mixtures.choosing import Aim
 from counterpoise.mixtures.draws import make_key
 from counterpoise.mixtures.families import PooledModels
 from counterpoise.mixtures.goal import GoalClassifier, listed

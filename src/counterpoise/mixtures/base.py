@@ -619,11 +619,8 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
 
     def _family_on(self, X: Any, y: Any, datasets: Mapping[str, Table] | None, given: dict[str, Any]) -> Any:
         """Return what was kept from fit, with what is given in its place."""
-        if (
-            X is None
-            and any(given.get(part) is not None for part in ("sample_weight", "largest_weight"))
-            or (X is None and y is not None)
-        ):
+        loose = [y, given.get("sample_weight"), given.get("largest_weight")]
+        if X is None and any(part is not None for part in loose):
             raise ValueError("y or weights came without X; pass X and y together, or neither.")
         if X is not None and y is None:
             raise ValueError("X came without y; mixtures are chosen and checked on labelled rows.")
