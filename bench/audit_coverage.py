@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from counterpoise.auditing.audit import GoalAudit, audit
 from counterpoise.goals import Goal, Table, parse_goal
-from counterpoise.goals.audit import GoalAudit, audit
 
 N_PEOPLE, N_ROWS, N_SPLITS = 40_000, 500, 300
 CONFIDENCES = (0.8, 0.95)

@@ -21,9 +21,8 @@ from torch import nn
 
 from counterpoise.learners import NetworkLearner, networks
 from counterpoise.learners._network_data import Asked, make_generator
-from counterpoise.learners._network_rounds import PreparedRows
 from counterpoise.learners._network_settings import check_settings
-from counterpoise.learners._network_training import Trainer, build
+from counterpoise.learners._network_training import PreparedRows, Trainer, build
 
 BATCH = 128
 N_CLASSES = 10

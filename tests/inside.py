@@ -3,19 +3,19 @@
 
 def drawn_numbers(model, rows):
     """Return the number from 0 to 1 that each row draws."""
-    return model._draws.by_row(rows)
+    return model.draws_.by_row(rows)
 
 
 def key_of(model):
     """Return the secret key of the draws."""
-    return model._draws.key
+    return model.draws_.key
 
 
 def kept_table(model, name="train"):
     """Return the rows of a dataset that were chosen on, without their features."""
-    return model._kept.answers.tables[name]
+    return model.family_.kept.answers.tables[name]
 
 
 def kept_scores(model):
     """Return the scores on which rules were chosen, a column for each model."""
-    return model._scored.scores["train"]
+    return model.family_.kept.scores["train"]

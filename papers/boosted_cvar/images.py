@@ -15,10 +15,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpoise.datasets.checksums import MD5
 from counterpoise.datasets.files import ChecksumMismatch, Place, not_available
 from papers.arrays import ArrayLike, BoolArray, ByteArray, IntArray
 
+# Of the batches of CIFAR-10 and CIFAR-100 in the binary form of their publisher.
+MD5 = {
+    "data_batch_1.bin": "5dd7e06a14cb22eb9f671a540d1b7c25",
+    "data_batch_2.bin": "5ea93a67294ea407fff1d09f752e9692",
+    "data_batch_3.bin": "942cd6a4bcdd0dd3c604fbe906cb4421",
+    "data_batch_4.bin": "ae636b3ba5c66a11e91e8cb52e771fcb",
+    "data_batch_5.bin": "53f37980c15c3d472c316c40844f3f0d",
+    "test_batch.bin": "803d5f7f4d78ea53de84dbe85f74fb6d",
+    "train.bin": "6172c7755cfe09b2fe270c85cebc1b15",
+    "test.bin": "4499cfba6c016c1be1438163640a0898",
+}
 _MOST_PIXELS = 1 << 26  # of a PNG image: a batch has 10 million
 _SHAPE = (3, 32, 32)
 _N_PIXELS = 32 * 32

@@ -16,9 +16,9 @@ from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
+from counterpoise.auditing.audit import audit, tightened
 from counterpoise.datasets import TableData, load_dataset
 from counterpoise.goals import Goal, Table, as_goals, bind
-from counterpoise.goals.audit import audit, tightened
 from counterpoise.runs.results import ResultRow
 from papers.arrays import AnyArray, FloatArray, IntArray
 

@@ -13,9 +13,7 @@ import numpy as np
 
 from counterpoise.goals import GoalCheck, Rate
 from counterpoise.mixtures.answers import TRAIN, Answers, bits_of
-from counterpoise.mixtures.choosing import Aim, Evidence, posed, select
-from counterpoise.mixtures.game import Game
-from counterpoise.mixtures.pool import predict_codes
+from counterpoise.mixtures.choosing import Aim, Evidence, Game, posed, select
 from papers.arrays import AnyArray, FloatArray
 
 _MAX_THRESHOLDS = 64  # of the vote; where shares take more values, these are spread evenly over the rows
@@ -87,12 +85,12 @@ class DeterministicRule:
         array of shape (n_samples,)
             Class labels.
         """
-        mixture, rows = self.source._asked(X)  # noqa: SLF001 - of our own kind
+        decider, rows = self.source.decider(), self.source.rows_to_decide(X)
         if self.kind == "single":
-            codes = predict_codes(mixture.pool.members[self.model], rows, self.classes_)
+            codes = rows.told_by(self.model)
         else:
-            place = self.source._kept.answers.positive.place  # noqa: SLF001 - as above
-            codes = np.where(mixture.probabilities(rows)[:, place] >= self.threshold, place, 1 - place)
+            place = rows.pool.positive.place
+            codes = np.where(decider.probabilities(rows)[:, place] >= self.threshold, place, 1 - place)
         return np.asarray(self.classes_[codes])
 
     def __str__(self) -> str:
@@ -105,7 +103,7 @@ class DeterministicRule:
 
 def to_deterministic(model: Any) -> DeterministicRule:
     """Return the best deterministic rule that a fitted mixture of answers leads to, on the rows where it was chosen."""
-    found = best_rule(model.mixture_, model._evidence_of_fit(), model._aim())  # noqa: SLF001 - of the same project
+    found = best_rule(model.mixture_, model.family_.kept, model.problem())
     return DeterministicRule(**found, classes_=model.classes_, source=model)
 
 

@@ -7,6 +7,8 @@ from counterpoise import metrics as metrics
 from counterpoise import persist as persist
 from counterpoise import runs as runs
 from counterpoise import solvers as solvers
+from counterpoise.auditing.audit import audit as audit
+from counterpoise.auditing.audit import certify as certify
 from counterpoise.boosting.adaboost import AdaBoostClassifier as AdaBoostClassifier
 from counterpoise.boosting.checkpoint import Checkpoint as Checkpoint
 from counterpoise.boosting.dro import DROBoostClassifier as DROBoostClassifier
@@ -21,10 +23,8 @@ from counterpoise.constrained import ConstrainedClassifier as ConstrainedClassif
 from counterpoise.displays import CVaRCurveDisplay as CVaRCurveDisplay
 from counterpoise.displays import RateDisplay as RateDisplay
 from counterpoise.displays import TradeoffDisplay as TradeoffDisplay
-from counterpoise.explorer.widget import explore as explore
+from counterpoise.explorer.pages import explore as explore
 from counterpoise.goals import rates as rates
-from counterpoise.goals.audit import audit as audit
-from counterpoise.goals.audit import certify as certify
 from counterpoise.mixtures.explaining import Explanation as Explanation
 from counterpoise.mixtures.goal import GoalClassifier as GoalClassifier
 from counterpoise.mixtures.mixture import MixtureClassifier as MixtureClassifier

@@ -22,9 +22,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from counterpoise._base.checks import check_choice, check_count, check_positive, check_vector, is_frame, refuse_texts
 from counterpoise._base.types import AnyArray, ArrayLike, BoolArray, FloatArray
 from counterpoise.goals import BoundGoals, GoalCheck, Table, as_objective, asked_goals, bind, bind_objective, error_rate
+from counterpoise.goals.advice import Rebuild, find_start, stacked_weights
+from counterpoise.goals.binding import prepare
 from counterpoise.goals.classes import signs_of
-from counterpoise.goals.conflicts import Rebuild, find_start, stacked_weights
-from counterpoise.goals.evaluation import prepare
 from counterpoise.goals.tables import with_train
 from counterpoise.learners.row_kernels import (
     LINEAR,
@@ -39,9 +39,19 @@ from counterpoise.mixtures.answers import TRAIN
 from counterpoise.mixtures.cautions import warn_of_a_constant, warn_of_missed_goals, warn_of_the_positive_class
 from counterpoise.mixtures.draws import KeyedDraws, known_draws, make_key
 from counterpoise.mixtures.options import Draws, key_of_decision, kind_of_decision
-from counterpoise.mixtures.pool import checked_features
-from counterpoise.solvers.ramp import KernelMachine, LinearMachine, Plan, RampProblem, minimize_ramp, ramp
-from counterpoise.solvers.ramp_threshold import Cut, Decided, decide, decide_by_sign
+from counterpoise.mixtures.rows import checked_features
+from counterpoise.solvers.ramp import (
+    Cut,
+    Decided,
+    KernelMachine,
+    LinearMachine,
+    Plan,
+    RampProblem,
+    decide,
+    decide_by_sign,
+    minimize_ramp,
+    ramp,
+)
 from counterpoise.theory.risk_text import is_risk_text
 
 _BINARY = 2
@@ -250,7 +260,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         self._set_solution(decided, training)
         self._set_checks(decided, training, rows)
         seen = X if is_frame(X) else rows.known[TRAIN]
-        self._draws = KeyedDraws.learned(key, seen, rows.tables[TRAIN].sample_weight)
+        self.draws_ = KeyedDraws.learned(key, seen, rows.tables[TRAIN].sample_weight)
         return self
 
     @property
@@ -369,7 +379,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
             return linear_noise(rows, point[:-1], point[-1])
         return kernel_noise(rows, support, self.kernel, self.gamma, point[:-1], point[-1])
 
-    def _check_loaded(self) -> None:
+    def check_loaded(self) -> None:
         """Check what came from a file."""
         check_kernel(self.kernel)
         if hasattr(self, "classes_"):

@@ -11,9 +11,9 @@ import numpy as np
 
 from counterpoise._base.checks import check_alphas, check_choice, check_confidence, check_losses
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray
-from counterpoise.goals.audit import classes_known_to, deferred_by
+from counterpoise.auditing.audit import classes_known_to, deferred_by
 from counterpoise.goals.classes import as_labels, check_answers, decided, known_labels
-from counterpoise.goals.kinds import needs
+from counterpoise.goals.expressions import needs
 from counterpoise.goals.rates import METRICS, RATIOS, named
 from counterpoise.goals.rows import Dataset
 from counterpoise.metrics import cvar_curve, rate_table, realised_cvar

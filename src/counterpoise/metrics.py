@@ -26,7 +26,7 @@ from counterpoise._base.checks import (
     check_sample_weight,
     value_range,
 )
-from counterpoise._base.text_table import text_table
+from counterpoise._base.text import text_table
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray, IntArray
 from counterpoise.goals.classes import (
     as_labels,
@@ -37,12 +37,11 @@ from counterpoise.goals.classes import (
     known_labels,
     two_classes,
 )
-from counterpoise.goals.expressions import Rate, Ratio
-from counterpoise.goals.kinds import Fraction, fractions, kinds_of, needs
+from counterpoise.goals.expressions import Rate, Ratio, needs
 from counterpoise.goals.rates import TABLED, named, recall
-from counterpoise.goals.rows import Dataset
+from counterpoise.goals.rows import Dataset, Fraction, fractions, kinds_of
 from counterpoise.goals.tables import Table, group_codes
-from counterpoise.theory.betting import few_cells, upper_weighted_mean
+from counterpoise.theory.confidence import few_cells, upper_weighted_mean
 
 _CHUNK = 65_536  # rows multiplied at once, so that no float copy of a byte matrix is made
 _ROUNDING = 1e-9  # by which a sum of shares of at most 1 may exceed it

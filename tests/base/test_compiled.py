@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from numba import float64, int64
 
-from counterpoise._base.compiled import Kernel, kernel
-from counterpoise._base.kernel_cache import own_temporary_folder
+from counterpoise._base.compiled import Kernel, kernel, own_temporary_folder
 from counterpoise._base.progress import watching_compilation
 from counterpoise.learners._tree_kernels import class_sums
 

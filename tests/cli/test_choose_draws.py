@@ -2,7 +2,7 @@
 
 import pytest
 
-from counterpoise.runs.choosing import choose_table
+from counterpoise.runs.tables import choose_table
 from tests.cli.loan_tables import GOALS, loans
 
 

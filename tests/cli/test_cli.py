@@ -8,9 +8,8 @@ import sys
 import pytest
 
 import counterpoise
-from counterpoise.cli import main
+from counterpoise.cli import main, sentence
 from counterpoise.cli.commands import app
-from counterpoise.cli.errors import sentence
 from counterpoise.cli.printing import Shown
 
 COMMANDS = (

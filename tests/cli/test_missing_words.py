@@ -17,10 +17,9 @@ import pytest
 import counterpoise as cp
 from counterpoise.cli import main
 from counterpoise.runs import RunSettings
-from counterpoise.runs.answers import audit_table
-from counterpoise.runs.choosing import apply_rules, choose_table, file_groups
 from counterpoise.runs.data import load_data
 from counterpoise.runs.rule_file import read_rules
+from counterpoise.runs.tables import apply_rules, audit_table, choose_table, file_groups
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "rules_anywhere.md"
 KEY = "a key of this test"

@@ -7,7 +7,7 @@ import pytest
 
 from counterpoise import runs
 from counterpoise.cli import main
-from counterpoise.runs import answers, choosing, use
+from counterpoise.runs import tables, use
 
 
 @pytest.fixture
@@ -121,7 +121,7 @@ OF_CHOICE = {
 def test_choose(asked, option):
     name, text, value = OF_CHOICE[option]
     command = ["choose", "rows.csv", "--target", "y", "--score", "s", "--score", "t", "--goal", "a", "--goal", "b"]
-    given, kept = asked("choose_table", [*command, option, text, "-o", "rules.json"], choosing)
+    given, kept = asked("choose_table", [*command, option, text, "-o", "rules.json"], tables)
     assert given == ["rows.csv", "rules.json"]
     assert kept == {**CHOSEN, "target": "y", "scores": ["s", "t"], "goals": ["a", "b"], name: value}
 
@@ -131,12 +131,12 @@ def test_audit(asked, option):
     more = {"--confidence": ("confidence", "0.9", 0.9), "--groups": ("groups", "sex", ("sex",))}
     name, text, value = {**OF_ROWS, **more}[option]
     command = ["audit", "rows.csv", "--target", "y", "--prediction", "p", "--goal", "a", "--goal", "b", option, text]
-    given, kept = asked("audit_table", command, answers)
+    given, kept = asked("audit_table", command, tables)
     nothing = dict.fromkeys([*(one for one, *_ in OF_ROWS.values()), "confidence"])
     assert given == ["rows.csv"]
     assert kept == {**nothing, "groups": (), "target": "y", "prediction": "p", "goals": ["a", "b"], name: value}
 
 
 def test_apply(asked):
-    found = asked("apply_rules", ["apply", "rules.json", "rows.csv", "--ids", "person", "-o", "said.csv"], choosing)
+    found = asked("apply_rules", ["apply", "rules.json", "rows.csv", "--ids", "person", "-o", "said.csv"], tables)
     assert found == (["rules.json", "rows.csv", "said.csv"], {"ids": "person"})

@@ -15,10 +15,10 @@ from scipy.sparse import csr_array
 from sklearn.utils import Bunch
 
 from counterpoise.datasets import ChecksumMismatch, DataNotAvailable, fetch, load_dataset
-from counterpoise.datasets.checksums import SHA256
 from counterpoise.datasets.columns import Category, as_category, as_strings, read_columns, read_csv
+from counterpoise.datasets.fetch import ADULT_COLUMNS, WINE_COLUMNS
+from counterpoise.datasets.files import SHA256
 from counterpoise.datasets.recipes import RECIPES
-from counterpoise.datasets.sources import ADULT_COLUMNS, WINE_COLUMNS
 from counterpoise.persist import write_atomically
 
 HELLO = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"  # sha256 of b"hello"

@@ -11,8 +11,17 @@ from multiprocessing.reduction import ForkingPickler
 from typing import Any, Self, TypeVar
 
 from counterpoise._base.checks import check_count
-from counterpoise._base.cpus import available_cpus, threads_limited
-from counterpoise._base.shards import Remembered, Shard, Source, Step, made_again, required, tried
+from counterpoise._base.shards import (
+    Remembered,
+    Shard,
+    Source,
+    Step,
+    available_cpus,
+    made_again,
+    required,
+    threads_limited,
+    tried,
+)
 
 Result = TypeVar("Result")
 

@@ -6,8 +6,7 @@ from engines import COUNTS, EACH, cut, opened
 
 from counterpoise.solvers import InfeasibleRows, minimize_cvar
 from counterpoise.solvers.mixture import minimize_cvar_over
-from counterpoise.solvers.rows import load_rows
-from counterpoise.solvers.sums import whole_masses
+from counterpoise.solvers.rows import load_rows, whole_masses
 from counterpoise.solvers.tail import TailOracle, TailRows, weights_of
 
 N_ROWS, N_MODELS, ALPHA = 1501, 6, 0.13

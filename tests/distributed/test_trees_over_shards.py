@@ -6,9 +6,8 @@ from engines import COUNTS, cut, opened
 
 from counterpoise.distributed.binning import bin_over
 from counterpoise.learners import HistogramTree, Stump
-from counterpoise.learners._growing import grow_over
-from counterpoise.learners._growing_rows import Target
-from counterpoise.solvers.sums import whole_masses
+from counterpoise.learners._growing import Target, grow_over
+from counterpoise.solvers.rows import whole_masses
 from tests.tiers import slow
 
 RNG = np.random.default_rng(1)

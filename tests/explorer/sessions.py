@@ -9,7 +9,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from counterpoise import Deferral, GoalClassifier, MixtureClassifier
 from counterpoise.explorer import session_of_model
-from counterpoise.explorer.static_page import page_of
+from counterpoise.explorer.pages import page_of
 
 GOALS = [
     "positive_rate(train, sex=F) >= 0.8 * positive_rate(train, sex=M)",

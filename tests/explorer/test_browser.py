@@ -13,8 +13,7 @@ pytest.importorskip("starlette", reason="the server needs starlette")
 pytest.importorskip("websockets", reason="the server needs websockets")
 api = pytest.importorskip("playwright.sync_api", reason="needs playwright, which drives the browser")
 from counterpoise import load  # noqa: E402
-from counterpoise.explorer.assets import asset  # noqa: E402
-from counterpoise.explorer.conversation import Conversation  # noqa: E402
+from counterpoise.explorer.conversation import Conversation, asset  # noqa: E402
 from tests.explorer.served import HOSTILE, make_run, served  # noqa: E402
 from tests.explorer.sessions import pool_as_file, session  # noqa: E402
 

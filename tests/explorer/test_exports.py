@@ -10,14 +10,14 @@ import pytest
 
 from counterpoise import load
 from counterpoise.explorer import Session, Setting
-from counterpoise.explorer.exports import Exporter
+from counterpoise.explorer.conversation import Exporter
 from counterpoise.explorer.of_run import RunExporter, read_run
 from counterpoise.explorer.setting import AskedGoal
 from counterpoise.explorer.views import shown
 from counterpoise.goals import parse_goal
 from counterpoise.runs import RunFolderError, certify_run, fit_run, open_run, read_goals_file, rebalance_run
-from counterpoise.runs.fitted import last_step
-from counterpoise.runs.quantities import MIXTURE, TEST
+from counterpoise.runs.evaluator import final_estimator
+from counterpoise.runs.results import MIXTURE, TEST
 from counterpoise.runs.use import own_data
 from tests.explorer.sessions import session
 
@@ -100,7 +100,7 @@ def test_page_model_file_and_report_are_of_one_mixture(folder):
     report = Path(exporter.export("report", setting)["path"])
     run = open_run(report.parent)
     for one in (model, run.model()):
-        assert last_step(one).value_ == found.solved.value
+        assert final_estimator(one).value_ == found.solved.value
         np.testing.assert_array_equal(predicted(one, folder) == "yes", decided)
     exact = shown(session, setting, "verdicts")["verdicts"]
     for verdict, audit in zip(exact, certify_run(run), strict=True):
@@ -123,7 +123,7 @@ def test_the_goals_file_of_an_untouched_page_asks_for_the_run_itself(folder, tmp
     before, read = read_goals_file(folder / "goals.toml"), read_goals_file(tmp_path / "goals.toml")
     whole = {"files": [str(folder / "people.csv")]}
     assert read == before.model_copy(update={"output": None, "data": before.data.model_copy(update=whole)})
-    again = last_step(fit_run(tmp_path / "goals.toml", output=tmp_path / "again").model())
+    again = final_estimator(fit_run(tmp_path / "goals.toml", output=tmp_path / "again").model())
     own = session.parts.estimator
     assert again.goals_ == own.goals_
     np.testing.assert_array_equal(again.mixture_, own.mixture_)
@@ -156,7 +156,7 @@ def test_two_servers_never_write_to_one_place(folder, tmp_path):
     with ThreadPoolExecutor(2) as pool:
         paths = list(pool.map(export, range(6)))
     assert len(set(paths)) == 6
-    assert [last_step(load(path)).alpha_ for path in paths] == 3 * alphas
+    assert [final_estimator(load(path)).alpha_ for path in paths] == 3 * alphas
 
 
 def test_what_cannot_be_exported_is_said_in_a_sentence_and_leaves_nothing(folder, tmp_path):

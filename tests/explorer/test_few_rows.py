@@ -8,9 +8,8 @@ import pytest
 from counterpoise import MixtureClassifier
 from counterpoise.explorer import Setting, session_of_model
 from counterpoise.explorer.conversation import Conversation
-from counterpoise.explorer.few_rows import FewRows, shown_groups, spread
-from counterpoise.explorer.rates import GroupRates
-from counterpoise.explorer.static_page import page_of
+from counterpoise.explorer.disclosure import DisclosureGuard, GroupRates, shown_groups, spread
+from counterpoise.explorer.pages import page_of
 from counterpoise.explorer.views import shown
 from counterpoise.goals import Table, parse_goal
 from counterpoise.goals.classes import Classes
@@ -31,7 +30,7 @@ def table(n_tiny=5, n_rows=N_ROWS):
 
 
 def few(own=(), held_out=None):
-    return FewRows({"train": table()}, {} if held_out is None else {"train": held_out}, Classes(0, 1), own)
+    return DisclosureGuard({"train": table()}, {} if held_out is None else {"train": held_out}, Classes(0, 1), own)
 
 
 @pytest.mark.parametrize(
@@ -82,7 +81,7 @@ def test_goals_on_few_rows_or_all_but_few_are_refused_and_the_same_for_none(text
 def test_few_rows_of_a_class_are_told_neither_alone_nor_by_what_is_left(metric):
     labels = np.zeros(N_ROWS, dtype=int)
     labels[:9] = 1
-    own = FewRows({"train": Table(None, labels)}, {}, Classes(0, 1), ())
+    own = DisclosureGuard({"train": Table(None, labels)}, {}, Classes(0, 1), ())
     own.check(parse_goal("error_rate(train) <= 0.5"))
     with pytest.raises(ValueError, match="is about fewer than 10 rows of its datasets, or leaves out fewer"):
         own.check(parse_goal(f"{metric}(train) <= 0.5"))

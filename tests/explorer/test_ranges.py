@@ -5,8 +5,7 @@ import pytest
 from scipy.optimize import linprog
 
 from counterpoise.explorer import Setting
-from counterpoise.explorer.program import Unmet
-from counterpoise.explorer.solving import RulesProgram
+from counterpoise.explorer.solving import RulesProgram, Unmet
 from counterpoise.explorer.views import shown
 from counterpoise.goals import as_goals
 from tests.explorer.sessions import session

@@ -18,14 +18,10 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus  # noqa: E402 
 from counterpoise import load  # noqa: E402
 from counterpoise.cli import main  # noqa: E402
 from counterpoise.explorer import Setting  # noqa: E402
-from counterpoise.explorer.client import MOST_EXPORTS  # noqa: E402
-from counterpoise.explorer.connections import MOST_VISITS  # noqa: E402
-from counterpoise.explorer.conversation import MOST_BYTES, Conversation  # noqa: E402
-from counterpoise.explorer.exports import Exporter  # noqa: E402
-from counterpoise.explorer.log import PlainLines, Rate  # noqa: E402
-from counterpoise.explorer.server import FULL, MOST_CLIENTS  # noqa: E402
+from counterpoise.explorer.conversation import MOST_BYTES, MOST_EXPORTS, Conversation, Exporter, PlainLines, RateLimit  # noqa: E402
+from counterpoise.explorer.server import FULL, MOST_CLIENTS, MOST_VISITS  # noqa: E402
 from counterpoise.runs import RunFolderError  # noqa: E402
-from counterpoise.runs.fitted import last_step  # noqa: E402
+from counterpoise.runs.evaluator import final_estimator  # noqa: E402
 from counterpoise.runs.goals_file import parse_goals_file  # noqa: E402
 from tests.explorer.served import HOSTILE, asked, make_run, served  # noqa: E402
 from tests.explorer.sessions import session  # noqa: E402
@@ -278,7 +274,7 @@ def test_the_log_has_plain_lines_and_not_too_many():
     log = logging.getLogger("counterpoise.explorer.lines")
     times = iter([0.0] * 5 + [1.0])
     lines = []
-    log.addFilter(PlainLines(Rate(1.0, 2.0, lambda: next(times))))
+    log.addFilter(PlainLines(RateLimit(1.0, 2.0, lambda: next(times))))
     log.addHandler(handler := logging.Handler())
     handler.emit = lambda record: lines.append(record.getMessage())
     for _ in range(4):
@@ -290,7 +286,7 @@ def test_the_log_has_plain_lines_and_not_too_many():
 
 def test_too_many_messages_are_refused_by_the_documented_limit():
     times = iter([0.0, 0.0, 0.0, 0.0, 0.5, 0.5])
-    rate = Rate(2.0, 2.0, lambda: next(times))
+    rate = RateLimit(2.0, 2.0, lambda: next(times))
     assert [rate.take() for _ in range(5)] == [True, True, False, True, False]
 
 
@@ -305,7 +301,7 @@ def test_the_exported_goals_file_is_read_and_the_exported_model_is_used(server, 
     read = parse_goals_file(goals["text"].encode(), folder / "explored.toml")
     assert (read.alpha, [one.goal for one in read.goals]) == (0.7, ["recall(train) >= 0.7"])
     fitted = load(model["path"])
-    assert last_step(fitted).value_ == pytest.approx(answer["value"], abs=3e-4)
+    assert final_estimator(fitted).value_ == pytest.approx(answer["value"], abs=3e-4)
     page = Path(report["path"]).read_text(encoding="utf-8")
     assert "recall(train) &gt;= 0.7" in page
     assert HOSTILE not in page

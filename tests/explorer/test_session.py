@@ -12,9 +12,8 @@ import pytest
 
 from counterpoise import GoalClassifier, MixtureClassifier, audit
 from counterpoise.explorer import Session, Setting, session_of_model
-from counterpoise.explorer.conversation import Conversation
-from counterpoise.explorer.exports import Exporter
-from counterpoise.explorer.static_page import page_of
+from counterpoise.explorer.conversation import Conversation, Exporter
+from counterpoise.explorer.pages import page_of
 from counterpoise.explorer.views import VIEWS, shown
 from counterpoise.metrics import cvar_loss, rate_table
 from tests.explorer.sessions import CHOSEN, GOALS, SEX, TEST, X, Y, fitted, session

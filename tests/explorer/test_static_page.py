@@ -8,7 +8,7 @@ import pytest
 
 from counterpoise import MixtureClassifier, audit
 from counterpoise.explorer import Setting, session_of_model
-from counterpoise.explorer.static_page import page_of
+from counterpoise.explorer.pages import page_of
 from counterpoise.explorer.views import shown
 from tests.explorer.sessions import CHOSEN, GOALS, TEST, X, Y, fitted, pool_as_file, session
 

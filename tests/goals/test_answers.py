@@ -10,10 +10,10 @@ from sklearn.dummy import DummyClassifier
 
 from counterpoise import ConstrainedClassifier, MixtureClassifier, audit, certify
 from counterpoise._base.shards import LocalShards
+from counterpoise.auditing.audit import tightened
 from counterpoise.displays import CVaRCurveDisplay, RateDisplay
 from counterpoise.distributed.counting import audit_over
 from counterpoise.goals import Table, bind, churn, error_rate, parse_goal, positive_rate
-from counterpoise.goals.audit import tightened
 from counterpoise.metrics import rate_table
 
 Y = np.array(["no", "yes"] * 100)

@@ -16,6 +16,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from counterpoise import ConstrainedClassifier, MixtureClassifier, audit, certify
+from counterpoise.auditing.audit import tightened
 from counterpoise.datasets import split_three_ways
 from counterpoise.goals import (
     Dataset,
@@ -29,8 +30,7 @@ from counterpoise.goals import (
     precision,
     recall,
 )
-from counterpoise.goals.audit import tightened
-from counterpoise.goals.evaluation import prepare
+from counterpoise.goals.binding import prepare
 from counterpoise.theory.confidence import rows_needed
 from tests.tiers import slow
 

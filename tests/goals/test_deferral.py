@@ -8,6 +8,7 @@ from oracles import random_decisions, rates_by_counting
 from scipy.stats import binomtest
 
 from counterpoise import Deferral, audit, certify, goals
+from counterpoise.auditing.audit import tightened
 from counterpoise.goals import (
     Dataset,
     InfeasibleGoals,
@@ -19,7 +20,6 @@ from counterpoise.goals import (
     parse_rate,
     register_metric,
 )
-from counterpoise.goals.audit import tightened
 from counterpoise.goals.catalogue import catalogue
 from counterpoise.goals.rates import METRICS, RATIOS
 from counterpoise.metrics import rate_table

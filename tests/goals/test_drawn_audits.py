@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from counterpoise import audit
+from counterpoise.auditing.audit import tightened
 from counterpoise.goals import Table, parse_goal
-from counterpoise.goals.audit import tightened
 from counterpoise.theory.confidence import upper_bounded_mean
 
 GOALS = [

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from counterpoise import audit
+from counterpoise.auditing.audit import tightened
 from counterpoise.goals import Dataset, Table, as_goals, cost, parse_goal, positive_rate, recall
-from counterpoise.goals.audit import tightened
+from counterpoise.goals.bound import check_reach
 from counterpoise.goals.infeasible import rounded_to_safety
-from counterpoise.goals.reach import check_reach
 from counterpoise.theory.confidence import weighted_mean_bounds
 from tests.tiers import some_fast
 

@@ -17,8 +17,8 @@ from counterpoise import (
     load,
     save,
 )
+from counterpoise.auditing.audit import tightened
 from counterpoise.goals import Table, bind
-from counterpoise.goals.audit import tightened
 from counterpoise.learners import Stump
 from tests.inside import kept_table
 

@@ -18,7 +18,6 @@ from counterpoise.learners import NetworkLearner, networks
 torch = pytest.importorskip("torch", reason="networks need torch")
 
 from counterpoise.learners import _network_data as data  # noqa: E402 - only where torch is
-from counterpoise.learners import _network_place as places  # noqa: E402
 from counterpoise.learners import _network_training as training  # noqa: E402
 from counterpoise.learners._network_settings import check_settings  # noqa: E402
 
@@ -56,7 +55,7 @@ def test_steps_are_those_of_plain_sgd(momentum, nesterov, n_steps, batch_size):
     module = training.build(learner.module, (4,), 3)
     reference = training.build(learner.module, (4,), 3)
     inputs = data.Inputs(X, data.standard_of(X), "cpu", torch.float32)
-    trainer = training.Trainer(inputs, module, 3, settings, places.find_place(settings))
+    trainer = training.Trainer(inputs, module, 3, settings, data.find_place(settings))
     weights = np.arange(120.0)
     first = trainer.state()
     for seed in (6, 5):  # a round leaves nothing behind
@@ -81,7 +80,7 @@ def test_the_warm_up_has_its_own_rate_that_falls_after_epochs():
     settings = check_settings(learner)
     module, reference = (training.build(learner.module, (4,), 3) for _ in range(2))
     inputs = data.Inputs(X, data.standard_of(X), "cpu", torch.float32)
-    trainer = training.Trainer(inputs, module, 3, settings, places.find_place(settings))
+    trainer = training.Trainer(inputs, module, 3, settings, data.find_place(settings))
     trainer.start(trainer.state())
     trainer.warm_up(data.Asked(codes, np.ones(128)), data.make_generator(5, 0, "cpu"))
     optimizer = torch.optim.SGD(reference.parameters(), lr=0.2, momentum=0.9, foreach=False)
@@ -294,13 +293,13 @@ def test_waiting_threads_sleep_on_arm_where_all_processors_are_used(
 ):
     monkeypatch.setattr(platform, "machine", lambda: machine)
     processors(2)
-    place = places.find_place(check_settings(tiny()))
+    place = data.find_place(check_settings(tiny()))
     torch.set_num_threads(n_threads)
     try:
-        with places.on(place, small=False, trains=True):
+        with data.on(place, small=False, trains=True):
             found = torch.get_num_threads()
         assert (found, torch.get_num_threads()) == (expected, n_threads)
-        with places.on(place, small=False):
+        with data.on(place, small=False):
             assert torch.get_num_threads() == n_threads
     finally:
         torch.set_num_threads(1)

@@ -143,11 +143,11 @@ def test_a_saved_model_decides_the_same(tmp_path, floor):
 def test_a_crafted_rule_is_refused(floor):
     for name, value in {"level": 1.0, "alpha": 0.0, "benefits": np.full((1, 4, 4), np.nan)}.items():
         with pytest.raises(ValueError, match=r"out of range|not finite"):
-            TierRule(0, 0.5, 0.1, np.zeros((1, 4, 4)))._replace(**{name: value})._check_loaded()
+            TierRule(0, 0.5, 0.1, np.zeros((1, 4, 4)))._replace(**{name: value}).check_loaded()
     broken = floor.rebalance()
     broken.rules_ = [rule._replace(benefits=np.zeros((1, 3, 3))) for rule in broken.rules_]
     with pytest.raises(ValueError, match="a rule is of other groups or classes"):
-        broken._check_loaded()
+        broken.check_loaded()
 
 
 def test_goals_with_a_confidence_are_tightened_and_audited_on_other_rows():

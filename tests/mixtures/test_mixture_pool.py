@@ -14,7 +14,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from counterpoise import MixtureClassifier
 from counterpoise.goals import Table
-from counterpoise.mixtures.pool import groups_of
+from counterpoise.mixtures.rows import groups_of
 
 
 @pytest.fixture(scope="module")

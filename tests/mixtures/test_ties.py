@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from counterpoise import ConstrainedClassifier, MixtureClassifier
 from counterpoise.goals import InfeasibleGoals, Table, parse_goal
 from counterpoise.goals.rates import METRICS, RATIOS
-from counterpoise.solvers.sums import exact_parts, exact_sum
+from counterpoise.solvers.rows import exact_parts, exact_sum
 
 EPSILON = Fraction(1, 10**14)
 

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from counterpoise.persist.boosted_files import check_lightgbm, check_xgboost
+from counterpoise.persist.boosted import check_lightgbm, check_xgboost
 
 TREE = {
     "num_leaves": "3",

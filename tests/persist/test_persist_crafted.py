@@ -19,7 +19,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import counterpoise as cp
 from counterpoise.persist import UnreadableModel, UnstorableModel, dumps, load, loads
-from counterpoise.persist.foreign import check_foreign
+from counterpoise.persist.scikit_learn import check_foreign
 from tests.tiers import slow
 
 needs_skops = pytest.mark.skipif(find_spec("skops") is None, reason="skops is not installed")

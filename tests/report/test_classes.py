@@ -2,7 +2,7 @@
 
 import pytest
 
-from counterpoise.report.classes import class_recalls, confusions, worst_class
+from counterpoise.report.rates import class_recalls, confusions, worst_class
 from counterpoise.report.record import Record
 from counterpoise.runs.results import ResultRow
 

@@ -8,11 +8,10 @@ from run_folders import row
 pytest.importorskip("jinja2", reason="jinja2 is not installed")
 pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 
-from counterpoise.report.aims import objective_fact, objective_sentence
-from counterpoise.report.deferrals import deferral_table
-from counterpoise.report.next_steps import next_steps
+from counterpoise.report.overview import next_steps
+from counterpoise.report.rates import deferral_table
 from counterpoise.report.record import Record
-from counterpoise.report.sections import goal_cards
+from counterpoise.report.sections import goal_cards, objective_fact, objective_sentence
 from counterpoise.report.wording import MISSING, number, percent
 
 pytestmark = pytest.mark.usefixtures("undrawn")

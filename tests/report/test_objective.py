@@ -7,8 +7,8 @@ from parsed_page import Page
 from run_folders import ALPHA, build_plain_run, row, write_folder
 
 from counterpoise.report import write_report
-from counterpoise.report.frontiers import points_at
 from counterpoise.report.record import Record
+from counterpoise.report.sections import points_at
 from counterpoise.report.wording import number, percent
 
 pytest.importorskip("jinja2", reason="jinja2 is not installed")

@@ -7,10 +7,8 @@ import pytest
 from run_folders import row
 
 from counterpoise.report import figures
-from counterpoise.report.deferrals import deferral_panel
-from counterpoise.report.group_rates import rate_panels
+from counterpoise.report.rates import deferral_panel, rate_panels, score_panels
 from counterpoise.report.record import Record
-from counterpoise.report.scores import score_panels
 from counterpoise.report.sections import curve_panels, goal_cards
 from counterpoise.report.wording import number, percent
 
@@ -100,7 +98,7 @@ def test_a_rate_that_one_group_has_is_not_drawn(drawn):
 
 
 def test_rates_that_are_counts_are_shares_and_others_plain_numbers():
-    from counterpoise.report.group_rates import group_table  # noqa: PLC0415
+    from counterpoise.report.rates import group_table  # noqa: PLC0415
 
     counted = rate_record(lambda _: 0.5, {"all": 40}, [("recall rows", 20), ("cost", 0.25)])
     assert group_table(counted).rows == [["all", "40", percent(0.5), number(0.25)]]

@@ -16,7 +16,7 @@ from scipy import stats
 
 from counterpoise import report
 from counterpoise.metrics import rate_table
-from counterpoise.report import figures, group_rates, svg, write_report
+from counterpoise.report import figures, rates, write_report
 from counterpoise.report.record import Record, read_record
 from counterpoise.report.wording import count, number, percent
 from counterpoise.runs import RunFolderError
@@ -91,8 +91,8 @@ def test_the_name_of_an_upright_axis_is_no_longer_than_the_figure(monkeypatch):
     for least in ("least share wrong of the worst-off 10 %", "least " + "false_positive_rate(train, sex=F) + " * 3):
         figures.frontier_figure("frontier-1", GOALS[0], points, least, percent, 0.8)
     for fill in drawn:
-        with svg._plain_style():
-            figure = Figure(figsize=(svg._WIDTH, 2.2), layout="constrained")
+        with figures._plain_style():
+            figure = Figure(figsize=(figures._WIDTH, 2.2), layout="constrained")
             axes = figure.subplots()
             fill(axes)
             figure.canvas.draw()
@@ -304,7 +304,7 @@ def test_the_interval_of_each_rate_is_that_of_the_rows_behind_it(pairs):
     hits = {"recall": labels == 1, "false_positive_rate": labels == 0, "precision": said == 1}
     for rate in ("positive_rate", "error_rate", *hits):
         trials = int(hits[rate].sum()) if rate in hits else len(labels)
-        dot = group_rates._dot(record, rate, "group 0", "all")
+        dot = rates._dot(record, rate, "group 0", "all")
         exact = stats.binomtest(round(dot.value * trials), trials).proportion_ci(0.95, method="exact")
         assert (dot.low, dot.high) == pytest.approx((exact.low, exact.high))
 
@@ -312,8 +312,8 @@ def test_the_interval_of_each_rate_is_that_of_the_rows_behind_it(pairs):
 def test_weighted_rates_have_no_interval():
     tables = (rate_table([0] * 50, [0, 1] * 25, pos_label=1, sample_weight=weight) for weight in (None, [1, 2] * 25))
     plain, weighted = (Record(tuple(group_rows(table)), {}, {}, {}) for table in tables)
-    assert group_rates._dot(plain, "positive_rate", "group 0", "all").high == pytest.approx(1 - 0.025 ** (1 / 50))
-    assert math.isnan(group_rates._dot(weighted, "positive_rate", "group 0", "all").high)
+    assert rates._dot(plain, "positive_rate", "group 0", "all").high == pytest.approx(1 - 0.025 ** (1 / 50))
+    assert math.isnan(rates._dot(weighted, "positive_rate", "group 0", "all").high)
 
 
 def test_without_test_rows_the_page_says_so(tmp_path):

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from hurried import hurried
 
-from counterpoise.runs import deferral, measuring
+from counterpoise.runs import measuring, scoring
 
 N_ROWS = 600
 
@@ -15,7 +15,7 @@ def _curves_of_few_points():
     """Compute curves at few points too: that takes much of the time of a run, for no test here."""
     with hurried(), pytest.MonkeyPatch.context() as patch:
         patch.setattr(measuring, "_POINTS", 5)
-        patch.setattr(deferral, "_RATES", (0.0, 0.05, 0.1))
+        patch.setattr(scoring, "_RATES", (0.0, 0.05, 0.1))
         yield
 
 

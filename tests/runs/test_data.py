@@ -10,7 +10,7 @@ import pytest
 from counterpoise.persist import save
 from counterpoise.runs import DataError, RunSettings
 from counterpoise.runs.data import load_data
-from counterpoise.runs.preprocess import preprocessor
+from counterpoise.runs.fitting import preprocessor
 from counterpoise.runs.reading import WordsAmongNumbers, column_names, read_frame
 
 

@@ -75,7 +75,7 @@ def test_goals_hold_on_scores_of_models_that_did_not_see_the_rows(run):
     assert all(check.holds for check in model.check_goals())
     assert len(model.estimators_) == 2
     scores, labels = kept_scores(model), kept_table(model).y
-    groups = model._scored.group_codes(model.groups_)["train"]
+    groups = model.family_.kept.group_codes(model.groups_)["train"]
     lost = np.zeros(labels.size)
     for rule, share in zip(model.rules_, model.mixture_, strict=True):
         said = scores[:, rule.model] > np.array([*rule.thresholds.values()])[groups]
@@ -96,7 +96,7 @@ def test_plain_training_is_the_first_model_at_its_usual_threshold(run, folder):
 
 
 def test_the_table_of_results_has_answers_and_scores(run):
-    labels = run.model()._scored.answers.tables["train"].y
+    labels = run.model().family_.kept.answers.tables["train"].y
     counts = [row.value for row in run.results() if row.quantity.startswith("scores ")]
     assert sum(counts) == labels.size  # both classes, in both groups
     cells = [
@@ -110,7 +110,7 @@ def test_scores_are_judged_by_weighted_rows(fit, folder):
     weighed = 'drop = "last_year"\nweights = "age"\nlargest_weight = 120'
     run, _, _ = fit("weighed", replace=('baseline = "last_year"', weighed))
     part = load_data(run.settings, folder).splits["test"]
-    scores, is_positive = run.model()._asked_rows(part.X).rows.scores[:, 0], part.y == "yes"
+    scores, is_positive = run.model().rows_to_decide(part.X).told_by(0), part.y == "yes"
     expected = roc_auc_score(is_positive, scores, sample_weight=part.weights)
     assert one(run, "auc", "first model", "test") == pytest.approx(expected, abs=1e-12)
     assert expected != pytest.approx(roc_auc_score(is_positive, scores), abs=1e-6)

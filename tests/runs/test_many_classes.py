@@ -9,7 +9,7 @@ import pytest
 from counterpoise.goals import InfeasibleGoals
 from counterpoise.mixtures.class_scores.tiers import RatioRule, TierRule
 from counterpoise.report import write_report
-from counterpoise.report.classes import class_recalls, confusions
+from counterpoise.report.rates import class_recalls, confusions
 from counterpoise.report.record import read_record
 from counterpoise.runs import (
     DataError,
@@ -22,7 +22,8 @@ from counterpoise.runs import (
     starting_file,
 )
 from counterpoise.runs.data import load_data
-from counterpoise.runs.rule_words import rule_text, shares_rows
+from counterpoise.runs.evaluator import shares_rows
+from counterpoise.runs.measuring import rule_text
 
 CLASSES = ["cat", "dog", "fox"]
 FLOOR = '"every_class(recall, train) >= 0.5"'
@@ -93,9 +94,9 @@ def counts(run, method="mixture"):
 def test_goals_of_every_class_are_met_where_rules_were_chosen(run):
     model = run.model()
     assert all(check.holds for check in model.check_goals())
-    kept = model._scored
-    said = np.einsum("imk,m->ik", model._told(kept).answers.shares_of_each["train"], model.mixture_)
-    wrong = 1 - said[np.arange(len(said)), kept.codes]
+    said = model.family_.predictions(model.chosen_rules())
+    said = np.einsum("imk,m->ik", said.answers.shares_of_each["train"], model.mixture_)
+    wrong = 1 - said[np.arange(len(said)), model.family_.kept.codes]
     assert one(run, "error", split="train") == pytest.approx(wrong.mean(), abs=1e-9)
 
 

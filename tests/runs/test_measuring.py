@@ -6,9 +6,9 @@ import pytest
 
 from counterpoise.report import write_report
 from counterpoise.runs import fit_run, rebalance_run
-from counterpoise.runs.answers import audit_table
 from counterpoise.runs.data import load_data
-from counterpoise.runs.quantities import of_goal
+from counterpoise.runs.results import of_goal
+from counterpoise.runs.tables import audit_table
 
 POOL = """
 alpha = {alpha}

@@ -101,7 +101,7 @@ def test_models_of_a_pool_draw_with_secret_keys_too(loans_folder, tmp_path):
     (tmp_path / "goals.toml").write_text(POOL.replace("{folder}", str(loans_folder)))
     first, second = (fit_run(tmp_path / "goals.toml", output=tmp_path / name).model() for name in ("first", "second"))
     keys = [key_of(model) for model in (first, second)]
-    keys += [inner[-1]._draws.key for model in (first, second) for inner in model.estimators_]
+    keys += [inner[-1].draws_.key for model in (first, second) for inner in model.estimators_]
     assert len(set(keys)) == 6
 
 
@@ -182,9 +182,9 @@ def test_ids_of_every_type_draw_by_their_values(name, run, table, tmp_path):
 
 
 def test_ids_of_a_file_draw_as_those_of_the_library(run, table):
-    from counterpoise.runs.ids import read_ids  # noqa: PLC0415 - beside its one use
+    from counterpoise.runs.use import read_ids  # noqa: PLC0415 - beside its one use
 
-    draws = run.model()[-1]._draws
+    draws = run.model()[-1].draws_
     plain = {"wide": np.array([2**63 + k for k in range(N_ROWS)], dtype=np.uint64), "decimal": DECIMALS}
     plain |= {"moment": np.array(MOMENTS, dtype="datetime64[us]"), "text": [f"p {k}" for k in range(N_ROWS)]}
     plain |= {

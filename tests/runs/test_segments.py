@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from counterpoise.metrics import cvar_loss
-from counterpoise.runs.data import Part
+from counterpoise.runs.data import RunRows
 from counterpoise.runs.segments import find_segments, tail_membership, why_no_segments
 
 LOSSES = st.lists(st.sampled_from([0.0, 0.25, 0.5, 1.0]), min_size=1, max_size=30)
@@ -32,7 +32,7 @@ def rows(n_rows=2000):
     job = rng.choice(["clerk", "farmer"], n_rows)
     frame = pd.DataFrame({"age": age, "job": pd.Categorical(job)})
     frame.loc[:10, "age"] = np.nan
-    return Part(frame, None, {"sex": rng.choice(["F", "M"], n_rows).astype(object)}, None, None)
+    return RunRows(frame, None, {"sex": rng.choice(["F", "M"], n_rows).astype(object)}, None, None)
 
 
 def test_a_planted_segment_is_found_in_words_and_counts():
@@ -53,7 +53,7 @@ def test_a_planted_segment_is_found_in_words_and_counts():
 def test_rows_of_a_segment_are_counted_among_all_though_some_are_looked_at():
     """Of 400,000 rows half are looked at: as many as the segment has among those would be half of its rows."""
     is_young = np.arange(400_000) % 10 == 0
-    part = Part(pd.DataFrame({"age": np.where(is_young, 20.0, 50.0)}), None, {}, None, None)
+    part = RunRows(pd.DataFrame({"age": np.where(is_young, 20.0, 50.0)}), None, {}, None, None)
     (worst,) = find_segments(part, is_young.astype(float), 0.1)
     assert worst.n_rows == pytest.approx(40_000, rel=0.02)
     assert worst.part == pytest.approx(1)

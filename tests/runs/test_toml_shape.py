@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from counterpoise.runs import GoalsFileError, RunSettings
-from counterpoise.runs.goals_file import parse_goals_file
-from counterpoise.runs.toml_shape import too_deep
+from counterpoise.runs.goals_file import parse_goals_file, too_deep
 
 HIDDEN = "[" * 20 + "a." * 20  # deep, were it not in a string or a comment
 STRINGS = [

@@ -6,7 +6,7 @@ from datetime import date
 import pytest
 
 from counterpoise.runs import RunSettings
-from counterpoise.runs.toml_text import as_toml, rewritten
+from counterpoise.runs.goals_file import as_toml, rewritten
 
 WORDS = [
     {},

@@ -15,9 +15,9 @@ from counterpoise.runs import (
     read_goals_file,
     starting_file,
 )
-from counterpoise.runs.columns import odd_cell
+from counterpoise.runs.data import odd_cell
 from counterpoise.runs.reading import column_names, read_frame
-from counterpoise.runs.written import Written, written_as
+from counterpoise.runs.settings import Written, written_as
 
 EUROPEAN = {"sep": ";", "decimal": ",", "encoding": "latin-1"}
 ASKED = (

@@ -19,13 +19,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from counterpoise.cli.errors import exit_code, sentence
+from counterpoise.cli import sentence
 from counterpoise.mixtures.draws import draws_of
 from counterpoise.persist import watched
 from counterpoise.runs import RunFolderError, fit_run, open_run, rebalance_run
-from counterpoise.runs.fitted import last_step
-from counterpoise.runs.folder import DONE, SETTINGS
-from counterpoise.runs.keys import KEY
+from counterpoise.runs.evaluator import final_estimator
+from counterpoise.runs.folder import DONE, KEY, SETTINGS
 from counterpoise.runs.results import read_rows
 
 DATA = 'alpha = 0.5\n[data]\nfiles = "t.csv"\ntarget = "y"\n[method]\n'
@@ -101,7 +100,7 @@ def fit(work, kind, folder, inner):
             else:
                 fit_run(work / f"{kind}.toml", output=folder, on_event=said.append)
         except Exception as error:  # noqa: BLE001 - as the command line has it
-            return [exit_code(error), sentence(error)]
+            return [BAD_INPUT, sentence(error)]
     return [DONE_ALREADY if "is done already" in "".join(said) else FITTED, ""]
 
 
@@ -128,7 +127,7 @@ def facts(folder, rows):
     measured = {str(row.run): row.value for row in read_rows(folder / "results.csv") if row.quantity != "seconds"}
     files = {name: (folder / name).read_bytes() for name in ("goals.toml", DONE)}
     fingerprint = json.loads((folder / SETTINGS).read_text())["fingerprint"]
-    assert draws_of(last_step(model)).key.hex() == (folder / KEY).read_text().strip()
+    assert draws_of(final_estimator(model)).key.hex() == (folder / KEY).read_text().strip()
     names = sorted(path.name for path in folder.iterdir())
     return files, fingerprint, names, measured, model.predict_proba(rows).tolist()
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from oracles import regularized_by_cvxpy
 
 from counterpoise.solvers import minimize_cvar, regularized_weights
-from counterpoise.solvers._simplex_quadratic import minimize_on_simplex
+from counterpoise.solvers.linear_program import minimize_on_simplex
 
 
 def random_losses(seed):

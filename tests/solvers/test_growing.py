@@ -5,8 +5,7 @@ import pytest
 from oracles import Problem, least_cvar
 
 from counterpoise.solvers import InfeasibleRows
-from counterpoise.solvers.growing import GrowingMixture, Kinds, minimize_linear
-from counterpoise.solvers.tail import TailOracle
+from counterpoise.solvers.tail import GrowingMixture, Kinds, TailOracle, minimize_linear
 
 
 @pytest.mark.parametrize("seed", range(6))

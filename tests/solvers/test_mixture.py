@@ -9,7 +9,7 @@ from oracles import least_cvar, random_problem
 from counterpoise.metrics import cvar_loss
 from counterpoise.solvers import InfeasibleRows, Progress, bounds_path, cvar_path, minimize_cvar, solve_weights_lp
 from counterpoise.solvers.bundle import LevelBundle, Limits
-from counterpoise.solvers.planes import CuttingPlanes, Simplex
+from counterpoise.solvers.linear_program import CuttingPlanes, Simplex
 from counterpoise.solvers.tail import TailOracle
 from tests.tiers import some_fast
 

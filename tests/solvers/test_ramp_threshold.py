@@ -5,8 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from counterpoise.solvers.ramp import LinearMachine, Plan, RampProblem, minimize_ramp
-from counterpoise.solvers.ramp_threshold import Sweep, decide, decide_by_sign
+from counterpoise.solvers.ramp import LinearMachine, Plan, RampProblem, Sweep, decide, decide_by_sign, minimize_ramp
 
 
 def whole_problem(rng, n_rows, n_constraints):

@@ -10,7 +10,7 @@ from sklearn.preprocessing import scale
 
 from counterpoise.solvers import solve_kernel_svm, solve_svm
 from counterpoise.solvers.ramp import KernelMachine
-from counterpoise.solvers.svm_gram import check_gram
+from counterpoise.solvers.svm_problem import check_gram
 
 ROWS, LABELS = load_breast_cancer(return_X_y=True)
 ROWS, LABELS = scale(ROWS[:150]), LABELS[:150]

@@ -9,15 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import multinomial
 
-from counterpoise.theory.betting import (
+from counterpoise.theory.confidence import (
     WeightedSample,
     few_cells,
     is_below,
     upper_weighted_mean,
     upper_weighted_sum,
     weight_levels,
+    weighted_mean_bounds,
 )
-from counterpoise.theory.confidence import weighted_mean_bounds
 from counterpoise.theory.guarantees import empirical_bernstein_bound
 
 RISK = 0.25  # so large that few rows say something

@@ -1,10 +1,18 @@
-"""Checks of parameters and arrays.
+"""Checks of parameters and arrays, and warnings.
+
+Checks of parameters and arrays.
 
 Every message has one shape: what was expected of which argument, what was got, what to do.
+
+Warnings at the line of whoever called the library, however deep in it they are found.
 """
 
 import math
+import os
+import sys
+import warnings
 from numbers import Integral, Real
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -303,3 +311,14 @@ def check_row_scale(row_scale: ArrayLike | None, n_rows: int) -> FloatArray | No
 def check_confidence(confidence: Any, name: str = "confidence") -> float:
     """Return ``confidence`` as a float after checking that it is a number in (0, 1)."""
     return check_number(confidence, name, "(0, 1)", "both ends excluded")
+
+
+_LIBRARY = f"{Path(__file__).parents[1]}{os.sep}"
+
+
+def warn_caller(text: str, kind: type[Warning]) -> None:
+    """Warn at the last line before the library."""
+    frame, level = sys._getframe(), 1  # noqa: SLF001 - as warnings does; skip_file_prefixes is of Python 3.12
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_LIBRARY):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(text, kind, stacklevel=level)

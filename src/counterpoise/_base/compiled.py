@@ -3,21 +3,124 @@
 Types are explicit, so a loop is compiled once whatever a caller hands in, a read-only array or one that can be written.
 Nothing is compiled when a module is imported: the first call takes the kernel from numba's cache or compiles it, and
 ``progress.watching_compilation`` tells those who show progress.
+
+Where compiled kernels are kept: beside the package, else in a folder of the user's, else among temporary files.
+
+The first two are numba's choice, and ``NUMBA_CACHE_DIR`` comes before both. What is loaded from a cache is run, so the
+folder among temporary files, where everybody can write, must belong to the user alone.
 """
 
 import gc
+import os
+import stat
+import tempfile
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
+import numba
+from filelock import FileLock
 from numba import njit, typeof
 from numba.core.event import Event, Listener, install_listener
 from numba.extending import typeof_impl
 from numba.np.numpy_support import as_dtype
 
-from counterpoise._base import kernel_cache, progress
+from counterpoise._base import progress
 from counterpoise._base.types import AnyArray
+
+_PATIENCE = 120.0  # seconds that another process may compile for before this one does so too
+
+_has_warned = False
+
+
+def cached(function: Callable[..., Any]) -> Any:
+    """Return numba's dispatcher of a function, with a cache on disk where one can be kept."""
+    try:
+        return _dispatcher(function, cache=True)
+    except RuntimeError as error:
+        if "cannot cache" not in str(error):
+            raise
+    try:
+        with _numba_folder(own_temporary_folder()):
+            return _dispatcher(function, cache=True)
+    except (OSError, RuntimeError) as error:
+        _warn_once(error)
+    return _dispatcher(function, cache=False)
+
+
+def _dispatcher(function: Callable[..., Any], *, cache: bool) -> Any:
+    return numba.njit(nogil=True, no_cfunc_wrapper=True, cache=cache)(function)
+
+
+@contextmanager
+def _numba_folder(folder: Path) -> Iterator[None]:
+    before = numba.config.CACHE_DIR
+    numba.config.CACHE_DIR = str(folder)
+    try:
+        yield
+    finally:
+        numba.config.CACHE_DIR = before
+
+
+def own_temporary_folder() -> Path:
+    """Return a folder among temporary files that nobody else can write to, or raise PermissionError."""
+    if not hasattr(os, "getuid"):  # Windows, where each user has temporary files of their own
+        return Path(tempfile.gettempdir()) / "counterpoise-kernels"
+    folder = Path(tempfile.gettempdir()) / f"counterpoise-kernels-{os.getuid()}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    found = folder.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
+        raise PermissionError(f"{folder} must be a folder that belongs to this user alone")
+    return folder
+
+
+def _warn_once(error: Exception) -> None:
+    global _has_warned  # noqa: PLW0603 - once for each process
+    if not _has_warned:
+        _has_warned = True
+        warnings.warn(
+            f"Compiled kernels cannot be kept ({error}), so every process compiles them again, for some seconds. Set "
+            "the variable NUMBA_CACHE_DIR to a folder that can be written to.",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+
+
+@contextmanager
+def one_compiler(dispatcher: Any) -> Iterator[None]:
+    """Let one process at a time compile a function for a cache: the others then find what it made.
+
+    Two that add to the index of a function at once could also mix up their files. Who compiles one that calls others
+    waits for theirs: no function calls itself by way of others, so nobody waits in a circle.
+    """
+    folder, function = dispatcher.stats.cache_path, dispatcher.py_func
+    name = f"{function.__module__.rpartition('.')[2]}.{function.__qualname__}.lock"
+    lock = None if folder is None else FileLock(Path(folder) / name, is_singleton=True)  # re-entrant
+    try:
+        if lock is not None:
+            lock.acquire(timeout=_PATIENCE)
+    except (OSError, NotImplementedError):  # no locks on this disk, or the other process takes too long
+        lock = None
+    try:
+        yield
+    finally:
+        if lock is not None:
+            lock.release()
+
+
+def compile_or_load(dispatcher: Any, signature: Any) -> None:
+    """Make a dispatcher ready for one signature and no other."""
+    try:
+        dispatcher.compile(signature)
+    except OSError as error:  # a full disk: what was compiled is there, but not kept
+        if not dispatcher.signatures:
+            raise
+        _warn_once(error)
+    dispatcher.disable_compile()
+
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 KERNELS: list["Kernel"] = []  # of the modules imported so far
@@ -51,10 +154,10 @@ class Kernel:
         """Return numba's dispatcher; of several threads that ask for it at once, one compiles."""
         with _lock:
             if self._dispatcher is None:
-                dispatcher = kernel_cache.cached(self.function)
+                dispatcher = cached(self.function)
                 teller = install_listener("numba:compile", _Teller(dispatcher))
-                with kernel_cache.one_compiler(dispatcher), teller, _without_garbage_collection():
-                    kernel_cache.compile_or_load(dispatcher, self.signature)
+                with one_compiler(dispatcher), teller, _without_garbage_collection():
+                    compile_or_load(dispatcher, self.signature)
                 self._run = self._dispatcher = dispatcher
             return self._dispatcher
 

@@ -38,6 +38,14 @@ def lazy(
     return get, lambda: sorted(home), sorted(home)
 
 
+def imported(module: str, kind: type[Exception], message: str) -> "Any":
+    """Return an optional module, or raise an error of that kind, whose message says how to get it."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise kind(message) from error
+
+
 def _found(module: str, name: str, package: str) -> "Any":
     """Return a name inside a module, or the submodule of that name."""
     if module != package:

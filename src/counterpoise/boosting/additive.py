@@ -234,12 +234,12 @@ class AdditiveClassifier(ClassifierMixin, BaseEstimator):
         kept = _best_round(seen) if seen and patience is not None else history.n_rounds
         return Boosted(history.models[:kept], np.array(history.votes[:kept]), history.losses[:, :kept], np.array(seen))
 
-    def _saved_state(self) -> dict[str, Any]:
+    def stored_state(self) -> dict[str, Any]:
         """Return what ``save`` stores: no callbacks, which belong to one fit."""
         state: Any = self.__getstate__()
         return {**state, "callbacks": ()}
 
-    def _check_loaded(self) -> None:
+    def check_loaded(self) -> None:
         """Check what came from a file."""
         if hasattr(self, "classes_"):
             n_models = sum(len(ensemble.models) for ensemble in self.ensembles_)

@@ -33,8 +33,7 @@ import scipy.sparse as sp
 
 from counterpoise import __version__, persist
 from counterpoise._base.checks import is_frame
-from counterpoise._base.json_text import load_json
-from counterpoise._base.secret import Secret
+from counterpoise._base.text import Secret, load_json
 from counterpoise._base.types import AnyArray, ByteArray, FloatArray
 from counterpoise.boosting.inputs import Rows
 from counterpoise.goals import Table
@@ -312,7 +311,7 @@ class Checkpoint:
         """Return the value itself: it never changes."""
         return self
 
-    def _check_loaded(self) -> None:
+    def check_loaded(self) -> None:
         """Check what came from a file."""
         if not isinstance(self.folder, str):
             raise TypeError(f"the folder of a Checkpoint must be a text; got {self.folder!r}")

@@ -22,7 +22,8 @@ from counterpoise._base.checks import check_choice, check_random_state, is_frame
 from counterpoise._base.types import AnyArray, FloatArray, IntArray
 from counterpoise.boosting.stopping import AUTO, Stopping
 from counterpoise.learners.resampling import may_take_missing
-from counterpoise.mixtures.pool import groups_of, n_rows, take_rows
+from counterpoise.mixtures.base import label_codes
+from counterpoise.mixtures.rows import groups_of, n_rows, take_rows
 
 AUTO_FRACTION = 0.2  # that validation_fraction="auto" holds out ...
 _ENOUGH, _ENOUGH_OF_A_CLASS = 500, 10  # ... where there are so many samples
@@ -111,23 +112,6 @@ def check_predict_input(estimator: Any, learner: Any, X: Any) -> Any:
         X = check_array(X, estimator=estimator, **_ways_to_check(estimator, learner))
     _check_n_features(estimator, X, reset=False)
     return X
-
-
-def label_codes(y: Any, n_samples: int, classes: AnyArray) -> IntArray:
-    """Return labels as places in the sorted classes."""
-    labels = np.asarray(y)
-    if labels.shape != (n_samples,):
-        raise ValueError(f"y must have shape ({n_samples},), one label for each row of X; got shape {labels.shape}.")
-    try:
-        codes = np.minimum(np.searchsorted(classes, labels), len(classes) - 1).astype(np.int64)
-        unknown = np.asarray(classes[codes] != labels)
-    except TypeError:  # objects that cannot be compared with the classes, such as None or text with numbers
-        known = set(classes.tolist())
-        unknown = np.array([label not in known for label in labels.tolist()])
-    if unknown.any():
-        label = labels[unknown].tolist()[0]
-        raise ValueError(f"y holds the label {label!r}, which is not among the classes {classes.tolist()}.")
-    return codes
 
 
 def held_out_rows(estimator: Any, learner: Any, X_val: Any, y_val: Any, sensitive_features: Any = None) -> Rows | None:

@@ -43,10 +43,10 @@ from counterpoise.goals.binding import BoundRates, bind_rates
 from counterpoise.mixtures.answers import TRAIN, Answers, Positive
 from counterpoise.mixtures.choosing import Aim, Evidence
 from counterpoise.mixtures.goal_rows import GoalRows, TalliedGoals
-from counterpoise.mixtures.pool import n_rows, stack_rows
+from counterpoise.mixtures.rows import n_rows, stack_rows
 from counterpoise.solvers import minimize_cvar, minimize_risk
-from counterpoise.solvers.growing import GrowingMixture, minimize_linear
-from counterpoise.solvers.result import InfeasibleRows, MixtureSolution
+from counterpoise.solvers.linear_program import InfeasibleRows, MixtureSolution
+from counterpoise.solvers.tail import GrowingMixture, minimize_linear
 from counterpoise.theory.risks import Risk, WorstOfGroups
 
 _BINARY = 2

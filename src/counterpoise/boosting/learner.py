@@ -22,8 +22,8 @@ from counterpoise.learners import HistogramTree, Resampled
 from counterpoise.learners.binning import BinnedFeatures, bin_like
 from counterpoise.learners.resampling import fresh_copy, weight_argument
 from counterpoise.mixtures.answers import Positive
-from counterpoise.mixtures.pool import predict_codes, take_rows
-from counterpoise.mixtures.scores.asking import Scorer
+from counterpoise.mixtures.pool import SCORES, Member, predict_codes
+from counterpoise.mixtures.rows import take_rows
 
 # Chosen by the test error of the boosters on 13 data sets (docs/results/defaults): deep enough for interactions, with
 # leaves so large that no tree is without error on its own rows, which would end the boosting.
@@ -214,7 +214,7 @@ class CrossFit:
             said[fold.places] = predict_codes(model, fold.rows, classes)
             if scores is not None and self.positive is not None:
                 rows = take_rows(self.whole.X, fold.places)
-                scores[fold.places] = Scorer("A model of a fold", model, self.positive).score(rows)
+                scores[fold.places] = Member("A model of a fold", model, self.positive, SCORES).ask(rows)
         return Answered(self.whole.answer(asked, number).model, said, scores)
 
 

@@ -56,16 +56,17 @@ from counterpoise.boosting.run import (
 from counterpoise.boosting.stopping import AUTO, Stopping
 from counterpoise.goals import InfeasibleGoals, Rate, Table
 from counterpoise.goals.advice import advised
-from counterpoise.goals.reading import are_asked
-from counterpoise.mixtures.choosing import ALPHA, WORST_GROUP, Aim, as_aim, choose_nearest, groups_by, select
-from counterpoise.mixtures.scored import RuleClassifier
+from counterpoise.goals.text import are_asked
+from counterpoise.mixtures.base import MixtureBase
+from counterpoise.mixtures.choosing import ALPHA, WORST_GROUP, Aim, choose_nearest, groups_by, select
+from counterpoise.mixtures.families import Family, PooledModels
 from counterpoise.theory.guarantees import hedge_eta, regularized_lpboost_beta, regularized_lpboost_delta
 from counterpoise.theory.risks import CVaR, Risk, RiskRows
 
 _REWEIGH = ("samples", "groups")
 
 
-class AdaLPBoostClassifier(RuleClassifier):
+class AdaLPBoostClassifier(MixtureBase):
     """Randomized ensemble with a low expected loss on the worst-off fraction alpha of the samples.
 
     Losses are expectations over the draws. Once decisions are drawn each sample is right or wrong, and the tail of
@@ -266,8 +267,10 @@ class AdaLPBoostClassifier(RuleClassifier):
         self.check_parameters()
         given = GivenRows(X, y, sample_weight, sensitive_features, baseline, largest_weight, table)
         validation = GivenRows(X_val, y_val, None, sensitive_features_val, baseline_val, None, table_val)
-        kept = run_rounds(self, self._aim_of_fit(), given, validation, datasets, self._new_run)
-        self._run, self._draws, self._generator = kept
+        self._run, seeds, rows = run_rounds(self, self.problem_of_fit(), given, validation, datasets, self._new_run)
+        self.estimators_ = list(self._run.history.models)
+        self.start_draws(seeds.entropy)
+        self.learn_draws(seeds.key, rows.X, rows.weights)
         self._mix()
         self._run.warn_of_no_errors()
         return self
@@ -295,7 +298,7 @@ class AdaLPBoostClassifier(RuleClassifier):
 
     def check_parameters(self) -> None:
         """Refuse parameters that are out of range, or contradict each other."""
-        self._aim_of_fit()
+        self.problem_of_fit()
         check_booster(self)
         check_choice(self.reweigh, "reweigh", _REWEIGH)
         if self.reweigh == "groups" and not (self.alpha is None and self.objective is None):
@@ -306,11 +309,9 @@ class AdaLPBoostClassifier(RuleClassifier):
         if not is_word(self.eta, "eta", ("theory",)):
             check_positive(self.eta, "eta")
 
-    def _aim_of_fit(self) -> Aim:
+    def problem_of_fit(self) -> Aim:
         """Return what the mixture is chosen for."""
-        if self.reweigh == "groups":
-            return as_aim(None, WORST_GROUP, self.goals, **self._limits())
-        return super()._aim_of_fit()
+        return self.posed(None, WORST_GROUP, self.goals) if self.reweigh == "groups" else super().problem_of_fit()
 
     def _new_run(self, rows: RunRows, aim: Aim, seeds: Seeds) -> BoostingRun:
         """Return the run whose rounds reweigh samples, or groups, by their losses so far."""
@@ -321,7 +322,7 @@ class AdaLPBoostClassifier(RuleClassifier):
         if by_groups and rows.chosen.groups is None:
             raise ValueError("X_val needs sensitive_features_val: the mixture is chosen for the worst of its groups.")
         rows.check_aim(aim)
-        self._forget_choice()
+        self.forget_choice()
         # Repeating a sample and doubling its weight are the same; the theorem counts samples of least weight.
         n_weighed = groups.max() + 1 if by_groups and groups is not None else 1 / train.weights.min()
         self.eta_ = hedge_step(self.eta, n_weighed, planned_rounds(self))
@@ -330,23 +331,24 @@ class AdaLPBoostClassifier(RuleClassifier):
 
     def _mix(self) -> None:
         """Choose the mixture of the rounds."""
-        self._forget_choice()
-        history, aim = self._run.history, self._aim_of_fit()
+        self.forget_choice()
+        history, aim = self._run.history, self.problem_of_fit()
         self.estimators_, self.weighted_losses_ = list(history.models), np.array(history.weighted_losses)
-        self._settle(self._run.predictions(), aim)
+        self.choose(self._run.family(), aim)
         warn_of_mixing(self.selection_, self.mixture_, aim)
 
     def __getstate__(self) -> dict[str, Any]:
         return state_to_store(super().__getstate__())
 
-    def _saved_state(self) -> dict[str, Any]:
+    def stored_state(self) -> dict[str, Any]:
         """Return what ``save`` stores: no callbacks, which belong to one fit."""
         return {**self.__getstate__(), "callbacks": ()}
 
     def __sklearn_tags__(self) -> Any:
         return set_learner_tags(super().__sklearn_tags__(), base_learner(self.estimator))
 
-    def _check_predict_input(self, X: Any) -> Any:
+    def check_predict_input(self, X: Any) -> Any:
+        """Return rows as the learner takes them."""
         return check_predict_input(self, base_learner(self.estimator), X)
 
 
@@ -355,7 +357,7 @@ def hedge_step(eta: float | str, n_samples: float, n_rounds: int) -> float:
     return hedge_eta(max(n_samples, 2.0), n_rounds) if isinstance(eta, str) else float(eta)
 
 
-class LPBoostClassifier(RuleClassifier):
+class LPBoostClassifier(MixtureBase):
     """Randomized ensemble boosted with the dual weights of the mixture problem, its goals included.
 
     Parameters
@@ -517,8 +519,10 @@ class LPBoostClassifier(RuleClassifier):
         self.check_parameters()
         given = GivenRows(X, y, sample_weight, sensitive_features, baseline, largest_weight, table)
         validation = GivenRows(X_val, y_val, None, sensitive_features_val, baseline_val, None, table_val)
-        kept = run_rounds(self, self._aim_of_fit(), given, validation, datasets, self._new_run)
-        self._run, self._draws, self._generator = kept
+        self._run, seeds, rows = run_rounds(self, self.problem_of_fit(), given, validation, datasets, self._new_run)
+        self.estimators_ = list(self._run.history.models)
+        self.start_draws(seeds.entropy)
+        self.learn_draws(seeds.key, rows.X, rows.weights)
         self._mix()
         self._run.warn_of_no_errors()
         return self
@@ -542,7 +546,7 @@ class LPBoostClassifier(RuleClassifier):
 
     def check_parameters(self) -> None:
         """Refuse parameters that are out of range, or contradict each other."""
-        aim = self._aim_of_fit()
+        aim = self.problem_of_fit()
         check_booster(self)
         if not is_word(self.scores, "scores", (AUTO,)) and not isinstance(self.scores, (bool, np.bool_)):
             raise TypeError(f"scores must be True, False or {AUTO!r}; got {self.scores!r}.")
@@ -558,7 +562,7 @@ class LPBoostClassifier(RuleClassifier):
     def _new_run(self, rows: RunRows, aim: Aim, seeds: Seeds) -> BoostingRun:
         """Return the run whose rounds take the dual weights: of the program with goals, regularized, or plain."""
         rows.check_aim(aim)
-        self._forget_choice()
+        self.forget_choice()
         train, n_rounds, asked = rows.train, planned_rounds(self), aim.objective
         alpha = aim.alpha or ALPHA
         self.beta_ = None if self.beta is None or isinstance(self.beta, str) else float(self.beta)
@@ -582,32 +586,27 @@ class LPBoostClassifier(RuleClassifier):
 
     def _mix(self) -> None:
         """Choose the mixture of the rounds, or of rules of their scores."""
-        self._forget_choice()
-        run, aim = self._run, self._aim_of_fit()
+        self.forget_choice()
+        run, aim = self._run, self.problem_of_fit()
         self.estimators_, self.weighted_losses_ = list(run.history.models), np.array(run.history.weighted_losses)
         try:
-            self._settle(self._choosable(), aim)
+            self.choose(run.family(), aim)
         except InfeasibleGoals as error:
             if run.program is None:
                 raise
             raise self._not_found(error, aim) from error
         self.bound_if_learner_exact_ = self._bound_of_rounds(aim)
-        if not self._has_rules:  # for which it was said
+        if isinstance(self.family_, PooledModels):  # of rules it was said
             warn_of_mixing(self.selection_, self.mixture_, aim)
 
-    def _choosable(self) -> Any:
-        """Return what the mixture is chosen on: scores where rules can be mixed, else predictions."""
-        if not self._run.can_mix_rules:
-            return self._run.predictions()
-        self._members, table = self._run.score_table()
-        return table
+    def decides_by_scores(self) -> bool:
+        """Tell whether rules of scores decide, or will."""
+        return self.scores is True or super().decides_by_scores()
 
-    def _mixes_rules(self) -> bool:
-        return self._has_rules
-
-    def _settle(self, evidence: Any, aim: Aim, chosen: Any = None) -> None:
-        self.bound_if_learner_exact_ = -np.inf  # the rounds have proven nothing about another aim or other rows
-        super()._settle(evidence, aim, chosen)
+    def choose(self, family: Family, problem: Aim, choice: Any = None) -> None:
+        """Choose the best mixture of a family's rules: the rounds have proven nothing about another problem."""
+        self.bound_if_learner_exact_ = -np.inf
+        super().choose(family, problem, choice)
 
     def _bound_of_rounds(self, aim: Aim) -> float:
         """Return what no mixture of any models has less risk than, if the learner finds the best model there is."""
@@ -651,27 +650,29 @@ class LPBoostClassifier(RuleClassifier):
 
     def _closest(self, error: InfeasibleGoals, aim: Aim) -> Self:
         """Return the classifier that meets the nearest of the bounds that are offered, with the goals as they were."""
-        self._forget_choice()  # that failed
+        self.forget_choice()  # that failed
         if not error.ways_out:
-            evidence, other = self._run.predictions(), copy.copy(self)
-            selection = select(evidence, aim)
-            other._settle_on(evidence, aim, selection, choose_nearest(selection, aim))  # noqa: SLF001 - of our own kind
+            models, other = PooledModels(self._run.pool(), self._run.predictions()), copy.copy(self)
+            selection = select(models.kept, aim)
+            other.keep(models, aim)
+            other.store(aim, models.solution(choose_nearest(selection, aim), selection))
             return other
         way = min(error.ways_out, key=lambda one: sum(abs(old.bound - new.bound) for old, new in one.items()))
-        known, other = self._choosable(), copy.copy(self)
-        other._settle(known, aim._replace(goals=tuple(way.get(goal, goal) for goal in aim.goals)))  # noqa: SLF001
+        family, other = self._run.family(), copy.copy(self)
+        other.choose(family, aim._replace(goals=tuple(way.get(goal, goal) for goal in aim.goals)))
         other.goals_ = aim.goals
         return other
 
     def __getstate__(self) -> dict[str, Any]:
         return state_to_store(super().__getstate__())
 
-    def _saved_state(self) -> dict[str, Any]:
+    def stored_state(self) -> dict[str, Any]:
         """Return what ``save`` stores: no callbacks, which belong to one fit."""
         return {**self.__getstate__(), "callbacks": ()}
 
     def __sklearn_tags__(self) -> Any:
         return set_learner_tags(super().__sklearn_tags__(), base_learner(self.estimator))
 
-    def _check_predict_input(self, X: Any) -> Any:
+    def check_predict_input(self, X: Any) -> Any:
+        """Return rows as the learner takes them."""
         return check_predict_input(self, base_learner(self.estimator), X)

@@ -43,19 +43,18 @@ from counterpoise.boosting.rounds import IMPROVEMENT, Callback, History, Round, 
 from counterpoise.boosting.rules import without_outliers
 from counterpoise.boosting.stopping import AUTO, check_stopping, stopping_of, warn_of_no_errors
 from counterpoise.goals import InfeasibleGoals, Rate, Table
-from counterpoise.goals.reading import asked_goals
+from counterpoise.goals.bound import asked_goals
 from counterpoise.goals.tables import with_train
 from counterpoise.mixtures.answers import TRAIN, Answers, Positive, find_positive
+from counterpoise.mixtures.base import DECISIONS
 from counterpoise.mixtures.cautions import warn_of_the_average
-from counterpoise.mixtures.choosing import MIXTURES, Aim, Evidence, choose_mixture, select
-from counterpoise.mixtures.draws import KeyedDraws, make_key
-from counterpoise.mixtures.game import Selection
-from counterpoise.mixtures.members import titled_models
-from counterpoise.mixtures.options import key_of_decision, kind_of_decision
-from counterpoise.mixtures.pool import checked_features, pool_codes, predict_codes
+from counterpoise.mixtures.choosing import MIXTURES, Aim, Evidence, Selection, choose_mixture, select
+from counterpoise.mixtures.draws import make_key
+from counterpoise.mixtures.families import PooledModels, Thresholds
+from counterpoise.mixtures.options import kind_of_decision
+from counterpoise.mixtures.pool import Pool, predict_codes, scoring_method, titled_models
 from counterpoise.mixtures.prechecks import check_problem
-from counterpoise.mixtures.randomized import DECISIONS
-from counterpoise.mixtures.scores.asking import ScorePool, Scorer, scorer
+from counterpoise.mixtures.rows import checked_features
 from counterpoise.mixtures.scores.evidence import ScoreEvidence
 from counterpoise.solvers import minimize_risk
 from counterpoise.theory.risks import Mean, Risk
@@ -298,7 +297,7 @@ class BoostingRun:
         # Rules are chosen on scores of folds where those of models trained on all rows hardly differ.
         n_enough = _ROWS_FOR_SCORES if isinstance(self.scores, str) else 0
         are_scored = stage and self.scores and len(classes) == _BINARY and self.rows.train.codes.size >= n_enough
-        has_scores = are_scored and Scorer("", self.learner, positive).method is not None
+        has_scores = are_scored and scoring_method(self.learner) is not None
         fit = rounds_fit(
             _STRONG if self.is_default else None,
             self.learner,
@@ -446,41 +445,48 @@ class BoostingRun:
             return self.rows.train, self.history.losses
         return self.rows.held_out, np.array(self.history.held_out).T
 
+    def pool(self) -> Pool:
+        """Return the models, to be asked for answers."""
+        return Pool(self.history.models, self.rows.positive, self.n_jobs)
+
     def predictions(self) -> Evidence:
         """Return the losses and answers of the models on the rows where the mixture is chosen, and on all datasets."""
         if self.program is not None and self.rows.held_out is None:
             return self.program.stage.evidence(np.column_stack(self.history.said), self.history.losses)
-        (rows, losses), positive, classes = self._judged(), self.rows.positive, self.rows.classes
-        answers, models = self.rows.answers(), self.history.models
+        (rows, losses), positive = self._judged(), self.rows.positive
+        answers, pool = self.rows.answers(), self.pool()
         said: Any = None
         if positive.is_binary:  # then losses tell predictions
             said = positive.bits_of_losses(losses, rows.codes)
         elif self.rows.held_out is None and self.history.said:
             said = np.column_stack(self.history.said)
         elif self.history.said or positive.place is not None or self.aim.goals or isinstance(self.aim.objective, Rate):
-            said = pool_codes(models, rows.X, classes, self.n_jobs)
+            said = pool.ask(rows.X, rows.codes.size)
         answers = answers.with_dataset(TRAIN, answers.tables[TRAIN], said)
         for name, table in self.rows.datasets.items():
-            codes = pool_codes(models, self.rows.features(name, table), classes, self.n_jobs)
+            codes = pool.ask(self.rows.features(name, table), table.n_samples)
             answers = answers.with_dataset(name, table, positive.said(codes))
         return Evidence(losses, unequal(rows.weights), rows.groups, answers)
 
-    def score_table(self) -> tuple[list[Any], ScoreEvidence]:
-        """Return what tells scores, and those of the models on the rows where rules are chosen and on all datasets."""
+    def family(self) -> PooledModels | Thresholds:
+        """Return what the mixture is chosen among: rules of scores where they can be mixed, else the models."""
+        if not self.can_mix_rules:
+            return PooledModels(self.pool(), self.predictions())
         titled = titled_models([("", model) for model in self.history.models])
-        scorers = [scorer(title, model, self.rows.positive) for title, model in titled.items()]
-        rows, answers, pool = self.rows.chosen, self.rows.answers(), ScorePool(scorers, self.n_jobs)
+        pool = Pool.of(titled, self.rows.positive, self.n_jobs)
+        rows, answers = self.rows.chosen, self.rows.answers()
         by_name: dict[str, Any] = {}
         if self.rows.held_out is not None:
-            by_name[TRAIN] = pool.scores(rows.X, rows.codes.size, None)
+            by_name[TRAIN] = pool.ask(rows.X, rows.codes.size)
             for name, table in self.rows.datasets.items():
-                by_name[name] = pool.scores(self.rows.features(name, table), table.n_samples, name)
+                by_name[name] = pool.ask(self.rows.features(name, table), table.n_samples, name)
                 answers = answers.with_dataset(name, table, None)
         elif self.program is not None:
             stage, scores = self.program.stage, np.column_stack(self.history.scores)
             answers, by_name = stage.answers, {name: scores[place] for name, place in stage.places.items()}
-        usual = [member.usual(column) for member, column in zip(scorers, by_name[TRAIN].T, strict=True)]
-        return scorers, ScoreEvidence(by_name, answers, unequal(rows.weights), rows.groups, np.array(usual))
+        usual = [member.usual(column) for member, column in zip(pool.members, by_name[TRAIN].T, strict=True)]
+        kept = ScoreEvidence(by_name, answers, unequal(rows.weights), rows.groups, np.array(usual))
+        return Thresholds(pool, kept)
 
     @property
     def can_mix_rules(self) -> bool:
@@ -499,7 +505,7 @@ class BoostingRun:
                 "chooses on rows that no model was trained on: set Stopping(validation_fraction=0.3), or pass X_val "
                 "and y_val."
             )
-        lacking = [model for model in models if Scorer("", model, self.rows.positive).method is None]
+        lacking = [model for model in models if scoring_method(model) is None]
         return f"{lacking[0]!r} has neither predict_proba nor decision_function. Set scores=False." if lacking else ""
 
 
@@ -510,8 +516,8 @@ def run_rounds(
     validation: GivenRows,
     datasets: Any,
     new_run: Callable[[RunRows, Aim, Seeds], BoostingRun],
-) -> tuple[BoostingRun, KeyedDraws, np.random.Generator]:
-    """Check the rows, run the rounds of a booster, and return them with what its models are drawn by.
+) -> tuple[BoostingRun, Seeds, Rows]:
+    """Check the rows, run the rounds of a booster, and return them with the seeds and all rows.
 
     The booster learns its classes and the names of features. ``new_run`` checks what is asked of the rows.
     """
@@ -531,9 +537,7 @@ def run_rounds(
         others = with_train(None, datasets)
         run = new_run(RunRows(classes, positive, *rows, columns, table, others, check, purpose), aim, seeds)
         run.start(planned_rounds(booster), saved, booster.callbacks)
-    key = key_of_decision(booster.decision) or seeds.key
-    draws = KeyedDraws.learned(key, every.X, every.weights, run.history.models)
-    return run, draws, np.random.default_rng(seeds.entropy)
+    return run, seeds, every
 
 
 def warn_of_mixing(selection: Selection, mixture: FloatArray, aim: Aim) -> None:

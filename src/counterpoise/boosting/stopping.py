@@ -3,8 +3,7 @@
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
-from counterpoise._base.checks import check_choice, check_count, check_number
-from counterpoise._base.warning import warn_caller
+from counterpoise._base.checks import check_choice, check_count, check_number, warn_caller
 from counterpoise.mixtures.cautions import Caution
 
 AUTO = "auto"
@@ -78,7 +77,7 @@ class Stopping:
         """Return the value itself: it never changes."""
         return self
 
-    def _check_loaded(self) -> None:
+    def check_loaded(self) -> None:
         """Check what came from a file."""
         self.__post_init__()
 

@@ -4,17 +4,68 @@ Exit codes: 0 done; 1 the goals cannot be met together, or were not met and ``--
 130 stopped by Ctrl-C.
 """
 
+import errno
+import importlib
 import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 DONE, NOT_MET, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 _NO_READER = 141  # what a shell shows for a program that ended because nobody read on
 _TRACEBACK = "COUNTERPOISE_TRACEBACK"
 _IMPORT = "--import"
-_OVERVIEW: tuple[list[str], ...] = ([], ["--help"], ["-h"])
+_LONGEST = 10_000  # characters: a name in a hostile file may have a million
+_INSTALL = "pip install"
+_EXPECTED = (ValueError, TypeError, OSError, ImportError)
+
+# text, and not made of the commands: those, and what parses them, take longer to load than all of this to read
+ABOUT = """\
+Classifiers that meet real-world goals: good for the worst-off part of the data,
+inside limits that you set."""
+
+OVERVIEW = f"""\
+Usage: counterpoise COMMAND
+
+{ABOUT}
+
+Begin:
+  demo       the whole story on data that is made here, in about a minute
+  init       look at your table, and write a goals file for it
+  fit        fit what a goals file asks for, audit it, write a report: a run
+
+With a run:
+  predict    decide about the rows of a table
+  explain    why rows are decided as they are
+  evaluate   measure the model on another labelled table
+  certify    which goals hold on the population, and how surely
+  rebalance  other goals, another tail or objective, without training
+  explore    move the bounds in a browser, and watch the trade-off
+  report     write the report again
+
+With a table alone, of scores or of anybody's answers:
+  choose     thresholds that meet goals at the least error
+  apply      decide by the thresholds that choose wrote
+  audit      which goals the answers meet, and how surely
+
+To look up:
+  goals      all metrics, or how goals that you write are understood
+  data       public data sets: list them, fetch them
+
+This installation:
+  warm-up    compile all kernels now, so that no later command waits for it
+  --version, --install-completion
+
+Each says more: counterpoise COMMAND --help. With a table of your own begin so:
+  counterpoise init DATA.csv --target COLUMN
+  counterpoise fit goals.toml
+
+Metrics of your own: counterpoise --import FILE.py COMMAND runs that file first.
+Exit codes: 0 done, 1 goals infeasible (or not met, with --strict), 2 bad input,
+130 stopped by Ctrl-C.
+"""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -32,9 +83,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _open_closed_streams()
     try:
         tokens = _without_imports(sys.argv[1:] if arguments is None else list(arguments))
-        if tokens in _OVERVIEW:
-            from counterpoise.cli.overview import OVERVIEW  # noqa: PLC0415 - only where asked
-
+        if tokens in ([], ["--help"], ["-h"]):
             sys.stdout.write(OVERVIEW)
             return DONE
         from counterpoise.cli.commands import app  # noqa: PLC0415 - needs an optional package
@@ -67,8 +116,15 @@ def _without_imports(tokens: list[str]) -> list[str]:
     while tokens and tokens[0] == _IMPORT:
         if len(tokens) == 1:
             raise ValueError(f"{_IMPORT} needs the name of a Python file, which registers metrics of your own.")
-        _run(tokens[1])
-        tokens = tokens[2:]
+        _, path, *tokens = tokens
+        if not Path(path).is_file():
+            raise ValueError(f"{_IMPORT} must name a Python file; there is no file {path}.")
+        import runpy  # noqa: PLC0415 - only where asked
+
+        try:
+            runpy.run_path(path)
+        except (Exception, SystemExit) as error:
+            raise ValueError(f"{path} cannot be imported: {type(error).__name__}: {error}") from error
     if _IMPORT in tokens:
         raise ValueError(
             f"{_IMPORT} FILE.py must stand before the command, as in counterpoise {_IMPORT} FILE.py fit GOALS."
@@ -76,30 +132,66 @@ def _without_imports(tokens: list[str]) -> list[str]:
     return tokens
 
 
-def _run(path: str) -> None:
-    import runpy  # noqa: PLC0415 - only where asked
-
-    if not Path(path).is_file():
-        raise ValueError(f"{_IMPORT} must name a Python file; there is no file {path}.")
-    try:
-        runpy.run_path(path)
-    except (Exception, SystemExit) as error:
-        raise ValueError(f"{path} cannot be imported: {type(error).__name__}: {error}") from error
-
-
 def _refuse(error: Exception, words: Sequence[str]) -> int:
     """Say what was wrong in one paragraph, with lines to copy where there is a way out, and return the exit code."""
-    from counterpoise.cli.errors import exit_code, sentence, way_out, words_of  # noqa: PLC0415 - only where needed
+    from counterpoise.goals import InfeasibleGoals  # noqa: PLC0415 - heavy
 
-    as_json = "--json" in words
-    found = words_of(error) if as_json else {}
-    if found:
-        sys.stdout.write(json.dumps(found, indent=2) + "\n")
-    sys.stderr.write(f"counterpoise: {sentence(error)}\n")
-    if not as_json:
-        sys.stderr.write(
-            "".join(
-                f"{line}\n" for line in way_out(error, from_file=not any(word.startswith("--goal") for word in words))
-            )
-        )
-    return exit_code(error)
+    told = f"counterpoise: {sentence(error)}\n"
+    if not isinstance(error, InfeasibleGoals):
+        sys.stderr.write(told)
+        return BAD_INPUT
+    if "--json" in words:
+        sys.stdout.write(json.dumps({"infeasible": error.as_dict(), "error": sentence(error)}, indent=2) + "\n")
+        sys.stderr.write(told)
+    else:
+        from_file = not any(word.startswith("--goal") for word in words)
+        sys.stderr.writelines([told, *(f"{line}\n" for line in _way_out(error.ways_out, from_file=from_file))])
+    return NOT_MET
+
+
+def _way_out(ways: Sequence[Mapping[Any, Any]], *, from_file: bool) -> Iterator[str]:
+    """Yield goals to copy in the place of those that conflict: lines of a goals file, or options where they are."""
+    for number, way in enumerate(ways):
+        place = "as lines for goals = [...] in the goals file" if from_file else "as options"
+        yield "Or:" if number else f"A way out, {place}:"
+        before, after = ("", ",") if from_file else ("--goal ", "")
+        yield from (f"    {before}{json.dumps(str(new))}{after}    # instead of {old}" for old, new in way.items())
+
+
+def sentence(error: Exception) -> str:
+    """Return what the user reads in place of a traceback."""
+    words = _words(error)
+    return words if len(words) <= _LONGEST else f"{words[:_LONGEST]}..."
+
+
+def _words(error: Exception) -> str:
+    if isinstance(error, ModuleNotFoundError) and _INSTALL not in str(error):  # others say what to install
+        return f'{error}. The command line needs more packages: {_INSTALL} "counterpoise[cli]"'
+    if isinstance(error, MemoryError):
+        return f"There is not enough memory for this ({error}). Use fewer columns or rows, or a smaller max_bins."
+    if isinstance(error, OSError) and error.errno is not None:  # of the system: ours carry no number
+        return _of_system(error)
+    if isinstance(error, (*_EXPECTED, importlib.import_module("cyclopts").CycloptsError)):
+        return " ".join([_first_line(error), *getattr(error, "__notes__", ())])
+    return (
+        f"Unexpected {type(error).__name__}: {error}. This is a fault of counterpoise; "
+        "set COUNTERPOISE_TRACEBACK=1 and run it again to see where."
+    )
+
+
+def _of_system(error: OSError) -> str:
+    place = str(error.filename) if error.filename else "the file"
+    if error.errno == errno.ENOSPC:
+        return f"The disk is full; nothing half-written was left behind ({place}). Make room and run it again."
+    if isinstance(error, PermissionError):
+        return f"No permission for {place}. Choose another place with --output, or change its rights."
+    if isinstance(error, IsADirectoryError):
+        return f"{place} is a folder; a file was expected."
+    return f"{place}: {error.strerror}."
+
+
+def _first_line(error: Exception) -> str:
+    """Return the first line of a message; below it a goal's text is shown with a mark at the place."""
+    first, *more = str(error).splitlines() or [type(error).__name__]
+    goal = more[0].strip() if more and first.startswith("Cannot read the goal") else ""
+    return f"{first} In: {goal}" if goal else first

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from counterpoise._base.progress import Tell
-from counterpoise._base.text_table import text_table
+from counterpoise._base.text import text_table
 from counterpoise.persist import write_atomically
 from counterpoise.report import write_report
 from counterpoise.runs import Run, fit_run
-from counterpoise.runs.quantities import DEPLOYED, FIRST, MIXTURE, TEST, of_goal
+from counterpoise.runs.results import DEPLOYED, FIRST, MIXTURE, TEST, of_goal
 
 Say = Callable[[str], None]
 Progress = Callable[[], AbstractContextManager[Tell]]

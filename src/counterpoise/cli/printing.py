@@ -1,4 +1,4 @@
-"""What the commands print: lines for people, one JSON object for scripts, a bar for long work."""
+"""What the commands print: lines for people, JSON for scripts, a bar for long work; options that commands share."""
 
 import inspect
 import json
@@ -6,13 +6,41 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
 from counterpoise._base.progress import duration, watching_compilation
+
+_TABS = {"\\t": "\t", "tab": "\t"}  # as a shell lets them be typed
+
+
+@dataclass(frozen=True, kw_only=True)
+class Csv:
+    """How CSV files are written."""
+
+    delimiter: str | None = None
+    """What stands between the columns of a CSV file, such as ";" or "tab". Default: as the run says, else a comma."""
+
+    encoding: str | None = None
+    """Of a CSV file, such as "latin-1". Default: as the run says, else UTF-8."""
+
+    decimal: str | None = None
+    """What stands before the decimals of a CSV file's numbers, "." or ",". Default: as the run says, else a point."""
+
+    def told(self) -> AbstractContextManager[None]:
+        """Read files so, until the context ends."""
+        from counterpoise.runs.settings import Written, written_as  # noqa: PLC0415 - only where a command runs
+
+        delimiter = None if self.delimiter is None else _TABS.get(self.delimiter, self.delimiter)
+        return written_as(Written(delimiter, self.encoding, self.decimal))
+
+
+Read = Annotated[Csv, Parameter(name="*", negative="", show_default=False)]
+USUAL = Csv()
+
 
 if TYPE_CHECKING:
     from counterpoise._base.progress import RunProgress, Tell

@@ -6,8 +6,7 @@ from typing import Annotated, Any, Literal
 from cyclopts import Parameter
 
 from counterpoise.cli import DONE, NOT_MET
-from counterpoise.cli.printing import PRINTED, Flag, Out, flowing
-from counterpoise.cli.reads import USUAL, Read
+from counterpoise.cli.printing import PRINTED, USUAL, Flag, Out, Read, flowing
 
 Several = Parameter(negative="")
 
@@ -89,7 +88,7 @@ def choose(
     output
         Where the rules go.
     """
-    from counterpoise.runs.choosing import choose_table  # noqa: PLC0415 - heavy: only where the command runs
+    from counterpoise.runs.tables import choose_table  # noqa: PLC0415 - heavy: only where the command runs
 
     _check_page(report, table, output)
     with csv.told():
@@ -139,7 +138,7 @@ def apply(
     output
         Where the decisions go, one row for each of the table: CSV, or Parquet by its ending.
     """
-    from counterpoise.runs.choosing import apply_rules  # noqa: PLC0415
+    from counterpoise.runs.tables import apply_rules  # noqa: PLC0415
 
     with csv.told():
         n_rows = apply_rules(rules, table, output, ids=ids)
@@ -201,8 +200,8 @@ def audit(
     strict
         Exit with code 1 unless every goal is shown to hold.
     """
-    from counterpoise.runs.answers import audit_table  # noqa: PLC0415
     from counterpoise.runs.summary import audit_text, audit_words  # noqa: PLC0415
+    from counterpoise.runs.tables import audit_table  # noqa: PLC0415
 
     _check_page(report, table)
     with csv.told():
@@ -220,7 +219,7 @@ def audit(
 
 def _check_page(report: Path | None, table: Path, output: Path | None = None) -> None:
     """Check, before any work is done, that a report can be written, and over nothing that is read or written too."""
-    from counterpoise.runs.output import check_place  # noqa: PLC0415
+    from counterpoise.runs.folder import check_place  # noqa: PLC0415
 
     if report is None:
         return

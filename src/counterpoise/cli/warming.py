@@ -9,8 +9,8 @@ from contextlib import ExitStack, suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple
 
-from counterpoise._base.cpus import available_cpus
 from counterpoise._base.progress import watching_compilation
+from counterpoise._base.shards import available_cpus
 
 if TYPE_CHECKING:
     from counterpoise._base.compiled import Kernel
@@ -18,18 +18,17 @@ if TYPE_CHECKING:
 _PACKAGE = "counterpoise."
 
 KERNEL_MODULES = (
-    "solvers._kernels",
+    "solvers.rows",
     "solvers._ball_kernels",
     "solvers._svm_kernels",
     "mixtures.scores._kernels",
     "mixtures.class_scores._kernels",
     "boosting.robust_loss",
-    "learners._bin_kernels",
-    "learners._walk_kernels",
+    "learners.binning",
     "learners._tree_kernels",
     "learners._split_kernels",
     "learners._whole_tree",
-    "learners._bernstein_kernels",
+    "learners.bernstein_stump",
     "distributed._kernels",
 )
 

@@ -1,17 +1,36 @@
-"""The data sets by name: one recipe each, as data.
+"""The data sets by name: one recipe each, as data, and their loading.
 
 Counts and columns are the published ones. Every description says how the table is made from its source.
 """
 
-from collections.abc import Sequence
+import os
 
 import numpy as np
 
-from counterpoise._base.types import IntArray
-from counterpoise.datasets.columns import Category, Column, Columns, as_strings
-from counterpoise.datasets.encode import Group, Recipe, from_images, from_sparse_rows
-from counterpoise.datasets.fetch import covertype, mnist, openml, published
-from counterpoise.datasets.sources import read_a9a, read_adult, read_compas, read_donors, read_w8a, read_wine
+from counterpoise._base.text import did_you_mean
+from counterpoise.datasets.columns import (
+    Columns,
+    Group,
+    Recipe,
+    as_strings,
+    from_images,
+    from_sparse_rows,
+    read_columns,
+)
+from counterpoise.datasets.fetch import (
+    covertype,
+    mnist,
+    openml,
+    published,
+    read_a9a,
+    read_adult,
+    read_compas,
+    read_donors,
+    read_w8a,
+    read_wine,
+)
+from counterpoise.datasets.files import ChecksumMismatch, Place, cache_folder, find_file, not_available, places
+from counterpoise.datasets.table import TableData
 
 _GITHUB = "https://raw.githubusercontent.com"
 _UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases"
@@ -67,24 +86,10 @@ _SPLICE_COLUMNS = (*(f"pos-{at}" for at in range(30, 0, -1)), *(f"pos{at}" for a
 _MUSK_COLUMNS = ("molecule_name", "conformation_name", *(f"f{at}" for at in range(1, 167)))
 
 
-def _compas_rows(columns: Columns) -> Columns:
-    """Drop repeated rows, and give race the three codes of the 2021 paper beside its names."""
-    kept = _first_rows(columns, ("id", *_COMPAS_FEATURES, "is_recid"))
-    table = {name: _take(columns[name], kept) for name in (*_COMPAS_FEATURES, "is_recid")}
-    races = as_strings(table["race"])
-    codes = np.array([_RACE_CODES.get(race, _OTHER_RACE) for race in races.tolist()])
-    return table | {"race": codes, "race_name": table["race"]}
-
-
-def _first_rows(columns: Columns, names: Sequence[str]) -> IntArray:
-    """Return the first row of each distinct combination of values, in order."""
-    values = [column.codes if isinstance(column, Category) else column for column in map(columns.__getitem__, names)]
-    _, first = np.unique(np.column_stack(values), axis=0, return_index=True)
-    return np.sort(first)
-
-
-def _take(column: Column, rows: IntArray) -> Column:
-    return Category(column.codes[rows], column.names) if isinstance(column, Category) else column[rows]
+def _three_races(columns: Columns) -> Columns:
+    """Give race the three codes of the 2021 paper beside its names. No two rows are the same, so none is dropped."""
+    codes = [_RACE_CODES.get(race, _OTHER_RACE) for race in as_strings(columns["race"]).tolist()]
+    return columns | {"race": np.array(codes), "race_name": columns["race"]}
 
 
 def _census_race_codes(columns: Columns) -> Columns:
@@ -111,7 +116,7 @@ RECIPES = {
         features=_COMPAS_FEATURES,
         categorical=("race",),
         sensitive={"sex": Group("sex"), "race": Group("race_name")},
-        prepare=_compas_rows,
+        prepare=_three_races,
         fetch=published([f"{_COMPAS}/compas-scores-two-years.csv"], read_compas),
     ),
     "adult": Recipe(
@@ -306,3 +311,90 @@ RECIPES = {
         fetch=mnist,
     ),
 }
+
+
+def dataset_names() -> list[str]:
+    """Return the names that ``load_dataset`` knows.
+
+    Examples
+    --------
+    >>> from counterpoise.datasets import dataset_names
+    >>> len(dataset_names()), dataset_names()[:3]
+    (20, ['compas', 'adult', 'covertype'])
+    """
+    return list(RECIPES)
+
+
+def load_dataset(name: str, *, folder: str | os.PathLike[str] | None = None) -> TableData:
+    """Return a data set by its name.
+
+    Its file is looked for in ``folder``, then in the folder that the environment variable ``COUNTERPOISE_DATA`` names,
+    then in the cache (``COUNTERPOISE_CACHE``, by default under the user's cache directory). What is found must have the
+    checksum that the library knows. Otherwise the data are fetched from their public home and kept in the cache.
+
+    Parameters
+    ----------
+    name : str
+        One of ``dataset_names()``.
+    folder : path, optional
+        A folder with data files, looked into first.
+
+    Returns
+    -------
+    TableData
+
+    Raises
+    ------
+    DataNotAvailable
+        If the file is in none of the folders and cannot be fetched.
+    ChecksumMismatch
+        If a file is not the one that the library knows.
+
+    Examples
+    --------
+    >>> from counterpoise.datasets import load_dataset
+    >>> load_dataset("adult")  # doctest: +SKIP
+    TableData('adult': 48842 rows, 14 features, classes 0 (37155), 1 (11687), sensitive sex, race, ...)
+    >>> load_dataset("adlut")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ...
+    ValueError: name must be one of compas, adult, covertype, ... got 'adlut'. Did you mean 'adult'?
+    """
+    if name not in RECIPES:
+        hint = did_you_mean(str(name), dataset_names())
+        raise ValueError(f"name must be one of {', '.join(dataset_names())}; got {name!r}.{hint}")
+    recipe = RECIPES[name]
+    looked_in = places(folder)
+    path = find_file(recipe.file, looked_in)
+    columns = _fetched(name, recipe, looked_in) if path is None else read_columns(path)
+    data = recipe.build(name, recipe, columns)
+    _check_classes(data, recipe)
+    return data
+
+
+def _fetched(name: str, recipe: Recipe, looked_in: list[Place]) -> Columns:
+    if recipe.fetch is None:
+        raise not_available(name, recipe.file, looked_in, f"It cannot be fetched. {recipe.hint}")
+    try:
+        return recipe.fetch(cache_folder())
+    except ChecksumMismatch:
+        raise
+    except Exception as error:  # whatever went wrong on the way, the user's question is the same
+        reason = f"Fetching it failed: {type(error).__name__}: {str(error).rstrip('.')}."
+        raise not_available(name, recipe.file, looked_in, reason) from error
+
+
+def _check_classes(data: TableData, recipe: Recipe) -> None:
+    """Refuse data whose labels are not the published ones: a source may have changed."""
+    labels, counts = np.unique(data.y, return_counts=True)
+    got = dict(zip(labels.tolist(), counts.tolist(), strict=True))
+    wanted = dict(recipe.classes)
+    if got != wanted:
+        raise ChecksumMismatch(
+            f"data set {data.name!r} must have the published classes {_listed(wanted)}; got {_listed(got)}. "
+            f"Its source has changed, or the cache {cache_folder()} holds another version: empty it and try again."
+        )
+
+
+def _listed(classes: dict[int, int]) -> str:
+    return ", ".join(f"{label} ({count} rows)" for label, count in classes.items())

@@ -19,16 +19,14 @@ from counterpoise.boosting.rounds import Fitted, History, Rule
 from counterpoise.boosting.rules import group_table, hedge_table
 from counterpoise.distributed import _kernels
 from counterpoise.distributed.binning import BINNED, bin_over
-from counterpoise.distributed.cells import CELL, Cells, cell_losses, shares_of
-from counterpoise.distributed.rows import CODES, MASS, X
+from counterpoise.distributed.rows import CELL, CODES, MASS, Cells, X, cell_losses, shares_of
 from counterpoise.learners import HistogramTree, Resampled
-from counterpoise.learners._growing import grow_over
-from counterpoise.learners._growing_rows import TARGET, Grown, Target, ended
+from counterpoise.learners._growing import TARGET, Grown, Target, ended, grow_over
 from counterpoise.learners.resampling import fresh_copy
-from counterpoise.mixtures.pool import predict_codes, stack_rows, take_rows
+from counterpoise.mixtures.pool import predict_codes
+from counterpoise.mixtures.rows import stack_rows, take_rows
 from counterpoise.solvers.mixture import minimize_cvar_over
-from counterpoise.solvers.rows import BitRows
-from counterpoise.solvers.sums import whole_masses
+from counterpoise.solvers.rows import BitRows, whole_masses
 from counterpoise.solvers.tail import TAIL, WEIGHTS, TailRows
 
 # Names in a shard: failures of each row, which models fail on it, and what the model of a round is fitted to.

@@ -11,7 +11,7 @@ from counterpoise.boosting.checkpoint import CheckpointFolder, Run, SavedRound, 
 from counterpoise.boosting.rounds import Round
 from counterpoise.boosting.run import Best
 from counterpoise.distributed.boosting import ELSEWHERE, ShardHistory, take
-from counterpoise.distributed.cells import Cells
+from counterpoise.distributed.rows import Cells
 from counterpoise.learners.binning import as_floats, as_matrix
 
 _NOTHING = np.empty(0, dtype=np.uint8)

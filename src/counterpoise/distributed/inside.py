@@ -15,14 +15,14 @@ from counterpoise.boosting.inputs import Rows
 from counterpoise.boosting.inside import Program, Stage, solve_of
 from counterpoise.boosting.rounds import History
 from counterpoise.distributed.boosting import ShardHistory, last_loss, weigh_by_failures
-from counterpoise.distributed.cells import CellAnswers
+from counterpoise.distributed.rows import CellAnswers
 from counterpoise.goals import Rate
 from counterpoise.goals.tables import group_codes
 from counterpoise.mixtures.answers import TRAIN, find_positive
 from counterpoise.mixtures.choosing import ALPHA, Aim, groups_by
+from counterpoise.solvers.linear_program import InfeasibleRows, MixtureSolution
 from counterpoise.solvers.mixture import minimize_cvar_over
-from counterpoise.solvers.result import InfeasibleRows, MixtureSolution
-from counterpoise.solvers.sums import mass_unit
+from counterpoise.solvers.rows import mass_unit
 from counterpoise.solvers.tail import WEIGHTS
 from counterpoise.theory.risks import CVaR, Risk, RiskRows
 

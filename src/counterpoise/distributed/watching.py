@@ -11,9 +11,9 @@ from counterpoise.boosting.rounds import Round, Standing
 from counterpoise.boosting.run import Best, aim_of_patience, in_own_units
 from counterpoise.boosting.stopping import stopping_of
 from counterpoise.distributed.boosting import ShardHistory
-from counterpoise.distributed.cells import answers_of, cell_losses, shares_of
 from counterpoise.distributed.checkpoint import restored, run_of, save
 from counterpoise.distributed.choosing import choose_over, evidence_of
+from counterpoise.distributed.rows import answers_of, cell_losses, shares_of
 from counterpoise.mixtures.answers import find_positive
 from counterpoise.mixtures.choosing import Aim
 from counterpoise.theory.risks import Risk

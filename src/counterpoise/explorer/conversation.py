@@ -7,21 +7,332 @@
     {"type": "export", "seq": 7, "what": "goals", "setting": {...}}    -> {"type": "export", "seq": 7, ...}
 
 What cannot be done is answered by ``{"type": "refused", "seq": 7, "message": ...}``, a sentence.
+
+A thread computes for all pages: what someone waits for with a finger on a slider comes first, only the latest setting
+of a page is solved, and an old answer never follows a newer one. What can be taken away, a goals file, a model or a run
+with a report, is of the mixture that the page shows: nothing is chosen anew for it. A model holds the scores and labels
+that it was chosen on, and the key of its draws: it is never sent to a page.
 """
 
+import copy
+import heapq
+import itertools
 import json
-from collections.abc import Iterator
+import logging
+import shutil
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import cached_property
+from importlib.resources import files
+from pathlib import Path
 from typing import Any, NamedTuple
 
-from counterpoise._base.json_text import load_json
-from counterpoise.explorer.description import describe
-from counterpoise.explorer.exports import GOALS, Exporter
-from counterpoise.explorer.log import LOG
-from counterpoise.explorer.session import Session
-from counterpoise.explorer.setting import Setting, check_bound, field_of, read_goal
-from counterpoise.explorer.telling import spelled
+from counterpoise._base.text import load_json
+from counterpoise.explorer.disclosure import told_values
+from counterpoise.explorer.session import Session, spelled
+from counterpoise.explorer.setting import MOST_COLUMNS, MOST_GOALS, Setting, check_bound, field_of, read_goal
 from counterpoise.explorer.views import steps
+from counterpoise.goals import Table
+from counterpoise.goals.catalogue import catalogue
+from counterpoise.goals.rates import FORMS, METRICS, RATIOS
+from counterpoise.mixtures.answers import TRAIN
+from counterpoise.mixtures.base import DRAWN
+from counterpoise.mixtures.options import as_groups, kind_of_decision
+
+LINES_PER_SECOND, LINES_AT_ONCE = 5.0, 200.0
+
+
+class RateLimit:
+    """A bucket that fills as time goes by."""
+
+    def __init__(self, per_second: float, burst: float, now: Callable[[], float] = time.monotonic) -> None:
+        self._per_second, self._burst, self._now = per_second, burst, now
+        self._left, self._last = burst, now()
+
+    def take(self) -> bool:
+        """Take one, and tell whether there was one."""
+        now = self._now()
+        self._left = min(self._left + (now - self._last) * self._per_second, self._burst)
+        self._last = now
+        if self._left < 1:
+            return False
+        self._left -= 1
+        return True
+
+
+class PlainLines(logging.Filter):
+    """Lets so many lines pass, with how many were left out before, and without characters that steer a terminal."""
+
+    def __init__(self, rate: RateLimit) -> None:
+        super().__init__()
+        self._rate, self._left_out = rate, 0
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Tell whether a line passes, as plain text."""
+        if not self._rate.take():
+            self._left_out += 1
+            return False
+        before = f" ({self._left_out} lines before were left out)" if self._left_out else ""
+        record.msg, record.args = f"{plain(record.getMessage())}{before}", None
+        self._left_out = 0
+        return True
+
+
+def plain(text: str) -> str:
+    r"""Return a text with everything that is no printable character written out.
+
+    Examples
+    --------
+    >>> from counterpoise.explorer.conversation import plain
+    >>> print(plain("red \x1b[31m, next\nline"))
+    red \x1b[31m, next\nline
+    """
+    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
+
+
+LOG = logging.getLogger("counterpoise.explorer")
+LOG.addFilter(PlainLines(RateLimit(LINES_PER_SECOND, LINES_AT_ONCE)))
+
+
+Steps = Iterator[str | None]
+Send = Callable[[str], None]
+
+
+class Job:
+    """Something under way: whether it was given up, and whether it is over."""
+
+    def __init__(self, steps: Steps, send: Send, later: "Worker | None" = None) -> None:
+        self.steps, self.send, self.later = steps, send, later
+        self.is_cancelled = self.is_done = False
+
+    def cancel(self) -> None:
+        """Take no further step, and send nothing."""
+        self.is_cancelled = True
+
+    def step(self) -> bool:
+        """Take a step, and tell whether there are more; the last value is sent."""
+        found = None if self.is_cancelled else next(self.steps, "")
+        self.is_done = self.is_cancelled or found is not None
+        if found and not self.is_cancelled:
+            self.send(found)
+        return not self.is_done
+
+
+class Worker:
+    """Runs jobs step by step; an urgent one comes before the next step of any other.
+
+    A job is an iterator whose last value is sent. One that was cancelled takes no further step.
+    """
+
+    def __init__(self) -> None:
+        self._jobs: list[tuple[int, int, Job]] = []
+        self._numbers, self._ready = itertools.count(), threading.Condition()
+        self._is_over = False
+        self._thread = threading.Thread(target=self._run, name="counterpoise-explorer", daemon=True)
+        self._thread.start()
+
+    def submit(self, steps: Steps, send: Send, *, urgent: bool, later: "Worker | None" = None) -> Job:
+        """Queue a job, and return it; all its steps but the first are left to another worker where one is given."""
+        job = Job(steps, send, later)
+        self.push(0 if urgent else 1, job)
+        return job
+
+    def push(self, priority: int, job: Job) -> None:
+        """Queue a job that may have begun elsewhere."""
+        with self._ready:
+            heapq.heappush(self._jobs, (priority, next(self._numbers), job))
+            self._ready.notify()
+
+    def close(self) -> None:
+        """Let the job at hand end its step, and forget all others."""
+        with self._ready:
+            self._is_over = True
+            self._jobs.clear()
+            self._ready.notify()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while True:
+            with self._ready:
+                self._ready.wait_for(lambda: self._jobs or self._is_over)
+                if self._is_over:
+                    return
+                priority, _, job = heapq.heappop(self._jobs)
+            if job.step():
+                (job.later or self).push(priority, job)
+
+
+def asset(name: str) -> bytes:
+    """Return a file of the page."""
+    return files("counterpoise.explorer").joinpath("assets", name).read_bytes()
+
+
+def describe(session: Session) -> dict[str, Any]:
+    """Return title, classes, metrics, datasets with their columns, and the setting that the model was chosen for."""
+    parts = session.parts
+    tables = parts.evidence.answers.tables
+    return {
+        "title": parts.title,
+        "kind": "rules" if session.has_scores else "models",
+        "decision": kind_of_decision(parts.estimator.decision),
+        "draws": parts.held_out is not None and kind_of_decision(parts.estimator.decision) in DRAWN,
+        "models": len(parts.names),
+        "classes": {"positive": str(session.classes.positive), "negative": str(session.classes.negative)},
+        "start": _start(session),
+        "bounds_asked": parts.bounds_asked,
+        "objective": str(parts.estimator.objective_),
+        "datasets": [_dataset(name, table) for name, table in tables.items()],
+        "held_out": None if parts.held_out is None else parts.held_out.tables[TRAIN].n_samples,
+        "by": session.columns,
+        "can_defer": session.has_scores,
+        "metrics": [
+            one._asdict() | {"is_ratio": one.name in RATIOS} for one in catalogue() if one.name in {*METRICS, *RATIOS}
+        ],
+        "phrases": [one._asdict() | _form(one.name) for one in catalogue() if one.name in FORMS],
+        "words": [one.name for one in catalogue()],
+        "confidence": parts.confidence,
+        "notes": [*parts.notes, *_notes(session)],
+        "most": {"goals": MOST_GOALS, "by": MOST_COLUMNS},
+        "least_alpha": session.least_alpha,
+    }
+
+
+def _start(session: Session) -> dict[str, Any]:
+    """Return what the model was chosen for, its goals with both of their sides."""
+    words = session.start.as_words()
+    goals = zip(words["goals"], session.start.goals, strict=True)
+    return words | {"goals": [told | spelled(one.goal) for told, one in goals]}
+
+
+def _form(name: str) -> dict[str, Any]:
+    """Return what a kind of phrase leaves open, and whether it compares rates: none of those may be a ratio."""
+    form = FORMS[name]
+    return {"sense": form.sense, "takes_metric": not form.metrics, "by": form.by, "compares": form.combine is not tuple}
+
+
+def _notes(session: Session) -> list[str]:
+    told = "One rule decides: it is searched for where values rest. Until then the best mixture of rules is shown."
+    return [told] if session.decides_by_one_rule else []
+
+
+def _dataset(name: str, table: Table) -> dict[str, Any]:
+    values = {column: found for column in table.columns if (found := told_values(table, column)) is not None}
+    has = {"labels": table.y is not None, "baseline": table.baseline is not None}
+    return {"name": name, "rows": table.n_samples, **has, "columns": values}
+
+
+GOALS, MODEL, REPORT = "goals", "model", "report"
+_MOST = 1000  # files of one name
+
+
+class Exporter:
+    """Exports of a session whose model stands alone.
+
+    Parameters
+    ----------
+    session : Session
+    folder : path, optional
+        Where models go. Default: none are written.
+    """
+
+    def __init__(self, session: Session, folder: str | Path | None = None) -> None:
+        self.session, self.folder = session, None if folder is None else Path(folder)
+
+    @property
+    def kinds(self) -> list[str]:
+        """Return what can be exported."""
+        return [GOALS] if self.folder is None else [GOALS, MODEL]
+
+    def export(self, what: Any, setting: Setting) -> dict[str, Any]:
+        """Return the text of a goals file, or where a model or report was written."""
+        if what not in self.kinds:
+            raise ValueError(f"What can be exported here is {', '.join(self.kinds)}; got {str(what)[:40]!r}.")
+        made = {GOALS: self.goals_file, MODEL: self.model_file, REPORT: self.report}[what](setting)
+        return {"what": what, **made}
+
+    def model(self, setting: Setting) -> Any:
+        """Return the model whose mixture the page shows, with what stands before it, as a run's model has it."""
+        return self._whole(self._chosen(setting))
+
+    def _chosen(self, setting: Setting) -> Any:
+        """Return the classifier whose mixture the page shows; that of its own setting is the model as it was fitted."""
+        parts, found = self.session.parts, self.session.settled(setting)
+        model = copy.copy(parts.estimator)
+        if setting == self.session.start:
+            return model
+        asked: dict[str, Any] = {"goals": setting.active, "budget": setting.budget, "mixture": "optimal"}
+        if setting.alpha is not None:
+            asked |= {"alpha": setting.alpha, "objective": None}
+        if self.session.has_scores:
+            asked |= {"by": setting.by, "deferral": found.aim.deferral}
+        known = model.get_params(deep=False)
+        model.set_params(**{name: value for name, value in asked.items() if name in known})
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what they say, the page shows
+            decides = {"by": as_groups(model.by), "decision": kind_of_decision(model.decision)}
+            family = model.family_._replace(kept=parts.evidence)
+            model.choose(family, found.aim._replace(**decides), found.solved.choice)
+        return model
+
+    def goals_file(self, setting: Setting) -> dict[str, str]:
+        """Return what a setting asks for as a part of a goals file, beside which data and models are to be named."""
+        from counterpoise.runs.goals_file import as_toml  # noqa: PLC0415 - needs optional packages
+
+        words: dict[str, Any] = {} if setting.alpha is None else {"alpha": setting.alpha}
+        goals = [
+            {"goal": str(goal.with_confidence(None)), "confidence": goal.confidence}
+            for goal in self.session.asked_for(setting)
+        ]
+        chosen: dict[str, Any] = {"budget": setting.budget, "by": list(setting.by) or None}
+        if setting.defer is not None:
+            chosen["deferral"] = {"cost": setting.defer}
+        if self.session.has_scores and not self.session.decides_by_one_rule:  # which a goals file takes for granted
+            chosen["decision"] = kind_of_decision(self.session.parts.estimator.decision)
+        parameters = {name: value for name, value in chosen.items() if value is not None}
+        method = {"method": {"parameters": parameters}} if parameters else {}
+        return {"name": "goals.toml", "text": as_toml(words | {"goals": goals} | method)}
+
+    def model_file(self, setting: Setting) -> dict[str, str]:
+        """Write the classifier of a setting, and return where it is."""
+        from counterpoise.persist import save  # noqa: PLC0415 - only where asked
+
+        model = self.model(setting)
+        with self._fresh(".cp", lambda path: path.touch(exist_ok=False)) as path:
+            save(model, path)
+        return {"path": str(path)}
+
+    def report(self, setting: Setting) -> dict[str, str]:
+        """Write a run with its report, and return where it is."""
+        raise ValueError(f"A report is of a run folder; there is none for {setting.active}.")
+
+    def _whole(self, model: Any) -> Any:
+        """Return the model with what stands before it."""
+        return model
+
+    @contextmanager
+    def _fresh(self, ending: str, make: Callable[[Path], None]) -> Iterator[Path]:
+        """Give a path in the folder at which nothing was: made here, so that no other server can have it too."""
+        assert self.folder is not None  # noqa: S101 - else nothing is written
+        self.folder.mkdir(parents=True, exist_ok=True)
+        path = _made(self.folder, f"{self.session.parts.title}-explored", ending, make)
+        try:
+            yield path
+        except BaseException:
+            shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+            raise
+
+
+def _made(folder: Path, name: str, ending: str, make: Callable[[Path], None]) -> Path:
+    for number in range(1, _MOST):
+        path = folder / f"{name}-{number}{ending}"
+        with suppress(FileExistsError):
+            make(path)
+            return path
+    raise ValueError(f"{folder} holds {_MOST - 1} exports already: move some away.")
+
 
 MOST_BYTES = 65_536  # of a message
 TYPES = ("set", "conflict", "view", "read", "export")
@@ -82,7 +393,7 @@ class Conversation:
                 yield None if found is None else _written(found)
         except (ValueError, TypeError, OSError) as error:  # whose cause is known
             yield refusal(message.seq, error)
-        except Exception:  # noqa: BLE001 - what nobody foresaw must not end the server
+        except Exception:  # what nobody foresaw must not end the server
             LOG.exception("failed on a message of type %s", message.type)
             yield refusal(message.seq, "This could not be computed; the log of the server says why.")
 
@@ -139,3 +450,67 @@ def refusal(seq: int, why: Exception | str) -> str:
 
 def _written(words: dict[str, Any]) -> str:
     return json.dumps(words, allow_nan=False, separators=(",", ":"))
+
+
+PER_SECOND, BURST = 100.0, 200.0  # messages of one page, and how many may come at once
+MOST_EXPORTS = 3  # of one page that wait at a time
+TOO_MANY = f"Too many messages: a page may send at most {PER_SECOND:g} a second."
+
+
+class Client:
+    """Reads the messages of one page and lets the worker answer them.
+
+    A setting takes the place of the one before that waits; a view that of the same view. Whatever is still under way
+    for an older setting is given up. Exports, which take long, are solved in turn and written beside.
+    """
+
+    def __init__(self, conversation: Conversation, worker: Worker, writer: Worker, send: Send) -> None:
+        self._conversation, self._worker, self._writer, self._send = conversation, worker, writer, send
+        self._rate = RateLimit(PER_SECOND, BURST)
+        self._waiting: dict[str, Job] = {}
+        self._exports: list[Job] = []  # nothing makes them stale
+
+    def hear(self, text: object) -> bool:
+        """Take a message, and tell whether the page may go on; what is no message is refused at once."""
+        if not self._rate.take():
+            self._send(refusal(0, TOO_MANY))
+            return False
+        try:
+            self._take(read_message(text))
+        except (ValueError, TypeError) as error:
+            self._send(refusal(0, error))
+        return True
+
+    def leave(self) -> None:
+        """Give up whatever is under way."""
+        for job in (*self._waiting.values(), *self._exports):
+            job.cancel()
+
+    def _take(self, message: Message) -> None:
+        if message.type == "export":
+            self._exports = [job for job in self._exports if not job.is_done]
+            if len(self._exports) >= MOST_EXPORTS:
+                self._send(refusal(message.seq, f"{MOST_EXPORTS} exports wait already: ask again when one is done."))
+            else:
+                self._exports.append(self._submitted(message, later=self._writer))
+            return
+        self._replace(message)
+        self._waiting[_name(message)] = self._submitted(message)
+
+    def _submitted(self, message: Message, later: Worker | None = None) -> Job:
+        steps = self._conversation.replies(message)
+        return self._worker.submit(steps, self._send, urgent=message.is_urgent, later=later)
+
+    def _replace(self, message: Message) -> None:
+        """Give up what a newer message makes stale: with another setting everything but exports."""
+        stale = list(self._waiting) if message.type == "set" else [_name(message)]
+        for name in stale:
+            if name in self._waiting:
+                self._waiting.pop(name).cancel()
+
+
+def _name(message: Message) -> str:
+    """Return what a newer message takes the place of: a conflict stands for its setting."""
+    if message.type == "view":
+        return f"view {message.words.get('view')}"
+    return "set" if message.type == "conflict" else message.type

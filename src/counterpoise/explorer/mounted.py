@@ -5,13 +5,9 @@ from typing import Any
 import anywidget
 import traitlets
 
-from counterpoise._base.json_text import load_json
-from counterpoise.explorer.assets import asset
-from counterpoise.explorer.client import Client
-from counterpoise.explorer.conversation import Conversation
-from counterpoise.explorer.exports import Exporter
+from counterpoise._base.text import load_json
+from counterpoise.explorer.conversation import Client, Conversation, Exporter, Worker, asset
 from counterpoise.explorer.setting import Setting
-from counterpoise.explorer.worker import Worker
 
 HELLO = "hello"  # what a page says first
 

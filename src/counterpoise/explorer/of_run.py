@@ -5,32 +5,31 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpoise.explorer.exports import GOALS, MODEL, REPORT, Exporter
-from counterpoise.explorer.parts import HeldOut, Parts
+from counterpoise.explorer.conversation import GOALS, MODEL, REPORT, Exporter
 from counterpoise.explorer.session import Session
 from counterpoise.explorer.setting import Setting
 from counterpoise.explorer.source import asked, check_model, generated, names_of, uniforms_of
+from counterpoise.explorer.state import HeldOutRows, SessionParts
 from counterpoise.goals import Goal, Table
 from counterpoise.mixtures.answers import TRAIN
+from counterpoise.mixtures.base import NEVER
 from counterpoise.mixtures.options import STICKY, kind_of_decision
-from counterpoise.mixtures.scored import NEVER
 from counterpoise.mixtures.scores.evidence import ScoreEvidence
-from counterpoise.runs.data import Data, Part
-from counterpoise.runs.fitted import has_rules, last_step, mixes, seen_by_last
+from counterpoise.runs.data import Data, RunRows
+from counterpoise.runs.evaluator import final_estimator, has_rules, mixes, seen_by_last
 from counterpoise.runs.fitting import piped
 from counterpoise.runs.folder import GOALS as OWN_GOALS
 from counterpoise.runs.folder import Run, open_run
-from counterpoise.runs.goals_file import goals_of, parse_goals_file
+from counterpoise.runs.goals_file import goals_of, parse_goals_file, rewritten
 from counterpoise.runs.methods import kind_of, models_of
-from counterpoise.runs.quantities import TEST
 from counterpoise.runs.rebalanced import changed, write_chosen
-from counterpoise.runs.toml_text import rewritten
+from counterpoise.runs.results import TEST
 from counterpoise.runs.use import check_own_data, own_data
 
 _WITHOUT_ROOM = "# Fitting adds the room for the audit: the bounds below are what must hold, and are met with room.\n"
 
 
-def parts_of_run(folder: str | Path) -> Parts:
+def parts_of_run(folder: str | Path) -> SessionParts:
     """Return what a session of a finished run holds."""
     return read_run(open_run(folder)).parts
 
@@ -40,7 +39,7 @@ class ReadRun(NamedTuple):
 
     run: Run
     model: Any
-    parts: Parts
+    parts: SessionParts
 
 
 def read_run(run: Run) -> ReadRun:
@@ -51,14 +50,14 @@ def read_run(run: Run) -> ReadRun:
             f"The run in {run.folder} cannot be explored: the method {run.settings.method.name!r} has no mixture to "
             "choose anew. Methods that mix models have one, such as goals, adalpboost and pool."
         )
-    estimator, data = last_step(model), own_data(run)
+    estimator, data = final_estimator(model), own_data(run)
     evidence = _with_all_columns(check_model(estimator), data)
     held = _held_out(model, estimator, evidence, data) if TEST in data.splits else None
     notes = () if held is not None else ("The run has no test rows: verdicts on held-out rows are not shown.",)
     asked_bounds = _bounds_asked(goals_of(run.settings), estimator.goals_)
     names = _names(run, estimator, evidence)
     title = run.folder.resolve().name
-    parts = Parts(title, estimator, evidence, held, names, run.settings.confidence, asked_bounds, notes)
+    parts = SessionParts(title, estimator, evidence, held, names, run.settings.confidence, asked_bounds, notes)
     return ReadRun(run, model, parts)
 
 
@@ -74,9 +73,9 @@ def _size(evidence: Any, name: str) -> int:
     return evidence.answers.tables[name].n_samples  # type: ignore[no-any-return]
 
 
-def _held_out(model: Any, estimator: Any, evidence: Any, data: Data) -> HeldOut:
+def _held_out(model: Any, estimator: Any, evidence: Any, data: Data) -> HeldOutRows:
     """Return the test rows, and the further rows that goals name, with what the models say about them."""
-    parts: dict[str, Part] = {TRAIN: data.splits[TEST], **data.extra}
+    parts: dict[str, RunRows] = {TRAIN: data.splits[TEST], **data.extra}
     tables: dict[str, Table] = {name: part.table() for name, part in parts.items()}
     said, uniforms = {}, {}
     for name, part in parts.items():
@@ -88,7 +87,7 @@ def _held_out(model: Any, estimator: Any, evidence: Any, data: Data) -> HeldOut:
             else generated(estimator, len(part))
         )
     groups = {name: values for name, values in parts[TRAIN].groups.items() if name not in parts[TRAIN].X}
-    return HeldOut(tables, said, uniforms, parts[TRAIN].X.assign(**groups))
+    return HeldOutRows(tables, said, uniforms, parts[TRAIN].X.assign(**groups))
 
 
 def _as_said(known: Any, estimator: Any, evidence: Any, X: Any) -> Any:

@@ -7,30 +7,95 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpoise.explorer.few_rows import HIDDEN, LEAST_ROWS, FewRows
-from counterpoise.explorer.parts import Parts
-from counterpoise.explorer.program import DRAGGED, RELEASED, Solved, Unmet, is_priced
-from counterpoise.explorer.rates import GroupRates
-from counterpoise.explorer.setting import AskedGoal, Setting, in_field, shape
-from counterpoise.explorer.state import State, check_columns, columns_of, deferral_at, state_of
-from counterpoise.explorer.telling import (
-    refuse_deferral_here,
-    spelled,
-    standing,
-    verdict_of,
-    ways_out,
-    why_not_least,
+from counterpoise.auditing.audit import GoalAudit, audit_prepared, confident
+from counterpoise.explorer.disclosure import HIDDEN, LEAST_ROWS, DisclosureGuard, GroupRates, is_of_few
+from counterpoise.explorer.setting import AskedGoal, Setting, in_field, number, reach, shape, threshold, told_apart
+from counterpoise.explorer.solving import DRAGGED, RELEASED, Solved, Unmet, is_priced, scale_of
+from counterpoise.explorer.state import (
+    Said,
+    SessionParts,
+    SessionState,
+    check_columns,
+    columns_of,
+    deferral_at,
+    state_of,
 )
-from counterpoise.explorer.told import Said
-from counterpoise.explorer.words import number, threshold, told_apart
 from counterpoise.goals import Goal, InfeasibleGoals
-from counterpoise.goals.audit import audit_prepared, confident
-from counterpoise.goals.binding import Views
-from counterpoise.goals.evaluation import Prepared
+from counterpoise.goals.binding import Prepared, Views
+from counterpoise.goals.text import refuse_deferral
 from counterpoise.mixtures.answers import TRAIN
 from counterpoise.mixtures.choosing import FIXED, Aim, as_aim
 from counterpoise.mixtures.scores.evidence import ScoreEvidence
 from counterpoise.theory.risks import Risk
+
+
+def why_not_least(found: Any, model: Any) -> str:
+    """Return why what is made small is not as small as a mixture could make it; nothing where it is."""
+    solved, objective = found.solved, found.aim.objective
+    if solved.mixture.size > 1 or solved.thresholds is None:
+        return ""
+    if model.decision == FIXED:
+        is_more = solved.cost > RELEASED * scale_of(objective)
+        return f"One rule decides, without draws: a mixture would have {solved.cost:.2g} less." if is_more else ""
+    more = solved.value - solved.lower
+    if not more > RELEASED * scale_of(objective):
+        return ""
+    is_mean = isinstance(objective, Risk) and objective.tail_fraction == 1.0
+    if is_mean and not found.aim.goals and model.prefers_usual:
+        return f"Plain training is kept, as there are no goals: it is within {more:.2g} of the best."
+    return ""
+
+
+def spelled(goal: Goal) -> dict[str, Any]:
+    """Return the two sides of a goal as texts, and between what its bound can move."""
+    low, high = reach(goal)
+    words = {"left": str(goal.left), "sense": goal.sense, "right": str(goal.right)}
+    return words | {"low": number(low), "high": number(high)}
+
+
+def refuse_deferral_here(goal: Goal, *, can_defer: bool) -> None:
+    """Refuse a goal on deferred rows where none are, with what to do on the page."""
+    try:
+        refuse_deferral([goal])
+    except ValueError as error:
+        way = "Let rows be left to a person, below the goals, then add it." if can_defer else "These models decide all."
+        raise ValueError(f"The goal {goal} speaks of deferred rows, and nothing is deferred. {way}") from error
+
+
+def standing(goal: Goal, tallied: Any) -> dict[str, Any]:
+    """Return how a goal stands on the rows of choice."""
+    try:
+        check = goal.at(tallied)
+        if is_of_few(goal, tallied):
+            return {"note": HIDDEN, "holds": bool(check.holds)}
+    except ValueError as error:
+        return {"note": str(error)}
+    told = {"value": number(check.value), "bound": number(check.bound), "holds": bool(check.holds)}
+    return told | ({"worst": check.worst} if check.worst else {})
+
+
+def verdict_of(one: GoalAudit) -> dict[str, Any]:
+    """Return what held-out rows show about a goal."""
+    if any(count < LEAST_ROWS for _, count in one.counts):  # of ratios: how many rows count depends on decisions
+        return {"verdict": "not asked", "note": HIDDEN}
+    words: dict[str, Any] = {name: number(getattr(one, name)) for name in ("estimate", "low", "high")}
+    words |= {
+        "verdict": one.verdict,
+        "words": one.words,
+        "rows": sum(count for _, count in one.counts),
+        "note": one.note,
+    }
+    return words
+
+
+def ways_out(error: InfeasibleGoals) -> dict[str, Any]:
+    """Return the goals that conflict, and each set of bounds that would do."""
+    ways = [
+        [{"goal": str(old), "instead": str(new), "bound": new.bound} for old, new in way.items()]
+        for way in error.ways_out
+    ]
+    return {"conflict": [str(goal) for goal in error.conflict], "ways": ways}
+
 
 _MOST_STATES = 3  # sets of columns that rules look at, for which everything is kept
 _MOST_MEMBERS = 40  # of a mixture that are listed
@@ -39,12 +104,12 @@ _NOT_MET = "These goals cannot hold together."  # where the bounds that can woul
 _MOST_CHECKED = 100  # goals of which it is known whether the held-out rows can answer them
 
 
-class Answered(NamedTuple):
+class AnsweredSetting(NamedTuple):
     """A setting with its mixture, and what the mixture says about rows."""
 
     setting: Setting
     aim: Aim
-    state: State
+    state: SessionState
     solved: Solved
 
 
@@ -53,7 +118,7 @@ class Session:
 
     Parameters
     ----------
-    parts : Parts
+    parts : SessionParts
         From ``session_of_model`` or ``session_of_run``.
 
     Examples
@@ -74,10 +139,10 @@ class Session:
     True
     """
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: SessionParts) -> None:
         self.parts = parts
         self.lock = Lock()  # one setting is solved at a time
-        self._states: OrderedDict[Any, State] = OrderedDict()
+        self._states: OrderedDict[Any, SessionState] = OrderedDict()
         self.start = start_of(parts)
         answers = parts.evidence.answers
         held = parts.held_out
@@ -87,7 +152,7 @@ class Session:
         self.columns = columns_of(parts)  # that rules may look at
         own = [one.goal for one in self.start.goals]
         self._times_asked = Counter(map(shape, own))
-        self.few = FewRows(answers.tables, {} if held is None else held.tables, self.classes, own)
+        self.few = DisclosureGuard(answers.tables, {} if held is None else held.tables, self.classes, own)
         sizes = [tables[TRAIN].n_samples for tables in (answers.tables, *([] if held is None else [held.tables]))]
         self.least_alpha = min(1.0, self.start.alpha or 1.0, LEAST_ROWS / min(sizes))
         self._unasked: dict[tuple[str, bool], str] = {}
@@ -112,7 +177,7 @@ class Session:
         objective = estimator.objective_ if setting.alpha is None else None
         return as_aim(setting.alpha, objective, setting.active, **limits)
 
-    def state(self, setting: Setting) -> State:
+    def state(self, setting: Setting) -> SessionState:
         """Return what is kept for rules that look at some columns, and may defer or not."""
         name = setting.by, setting.defer
         if name not in self._states:
@@ -133,7 +198,7 @@ class Session:
             self._held_views[defers] = Views(held.tables, self.classes._replace(deferred=label))
         return self._held_views[defers]
 
-    def solve(self, setting: Setting, tol: float = DRAGGED) -> Answered:
+    def solve(self, setting: Setting, tol: float = DRAGGED) -> AnsweredSetting:
         """Return the mixture of a setting, or raise ``Unmet``.
 
         That of the model's own setting is the model's own. One that was found where a value rests is kept, so that
@@ -143,18 +208,18 @@ class Session:
         aim, state, name = self.aim(setting), self.state(setting), setting.written()
         if name in self._kept:
             self._kept.move_to_end(name)
-            return Answered(setting, aim, state, self._kept[name])
+            return AnsweredSetting(setting, aim, state, self._kept[name])
         is_own = setting == self.start
         solved = state.program.stored(self.parts.estimator) if is_own else state.program.solve(aim, tol)
-        found = Answered(setting, aim, state, solved)
+        found = AnsweredSetting(setting, aim, state, solved)
         return self._keep(found) if is_own or tol <= RELEASED else found
 
-    def explain(self, setting: Setting) -> Answered:
+    def explain(self, setting: Setting) -> AnsweredSetting:
         """Return the mixture of a setting that seemed to have none, or raise ``InfeasibleGoals``."""
         aim, state = self.aim(setting), self.state(setting)
-        return self._keep(Answered(setting, aim, state, state.program.explain(aim)))
+        return self._keep(AnsweredSetting(setting, aim, state, state.program.explain(aim)))
 
-    def settled(self, setting: Setting) -> Answered:
+    def settled(self, setting: Setting) -> AnsweredSetting:
         """Return the mixture where a setting rests, or raise ``InfeasibleGoals``."""
         with self.lock:
             try:
@@ -162,7 +227,7 @@ class Session:
             except Unmet:
                 return self.explain(setting)
 
-    def _keep(self, found: Answered) -> Answered:
+    def _keep(self, found: AnsweredSetting) -> AnsweredSetting:
         self._kept[found.setting.written()] = found.solved
         while len(self._kept) > _MOST_KEPT:
             self._kept.popitem(last=False)
@@ -180,7 +245,7 @@ class Session:
             except (Unmet, InfeasibleGoals):
                 return {"kind": "unmet", "setting": setting.as_words()}
 
-    def recent(self, setting: Setting) -> Answered:
+    def recent(self, setting: Setting) -> AnsweredSetting:
         """Return the mixture that a setting was answered with, solved anew where it did not rest there."""
         with self.lock:
             return self.solve(setting)
@@ -224,7 +289,7 @@ class Session:
                 if setting.defer is None:
                     refuse_deferral_here(one.goal, can_defer=self.has_scores)
 
-    def _told(self, found: Answered) -> dict[str, Any]:
+    def _told(self, found: AnsweredSetting) -> dict[str, Any]:
         solved, state = found.solved, found.state
         heaviest = int(np.bincount(solved.models, solved.mixture).argmax())
         said = {name: rows.said(solved) for name, rows in state.held_out.items()}
@@ -243,7 +308,7 @@ class Session:
             "rates": self._group_rates(found, said),
         }
 
-    def _goals(self, found: Answered, said: Mapping[str, Said]) -> list[dict[str, Any]]:
+    def _goals(self, found: AnsweredSetting, said: Mapping[str, Said]) -> list[dict[str, Any]]:
         """Return how each goal stands on the rows of choice and on held-out rows, with its price."""
         tallied, prices = found.state.program.tallied(found.solved), iter(found.solved.prices.tolist())
         verdicts = self.verdicts(found.setting, said, quick=True)
@@ -305,12 +370,12 @@ class Session:
                 self._unasked[name] = str(error)
         return self._unasked[name]
 
-    def _losses(self, found: Answered) -> dict[str, Any]:
+    def _losses(self, found: AnsweredSetting) -> dict[str, Any]:
         """Return the mean and the tail's loss of the mixture and of plain training, on both sets of rows."""
         told = {"choice": self._loss("chosen_on", found)}
         return told if self.parts.held_out is None else told | {"held_out": self._loss("held_out", found)}
 
-    def _loss(self, rows: str, found: Answered) -> dict[str, float | None]:
+    def _loss(self, rows: str, found: AnsweredSetting) -> dict[str, float | None]:
         alpha, state = found.setting.alpha, found.state
         told = getattr(state, rows)[TRAIN]
         is_known = rows == "chosen_on" and alpha is not None  # the solver told the tail's loss of the rows of choice
@@ -320,12 +385,12 @@ class Session:
             words |= {"tail": found.solved.value if is_known else tail, "plain_tail": self._plain_tail(rows, found)}
         return {name: number(value) for name, value in words.items()}
 
-    def _plain_tail(self, rows: str, found: Answered) -> float:
+    def _plain_tail(self, rows: str, found: AnsweredSetting) -> float:
         """Return the tail's loss of plain training: one model errs or not, so that its mean tells."""
         alpha, state = found.setting.alpha or 1.0, found.state
         return min(1.0, state.plain_mean(rows) / alpha)
 
-    def _group_rates(self, found: Answered, said: Mapping[str, Said]) -> dict[str, Any]:
+    def _group_rates(self, found: AnsweredSetting, said: Mapping[str, Said]) -> dict[str, Any]:
         if self.parts.held_out is None:
             told = found.state.chosen_on[TRAIN]
             both = told.expected(found.solved), told.deferred(found.solved)
@@ -336,7 +401,7 @@ class Session:
         defers = found.setting.defer is not None
         return {"rows": "held_out", "groups": self._rates.of_decisions(np.asarray(own.answers), defers=defers)}
 
-    def _members(self, found: Answered) -> list[dict[str, Any]]:
+    def _members(self, found: AnsweredSetting) -> list[dict[str, Any]]:
         """Return the models or rules that carry weight, the heaviest first."""
         solved, names = found.solved, told_apart(self.parts.names)
         told = []
@@ -354,7 +419,7 @@ class Session:
         return told
 
 
-def start_of(parts: Parts) -> Setting:
+def start_of(parts: SessionParts) -> Setting:
     """Return what the model was chosen for."""
     estimator = parts.estimator
     objective = estimator.objective_

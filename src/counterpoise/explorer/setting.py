@@ -2,19 +2,64 @@
 
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import count
 from typing import Any, NamedTuple
 
 from counterpoise._base.checks import check_alpha, check_number
-from counterpoise._base.json_text import load_json
+from counterpoise._base.text import load_json
 from counterpoise.goals import Goal, asked_goals, parse_goal
-from counterpoise.goals.reach import reach_of
+from counterpoise.goals.bound import reach_of
 from counterpoise.mixtures.options import column_names
-from counterpoise.solvers.result import FEASIBLE
+from counterpoise.solvers.linear_program import FEASIBLE
 from counterpoise.theory.confidence import Bounds
+
+_DIGITS = 6
+
+
+def number(value: Any) -> float | None:
+    """Return a number with six digits; None for one that is not finite.
+
+    Examples
+    --------
+    >>> from counterpoise.explorer.setting import number
+    >>> number(1 / 3), number(float("nan"))
+    (0.333333, None)
+    """
+    found = float(value)
+    return float(f"{found:.{_DIGITS}g}") if math.isfinite(found) else None
+
+
+def numbers(values: Any) -> list[float | None]:
+    """Return numbers of a sequence."""
+    return [number(value) for value in values]
+
+
+def told_apart(names: Sequence[str]) -> list[str]:
+    """Return names of which no two are the same: the second of one name is numbered, and those after it.
+
+    Examples
+    --------
+    >>> from counterpoise.explorer.setting import told_apart
+    >>> told_apart(["trees", "logistic", "trees"])
+    ['trees', 'logistic', 'trees (2)']
+    """
+    found: list[str] = []
+    for name in names:
+        tried = (name if time == 1 else f"{name} ({time})" for time in count(1))
+        found.append(next(one for one in tried if one not in found))
+    return found
+
+
+def threshold(value: float) -> float | str:
+    """Return a threshold; a word for one that is above or below all scores."""
+    if math.isinf(value):
+        return "nobody" if value > 0 else "everybody"
+    return number(value) or 0.0
+
 
 MOST_GOALS = 20
 MOST_CHARACTERS = 2000  # of the text of a goal

@@ -9,18 +9,17 @@ import numpy as np
 
 from counterpoise._base.checks import is_frame
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray
-from counterpoise.explorer.parts import HeldOut, Parts
 from counterpoise.explorer.session import Session
+from counterpoise.explorer.state import HeldOutRows, SessionParts
 from counterpoise.goals import Table
 from counterpoise.goals.binding import Views
-from counterpoise.goals.reading import terms_of
 from counterpoise.goals.tables import with_train
-from counterpoise.goals.wording import NoRows
+from counterpoise.goals.text import terms_of
+from counterpoise.goals.values import NoRows
 from counterpoise.mixtures.answers import TRAIN
-from counterpoise.mixtures.draws import known_draws
-from counterpoise.mixtures.members import as_columns
+from counterpoise.mixtures.base import DRAWN
 from counterpoise.mixtures.options import STICKY, kind_of_decision
-from counterpoise.mixtures.randomized import DRAWN
+from counterpoise.mixtures.rows import as_columns, known_columns
 from counterpoise.mixtures.scores.evidence import ScoreEvidence
 
 _SEED = 0  # of draws that a model makes afresh
@@ -71,7 +70,7 @@ def session_of_model(
     elif any(part is not None for part in (y, sensitive_features, baseline, sample_weight, largest_weight, datasets)):
         raise ValueError("What belongs to held-out rows came without X; pass X and y with it.")
     title = type(model).__name__
-    return Session(Parts(title, model, evidence, held, names_of(model, evidence), confidence))
+    return Session(SessionParts(title, model, evidence, held, names_of(model, evidence), confidence))
 
 
 def check_held_out(model: Any, evidence: Any, given: Mapping[str, Table]) -> None:
@@ -92,7 +91,7 @@ def check_held_out(model: Any, evidence: Any, given: Mapping[str, Table]) -> Non
 
 def check_model(model: Any) -> Any:
     """Return what the mixture of a model was chosen on, or say why it cannot be explored."""
-    if not hasattr(model, "mixture_") or not hasattr(model, "_evidence_of_fit"):
+    if not hasattr(model, "mixture_") or not hasattr(model, "family_"):
         raise TypeError(
             "The explorer shows fitted classifiers that mix models or rules of scores, such as GoalClassifier; got "
             f"{type(model).__name__}, which is not fitted or mixes none."
@@ -102,7 +101,7 @@ def check_model(model: Any) -> Any:
             f"The explorer shows models of two classes; this one tells {len(model.classes_)} apart: "
             f"{model.classes_.tolist()[:10]}."
         )
-    return model._evidence_of_fit()  # noqa: SLF001 - of our own kind
+    return model.family_.kept
 
 
 def names_of(model: Any, evidence: Any) -> list[str]:
@@ -115,7 +114,7 @@ def names_of(model: Any, evidence: Any) -> list[str]:
 
 def held_out(
     model: Any, evidence: Any, table: Table, X: Any, datasets: dict[str, Table], features: Any = None
-) -> HeldOut:
+) -> HeldOutRows:
     """Ask the models once about rows, and note what draws are made with."""
     tables, rows = {TRAIN: table}, {TRAIN: X}
     tables |= {name: known for name, known in evidence.answers.tables.items() if name != TRAIN} | datasets
@@ -127,17 +126,14 @@ def held_out(
         else:  # those of fit, about which the models were asked then
             said[name], uniforms[name] = _kept(evidence, name), generated(model, own.n_samples)
     shown = features if features is not None else (X if is_frame(X) else None)
-    return HeldOut(tables, said, uniforms, shown)
+    return HeldOutRows(tables, said, uniforms, shown)
 
 
 def asked(model: Any, evidence: Any, X: Any) -> AnyArray:
     """Return the scores of rows, or which of them each model calls positive."""
-    checked = model._check_predict_input(X)  # noqa: SLF001 - of our own kind
-    n_samples = checked.shape[0]
-    if isinstance(evidence, ScoreEvidence):
-        return np.asarray(model._scorers().scores(checked, n_samples, None))  # noqa: SLF001 - as above
-    codes = model._pool().codes(checked, n_samples, None)  # noqa: SLF001 - as above
-    return np.asarray(codes == evidence.answers.positive.place)
+    checked = model.check_predict_input(X)
+    told = np.asarray(model.pool().ask(checked, checked.shape[0]))
+    return told if isinstance(evidence, ScoreEvidence) else np.asarray(told == evidence.answers.positive.place)
 
 
 def _kept(evidence: Any, name: str) -> AnyArray:
@@ -151,9 +147,9 @@ def _kept(evidence: Any, name: str) -> AnyArray:
 def uniforms_of(model: Any, X: Any) -> FloatArray | None:
     """Return what the draws about rows are made with, as ``predict`` makes them; None where the models vote."""
     if kind_of_decision(model.decision) != STICKY:
-        return generated(model, model._check_predict_input(X).shape[0])  # noqa: SLF001 - of our own kind
-    known = getattr(model, "_known_columns", lambda rows: rows)(X)
-    return known_draws(model).uniforms(known, as_columns(model._check_predict_input(X)))  # noqa: SLF001 - as above
+        return generated(model, model.check_predict_input(X).shape[0])
+    known = known_columns(X, getattr(model, "feature_names_in_", None))
+    return np.asarray(model.draws_.uniforms(known, as_columns(model.check_predict_input(X))))
 
 
 def generated(model: Any, n_samples: int) -> FloatArray | None:

@@ -1,43 +1,328 @@
-"""The programs and rows of a session for the columns that rules look at: everything that depends on them."""
+"""The rows and programs of a session: what models say of rows, and what solves for the columns that rules look at."""
 
-from collections.abc import Iterable
-from dataclasses import replace
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from counterpoise._base.types import AnyArray, FloatArray, IntArray
-from counterpoise.explorer.few_rows import LEAST_ROWS, shown_groups, spread, told_values
-from counterpoise.explorer.parts import HeldOut, Parts
-from counterpoise.explorer.program import Program, Solved
-from counterpoise.explorer.rates import MOST_GROUPS, group_codes
-from counterpoise.explorer.solving import ModelProgram, RulesProgram
-from counterpoise.explorer.told import AnsweredRows, Labels, ScoredRows, ToldRows
-from counterpoise.explorer.words import number
+from counterpoise._base.types import AnyArray, BoolArray, ByteArray, FloatArray, IntArray
+from counterpoise.explorer.disclosure import LEAST_ROWS, MOST_EXPLORED, group_codes, shown_groups, spread, told_values
+from counterpoise.explorer.setting import number
+from counterpoise.explorer.solving import MixtureProgram, ModelProgram, RulesProgram, Solved
 from counterpoise.goals import Table
 from counterpoise.goals.classes import check_defer_label
+from counterpoise.metrics import cvar_curve, cvar_loss
 from counterpoise.mixtures.answers import TRAIN, bits_of
 from counterpoise.mixtures.choosing import Evidence
 from counterpoise.mixtures.options import Deferral, as_groups
 from counterpoise.mixtures.scores.evidence import ScoreEvidence, rank
 from counterpoise.mixtures.scores.groups import RuleGroups, find_groups
+from counterpoise.solvers.rows import BitRows
+from counterpoise.solvers.tail import TailOracle
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOutRows:
+    """Rows that nobody fitted or chose on, as ``train``, and those of other datasets."""
+
+    tables: dict[str, Table]
+    said: dict[str, AnyArray]  # by dataset: scores of all models, or which rows each calls positive
+    uniforms: dict[str, FloatArray | None]  # by dataset: what draws are made with
+    features: Any = None  # a frame, to say in words who is in the tail
+
+
+@dataclass(frozen=True, eq=False)
+class SessionParts:
+    """All that a session holds in memory."""
+
+    title: str
+    estimator: Any  # that mixes models, fitted
+    evidence: Evidence | ScoreEvidence
+    held_out: HeldOutRows | None
+    names: list[str]  # of the models
+    confidence: float = 0.95  # of verdicts on goals that carry none
+    bounds_asked: dict[str, float] = field(default_factory=dict)  # by the text of a goal: where it was aimed elsewhere
+    notes: tuple[str, ...] = ()
+
+
+_HALF = 0.5
+
+
+class Labels(NamedTuple):
+    """Which rows are positive, and what they weigh."""
+
+    is_positive: BoolArray
+    weights: FloatArray | None
+    defer_cost: float = 0.0  # of a row that is not decided
+
+    def losses(self, shares: FloatArray, deferred: FloatArray | None = None) -> FloatArray:
+        """Return the expected loss of each row, given how likely it is called positive, and how likely deferred."""
+        wrong = np.abs(shares - self.is_positive)
+        return wrong if deferred is None else wrong + deferred * (self.defer_cost - self.is_positive)
+
+
+class Loss(NamedTuple):
+    """The mean loss, and that of the tail where one is asked for."""
+
+    mean: float
+    tail: float | None
+
+
+class Said(NamedTuple):
+    """What an audit is made of: codes of decisions, or where these are drawn how likely each of them is."""
+
+    answers: ByteArray | FloatArray
+    are_drawn: bool
+
+    @property
+    def positive(self) -> FloatArray:
+        """Return how likely each row is called positive, where answers are drawn."""
+        return np.asarray(self.answers if self.answers.ndim == 1 else self.answers[:, 1])
+
+    @property
+    def deferred(self) -> FloatArray | None:
+        """Return how likely each row is deferred; None where none may be."""
+        return None if self.answers.ndim == 1 else np.asarray(self.answers[:, 2])
+
+
+def said_of(rows: "ToldRows", solved: Solved, *, are_drawn: bool) -> Said:
+    """Return what is said of rows: in expectation where decisions are drawn, so that no key plays a part."""
+    if not are_drawn:
+        return Said(rows.decided(solved), are_drawn=False)
+    positive, deferred = rows.expected(solved), rows.deferred(solved)
+    if deferred is None:
+        return Said(positive, are_drawn=True)
+    others = np.maximum(1.0 - positive - deferred, 0.0)
+    return Said(np.column_stack([others, positive, deferred]), are_drawn=True)
+
+
+class ToldRows(Protocol):
+    """Rows about which everything was asked; only labelled ones have losses."""
+
+    labels: Labels | None
+
+    def expected(self, solved: Solved) -> FloatArray:
+        """Return how likely a draw from the mixture calls each row positive."""
+
+    def decided(self, solved: Solved) -> ByteArray:
+        """Return 1 for rows that are called positive, 2 for deferred ones: by the model's draws, or else by vote."""
+
+    def losses(self, solved: Solved) -> FloatArray:
+        """Return the expected loss of each row over the draws."""
+
+    def deferred(self, solved: Solved) -> FloatArray | None:
+        """Return how likely each row is deferred; None where none may be."""
+
+    def loss(self, solved: Solved, alpha: float | None) -> Loss:
+        """Return the expected loss over the draws."""
+
+    def said(self, solved: Solved) -> Said:
+        """Return what an audit of the rows is made of."""
+
+
+class SortedDraws:
+    """Numbers from 0 to 1 that decide by which member each row is decided, sorted once."""
+
+    def __init__(self, uniforms: FloatArray) -> None:
+        self._order = np.argsort(uniforms, kind="stable")
+        self._sorted = uniforms[self._order]
+
+    def by_member(self, mixture: FloatArray) -> Iterator[tuple[int, IntArray]]:
+        """Yield each member that decides about rows, and those rows: as ``mixtures.draws.pick`` would draw them."""
+        members = np.flatnonzero(mixture)
+        ends = np.searchsorted(self._sorted, np.cumsum(mixture)[members], side="left")
+        ends[-1] = self._sorted.size
+        first = 0
+        for member, end in zip(members.tolist(), ends.tolist(), strict=True):
+            if end > first:
+                yield member, self._order[first:end]
+                first = end
+
+
+class AnsweredRows:
+    """Rows with what each model says about them."""
+
+    def __init__(self, bits: BitRows, uniforms: FloatArray | None, labels: Labels | None) -> None:
+        self.labels, self._bits = labels, bits
+        self._draws = None if uniforms is None else SortedDraws(uniforms)
+        self._oracle: TailOracle | None = None
+        self._means = np.zeros(0)
+
+    def expected(self, solved: Solved) -> FloatArray:
+        """Return how likely a draw from the mixture calls each row positive."""
+        shares = np.empty(self._bits.n_rows)
+        self._bits.scores(solved.mixture, shares)
+        return np.minimum(shares, 1.0)
+
+    def decided(self, solved: Solved) -> ByteArray:
+        """Return which rows are called positive."""
+        if self._draws is None:
+            return (self.expected(solved) > _HALF).astype(np.uint8)
+        said = np.empty(self._bits.n_rows, dtype=np.uint8)
+        for member, rows in self._draws.by_member(solved.mixture):
+            said[rows] = (self._bits.packed[rows, member >> 3] >> np.uint8(member & 7)) & 1
+        return said
+
+    def said(self, solved: Solved) -> Said:
+        """Return what an audit of the rows is made of."""
+        is_one = np.count_nonzero(solved.mixture) == 1
+        return said_of(self, solved, are_drawn=self._draws is not None and not is_one)
+
+    def losses(self, solved: Solved) -> FloatArray:
+        """Return the expected loss of each row over the draws."""
+        assert self.labels is not None  # noqa: S101 - asked of labelled rows
+        return self.labels.losses(self.expected(solved))
+
+    def deferred(self, solved: Solved) -> None:
+        """Defer nothing."""
+
+    def loss(self, solved: Solved, alpha: float | None) -> Loss:
+        """Return the expected loss over the draws."""
+        assert self.labels is not None  # noqa: S101 - asked of labelled rows
+        if self._oracle is None:
+            said = np.unpackbits(self._bits.packed, axis=1, bitorder="little")[:, : self._bits.n_models]
+            wrong = said ^ self.labels.is_positive[:, None].view(np.uint8)
+            self._oracle = TailOracle.of(wrong, self.labels.weights, 1.0)
+            self._means = np.average(wrong, axis=0, weights=self.labels.weights)
+        if alpha is None:
+            return Loss(float(self._means @ solved.mixture), None)
+        self._oracle.alpha = alpha
+        return Loss(float(self._means @ solved.mixture), self._oracle.value(solved.mixture))
+
+
+class RowsWithScores:
+    """Rows with the scores of each model, and the groups that rules look at."""
+
+    def __init__(
+        self,
+        scores: FloatArray,
+        groups: IntArray,
+        n_groups: int,
+        uniforms: FloatArray | None,
+        labels: Labels | None,
+    ) -> None:
+        self.scores, self.groups, self.labels = scores, groups, labels
+        self._n_groups = n_groups
+        self._draws = None if uniforms is None else SortedDraws(uniforms)
+        self._sorted: _SortedScore | None = None
+
+    def expected(self, solved: Solved) -> FloatArray:
+        """Return how likely a draw from the mixture calls each row positive."""
+        return self._chances(solved, 1)
+
+    def deferred(self, solved: Solved) -> FloatArray | None:
+        """Return how likely each row is deferred; None where none may be."""
+        return self._chances(solved, 2) if self._defers(solved) else None
+
+    def decided(self, solved: Solved) -> ByteArray:
+        """Return 1 for rows that are called positive, 2 for deferred ones."""
+        if self._draws is None:
+            return self._voted(solved)
+        said = np.empty(len(self.groups), dtype=np.uint8)
+        for member, rows in self._draws.by_member(solved.mixture):
+            said[rows] = self._says(solved, member, rows)
+        return said
+
+    def said(self, solved: Solved) -> Said:
+        """Return what an audit of the rows is made of."""
+        is_one = np.count_nonzero(solved.mixture) == 1
+        return said_of(self, solved, are_drawn=self._draws is not None and not is_one)
+
+    def losses(self, solved: Solved) -> FloatArray:
+        """Return the expected loss of each row over the draws."""
+        assert self.labels is not None  # noqa: S101 - asked of labelled rows
+        return self.labels.losses(self.expected(solved), self.deferred(solved))
+
+    def loss(self, solved: Solved, alpha: float | None) -> Loss:
+        """Return the expected loss over the draws."""
+        assert self.labels is not None  # noqa: S101 - asked of labelled rows
+        if self.scores.shape[1] > 1 or self._defers(solved):
+            return _loss(self.losses(solved), self.labels.weights, alpha)
+        if self._sorted is None:
+            self._sorted = _SortedScore(self.scores, self.groups, self._n_groups, self.labels)
+        return _loss(*self._sorted.cells(solved), alpha)
+
+    def _defers(self, solved: Solved) -> bool:
+        return solved.thresholds is not None and solved.thresholds.shape[1] > self._n_groups
+
+    def _voted(self, solved: Solved) -> ByteArray:
+        positive, deferred = self.expected(solved), self.deferred(solved)
+        if deferred is None:
+            return (positive > _HALF).astype(np.uint8)
+        shares = np.column_stack([1.0 - positive - deferred, positive, deferred])
+        return np.asarray(shares.argmax(axis=1), dtype=np.uint8)
+
+    def _chances(self, solved: Solved, answer: int) -> FloatArray:
+        """Return how likely each row gets an answer."""
+        shares = np.zeros(len(self.groups))
+        for member in np.flatnonzero(solved.mixture).tolist():
+            shares += solved.mixture[member] * (self._says(solved, member, slice(None)) == answer)
+        return np.minimum(shares, 1.0)
+
+    def _says(self, solved: Solved, member: int, rows: IntArray | slice) -> ByteArray:
+        """Return what one rule answers."""
+        assert solved.thresholds is not None  # noqa: S101 - of rules
+        groups, column = self.groups[rows], self.scores[rows, int(solved.models[member])]
+        upper, *lower = solved.thresholds[member].reshape(-1, self._n_groups)
+        above = (column > (upper[0] if upper.size == 1 else upper[groups])).astype(np.uint8)
+        return np.asarray(np.where(above, above, 2 * (column > lower[0][groups])).astype(np.uint8) if lower else above)
+
+
+class _SortedScore:
+    """The rows of one score in falling order by group, summed by class: what rules lose takes a few look-ups."""
+
+    def __init__(self, scores: FloatArray, groups: IntArray, n_groups: int, labels: Labels) -> None:
+        weights = np.ones(len(groups)) if labels.weights is None else labels.weights
+        self._groups = []
+        for group in range(n_groups):
+            rows = np.flatnonzero(groups == group)
+            rows = rows[np.argsort(-scores[rows, 0], kind="stable")]
+            by_class = weights[rows] * np.array([labels.is_positive[rows], ~labels.is_positive[rows]])
+            sums = np.concatenate([np.zeros((2, 1)), np.cumsum(by_class, axis=1)], axis=1)
+            self._groups.append((-scores[rows, 0], sums))
+
+    def cells(self, solved: Solved) -> tuple[FloatArray, FloatArray]:
+        """Return the loss and the weight of the rows of each class between two thresholds of a group."""
+        assert solved.thresholds is not None  # noqa: S101 - of rules
+        losses, masses = [], []
+        for (rising, sums), thresholds in zip(self._groups, solved.thresholds.T, strict=True):
+            falling = np.argsort(-thresholds, kind="stable")
+            above = np.searchsorted(rising, -thresholds[falling], side="left")  # rows whose score is above each
+            mass = np.diff(sums[:, np.concatenate([[0], above, [rising.size]])], axis=1)
+            chances = 1.0 - np.cumsum(np.append(0.0, solved.mixture[falling]))
+            losses += [1.0 - chances, chances]
+            masses += [mass[0], mass[1]]
+        return np.clip(np.concatenate(losses), 0.0, 1.0), np.maximum(np.concatenate(masses), 0.0)
+
+
+def _loss(losses: FloatArray, weights: FloatArray | None, alpha: float | None) -> Loss:
+    mean = float(np.average(losses, weights=weights))
+    return Loss(mean, None if alpha is None else cvar_loss(losses, alpha, weights))
+
+
+def curve(rows: ToldRows, solved: Solved, alphas: FloatArray) -> FloatArray:
+    """Return the loss of the tail at each of many alphas."""
+    assert rows.labels is not None  # noqa: S101 - asked of labelled rows
+    return cvar_curve(rows.losses(solved), alphas, rows.labels.weights)
+
 
 _BINS = 25  # of a histogram
 _PANELS = 6  # groups in histograms: the largest
 _ALONE = np.ones(1)
 
 
-class State(NamedTuple):
+class SessionState(NamedTuple):
     """What solves, and what a mixture says about the rows of choice and about held-out ones, by dataset."""
 
-    program: Program
+    program: MixtureProgram
     groups: tuple[str, ...]  # that rules tell apart; none where models are mixed
     chosen_on: dict[str, ToldRows]
     held_out: dict[str, ToldRows]
     usual: Solved  # plain training: the first model by itself
     found: dict[Any, Any]  # what was found once
 
-    def panels(self, parts: Parts, model: int) -> list[dict[str, Any]]:
+    def panels(self, parts: SessionParts, model: int) -> list[dict[str, Any]]:
         """Return histograms of a model's scores on the rows of choice, by group and class; none without scores."""
         if ("panels", model) not in self.found:
             self.found["panels", model] = self._histograms(parts, model)
@@ -49,9 +334,9 @@ class State(NamedTuple):
             self.found[rows] = getattr(self, rows)[TRAIN].loss(self.usual, None).mean
         return float(self.found[rows])
 
-    def _histograms(self, parts: Parts, model: int) -> list[dict[str, Any]]:
+    def _histograms(self, parts: SessionParts, model: int) -> list[dict[str, Any]]:
         rows, given = self.chosen_on[TRAIN], parts.evidence
-        if not isinstance(rows, ScoredRows) or not isinstance(given, ScoreEvidence):
+        if not isinstance(rows, RowsWithScores) or not isinstance(given, ScoreEvidence):
             return []
         codes, names = rows.groups, list(self.groups)
         if len(names) == 1:
@@ -67,7 +352,7 @@ def deferral_at(estimator: Any, cost: float | None) -> Deferral | None:
     return Deferral(cost) if own is None else replace(own, cost=cost)
 
 
-def state_of(parts: Parts, by: tuple[str, ...], defer: float | None = None) -> State:
+def state_of(parts: SessionParts, by: tuple[str, ...], defer: float | None = None) -> SessionState:
     """Return what is needed for rules that look at some columns, and defer at a cost where one is given."""
     given, held = parts.evidence, parts.held_out
     if isinstance(given, Evidence):
@@ -80,35 +365,35 @@ def state_of(parts: Parts, by: tuple[str, ...], defer: float | None = None) -> S
         check_defer_label(deferral.label, estimator.classes_.tolist(), "label")
     given = given._replace(deferral=deferral)
     ranked = rank(given, groups)
-    program = RulesProgram(ranked, prefers_usual=estimator._prefers_usual, decision=estimator.decision)  # noqa: SLF001 - of our own kind
+    program = RulesProgram(ranked, prefers_usual=estimator.prefers_usual, decision=estimator.decision)
     n_groups = len(groups.names)
     chosen_on: dict[str, ToldRows] = {
-        name: ScoredRows(given.scores[name], codes, n_groups, None, _labels(given.answers.tables[name], given))
+        name: RowsWithScores(given.scores[name], codes, n_groups, None, _labels(given.answers.tables[name], given))
         for name, codes in ranked.codes.items()
     }
     later: dict[str, ToldRows] = {}
     if held is not None:
         for name, table in held.tables.items():
             codes, uniforms = groups.codes(table, f"The held-out rows of {name!r}"), held.uniforms[name]
-            later[name] = ScoredRows(held.said[name], codes, n_groups, uniforms, _labels(table, given))
+            later[name] = RowsWithScores(held.said[name], codes, n_groups, uniforms, _labels(table, given))
     usual = np.full((1, n_groups if defer is None else 2 * n_groups), float(given.usual[0]))
     alone = Solved(np.zeros(1, dtype=np.int64), usual, _ALONE, np.nan, np.nan, np.zeros(0))
-    return State(program, groups.names, chosen_on, later, alone, {})
+    return SessionState(program, groups.names, chosen_on, later, alone, {})
 
 
-def columns_of(parts: Parts) -> list[str]:
+def columns_of(parts: SessionParts) -> list[str]:
     """Return the columns that rules may look at: the sensitive ones of few values, and the deployed model's answers."""
     if isinstance(parts.evidence, Evidence):
         return []
     tables = [parts.evidence.answers.tables[TRAIN], *([] if parts.held_out is None else [parts.held_out.tables[TRAIN]])]
-    few = [name for name in tables[0].sensitive_columns if 1 < len(told_values(tables[0], name) or ()) <= MOST_GROUPS]
+    few = [name for name in tables[0].sensitive_columns if 1 < len(told_values(tables[0], name) or ()) <= MOST_EXPLORED]
     few = [name for name in few if all(name in table.columns for table in tables)]
     if all(table.baseline is not None for table in tables):
         few.append("baseline")
     return [name for name in few if _makes_groups(parts, name)]
 
 
-def _makes_groups(parts: Parts, name: str) -> bool:
+def _makes_groups(parts: SessionParts, name: str) -> bool:
     """Tell whether a column alone makes groups that rules can look at."""
     try:
         groups_of(parts, (name,))
@@ -117,7 +402,7 @@ def _makes_groups(parts: Parts, name: str) -> bool:
     return True
 
 
-def check_columns(parts: Parts, by: tuple[str, ...], offered: Iterable[str]) -> None:
+def check_columns(parts: SessionParts, by: tuple[str, ...], offered: Iterable[str]) -> None:
     """Refuse columns that are not offered, and such as make groups with few rows, before anything is computed."""
     if isinstance(parts.evidence, Evidence):
         if by:
@@ -130,18 +415,18 @@ def check_columns(parts: Parts, by: tuple[str, ...], offered: Iterable[str]) -> 
     groups_of(parts, by)
 
 
-def groups_of(parts: Parts, by: tuple[str, ...]) -> RuleGroups:
+def groups_of(parts: SessionParts, by: tuple[str, ...]) -> RuleGroups:
     """Return the groups that columns make; what is wrong with others than the model's is said without their names."""
     own: RuleGroups = parts.estimator.groups_
     groups = own if by == own.by else _other_groups(parts, by)
-    if len(groups.names) > MOST_GROUPS:
+    if len(groups.names) > MOST_EXPLORED:
         raise ValueError(
-            f"by makes {len(groups.names)} groups of {', '.join(by)}; at most {MOST_GROUPS} can be explored."
+            f"by makes {len(groups.names)} groups of {', '.join(by)}; at most {MOST_EXPLORED} can be explored."
         )
     return groups
 
 
-def _other_groups(parts: Parts, by: tuple[str, ...]) -> RuleGroups:
+def _other_groups(parts: SessionParts, by: tuple[str, ...]) -> RuleGroups:
     tables, held = parts.evidence.answers.tables, parts.held_out
     try:
         groups = find_groups(replace(as_groups(parts.estimator.by), names=by), tables[TRAIN])
@@ -155,7 +440,7 @@ def _other_groups(parts: Parts, by: tuple[str, ...]) -> RuleGroups:
     return groups
 
 
-def _of_models(given: Evidence, held: HeldOut | None) -> State:
+def _of_models(given: Evidence, held: HeldOutRows | None) -> SessionState:
     tables = given.answers.tables
     chosen_on: dict[str, ToldRows] = {
         name: AnsweredRows(bits, None, _labels(tables[name], given)) for name, bits in given.answers.positives.items()
@@ -166,7 +451,7 @@ def _of_models(given: Evidence, held: HeldOut | None) -> State:
             later[name] = AnsweredRows(bits_of(said), held.uniforms[name], _labels(held.tables[name], given))
     n_models = given.losses.shape[1]
     alone = Solved(np.arange(n_models), None, np.eye(1, n_models)[0], np.nan, np.nan, np.zeros(0))
-    return State(ModelProgram(given), (), chosen_on, later, alone, {})
+    return SessionState(ModelProgram(given), (), chosen_on, later, alone, {})
 
 
 def _labels(table: Table, given: Evidence | ScoreEvidence) -> Labels | None:

@@ -10,12 +10,11 @@ from typing import Any, TypeAlias, TypeVar, cast
 
 import numpy as np
 
-from counterpoise.explorer.few_rows import HIDDEN, is_of_few
-from counterpoise.explorer.program import DRAGGED, RELEASED, Program, Unmet, is_priced
-from counterpoise.explorer.session import Answered, Session
-from counterpoise.explorer.setting import AskedGoal, Setting, reach, shape
-from counterpoise.explorer.told import ToldRows, curve
-from counterpoise.explorer.words import number, numbers
+from counterpoise.explorer.disclosure import HIDDEN, is_of_few
+from counterpoise.explorer.session import AnsweredSetting, Session
+from counterpoise.explorer.setting import AskedGoal, Setting, number, numbers, reach, shape
+from counterpoise.explorer.solving import DRAGGED, RELEASED, MixtureProgram, Unmet, is_priced
+from counterpoise.explorer.state import ToldRows, curve
 from counterpoise.goals import Dataset, Goal, Rate, error_rate
 from counterpoise.goals.advice import looser
 from counterpoise.goals.infeasible import rounded_to_safety
@@ -141,7 +140,7 @@ def _edge(session: Session, setting: Setting, place: int) -> Steps[float | None]
     return rounded_to_safety(goal, max(found, low) if goal.sense == "<=" else min(found, high), _DIGITS)
 
 
-def _halved(session: Session, program: Program, goals: tuple[Goal, ...], place: int) -> Steps[float | None]:
+def _halved(session: Session, program: MixtureProgram, goals: tuple[Goal, ...], place: int) -> Steps[float | None]:
     """Return the same by halving, which finds the edge: what can be met grows as the bound is loosened."""
     goal = goals[place]
 
@@ -176,7 +175,7 @@ def _free(session: Session, setting: Setting, place: int, tightest: float) -> fl
     return max(ends) if goal.sense == "<=" else min(ends)
 
 
-def _without(session: Session, setting: Setting, place: int) -> tuple[Answered, bool]:
+def _without(session: Session, setting: Setting, place: int) -> tuple[AnsweredSetting, bool]:
     """Return the best mixture without a goal: the present one, where the goal has no price; and whether it has."""
     has_price = False
     goals = tuple(one._replace(on=one.on and other != place) for other, one in enumerate(setting.goals))
@@ -191,7 +190,7 @@ def _without(session: Session, setting: Setting, place: int) -> tuple[Answered, 
         return session.solve(_replaced(setting, goals=goals), RELEASED), has_price
 
 
-def _value(found: Answered, goal: Goal) -> float:
+def _value(found: AnsweredSetting, goal: Goal) -> float:
     """Return what a goal's bound would have to be for a mixture to meet it exactly; nothing where few rows count."""
     tallied = found.state.program.tallied(found.solved)
     if is_of_few(goal, tallied):
@@ -269,12 +268,12 @@ def _name(quantity: Goal | str) -> str:
     return quantity if isinstance(quantity, str) else str(quantity.left)
 
 
-def _optimum(session: Session, setting: Setting, up: Goal | str) -> Answered:
+def _optimum(session: Session, setting: Setting, up: Goal | str) -> AnsweredSetting:
     """Return the mixture with the least, or for a goal that wants more the most, of a quantity."""
     with session.lock:
         aim, state = session.aim(setting), session.state(setting)
         aim = aim._replace(objective=_objective(up, aim), budget=None)
-        return Answered(setting, aim, state, state.program.solve(aim, DRAGGED))
+        return AnsweredSetting(setting, aim, state, state.program.solve(aim, DRAGGED))
 
 
 def _objective(up: Goal | str, aim: Aim) -> Any:
@@ -288,7 +287,7 @@ def _objective(up: Goal | str, aim: Aim) -> Any:
     return rate if up.sense == "<=" else -rate
 
 
-def _height(found: Answered, up: Goal | str) -> float:
+def _height(found: AnsweredSetting, up: Goal | str) -> float:
     if isinstance(up, str):
         return found.solved.value
     return _value(found, up)
@@ -296,7 +295,7 @@ def _height(found: Answered, up: Goal | str) -> float:
 
 def _segments(session: Session, setting: Setting) -> Iterator[dict[str, Any] | None]:
     """Show which simple segments of the held-out rows make up the tail, in words."""
-    from counterpoise.runs.data import Part  # noqa: PLC0415 - heavy, and needs optional packages
+    from counterpoise.runs.data import RunRows  # noqa: PLC0415 - heavy, and needs optional packages
     from counterpoise.runs.segments import find_segments, why_no_segments  # noqa: PLC0415
 
     held = session.parts.held_out
@@ -312,7 +311,7 @@ def _segments(session: Session, setting: Setting) -> Iterator[dict[str, Any] | N
     told = found.state.held_out[TRAIN]
     losses = told.losses(found.solved)
     yield None
-    part = Part(held.features, None, {}, held.tables[TRAIN].sample_weight, None)
+    part = RunRows(held.features, None, {}, held.tables[TRAIN].sample_weight, None)
     segments = find_segments(part, losses, alpha)
     names = ("share", "part", "lift")
     words = [

@@ -8,13 +8,21 @@ A goal is written before there are data, and is a value: it can be compared, has
 
 from counterpoise.goals import rates
 from counterpoise.goals.binding import BoundRates
-from counterpoise.goals.bound import BoundGoals, bind, bind_objective
-from counterpoise.goals.class_rates import confusion, cost, macro
-from counterpoise.goals.fairness import demographic_parity, eighty_percent_rule, equal_opportunity, equalized_odds
-from counterpoise.goals.goal import Goal, GoalCheck
+from counterpoise.goals.bound import BoundGoals, asked_goals, bind, bind_objective
+from counterpoise.goals.catalogue import (
+    demographic_parity,
+    eighty_percent_rule,
+    equal_opportunity,
+    equalized_odds,
+    forget_metric,
+    register_metric,
+)
+from counterpoise.goals.expressions import Goal, GoalCheck
 from counterpoise.goals.infeasible import InfeasibleGoals
-from counterpoise.goals.own_metrics import forget_metric, register_metric
-from counterpoise.goals.phrases import (
+from counterpoise.goals.rates import *  # noqa: F403 - every rate, as listed there
+from counterpoise.goals.rates import (
+    confusion,
+    cost,
     demographic_parity_difference,
     demographic_parity_ratio,
     equal_opportunity_difference,
@@ -23,14 +31,13 @@ from counterpoise.goals.phrases import (
     equalized_odds_ratio,
     every_class,
     every_group,
+    macro,
     max_difference,
     min_ratio,
 )
-from counterpoise.goals.rates import *  # noqa: F403 - every rate, as listed there
-from counterpoise.goals.reading import as_goals, as_objective, asked_goals, parse_goal, parse_rate
 from counterpoise.goals.tables import Table
-from counterpoise.goals.text import GoalSyntaxError
-from counterpoise.goals.wording import NoRows, UnknownName, UnknownValue
+from counterpoise.goals.text import GoalSyntaxError, as_goals, as_objective, parse_goal, parse_rate
+from counterpoise.goals.values import NoRows, UnknownName, UnknownValue
 
 __all__ = [
     "BoundGoals",

@@ -1,6 +1,11 @@
-"""Goals bound to data: signed weights on the rows of tables, and the bounds that the predictions must keep."""
+"""Goals bound to data: signed weights on the rows of tables, and the bounds that the predictions must keep.
 
-from collections.abc import Mapping, Sequence
+And what is checked before anything is trained: that a bound is one that its rate can have, that goals ask for rows,
+columns and classes that are there, and that no two of them contradict each other.
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
@@ -8,15 +13,18 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from counterpoise._base.types import ArrayLike, FloatArray, IntArray
-from counterpoise.goals.binding import BoundRates, Linear, Views, asked_by, bind_rates
+from counterpoise.goals.binding import BoundRates, Views, asked_by, bind_rates
 from counterpoise.goals.classes import Classes
-from counterpoise.goals.expressions import Rate, Ratio
-from counterpoise.goals.goal import Goal
-from counterpoise.goals.infeasible import goal_unit
+from counterpoise.goals.expressions import Goal, Rate, Ratio, Several
+from counterpoise.goals.infeasible import PERCENT, InfeasibleGoals, bound_scale, goal_unit
 from counterpoise.goals.population import standing, tightened_goal
-from counterpoise.goals.reading import as_goals, as_objective
+from counterpoise.goals.rates import COST
+from counterpoise.goals.rows import Linear, Term, fractions
 from counterpoise.goals.tables import as_tables, classes_of
-from counterpoise.solvers.result import FEASIBLE
+from counterpoise.goals.text import as_goals, as_objective, refuse_deferral
+from counterpoise.goals.values import written_number
+from counterpoise.solvers.linear_program import FEASIBLE
+from counterpoise.theory.confidence import Bounds
 
 
 @dataclass(frozen=True)
@@ -82,7 +90,7 @@ def bind(
     """Resolve goals into signed weights on the rows of the data.
 
     The bound of a goal that carries a confidence is tightened: to what it must be on so many rows, were they held out,
-    to certify all such goals together; see ``counterpoise.goals.audit.tightened``.
+    to certify all such goals together; see ``counterpoise.auditing.audit.tightened``.
 
     Parameters
     ----------
@@ -228,3 +236,175 @@ def least_sums(weights: Any, views: Views) -> FloatArray:
         return np.asarray(weights.minimum(0).sum(axis=1))
     rows = [weights[[place]].toarray().reshape(-1, n_columns).min(axis=1).sum() for place in range(weights.shape[0])]
     return np.array(rows)
+
+
+def asked_goals(goals: Any, *, trains: bool = False, defers: bool = True) -> tuple[Goal, ...]:
+    """Return goals that models are to be chosen or trained for, after checking their bounds: see ``check_reach``.
+
+    Where rows cannot be deferred, goals on those are refused.
+
+    Examples
+    --------
+    >>> from counterpoise.goals import asked_goals
+    >>> asked_goals("recall(train) >= 0.9")
+    (<Goal recall(train) >= 0.9>,)
+    >>> asked_goals("recall(train) >= -0.5")
+    Traceback (most recent call last):
+    ...
+    ValueError: The goal recall(train) >= -0.5 asks for nothing: it is about what is from 0 to 1. ...
+    """
+    found = as_goals(goals)
+    check_reach(found, trains=trains)
+    if not defers:
+        refuse_deferral(found)
+    return found
+
+
+def check_reach(goals: Iterable[Goal], *, trains: bool) -> None:
+    """Refuse goals whose bound no rate can have.
+
+    One that always holds is refused anywhere; one that never does where models would be trained for it, as choosing
+    among models that there are proves it anyway, and says what could be met.
+
+    Examples
+    --------
+    >>> from counterpoise.goals import recall
+    >>> from counterpoise.goals.bound import check_reach
+    >>> check_reach([recall("train") <= 80], trains=True)
+    Traceback (most recent call last):
+    ...
+    ValueError: The goal recall(train) <= 80 asks for nothing: it is about what is from 0 to 1. A share is a number ...
+    """
+    for goal in goals:
+        low, high = reach_of(goal)
+        allowed = FEASIBLE * max(goal.scale, abs(goal.bound))
+        nearest = low if goal.sense == "<=" else high
+        is_beyond = goal.bound < low - allowed if goal.sense == "<=" else goal.bound > high + allowed
+        if is_beyond and trains:
+            raise InfeasibleGoals([goal], abs(goal.bound - nearest))
+        if goal.bound > high + allowed if goal.sense == "<=" else goal.bound < low - allowed:
+            ends = f"from {written_number(low)} to {written_number(high)}"
+            raise ValueError(f"The goal {goal} asks for nothing: it is about what is {ends}. {PERCENT}")
+
+
+def reach_of(goal: Goal) -> Bounds:
+    """Return between which numbers a goal's left side is, less the rates on its right."""
+    left = goal.left
+    if isinstance(left, Several):
+        reached = [_reach(member) for member in left.sample]
+        low, high = min(one.low for one in reached), max(one.high for one in reached)
+        return Bounds(max(low, 0.0), high if left.sense == "<=" else 1.0) if left.sense else Bounds(low, high)
+    return _reach(left - Rate(0.0, goal.right.terms) if isinstance(left, Rate) else left)
+
+
+def _reach(expression: Rate | Ratio) -> Bounds:
+    if isinstance(expression, Rate):
+        ends = [_reach_of_term(term) for term in expression.terms]
+        low, high = (expression.constant + sum(one[side] for one in ends) for side in (0, 1))
+        return Bounds(low, high)
+    parts = [fractions(side) for side in (expression.numerator, expression.denominator)]
+    is_plain = not expression.numerator.constant and not expression.denominator.constant
+    if not is_plain or any(len(part) != 1 for part in parts) or (parts[0][0].top < 0).any():
+        return Bounds(-math.inf, math.inf)
+    return Bounds(0.0, 1.0 if (parts[0][0].top <= parts[1][0].top).all() else math.inf)
+
+
+def _reach_of_term(term: Term) -> Bounds:
+    if term.metric.name == COST and term.metric.details:  # of its counts one at most is about a row
+        amounts = [term.coefficient * count.coefficient for count in term.metric.counts]
+        return Bounds(min(0.0, *amounts), max(0.0, *amounts))
+    tops = [part.top[part.bottom > 0] for part in fractions(Rate(0.0, (term,)))]
+    return Bounds(float(sum(top.min() for top in tops)), float(sum(top.max() for top in tops)))
+
+
+def check_contradictions(goals: Sequence[Goal], views: Views) -> None:
+    """Refuse goals of which one asks a rate to be above, and another below, what both allow.
+
+    Goals on ratios are left out: where nothing is predicted positive, any two bounds on the precision hold.
+
+    Parameters
+    ----------
+    goals : sequence of Goal
+        They fit the rows: see ``check_asked``.
+    views : Views
+        The rows and classes.
+
+    Raises
+    ------
+    InfeasibleGoals
+        With the two goals. It offers bounds where no other goals stand beside them.
+
+    Examples
+    --------
+    >>> from counterpoise.goals import Table, as_goals
+    >>> from counterpoise.goals.binding import Views
+    >>> from counterpoise.goals.bound import check_contradictions
+    >>> from counterpoise.goals.tables import as_tables, classes_of
+    >>> tables = as_tables(Table(None, y=[0, 0, 1, 1]))
+    >>> goals = as_goals(["recall(train) >= 0.9", "recall(train) <= 0.1"])
+    >>> check_contradictions(goals, Views(tables, classes_of(tables)))
+    Traceback (most recent call last):
+    ...
+    counterpoise.goals.InfeasibleGoals: These goals cannot hold together: recall(train) >= 0.9 and recall(train) <= ...
+    """
+    limited: dict[Any, _Limited] = {}
+    for goal in goals:
+        if not goal.is_ratio and not goal.right.terms:
+            # Rates that are equal for decided rows, as 1 - recall and the miss rate, differ where some are deferred.
+            key = goal.left if views.classes.deferred is None else str(goal.left)
+            limited.setdefault(key, _Limited([], [])).on_side(goal).append(goal)
+    for one in limited.values():
+        if one.lower and one.upper and one.gap > one.rounding:
+            conflict = sorted((one.highest, one.lowest), key=list(goals).index)
+            is_alone = len(goals) == len(one.lower) + len(one.upper)
+            offered = _nearest(one, views) if is_alone else {}
+            held = {goal: tuple(other for other in conflict if other is not goal) for goal in offered}
+            raise InfeasibleGoals(conflict, one.gap, offered, held_by=held)
+
+
+class _Limited(NamedTuple):
+    """The goals that bound one rate by numbers, from below and from above."""
+
+    lower: list[Goal]
+    upper: list[Goal]
+
+    def on_side(self, goal: Goal) -> list[Goal]:
+        return self.lower if goal.sense == ">=" else self.upper
+
+    @property
+    def highest(self) -> Goal:
+        return max(self.lower, key=lambda goal: goal.bound)
+
+    @property
+    def lowest(self) -> Goal:
+        return min(self.upper, key=lambda goal: goal.bound)
+
+    @property
+    def gap(self) -> float:
+        return self.highest.bound - self.lowest.bound
+
+    @property
+    def rounding(self) -> float:
+        """Return by how much both goals may be missed and still hold."""
+        return 2 * FEASIBLE * max(bound_scale(goal, goal.bound) for goal in (self.highest, self.lowest))
+
+
+def _nearest(limited: _Limited, views: Views) -> dict[Goal, float]:
+    """Return for either goal the bound at which it meets the other, where that alone is enough for all."""
+    low, high = limited.highest, limited.lowest
+    if not isinstance(low.left, Rate) or any(goal.confidence is not None for goal in limited.lower + limited.upper):
+        return {}
+    reach, found = _reach_on_rows(low, views), {}
+    if sum(goal.bound > high.bound for goal in limited.lower) == 1 and reach.low <= high.bound:
+        found[low] = high.bound
+    if sum(goal.bound < low.bound for goal in limited.upper) == 1 and low.bound <= reach.high:
+        found[high] = low.bound
+    return found
+
+
+def _reach_on_rows(goal: Goal, views: Views) -> Bounds:
+    """Return the least and the largest value that predictions can give the rate of a goal on these rows."""
+    (part,) = goal.parts(views)
+    bound = bind_rates([part.left, -1 * part.left], views, [goal, goal])  # type: ignore[list-item]
+    low, high = (bound.constants + sum(least_sums(weights, views) for weights in bound.weights.values())).tolist()
+    return Bounds(low, -high)

@@ -1,15 +1,217 @@
-"""All that goals can be made of, in one table: name, formula, what it needs, what it means."""
+"""The usual goals of fairness, metrics of one's own, and a table of all that goals can be made of."""
 
-from collections.abc import Iterator
-from typing import NamedTuple
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import update_wrapper
+from itertools import permutations
+from typing import Any, NamedTuple, TypeAlias
 
-from counterpoise.goals.class_rates import CONFUSION, COST
-from counterpoise.goals.expressions import Rate, Ratio
-from counterpoise.goals.phrases import FORMS, Form
-from counterpoise.goals.rates import MEANINGS, METRICS, RATIOS
-from counterpoise.goals.rows import Cell, Dataset
-from counterpoise.goals.terms import MACRO, Count, Metric
-from counterpoise.goals.wording import written_number
+from counterpoise._base.checks import check_fraction, check_number
+from counterpoise.goals.expressions import Goal, Rate, Ratio
+from counterpoise.goals.rates import (
+    CONFUSION,
+    COST,
+    FORMS,
+    MEANINGS,
+    METRICS,
+    RATIOS,
+    TABLED,
+    Form,
+    false_positive_rate,
+    named,
+    positive_rate,
+    recall,
+)
+from counterpoise.goals.rows import DEFAULT, MACRO, Cell, Count, Dataset, Metric, rows_of
+from counterpoise.goals.text import OWN_WORDS
+from counterpoise.goals.values import WORD, written_number
+
+
+def demographic_parity(groups: Sequence[Dataset], *, within: float = 0.05) -> list[Goal]:
+    """Ask that positive predictions be about as frequent in each group: no two rates differ by more than ``within``.
+
+    Parameters
+    ----------
+    groups : sequence of Dataset
+        Two or more, as ``Dataset.by`` gives them.
+    within : float in [0, 1), default=0.05
+
+    Returns
+    -------
+    list of Goal
+        Two for each pair of groups.
+
+    Examples
+    --------
+    >>> from counterpoise.goals import Dataset, demographic_parity
+    >>> for goal in demographic_parity(Dataset("train").by(sex=["F", "M"]), within=0.1):
+    ...     print(goal)
+    positive_rate(train, sex=F) <= positive_rate(train, sex=M) + 0.1
+    positive_rate(train, sex=M) <= positive_rate(train, sex=F) + 0.1
+    """
+    return _alike(positive_rate, groups, within)
+
+
+def equal_opportunity(groups: Sequence[Dataset], *, within: float = 0.05) -> list[Goal]:
+    """Ask that no two groups' recalls differ by more than ``within`` (Hardt et al. 2016); as ``demographic_parity``.
+
+    Examples
+    --------
+    >>> from counterpoise.goals import Dataset, equal_opportunity
+    >>> print(equal_opportunity(Dataset("train").by(sex=["F", "M"]))[0])
+    recall(train, sex=F) <= recall(train, sex=M) + 0.05
+    """
+    return _alike(recall, groups, within)
+
+
+def equalized_odds(groups: Sequence[Dataset], *, within: float = 0.05) -> list[Goal]:
+    """Ask that no two groups' recalls and false positive rates differ by more; see ``demographic_parity``.
+
+    Examples
+    --------
+    >>> from counterpoise.goals import Dataset, equalized_odds
+    >>> for goal in equalized_odds(Dataset("train").by(sex=["F", "M"]))[::2]:
+    ...     print(goal)
+    recall(train, sex=F) <= recall(train, sex=M) + 0.05
+    false_positive_rate(train, sex=F) <= false_positive_rate(train, sex=M) + 0.05
+    """
+    return _alike(recall, groups, within) + _alike(false_positive_rate, groups, within)
+
+
+def eighty_percent_rule(groups: Sequence[Dataset], *, ratio: float = 0.8) -> list[Goal]:
+    """Ask that every group be favoured at least ``ratio`` times as often as any other.
+
+    Parameters
+    ----------
+    groups : sequence of Dataset
+        Two or more, as ``Dataset.by`` gives them.
+    ratio : float in (0, 1], default=0.8
+
+    Examples
+    --------
+    >>> from counterpoise.goals import Dataset, eighty_percent_rule
+    >>> print(eighty_percent_rule(Dataset("train").by(sex=["F", "M"]))[0])
+    positive_rate(train, sex=F) >= 0.8 * positive_rate(train, sex=M)
+    """
+    check_number(ratio, "ratio", "(0, 1]")
+    return [positive_rate(one) >= ratio * positive_rate(other) for one, other in _pairs(groups)]
+
+
+def _alike(rate: Callable[[Dataset], Rate], groups: Sequence[Dataset], within: float) -> list[Goal]:
+    within = check_fraction(within, "within")
+    return [rate(one) <= rate(other) + within for one, other in _pairs(groups)]
+
+
+def _pairs(groups: Sequence[Dataset]) -> list[tuple[Dataset, Dataset]]:
+    found = list(permutations(groups, 2)) if isinstance(groups, Iterable) else []
+    if not found or not all(isinstance(group, Dataset) for pair in found for group in pair):
+        raise TypeError(f"groups must be two Datasets or more, as train.by(sex=['F', 'M']) gives; got {groups!r}.")
+    return found
+
+
+Definition: TypeAlias = Callable[[Dataset], Rate | Ratio]
+_BUILT_IN = frozenset([*METRICS, *RATIOS])
+
+
+def register_metric(define: Definition, /, *, name: str | None = None) -> Callable[..., Rate | Ratio]:
+    """Make a metric of your own known by its name: to goals and their texts, tables of rates, displays and reports.
+
+    Parameters
+    ----------
+    define : callable
+        Takes rows, and returns a rate or a ratio that is made of metrics there are, on all of these rows or on those of
+        a label or of the baseline's answer.
+    name : str, optional
+        Default: the name of the function. A metric of your own may be defined anew; goals made before keep theirs.
+
+    Returns
+    -------
+    callable
+        The metric, with the arguments of ``positive_rate``. ``register_metric`` can be written as a decorator.
+
+    Examples
+    --------
+    >>> from counterpoise.goals import (
+    ...     false_negatives, false_positives, forget_metric, parse_goal, register_metric)
+    >>> @register_metric
+    ... def cost(rows):
+    ...     return 5 * false_negatives(rows) + false_positives(rows)
+    >>> print(cost("train", sex="F") <= 0.3)
+    cost(train, sex=F) <= 0.3
+    >>> parse_goal("cost(train) <= 0.3") == (5 * false_negatives("train") + false_positives("train") <= 0.3)
+    True
+    >>> forget_metric("cost")
+    """
+    name = getattr(define, "__name__", None) if name is None else name
+    if not isinstance(name, str) or not re.fullmatch(WORD, name) or name in {"with", "abs", *OWN_WORDS, *_BUILT_IN}:
+        raise ValueError(f"The name of a metric must be a word that no metric has yet; got {name!r}.")
+    found = define(Dataset())
+    if isinstance(found, Ratio):
+        for rate in (found.numerator, found.denominator):
+            _as_metric(name, rate)  # which says what is wrong
+        added: dict[str, Any] = {name: lambda rows: Ratio(*_sides(define(rows)), f"{name}({rows})")}
+    else:
+        added = {name: _as_metric(name, found)}
+    forget_metric(name)
+    (RATIOS if isinstance(found, Ratio) else METRICS).update(added)
+    TABLED.append(name)
+    MEANINGS[name] = (define.__doc__ or "a metric of your own").strip().partition("\n")[0]
+
+    def metric(dataset: Dataset | str = DEFAULT, /, *ranges: str, of: Any = None, **where: Any) -> Rate | Ratio:
+        return named(name, rows_of(dataset, ranges, of, where))
+
+    update_wrapper(metric, define).__name__ = name
+    return metric
+
+
+def own_metrics() -> list[str]:
+    """Return the names that were registered."""
+    return [name for name in TABLED if name not in _BUILT_IN]
+
+
+def _sides(ratio: Any) -> tuple[Rate, Rate]:
+    return ratio.numerator, ratio.denominator
+
+
+def forget_metric(name: str) -> None:
+    """Take back what ``register_metric`` did, where it did; goals made of the metric keep it.
+
+    Examples
+    --------
+    >>> from counterpoise.goals import false_positives, forget_metric, parse_goal, register_metric
+    >>> alarms = register_metric(false_positives, name="alarms")
+    >>> forget_metric("alarms")
+    >>> parse_goal("alarms(train) <= 0.1")
+    Traceback (most recent call last):
+    ...
+    counterpoise.goals.UnknownName: Unknown metric 'alarms'. ...
+    """
+    if name in own_metrics():
+        TABLED.remove(name)
+        METRICS.pop(name, None)
+        MEANINGS.pop(name, None)
+        RATIOS.pop(name, None)
+
+
+def _as_metric(name: str, rate: Any) -> Metric:
+    """Return a rate on the rows of ``train`` as what it counts on any rows."""
+    if not isinstance(rate, Rate) or not rate.terms:
+        raise TypeError(f"The metric {name} must return a rate or a ratio, as error_rate(rows) is; got {rate!r}.")
+    every = [Count(sign, Cell(), rate.constant) for sign in (True, False, None)] if rate.constant else []  # 1
+    if any(one.called is not None for one in rate.counted):
+        raise ValueError(f"The metric {name} must not name a class: who uses it does, as in {name}(train, of=cat).")
+    counted = [(one, _cell(name, one.rows), _cell(name, one.out_of)) for one in rate.counted]
+    return Metric(name, (*every, *(Count(one.positive, cell, one.coefficient, whole) for one, cell, whole in counted)))
+
+
+def _cell(name: str, rows: Dataset) -> Cell:
+    if rows.conditions or rows.ranges or rows.name != DEFAULT:
+        raise ValueError(
+            f"The metric {name} must speak of the rows that it is given, all or by label and baseline; it speaks of "
+            f"{rows}. Goals can add up rates on groups and datasets themselves."
+        )
+    return Cell(rows.label, rows.baseline)
+
 
 LEGEND = (
     "#[...] is the weight of the rows for which it holds, n that of all rows; p is the prediction, y the label, b the "

@@ -5,9 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import Any
 
-from counterpoise.goals.expressions import Rate, Ratio, Several
-from counterpoise.goals.goal import Goal
-from counterpoise.solvers.result import power_of_two
+from counterpoise.goals.expressions import Goal, Rate, Ratio, Several
+from counterpoise.solvers.linear_program import power_of_two
 
 PERCENT = "A share is a number from 0 to 1: write 0.8 for 80 %."
 SINGLE_RULE = "single rule"  # the kind of classifier that decides without draws

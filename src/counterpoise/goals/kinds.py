@@ -19,14 +19,12 @@ from typing import NamedTuple
 import numpy as np
 
 from counterpoise._base.types import BoolArray, FloatArray, IntArray
-from counterpoise.goals.binding import Linear, Views, none_of, predictions_of
-from counterpoise.goals.expressions import Rate, Ratio
-from counterpoise.goals.levels import may_be_same
-from counterpoise.goals.rows import Counted, Dataset
-from counterpoise.theory.betting import WeightedSample, between, spread, weight_levels
+from counterpoise.goals.binding import Views, none_of, predictions_of
+from counterpoise.goals.rows import Counted, Dataset, Linear
+from counterpoise.goals.values import may_be_same
+from counterpoise.theory.confidence import WeightedSample, between, spread, weight_levels
 
 _OTHER = -1  # in the place of a class: any that the rates do not name
-_DEFERRED = -2  # in the place of a prediction, where no classes are known
 _TWO_ANSWERS = 0.5  # of a row of which nothing is known
 _ROUNDING = 1e-12  # part of what was added up, by which two contributions may differ and be one: sums are not exact
 _DIGITS = 12  # decimals of an expectation, in units of the size of its rate, that tell it from others
@@ -172,9 +170,6 @@ class Kinds(NamedTuple):
         return found
 
 
-_BINARY = Kinds(((_OTHER, 1), (_OTHER, 1), (_OTHER, 1, _DEFERRED)), lambda of: 1, _DEFERRED)  # noqa: ARG005 - of one
-
-
 def _kinds_of(counted: Sequence[Counted], views: Views) -> Kinds:
     """Return the kinds that are told apart by what is counted out of the same rows."""
     every = [one.out_of for one in counted] + [one.rows for one in counted]
@@ -200,44 +195,6 @@ def _planned(letters: tuple[int, ...], deferred: int | None, is_asked: bool) -> 
     share = _TWO_ANSWERS if is_asked else 0.0
     others = len(letters) - 1
     return tuple(share if one == deferred else (1.0 - share) / others for one in letters)
-
-
-def kinds_of(answers: IntArray, labels: BoolArray | None, baseline: BoolArray | None) -> IntArray:
-    """Return the kind of each row, given 1 for a positive answer and 2 for none; what is not known is negative.
-
-    Kinds are numbered as ``fractions`` lists them.
-    """
-    _, n_baselines, n_answers = map(len, _BINARY.letters)
-    codes = answers.astype(np.int64)
-    for weight, known in ((n_baselines * n_answers, labels), (n_answers, baseline)):
-        codes += 0 if known is None else weight * known
-    return codes
-
-
-class Fraction(NamedTuple):
-    """A rate as a share of rows: what rows of each kind contribute to its top and its bottom."""
-
-    top: FloatArray
-    bottom: FloatArray
-
-    @property
-    def is_count(self) -> bool:
-        """Tell whether some of the rows that count are counted, each once."""
-        return bool(np.isin([self.top, self.bottom], (0.0, 1.0)).all() and (self.top <= self.bottom).all())
-
-
-def fractions(rate: Linear) -> list[Fraction]:
-    """Return the shares of which a rate is the sum, beside its constant."""
-    tops: dict[Dataset, FloatArray] = {}
-    for one in rate.counted:
-        tops[one.out_of] = tops.get(one.out_of, np.zeros(len(_BINARY.all))) + one.coefficient * _BINARY.counted(one)
-    return [Fraction(top, _BINARY.of(rows).astype(np.float64)) for rows, top in tops.items()]
-
-
-def needs(rate: Rate | Ratio, part: str) -> bool:
-    """Tell whether a rate tells rows apart by their "label" or by their "baseline"."""
-    counted = (*rate.numerator.counted, *rate.denominator.counted) if isinstance(rate, Ratio) else rate.counted
-    return any(getattr(rows, part) is not None for one in counted for rows in (one.rows, one.out_of))
 
 
 class _Sums(NamedTuple):

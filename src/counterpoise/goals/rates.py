@@ -9,6 +9,11 @@ Corrections to the printed tables (first sign the label, second the baseline's p
 #Changes = |D++| s_n(D++) + |D+-| s_p(D+-) + |D-+| s_n(D-+) + |D--| s_p(D--), and
 #Losses = |D++| s_n(D++) + |D--| s_p(D--). The goal on egregious negatives, printed ``s_n(D-) <= kappa``, has ``>=``.
 
+Below the rates stand those on several classes (one called another, costs of that, averages over all classes) and
+phrases on the worst of several: every class, every group, the largest difference, the least ratio. Which classes and
+groups there are is known once there are data; a phrase is written before. One goal on a phrase is then a limit on each
+of its parts, with one price, one verdict and one line in a report.
+
 Examples
 --------
 >>> from counterpoise.goals import Dataset, Table, positive_rate
@@ -22,13 +27,29 @@ True
 (0.7, 0.4)
 """
 
-from collections.abc import Callable
-from typing import Any, Protocol, TypeVar
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import permutations
+from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
-from counterpoise.goals.expressions import Rate, Ratio
-from counterpoise.goals.rows import DEFAULT, Cell, Dataset, rows_of
-from counterpoise.goals.terms import Count, Metric, Term
-from counterpoise.goals.wording import unknown
+import numpy as np
+
+from counterpoise.goals.expressions import Rate, Ratio, Several
+from counterpoise.goals.rows import (
+    DEFAULT,
+    EACH,
+    MACRO,
+    Cell,
+    Count,
+    Dataset,
+    Known,
+    Metric,
+    Term,
+    finite,
+    is_number,
+    rows_of,
+)
+from counterpoise.goals.values import NoRows, text_of, unknown, written_name, written_number, written_value
 
 __all__ = [
     "Dataset",
@@ -220,3 +241,367 @@ win_loss_ratio = _ratio(
 win_change_ratio = _ratio(
     "win_change_ratio", "#Wins / #Changes against the baseline", lambda rows: (win_rate(rows), churn(rows))
 )
+
+
+CONFUSION, COST, ARROW = "confusion", "cost", "->"
+_LABELLED = Cell(label=True)
+
+
+def confusion(
+    dataset: Dataset | str = DEFAULT, /, *ranges: str, of: Any = None, called: Any = None, **where: Any
+) -> Rate:
+    """Return the share of the rows of one class that are called another.
+
+    Parameters
+    ----------
+    dataset, *ranges, **where
+        As for ``recall``.
+    of, called : labels
+        The class that rows are labelled, and the one that is predicted.
+
+    Examples
+    --------
+    >>> from counterpoise.goals import Table, confusion
+    >>> rate = confusion("train", of="cat", called="dog")
+    >>> print(rate <= 0.1)
+    confusion(train, of=cat, called=dog) <= 0.1
+    >>> rate.value(["cat", "dog", "dog", "fish"], Table(None, y=["cat", "cat", "dog", "fish"]))
+    0.5
+    """
+    return confused(rows_of(dataset, ranges, of, where), called)
+
+
+def confused(rows: Dataset, called: Any) -> Rate:
+    """Return the same for rows that have the class already."""
+    if rows.of is None or called is None:
+        raise ValueError(
+            f"{CONFUSION} needs two classes, as in {CONFUSION}(train, of=cat, called=dog); got of={rows.of} and "
+            f"called={called}."
+        )
+    text = str(Dataset().seen_as(called).of)
+    count = Count(positive=True, cell=_LABELLED, called=text)
+    return Rate(0.0, (Term(1.0, Metric(CONFUSION, (count,), _LABELLED, (), f", called={written_value(text)}"), rows),))
+
+
+def macro(metric: MetricFunction[Rate] | str, dataset: Dataset | str = DEFAULT, /, *ranges: str, **where: Any) -> Rate:
+    """Return the average of a rate over all classes, each of which counts alike.
+
+    Examples
+    --------
+    >>> from counterpoise.goals import Table, macro, recall
+    >>> rate = macro(recall, "train")  # the balanced accuracy
+    >>> print(rate >= 0.7)
+    macro(recall, train) >= 0.7
+    >>> rate.value(["a", "b", "b", "b"], Table(None, y=["a", "a", "b", "b"]))
+    0.75
+    """
+    return averaged(metric_name(metric), rows_of(dataset, ranges, None, where))
+
+
+def averaged(name: str, rows: Dataset) -> Rate:
+    """Return the same for the name of a metric."""
+    if name in RATIOS:
+        raise TypeError(
+            f"{MACRO}({name}, {rows}) is an average of ratios, which is not linear: ask it of every class, as in "
+            f"every_class({name}, {rows}) >= 0.8."
+        )
+    if rows.of is not None:
+        raise ValueError(f"{MACRO} is an average over all classes; got of={rows.of}.")
+    (term,) = _plain(named(name, rows)).terms
+    return Rate(0.0, (term._replace(rows=replace(rows, of=EACH)),))
+
+
+def _plain(rate: Rate | Ratio) -> Rate:
+    assert isinstance(rate, Rate)  # noqa: S101 - ratios were refused
+    return rate
+
+
+def metric_name(metric: Any) -> str:
+    """Return the name of a metric, given it or its function."""
+    name = metric if isinstance(metric, str) else getattr(metric, "__name__", None)
+    if not isinstance(name, str):
+        raise TypeError(f"A metric must be given as recall or as its name 'recall'; got {metric!r}.")
+    if name not in METRICS and name not in RATIOS:
+        raise unknown("metric", name, [*METRICS, *RATIOS])
+    return name
+
+
+def cost(
+    dataset: Dataset | str = DEFAULT, costs: Any = None, /, *ranges: str, classes: Any = None, **where: Any
+) -> Rate:
+    """Return the average cost of a row, given what it costs to call one class another.
+
+    Parameters
+    ----------
+    dataset, *ranges, **where
+        As for ``recall``.
+    costs : dict, array of shape (n_classes, n_classes) or data frame
+        A cost for ``"sick->well"`` (labelled sick, called well) or for the pair of both labels; what is not named costs
+        nothing. Of an array the rows are labels and the columns predictions.
+    classes : sequence of labels
+        Of the rows and columns of an array.
+
+    Examples
+    --------
+    >>> from counterpoise.goals import cost, parse_rate
+    >>> rate = cost("train", {"sick->well": 20, "well->sick": 1})
+    >>> print(rate <= 0.5)
+    cost(train, {sick->well: 20, well->sick: 1}) <= 0.5
+    >>> rate == cost("train", [[0, 20], [1, 0]], classes=["sick", "well"]) == parse_rate(str(rate))
+    True
+    """
+    return costed(rows_of(dataset, ranges, None, where), _entries(costs, classes))
+
+
+def costed(rows: Dataset, entries: Iterable[tuple[str, str, float]]) -> Rate:
+    """Return the same for costs as triples of two classes and a number."""
+    found: dict[tuple[str, str], float] = {}
+    for label, called, amount in entries:
+        if (label, called) in found:
+            raise ValueError(f"A cost must be named once; {label}{ARROW}{called} is there twice.")
+        found[label, called] = finite(amount)
+    priced = {pair: amount for pair, amount in sorted(found.items()) if amount}
+    if not priced:
+        raise ValueError(f"{COST} needs a cost that is not 0, as in {COST}(train, {{sick->well: 20}}); got none.")
+    if rows.of is not None or rows.label is not None or rows.baseline is not None:
+        raise ValueError(f"{COST} names its classes itself, and is about all rows of a dataset or group; got {rows}.")
+    written = [f"{written_value(a)}{ARROW}{written_value(b)}: {written_number(x)}" for (a, b), x in priced.items()]
+    counts = tuple(
+        Count(positive=True, cell=_LABELLED, coefficient=amount, of=label, called=called)
+        for (label, called), amount in priced.items()
+    )
+    return Rate(0.0, (Term(1.0, Metric(COST, counts, Cell(), (), f", {{{', '.join(written)}}}"), rows),))
+
+
+def _entries(costs: Any, classes: Any) -> list[tuple[str, str, float]]:
+    if isinstance(costs, Mapping):
+        return [(*pair_of(key), _amount(key, amount)) for key, amount in costs.items()]
+    if hasattr(costs, "columns"):
+        rows, columns = list(costs.index), list(costs.columns)
+    else:
+        rows = columns = list(classes) if classes is not None else []
+    matrix = np.asarray(costs, dtype=np.float64) if costs is not None else np.empty(0)
+    if matrix.shape != (len(rows), len(columns)) or not matrix.size:
+        raise ValueError(
+            f"costs must be a dict such as {{'sick->well': 20}}, or an array with a row and a column for each of "
+            f"classes; got shape {matrix.shape} for {len(rows)} classes."
+        )
+    texts = [[text_of(label) for label in side] for side in (rows, columns)]
+    return [(a, b, float(matrix[i, j])) for i, a in enumerate(texts[0]) for j, b in enumerate(texts[1])]
+
+
+def pair_of(key: Any) -> tuple[str, str]:
+    """Return the two classes that a cost is named by."""
+    pair = [part.strip() for part in key.split(ARROW)] if isinstance(key, str) else key
+    if not isinstance(pair, (list, tuple)) or len(pair) != 2 or not all(text_of(part) for part in pair):  # noqa: PLR2004
+        raise ValueError(f"A cost is named by two classes, as 'sick->well', or by the pair of them; got {key!r}.")
+    return text_of(pair[0]), text_of(pair[1])
+
+
+def _amount(key: Any, amount: Any) -> float:
+    if not is_number(amount):
+        raise TypeError(f"A cost must be a number; got {amount!r} for {key!r}.")
+    return finite(amount)
+
+
+MOST_GROUPS = 50  # every pair of which makes two rows of the program
+
+Members = tuple[Rate | Ratio, ...]
+
+
+class Form(NamedTuple):
+    """A kind of phrase."""
+
+    meaning: str
+    formula: str
+    combine: Callable[[Sequence[Any]], Members]
+    sense: str = ""  # of the goals on it; both where empty
+    metrics: tuple[str, ...] = ()  # empty where one is given
+    by: bool = True  # whether it is over the groups of columns, and not over classes
+
+
+def _differences(rates: Sequence[Any]) -> Members:
+    return tuple(one - other for one, other in permutations(rates, 2))
+
+
+def _ratios(rates: Sequence[Any]) -> Members:
+    return tuple(one / other for one, other in permutations(rates, 2))
+
+
+_GAP, _SHARE = "max over groups - min over groups", "min over groups / max over groups"
+FORMS = {
+    "every_class": Form(
+        "a rate of each class, as several goals at once", "metric(of=c), each class c", tuple, by=False
+    ),
+    "every_group": Form("a rate of each group, as several goals at once", "metric(column=g), each group g", tuple),
+    "max_difference": Form("the largest difference of a rate between two groups", _GAP, _differences, "<="),
+    "min_ratio": Form("the least ratio of a rate between two groups", _SHARE, _ratios, ">="),
+    "demographic_parity_difference": Form(
+        "the largest difference of positive rates", _GAP, _differences, "<=", ("positive_rate",)
+    ),
+    "demographic_parity_ratio": Form("the least ratio of positive rates", _SHARE, _ratios, ">=", ("positive_rate",)),
+    "equal_opportunity_difference": Form("the largest difference of recalls", _GAP, _differences, "<=", ("recall",)),
+    "equal_opportunity_ratio": Form("the least ratio of recalls", _SHARE, _ratios, ">=", ("recall",)),
+    "equalized_odds_difference": Form(
+        "the largest difference of recalls or of false positive rates",
+        _GAP,
+        _differences,
+        "<=",
+        ("recall", "false_positive_rate"),
+    ),
+    "equalized_odds_ratio": Form(
+        "the least ratio of recalls or of false positive rates",
+        _SHARE,
+        _ratios,
+        ">=",
+        ("recall", "false_positive_rate"),
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Phrase(Several):
+    """The worst of a rate over all classes, or over the groups that columns make.
+
+    Examples
+    --------
+    >>> from counterpoise.goals import Table, max_difference, recall
+    >>> phrase = max_difference(recall, "train", by="sex")
+    >>> table = Table(None, y=[1, 1, 1, 1], sensitive_features={"sex": list("FFMM")})
+    >>> print((phrase <= 0.1).evaluate([1, 1, 1, 0], table, classes=[0, 1]))  # doctest: +NORMALIZE_WHITESPACE
+    max_difference(recall, train, by=sex) <= 0.1: missed by 0.4
+    (0.5, bound 0.1: recall(train, sex=F) - recall(train, sex=M))
+    """
+
+    form: str
+    rows: Dataset
+    metric: str = ""  # where the form does not say which
+    by: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        wanted = FORMS[self.form]
+        if wanted.by != bool(self.by):
+            over = "the groups of a column, as by=sex" if wanted.by else "all classes, and takes no by"
+            raise ValueError(f"{self.form} is over {over}; got by={', '.join(self.by) or None}.")
+        if not wanted.by and self.rows.of is not None:
+            raise ValueError(f"{self.form} is over all classes; got of={self.rows.of}.")
+        if self.metric in RATIOS and wanted.combine is not tuple:
+            bound = "<= 0.2" if "error" in self.metric else ">= 0.8"
+            raise TypeError(
+                f"{self} compares ratios, which is not linear once multiplied through: bound each of them, as in "
+                f"every_group({self.metric}, {self.rows}, by={self.by[0]}) {bound}."
+            )
+        for column in self.by:
+            self.rows.where(**{column: ""})  # which says what is wrong with a column of this name
+        _ = self.sample  # and this, with what is counted
+
+    @property
+    def sense(self) -> str:  # type: ignore[override]
+        return FORMS[self.form].sense
+
+    @property
+    def datasets(self) -> tuple[str, ...]:
+        return (self.rows.name,)
+
+    @property
+    def compared_columns(self) -> tuple[str, ...]:
+        return (*self.rows.compared_columns, *self.by)
+
+    @property
+    def sample(self) -> Members:
+        return self._of([replace(self.rows, name=text) for text in "ab"])
+
+    def members(self, known: Known) -> Members:
+        if not self.by:
+            return self._of([self.rows.seen_as(text) for text in known.class_texts()])
+        columns, n_groups = " and ".join(map(repr, self.by)), known.count_groups(self.rows, self.by)
+        if n_groups > MOST_GROUPS:
+            raise ValueError(
+                f"{self} is over at most {MOST_GROUPS} groups; by {columns} there are {n_groups}. Bring values "
+                "together in a column of their own, or use ranges such as age<=33."
+            )
+        groups = known.groups(self.rows, self.by)
+        if len(groups) < 2 and FORMS[self.form].combine is not tuple:  # noqa: PLR2004
+            held = f"one, {groups[0]}" if groups else "none"
+            raise NoRows(f"{self} compares groups; by {columns} there is {held}.")
+        if not groups:
+            raise NoRows(f"{self} is about groups; by {columns} there is none.")
+        return self._of(groups)
+
+    def _of(self, groups: Sequence[Dataset]) -> Members:
+        form = FORMS[self.form]
+        metrics = form.metrics or (self.metric,)
+        return tuple(member for name in metrics for member in form.combine([named(name, rows) for rows in groups]))
+
+    def __str__(self) -> str:
+        parts = [*filter(None, [self.metric]), str(self.rows), *(f"by={written_name(column)}" for column in self.by)]
+        return f"{self.form}({', '.join(parts)})"
+
+    def __repr__(self) -> str:
+        return f"<{self}>"
+
+
+def _over_groups(form: str) -> Callable[..., Phrase]:
+    def phrase(
+        dataset: Dataset | str = DEFAULT, /, *ranges: str, by: str | Sequence[str] = (), of: Any = None, **where: Any
+    ) -> Phrase:
+        return Phrase(form, rows_of(dataset, ranges, of, where), by=_columns(by))
+
+    return _documented(form, phrase, 'dataset="train", by=column', f'{form}("train", by="sex")')
+
+
+def _of_metric(form: str) -> Callable[..., Phrase]:
+    def phrase(
+        metric: MetricFunction[Any] | str,
+        dataset: Dataset | str = DEFAULT,
+        /,
+        *ranges: str,
+        by: str | Sequence[str] = (),
+        of: Any = None,
+        **where: Any,
+    ) -> Phrase:
+        return Phrase(form, rows_of(dataset, ranges, of, where), metric_name(metric), _columns(by))
+
+    call = f'{form}("recall", "train"{", by=" + repr("sex") if FORMS[form].by else ""})'
+    return _documented(form, phrase, "metric, dataset", call)
+
+
+def _documented(form: str, phrase: Any, arguments: str, call: str) -> Callable[..., Phrase]:
+    wanted = FORMS[form]
+    phrase.__name__ = phrase.__qualname__ = form
+    phrase.__doc__ = f"""Return {wanted.meaning}: {wanted.formula}.
+
+Called as ``{form}({arguments})``, with conditions and ``of`` as for ``recall``. Groups are those that the rows hold.
+
+Returns
+-------
+Phrase
+    To be compared with a number, which makes one goal.
+
+Examples
+--------
+>>> from counterpoise.goals import {form}
+>>> goal = {call} {wanted.sense or ">="} 0.5
+>>> goal.is_several
+True
+"""
+    return cast("Callable[..., Phrase]", phrase)
+
+
+def _columns(by: str | Sequence[str]) -> tuple[str, ...]:
+    columns = (by,) if isinstance(by, str) else tuple(by) if isinstance(by, list | tuple) else (by,)
+    if not all(isinstance(column, str) for column in columns):
+        raise TypeError(f"by must be the name of a column, or a list of names, as by='sex'; got {by!r}.")
+    return columns
+
+
+every_class = _of_metric("every_class")
+every_group = _of_metric("every_group")
+max_difference = _of_metric("max_difference")
+min_ratio = _of_metric("min_ratio")
+demographic_parity_difference = _over_groups("demographic_parity_difference")
+demographic_parity_ratio = _over_groups("demographic_parity_ratio")
+equal_opportunity_difference = _over_groups("equal_opportunity_difference")
+equal_opportunity_ratio = _over_groups("equal_opportunity_ratio")
+equalized_odds_difference = _over_groups("equalized_odds_difference")
+equalized_odds_ratio = _over_groups("equalized_odds_ratio")

@@ -1,16 +1,27 @@
-"""Which rows a rate is about: a named dataset, narrowed by columns, by label and by the baseline's prediction."""
+"""What a rate counts, as data: rows of named datasets, metrics, and their terms on those rows."""
 
-from collections.abc import Iterable
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import product
-from typing import Any, NamedTuple
+from numbers import Real
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from counterpoise.goals.levels import may_be_same
-from counterpoise.goals.ranges import Range, merged_ranges, read_range
-from counterpoise.goals.wording import text_of, written_name, written_value
+from counterpoise._base.types import BoolArray, FloatArray, IntArray
+from counterpoise.goals.values import (
+    Range,
+    may_be_same,
+    merged_ranges,
+    read_range,
+    text_of,
+    written_name,
+    written_number,
+    written_value,
+)
 
 DEFAULT = "train"  # the dataset that fit's own X and y are
 EACH = ""  # in the place of a class: each of them, whose rates are then averaged
@@ -211,3 +222,217 @@ def _checked_text(column: str, value: Any, *, is_class: bool = False) -> str:
     if not column or (text in _MISSING and not isinstance(value, str)):
         raise ValueError(f"where needs a column and a value; got {column!r}={value!r}. A missing value selects no row.")
     return text
+
+
+_KINDS = tuple(product((False, True), (False, True), (False, True, None)))  # label, baseline, answer; None: deferred
+MACRO = "macro"  # what the average over classes is called
+
+
+class Known(Protocol):
+    """What is known of the classes and groups once there are data."""
+
+    @property
+    def has_no_positive(self) -> bool:
+        """Tell whether there are several classes, none of them the positive one."""
+
+    def class_texts(self) -> list[str]:
+        """Return the texts of all classes."""
+
+    def groups(self, rows: Dataset, columns: tuple[str, ...]) -> list[Dataset]:
+        """Return the rows by the values that some columns hold."""
+
+    def count_groups(self, rows: Dataset, columns: tuple[str, ...]) -> int:
+        """Return how many groups the values of some columns make."""
+
+
+class Linear(Protocol):
+    """A linear function of positive predictions, before data are known."""
+
+    @property
+    def constant(self) -> float: ...
+    @property
+    def counted(self) -> tuple[Counted, ...]: ...
+
+
+class Count(NamedTuple):
+    """Predictions of one sign in one part of a dataset, counted with a coefficient."""
+
+    positive: bool | None  # the sign of the predictions that are counted; None: those of no class, which are deferred
+    cell: Cell
+    coefficient: float = 1.0
+    out_of: Cell | None = None  # of which it is a share, where that is not what the whole metric is out of
+    of: str | None = None  # the class that the cell is about, where it is not the one that the rate is about
+    called: str | None = None  # the class whose predictions are counted, where it is not the same
+
+
+class Metric(NamedTuple):
+    """What a rate counts, and out of which part of its dataset."""
+
+    name: str
+    counts: tuple[Count, ...]
+    out_of: Cell = Cell()
+    of_each: tuple[Count, ...] = ()  # what is counted of each of several classes, where none has to be named
+    details: str = ""  # that its text has behind the rows
+
+
+class Term(NamedTuple):
+    """A coefficient times a metric on a dataset."""
+
+    coefficient: float
+    metric: Metric
+    rows: Dataset
+
+    @property
+    def size(self) -> float:
+        """Return how large the term can be."""
+        return abs(self.coefficient) * max(abs(count.coefficient) for count in self.metric.counts)
+
+    def counted(self) -> Iterator[Counted]:
+        """Yield what is counted on which rows, out of which."""
+        for count in self.metric.counts:
+            rows = count.cell.of(self.rows if count.of is None else replace(self.rows, of=count.of))
+            out_of = (self.metric.out_of if count.out_of is None else count.out_of).of(self.rows)
+            if rows is not None and out_of is not None:
+                called = None if count.positive is None else self.rows.of if count.called is None else count.called
+                yield Counted(self.coefficient * count.coefficient, count.positive, rows, out_of, called)
+
+    def compared(self) -> Iterator[Counted]:
+        """Yield what decides whether two rates are equal: deferred rows only where nothing else is counted."""
+        is_of_deferral = all(count.positive is None for count in self.metric.counts)
+        return (one for one in self.counted() if is_of_deferral or one.positive is not None)
+
+    def resolved(self, known: Known) -> "Iterator[Term]":
+        """Yield what the term is once the classes are known: averages and sums over classes are written out."""
+        if self.rows.of == EACH:
+            texts = known.class_texts()
+            for text in texts:
+                yield Term(self.coefficient / len(texts), self.metric, replace(self.rows, of=text))
+        elif self._speaks_of_all(known):
+            counts = self.metric._replace(counts=self.metric.of_each, of_each=())
+            for text in known.class_texts():
+                yield self._replace(metric=counts, rows=replace(self.rows, of=text))
+        else:
+            yield self
+
+    def _speaks_of_all(self, known: Known) -> bool:
+        """Tell whether the term is about several classes alike."""
+        is_whole = self.rows.of is None and self.rows.label is None and self.rows.baseline is None
+        return bool(self.metric.of_each) and is_whole and known.has_no_positive
+
+    def __str__(self) -> str:
+        if self.rows.of == EACH:
+            return f"{MACRO}({self.metric.name}, {replace(self.rows, of=None)})"
+        return f"{self.metric.name}({self.rows}{self.metric.details})"
+
+
+def merged(terms: Iterable[Term]) -> tuple[Term, ...]:
+    """Return the terms with those of one metric on one dataset added up, and without those that cancel."""
+    found: dict[tuple[Metric, Dataset], float] = {}
+    for coefficient, metric, rows in terms:
+        found[metric, rows] = found.get((metric, rows), 0.0) + coefficient
+    return tuple(Term(coefficient, *key) for key, coefficient in found.items() if coefficient)
+
+
+def canonical(constant: float, counted: Iterable[Counted]) -> frozenset[tuple[Any, float]]:
+    """Return coefficients of shares of rows and of positive predictions, which are the same for equal rates.
+
+    Rows labelled (or predicted) negative are written as all rows less the positive ones, and negative predictions as
+    all rows less those predicted positive, as they are unless rows are deferred. The key None is the constant.
+    """
+    parts: defaultdict[Any, list[float]] = defaultdict(list)
+    parts[None].append(constant)
+    for coefficient, positive, rows, out_of, called in counted:
+        for sign, part in _without_negatives(rows, out_of):
+            amount = sign * coefficient
+            if positive is None:
+                parts[None, part, out_of].append(amount)
+                continue
+            if not positive:
+                parts[None if part == out_of else (False, part, out_of)].append(amount)
+            parts[True, part, out_of, called].append(amount if positive else -amount)
+    sums = {key: math.fsum(values) for key, values in parts.items()}  # exact, so that the order cannot matter
+    return frozenset((key, value) for key, value in sums.items() if value)
+
+
+def _without_negatives(rows: Dataset, out_of: Dataset) -> Iterator[tuple[float, Dataset]]:
+    """Write the rows as a sum of parts that are negative in no way, except as ``out_of`` is."""
+    if rows.label is False and out_of.label is None:
+        every, positive = replace(rows, label=None).viewed, replace(rows, label=True)
+    elif rows.baseline is False and out_of.baseline is None:
+        every, positive = replace(rows, baseline=None).viewed, replace(rows, baseline=True)
+    else:
+        yield 1.0, rows
+        return
+    yield from _without_negatives(every, out_of)
+    yield from ((-sign, part) for sign, part in _without_negatives(positive, out_of))
+
+
+def written_sum(constant: float, terms: Iterable[Term]) -> str:
+    """Return the text of a sum, from which the same constant and terms are read."""
+    pieces = [(term.coefficient, str(term)) for term in terms]
+    if constant or not pieces:
+        comes_first = bool(pieces) and pieces[0][0] < 0 < constant  # as in 1 - recall(train)
+        pieces.insert(0 if comes_first else len(pieces), (constant, ""))
+    first, *others = [_written_piece(*piece) for piece in pieces]
+    return first + "".join(f" - {text[1:]}" if text[0] == "-" else f" + {text}" for text in others)
+
+
+def _written_piece(coefficient: float, name: str) -> str:
+    if not name:
+        return written_number(coefficient)
+    if abs(coefficient) == 1:
+        return name if coefficient > 0 else f"-{name}"
+    return f"{written_number(coefficient)} * {name}"
+
+
+def is_number(value: Any) -> bool:
+    """Tell whether a value may stand in a goal as a number."""
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def finite(number: Any) -> float:
+    """Return a number as a float after checking that it is finite."""
+    try:
+        value = float(number)
+    except OverflowError:  # a whole number of hundreds of digits
+        value = math.inf
+    if not math.isfinite(value):
+        raise ValueError(f"The numbers in a goal must be finite; got {value!r}.")
+    return value + 0.0  # minus zero becomes zero
+
+
+class Fraction(NamedTuple):
+    """A rate as a share of rows: what rows of each kind contribute to its top and its bottom."""
+
+    top: FloatArray
+    bottom: FloatArray
+
+    @property
+    def is_count(self) -> bool:
+        """Tell whether some of the rows that count are counted, each once."""
+        return bool(np.isin([self.top, self.bottom], (0.0, 1.0)).all() and (self.top <= self.bottom).all())
+
+
+def fractions(rate: Linear) -> list[Fraction]:
+    """Return the shares of which a rate is the sum, beside its constant."""
+    tops: dict[Dataset, FloatArray] = {}
+    for one in rate.counted:
+        is_counted = _kinds_in(one.rows) & np.array([answer is one.positive for _, _, answer in _KINDS])
+        tops[one.out_of] = tops.get(one.out_of, np.zeros(len(_KINDS))) + one.coefficient * is_counted
+    return [Fraction(top, _kinds_in(rows).astype(np.float64)) for rows, top in tops.items()]
+
+
+def _kinds_in(rows: Dataset) -> BoolArray:
+    """Return which kinds of rows can be among some rows."""
+    return np.array([rows.label in {None, y} and rows.baseline in {None, baseline} for y, baseline, _ in _KINDS])
+
+
+def kinds_of(answers: IntArray, labels: BoolArray | None, baseline: BoolArray | None) -> IntArray:
+    """Return the kind of each row, given 1 for a positive answer and 2 for none; what is not known is negative.
+
+    Kinds are numbered as ``fractions`` lists them.
+    """
+    codes = answers.astype(np.int64)
+    for weight, known in ((6, labels), (3, baseline)):  # of two baselines and three answers, and of those alone
+        codes += 0 if known is None else weight * known
+    return codes

@@ -1,4 +1,4 @@
-"""The text form of rates and goals.
+"""Goals and rates from whatever they are given as: themselves, lists of them, their texts.
 
     goal    = sum ("<=" | ">=") sum ["with" "confidence" number]
     sum     = product (("+" | "-") product)*
@@ -14,19 +14,40 @@ a dataset the rows are those of ``train``. ``of``, and for some names ``called``
 
 import operator
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Any, NamedTuple
 
 from counterpoise._base.checks import check_confidence
-from counterpoise.goals.arguments import Arguments
-from counterpoise.goals.class_rates import pair_of
-from counterpoise.goals.expressions import Expression, Rate, Ratio, as_rate
-from counterpoise.goals.phrases import FORMS
-from counterpoise.goals.ranges import MIRRORED, between
-from counterpoise.goals.rows import RESTRICTIONS, Dataset
-from counterpoise.goals.terms import MACRO
-from counterpoise.goals.wording import NUMBER, QUOTED, WORD, UnknownName, unknown, without_quotes
+from counterpoise.goals.expressions import Expression, Goal, Rate, Ratio, Several, as_rate
+from counterpoise.goals.rates import (
+    CONFUSION,
+    COST,
+    FORMS,
+    METRICS,
+    RATIOS,
+    Phrase,
+    averaged,
+    confused,
+    costed,
+    metric_name,
+    named,
+    pair_of,
+)
+from counterpoise.goals.rows import DEFAULT, MACRO, RESTRICTIONS, Dataset, Term
+from counterpoise.goals.values import (
+    MIRRORED,
+    NUMBER,
+    QUOTED,
+    WORD,
+    Range,
+    UnknownName,
+    between,
+    merged_ranges,
+    unknown,
+    without_quotes,
+)
 
 _TOKEN = re.compile(
     rf"(?P<number>{NUMBER})|(?P<word>{WORD})|(?P<quoted>{QUOTED})|(?P<sign><=|>=|->|[-+*/().,=<>{{}}:])"
@@ -134,6 +155,60 @@ def _total(parts: Sequence[Any]) -> Any:
         return reduce(operator.add, parts)
     constant = reduce(operator.add, (rate.constant for rate in rates))
     return 1.0 * Rate(constant, tuple(term for rate in rates for term in rate.terms))
+
+
+OWN_WORDS = (*FORMS, MACRO, CONFUSION)  # names that no metric of a user's own can have; one may be called cost
+
+
+@dataclass
+class Arguments:
+    """Rows, and what narrows them or says more."""
+
+    rows: Dataset = field(default_factory=lambda: Dataset(DEFAULT))
+    values: list[tuple[str, str]] = field(default_factory=list)  # what stands before and behind equals signs
+    quoted: set[str] = field(default_factory=set)  # names in quotes: always columns
+    ranges: list[Range] = field(default_factory=list)
+    costs: list[tuple[str, str, float]] = field(default_factory=list)
+
+    def made(self, name: str, metric: str) -> Rate | Ratio | Several:
+        """Return what a name makes of the arguments."""
+        rows = self._narrowed(name)
+        if name == MACRO:
+            return averaged(metric_name(metric), rows)
+        if name in FORMS:
+            return Phrase(name, rows, metric_name(metric) if metric else "", tuple(self._of_keyword(name, "by")))
+        if name == CONFUSION:
+            return confused(rows, next(iter(self._of_keyword(name, "called")), None))
+        if self.costs and name != COST:
+            raise ValueError(f"Costs in braces are for {COST}(train, {{sick->well: 20}}); {name} takes none.")
+        if self.costs:
+            return costed(rows, self.costs)
+        if name == COST and COST not in {*METRICS, *RATIOS}:
+            raise UnknownName(
+                f"Unknown metric {COST!r} without costs: write them, as {COST}(train, {{sick->well: 20}})."
+            )
+        if name not in {*METRICS, *RATIOS}:
+            raise unknown("metric", name, [*METRICS, *RATIOS, *OWN_WORDS, COST])
+        return named(name, rows)
+
+    def _narrowed(self, name: str) -> Dataset:
+        asked: dict[str, str] = {}
+        rows = self.rows
+        for column, value in self.values:
+            if column not in self._keywords(name) and asked.setdefault(column, value) != value:
+                rows.where(**asked).where(**{column: value})  # which says what is wrong
+        rows = replace(rows.where(**asked), ranges=merged_ranges(self.ranges))
+        for of in self._of_keyword(name, "of"):
+            rows = rows.seen_as(of)
+        return rows
+
+    def _of_keyword(self, name: str, word: str) -> list[str]:
+        return [value for column, value in self.values if column == word and word in self._keywords(name)]
+
+    def _keywords(self, name: str) -> set[str]:
+        """Return the names that stand for something else than a column here."""
+        known = {"of"} | ({"by"} if name in FORMS else set()) | ({"called"} if name == CONFUSION else set())
+        return known - self.quoted
 
 
 class _Reader:
@@ -360,3 +435,115 @@ class _Reader:
 
     def _wrong(self, token: Token, problem: str) -> GoalSyntaxError:
         return _error(self._text, token.place, problem)
+
+
+def parse_goal(text: str) -> Goal:
+    """Read a goal from its text form; ``parse_goal(str(goal)) == goal`` for every goal.
+
+    Examples
+    --------
+    >>> from counterpoise.goals import parse_goal
+    >>> parse_goal("recall(train, country='New Zealand') >= 0.9")
+    <Goal recall(train, country='New Zealand') >= 0.9>
+    >>> parse_goal("precison(train) >= 0.9")
+    Traceback (most recent call last):
+    ...
+    counterpoise.goals.UnknownName: Unknown metric 'precison'. Did you mean 'precision'? ...
+    """
+    left, sign, right, confidence = read_comparison(text)
+    goal: Goal = left <= right if sign == "<=" else left >= right
+    return goal.with_confidence(confidence)
+
+
+def parse_rate(text: str) -> Rate:
+    """Read a rate, such as an objective, from its text form.
+
+    Examples
+    --------
+    >>> from counterpoise.goals import error_rate, false_positive_rate, parse_rate
+    >>> rate = parse_rate("error_rate(train) + 2 * false_positive_rate(mail)")
+    >>> rate == error_rate("train") + 2 * false_positive_rate("mail")
+    True
+    """
+    return as_objective(read_expression(text))
+
+
+def as_goals(goals: Any) -> tuple[Goal, ...]:
+    """Return goals, given any mixture of goals, their texts and nested lists of both, as a flat tuple.
+
+    Examples
+    --------
+    >>> from counterpoise.goals import Dataset, as_goals, eighty_percent_rule
+    >>> groups = Dataset("train").by(sex=["F", "M"])
+    >>> len(as_goals(["recall(train) >= 0.9", eighty_percent_rule(groups)]))
+    3
+    """
+    if isinstance(goals, Goal):
+        return (goals,)
+    if isinstance(goals, str):
+        return (parse_goal(goals),)
+    if not isinstance(goals, Iterable):
+        raise TypeError(f"goals must be goals or their texts, as in recall(train) >= 0.9; got {goals!r}.")
+    return tuple(goal for part in goals for goal in as_goals(part))
+
+
+def are_asked(goals: Any) -> bool:
+    """Tell whether there are goals, of what ``as_goals`` takes, without reading their texts.
+
+    Examples
+    --------
+    >>> from counterpoise.goals.text import are_asked
+    >>> are_asked(["recall(train) >= 0.9"]), are_asked([[], ()])
+    (True, False)
+    """
+    return isinstance(goals, (Goal, str)) or any(are_asked(part) for part in goals)
+
+
+def refuse_deferral(asked: Iterable[Goal | Rate]) -> None:
+    """Refuse goals and objectives that speak of deferred rows, for whoever decides about all rows."""
+    for one in asked:
+        if any(all(count.positive is None for count in term.metric.counts) for term in terms_of(one)):
+            raise ValueError(
+                f"{one} speaks of deferred rows, and nothing is deferred: set deferral, the loss of a row that a "
+                "person decides about, as in GoalClassifier(deferral=Deferral(0.2)); in a goals file it is a parameter "
+                'of the method "goals", deferral = { cost = 0.2 }, on the command line --defer-cost.'
+            )
+
+
+def terms_of(asked: Any) -> Iterator[Term]:
+    """Yield all terms of a goal, a rate or a ratio."""
+    if isinstance(asked, Goal):
+        left = asked.left.sample if isinstance(asked.left, Several) else (asked.left,)
+        for side in (*left, asked.right):
+            yield from terms_of(side)
+    elif isinstance(asked, Ratio):
+        yield from (*asked.numerator.terms, *asked.denominator.terms)
+    else:
+        yield from asked.terms
+
+
+def as_objective(objective: Any) -> Rate:
+    """Return what an estimator shall minimize, given a rate or its text; ratios are refused.
+
+    Examples
+    --------
+    >>> from counterpoise.goals import as_objective
+    >>> as_objective("error_rate(train) + 2 * false_positive_rate(mail)")
+    <error_rate(train) + 2 * false_positive_rate(mail)>
+    """
+    if isinstance(objective, str):
+        return parse_rate(objective)
+    if isinstance(objective, Ratio):
+        raise TypeError(
+            f"{objective} is a ratio, which is not linear in the predictions, so it cannot be the objective. Minimize "
+            f"error_rate(train), and set a goal such as {objective} >= 0.9: a goal can be multiplied through."
+        )
+    if isinstance(objective, Several):
+        raise TypeError(
+            f"{objective} is the worst of several rates, which is not linear, so it cannot be the objective. Minimize "
+            f"error_rate(train), and set a goal such as {objective} {objective.sense or '>='} 0.1."
+        )
+    rate = as_rate(objective)
+    if rate is None or not rate.terms:
+        raise TypeError(f"An objective must be a rate, as error_rate(train) is; got {objective!r}.")
+    return rate

@@ -1,26 +1,325 @@
 """Growing a tree from histograms: a small one in one compiled call, a large one level by level, over shards of rows.
 
-At each level the rows lie grouped by node in their shards (``_growing_rows``). Of two siblings only the one with fewer
+At each level the rows lie grouped by node in their shards (``GrowingRows``). Of two siblings only the one with fewer
 rows is added up; the other's histogram is what that one leaves of their parent's. So a level costs at most half the
 rows, and the last one nothing but moving them. What travels of a level are histograms of the nodes that are added up,
 and back the bins that go left. Weights are whole numbers, so every sum is exact: the tree is the same however the rows
 are cut into shards, and in one compiled call.
+
+The rows of one shard while a tree grows: grouped by node, in order inside a node.
+
+A fitted tree as flat arrays, and the way down it.
 """
 
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from counterpoise._base.shards import LocalShards, Shards, total
+from counterpoise._base.shards import LocalShards, Shard, Shards, total
 from counterpoise._base.types import AnyArray, ByteArray, FloatArray, IntArray
-from counterpoise.learners import _growing_rows, _split_kernels, _tree_kernels
-from counterpoise.learners._growing_rows import AT_ONCE, TARGET, Grown, Move, Target
-from counterpoise.learners._threads import Workers
-from counterpoise.learners._tree import Nodes, Tree
+from counterpoise.learners import _split_kernels, _tree_kernels
 from counterpoise.learners._whole_tree import grow_whole_tree
-from counterpoise.learners.binning import BinnedFeatures
-from counterpoise.solvers.sums import whole_masses
+from counterpoise.learners.binning import BinnedFeatures, Workers, as_floats, row_chunks
+from counterpoise.solvers.rows import whole_masses
+
+_LEAF = -1
+
+
+class Tree(NamedTuple):
+    """The nodes of a tree, the root first; a left child is followed by its sibling on the right."""
+
+    feature: IntArray  # that the node splits by, -1 in a leaf
+    threshold: FloatArray  # values up to it go left, where the feature is numeric
+    missing_left: ByteArray  # 1 where missing values, and categories that the node never saw, go left
+    left: IntArray  # the left child
+    table: IntArray  # row of ``categories``, -1 where the feature is numeric
+    categories: ByteArray  # (n_tables, 32): bit c of a row is set where category c goes left
+    shares: FloatArray  # (n_nodes, n_classes): of the weight in the node
+    labels: AnyArray  # the class with the largest share
+
+
+def check_tree(tree: Tree, n_features: int, n_classes: int) -> None:
+    """Check a tree that came from a file, so that every way down it ends and stays inside of its arrays."""
+    n_nodes = len(tree.feature)
+    wanted = {
+        **dict.fromkeys(("feature", "left", "table"), ("i8", (n_nodes,))),
+        "threshold": ("f8", (n_nodes,)),
+        "missing_left": ("u1", (n_nodes,)),
+        "labels": ("u2", (n_nodes,)),
+        "shares": ("f8", (n_nodes, n_classes)),
+        "categories": ("u1", (len(tree.categories), 32)),
+    }
+    for name, (kind, shape) in wanted.items():
+        array = getattr(tree, name)
+        if array.shape != shape or array.dtype != kind:
+            raise ValueError(f"{name} of a tree has the shape {array.shape} and the type {array.dtype}")
+    splits = tree.feature >= 0
+    nodes, left = np.arange(n_nodes)[splits], tree.left[splits]
+    inside = [
+        n_nodes > 0,
+        (tree.feature < n_features).all(),
+        ((left > nodes) & (left < n_nodes - 1)).all(),  # a child comes after its parent, and has a sibling
+        (tree.table < len(tree.categories)).all(),
+        (tree.labels < n_classes).all(),
+    ]
+    if not all(inside):
+        raise ValueError("a tree points outside of its nodes, features, categories or classes")
+
+
+class Nodes:
+    """The nodes of a tree that grows, the root first."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.splits: dict[int, tuple[int, float, int, int, int]] = {}  # feature, threshold, missing_left, left, table
+        self.categories: list[ByteArray] = []
+
+    def add(self) -> int:
+        """Add a leaf, and return its number."""
+        self.count += 1
+        return self.count - 1
+
+    def split(self, node: int, binned: BinnedFeatures, feature: int, place: int, goes_left: ByteArray) -> int:
+        """Split a leaf by the bins that go left, up to ``place`` if numeric, and return its left child."""
+        left, _ = self.add(), self.add()
+        threshold, table = np.nan, -1
+        if binned.is_categorical[feature]:
+            table = len(self.categories)
+            self.categories.append(np.packbits(goes_left, bitorder="little"))
+        else:
+            edges = binned.edges[feature]
+            threshold = float(edges[place]) if place < edges.size else np.inf  # all values left, missing ones right
+        self.splits[node] = (feature, threshold, int(goes_left[binned.missing_bin]), left, table)
+        return left
+
+    def tree(self, sums: FloatArray) -> Tree:
+        """Return the tree; ``sums`` are the weights of the classes in each leaf, zero elsewhere."""
+        leaf = (_LEAF, np.nan, 0, 0, -1)
+        feature, threshold, missing_left, left, table = zip(
+            *(self.splits.get(node, leaf) for node in range(self.count)), strict=True
+        )
+        features, lefts, labels = np.array(feature), np.array(left), np.empty(self.count, dtype=np.uint16)
+        _tree_kernels.settle_nodes(features, lefts, sums, labels)
+        return Tree(
+            features,
+            np.array(threshold),
+            np.array(missing_left, dtype=np.uint8),
+            lefts,
+            np.array(table),
+            np.array(self.categories, dtype=np.uint8).reshape(-1, 32),
+            sums,
+            labels,
+        )
+
+
+def leaves_of_rows(tree: Tree, X: Any) -> AnyArray:
+    """Return the leaf of each row of a matrix of values, dense or in compressed rows."""
+    used, place = _used_features(tree, X)
+    leaves = np.zeros(X.shape[0], dtype=np.uint32)
+    splits = (place, tree.left, tree.threshold, tree.missing_left, tree.table, tree.categories)
+
+    def walk(start: int, stop: int) -> None:
+        if used is None:
+            _tree_kernels.walk_values(X[start:stop], *splits, leaves[start:stop])
+            return
+        for rows in row_chunks(used.size, start, stop):
+            _tree_kernels.walk_values(as_floats(X[rows][:, used]), *splits, leaves[rows])
+
+    if tree.feature.size > 1:
+        with Workers(X.shape[0] * (1 if used is None else used.size)) as workers:
+            workers.map_ranges(walk, X.shape[0])
+    return leaves
+
+
+def _used_features(tree: Tree, X: Any) -> tuple[IntArray | None, IntArray]:
+    """Return the features to look at and the place of each node's among them; None if ``X`` can be read as it is.
+
+    Of other matrices only these features are turned into floats, and only for a few rows at a time.
+    """
+    if isinstance(X, np.ndarray) and X.dtype == np.float64 and X.flags.c_contiguous:
+        return None, tree.feature
+    is_split = tree.feature != _LEAF
+    used, places = np.unique(tree.feature[is_split], return_inverse=True)
+    place = np.full(tree.feature.size, _LEAF, dtype=np.int64)
+    place[is_split] = places
+    return used, place
+
+
+def leaves_of_bins(tree: Tree, binned: BinnedFeatures, rows: AnyArray | None = None) -> AnyArray:
+    """Return the leaf of each of the rows, or of all, of features in the bins that the tree was fitted on."""
+    tables = _tables(tree, binned)
+    leaves = np.empty(len(binned) if rows is None else rows.size, dtype=np.uint32)
+
+    def walk(start: int, stop: int) -> None:
+        some = np.arange(start, stop, dtype=np.uint32) if rows is None else rows[start:stop]
+        _tree_kernels.walk_bins(binned.bins, some, tree.feature, tree.left, tables, leaves[start:stop])
+
+    with Workers(leaves.size) as workers:
+        workers.map_ranges(walk, leaves.size)
+    return leaves
+
+
+def _tables(tree: Tree, binned: BinnedFeatures) -> ByteArray:
+    """Return for every node that splits which bins go left."""
+    tables = np.empty((tree.feature.size, 256), dtype=np.uint8)
+    base, edges = binned.layout
+    splits = (tree.feature, tree.threshold, tree.missing_left, tree.table, tree.categories)
+    bad = _tree_kernels.fill_tables(*splits, base, binned.n_bins, edges, tables)
+    if bad >= 0:
+        raise ValueError(
+            f"The binned features must have the edges that the tree was fitted on; feature {tree.feature[bad]} has no "
+            f"edge at {float(tree.threshold[bad])!r}. Bin new data with bin_like, or pass them as they are."
+        )
+    return tables
+
+
+TARGET, GROWTH = "target", "growth"  # names in a shard: what a tree is to tell, and the rows while it grows
+AT_ONCE = 4  # features that the kernels handle together
+
+
+class Target(NamedTuple):
+    """What the tree is to tell, and how much each row counts: whole numbers, whose sums are exact in any order."""
+
+    binned: BinnedFeatures
+    codes: AnyArray
+    weights: FloatArray
+
+
+class Move(NamedTuple):
+    """How the rows of a node go to its children, of which the right one has the next number."""
+
+    node: int
+    feature: int
+    left: int
+    table: AnyArray  # (256,): 1 for the bins that go left
+
+
+class Grown(NamedTuple):
+    """A finished tree, its leaves, and the moves after which each row lies in its leaf."""
+
+    tree: Tree
+    leaves: list[int]
+    moves: list[Move]
+
+
+class GrowingRows:
+    """The rows that have weight, those of a node side by side."""
+
+    def __init__(self, shard: Shard, n_classes: int, n_sums: int) -> None:
+        target: Target = shard[TARGET]
+        self.binned, self.codes, self.weights = target
+        self.n_classes, self.n_sums, self.base = n_classes, n_sums, target.binned.layout.base
+        self.workers = Workers(target.binned.bins.size)
+        # Rows without weight take no part; they are sent down the finished tree.
+        all_rows = shard.room("rows", self.weights.size, np.uint32)
+        n_idle = _tree_kernels.rows_of_weight(self.weights, all_rows)
+        n_rows = self.weights.size - n_idle
+        self.rows, self.idle = all_rows[:n_rows], all_rows[n_rows:]
+        self.spare = shard.room("spare", n_rows, np.uint32)
+        self.own_weights, self.own_codes = shard.room("own", n_rows), shard.room("own", n_rows, np.uint16)
+        self.places = {0: (0, self.rows.size)}  # of each node: from where to where its rows lie
+
+    def sums(self) -> FloatArray:
+        """Return the weight of each class, and the number of rows."""
+        sums = np.zeros((1, self.n_classes))
+        whole = _table([(0, self.rows.size, 0)])
+        self._for_parts(_tree_kernels.class_sums, whole, self.rows, self.weights, self.codes, sums)
+        return np.append(sums[0], float(self.rows.size))
+
+    def move(self, moves: Sequence[Move]) -> IntArray:
+        """Move the rows of nodes to their children, and return how many each child got."""
+        if not moves:
+            return np.empty((0, 2), dtype=np.int64)
+        parts = _table([(*self.places[move.node], move.feature) for move in moves])
+        tables, middles = np.array([move.table for move in moves]), np.empty(len(moves), dtype=np.int64)
+        self._for_parts(_tree_kernels.partition, parts, self.binned.bins, self.rows, self.spare, tables, middles)
+        for move, (start, stop, _), middle in zip(moves, parts.tolist(), middles.tolist(), strict=True):
+            self.places[move.left], self.places[move.left + 1] = (start, middle), (middle, stop)
+        return np.column_stack([middles - parts[:, 0], parts[:, 1] - middles])
+
+    def histograms(self, nodes: Sequence[int]) -> FloatArray:
+        """Return the histograms of some nodes, shape (n_nodes, n_sums, n_slots); threads share the features."""
+        hists = np.empty((len(nodes), self.n_sums, int(self.base[-1])))
+        parts = [(*self.places[node], slot) for slot, node in enumerate(nodes)]
+        add = self._adder(parts, hists)
+        work = sum(stop - start for start, stop, _ in parts) * self.binned.n_features
+        self.workers.map_ranges(add, self.binned.n_features, work=work, multiple=AT_ONCE)
+        return hists
+
+    def _adder(self, parts: list[tuple[int, int, int]], hists: FloatArray) -> Callable[[int, int], None]:
+        """Return a function that adds parts of the rows to the histograms of a range of features."""
+        additions, bins, base = _table(parts), self.binned.bins, self.base
+        masses = [(self.weights, self.codes)]
+        is_whole = parts == [(0, len(self.binned), 0)]
+        if not is_whole:
+            own = (self.own_weights, self.own_codes)
+            self._for_parts(_tree_kernels.gather, additions, self.rows, self.weights, self.codes, *own)
+            masses = [own]
+        if self.n_sums > self.n_classes:
+            masses.append((np.ones(self.rows.size), np.full(self.rows.size, self.n_classes, dtype=np.uint16)))
+
+        def add(first: int, last: int) -> None:
+            for at, (weights, codes) in enumerate(masses):
+                is_fresh = int(at == 0)
+                if is_whole:
+                    _tree_kernels.add_all_rows(bins, first, last, base, weights, codes, hists[0], is_fresh)
+                else:
+                    here = (self.rows, weights, codes, additions, hists, is_fresh)
+                    _tree_kernels.add_rows(bins, first, last, base, *here)
+
+        return add
+
+    def said(self, grown: Grown) -> AnyArray:
+        """Move the rows to their leaves, and return the code that the finished tree predicts for each."""
+        tree, leaves, moves = grown
+        self.move(moves)
+        predicted = np.empty(len(self.binned), dtype=np.uint16)
+        parts = _table([(*self.places[leaf], leaf) for leaf in leaves])
+        self._for_parts(_tree_kernels.spread, parts, self.rows, tree.labels, predicted)
+        if self.idle.size:
+            predicted[self.idle] = tree.labels[leaves_of_bins(tree, self.binned, self.idle)]
+        return predicted
+
+    def _for_parts(self, kernel: Callable[..., None], parts: IntArray, *arrays: AnyArray) -> None:
+        """Run a kernel over parts (start, stop, what); threads share them."""
+        n_rows = int((parts[:, 1] - parts[:, 0]).sum())
+        self.workers.map_ranges(lambda first, last: kernel(first, last, parts, *arrays), len(parts), work=n_rows)
+
+
+def begin(shard: Shard, n_classes: int, n_sums: int) -> FloatArray:
+    """Group all rows under the root, and return the weight of each class and the number of rows."""
+    shard[GROWTH] = GrowingRows(shard, n_classes, n_sums)
+    return shard[GROWTH].sums()  # type: ignore[no-any-return]
+
+
+def move(shard: Shard, moves: Sequence[Move]) -> IntArray:
+    """Move rows to the children of their nodes, and return how many each child got."""
+    return shard[GROWTH].move(moves)  # type: ignore[no-any-return]
+
+
+def move_and_add(shard: Shard, moves: Sequence[Move], nodes: Sequence[int]) -> FloatArray:
+    """Move rows to the children of their nodes, and return the histograms of some nodes."""
+    shard[GROWTH].move(moves)
+    return shard[GROWTH].histograms(nodes)  # type: ignore[no-any-return]
+
+
+def ended(shard: Shard, grown: Grown | None) -> AnyArray | None:
+    """Let go of the rows' order and of the threads, and return the code that the tree predicts for each row it saw.
+
+    None where the shard grew no tree, or was made again since.
+    """
+    growth: GrowingRows | None = shard.pop(GROWTH, None)
+    if growth is None:
+        return None
+    with growth.workers:
+        return None if grown is None else growth.said(grown)
+
+
+def _table(triples: Sequence[tuple[int, int, int]]) -> IntArray:
+    return np.array(triples, dtype=np.int64).reshape(-1, 3)
+
 
 _ROUNDING = 1e-12  # of the whole weight: what is lighter does not count
 _FIRST_SLOTS = 6  # levels whose histograms room is asked for at first
@@ -86,7 +385,7 @@ def grow(
         return _grow_whole(target, n_classes, limits)
     with LocalShards([partial(dict, {TARGET: target})]) as shards:
         grown = grow_over(shards, binned, n_classes, limits)
-        return grown.tree, np.concatenate(shards.map(_growing_rows.ended, grown))
+        return grown.tree, np.concatenate(shards.map(ended, grown))
 
 
 def grow_over(shards: Shards, binned: BinnedFeatures, n_classes: int, limits: Limits) -> Grown:
@@ -151,16 +450,16 @@ class Growth:
     def __exit__(self, *_: object) -> None:
         self.workers.close()
         for step in range(self.n_steps):
-            self.shards.forget((_growing_rows.GROWTH, step))
+            self.shards.forget((GROWTH, step))
 
     def _change(self, function: object, *given: object) -> list[FloatArray]:
         self.n_steps += 1
-        return self.shards.change((_growing_rows.GROWTH, self.n_steps - 1), function, *given)  # type: ignore[arg-type]
+        return self.shards.change((GROWTH, self.n_steps - 1), function, *given)  # type: ignore[arg-type]
 
     def first_level(self) -> Level:
         """Return the level of the root."""
         root = self.nodes.add()
-        sums = total(self._change(_growing_rows.begin, self.n_classes, self.n_sums))[: self.n_sums]
+        sums = total(self._change(begin, self.n_classes, self.n_sums))[: self.n_sums]
         self.least = _least(float(sums[: self.n_classes].sum()), self.limits)
         if not self._can_split(sums):
             self._end_at(root, sums)
@@ -207,7 +506,7 @@ class Growth:
 
     def _add_up(self, level: Level) -> None:
         """Set the histograms of the nodes that are added up to their sums over shards."""
-        parts = self._change(_growing_rows.move_and_add, self.moves, [node for node, _ in level.additions])
+        parts = self._change(move_and_add, self.moves, [node for node, _ in level.additions])
         self.moves = []
         slots = [slot for _, slot in level.additions]
         self.hists[slots] = parts[0] if len(parts) == 1 else total(parts)
@@ -253,7 +552,7 @@ class Growth:
         if self.counts_rows or is_last or not self.shards.is_here:
             counts = [family.sums[:, -1] if self.counts_rows else family.sums.sum(axis=1) for family in families]
             return [(int(left), int(right)) for left, right in counts]
-        moved = total(self._change(_growing_rows.move, self.moves))
+        moved = total(self._change(move, self.moves))
         self.moves = []
         return [(int(left), int(right)) for left, right in moved]
 

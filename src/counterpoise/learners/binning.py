@@ -2,22 +2,144 @@
 
 A tree that looks at bins needs one addition for a row and a feature, whatever the values are, and reads an
 eighth of the memory that the values take. Bin 255 is kept for missing values.
+
+A few threads for kernels that release the interpreter lock.
+
+Compiled loops that turn values into bins; they release the interpreter lock.
 """
 
-from collections.abc import Iterator
+import math
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple
+from types import TracebackType
+from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
 import numpy as np
 import scipy.sparse
+from numba import float64, int64, types, uint8, void
 from sklearn.utils import check_array
 
 from counterpoise._base.checks import as_numbers, check_count, is_frame
+from counterpoise._base.compiled import helper, kernel
+from counterpoise._base.shards import available_cpus
 from counterpoise._base.types import AnyArray, ArrayLike, BoolArray, ByteArray, FloatArray, IntArray
-from counterpoise.learners import _bin_kernels
-from counterpoise.learners._bin_kernels import HAS_BAD_CODE, HAS_INFINITY, HAS_MISSING, MISSING_BIN
-from counterpoise.learners._threads import Workers
+
+Result = TypeVar("Result")
+
+_FEW = 100_000  # additions that are made faster than a thread is woken
+_PIECES = 2  # for each thread, so that one that the system holds up leaves some of its share to the others
+
+
+class Workers:
+    """One thread for each processor, started on entry and gone on exit.
+
+    They live for one fit or one prediction: a pool kept between calls would not survive a fork.
+    """
+
+    def __init__(self, work: int) -> None:
+        self.n_workers = available_cpus() if work >= _FEW else 1
+        self._pool = ThreadPoolExecutor(self.n_workers - 1) if self.n_workers > 1 else None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let the threads go."""
+        if self._pool is not None:
+            self._pool.shutdown()
+
+    def map_ranges(
+        self, function: Callable[[int, int], Result], length: int, *, work: int = _FEW, multiple: int = 1
+    ) -> list[Result]:
+        """Call ``function(start, stop)`` on ranges that cover ``range(length)``, and return the results in order.
+
+        Where there is little work, or one thread, there is one range. Their length is a multiple of ``multiple``.
+        """
+        if self._pool is None or work < _FEW or length <= multiple:
+            return [function(0, length)]
+        step = -(-length // (_PIECES * self.n_workers * multiple)) * multiple
+        starts = range(0, length, step)
+        pending = deque(starts)
+        results: dict[int, Result] = {}
+
+        def drain() -> None:
+            while pending:
+                try:
+                    start = pending.popleft()
+                except IndexError:  # another thread was faster
+                    return
+                results[start] = function(start, min(start + step, length))
+
+        others = [self._pool.submit(drain) for _ in range(self.n_workers - 1)]
+        drain()
+        for other in others:
+            if not other.cancel():  # one that has not begun by now is not needed
+                other.result()
+        return [results[start] for start in starts]
+
+
+MISSING_BIN = 255
+HAS_MISSING, HAS_INFINITY, HAS_BAD_CODE = 1, 2, 4  # what was met in a feature
+
+_bytes = uint8[::1]
+_bytes2 = uint8[:, ::1]
+_floats2 = float64[:, ::1]
+_values = types.Array(float64, 2, "C", readonly=True)  # may come from a file mapped into memory
+
+
+@helper
+def _value_bin(value: float, edges: FloatArray) -> int:
+    """Return how many of 255 sorted edges lie below the value; those not in use are infinite."""
+    place = 0
+    for step in (128, 64, 32, 16, 8, 4, 2, 1):
+        if edges[place + step - 1] < value:
+            place += step
+    return place
+
+
+@helper
+def _category_bin(value: float, seen: ByteArray) -> int:
+    """Return the code of a category in use, else the missing bin."""
+    if not 0.0 <= value < MISSING_BIN or value != math.floor(value) or not seen[int64(value)]:
+        return MISSING_BIN
+    return int(value)
+
+
+@kernel(void(_values, _floats2, _bytes, _bytes2, int64, _bytes2, _bytes))
+def bin_rows(
+    values: FloatArray,
+    edges: FloatArray,
+    is_categorical: BoolArray,
+    seen: ByteArray,
+    start: int,
+    bins: ByteArray,
+    met: ByteArray,
+) -> None:
+    """Write the bins of some rows, the first of which is ``start``, and note in ``met`` what each feature held."""
+    for feature in range(values.shape[1]):
+        for row in range(values.shape[0]):
+            value = values[row, feature]
+            place = MISSING_BIN
+            if math.isnan(value):
+                met[feature] |= HAS_MISSING
+            elif math.isinf(value):
+                met[feature] |= HAS_INFINITY
+            elif not is_categorical[feature]:
+                place = _value_bin(value, edges[feature])
+            else:
+                place = _category_bin(value, seen[feature])
+                if place == MISSING_BIN:
+                    met[feature] |= HAS_BAD_CODE
+            bins[feature, start + row] = place
+
 
 _MATRIX = 2  # dimensions
 _SAMPLE = 200_000  # rows that quantiles are taken from: their error is then far below the width of a bin
@@ -294,9 +416,7 @@ def _bin_values(
     def bin_range(start: int, stop: int) -> ByteArray:
         met = np.zeros(n_features, dtype=np.uint8)
         for place in row_chunks(n_features, start, stop):
-            _bin_kernels.bin_rows(
-                as_floats(matrix[place]), padded, is_categorical.view(np.uint8), seen, place.start, bins, met
-            )
+            bin_rows(as_floats(matrix[place]), padded, is_categorical.view(np.uint8), seen, place.start, bins, met)
         return met
 
     with Workers(n_samples * n_features) as workers:

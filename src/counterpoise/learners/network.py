@@ -22,12 +22,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from counterpoise._base.checks import check_sample_weight
 from counterpoise._base.types import AnyArray, FloatArray, IntArray
-from counterpoise.learners._code_learner import CodeLearner
 from counterpoise.learners._network_settings import check_settings
 from counterpoise.learners.networks import Perceptron
+from counterpoise.learners.resampling import CodeLearner
 
 if TYPE_CHECKING:
-    from counterpoise.learners._network_rounds import PreparedRows
+    from counterpoise.learners._network_training import PreparedRows
 
 _SEEDS = 2**31 - 1
 # Networks built from fitted learners, on the CPU: they share the memory of ``state_`` and are not saved.
@@ -38,27 +38,20 @@ class _Parts(NamedTuple):
     """The modules that need torch."""
 
     data: Any
-    places: Any
     training: Any
-    rounds: Any
 
 
 def _parts() -> _Parts:
     """Return the modules that need torch."""
     try:
-        from counterpoise.learners import (  # noqa: PLC0415
-            _network_data,
-            _network_place,
-            _network_rounds,
-            _network_training,
-        )
+        from counterpoise.learners import _network_data, _network_training  # noqa: PLC0415
     except ModuleNotFoundError as error:
         if error.name != "torch":
             raise
         raise ImportError(
             'NetworkLearner needs torch, which is not installed: pip install "counterpoise[torch]".'
         ) from error
-    return _Parts(_network_data, _network_place, _network_training, _network_rounds)
+    return _Parts(_network_data, _network_training)
 
 
 class NetworkLearner(CodeLearner):
@@ -200,7 +193,7 @@ class NetworkLearner(CodeLearner):
 
     def _prepared(self, X: AnyArray) -> "PreparedRows":
         settings, names = check_settings(self), getattr(self, "feature_names_in_", None)
-        rows: PreparedRows = _parts().rounds.PreparedRows(X, settings, self._seed(), names)
+        rows: PreparedRows = _parts().training.PreparedRows(X, settings, self._seed(), names)
         return rows
 
     def make_ready(self, prepared: "PreparedRows", n_classes: int) -> None:
@@ -263,24 +256,24 @@ class NetworkLearner(CodeLearner):
         X = validate_data(self, X, reset=False, **self._border)
         if X.shape[1:] != self.input_shape_:
             raise ValueError(f"X must have rows of shape {self.input_shape_}, as in fit; got {X.shape[1:]}.")
-        data, places, training, rounds = _parts()
+        data, training = _parts()
         settings = check_settings(self)
-        place, standard = places.find_place(settings), data.Standard(self.centre_, self.scale_)
-        network, place = rounds.in_double(self._network(places, training, place), place)
+        place, standard = data.find_place(settings), data.Standard(self.centre_, self.scale_)
+        network, place = training.in_double(self._network(data, training, place), place)
         size = settings.predict_batch_size
         for start in range(0, len(X), size):
             rows = data.Inputs(X[start : start + size], standard, place.device, place.dtype)
-            with places.on(place, small=places.is_small(network)):
+            with data.on(place, small=data.is_small(network)):
                 found = next(training.outputs(network, rows, size))
             yield found
 
-    def _network(self, places: Any, training: Any, place: Any) -> Any:
+    def _network(self, data: Any, training: Any, place: Any) -> Any:
         """Return the network in its place; only that on the CPU is kept, so that a pool holds no device memory."""
         state, network = _BUILT.get(self, (None, None))
         if state is not self.state_:
             network = training.build(self._factory(), self.input_shape_, len(self.classes_))
             _BUILT[self] = self.state_, training.with_state(network, self.state_)
-        if places.is_host(place):
+        if data.is_host(place):
             return network
         return training.to_place(copy.deepcopy(network), place, is_image=len(self.input_shape_) == 3)  # noqa: PLR2004
 

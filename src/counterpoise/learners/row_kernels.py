@@ -12,7 +12,7 @@ from sklearn.utils.extmath import row_norms
 
 from counterpoise._base.checks import check_choice
 from counterpoise._base.types import FloatArray
-from counterpoise.solvers.svm_gram import Gram, check_gram
+from counterpoise.solvers.svm_problem import Gram, check_gram
 
 LINEAR = "linear"
 _KERNELS = (LINEAR, "rbf", "poly")

@@ -15,10 +15,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from counterpoise._base.checks import check_count, check_number
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray
-from counterpoise.learners._code_learner import CodeLearner
-from counterpoise.learners._growing import Limits, grow
-from counterpoise.learners._tree import Tree, check_tree, leaves_of_bins, leaves_of_rows
+from counterpoise.learners._growing import Limits, Tree, check_tree, grow, leaves_of_bins, leaves_of_rows
 from counterpoise.learners.binning import BinnedFeatures, as_matrix, bin_features
+from counterpoise.learners.resampling import CodeLearner
 
 _MOST_CLASSES = 1 << 16  # codes are kept in two bytes
 _NO_LIMIT = 1 << 61  # levels or rows: more than there can be, and twice as many fit into 64 bits
@@ -180,7 +179,7 @@ class HistogramTree(CodeLearner):
         check_is_fitted(self)
         return leaves_of_rows(self.tree_, validate_data(self, X, reset=False, **self._border))
 
-    def _check_loaded(self) -> None:
+    def check_loaded(self) -> None:
         """Check the tree that came from a file."""
         if hasattr(self, "tree_"):
             check_tree(self.tree_, check_count(self.n_features_in_, "n_features_in_"), len(self.classes_))

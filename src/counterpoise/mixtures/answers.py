@@ -12,9 +12,8 @@ import numpy as np
 
 from counterpoise._base.types import AnyArray, BoolArray, FloatArray
 from counterpoise.goals import Goal, GoalCheck, Table
-from counterpoise.goals.binding import Tally, Views
+from counterpoise.goals.binding import Prepared, Tally, Views
 from counterpoise.goals.classes import Classes
-from counterpoise.goals.evaluation import Prepared
 from counterpoise.goals.rows import Dataset
 from counterpoise.solvers.rows import BitRows, pack
 
@@ -179,7 +178,7 @@ class Answers:
         prepared = Prepared(views, said)
         return [goal.at_least_in_part(prepared) for goal in goals]
 
-    def _check_loaded(self) -> None:
+    def check_loaded(self) -> None:
         """Check what came from a file."""
         for name, n_rows in self.sizes.items():
             if n_rows != self.tables[name].n_samples:
@@ -195,6 +194,6 @@ class Answers:
         bare = {name: table.replaced(X=np.empty((table.n_samples, 0))) for name, table in self.tables.items()}
         return {**vars(self), "tables": bare}
 
-    def _saved_state(self) -> dict[str, Any]:
+    def stored_state(self) -> dict[str, Any]:
         """Return what ``save`` stores: of a data frame also the columns by which goals can tell groups apart."""
         return {**vars(self), "tables": {name: table.without_features() for name, table in self.tables.items()}}

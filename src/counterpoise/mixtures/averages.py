@@ -38,7 +38,7 @@ class AveragedClassifier(ClassifierMixin, BaseEstimator):
     ((3, 2), True)
     """
 
-    _stored_apart = ("models",)  # each model in a file of its own
+    stored_apart = ("models",)  # each model in a file of its own
 
     def __init__(self, models: Sequence[Any]) -> None:
         self.models = models

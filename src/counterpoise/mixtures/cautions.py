@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
+from counterpoise._base.checks import warn_caller
 from counterpoise._base.types import AnyArray
-from counterpoise._base.warning import warn_caller
 from counterpoise.goals.classes import says_yes
 
 _PAIR = 2  # classes

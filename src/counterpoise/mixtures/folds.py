@@ -12,12 +12,12 @@ import numpy as np
 from sklearn.model_selection import StratifiedKFold
 
 from counterpoise._base.checks import check_count, is_frame
-from counterpoise._base.cpus import in_threads
+from counterpoise._base.shards import in_threads
 from counterpoise._base.types import AnyArray, FloatArray, IntArray
 from counterpoise.learners.resampling import Resampled, fresh_copy, weight_argument
 from counterpoise.mixtures.answers import Positive
-from counterpoise.mixtures.class_scores.probabilities import any_scorer
-from counterpoise.mixtures.pool import n_rows, take_rows
+from counterpoise.mixtures.pool import Pool
+from counterpoise.mixtures.rows import n_rows, take_rows
 
 Split = tuple[IntArray, IntArray]  # rows to train on, rows to score
 _LEAST_FOLDS = 2
@@ -68,7 +68,8 @@ def _crossed(training: Training, title: str, split: Split, seed: int) -> tuple[A
     """Return a model trained on some rows, and its scores of others."""
     outside, inside = split
     model = _trained(training, title, outside, seed)
-    return model, any_scorer(title, model, training.positive).score(take_rows(training.X, inside))
+    (member,) = Pool.of({title: model}, training.positive, None).members
+    return model, member.ask(take_rows(training.X, inside))
 
 
 def _trained(training: Training, title: str, rows: IntArray, seed: int) -> Any:

@@ -17,22 +17,23 @@ from sklearn.frozen import FrozenEstimator
 from counterpoise._base.checks import check_sample_weight
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray
 from counterpoise.goals import Table
-from counterpoise.mixtures.answers import TRAIN, Answers, Positive
+from counterpoise.goals.classes import check_defer_label
+from counterpoise.mixtures.answers import TRAIN, Positive, find_positive
 from counterpoise.mixtures.averages import AveragedClassifier
-from counterpoise.mixtures.class_scores.probabilities import any_scorer
-from counterpoise.mixtures.draws import KeyedDraws, generator_of, make_key
+from counterpoise.mixtures.base import MixtureBase
+from counterpoise.mixtures.choosing import FIXED, check_one_rule
+from counterpoise.mixtures.draws import make_key
+from counterpoise.mixtures.families import rules_of_scores
 from counterpoise.mixtures.folds import Training, averages_folds, check_cv, splits_of, texts_in, unheard
-from counterpoise.mixtures.labelled import Given
-from counterpoise.mixtures.many_classes import ClassRuleClassifier
-from counterpoise.mixtures.members import as_columns, named_models, titled_models, unnamed
-from counterpoise.mixtures.options import Deferral, key_of_decision
-from counterpoise.mixtures.pool import set_input_tags
+from counterpoise.mixtures.options import Deferral
+from counterpoise.mixtures.pool import Pool, all_classes, named_models, titled_models
+from counterpoise.mixtures.rows import set_input_tags
 
 PREFIT = "prefit"
 Tell: TypeAlias = Callable[[int, int, str], None]
 
 
-class GoalClassifier(ClassRuleClassifier):
+class GoalClassifier(MixtureBase):
     """A strong model that decides inside goals: trained, and cut at the thresholds that meet them at the least cost.
 
     Parameters
@@ -126,8 +127,8 @@ class GoalClassifier(ClassRuleClassifier):
     True
     """
 
-    scores, _prefers_usual, _default_alpha = True, True, 1.0
-    _stored_apart = ("estimators_",)  # each model in a file of its own inside of that of the mixture
+    prefers_usual, default_alpha = True, 1.0
+    stored_apart = ("estimators_",)  # each model in a file of its own inside of that of the mixture
     _tell: Tell | None = None  # how many models are trained, of how many, and what the newest is called
 
     def __init__(
@@ -211,79 +212,88 @@ class GoalClassifier(ClassRuleClassifier):
         InfeasibleGoals
             Where no thresholds meet the goals. The models are kept: ``rebalance(goals=...)`` chooses inside others.
         """
-        self._check_shared_parameters()
+        self.check_parameters()
         X, labels = self._check_labelled(X, y)
-        given = Given(X, labels, sensitive_features, baseline, sample_weight, largest_weight)
-        held_out = Given(X_val, y_val, sensitive_features_val, baseline_val, sample_weight_val, largest_weight)
-        self._check_held_out(given, held_out)
-        titled, positive = self._models_and_classes(labels)
-        self._forget_choice()
-        self.classes_ = positive.classes
-        drawn, self._generator = make_key(self.random_state), generator_of(self.random_state)
-        weights = check_sample_weight(sample_weight, len(labels))
-        aim, rows = self._aim_of_fit(), self._labelled(given if held_out.X is None else held_out)
-        self._check_problem(aim, rows, datasets, trains=not self._is_prefit, by=self.by)
-        scores = None  # of the rows to choose on: by default what the models say of them
-        if self._is_prefit:
-            models = list(titled.values())
-        else:
-            models, scores = self._train(titled, positive, given, has_rows_to_choose_on=held_out.X is not None)
-        self._let_decide(models, titled, positive)
-        self._draws = KeyedDraws.learned(key_of_decision(self.decision) or drawn, as_columns(X), weights, models)
-        scores = self._scores_of(rows.X, rows.codes.size, TRAIN) if scores is None else scores
-        evidence = self._with_rows(self._no_evidence(Answers({}, {}, positive), scores), rows, scores)
-        self._settle(self._joined(evidence, datasets), aim)
-        return self
-
-    @property
-    def _is_prefit(self) -> bool:
-        """Tell whether the models are fitted already."""
-        is_said = isinstance(self.cv, str) and self.cv == PREFIT
-        models = self.estimator if isinstance(self.estimator, list) and self.estimator else [self.estimator]
-        return is_said or all(isinstance(unnamed(model), FrozenEstimator) for model in models)
-
-    def _check_shared_parameters(self) -> None:
-        super()._check_shared_parameters()
-        if self.confidence is not None:
-            raise ValueError(
-                f"confidence is not used yet, and must be None; got {self.confidence!r}. A single goal can carry one: "
-                "'recall(train) >= 0.9 with confidence 0.95'."
-            )
-        if not self._is_prefit:
-            check_cv(self.cv)
-
-    def _check_labelled(self, X: Any, y: Any) -> tuple[Any, AnyArray]:
-        X, labels = super()._check_labelled(X, y)
         if 0 in X.shape:
             raise ValueError(
                 f"X must hold rows and features to train on; got {X.shape[0]} sample(s) and {X.shape[-1]} feature(s) "
                 f"(shape={X.shape}) while a minimum of 1 is required."
             )
-        return X, labels
+        given = {"sensitive_features": sensitive_features, "baseline": baseline, "sample_weight": sample_weight}
+        held_out = {"sensitive_features": sensitive_features_val, "baseline": baseline_val}
+        held_out |= {"sample_weight": sample_weight_val}
+        self._check_held_out(X_val, y_val, given, held_out)
+        titled, positive = self._models_and_classes(labels)
+        self.forget_choice()
+        self.classes_ = positive.classes
+        key = make_key(self.random_state)
+        self.start_draws()
+        problem, weights = self.problem_of_fit(), check_sample_weight(sample_weight, len(labels))
+        selection_rows = (X, labels, given) if X_val is None else (X_val, y_val, held_out)
+        data = self.labelled(*selection_rows[:2], **selection_rows[2], largest_weight=largest_weight)
+        self.check_problem(problem, data, datasets, trains=not self.is_prefit, by=self.by)
 
-    def _check_held_out(self, given: Given, held_out: Given) -> None:
+        scores = None  # of the selection rows: by default what the models that decide say of them
+        if self.is_prefit:
+            self.estimators_ = list(titled.values())
+        else:
+            self.estimators_, scores = self._train(titled, positive, X, labels, sample_weight, has_folds=X_val is None)
+        pool = Pool.of(dict(zip(titled, self.estimators_, strict=True)), positive, self.n_jobs)
+        self.learn_draws(key, X, weights)
+        scores = pool.ask(data.X, data.codes.size, TRAIN) if scores is None else scores
+        self.choose(self.with_datasets(rules_of_scores(pool, data, scores), datasets), problem)
+        return self
+
+    @property
+    def is_prefit(self) -> bool:
+        """Tell whether the models are fitted already."""
+        is_said = isinstance(self.cv, str) and self.cv == PREFIT
+        models = self.estimator if isinstance(self.estimator, list) and self.estimator else [self.estimator]
+        return is_said or all(isinstance(model, FrozenEstimator) for _, model in named_models(models))
+
+    def decides_by_scores(self) -> bool:
+        """Tell that rules of scores decide."""
+        return True
+
+    def check_parameters(self) -> None:
+        """Check what needs no rows."""
+        problem = self.problem_of_fit()
+        self.check_decision()
+        if problem.decision == FIXED:
+            check_one_rule(problem.objective)
+        if self.confidence is not None:
+            raise ValueError(
+                f"confidence is not used yet, and must be None; got {self.confidence!r}. A single goal can carry one: "
+                "'recall(train) >= 0.9 with confidence 0.95'."
+            )
+        if not self.is_prefit:
+            check_cv(self.cv)
+
+    def _check_held_out(self, X_val: Any, y_val: Any, given: dict[str, Any], held_out: dict[str, Any]) -> None:
         """Check that rows to choose on came whole, and with what came for the rows to train on."""
-        parts = (held_out.y, held_out.sensitive_features, held_out.baseline, held_out.sample_weight)
-        if held_out.X is None and any(part is not None for part in parts):
-            raise ValueError("What belongs to rows to choose on came without X_val; pass X_val and y_val together.")
-        if held_out.X is None:
+        if X_val is None:
+            if y_val is not None or any(part is not None for part in held_out.values()):
+                raise ValueError("What belongs to rows to choose on came without X_val; pass X_val and y_val together.")
             return
-        if held_out.y is None:
+        if y_val is None:
             raise ValueError("X_val and y_val go together; got X_val only.")
-        if self._is_prefit:
+        if self.is_prefit:
             raise ValueError("cv='prefit' chooses rules on the rows of fit: pass those of X_val as X and y instead.")
         for name in ("sensitive_features", "baseline"):
-            if getattr(given, name) is not None and getattr(held_out, name) is None:
+            if given[name] is not None and held_out[name] is None:
                 raise ValueError(f"X_val needs {name}_val: rules are chosen on its rows, and {name} is of those of X.")
 
     def _models_and_classes(self, labels: AnyArray) -> tuple[dict[str, Any], Positive]:
         """Return the models by what messages call them, and the classes, after checking that all can score."""
         named = named_models(listed(self.estimator))
         titled, self.names_ = titled_models(named), [name for name, _ in named]
-        positive = self._classes_told(labels, titled if self._is_prefit else {})
+        classes = all_classes(labels, titled if self.is_prefit else {})
+        if self.deferral is not None:
+            check_defer_label(self.deferral.label, classes.tolist(), "label")
+        positive = find_positive(classes, self.pos_label)
         for title, model in titled.items():
-            any_scorer(title, model, positive)
-            if not self._is_prefit and not hasattr(model, "fit"):
+            Pool.of({title: model}, positive, None)
+            if not self.is_prefit and not hasattr(model, "fit"):
                 raise TypeError(
                     f"{title} must be a classifier with fit, as cv={self.cv!r} trains it; got {type(model).__name__}. "
                     "For models that are fitted set cv='prefit'."
@@ -291,16 +301,23 @@ class GoalClassifier(ClassRuleClassifier):
         return titled, positive
 
     def _train(
-        self, titled: dict[str, Any], positive: Positive, given: Given, *, has_rows_to_choose_on: bool
+        self,
+        titled: dict[str, Any],
+        positive: Positive,
+        X: Any,
+        labels: AnyArray,
+        sample_weight: Any,
+        *,
+        has_folds: bool,
     ) -> tuple[list[Any], FloatArray | None]:
         """Return the models that decide, and scores of all rows by models of folds that have not seen them.
 
         The models of the folds decide as one where ``cv="auto"`` and their probabilities can be averaged; others are
         trained once more, on all rows.
         """
-        weights = None if given.sample_weight is None else np.asarray(given.sample_weight, dtype=np.float64)
-        training = Training(titled, given.X, given.y, weights, positive, self.n_jobs, unheard)
-        splits = [] if has_rows_to_choose_on else splits_of(self.cv, given.X, given.y, self._seed())
+        weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        training = Training(titled, X, labels, weights, positive, self.n_jobs, unheard)
+        splits = splits_of(self.cv, X, labels, self._seed()) if has_folds else []
         n_times = len(splits) if isinstance(self.cv, str) and splits else len(splits) + 1  # those of the folds may do
         training = training._replace(heard=self._counted(titled, n_times))
         try:
@@ -315,7 +332,7 @@ class GoalClassifier(ClassRuleClassifier):
             whole = iter(training.whole(again, self._seed()))
             return [next(whole) if average is None else average for average in averages], scores
         except ValueError as error:
-            texts = texts_in(given.X) if self.estimator is None else []
+            texts = texts_in(X) if self.estimator is None else []
             if not texts:
                 raise
             raise ValueError(
@@ -324,8 +341,8 @@ class GoalClassifier(ClassRuleClassifier):
             ) from error
 
     @contextmanager
-    def _heard(self, tell: Tell) -> Iterator[None]:
-        """Let someone hear how far the training is."""
+    def report_training_to(self, tell: Tell) -> Iterator[None]:
+        """Call a function with how many models are trained, of how many, and what the newest is called."""
         self._tell = tell
         try:
             yield
@@ -347,13 +364,9 @@ class GoalClassifier(ClassRuleClassifier):
     def _seed(self) -> int:
         return int(self._generator.integers(2**31))
 
-    def _let_decide(self, models: list[Any], titled: dict[str, Any], positive: Positive) -> None:
-        self.estimators_ = models
-        self._members = [any_scorer(title, model, positive) for title, model in zip(titled, models, strict=True)]
-
     def __sklearn_clone__(self) -> Self:
         """Keep models that are fitted: a clone without what they learned would be of no use."""
-        if not self._is_prefit:
+        if not self.is_prefit:
             return _clone_parametrized(self)  # type: ignore[no-any-return]
         params = self.get_params(deep=False)
         others = {name: clone(value, safe=False) for name, value in params.items() if name != "estimator"}

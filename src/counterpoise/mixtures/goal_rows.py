@@ -16,11 +16,9 @@ from counterpoise.goals.advice import Bounds, Constraints, explain
 from counterpoise.goals.binding import BoundRates, Tally, Views, asked_by, bind_rates, tally_rates
 from counterpoise.goals.bound import WrittenOut, risk_of_each
 from counterpoise.goals.infeasible import bound_step
-from counterpoise.goals.population import standing
-from counterpoise.goals.shares import AnyShare, can_certify, certified_bound, needed_bound
+from counterpoise.goals.population import AnyShare, can_certify, certified_bound, needed_bound, standing
 from counterpoise.mixtures.answers import TRAIN, Answers
-from counterpoise.solvers.linear_program import solve_linear_program
-from counterpoise.solvers.result import FEASIBLE, InfeasibleRows, constraint_scale
+from counterpoise.solvers.linear_program import FEASIBLE, InfeasibleRows, constraint_scale, solve_linear_program
 
 _LEAST_REACH = 1e-7  # part of its row's largest entry to which a ratio's scale falls: beyond, rounding would bind
 

@@ -14,16 +14,15 @@ from sklearn.base import clone
 from counterpoise._base.checks import check_count
 from counterpoise._base.types import ArrayLike
 from counterpoise.goals import Table
-from counterpoise.mixtures.answers import TRAIN, Answers, find_positive
-from counterpoise.mixtures.draws import KeyedDraws, generator_of, make_key
-from counterpoise.mixtures.labelled import Given
-from counterpoise.mixtures.many_classes import ClassRuleClassifier
-from counterpoise.mixtures.members import as_columns, members_of, named_models
-from counterpoise.mixtures.options import key_of_decision
-from counterpoise.mixtures.pool import set_input_tags
+from counterpoise.mixtures.answers import find_positive
+from counterpoise.mixtures.base import MixtureBase
+from counterpoise.mixtures.draws import make_key
+from counterpoise.mixtures.families import PooledModels
+from counterpoise.mixtures.pool import ANSWERS, Pool, all_classes, named_models, titled_models
+from counterpoise.mixtures.rows import set_input_tags
 
 
-class MixtureClassifier(ClassRuleClassifier):
+class MixtureClassifier(MixtureBase):
     """The best mixture of fitted models under goals.
 
     Parameters
@@ -95,8 +94,7 @@ class MixtureClassifier(ClassRuleClassifier):
     True
     """
 
-    _stored_apart = ("estimators_",)  # each model in a file of its own inside of that of the mixture
-    scores, by = False, ()  # what models say is mixed, and no group is looked at
+    stored_apart = ("estimators_",)  # each model in a file of its own inside of that of the mixture
 
     def __init__(
         self,
@@ -162,27 +160,30 @@ class MixtureClassifier(ClassRuleClassifier):
         InfeasibleGoals
             Where no mixture meets the goals.
         """
-        self._check_parameters()
+        self.check_parameters()
         X, labels = self._check_labelled(X, y)
         named = named_models(self.estimators)
-        self._forget_choice()
+        self.forget_choice()
         self.names_, self.estimators_ = [name for name, _ in named], [model for _, model in named]
-        self._members = members_of(named, labels)
-        self.classes_ = self._members[0].classes
-        drawn, self._generator = make_key(self.random_state), generator_of(self.random_state)
-        empty = Answers({}, {}, find_positive(self.classes_, self.pos_label))
-        given = Given(X, labels, sensitive_features, baseline, sample_weight, largest_weight)
-        aim, rows = self._aim_of_fit(), self._labelled(given)
-        if self._pool().needs_rows():  # else no model would be asked
-            self._check_problem(aim, rows, datasets, trains=False)
-        evidence = self._asked_about(rows, empty, TRAIN)
-        key = key_of_decision(self.decision) or drawn
-        self._draws = KeyedDraws.learned(key, as_columns(X), evidence.sample_weight, self.estimators_)
-        self._settle(self._joined(evidence, datasets), aim)
+        titled = titled_models(named)
+        self.classes_ = all_classes(labels, titled)
+        pool = Pool.of(titled, find_positive(self.classes_, self.pos_label), self.n_jobs, ANSWERS)
+        key = make_key(self.random_state)
+        self.start_draws()
+        problem = self.problem_of_fit()
+        given = {"sensitive_features": sensitive_features, "baseline": baseline, "sample_weight": sample_weight}
+        data = self.labelled(X, labels, **given, largest_weight=largest_weight)
+        if pool.needs_rows():  # else no model would be asked
+            self.check_problem(problem, data, datasets, trains=False)
+        family = PooledModels.of(pool, data)
+        self.learn_draws(key, X, data.sample_weight)
+        self.choose(self.with_datasets(family, datasets), problem)
         return self
 
-    def _check_parameters(self) -> None:
-        self._check_shared_parameters()
+    def check_parameters(self) -> None:
+        """Check what needs no rows."""
+        self.problem_of_fit()
+        self.check_decision()
         if self.max_models is not None:
             check_count(self.max_models, "max_models")
 

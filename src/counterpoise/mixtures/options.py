@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from counterpoise._base.checks import check_choice, check_count, check_number
-from counterpoise._base.secret import Secret
+from counterpoise._base.text import Secret
 from counterpoise.goals.classes import check_defer_label
 from counterpoise.mixtures.draws.keys import check_key
 

@@ -1,32 +1,230 @@
-"""Asking a pool of models: labels of any kind as class codes, one byte for each row and model.
+"""A pool of models of any library, asked for what they tell of rows: answers, scores or class probabilities.
 
-Whatever a model returns, strings, numbers, booleans or columns of probabilities, becomes the place of a class among the
-sorted ``classes``. An error says which model it was.
+Whatever a model returns, strings, numbers, booleans or columns of probabilities, its answers become places among the
+sorted classes, one byte for each row and model. An error says which model it was.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
-from scipy.sparse import issparse, vstack
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import get_tags
-from sklearn.utils.validation import _check_feature_names, _check_n_features, check_array, check_is_fitted
+from sklearn.exceptions import NotFittedError
 
-from counterpoise._base.checks import is_frame
-from counterpoise._base.cpus import in_threads
+from counterpoise._base.checks import as_numbers, is_frame
 from counterpoise._base.progress import who_hears
-from counterpoise._base.types import AnyArray, BoolArray, ByteArray, IntArray
-from counterpoise.goals import tables
+from counterpoise._base.shards import in_threads
+from counterpoise._base.types import AnyArray, ByteArray, FloatArray, IntArray
 from counterpoise.goals.classes import as_labels, where_equal
+from counterpoise.mixtures.answers import TRAIN, Positive
+from counterpoise.mixtures.rows import n_rows, take_rows
 
+ANSWERS, SCORES, PROBABILITIES = "answers", "scores", "probabilities"  # what the models of a pool are asked for
 _CHUNK = 65_536  # rows asked about at once: what a model needs on the way (probabilities, distances) stays small
-_COLUMNS = 2  # dimensions
+_HALF = 0.5  # the usual threshold of a probability; that of a decision function is 0
+_PAIR = 2
+_SUM_ROOM = 1e-3  # by which the probabilities of a row may miss one: rounding of small floats
+_SAID = {  # what stored columns are called in messages
+    ANSWERS: "stored predictions for the rows of fit, which say",
+    SCORES: "a stored column of scores for the rows of fit, which says",
+    PROBABILITIES: "stored probabilities for the rows of fit, which say",
+}
+_STORED = {ANSWERS: "stored predictions", SCORES: "stored scores", PROBABILITIES: "stored probabilities"}
+
+
+class Member(NamedTuple):
+    """A model of any library, and what it is asked for."""
+
+    name: str  # what messages call it
+    model: Any
+    positive: Positive
+    tells: str
+
+    def ask(self, X: Any) -> AnyArray:
+        """Return what the model tells of each row."""
+        order = getattr(self.model, "classes_", None)
+        order = None if order is None else np.asarray(order)
+        method = {ANSWERS: "predict", PROBABILITIES: "predict_proba", SCORES: scoring_method(self.model)}[self.tells]
+        said = ask_model(self.name, getattr(self.model, method or "", self.model), X)
+        if self.tells == ANSWERS:
+            return codes_of(said, n_rows(X), self.positive.classes, self.name, order)
+        if self.tells == PROBABILITIES:
+            return checked_probabilities(np.asarray(said), n_rows(X), self.positive.classes, order, self.name)
+        return scores_of(np.asarray(said), n_rows(X), self.positive, order, self.name)
+
+    def margins(self, X: Any) -> FloatArray:
+        """Return the decision function of the model, higher where the positive class is more likely."""
+        said = np.asarray(ask_model(self.name, self.model.decision_function, X))
+        return scores_of(said, n_rows(X), self.positive, np.asarray(self.model.classes_), self.name)
+
+    def usual(self, scores: FloatArray) -> float:
+        """Return the threshold of scores that the model has by itself."""
+        method = scoring_method(self.model)
+        return usual_threshold(scores) if method is None else 0.0 if method == "decision_function" else _HALF
+
+
+class StoredMember(NamedTuple):
+    """Columns in the place of a model, by dataset: its answers, scores or probabilities."""
+
+    name: str
+    columns: Mapping[str, Any]
+    positive: Positive
+    tells: str
+
+    def ask(self, X: Any) -> NoReturn:  # noqa: ARG002 - whatever they are
+        """Say that other rows cannot be decided about."""
+        raise ValueError(
+            f"{self.name} is {_SAID[self.tells]} nothing about other rows. Pass the model itself to decide about those."
+        )
+
+    def on(self, dataset: str | None, n_samples: int) -> AnyArray:
+        """Return the columns for a dataset of ``fit``."""
+        if dataset is None:
+            self.ask(None)
+        if dataset not in self.columns:
+            raise ValueError(
+                f"{self.name} is {_STORED[self.tells]} for {', '.join(map(repr, self.columns))}; dataset {dataset!r} "
+                "needs its own: pass a dict of arrays by dataset, or the model itself."
+            )
+        column, name = self.columns[dataset], f"{self.name} (stored for {dataset!r})"
+        classes = self.positive.classes
+        if self.tells == SCORES and np.asarray(column).dtype.kind == "f":
+            return scores_of(np.asarray(column), n_samples, self.positive, None, name)
+        if self.tells == PROBABILITIES and np.ndim(column) > 1:
+            return checked_probabilities(np.asarray(column), n_samples, classes, None, name)
+        codes = codes_of(column, n_samples, classes, name)
+        if self.tells == ANSWERS:
+            return codes
+        if self.tells == SCORES:
+            return np.asarray(codes == self.positive.place, dtype=np.float64)
+        return np.asarray(np.eye(len(classes))[codes])  # answers, of which each is sure
+
+    def usual(self, scores: FloatArray) -> float:
+        """Return the threshold that such scores usually have."""
+        return usual_threshold(scores)
+
+
+class Pool(NamedTuple):
+    """Models that are asked together: members, or plain models that are asked for their answers."""
+
+    members: Sequence[Any]
+    positive: Positive
+    n_jobs: int | None  # threads in which they are asked
+    tells: str = ANSWERS
+
+    @classmethod
+    def of(cls, titled: Mapping[str, Any], positive: Positive, n_jobs: int | None, tells: str | None = None) -> "Pool":
+        """Return models, given by what messages call them, that are asked for scores, or for what ``tells`` says.
+
+        Of more than two classes scores are the probabilities of all of them.
+        """
+        tells = tells or (SCORES if positive.is_binary else PROBABILITIES)
+        return cls(
+            [make_member(title, model, positive, tells) for title, model in titled.items()], positive, n_jobs, tells
+        )
+
+    def ask(self, X: Any, n_samples: int, dataset: str | None = None, places: Iterable[int] | None = None) -> AnyArray:
+        """Return what models tell of rows, a column for each, of all or of those at some places.
+
+        ``dataset`` is the name that stored columns know the rows by; None where they are not those of ``fit``. Rows are
+        asked about in chunks, models and chunks in as many threads as ``n_jobs`` says.
+        """
+        asked = dict(enumerate(self.members if places is None else [self.members[place] for place in places]))
+        shape, classes = (n_samples, len(asked)), self.positive.classes
+        if self.tells == PROBABILITIES:
+            columns: AnyArray = np.zeros((*shape, len(classes)))
+        else:
+            kind = np.float64 if self.tells == SCORES else np.min_scalar_type(len(classes) - 1)
+            columns = np.zeros(shape, dtype=kind, order="F")
+        live = {place: one for place, one in asked.items() if not isinstance(one, StoredMember)}
+        chunks = [slice(start, min(start + _CHUNK, n_samples)) for start in range(0, n_samples, _CHUNK)]
+        heard = who_hears()
+
+        def fill(place: int, chunk: slice) -> None:
+            rows = X if len(chunks) == 1 else take_rows(X, chunk)
+            one = live[place]
+            columns[chunk, place] = one.ask(rows) if isinstance(one, Member) else predict_codes(one, rows, classes)
+            if chunk.stop == n_samples:
+                heard()
+
+        in_threads(fill, [(place, chunk) for place in live for chunk in chunks], self.n_jobs, shared=True)
+        for place in asked.keys() - live.keys():
+            columns[:, place] = asked[place].on(dataset, n_samples)
+        return columns
+
+    def needs_rows(self) -> bool:
+        """Tell whether there are models that must be asked; stored columns need not."""
+        return not all(isinstance(member, StoredMember) for member in self.members)
+
+    def check_live(self, places: Iterable[int]) -> None:
+        """Refuse to decide where one of the models that may is a stored column."""
+        for place in places:
+            if isinstance(self.members[place], StoredMember):
+                self.members[place].ask(None)
+
+
+def make_member(title: str, model: Any, positive: Positive, tells: str) -> Member | StoredMember:
+    """Return what asks a model, or knows what columns in its place tell."""
+    if isinstance(model, type):
+        raise TypeError(f"{title} is a class, not a model: add parentheses, and fit it.")
+    can_predict, is_function = hasattr(model, "predict"), callable(model) and not hasattr(model, "predict")
+    can_tell = {
+        ANSWERS: can_predict or callable(model),
+        SCORES: is_function or scoring_method(model) is not None,
+        PROBABILITIES: is_function or hasattr(model, "predict_proba"),
+    }[tells]
+    if can_tell:
+        return Member(title, model, positive, tells)
+    if isinstance(model, Mapping):
+        return StoredMember(title, model, positive, tells)
+    if hasattr(model, "__len__") and not isinstance(model, (str, bytes)) and not can_predict:
+        return StoredMember(title, {TRAIN: model}, positive, tells)
+    mixing = "Calibrate it (CalibratedClassifierCV), or mix what models say: MixtureClassifier."
+    raise TypeError(
+        {
+            ANSWERS: f"{title} must be a fitted classifier, a callable from rows to labels, or an array of predicted "
+            f"labels; got {model!r}.",
+            SCORES: f"{title} has no scores to cut: rules need predict_proba or decision_function, a callable from "
+            f"rows to scores, or an array of scores; got {model!r}. {mixing}",
+            PROBABILITIES: f"{title} tells no probabilities of {len(positive.classes)} classes: rules need "
+            "predict_proba, a callable from rows to a column for each class, or an array of such columns; got "
+            f"{model!r}. {mixing}",
+        }[tells]
+    )
+
+
+def ask_model(name: str, ask: Callable[[Any], Any], X: Any) -> Any:
+    """Return what a model says; an error tells which model it was."""
+    names = feature_names(getattr(ask, "__self__", ask))
+    if names is not None and is_frame(X) and list(X.columns) != names and set(names) <= set(X.columns):
+        X = X[names]  # in the order of the model: some look at places alone
+    try:
+        return ask(X)
+    except NotFittedError as error:
+        raise ValueError(f"{name} is not fitted; a mixture is chosen among fitted models: {error}") from error
+    except Exception as error:
+        raise ValueError(f"{name} failed to predict: {type(error).__name__}: {error}") from error
+
+
+def feature_names(model: Any) -> list[str] | None:
+    """Return the names of the features that a model was trained on; None where it had none."""
+    names = getattr(model, "feature_names_in_", None)
+    return None if names is None else list(names)
+
+
+def scoring_method(model: Any) -> str | None:
+    """Return the method of a model that scores; None where there is none."""
+    return next((one for one in ("predict_proba", "decision_function") if hasattr(model, one)), None)
+
+
+def usual_threshold(scores: FloatArray) -> float:
+    """Return one half for what may be probabilities, else 0."""
+    return _HALF if scores.min(initial=0.0) >= 0 and scores.max(initial=1.0) <= 1 else 0.0
 
 
 def predict_codes(model: Any, X: Any, classes: AnyArray) -> IntArray:
     """Return the predictions of a model as places in ``classes``, which are sorted."""
+    if isinstance(model, Member):
+        return model.ask(X)
     if hasattr(model, "predict_codes"):
         codes = np.asarray(model.predict_codes(X))
         known = getattr(model, "classes_", classes)  # a model may have been fitted to rows that lack a class
@@ -44,45 +242,41 @@ def codes_of(predicted: Any, n_samples: int, classes: AnyArray, name: str, order
     name : what an error calls the model
     """
     labels = as_labels(predicted)
-    if labels.ndim == _COLUMNS and labels.shape[1] == 1:
+    if labels.ndim == _PAIR and labels.shape[1] == 1:
         labels = labels[:, 0]
     order = classes if order is None else order
-    if labels.shape == (n_samples, len(order)) and labels.dtype.kind == "f" and labels.ndim == _COLUMNS:
+    if labels.shape == (n_samples, len(order)) and labels.dtype.kind == "f" and labels.ndim == _PAIR:
         labels = order[labels.argmax(axis=1)]
     if labels.shape != (n_samples,):
         raise ValueError(
             f"{name} must predict one label for each of the {n_samples} rows, or a column of probabilities for each of "
             f"{len(order)} classes; it returned shape {labels.shape}."
         )
-    return _places(labels, classes, name)
-
-
-def _places(labels: AnyArray, classes: AnyArray, name: str) -> IntArray:
     if is_text(labels) != is_text(classes):
         raise ValueError(
             f"{name} predicted the label {labels.tolist()[0]!r}, which is not among the classes {classes.tolist()}: "
             "texts and numbers are different labels."
         )
-    try:
-        codes, unknown = _searched(labels, classes)
-    except TypeError:  # objects that cannot be compared with the classes, such as None or text with numbers
-        known = [where_equal(labels, label) for label in classes.tolist()]
-        codes, unknown = np.argmax(known, axis=0), ~np.any(known, axis=0)
-    if unknown.any():
+    codes, is_unknown = places_among(labels, classes)
+    if is_unknown.any():
         hint = ""
         if labels.dtype.kind == "f" and labels.min() >= 0 and labels.max() <= 1:
             hint = " If these are probabilities, return labels instead, or a column for each class."
         raise ValueError(
-            f"{name} predicted the label {labels[unknown].tolist()[0]!r}, which is not among the classes "
+            f"{name} predicted the label {labels[is_unknown].tolist()[0]!r}, which is not among the classes "
             f"{classes.tolist()} that it was trained on.{hint}"
         )
     return codes
 
 
-def _searched(labels: AnyArray, classes: AnyArray) -> tuple[IntArray, BoolArray]:
+def places_among(labels: AnyArray, classes: AnyArray) -> tuple[IntArray, AnyArray]:
     """Return the places of labels in the sorted classes, and which labels are not there."""
-    codes = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
-    return codes.astype(np.int64), np.asarray(classes[codes] != labels)
+    try:
+        codes = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
+        return codes.astype(np.int64), np.asarray(classes[codes] != labels)
+    except TypeError:  # objects that cannot be compared with the classes, such as None or text with numbers
+        known = [where_equal(labels, label) for label in classes.tolist()]
+        return np.argmax(known, axis=0), ~np.any(known, axis=0)
 
 
 def is_text(labels: AnyArray) -> bool:
@@ -90,42 +284,76 @@ def is_text(labels: AnyArray) -> bool:
     return labels.dtype.kind in "UST" or (labels.dtype.kind == "O" and labels.size > 0 and isinstance(labels[0], str))
 
 
-def pool_codes(models: Sequence[Any], X: Any, classes: AnyArray, n_jobs: int | None) -> AnyArray:
-    """Return the class code of every model on every row, in the smallest unsigned type, column by column in memory.
+def scores_of(said: AnyArray, n_samples: int, positive: Positive, order: AnyArray | None, name: str) -> FloatArray:
+    """Return scores of the positive class.
 
-    Rows are asked about in chunks, models and chunks in as many threads as ``n_jobs`` says.
+    Parameters
+    ----------
+    said : array of shape (n_samples,) or (n_samples, n_classes)
+        Scores, of the second class where ``order`` names two, or a column for each class.
+    order : the classes in the order of the model; default those of ``positive``
+    name : what an error calls the model
     """
-    codes = empty_codes(n_rows(X), len(models), classes)
-    fill_codes(codes, dict(enumerate(models)), X, classes, n_jobs)
-    return codes
+    values = as_numbers(said, f"The scores of {name}").astype(np.float64, copy=False)
+    classes = positive.classes if order is None else order
+    where = np.flatnonzero(classes == positive.classes[positive.place])
+    if values.shape == (n_samples, len(classes)):
+        values = values[:, where[0]] if where.size else np.zeros(n_samples)
+    elif values.shape == (n_samples, 1):
+        values = values[:, 0]
+    elif values.shape == (n_samples,) and order is not None and where.size and where[0] == 0 and len(order) == _PAIR:
+        values = -values
+    if values.shape != (n_samples,):
+        raise ValueError(
+            f"{name} must give one score for each of the {n_samples} rows, or a column for each of {len(classes)} "
+            f"classes; it returned shape {values.shape}."
+        )
+    bad = values[~np.isfinite(values)].tolist()
+    if bad:
+        raise ValueError(
+            f"The scores of {name} must be finite; {len(bad)} of {values.size} are not, the first is {bad[0]!r}. "
+            "Impute what is missing before the model, or leave those rows out."
+        )
+    return np.ascontiguousarray(values)
 
 
-def empty_codes(n_samples: int, n_models: int, classes: AnyArray) -> AnyArray:
-    """Return room for the class codes of models, a column for each."""
-    return np.empty((n_samples, n_models), dtype=np.min_scalar_type(len(classes) - 1), order="F")
+def checked_probabilities(
+    said: AnyArray, n_samples: int, classes: AnyArray, order: AnyArray | None, name: str
+) -> FloatArray:
+    """Return probabilities in the order of the classes, each row summing to one.
 
-
-def fill_codes(codes: AnyArray, models: Mapping[int, Any], X: Any, classes: AnyArray, n_jobs: int | None) -> None:
-    """Fill the columns of some models with the class codes that they say."""
-    asks = {place: partial(predict_codes, model, classes=classes) for place, model in models.items()}
-    fill_columns(codes, asks, X, n_jobs)
-
-
-def fill_columns(columns: AnyArray, asks: Mapping[int, Callable[[Any], Any]], X: Any, n_jobs: int | None) -> None:
-    """Fill some columns, each with what one function says about rows, some rows at a time, in threads."""
-    n_samples = len(columns)
-    chunks = [slice(start, min(start + _CHUNK, n_samples)) for start in range(0, n_samples, _CHUNK)]
-
-    heard = who_hears()
-
-    def fill(place: int, chunk: slice) -> None:
-        rows = X if len(chunks) == 1 else take_rows(X, chunk)
-        columns[chunk, place] = asks[place](rows)
-        if chunk.stop == n_samples:
-            heard()
-
-    tasks = [(place, chunk) for place in asks for chunk in chunks]
-    in_threads(fill, tasks, n_jobs, shared=True)
+    Parameters
+    ----------
+    said : array of shape (n_samples, n_classes)
+    classes : all classes, sorted
+    order : the classes of the columns, where a model knows some of them or in another order; default ``classes``
+    name : what an error calls the model
+    """
+    values = as_numbers(said, f"The probabilities of {name}").astype(np.float64, copy=False)
+    columns = classes if order is None else np.asarray(order)
+    if values.shape != (n_samples, len(columns)):
+        raise ValueError(
+            f"{name} must give a probability for each of {len(columns)} classes, shape ({n_samples}, {len(columns)}); "
+            f"it returned shape {values.shape}."
+        )
+    sums = values.sum(axis=1)
+    problems = {
+        "finite": ~np.isfinite(values).all(axis=1),
+        "at least 0": (values < -_SUM_ROOM).any(axis=1),
+        "of sum 1 in each row": np.abs(sums - 1.0) > _SUM_ROOM,
+    }
+    for wanted, bad in problems.items():
+        if bad.any():
+            row = int(np.flatnonzero(bad)[0])
+            shown = f"sums to {sums[row]:.4g}" if wanted.startswith("of sum") else f"is {values[row].tolist()!r}"
+            raise ValueError(
+                f"The probabilities of {name} must be {wanted}; row {row} {shown}, one of {int(bad.sum())} such "
+                f"rows of {len(values)}. Rules of several classes need probabilities: normalize the columns, "
+                "or calibrate the model (CalibratedClassifierCV)."
+            )
+    found = np.zeros((n_samples, len(classes)))
+    found[:, np.searchsorted(classes, columns)] = np.maximum(values, 0.0)
+    return np.asarray(found / found.sum(axis=1, keepdims=True))
 
 
 def failures(predicted: AnyArray, codes: IntArray) -> ByteArray:
@@ -136,110 +364,37 @@ def failures(predicted: AnyArray, codes: IntArray) -> ByteArray:
     return losses
 
 
-def n_rows(X: Any) -> int:
-    """Return the number of rows of an array, a sparse matrix, a data frame or binned features."""
-    if hasattr(X, "shape") and not X.shape:
-        raise ValueError(f"X must have rows; got a single value, {X!r}.")
-    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+def named_models(estimators: Any) -> list[tuple[str, Any]]:
+    """Return the models of a pool with their names, given models and pairs of a name and a model."""
+    if isinstance(estimators, (str, Mapping)) or not hasattr(estimators, "__len__"):
+        raise TypeError(f"estimators must be a list of fitted models; got {type(estimators).__name__}.")
+    if len(estimators) == 0:
+        raise ValueError("estimators must hold at least one fitted model; got an empty list.")
+    is_pair = [isinstance(one, tuple) and len(one) == _PAIR and isinstance(one[0], str) for one in estimators]
+    return [one if is_named else ("", one) for one, is_named in zip(estimators, is_pair, strict=True)]
 
 
-def take_rows(X: Any, rows: Any) -> Any:
-    """Return some rows of an array, a sparse matrix or a data frame."""
-    if hasattr(X, "iloc"):
-        return X.iloc[rows]
-    return X.take(np.arange(n_rows(X))[rows]) if hasattr(X, "column_names") else X[rows]  # pyarrow's tables, and others
+def titled_models(named: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the models by what messages call them."""
+    return {
+        f"Model {place} ({name!r})" if name else f"Model {place} ({type(model).__name__})": model
+        for place, (name, model) in enumerate(named)
+    }
 
 
-def stack_rows(parts: Sequence[Any]) -> Any:
-    """Return the rows of arrays, sparse matrices or data frames one below the other, all in the form of the first."""
-    first, *others = parts
-    if not others:
-        return first
-    if issparse(first):
-        return vstack(parts).tocsr()
-    if hasattr(first, "iloc"):
-        import pandas as pd  # noqa: PLC0415 - it made the frame
-
-        alike = [pd.DataFrame(other, columns=first.columns).astype(first.dtypes) for other in others]
-        return pd.concat([first, *alike], ignore_index=True)
-    if is_frame(first):
-        import polars as pl  # noqa: PLC0415 - it made the frame
-
-        names = first.columns
-        frames = [other if is_frame(other) else pl.DataFrame(other, schema=names) for other in others]
-        return pl.concat([first, *(frame.select(names).cast(dict(first.schema)) for frame in frames)])
-    return np.concatenate([other.toarray() if issparse(other) else np.asarray(other) for other in parts])
-
-
-def as_rows(X: Any) -> Any:
-    """Return something whose rows can be taken: what it is, or an array."""
-    if issparse(X):
-        return X.tocsr()  # of some formats no rows can be taken
-    return X if hasattr(X, "shape") else np.asarray(X)
-
-
-def set_input_tags(tags: Any, models: Sequence[Any]) -> None:
-    """Say what rows are taken where they go to models as they are: what all take; those without tags may take any."""
-    inputs = [get_tags(model).input_tags for model in models if hasattr(model, "__sklearn_tags__")]
-    tags.input_tags.sparse = all(one.sparse for one in inputs)
-    tags.input_tags.allow_nan = all(one.allow_nan for one in inputs)
-
-
-def groups_of(sensitive_features: Any, n_samples: int) -> tuple[IntArray, list[str]]:
-    """Return the group of each row and the groups' names, from an array, a data frame or a dict of columns."""
-    return tables.group_codes(tables.Table(np.empty((n_samples, 0)), sensitive_features=sensitive_features))
-
-
-def checked_features(X: Any, name: str, purpose: str, check: Callable[[Any], Any]) -> Any:
-    """Return the features of a dataset after a check; errors name the dataset."""
-    if X is None:
-        raise ValueError(f"Dataset {name!r} needs features {purpose}: pass X in its Table.")
-    try:
-        return check(X)
-    except ValueError as error:
-        raise ValueError(f"Dataset {name!r}: {error}") from error
-
-
-class PooledClassifier(ClassifierMixin, BaseEstimator):
-    """What every classifier made of other models shares: how it checks what it is given.
-
-    Its ``fit`` sets ``classes_``.
-    """
-
-    def _codes_of(self, y: Any, n_samples: int) -> IntArray:
-        labels = np.asarray(y)
-        if labels.shape != (n_samples,):
-            raise ValueError(
-                f"y must have shape ({n_samples},), one label for each row of X; got shape {labels.shape}."
-            )
-        try:
-            codes, unknown = _searched(labels, self.classes_)
-        except TypeError:  # objects that cannot be compared with the classes, such as None or text with numbers
-            known = set(self.classes_.tolist())
-            unknown = np.array([label not in known for label in labels.tolist()])
-        if unknown.any():
-            label = labels[unknown].tolist()[0]
-            raise ValueError(f"y holds the label {label!r}, which is not among the classes {self.classes_.tolist()}.")
-        return codes
-
-    def _input_dtype(self) -> str | None:
-        """Return what arrays and data frames are converted to: None leaves them to the models."""
-        return None
-
-    def _check_predict_input(self, X: Any) -> Any:
-        check_is_fitted(self, "classes_")
-        _check_feature_names(self, X, reset=False)
-        if is_frame(X) and self._input_dtype() is None:
-            _check_n_features(self, X, reset=False)
-            return X
-        tags = self.__sklearn_tags__().input_tags
-        X = check_array(
-            X,
-            accept_sparse="csr" if tags.sparse else False,
-            dtype=self._input_dtype(),
-            ensure_all_finite="allow-nan" if tags.allow_nan else True,
-            allow_nd=tags.three_d_array,
-            estimator=self,
-        )
-        _check_n_features(self, X, reset=False)
-        return X
+def all_classes(labels: AnyArray, titled: Mapping[str, Any]) -> AnyArray:
+    """Return the labels of y and those that models know: a model may know classes that these rows do not show."""
+    own = np.unique(labels)  # once: rows are many, and so may models be
+    known = [own]
+    for title, model in titled.items():
+        classes = getattr(model, "classes_", None)
+        if classes is None:
+            continue
+        array = np.asarray(classes)
+        if is_text(array) != is_text(own) or not np.isin(own, array).any():
+            raise ValueError(f"{title} knows the classes {array.tolist()}, none of which is in y: {own.tolist()}.")
+        known.append(array)
+    found = np.unique(np.concatenate(known))
+    if found.size < _PAIR:
+        raise ValueError(f"y must hold at least two classes to tell apart; got one class only: {found.tolist()[0]!r}.")
+    return found

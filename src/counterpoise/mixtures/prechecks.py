@@ -6,9 +6,7 @@ from typing import Any
 from counterpoise._base.types import FloatArray, IntArray
 from counterpoise.goals import Rate, Table
 from counterpoise.goals.binding import Views
-from counterpoise.goals.bound import check_asked
-from counterpoise.goals.contradictions import check_contradictions
-from counterpoise.goals.reach import check_reach
+from counterpoise.goals.bound import check_asked, check_contradictions, check_reach
 from counterpoise.mixtures.answers import TRAIN, Positive
 from counterpoise.mixtures.choosing import Aim, groups_by
 from counterpoise.mixtures.options import as_groups

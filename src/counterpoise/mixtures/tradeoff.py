@@ -14,18 +14,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from counterpoise._base.checks import as_numbers, check_count, check_losses, check_positive
-from counterpoise._base.text_table import text_table
+from counterpoise._base.text import text_table
 from counterpoise._base.types import ArrayLike, FloatArray, IntArray
 from counterpoise.goals import Goal, InfeasibleGoals, Rate, as_goals, positive_rate
-from counterpoise.mixtures.choosing import Aim, as_aim, least_mean, posed, select, within_budget
-from counterpoise.mixtures.class_scores.evidence import ClassEvidence
+from counterpoise.mixtures.choosing import Aim, Game, Selection, as_aim, least_mean, posed, select, within_budget
 from counterpoise.mixtures.class_scores.path import ClassPath
-from counterpoise.mixtures.game import Game, Selection
+from counterpoise.mixtures.families import ClassRules
 from counterpoise.mixtures.goal_rows import GoalRows, check_range, goal_rows, own_bound
 from counterpoise.mixtures.scores.evidence import rank
 from counterpoise.mixtures.scores.path import RulePath
 from counterpoise.solvers import bounds_path, minimize_risk
-from counterpoise.solvers.result import InfeasibleRows, MixtureSolution
+from counterpoise.solvers.linear_program import InfeasibleRows, MixtureSolution
 from counterpoise.theory.risks import CVaR, Risk, RiskRows
 
 _ROW = positive_rate() <= 0.0  # stands for a row that was given as such: what it says is never asked
@@ -151,8 +150,8 @@ def tradeoff(
         0.7500      0.5000      0.5000      0.0000           2
     """
     tol, n_points = check_positive(tol, "tol"), check_count(n_points, "n_points")
-    if getattr(model, "_scored", None) is not None:
-        return _of_rules(model, goal, bounds, model._aim(alpha, objective), n_points, tol)  # noqa: SLF001 - of our own kind
+    if hasattr(model, "rules_"):
+        return _of_rules(model, goal, bounds, model.problem(alpha, objective), n_points, tol)
     if not hasattr(model, "selection_") and hasattr(model, "fit"):
         raise TypeError(
             f"model must be a fitted classifier that mixes models, or their losses; got {type(model).__name__}, which "
@@ -175,7 +174,7 @@ class _Posed(NamedTuple):
 
 def _of_models(model: Any, goal: Any, alpha: float | None, objective: Any) -> _Posed:
     """Return the question on what a classifier kept of its models."""
-    aim, kept = model._aim(alpha, objective), model._kept  # noqa: SLF001 - of our own kind
+    aim, kept = model.problem(alpha, objective), model.family_.kept
     is_asked = objective is not None or not isinstance(model.objective_, CVaR)  # else the selection holds for it
     limits = goal_rows(kept.answers, _goals_of_model(model, goal))
     assert limits is not None  # noqa: S101 - there is a goal
@@ -197,9 +196,9 @@ def _of_losses(model: Any, goal: Any, alpha: float | None, objective: Any) -> _P
 
 def _of_rules(model: Any, goal: Any, bounds: ArrayLike | None, aim: Aim, n_points: int, tol: float) -> Tradeoff:
     """Return the frontier over all rules of scores."""
-    if isinstance(model._scored, ClassEvidence):  # noqa: SLF001 - of our own kind
+    if isinstance(model.family_, ClassRules):
         return _of_class_rules(model, goal, bounds, aim, tol)
-    ranked = rank(model._scored, model.groups_)  # noqa: SLF001 - of our own kind
+    ranked = rank(model.family_.kept, model.groups_)
     path = RulePath(ranked, aim, _goals_of_model(model, goal), tol)
     levels = path.default_bounds(n_points) if bounds is None else _check_bounds(bounds)
     found, rules = path.solve(levels)
@@ -212,7 +211,7 @@ def _of_class_rules(model: Any, goal: Any, bounds: ArrayLike | None, aim: Aim, t
     """Return the frontier over rules of class probabilities, as far as they are found."""
     if bounds is None:
         raise ValueError("Of more than two classes it is not known beforehand which bounds can be met: pass bounds.")
-    known = model._known(model._scored)  # noqa: SLF001 - of our own kind
+    known = model.family_.kept.known(model.groups_, model.calibrations_)
     path, levels = ClassPath(known, aim, _goals_of_model(model, goal), tol), _check_bounds(bounds)
     found, rules = path.solve(levels)
     own = np.flatnonzero(path.limits.places == 0)

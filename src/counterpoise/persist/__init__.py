@@ -6,9 +6,8 @@
 {'mixture': array([0.25, 0.75]), 'rounds': (1, 2)}
 """
 
-from counterpoise.persist.atomic import write_atomically
-from counterpoise.persist.errors import UnreadableModel, UnstorableModel
+from counterpoise.persist.container import UnreadableModel, UnstorableModel
+from counterpoise.persist.files import watched, write_atomically
 from counterpoise.persist.models import dumps, load, loads, save
-from counterpoise.persist.steps import watched
 
 __all__ = ["UnreadableModel", "UnstorableModel", "dumps", "load", "loads", "save", "watched", "write_atomically"]

@@ -1,12 +1,59 @@
-"""Reading a file that may be anything: a pipe that never speaks, a device that never ends, more than was foreseen."""
+"""Files: read whatever they are, written so that a reader sees the old content or the new one, never a part of it.
+
+A file that is read may be anything: a pipe that never speaks, a device that never ends, more than was foreseen. And
+whatever writes, removes or locks a file of ours says so first, so that a test can stop it there:
+
+>>> import tempfile
+>>> from pathlib import Path
+>>> from counterpoise.persist import watched, write_atomically
+>>> seen = []
+>>> with tempfile.TemporaryDirectory() as folder, watched(lambda what, path: seen.append((what, path.name))):
+...     write_atomically(Path(folder) / "greeting.txt", [b"good day"])
+>>> seen
+[('write', 'greeting.txt'), ('rename', 'greeting.txt')]
+"""
 
 import errno
+import glob
 import os
+import secrets
 import stat
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TypeAlias
+
+Watcher: TypeAlias = Callable[[str, Path], None]
+
+
+def _nobody(_what: str, _path: Path) -> None:
+    """Watch nothing."""
+
+
+_watcher: ContextVar[Watcher] = ContextVar("counterpoise_watcher", default=_nobody)
+
+
+@contextmanager
+def watched(watcher: Watcher) -> Iterator[None]:
+    """Call ``watcher(what, path)`` before each change of a file in this thread, until the context ends.
+
+    ``what`` is "lock", "unlock", "write" (nothing is there yet), "rename" (the content lies beside its place, on disk),
+    "append" or "remove". A watcher that waits stops the work there; one that raises an ``OSError`` is a disk that
+    fails; a process that is killed while it waits leaves what a kill at that moment leaves.
+    """
+    token = _watcher.set(watcher)
+    try:
+        yield
+    finally:
+        _watcher.reset(token)
+
+
+def step(what: str, path: Path) -> None:
+    """Say that a file is about to change."""
+    _watcher.get()(what, path)
+
 
 NEW_FILE = 0o666  # what open() asks for where it makes a file: the umask takes its share
 
@@ -54,3 +101,68 @@ def read_file(path: Path, most: int) -> bytes:
 def without_waiting(path: str, flags: int) -> int:
     """Open a file, and a pipe too, at once: by itself the system would wait until someone writes to it."""
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0), NEW_FILE)
+
+
+_PRIVATE = 0o600  # for the owner alone, where the system knows such a thing
+_FORGOTTEN = 3600  # seconds after which nobody writes to a temporary file any more
+
+
+def write_atomically(path: Path, chunks: Iterable[bytes], *, private: bool = False) -> None:
+    """Write ``chunks`` to a temporary file beside ``path``, flush it to disk and rename it.
+
+    The temporary file lies in the same folder, because a rename is atomic only inside one file system. A file that is
+    replaced keeps its permissions; a private one is for its owner alone. What a process that was killed left of an
+    earlier try is removed after an hour.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from counterpoise.persist import write_atomically
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "greeting.txt"
+    ...     write_atomically(path, [b"good ", b"day"])
+    ...     path.read_text(), len(list(Path(folder).iterdir()))
+    ('good day', 1)
+    """
+    step("write", path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    _remove_forgotten(path)
+    kept = None if private or not path.exists() else path.stat().st_mode & 0o777
+    part = path.parent / f".{path.name}.{secrets.token_hex(4)}.part"
+    try:
+        # The system takes the umask's share of what is asked for; to read it, a program would have to set it.
+        mode = _PRIVATE if private or kept is not None else NEW_FILE
+        with open(part, "xb", opener=lambda name, flags: os.open(name, flags, mode)) as stream:
+            stream.writelines(chunks)
+            stream.flush()
+            os.fsync(stream.fileno())
+        if kept is not None:
+            part.chmod(kept)
+        step("rename", path)
+        part.replace(path)
+    except BaseException:  # an interrupt too must leave no part behind
+        part.unlink(missing_ok=True)
+        raise
+    _flush_names(path.parent)
+
+
+def _remove_forgotten(path: Path) -> None:
+    for part in path.parent.glob(f".{glob.escape(path.name)}.*.part"):
+        try:
+            if time.time() - part.stat().st_mtime > _FORGOTTEN:
+                part.unlink()
+        except OSError:  # another process was faster, or it is not ours
+            continue
+
+
+def _flush_names(folder: Path) -> None:
+    """Let the new name too survive a crash of the machine, where a folder can be flushed; on Windows it cannot."""
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except PermissionError:
+        return
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

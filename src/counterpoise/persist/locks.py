@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from counterpoise.persist.steps import step
+from counterpoise.persist.files import step
 
 LOCK = ".counterpoise.lock"  # hidden, and of a name that no one else gives a file
 _ID_BYTES = 32  # more than any process id has digits

@@ -25,8 +25,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from counterpoise._base.checks import check_choice, is_frame
-from counterpoise.persist.errors import UnreadableModel, UnstorableModel
-from counterpoise.persist.models import is_fitted, load, save
+from counterpoise._base.lazy import imported
+from counterpoise.persist.container import UnreadableModel, UnstorableModel
+from counterpoise.persist.models import load, refuse_unfitted, save
 
 __all__ = ["load_model", "log_model", "save_model"]
 
@@ -182,11 +183,7 @@ def load_model(model_uri: str, *, dst_path: str | None = None, trusted: Sequence
 
 
 def _mlflow(kind: type[ValueError]) -> Any:
-    try:
-        import mlflow  # noqa: PLC0415 - an optional package, and slow to import
-    except ImportError as error:
-        raise kind('Models are kept in MLflow with mlflow: pip install "counterpoise[mlflow]".') from error
-    return mlflow
+    return imported("mlflow", kind, 'Models are kept in MLflow with mlflow: pip install "counterpoise[mlflow]".')
 
 
 def _load_pyfunc(path: str, model_config: Mapping[str, Any] | None = None) -> "_Asked":
@@ -203,8 +200,7 @@ class _Asked(NamedTuple):
     def check(self) -> None:
         """Check that the model takes what it is to be told."""
         name = type(self.model).__name__
-        if not is_fitted(self.model):
-            raise UnstorableModel(f"This {name} is no fitted model: call fit before save_model.")
+        refuse_unfitted(self.model, "save_model")
         method = check_choice(self.told["method"], "method", _METHODS)
         if not hasattr(self.model, method):
             raise UnstorableModel(f"A {name} has no {method}: choose another method.")

@@ -6,14 +6,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from counterpoise.persist.atomic import write_atomically
-from counterpoise.persist.container import read_container, write_container
-from counterpoise.persist.decoding import Decoder
-from counterpoise.persist.encoding import Encoder
-from counterpoise.persist.errors import UnreadableModel, UnstorableModel
-from counterpoise.persist.files import opened
-from counterpoise.persist.foreign import MEMBER, read_foreign, write_foreign
-from counterpoise.persist.waiting import Waiting
+from counterpoise.persist.container import UnreadableModel, UnstorableModel, read_container, write_container
+from counterpoise.persist.files import opened, write_atomically
+from counterpoise.persist.nodes import Decoder, Encoder
+from counterpoise.persist.scikit_learn import MEMBER, read_foreign, write_foreign
+from counterpoise.persist.values import Waiting
 
 _DEEPEST = 10  # mixtures of mixtures
 
@@ -53,8 +50,7 @@ def save(model: Any, path: str | os.PathLike[str], *, trusted: Sequence[str] = (
     >>> bool((again.predict(X) == model.predict(X)).all()), again.rebalance(alpha=0.5).alpha_
     (True, 0.5)
     """
-    if not is_fitted(model):
-        raise UnstorableModel(f"This {type(model).__name__} is no fitted model: call fit before cp.save.")
+    refuse_unfitted(model, "cp.save")
     target = Path(path)
     if target.is_dir():
         raise UnstorableModel(f"{target} is a folder: give the name of a file in it.")
@@ -113,7 +109,7 @@ def _read(path: str | os.PathLike[str], trusted: Sequence[str], *, waits: bool) 
     except MemoryError as error:
         raise UnreadableModel(f"{target} cannot be read: it has more bytes than there is memory.") from error
     model = _decoded(data, str(target), trusted, waits=waits)
-    if not is_fitted(model):
+    if not _is_fitted(model):
         raise UnreadableModel(f"{target} holds a {type(model).__name__}, which is no fitted model.")
     return model
 
@@ -215,7 +211,13 @@ def _description(value: Any) -> dict[str, Any]:
     }
 
 
-def is_fitted(model: Any) -> bool:
+def refuse_unfitted(model: Any, before: str) -> None:
+    """Raise an error where a value is no fitted model; ``before`` is what was asked for."""
+    if not _is_fitted(model):
+        raise UnstorableModel(f"This {type(model).__name__} is no fitted model: call fit before {before}.")
+
+
+def _is_fitted(model: Any) -> bool:
     """Tell whether a value is a model that can be asked."""
     from sklearn.utils.validation import check_is_fitted  # noqa: PLC0415 - this file lies below scikit-learn
 

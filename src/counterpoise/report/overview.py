@@ -1,15 +1,27 @@
-"""What a report says first and last: the verdict in words, what was asked, data, settings, commands."""
+"""What a report says first and last: the verdict, what to do next, what was asked, data, settings, commands."""
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from counterpoise.report.aims import asked_lines, loss_word, objective_fact, objective_sentence, told_aim
-from counterpoise.report.deferrals import cost_words, deferral_fact, deferral_sentence
-from counterpoise.report.next_steps import next_steps
+from counterpoise.report.rates import cost_words, deferral_fact, deferral_sentence
 from counterpoise.report.record import Record
-from counterpoise.report.sections import GoalCard, PageTable, measured, noun
+from counterpoise.report.sections import (
+    GoalCard,
+    PageTable,
+    asked_lines,
+    frontier_points,
+    is_at_least,
+    is_ratio,
+    loss_word,
+    measured,
+    noun,
+    objective_fact,
+    objective_sentence,
+    points_at,
+    reported_objective,
+)
 from counterpoise.report.wording import (
     FAILS,
     HOLDS,
@@ -29,7 +41,117 @@ from counterpoise.report.wording import (
     verdict_of,
 )
 from counterpoise.runs.folder import SECONDS
-from counterpoise.runs.quantities import DEPLOYED, FIRST, MIXTURE, REALISED, TEST, of_goal
+from counterpoise.runs.results import DEPLOYED, FIRST, MIXTURE, REALISED, TEST, of_goal
+
+_MOST_TIMES = 1000.0  # as many rows: more is no advice
+_DIGITS = 2  # of a number of rows that is a guess
+
+
+class _Standing(NamedTuple):
+    """A goal on the rows that count."""
+
+    estimate: float
+    bound: float
+    width: float  # of the interval, on the side of the bound
+    rows: float
+
+    @property
+    def gap(self) -> float:
+        return abs(self.estimate - self.bound)
+
+
+def next_steps(record: Record, cards: Sequence[GoalCard]) -> list[str]:
+    """Return what can be done, in sentences, the most urgent first."""
+    open_ones = [card for card in cards if card.verdict in (FAILS, UNDECIDED)]
+    steps = [step for card in open_ones for step in _steps(record, card)]
+    if any(card.is_met is not True for card in open_ones) or any(card.verdict is FAILS for card in open_ones):
+        steps += _aim(record)
+    elif open_ones and _may_have_room(record):
+        steps.append("Or set room_for_audit = true, which meets the goals with room for the rows there are.")
+    if cards and all(card.verdict is HOLDS for card in cards):
+        steps.append("Audit it again on fresh rows now and then.")
+    return [*steps, *_room(record), *_dearest(record, cards)]
+
+
+def _steps(record: Record, card: GoalCard) -> Iterator[str]:
+    """Yield what would decide about an undecided goal that is met, as far as the rows tell."""
+    stands = _standing(record, card)
+    if card.verdict is FAILS or not card.is_met or not stands.gap > 0 or not math.isfinite(stands.width):
+        return
+    needed = stands.rows * (stands.width / stands.gap) ** 2
+    if stands.rows < needed < _MOST_TIMES * stands.rows:
+        about = count(float(f"{needed:.{_DIGITS}g}"))
+        yield (
+            f"{_upper(card.name)} is inside its bound by {number(stands.gap)}: about {about} rows in place of "
+            f"{count(stands.rows)} would show it, if it stays there."
+        )
+
+
+def _aim(record: Record) -> Iterator[str]:
+    """Yield how to get on the right side of bounds."""
+    if record.settings.get("room_for_audit"):
+        yield "Loosen a bound, give more rows, or let decisions look at more (method.parameters.by)."
+    elif _reads_parts(record):
+        yield "Ask for bounds that are tighter by the width of an interval, so that new rows show the goals to hold."
+    elif record.is_mixture or record.texts.get("met_on"):
+        yield "Set room_for_audit = true, which aims at tighter bounds, so that new rows show the goals to hold."
+
+
+def _may_have_room(record: Record) -> bool:
+    """Tell whether room for the audit can be asked for, and is not."""
+    return not record.settings.get("room_for_audit") and not _reads_parts(record)
+
+
+def _reads_parts(record: Record) -> bool:
+    """Tell whether rows were read in parts, where no room is left."""
+    return (record.settings.get("data") or {}).get("sample") is not None
+
+
+def _room(record: Record) -> Iterator[str]:
+    """Yield what room for the audit costs, where that shows."""
+    cost, aim = record.texts.get("room_cost"), reported_objective(record)
+    if isinstance(cost, float) and aim.show(cost) != aim.show(0.0):
+        yield f"Of the price, {aim.show(cost)} is room for the audit."
+
+
+def _dearest(record: Record, cards: Sequence[GoalCard]) -> Iterator[str]:
+    """Yield which goal costs most of what was made small, where the decisions were chosen."""
+    aim, found = reported_objective(record), []
+    for card in cards:
+        points = frontier_points(record, card.name)
+        at = [value for _, value, _ in points_at(card.aimed, points)]
+        if at:
+            changed, least = _loosened(record, card, points)
+            found.append((at[0] - least, at[0], card.name, changed))
+    cost, value, name, changed = max(found, default=(0.0, 0.0, "", ""))
+    if len(found) > 1 and cost > 0 and aim.show(value) != aim.show(value - cost):
+        yield (
+            f"{_upper(name)} costs most: {changed} {aim.text} could be {aim.show(value - cost)} in place of "
+            f"{aim.show(value)} where decisions were chosen."
+        )
+
+
+def _loosened(record: Record, card: GoalCard, points: Sequence[tuple[float, float, float]]) -> tuple[str, float]:
+    """Return how a goal is loosened, and the least value then: a frontier ends where all is as without its goal.
+
+    A loosest bound can cost more than others: of a lower average loss a budget allows less for the tail.
+    """
+    if record.certificate or is_ratio(card.text):  # of which a few bounds near the asked one were tried
+        bound, least, _ = min(points, key=lambda point: point[1])
+        return f"with the bound {number(bound)}", least
+    return "without it", points[0 if is_at_least(card.text) else -1][1]
+
+
+def _standing(record: Record, card: GoalCard) -> _Standing:
+    estimate, low, high, bound, rows = (
+        record.value(of_goal(part), settings=card.name) for part in ("estimate", "low", "high", "bound", "rows")
+    )
+    return _Standing(estimate, bound, estimate - low if estimate >= bound else high - estimate, rows)
+
+
+def _upper(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
 
 _READY = {
     HOLDS: "Ready to deploy",
@@ -61,9 +183,7 @@ class Fact(NamedTuple):
 def headline(record: Record, cards: Sequence[GoalCard]) -> Headline:
     """Return whether the goals hold, how small the objective is and what it costs, in plain words."""
     verdict, title, told = _goals_in_words(cards, record.judged)
-    mixture, first, deployed = (
-        record.value("error", method=method, split=record.judged) for method in (MIXTURE, FIRST, DEPLOYED)
-    )
+    mixture, first, deployed = (record.value("error", method=method) for method in (MIXTURE, FIRST, DEPLOYED))
     sentences = [
         *told,
         deferral_sentence(record),
@@ -95,8 +215,8 @@ def comparison(record: Record, cards: Sequence[GoalCard]) -> PageTable | None:
     rows: list[list[str | Noted]] = [
         [card.text, Noted(card.verdict, ""), *(_estimate(record, card, method) for method in methods)] for card in cards
     ]
-    errors = [record.value("error", method=method, split=record.judged) for method in methods]
-    aim = "as few" if told_aim(record).text.startswith("the share wrong of all") else ""
+    errors = [record.value("error", method=method) for method in methods]
+    aim = "as few" if reported_objective(record).text.startswith("the share wrong of all") else ""
     rows.append(["share wrong" + (", expected" if record.is_drawn else ""), aim, *map(number, errors)])
     heads = ("asked", "verdict", *(measured(record)[method] for method in methods))
     told = f"On the {record.judged} rows, for which train stands in a goal; {_MISSED} misses the bound"
@@ -111,14 +231,14 @@ def drawn_table(record: Record, cards: Sequence[GoalCard]) -> PageTable | None:
     for card in cards:
         part = {name: record.drawn_value(of_goal(name), settings=card.name) for name in ("estimate", "verdict")}
         part["violation"] = record.drawn_value(of_goal("violation"), settings=card.name)
-        expected = record.value(of_goal("estimate"), split=record.judged, settings=card.name)
+        expected = record.value(of_goal("estimate"), settings=card.name)
         verdict = Noted(verdict_of(part["verdict"]), stand_on_rows(part["violation"]))
         rows.append([card.text, number(expected), number(part["estimate"]), verdict])
     quantities: list[tuple[str, str, str, float | None]] = [("share wrong", "error", "error", None)]
     if record.tail is not None:
         quantities.append((f"{loss_word(record)}, worst-off {fraction(record.tail)}", "cvar", "cvar", record.tail))
     for label, quantity, own, alpha in quantities:
-        expected = record.value(quantity, split=record.judged, alpha=alpha)
+        expected = record.value(quantity, alpha=alpha)
         rows.append([label, number(expected), number(record.drawn_value(own, alpha=alpha)), ""])
     heads = ("asked", "expected", "of the drawn decisions", "verdict on the drawn decisions")
     return PageTable(f"Of the drawn decisions, {record.judged} rows", heads, rows, wide=(3,))
@@ -126,14 +246,14 @@ def drawn_table(record: Record, cards: Sequence[GoalCard]) -> PageTable | None:
 
 def _estimate(record: Record, card: GoalCard, method: str) -> str:
     """Return what a goal's rate is for a method, and whether it misses the bound."""
-    where: dict[str, Any] = {"method": method, "split": record.judged, "settings": card.name}
+    where: dict[str, Any] = {"method": method, "settings": card.name}
     misses = record.value(of_goal("violation"), **where) > 0
     return number(record.value(of_goal("estimate"), **where)) + (f"\N{NO-BREAK SPACE}{_MISSED}" if misses else "")
 
 
 def _what_costs(record: Record, cards: Sequence[GoalCard]) -> str:
     """Return what was wanted beside few errors; nothing where the model was not chosen for it."""
-    tail = "The tail" if told_aim(record).is_tail else ""
+    tail = "The tail" if reported_objective(record).is_tail else ""
     if record.defer_cost is not None:  # who decides about fewer rows errs on fewer
         return ""
     inside = bool(cards) and bool(record.texts.get("met_on"))
@@ -144,11 +264,9 @@ def _tail(record: Record) -> str:
     alpha = record.tail
     if alpha is None:
         return ""
-    mixture, first = (
-        record.value("cvar", method=method, split=record.judged, alpha=alpha) for method in (MIXTURE, FIRST)
-    )
+    mixture, first = (record.value("cvar", method=method, alpha=alpha) for method in (MIXTURE, FIRST))
     told: dict[str, Any] = {"rows": record.judged, "noun": noun(record), "cost": cost_words(record)}
-    realised = record.value(REALISED, split=record.judged, alpha=alpha)
+    realised = record.value(REALISED, alpha=alpha)
     return tail_sentence(mixture=mixture, first=first, alpha=alpha, realised=realised, **told)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from counterpoise.report.record import Record, Words, read_record
-from counterpoise.runs.output import REPORT, check_place, write_output
+from counterpoise.runs.folder import REPORT, check_place, write_output
 from counterpoise.runs.results import ResultRow
 
 __all__ = ["write_report"]

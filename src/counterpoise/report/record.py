@@ -7,10 +7,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from counterpoise.runs.folder import DONE, ENVIRONMENT, RESULTS, SETTINGS, TEXTS, read_json
-from counterpoise.runs.output import DRAWN
-from counterpoise.runs.quantities import MIXTURE, REALISED, SPLITS, of_goal
-from counterpoise.runs.results import ResultRow, read_rows
+from counterpoise.runs.folder import DONE, DRAWN, ENVIRONMENT, RESULTS, SETTINGS, TEXTS, read_json
+from counterpoise.runs.results import MIXTURE, REALISED, SPLITS, ResultRow, of_goal, read_rows
 
 _WORDS = (TEXTS, SETTINGS, ENVIRONMENT)
 FILES = (DONE, RESULTS, *_WORDS)  # what is in a folder with the first never changes again
@@ -38,12 +36,13 @@ class Record:
         quantity: str,
         *,
         method: str = MIXTURE,
-        split: str = "test",
+        split: str | None = None,
         settings: str = "",
         alpha: float | None = None,
     ) -> float:
-        """Return one number; not a number where the table has none."""
-        return self._values.get(_key(quantity, method, split, settings, alpha), math.nan)
+        """Return one number, by default on the rows that count; not a number where the table has none."""
+        where = self.judged if split is None else split
+        return self._values.get(_key(quantity, method, where, settings, alpha), math.nan)
 
     def drawn_value(self, quantity: str, *, settings: str = "", alpha: float | None = None) -> float:
         """Return one number of the drawn decisions on the rows that count; not a number where there is none."""

@@ -1,7 +1,7 @@
-"""The sections of a report as data for its template: what is shown, in which words and digits."""
+"""The sections of a report as data for its template: goals, tails, the objective, the price of goals, the mixture."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from markupsafe import Markup
@@ -19,7 +19,19 @@ from counterpoise.report.wording import (
     stand_on_rows,
     verdict_of,
 )
-from counterpoise.runs.quantities import AVERAGE, DEPLOYED, FIRST, MIXTURE, REALISED, of_goal
+from counterpoise.runs.results import (
+    AVERAGE,
+    CVAR,
+    DEPLOYED,
+    FIRST,
+    MIXTURE,
+    OWN,
+    RATE,
+    REALISED,
+    RISK,
+    WORST_GROUP,
+    of_goal,
+)
 
 _SOME_ALPHAS = (0.01, 0.05, 0.1, 0.2, 0.5, 1.0)  # shown in numbers beside the curve
 _MOST_MODELS = 15  # in the table of the mixture; the rest is summed up
@@ -50,7 +62,7 @@ class GoalCard(NamedTuple):
     table: PageTable
 
 
-class Panel(NamedTuple):
+class FigurePanel(NamedTuple):
     """A figure, the words above it and the table below."""
 
     title: str
@@ -165,7 +177,7 @@ def verdict_table(record: Record, cards: Sequence[GoalCard]) -> PageTable:
     return PageTable("Verdicts", ("goal", *(f"{split} rows" for split in order)), rows, wide=range(1, len(order) + 1))
 
 
-def curve_panels(record: Record) -> list[Panel]:
+def curve_panels(record: Record) -> list[FigurePanel]:
     """Return the CVaR curves of each split."""
     panels = []
     for place, split in enumerate(record.splits):
@@ -178,7 +190,7 @@ def curve_panels(record: Record) -> list[Panel]:
                 curves[label] = (alphas, values)
         if curves:
             figure = figures.cvar_figure(f"cvar-{place + 1}", split, curves, record.tail, loss_noun(record))
-            panels.append(Panel(split, figure))
+            panels.append(FigurePanel(split, figure))
     return panels
 
 
@@ -191,8 +203,8 @@ def curve_table(record: Record) -> PageTable:
     if record.tail in known and record.tail is not None:
         levels.add(record.tail)
     for level in sorted(levels):
-        values = [record.value("cvar", method=method, split=record.judged, alpha=level) for method in methods]
-        values += [record.value(REALISED, split=record.judged, alpha=level)] if is_drawn else []
+        values = [record.value("cvar", method=method, alpha=level) for method in methods]
+        values += [record.value(REALISED, alpha=level)] if is_drawn else []
         rows.append([f"{fraction(level)}{' (alpha)' if level == record.tail else ''}", *map(percent, values)])
     heads = ("worst-off", *methods.values(), *([f"{noun(record)}, once drawn"] if is_drawn else []))
     return PageTable(f"{loss_noun(record).capitalize()} on the worst-off part of the {record.judged} rows", heads, rows)
@@ -208,14 +220,14 @@ class Model(NamedTuple):
     bar: float  # length, as a part of all
 
 
-class Mixture(NamedTuple):
+class MixtureTable(NamedTuple):
     """The models of a mixture with their shares, largest first."""
 
     models: Sequence[Model]
     note: str
 
 
-def mixture(record: Record) -> Mixture | None:
+def mixture(record: Record) -> MixtureTable | None:
     """Return the models that carry weight; what is true of each of them is said once."""
     shares = {row.method: row.value for row in record.named("share")}
     words = record.entries("models")
@@ -225,7 +237,7 @@ def mixture(record: Record) -> Mixture | None:
     models = []
     for name in active[:_MOST_MODELS]:
         entry = words.get(name, {})
-        error = percent(record.value("error", method=name, split=record.judged))
+        error = percent(record.value("error", method=name))
         title, description = str(entry.get("title") or name), str(entry.get("description") or "")
         models.append(Model(title, description, percent(shares[name]), error, shares[name]))
     weight = f"{len(active)} of {many(len(shares), 'model')} {'carries' if len(active) == 1 else 'carry'} weight."
@@ -236,7 +248,7 @@ def mixture(record: Record) -> Mixture | None:
     rest = [shares[name] for name in active[_MOST_MODELS:]]
     if rest:
         notes.append(f"The {len(models)} largest are listed; the others have {percent(sum(rest))} together.")
-    return Mixture(models, " ".join(notes))
+    return MixtureTable(models, " ".join(notes))
 
 
 def tail_table(record: Record) -> PageTable | None:
@@ -253,3 +265,183 @@ def tail_table(record: Record) -> PageTable | None:
         rows.append([text, count(size), percent(share), times, percent(row.value)])
     heads = ("segment", "rows", "of these worst-off", "times the average", "part of all worst-off")
     return PageTable("Where the worst-off rows are", heads, rows) if rows else None
+
+
+_TAIL, _ERROR = "tail", "error"  # the two kinds of CVaR
+
+
+class ReportedObjective(NamedTuple):
+    """What was made small: the loss of the tail, of all rows or of the worst group, a risk, a rate, or its own."""
+
+    kind: str
+    text: str  # as the subject of a sentence
+
+    @property
+    def is_tail(self) -> bool:
+        """Tell whether the worst-off were the aim."""
+        return self.kind == _TAIL
+
+    @property
+    def has_values(self) -> bool:
+        """Tell whether the results table has it as a quantity of its own."""
+        return self.kind in {RATE, RISK, WORST_GROUP}
+
+    @property
+    def least(self) -> str:
+        """Return its least value in words."""
+        return f"least {self.text.removeprefix('the ')}"
+
+    @property
+    def is_code(self) -> bool:
+        """Tell whether the text is that of a rate or a risk."""
+        return self.kind in {RATE, RISK}
+
+    @property
+    def show(self) -> Callable[[float], str]:
+        """Return how its values are written: rates and risks may be any sum of them, the others are shares."""
+        return number if self.is_code else percent
+
+
+def reported_objective(record: Record) -> ReportedObjective:
+    """Return the aim of a run; of one that does not tell, the tail."""
+    told = record.texts.get("objective")
+    words = told if isinstance(told, Mapping) else {"kind": CVAR}
+    share = "the share wrong" if record.defer_cost is None else "the loss"  # which counts deferred rows too
+    if words.get("kind") in {RATE, RISK}:
+        return ReportedObjective(str(words["kind"]), str(words.get("text", "")))
+    if words.get("kind") == WORST_GROUP:
+        by = f" by {words['text']}" if words.get("text") else ""
+        return ReportedObjective(WORST_GROUP, f"{share} in the worst group{by}")
+    if words.get("kind") != CVAR or record.alpha is None:
+        return ReportedObjective(OWN, "")
+    if record.tail is None:
+        return ReportedObjective(_ERROR, f"{share} of all rows")
+    return ReportedObjective(_TAIL, f"{share} of the worst-off {fraction(record.tail)}")
+
+
+def asked_lines(record: Record) -> list[tuple[str, str]]:
+    """Return what was to be small, as terms and their meaning."""
+    aim = reported_objective(record)
+    tail = "" if record.tail is None else f"the worst-off {fraction(record.tail)} of the rows (alpha = {record.tail:g})"
+    if aim.is_tail:
+        return [("Least wrong for", tail)]
+    lines = [("As small as possible", aim.text)] if aim.text else []
+    return [*lines, ("Also measured for", tail)] if tail else lines
+
+
+def objective_table(record: Record) -> PageTable | None:
+    """Return the objective on every split, for each method it was measured for."""
+    aim = reported_objective(record)
+    methods = _methods(record)
+    if not aim.has_values or not methods:
+        return None
+    rows = [
+        [split, *(aim.show(record.value("objective", method=method, split=split)) for method in methods)]
+        for split in record.splits
+    ]
+    return PageTable(aim.text, ("rows of", *methods.values()), rows)
+
+
+def objective_sentence(record: Record) -> str:
+    """Return how small the objective is on the rows that count, and beside it for others."""
+    aim, split = reported_objective(record), record.judged
+    ours = record.value("objective", split=split)
+    if not aim.has_values or not math.isfinite(ours):
+        return ""
+    others = ", ".join(_others(record, aim))
+    return f"The objective, {aim.text}, is {aim.show(ours)} on the {split} rows{f' ({others})' if others else ''}."
+
+
+def objective_fact(record: Record) -> tuple[str, str, str] | None:
+    """Return the objective on the rows that count as label, value and what is beside it."""
+    aim = reported_objective(record)
+    ours = record.value("objective")
+    if not aim.has_values or not math.isfinite(ours):
+        return None
+    label = aim.text if aim.is_code else f"{loss_word(record)}, worst group"
+    return label, aim.show(ours), ", ".join(_others(record, aim))
+
+
+def loss_word(record: Record) -> str:
+    """Return what is counted, as a label: wrong answers, or with deferred rows a loss."""
+    return "Wrong" if record.defer_cost is None else "Loss"
+
+
+def _others(record: Record, aim: ReportedObjective) -> list[str]:
+    values = {
+        name: record.value("objective", method=method) for method, name in _methods(record).items() if method != MIXTURE
+    }
+    return [f"{name}: {aim.show(value)}" for name, value in values.items() if math.isfinite(value)]
+
+
+def _methods(record: Record) -> dict[str, str]:
+    names = {MIXTURE: noun(record), FIRST: "plain training", DEPLOYED: "deployed model"}
+    known = {row.method for row in record.named("objective")}
+    return {method: name for method, name in names.items() if method in known}
+
+
+_MOST_POINTS = 7  # in numbers
+_ROUNDING = 1e-9  # part of the largest bound of a frontier by which two bounds that are one may differ
+
+
+def frontier_panels(record: Record) -> list[FigurePanel]:
+    """Return the frontier of each goal for which there is one."""
+    aim = reported_objective(record)
+    return [
+        panel
+        for place, (name, entry) in enumerate(record.entries("goals").items())
+        if (panel := _panel(record, aim, place, name, entry)) is not None
+    ]
+
+
+def _panel(
+    record: Record, aim: ReportedObjective, place: int, name: str, entry: Mapping[str, Any]
+) -> FigurePanel | None:
+    text = str(entry.get("text", name))
+    points = frontier_points(record, name)
+    if not points:
+        return None
+    bound = record.value(of_goal("bound"), settings=name)
+    figure = figures.frontier_figure(f"frontier-{place + 1}", text, points, aim.least, aim.show, bound)
+    aimed = entry.get("aimed")
+    edge, mark = (bound, " (asked)") if aimed is None else (float(aimed), " (aimed at)")
+    marked = dict.fromkeys(points_at(edge, points), mark)
+    shown = sorted({*figures.some(points, _MOST_POINTS), *marked})
+    lines = [[number(point[0]) + marked.get(point, ""), aim.show(point[1]), aim.show(point[2])] for point in shown]
+    heads = ("bound", aim.least, "not below, of these rules" if record.certificate else "proven: not below")
+    split = record.named("frontier value")[0].split
+    note = f"Found on the {split} rows, where the {noun(record)} was chosen."
+    if not record.is_mixture:
+        note += " The model decides alone, and may lie a little above the curve."
+    if not is_ratio(text) and not record.certificate:  # of which a few bounds near the asked one were tried
+        note += " No mixture of these models meets a bound beyond the tight end of the curve."
+    return FigurePanel(f"{name}: {text}", figure, PageTable(f"Frontier of {name}", heads, lines), note)
+
+
+def points_at(bound: float, points: Sequence[tuple[float, float, float]]) -> list[tuple[float, float, float]]:
+    """Return the points of a frontier at a bound, which may have been rounded as a part of the largest of them.
+
+    Examples
+    --------
+    >>> from counterpoise.report.sections import points_at
+    >>> points_at(0.1 + 0.2, [(0.0, 0.5, 0.5), (0.3, 0.4, 0.4)])
+    [(0.3, 0.4, 0.4)]
+    >>> points_at(0.0, [(0.0, 0.5, 0.5), (3e-13, 0.4, 0.4)])
+    [(0.0, 0.5, 0.5)]
+    """
+    largest = max((abs(point[0]) for point in points), default=0.0)
+    return [point for point in points if abs(point[0] - bound) <= _ROUNDING * max(largest, abs(bound))]
+
+
+def frontier_points(record: Record, name: str) -> list[tuple[float, float, float]]:
+    """Return bound, least value and proven lower value, by bound."""
+    prefix = f"{name} bound="
+    found: dict[float, dict[str, float]] = {}
+    for row in record.named("frontier value", "frontier lower"):
+        if row.settings.startswith(prefix):
+            found.setdefault(float(row.settings.removeprefix(prefix)), {})[row.quantity] = row.value
+    points = [
+        (bound, parts.get("frontier value", math.nan), parts.get("frontier lower", math.nan))
+        for bound, parts in sorted(found.items())
+    ]
+    return [point for point in points if math.isfinite(point[1])]

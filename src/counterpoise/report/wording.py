@@ -4,7 +4,7 @@ import math
 from typing import NamedTuple
 
 from counterpoise.goals import audit
-from counterpoise.runs.quantities import VERDICT_OF
+from counterpoise.runs.results import VERDICT_OF
 
 MISSING = "\N{EN DASH}"
 _LAST_DIGIT = 0.0001  # of a number as it is shown

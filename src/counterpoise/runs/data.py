@@ -1,30 +1,208 @@
 """The data of a run: files read, parts played, rows split, extra datasets and the deployed model's predictions."""
 
+import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
+from pandas.api.types import union_categoricals
 
+from counterpoise._base.checks import warn_caller
 from counterpoise._base.types import AnyArray, FloatArray
-from counterpoise.datasets.splits import split_rows
+from counterpoise.datasets.table import split_rows
 from counterpoise.goals import Table
 from counterpoise.goals.classes import check_answers
-from counterpoise.runs import columns as parts_of
-from counterpoise.runs.columns import Columns
-from counterpoise.runs.errors import DataError, listed, oddest
+from counterpoise.goals.values import MISSING, text_of
+from counterpoise.runs.errors import DataError, check_columns, listed, oddest
 from counterpoise.runs.methods import METHODS
-from counterpoise.runs.quantities import TEST, TRAIN, VALIDATION
-from counterpoise.runs.reading import column_names, read_frame, require_memory
-from counterpoise.runs.settings import RunSettings
-from counterpoise.runs.written import written_as
+from counterpoise.runs.reading import NO_NUMBERS, WordsAmongNumbers, column_names, read_frame, require_memory
+from counterpoise.runs.results import TEST, TRAIN, VALIDATION
+from counterpoise.runs.settings import DataSettings, RunColumns, RunSettings, how_written, written_as
+
+_MOST_CLASSES = 1000
+
+
+def feature_names(known: Sequence[str], settings: RunSettings, path: Path) -> list[str]:
+    """Return which columns of a file are features: those asked for, or all that have no other part."""
+    asked, split = settings.data, settings.splits.column
+    keys = ("target", "weights", "baseline", "columns", "drop", "groups", "categorical")
+    for key, value in {**{f"data.{key}": getattr(asked, key) for key in keys}, "splits.column": split}.items():
+        check_columns([value] if isinstance(value, str) else value or [], known, path, f"{key}: ")
+    others = {asked.target, asked.weights, asked.baseline, split, *asked.drop}
+    if not asked.use_groups_as_features and asked.columns is None:
+        others |= set(asked.groups)
+    names = [name for name in (asked.columns or known) if name not in others]
+    if not names:
+        raise DataError(f"{path} must have a column to learn from beside the target; data leaves none.")
+    return names
+
+
+def find_columns(frame: Any, names: Sequence[str], asked: DataSettings) -> RunColumns:
+    """Return which features are categories: texts, and those that the goals file names."""
+    texts = [name for name in frame.columns if frame[name].dtype.name == "category"]
+    categories = {*texts, *asked.categorical}
+    is_category = {name: name in categories for name in names}
+    return RunColumns(
+        [name for name in names if not is_category[name]], [name for name in names if is_category[name]], texts
+    )
+
+
+def features_of(frame: Any, columns: RunColumns, path: Path) -> Any:
+    """Return the features of a frame with the types that they had where the run was fitted."""
+    made = {}
+    for name in columns.numeric:
+        if frame[name].dtype.name == "category":
+            if frame[name].notna().any():
+                raise DataError(f"Column {name!r} of {path} must hold numbers as in training; {odd_cell(frame[name])}.")
+            made[name] = np.full(len(frame), np.nan)
+        else:
+            made[name] = _finite(frame[name].to_numpy(), name, path)
+    for name in columns.categorical:
+        made[name] = as_texts(frame[name])
+    return pd.DataFrame(made, copy=False)
+
+
+def odd_cell(column: Any) -> str:
+    """Return which cell of a column of texts is no number, in words: the first, and how many there are."""
+    is_odd = {text: not reads_as_number(text) for text in column.cat.categories}
+    odd = np.flatnonzero([is_odd.get(text, False) for text in column])
+    if not odd.size:  # such as numbers in quotes
+        odd = np.flatnonzero(column.notna())
+    more = f", and {odd.size - 1} more are no numbers" if odd.size > 1 else ""
+    return f"row {odd[0] + 1} holds {column.iloc[odd[0]]!r}{more}"
+
+
+def reads_as_number(text: str) -> bool:
+    """Tell whether a text is a number, as the file is written; the word nan is none."""
+    if how_written().decimal == ",":
+        text = "no number" if "." in text else text.replace(",", ".")
+    try:
+        number = float(text)
+    except ValueError:
+        return False
+    return "_" not in text and not math.isnan(number)
+
+
+def _finite(values: AnyArray, name: str, path: Path) -> AnyArray:
+    if values.dtype.kind == "f" and np.isinf(values).any():
+        row = int(np.isinf(values).argmax()) + 1
+        raise DataError(f"Column {name!r} of {path} must hold finite numbers; row {row} holds infinity.")
+    return values
+
+
+def as_texts(column: Any) -> Any:
+    """Return a column as a categorical of texts, whether it held texts or numbers."""
+    found = column.array if column.dtype.name == "category" else pd.Categorical(column.to_numpy())
+    return found.rename_categories([text_of(value) for value in found.categories])
+
+
+def labels_of(frame: Any, name: str, path: Path) -> AnyArray:
+    """Return a column of labels: texts, whole numbers or truth values, none missing."""
+    column = frame[name]
+    n_missing = int(column.isna().sum())
+    if n_missing:
+        raise DataError(
+            f"Column {name!r} of {path} must hold a label in each row; {n_missing} of {len(column)} are missing. "
+            "Drop those rows first."
+        )
+    if column.dtype.name == "category":
+        _warn_of_words(column, name, path)
+        return np.asarray(column.to_numpy(), dtype=str)
+    values = column.to_numpy()
+    if values.dtype.kind == "f":
+        fractions = np.flatnonzero(values != np.round(values))
+        if fractions.size:
+            where = f"row {fractions[0] + 1} holds the fraction {values[fractions[0]]:g}"
+            raise DataError(f"Column {name!r} of {path} must hold classes; {where}. Put them into classes first.")
+        return np.asarray(values, dtype=np.int64)
+    return np.asarray(values)
+
+
+def _warn_of_words(column: Any, name: str, path: Path) -> None:
+    """Say that a word such as NA is a class where all others are numbers: most who write it mean a missing label."""
+    words = [text for text in column.cat.categories if text in NO_NUMBERS]
+    others = [text for text in column.cat.categories if text not in NO_NUMBERS]
+    if not words or not others or not all(map(reads_as_number, others)):
+        return
+    rows = np.flatnonzero(column.isin(words))
+    warn_caller(
+        f"Column {name!r} of {path} holds numbers but for {listed(words)} in {rows.size} of {len(column)} rows, the "
+        f"first of them row {rows[0] + 1}: the word is a class of its own. Leave "
+        "those rows out if it stands for a missing label.",
+        WordsAmongNumbers,
+    )
+
+
+def check_classes(labels: AnyArray, positive: Any, name: str, path: Path) -> AnyArray:
+    """Return the classes, after checking that there are some to tell apart and that the positive one is among them."""
+    classes = np.unique(labels)
+    if len(classes) < 2:  # noqa: PLR2004
+        raise DataError(
+            f"Column {name!r} of {path} must hold at least two classes; it holds {classes[0].item()!r} only."
+        )
+    if len(classes) > _MOST_CLASSES:
+        raise DataError(
+            f"Column {name!r} of {path} must hold classes; it has {len(classes)} different values, and at most "
+            f"{_MOST_CLASSES} are told apart. Name another target, or put its values into a few classes first."
+        )
+    if positive is not None and positive not in classes.tolist():
+        known = listed(classes.tolist(), most=10)
+        raise DataError(f"data.positive must be a class of column {name!r}: {known}; got {positive!r}.")
+    return classes
+
+
+def weights_of(frame: Any, name: str, path: Path, largest: float | None = None) -> FloatArray:
+    """Return the sample weights: numbers, none missing, negative or above the largest there can be, not all zero."""
+    if frame[name].dtype.name == "category":
+        raise DataError(f"Column {name!r} of {path} must hold weights, numbers of at least 0; {odd_cell(frame[name])}.")
+    values = frame[name].to_numpy().astype(np.float64)
+    if not np.isfinite(values).all():
+        raise DataError(
+            f"Column {name!r} of {path} must hold a finite weight in each row; row "
+            f"{int((~np.isfinite(values)).argmax()) + 1} has none."
+        )
+    if values.min() < 0:
+        raise DataError(
+            f"Column {name!r} of {path} must hold weights of at least 0; row {values.argmin() + 1} holds "
+            f"{values.min():g}."
+        )
+    if values.max() == 0:
+        raise DataError(f"Column {name!r} of {path} must hold a weight above 0; got zeros only.")
+    if largest is not None and values.max() > largest:
+        raise DataError(
+            f"Column {name!r} of {path} must hold weights of at most {largest:g}, the largest_weight named; row "
+            f"{values.argmax() + 1} weighs {values.max():g}. Name the most that any row of the population can weigh."
+        )
+    return np.asarray(values)
+
+
+def groups_of(frame: Any, names: Sequence[str], path: Path) -> dict[str, AnyArray]:
+    """Return the group columns as arrays; a missing text is None, and the text ``(missing)`` is refused."""
+    return {name: _group(frame[name], name, path) for name in names if name in frame}
+
+
+def _group(column: Any, name: str, path: Path) -> AnyArray:
+    if column.dtype.name != "category":
+        return np.asarray(column.to_numpy())
+    if MISSING in column.cat.categories and (is_text := (column == MISSING).to_numpy()).any():
+        raise DataError(
+            f"Column {name!r} of {path} must not hold the text {MISSING!r}, which stands for a missing value in goals "
+            f"and rules; row {is_text.argmax() + 1} does. Leave the field empty if the value is missing, or name the "
+            "text in data.missing of a goals file; else write another text."
+        )
+    values = column.astype(object).to_numpy(copy=True)
+    values[column.isna().to_numpy()] = None
+    return np.asarray(values)
+
 
 SET_ASIDE = 0.2  # of the rows, by default, to choose on and to test on
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class RunRows:
     """Some rows: features as a frame, labels, groups, weights and the deployed model's predictions."""
 
     X: Any
@@ -67,27 +245,27 @@ class Part:
         columns = {str(name): self.X[name].to_numpy() for name in self.X.columns}
         return self.table(X).replaced(sensitive_features={**columns, **self.groups} or None)
 
-    def of_two(self, positive: Any) -> "Part":
+    def of_two(self, positive: Any) -> "RunRows":
         """Return the rows with labels that say whether they are of the positive class."""
         y, baseline = (None if labels is None else labels == positive for labels in (self.y, self.baseline))
         return replace(self, y=y, baseline=baseline)
 
-    def rows(self, places: AnyArray) -> "Part":
+    def rows(self, places: AnyArray) -> "RunRows":
         """Return some of the rows."""
         y, weights, baseline = (None if one is None else one[places] for one in (self.y, self.weights, self.baseline))
         groups = {name: column[places] for name, column in self.groups.items()}
-        return Part(self.X.iloc[places], y, groups, weights, baseline, self.largest_weight)
+        return RunRows(self.X.iloc[places], y, groups, weights, baseline, self.largest_weight)
 
 
 class Data(NamedTuple):
     """All rows of a run."""
 
     name: str
-    columns: Columns
+    columns: RunColumns
     classes: AnyArray
     positive: Any  # None where there are more than two classes and none is named
-    splits: dict[str, Part]  # train, and validation and test where there are such rows
-    extra: dict[str, Part]
+    splits: dict[str, RunRows]  # train, and validation and test where there are such rows
+    extra: dict[str, RunRows]
     said: dict[str, AnyArray]  # of these: what the models of a pool said, or their scores, as far as they were asked
     deployed: Any = None  # the deployed model, where its file is named
     rest: Any = None  # the rows beside a sample of them, ``runs.sampled.Rest``
@@ -121,13 +299,13 @@ def load_data(settings: RunSettings, folder: Path) -> Data:
 def _load_data(settings: RunSettings, folder: Path) -> Data:
     asked = settings.data
     main = [folder / name for name in asked.files]
-    names = parts_of.feature_names(column_names(main[0]), settings, main[0])
+    names = feature_names(column_names(main[0]), settings, main[0])
     frame = _read_all(main, wanted_columns(settings, names), settings)
-    columns = parts_of.find_columns(frame, names, asked)
+    columns = find_columns(frame, names, asked)
     whole = part_of(frame, columns, settings, main[0], largest_weight=asked.largest_weight)
     named = _named_rows(frame, settings.splits.column, main[0])
     del frame
-    classes = parts_of.check_classes(whole.labels, asked.positive, asked.target, main[0])
+    classes = check_classes(whole.labels, asked.positive, asked.target, main[0])
     splits = _split(whole, settings, named)
     for split in (VALIDATION, TEST):
         files = getattr(settings.splits, f"{split}_files")
@@ -140,7 +318,7 @@ def _load_data(settings: RunSettings, folder: Path) -> Data:
     return with_baseline_model(data, settings, folder)
 
 
-def extra_parts(settings: RunSettings, columns: Columns, folder: Path) -> dict[str, Part]:
+def extra_parts(settings: RunSettings, columns: RunColumns, folder: Path) -> dict[str, RunRows]:
     """Read the further rows that goals can name."""
     parts = {}
     for name, one in settings.datasets.items():
@@ -152,12 +330,12 @@ def extra_parts(settings: RunSettings, columns: Columns, folder: Path) -> dict[s
 
 def read_part(
     files: Sequence[Path],
-    columns: Columns,
+    columns: RunColumns,
     settings: RunSettings,
     *,
     labelled: bool = True,
     largest_weight: float | None = None,
-) -> Part:
+) -> RunRows:
     """Read further rows with the columns of a run; groups, weights and baseline where they are there."""
     asked = settings.data
     with written_as(asked.written):
@@ -206,14 +384,11 @@ def _read_all(files: Sequence[Path], names: Sequence[str], settings: RunSettings
 
 def joined(frames: Sequence[Any], texts: Collection[str]) -> Any:
     """Return the rows of frames together; columns of texts as categories of all of them."""
-    import pandas as pd  # noqa: PLC0415 - heavy, and optional
-    from pandas.api.types import union_categoricals  # noqa: PLC0415
-
     found = {}
     for name in frames[0].columns:
         columns = [frame[name] for frame in frames]
         if name in texts:
-            pieces = [parts_of.as_texts(one) for one in columns]
+            pieces = [as_texts(one) for one in columns]
             known = sorted(set().union(*(one.categories for one in pieces)))
             found[name] = union_categoricals([one.set_categories(known) for one in pieces])
         else:
@@ -223,25 +398,25 @@ def joined(frames: Sequence[Any], texts: Collection[str]) -> Any:
 
 def part_of(
     frame: Any,
-    columns: Columns,
+    columns: RunColumns,
     settings: RunSettings,
     path: Path,
     *,
     labelled: bool = True,
     largest_weight: float | None = None,
-) -> Part:
+) -> RunRows:
     """Return the rows of a frame by the parts that its columns play."""
     asked = settings.data
-    X = parts_of.features_of(frame, columns, path)
+    X = features_of(frame, columns, path)
     if settings.preprocessing.missing == "refuse":
         _refuse_missing(X, path)
     weights, baseline = (name if name in frame else None for name in (asked.weights, asked.baseline))
-    return Part(
+    return RunRows(
         X,
-        parts_of.labels_of(frame, asked.target, path) if labelled else None,
-        parts_of.groups_of(frame, asked.groups, path),
-        None if weights is None else parts_of.weights_of(frame, weights, path, largest_weight),
-        None if baseline is None else parts_of.labels_of(frame, baseline, path),
+        labels_of(frame, asked.target, path) if labelled else None,
+        groups_of(frame, asked.groups, path),
+        None if weights is None else weights_of(frame, weights, path, largest_weight),
+        None if baseline is None else labels_of(frame, baseline, path),
         None if weights is None else largest_weight,
     )
 
@@ -270,7 +445,7 @@ def _named_rows(frame: Any, column: str | None, path: Path) -> dict[str, AnyArra
     return {split: rows for split, rows in found.items() if rows.size}
 
 
-def _split(whole: Part, settings: RunSettings, named: dict[str, AnyArray]) -> dict[str, Part]:
+def _split(whole: RunRows, settings: RunSettings, named: dict[str, AnyArray]) -> dict[str, RunRows]:
     """Split the rows that may train at random, whatever their labels: only so is each part a plain draw of them."""
     asked, rows = settings.splits, named[TRAIN]
     method = METHODS[settings.method.name]
@@ -332,7 +507,7 @@ def with_baseline_model(data: Data, settings: RunSettings, folder: Path) -> Data
 
     model = load(folder / name)
 
-    def asked(part: Part) -> Part:
+    def asked(part: RunRows) -> RunRows:
         try:
             said = np.asarray(model.predict(part.X))
         except Exception as error:  # whatever a foreign model raises

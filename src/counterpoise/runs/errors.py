@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from counterpoise._base.words import did_you_mean
+from counterpoise._base.text import did_you_mean
 from counterpoise.goals.classes import reads_as
 
 # Beside bounds that are told to be possible; what to set is named as a goals file or a command has it.

@@ -1,30 +1,51 @@
-"""Fitting a run: read, check, fit, measure, write; going on where an earlier fit was stopped."""
+"""Fitting a run: read, check, fit, measure, write; going on where an earlier fit was stopped.
+
+Decisions that meet a bound exactly where they were chosen are as likely above it as below on other rows, and no audit
+can tell. With room for the audit the bound is moved by what the audit's interval takes, and by what chance takes on
+both sets of rows, as far as that costs little.
+"""
 
 import json
+import math
 import shlex
 import time
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.stats import norm
 
 from counterpoise._base.progress import RunProgress, Tell
-from counterpoise.goals import Goal, InfeasibleGoals, Table, bind, bind_objective
+from counterpoise._base.types import FloatArray
+from counterpoise.auditing.audit import tightened
+from counterpoise.goals import Goal, InfeasibleGoals, Table, as_goals, bind, bind_objective
 from counterpoise.goals.binding import ASKED_BY, Views
+from counterpoise.goals.bound import check_contradictions
+from counterpoise.goals.catalogue import own_metrics
 from counterpoise.goals.classes import check_defer_label
-from counterpoise.goals.contradictions import check_contradictions
-from counterpoise.goals.own_metrics import own_metrics
 from counterpoise.goals.tables import classes_of
 from counterpoise.mixtures.choosing import as_aim, groups_by
 from counterpoise.mixtures.options import as_groups
-from counterpoise.mixtures.pool import groups_of
+from counterpoise.mixtures.rows import groups_of
 from counterpoise.mixtures.scores.groups import find_groups
-from counterpoise.runs.cautions import heard_words, told_cautions
-from counterpoise.runs.data import Data, Part, data_files, load_data
+from counterpoise.runs.data import Data, RunRows, data_files, load_data
 from counterpoise.runs.errors import DataError, RunFolderError, short
-from counterpoise.runs.fitting import Work, asking_told, fit_model, kept_model, plain_model, unheard
-from counterpoise.runs.folder import CHECKPOINT, MODEL, Prints, Run, Writer, fingerprints
+from counterpoise.runs.evaluator import RunEvaluator, final_estimator, mixes
+from counterpoise.runs.fitting import (
+    Work,
+    asking_told,
+    fit_model,
+    inside_goals,
+    kept_model,
+    plain_model,
+    told_cautions,
+    unheard,
+)
+from counterpoise.runs.folder import CHECKPOINT, MODEL, Prints, Run, Writer, fingerprints, writing
 from counterpoise.runs.goals_file import goals_of, parse_goals_file, read_bytes
-from counterpoise.runs.judging import Judge
 from counterpoise.runs.measuring import measure_all, predict_seconds
 from counterpoise.runs.methods import (
     DEPLOYED,
@@ -39,12 +60,116 @@ from counterpoise.runs.methods import (
     models_of,
     trains_inside,
 )
-from counterpoise.runs.output import writing
-from counterpoise.runs.quantities import TEST
-from counterpoise.runs.room import with_room
+from counterpoise.runs.reading import WordsAmongNumbers, heard
+from counterpoise.runs.results import MIXTURE, TEST, TRAIN
 from counterpoise.runs.sampled import counted_data, fit_on_sample, load_sample, seen_by_goals
 from counterpoise.runs.settings import MethodSettings, RunSettings
 from counterpoise.theory.risks import Risk, RiskRows
+
+_PRICE = 0.01  # of what is made small: the most that room may cost where nobody says how much
+_HALVINGS = 4  # of the room, where not all of it can be had
+_MISSED = 0.1  # the chance that the test rows do not show what is so
+
+
+def with_room(work: Work, model: Any) -> Any:
+    """Return the mixture chosen anew with room for the audit; as it is where none is asked for, or there is none.
+
+    Where all the room that the audit takes would cost more than it may, as much is left as it may cost.
+    """
+    asked = work.settings.room_for_audit
+    if not asked or not work.enforced or TEST not in work.data.splits or not mixes(model):
+        return model
+    aims = _aimed(work, model)
+    most = _costs(model) + (_PRICE if asked is True else float(asked))
+    chosen, part = _try(work, model, aims, 1.0, most), 1.0
+    if chosen is None:
+        chosen, part = _halved(work, model, aims, most)
+        work.say(f"leaves {part:.0%} of the room that the audit takes: more cannot be had, or costs too much")
+    return chosen
+
+
+def _costs(model: Any) -> FloatArray:
+    """Return what room may raise: what is made small, and where a budget limits it, the mean loss on all rows.
+
+    A budget is counted above the least mean loss under the goals, which goals with room may raise as they like.
+    """
+    estimator = final_estimator(model)
+    if getattr(estimator, "budget", None) is None:
+        return np.array([estimator.value_])
+    chosen_on = estimator.selection_
+    mean = np.average(chosen_on.losses, axis=0, weights=chosen_on.sample_weight) @ estimator.mixture_
+    return np.array([estimator.value_, mean])
+
+
+def _halved(work: Work, model: Any, aims: list[Goal], most: FloatArray) -> tuple[Any, float]:
+    """Return the mixture with the most room that there is at the price, and which part of the room that is."""
+    chosen, least, too_much = model, 0.0, 1.0
+    for _ in range(_HALVINGS):
+        middle = (least + too_much) / 2
+        found = _try(work, model, aims, middle, most)
+        least, too_much = (least, middle) if found is None else (middle, too_much)
+        chosen = chosen if found is None else found
+    return chosen, least
+
+
+def _try(work: Work, model: Any, aims: list[Goal], part: float, most: FloatArray) -> Any:
+    """Return the mixture chosen with a part of the room; None where there is none that costs at most so much."""
+    goals = [
+        goal.with_bound(goal.bound + part * (aim.bound - goal.bound))
+        for goal, aim in zip(as_goals(work.enforced), aims, strict=True)
+    ]
+    with warnings.catch_warnings(record=True) as heard:  # of what is not taken there is nothing to warn
+        warnings.simplefilter("always")
+        try:
+            found = inside_goals(work._replace(goals=tuple(goals)), model)
+        except InfeasibleGoals:
+            return None
+    if not (_costs(found) <= most).all():
+        return None
+    for one in heard:
+        warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
+    return found
+
+
+def _aimed(work: Work, model: Any) -> list[Goal]:
+    """Return the goals that leave room, given a model that meets them as they stand."""
+    data, judge = work.data, RunEvaluator(work.settings, work.data, model, work.goals)
+    part = data.splits[data.chosen_on]
+    n_shown = _rows_to_show(len(part), len(data.splits[TEST]), work)
+    some = np.random.default_rng(work.settings.seed).permutation(len(part))[:n_shown]
+    tables = {TRAIN: part.rows(some).table(), **{name: one.table() for name, one in data.extra.items()}}
+    named = {TRAIN: data.chosen_on} | {name: name for name in data.extra}
+    is_drawn = judge.draws(MIXTURE, named.values())
+    said = {name: (judge.shares if is_drawn else judge.says)(MIXTURE, place) for name, place in named.items()}
+    said[TRAIN] = np.asarray(said[TRAIN])[some]
+    found = []
+    for goal in as_goals(work.enforced):
+        names = goal.datasets
+        try:
+            found.append(
+                tightened(
+                    goal,
+                    {name: tables[name] for name in names},
+                    predictions={name: said[name] for name in names},
+                    confidence=work.settings.confidence if goal.confidence is None else None,
+                    n_goals=len(work.goals),
+                    kind="probabilities" if is_drawn else "labels",
+                    **judge.classes,
+                )
+            )
+        except ValueError as error:
+            work.say(f"no room can be left for the audit of {short(goal)}, which is met as it stands: {error}")
+            found.append(goal)
+    return found
+
+
+def _rows_to_show(n_chosen_on: int, n_test: int, work: Work) -> int:
+    """Return on how few rows an audit would be as hard to pass as it is on the test rows, with chance counted in."""
+    n_goals = len(work.goals)
+    luck = norm.isf(_MISSED / n_goals) / norm.isf((1.0 - work.settings.confidence) / n_goals)
+    width: float = 1.0 / math.sqrt(n_test) + luck * math.sqrt(1.0 / n_chosen_on + 1.0 / n_test)
+    return max(1, min(n_chosen_on, round(width**-2)))
+
 
 _KEPT = "What was trained is kept: change the goals in the file and give the same command."
 _KEPT_INSIDE = "Its rounds were trained for these goals and are kept for them; other goals in the file train others."
@@ -119,7 +244,7 @@ def fit_run(
 
     with writer.claim(prints) as is_to_do:
         if is_to_do:
-            with heard_words() as heard:
+            with heard(WordsAmongNumbers) as words:
                 data = (load_data if settings.data.sample is None else load_sample)(settings, path.parent)
             seen = seen_by_goals(data)
             goals = checked_goals(settings, seen)
@@ -130,7 +255,7 @@ def fit_run(
             counts = ", ".join(f"{len(part)} {name}" for name, part in data.splits.items())
             called = "" if data.positive is None else f", positive class {data.positive!s}"
             say(f"{'goes on' if resumes else 'begins'}: {counts} rows, {len(data.columns.features)} features{called}")
-            for text in dict.fromkeys(heard):
+            for text in dict.fromkeys(map(str, words)):
                 say(text)
             with asking_told(work):
                 _fit(work, writer, prints, shlex.join(command))
@@ -225,7 +350,7 @@ def _check_probabilities(method: MethodSettings, data: Data) -> None:
             )
 
 
-def why_not_asked(goals: Iterable[Goal], part: Part, data: Data) -> Iterator[ValueError | None]:
+def why_not_asked(goals: Iterable[Goal], part: RunRows, data: Data) -> Iterator[ValueError | None]:
     """Yield for each goal why it cannot be asked of these rows, in the place of ``train``; None where it can."""
     tables = {"train": part.table()} | {name: one.table() for name, one in data.extra.items()}
     for goal in goals:
@@ -273,12 +398,12 @@ def _fit(work: Work, writer: Writer, prints: Prints, command: str) -> None:
             work.tell(RunProgress(0, 0, "measuring", seconds, 0.0))
         plain = plain_model(work)
         counted = None if work.data.rest is None else counted_data(work, model)
-        judge = Judge(work.settings, work.data if counted is None else counted.data, model, work.goals, plain)
+        judge = RunEvaluator(work.settings, work.data if counted is None else counted.data, model, work.goals, plain)
         times, by_draws = {"fit": seconds}, None
         if counted is None:
             times["predict"] = predict_seconds(judge)
         elif counted.drawn is not None:
-            by_draws = Judge(work.settings, judge.data._replace(splits={TEST: counted.drawn}), model, work.goals)
+            by_draws = RunEvaluator(work.settings, judge.data._replace(splits={TEST: counted.drawn}), model, work.goals)
         rows, texts, drawn = measure_all(judge, by_draws)
         texts["commands"] = [command, shlex.join(["counterpoise", "report", writer.folder.name])]
         writer.save_said(work.data.said, prints)

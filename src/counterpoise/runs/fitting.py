@@ -1,5 +1,6 @@
 """Fitting what a goals file asks for: a model that takes raw frames, and plain training beside it to compare with."""
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -7,16 +8,26 @@ from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from counterpoise._base.progress import Tell, hearing
+import numpy as np
+from sklearn.compose import ColumnTransformer
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
+from sklearn.utils import get_tags
+from sklearn.utils.validation import has_fit_parameter
+
+from counterpoise._base.progress import RunProgress, Tell, hearing
 from counterpoise._base.types import AnyArray
 from counterpoise.goals import Goal, Rate
+from counterpoise.mixtures.base import NEVER
+from counterpoise.mixtures.cautions import Caution
 from counterpoise.mixtures.choosing import as_aim
 from counterpoise.mixtures.draws import derived_key
-from counterpoise.mixtures.scored import NEVER
 from counterpoise.runs.data import Data
 from counterpoise.runs.errors import DataError, listed
-from counterpoise.runs.fitted import has_rules, keeps_answers, last_step, looked_at, seen_by_last
-from counterpoise.runs.keys import run_key
+from counterpoise.runs.evaluator import final_estimator, has_rules, keeps_answers, looked_at, seen_by_last
+from counterpoise.runs.folder import run_key
+from counterpoise.runs.goals_file import line_of_model
 from counterpoise.runs.methods import (
     DEPLOYED,
     GOALS,
@@ -32,12 +43,97 @@ from counterpoise.runs.methods import (
     training_needs_alpha,
     trains_inside,
 )
-from counterpoise.runs.pace import Pace
-from counterpoise.runs.preprocess import category_places, preprocessor, wanted_features
-from counterpoise.runs.quantities import CVAR, TRAIN, VALIDATION
-from counterpoise.runs.settings import MethodSettings, ModelSettings, RunSettings
-from counterpoise.runs.toml_shape import line_of_model
+from counterpoise.runs.reading import heard
+from counterpoise.runs.results import CVAR, TRAIN, VALIDATION
+from counterpoise.runs.settings import MethodSettings, ModelSettings, PreprocessingSettings, RunColumns, RunSettings
 from counterpoise.theory.risks import CVaR
+
+
+class Pace:
+    """Tells how far the rounds are; what a resumed fit restores does not count in the time left."""
+
+    def __init__(self, tell: Tell, total: int = 1) -> None:
+        self.tell, self.total = tell, total
+        self.restored, self.started = 0, time.monotonic()
+
+    def resume(self, n_rounds: int) -> None:
+        """Begin after rounds that were restored."""
+        self.restored = n_rounds
+
+    def __call__(self, done: Any) -> None:
+        self.step(done.number, f"round {done.number}, {done.told}")
+
+    def trained(self, number: int, total: int, part: str) -> None:
+        """Tell that a model of so many is trained."""
+        self.total = total
+        self.step(number, part)
+
+    def step(self, number: int, part: str) -> None:
+        """Tell that a part is done."""
+        elapsed = time.monotonic() - self.started
+        left = elapsed / max(number - self.restored, 1) * (self.total - number)
+        self.tell(RunProgress(number, self.total, part, elapsed, left))
+
+
+_ABSENT = -1  # the code of missing and unknown categories where a method takes no missing values
+
+
+def wanted_features(asked: MethodSettings | ModelSettings) -> str:
+    """Return which features a method wants: those of its base learner where one is named."""
+    learner = getattr(asked, "learner", None)
+    return METHODS[(learner or asked).name].features
+
+
+def preprocessor(asked: PreprocessingSettings, columns: RunColumns, features: str, *, takes_missing: bool) -> Any:
+    """Return an unfitted transformer of frames.
+
+    Trees get categories as codes, numbers as they are and, where they can take them, missing values as NaN. Other
+    methods get the median for a missing number, numbers of mean 0 and variance 1, and a column for each category; a
+    missing category is one of its own.
+    """
+    for_trees = features == "trees"
+    keep = asked.missing == "keep" or (asked.missing in {"auto", "refuse"} and for_trees and takes_missing)
+    scale = asked.numeric == "standardize" or (asked.numeric == "auto" and not for_trees)
+    ordinal = asked.categorical == "ordinal" or (asked.categorical == "auto" and for_trees)
+    steps: list[tuple[str, Any, list[str]]] = []
+    if columns.categorical and asked.categorical != "drop":
+        encoder = _ordinal(asked, keep=keep) if ordinal else _one_hot(asked)
+        steps.append(("categories", encoder, columns.categorical))
+    if columns.numeric:
+        steps.append(("numbers", _numbers(keep=keep, scale=scale), columns.numeric))
+    return ColumnTransformer(steps, sparse_threshold=0.0, verbose_feature_names_out=False)
+
+
+def category_places(asked: PreprocessingSettings, columns: RunColumns, features: str) -> list[int]:
+    """Return which of the transformed features are codes of categories, for trees that split them by subset."""
+    coded = features == "trees" and asked.categorical in {"auto", "ordinal"} and asked.missing != "impute"
+    return list(range(len(columns.categorical))) if coded else []
+
+
+def _ordinal(asked: PreprocessingSettings, *, keep: bool) -> Any:
+
+    absent = np.nan if keep else _ABSENT
+    return OrdinalEncoder(
+        handle_unknown="use_encoded_value",
+        unknown_value=absent,
+        encoded_missing_value=absent,
+        max_categories=asked.max_categories,
+        dtype=np.float32,
+    )
+
+
+def _one_hot(asked: PreprocessingSettings) -> Any:
+
+    return OneHotEncoder(handle_unknown="infrequent_if_exist", max_categories=asked.max_categories, sparse_output=False)
+
+
+def _numbers(*, keep: bool, scale: bool) -> Any:
+
+    imputer = SimpleImputer(strategy="median", keep_empty_features=True)
+    # one that does not scale still makes numbers of truth values, where "passthrough" would make objects of all columns
+    scaler = StandardScaler() if scale else StandardScaler(copy=False, with_mean=False, with_std=False)
+    return scaler if keep else make_pipeline(imputer, scaler)
+
 
 Say = Callable[[str], None]
 Keep = Callable[[Any, str], None]  # a model, and the name of its file in the run folder
@@ -45,6 +141,15 @@ Keep = Callable[[Any, str], None]  # a model, and the name of its file in the ru
 
 def unheard(_event: Any) -> None:
     """Tell nobody."""
+
+
+@contextmanager
+def told_cautions(say: Say) -> Iterator[None]:
+    """Say in a line what classifiers warn of, as it was the last time: earlier choices were tries."""
+    with heard(Caution) as cautions:
+        yield
+    for text in {type(one): str(one) for one in cautions}.values():
+        say(text)
 
 
 class Work(NamedTuple):
@@ -101,12 +206,12 @@ def inside_goals(work: Work, model: Any, *, alpha: float | None = None, objectiv
     are others that ``rebalance`` takes.
     """
     data = work.data
-    part, estimator = data.splits[data.chosen_on], last_step(model)
+    part, estimator = data.splits[data.chosen_on], final_estimator(model)
     given: dict[str, Any] = {"objective": estimator.objective_ if objective is None else objective}
     if objective is None and alpha is not None:
         given = {"alpha": alpha}
     given |= changes
-    kept = estimator._evidence_of_fit()  # noqa: SLF001 - of our own kind
+    kept = estimator.family_.kept
     known = kept.scores if has_rules(model) else kept.answers.sizes
     are_rates_asked = bool(work.enforced) or isinstance(as_aim(None, given.get("objective"), ()).objective, Rate)
     is_unknown = are_rates_asked and TRAIN not in known
@@ -202,7 +307,7 @@ def _trained_for_goals(work: Work) -> Any:
         part = data.splits[VALIDATION]
         held_out = {"X_val": part.X, "y_val": part.y, "sample_weight_val": part.weights}
         held_out |= {f"{name}_val": value for name, value in looked_at(part).items()}
-    with estimator._heard(pace.trained):  # noqa: SLF001 - of our own kind
+    with estimator.report_training_to(pace.trained):
         estimator.fit(
             train.X, train.y, train.weights, **looked_at(train), **held_out, largest_weight=train.largest_weight
         )
@@ -291,8 +396,6 @@ def pool_member(work: Work, asked: ModelSettings, number: int) -> Any:
 
 def _fit_pipeline(work: Work, asked: MethodSettings | ModelSettings, estimator: Any) -> Any:
     """Fit an estimator behind its preprocessing, with whatever its ``fit`` can use of weights, groups and datasets."""
-    from sklearn.utils.validation import has_fit_parameter  # noqa: PLC0415 - heavy
-
     train = work.data.splits[TRAIN]
     estimator = _told_categories(work, asked, estimator)
     prepare = _preprocessor(work, asked, estimator)
@@ -315,7 +418,6 @@ def _fit_pipeline(work: Work, asked: MethodSettings | ModelSettings, estimator: 
 
 
 def _preprocessor(work: Work, asked: MethodSettings | ModelSettings, estimator: Any) -> Any:
-    from sklearn.utils import get_tags  # noqa: PLC0415
 
     takes_missing = bool(get_tags(estimator).input_tags.allow_nan)
     features = wanted_features(asked)
@@ -357,6 +459,4 @@ def _class_weights(estimator: Any, classes: AnyArray, asked: MethodSettings | Mo
 
 def piped(prepare: Any, estimator: Any) -> Any:
     """Return a model that prepares raw frames for an estimator."""
-    from sklearn.pipeline import Pipeline  # noqa: PLC0415
-
     return Pipeline([("preprocess", prepare), ("model", estimator)])

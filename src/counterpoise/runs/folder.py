@@ -2,7 +2,7 @@
 
     goals.toml        the goals file as read, byte for byte; where a mixture was chosen anew, one that asks for it
     settings.json     the checked settings with defaults filled in, the types of columns, fingerprints
-    draws.key         the key of the draws, for nobody but the owner (``runs.keys``); the model has it too
+    draws.key         the key of the draws, for nobody but the owner; the model has it too
     said.cp           what the models of a pool said about the rows of the run, so that none is asked again
     model.cp          the fitted model (``counterpoise.load``): takes frames with the columns of the data files
     results.csv       every number, one long table (``counterpoise.runs.results``), in expectation over the draws
@@ -17,34 +17,151 @@
 
 Every file is written beside its place and renamed, by the one process that holds the lock. A run without ``done.json``
 is one that can go on: whatever a kill leaves, at whichever moment, is taken up by the next fit or removed.
+
+The key of the draws is drawn by the system at the first fit. A fit that goes on, or is made again in the same folder,
+takes the key that is there, so that people keep their answers. To let a new run draw as another one, copy the file into
+its folder before the fit.
 """
 
 import hashlib
+import io
 import json
 import os
 import platform
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from counterpoise._base.json_text import load_json
+from counterpoise._base.text import Secret, load_json
 from counterpoise._base.types import AnyArray
+from counterpoise.mixtures.draws import check_key, make_key
 from counterpoise.persist import write_atomically
-from counterpoise.persist.files import opened, read_file, without_waiting
-from counterpoise.persist.locks import LOCK, FolderLock
-from counterpoise.persist.steps import step
-from counterpoise.runs.columns import Columns
+from counterpoise.persist.files import opened, read_file, step, without_waiting
+from counterpoise.persist.locks import LOCK, FolderLock, Held
 from counterpoise.runs.errors import DataError, RunFolderError, short
-from counterpoise.runs.keys import KEY
 from counterpoise.runs.methods import split_parameters, training_needs_alpha, trains_inside
-from counterpoise.runs.output import DRAWN, OWN, REPORT, SAID, alone_in, writing
 from counterpoise.runs.results import ResultRow, ResultsTable, append_rows, read_rows
-from counterpoise.runs.settings import RunSettings
+from counterpoise.runs.settings import RunColumns, RunSettings, is_parquet
 from counterpoise.runs.summary import RunSummary, summarize_run
+
+KEY = "draws.key"  # hexadecimal digits in one line, for nobody but the owner
+_MOST = 1000  # bytes that are read
+
+
+def run_key(folder: Path) -> Secret:
+    """Return the key in a run folder, after drawing one where there is none."""
+    path = folder / KEY
+    if not path.exists():
+        keep_key(folder, make_key(None))
+    try:
+        key = check_key(bytes.fromhex(read_file(path, _MOST).decode("ascii")))
+    except OSError as error:
+        raise RunFolderError(f"{path} cannot be read: {error.strerror or error}.") from error
+    except ValueError:
+        key = None
+    if key is None:
+        raise RunFolderError(f"{path} must hold 16 to 64 bytes as hexadecimal digits; it does not. Copy it anew.")
+    return key
+
+
+def keep_key(folder: Path, key: bytes) -> None:
+    """Put a key into a run folder."""
+    try:
+        write_atomically(folder / KEY, [key.hex().encode(), b"\n"], private=True)
+    except OSError as error:
+        raise RunFolderError(f"{folder / KEY} cannot be written: {error.strerror or error}.") from error
+
+
+_SETTINGS = "settings.json"  # by which a run folder is known
+OWN = ("goals.toml", _SETTINGS, "model.cp", "results.csv", "texts.json", "environment.json", "log.txt", "done.json")
+SAID = "said.cp"  # what the models of a pool said about the rows of the run: they need not be asked again
+DRAWN = "drawn.csv"  # what the drawn decisions come to: other numbers with another key of the draws
+REPORT = "report.html"
+_WAIT = 10.0  # seconds for others: whoever writes one file, and not a whole run, has done so by then
+
+
+@contextmanager
+def alone_in(folder: Path, *, wait: float = 0.0) -> Iterator[FolderLock]:
+    """Keep all others from writing to a run folder; refuse where another still does after ``wait`` seconds."""
+    with ExitStack() as stack:
+        try:
+            with writing(folder):
+                lock = stack.enter_context(FolderLock(folder, wait=wait))
+        except Held as error:
+            raise RunFolderError(
+                f"Another process ({error.holder}) is writing to the run folder {folder}: wait for its end, or name "
+                "another folder with output."
+            ) from None
+        yield lock
+
+
+def check_place(path: Path, *, read: Path | None = None, option: str = "--output") -> None:
+    """Check, before any work is done for it, that a file can be written at ``path`` and is not the one to be read."""
+    if path.is_dir():
+        raise RunFolderError(f"{path} is a folder; {option} must name a file.")
+    if not path.parent.is_dir():
+        raise RunFolderError(f"There is no folder {path.parent} for {path.name}. Make it first, or name another place.")
+    if path.name in (*OWN, SAID, DRAWN, KEY) and _is_run(path.parent):
+        raise RunFolderError(f"{path} is a part of the run itself; {option} must name another file.")
+    if read is not None and path.exists() and read.exists() and path.samefile(read):
+        raise RunFolderError(f"{path} is the data file itself; {option} must name another file.")
+
+
+def write_output(path: Path, content: bytes, *, private: bool = False) -> None:
+    """Write a file that a user asked for, a private one for its owner alone where it is new.
+
+    Into a run folder it is written while nobody else writes there.
+    """
+    check_place(path)
+    with alone_in(path.parent, wait=_WAIT) if _is_run(path.parent) else nullcontext():
+        try:
+            write_atomically(path, [content], private=private and not path.exists())
+        except OSError as error:
+            raise RunFolderError(f"{path} cannot be written: {error.strerror or error}.") from error
+
+
+def write_frame(frame: Any, path: Path) -> None:
+    """Write a data frame: Parquet by the ending of the path, else CSV."""
+    buffer = io.BytesIO()
+    if is_parquet(path):
+        import pyarrow as pa  # noqa: PLC0415 - heavy, and optional
+        from pyarrow import parquet  # noqa: PLC0415
+
+        # Without the types of pandas beside those of the file: it cannot read all that it writes.
+        table = pa.Table.from_pandas(_of_one_kind(frame), preserve_index=False)
+        parquet.write_table(table.replace_schema_metadata(None), buffer)
+    else:
+        frame.to_csv(buffer, index=False)
+    write_output(path, buffer.getvalue())
+
+
+def _of_one_kind(frame: Any) -> Any:
+    """Return a frame with columns of numbers and texts as texts, as CSV has them: a deferred row among numbers, say."""
+    mixed = [name for name in frame if len({type(value) for value in frame[name].array}) > 1]
+    return frame.astype(dict.fromkeys(mixed, str)) if mixed else frame
+
+
+def _is_run(folder: Path) -> bool:
+    return (folder / _SETTINGS).is_file()
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Say of errors of the system that a part of a run cannot be written."""
+    try:
+        yield
+    except (RunFolderError, BrokenPipeError):  # the other is told: nobody reads on
+        raise
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise RunFolderError(
+            f"{path} cannot be written: {reason}. The run goes on with the same command once it can."
+        ) from error
+
 
 GOALS, SETTINGS, MODEL, RESULTS, TEXTS, ENVIRONMENT, LOG, DONE = OWN
 CHECKPOINT = "checkpoint"
@@ -113,9 +230,9 @@ class Run(NamedTuple):
         return self.folder / REPORT
 
     @property
-    def columns(self) -> Columns:
+    def columns(self) -> RunColumns:
         """Return the features that the model was fitted on."""
-        return Columns(**read_json(self.folder / SETTINGS)["columns"])
+        return RunColumns(**read_json(self.folder / SETTINGS)["columns"])
 
     @property
     def sources(self) -> Path:
@@ -171,7 +288,7 @@ def _check_finished(folder: Path) -> None:
 def _settings(folder: Path) -> RunSettings:
     try:
         words = read_json(folder / SETTINGS)
-        Columns(**words["columns"])
+        RunColumns(**words["columns"])
         (folder / words["sources"]).resolve()
         return RunSettings.model_validate({key: words[key] for key in RunSettings.model_fields})
     except (KeyError, TypeError, ValueError) as error:
@@ -266,7 +383,13 @@ class Writer:
         return True
 
     def begin(
-        self, content: bytes, settings: RunSettings, columns: Columns, prints: Prints, sources: Path, origin: str = ""
+        self,
+        content: bytes,
+        settings: RunSettings,
+        columns: RunColumns,
+        prints: Prints,
+        sources: Path,
+        origin: str = "",
     ) -> bool:
         """Write what is known before the fit; return whether an earlier fit of the same run goes on."""
         before = read_json(self.folder / SETTINGS) if (self.folder / SETTINGS).is_file() else {}

@@ -1,22 +1,237 @@
-"""Reading a goals file: TOML, checked by pydantic, with errors that say where, what was wanted and what was got."""
+"""A goals file: read as TOML, checked by pydantic, and written anew for other goals.
 
+Errors say where, what was wanted and what was got. How deep a text goes is told in one pass before it is parsed: a
+parser follows lists in lists by recursion, and looks at every beginning of a dotted key, so that a few bytes make an
+overflow, or work that grows with their square. No goals file needs either.
+"""
+
+import json
+import re
 import tomllib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from counterpoise._base.words import did_you_mean
+from counterpoise._base.text import did_you_mean
 from counterpoise.goals import Goal, GoalSyntaxError, UnknownName, parse_goal
-from counterpoise.goals.reading import asked_goals
+from counterpoise.goals.bound import asked_goals
 from counterpoise.persist.files import read_file
 from counterpoise.runs.errors import GoalsFileError, listed, short, twice_in
-from counterpoise.runs.methods import DEPLOYED, GOALS, METHODS, Found, check_method, defers
-from counterpoise.runs.quantities import CVAR, SPLITS, TRAIN
-from counterpoise.runs.sample_faults import sample_faults
-from counterpoise.runs.settings import MethodSettings, RunSettings, SplitSettings
-from counterpoise.runs.toml_shape import too_deep
+from counterpoise.runs.methods import DEPLOYED, GOALS, METHODS, Faults, check_method, defers
+from counterpoise.runs.results import CVAR, SPLITS, TRAIN
+from counterpoise.runs.settings import GoalSettings, MethodSettings, RunSettings, SplitSettings, is_parquet
+
+_MODEL = re.compile(r"\s*\[\[\s*method\s*\.\s*models\s*\]\]")
+_MODELS = re.compile(r"^\s*(?:method\.)?models\s*=\s*\[", re.MULTILINE)
+_ENTRY = re.compile(r"\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\}")
+_DEEPEST = 16  # lists and tables inside one another; a goals file has four
+_MOST_PARTS = 16  # of a dotted key; a goals file has three
+# Strings and comments first, each as a whole: what they hold is no structure. One without its end goes as far as it
+# can, where a parser stops, so that no character is looked at twice.
+_TOKEN = re.compile(
+    r'"""(?:[^"\\]|\\.|"(?!""))*+(?:"{3,5})?'
+    r"|'''(?:[^']|'(?!''))*+(?:'{3,5})?"
+    r'|"(?:[^"\\\n]|\\.)*+"?'
+    r"|'[^'\n]*+'?"
+    r"|#[^\n]*+"
+    r"|(?P<opens>[\[{])|(?P<closes>[\]}])|(?P<dot>\.)|(?P<ends>[\n,=])",
+    re.DOTALL,
+)
+
+
+def line_of_model(text: str, place: int) -> str:
+    r"""Return the line on which an entry of ``method.models`` begins, as messages say it; nothing where it is not seen.
+
+    Examples
+    --------
+    >>> from counterpoise.runs.goals_file import line_of_model
+    >>> line_of_model('[[method.models]]\nname = "tree"\n\n[[method.models]]\nname = "svm"\n', 1)
+    ' (line 4)'
+    >>> line_of_model('[method]\nmodels = [\n    { name = "tree" },\n    { name = "svm" },\n]\n', 1)
+    ' (line 4)'
+    """
+    headers = [number for number, line in enumerate(text.splitlines(), start=1) if _MODEL.match(line)]
+    if not headers:
+        begin = _MODELS.search(text)
+        starts = [] if begin is None else [one.start() for one in _ENTRY.finditer(text, begin.end())]
+        headers = [text.count("\n", 0, start) + 1 for start in starts]
+    return f" (line {headers[place]})" if place < len(headers) else ""
+
+
+def too_deep(text: str) -> str:
+    r"""Return where a TOML text goes deeper than any goals file, in words; nothing where it does not.
+
+    Examples
+    --------
+    >>> from counterpoise.runs.goals_file import too_deep
+    >>> too_deep("a = 1\nb = " + 20 * "[" + 20 * "]")
+    'line 2: lists and tables must be at most 16 deep'
+    >>> too_deep(".".join(20 * "a") + " = 1")
+    'line 1: a key must have at most 16 parts'
+    >>> too_deep('# ' + 20 * "[" + '\nfiles = ["' + 20 * "a." + '"]')
+    ''
+    """
+    depth = n_dots = 0
+    for token in _TOKEN.finditer(text):
+        kind = token.lastgroup
+        depth += (kind == "opens") - (kind == "closes")
+        n_dots = n_dots + 1 if kind == "dot" else 0 if kind else n_dots
+        if depth > _DEEPEST or n_dots >= _MOST_PARTS:
+            line = text.count("\n", 0, token.start()) + 1
+            if n_dots >= _MOST_PARTS:
+                return f"line {line}: a key must have at most {_MOST_PARTS} parts"
+            return f"line {line}: lists and tables must be at most {_DEEPEST} deep"
+    return ""
+
+
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
+_LONG = 80  # characters of a line with a list
+_FILES = {"data": ("files", "baseline_model"), "splits": ("validation_files", "test_files")}  # keys that name files
+
+
+def as_toml(words: Mapping[str, Any]) -> str:
+    """Return plain values as TOML: values first, then tables, then lists of tables; what is None is left out.
+
+    Examples
+    --------
+    >>> from counterpoise.runs.goals_file import as_toml
+    >>> print(as_toml({"alpha": 0.3, "goals": [{"goal": "recall(train) >= 0.9"}]}), end="")
+    alpha = 0.3
+    <BLANKLINE>
+    [[goals]]
+    goal = "recall(train) >= 0.9"
+    """
+    return "\n".join(_lines(words, "")).lstrip("\n") + "\n"
+
+
+def rewritten(content: bytes, settings: RunSettings, *, sources: Path) -> str:
+    """Return a goals file that asks for settings, given that of the run whose models they are for.
+
+    What may be chosen anew, alpha, goals and the parameters of the method, is as the settings have it; all else is as
+    the file has it, but for comments and for ``output``, where the other run is. Data files are named by their whole
+    paths, so that the file can be anywhere.
+
+    Parameters
+    ----------
+    content : bytes
+        Of the goals file of the run.
+    settings : RunSettings
+        Of the same run but for what may be chosen anew.
+    sources : path
+        The folder that the settings name data files from.
+    """
+    words = tomllib.loads(content.decode())
+    before = RunSettings.model_validate(words)
+    words.pop("output", None)
+    if before.alpha != settings.alpha:
+        words["alpha"] = settings.alpha
+    if before.goals != settings.goals:
+        words["goals"] = [_as_written(goal) for goal in settings.goals]
+    if before.method.parameters != settings.method.parameters:
+        words["method"] = words.get("method", {}) | {"parameters": dict(settings.method.parameters) or None}
+    return as_toml(_with_whole_paths(words, settings, sources))
+
+
+def _as_written(asked: GoalSettings) -> str | dict[str, Any]:
+    return asked.goal if asked.confidence is None else {"goal": asked.goal, "confidence": asked.confidence}
+
+
+def _with_whole_paths(words: dict[str, Any], settings: RunSettings, sources: Path) -> dict[str, Any]:
+    """Name files by where the settings say they are now: what the words name may be where they were once."""
+    tables: list[tuple[dict[str, Any], Any, tuple[str, ...]]] = [
+        (words.get(table, {}), getattr(settings, table), keys) for table, keys in _FILES.items()
+    ]
+    tables += [(one, settings.datasets[name], ("files",)) for name, one in words.get("datasets", {}).items()]
+    for table, asked, keys in tables:
+        for key in keys:
+            if key in table:
+                table[key] = _whole(getattr(asked, key), sources)
+    return words
+
+
+def _whole(names: str | list[str], sources: Path) -> str | list[str]:
+    """Return whole paths, of one file as a text."""
+    paths = [str((sources / name).resolve()) for name in ([names] if isinstance(names, str) else names)]
+    return paths[0] if len(paths) == 1 else paths
+
+
+def _lines(words: Mapping[str, Any], place: str) -> list[str]:
+    lines, later = [], []
+    for name, value in words.items():
+        key = _key(name)
+        if isinstance(value, Mapping):
+            later += ["", f"[{place}{key}]", *_lines(value, f"{place}{key}.")]
+        elif isinstance(value, list) and value and all(isinstance(one, Mapping) for one in value):
+            later += [line for one in value for line in ("", f"[[{place}{key}]]", *_lines(one, f"{place}{key}."))]
+        elif value is not None:
+            lines += _value_lines(key, value)
+    return lines + later
+
+
+def _value_lines(key: str, value: Any) -> list[str]:
+    """Return a key and its value; of a long list each entry is on a line of its own."""
+    line = f"{key} = {in_toml(value)}"
+    if not isinstance(value, list) or len(line) <= _LONG:
+        return [line]
+    return [f"{key} = [", *(f"    {in_toml(one)}," for one in value), "]"]
+
+
+def _key(name: str) -> str:
+    return name if _BARE.fullmatch(name) else in_toml(name)
+
+
+def in_toml(value: Any) -> str:
+    """Return a value on one line; basic strings of TOML and of JSON are the same but for one character."""
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{_key(name)} = {in_toml(one)}" for name, one in value.items()) + " }"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(in_toml, value)) + "]"
+    if isinstance(value, bool | str):
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return str(value)  # of numbers, inf and nan among them, and of dates both languages have the same text
+
+
+_WHY = "data.sample reads the rows in parts, and takes none"
+
+
+def sample_faults(settings: RunSettings) -> Faults:
+    """Yield what does not go with ``data.sample``."""
+    data, splits, method = settings.data, settings.splits, settings.method
+    if data.sample is None:
+        return
+    csv = next((name for name in data.files if not is_parquet(Path(name))), None)
+    if csv is not None:
+        yield ("data", "files"), f"data.sample reads Parquet files in parts; got {csv!r}. Write it as Parquet first."
+    if method.name != GOALS:
+        yield ("method", "name"), f'data.sample is for the method "goals", rules of scores; got {method.name!r}.'
+    asked: dict[tuple[str, ...], Any] = {("data", key): getattr(data, key) for key in ("weights", "baseline_model")}
+    names = ("column", "validation", "validation_files", "test_files")
+    asked |= {("splits", key): getattr(splits, key) for key in names}
+    asked |= {("datasets",): settings.datasets or None, ("room_for_audit",): settings.room_for_audit or None}
+    asked |= {("method", "parameters", "cv"): method.parameters.get("cv")}
+    for key, value in asked.items():
+        if value is not None:
+            yield key, f"{_WHY}: leave it out; got {value!r}."
+    if defers(method):
+        yield ("method", "parameters", "deferral"), f"{_WHY}: no rule defers there yet."
+    yield from _objective_faults(settings)
+    for number, goal in enumerate(settings.goals):
+        if goal.confidence is not None and method.enforce_goals:
+            message = "data.sample takes goals without a confidence; leave it out: the test rows audit the goal."
+            yield ("goals", number), message
+
+
+def _objective_faults(settings: RunSettings) -> Faults:
+    from counterpoise.distributed.choosing import check_aim  # noqa: PLC0415 - only where rows are read in parts
+    from counterpoise.mixtures.choosing import as_aim  # noqa: PLC0415
+
+    try:
+        check_aim(as_aim(None, settings.method.parameters.get("objective"), (), default_alpha=settings.alpha))
+    except (TypeError, ValueError) as error:
+        yield ("method", "parameters", "objective"), str(error)
+
 
 _SHOWN = 60  # characters of a value in a message
 _MOST_BITS = 64  # of a whole number: those of TOML
@@ -108,7 +323,7 @@ def goals_of(settings: RunSettings) -> tuple[Goal, ...]:
     return tuple(goals)
 
 
-def _faults(settings: RunSettings) -> Found:
+def _faults(settings: RunSettings) -> Faults:
     """Yield what is wrong with keys that depend on each other, or on what methods and goals there are."""
     method = settings.method
     yield from _data_faults(settings)
@@ -127,7 +342,7 @@ def _faults(settings: RunSettings) -> Found:
         yield from _goal_faults(asked.goal, {TRAIN, *settings.datasets}, ("goals", number), defers=defers(method))
 
 
-def _one_rule_faults(settings: RunSettings) -> Found:
+def _one_rule_faults(settings: RunSettings) -> Faults:
     """Yield that one rule cannot make a tail small; what is wrong with an objective is told with the parameters."""
     parameters = settings.method.parameters
     is_tail = settings.alpha < 1 and parameters.get("objective", CVAR) == CVAR
@@ -140,7 +355,7 @@ def _one_rule_faults(settings: RunSettings) -> Found:
         yield ("alpha",), message
 
 
-def _goal_method_faults(method: MethodSettings) -> Found:
+def _goal_method_faults(method: MethodSettings) -> Faults:
     if METHODS[method.name].does == "plain":
         others = 'Use "goals", with it among method.models, or set enforce_goals = false to audit it only.'
         yield ("method", "name"), f"{method.name} cannot be fitted inside goals. {others}"
@@ -149,7 +364,7 @@ def _goal_method_faults(method: MethodSettings) -> Found:
         yield ("method", "parameters", "mixture"), f"goals need 'optimal', which can meet them; got {mixture!r}."
 
 
-def _data_faults(settings: RunSettings) -> Found:
+def _data_faults(settings: RunSettings) -> Faults:
     data, split = settings.data, settings.splits.column
     if data.baseline is not None and data.baseline_model is not None:
         yield ("data", "baseline_model"), "expected baseline or baseline_model; got both."
@@ -174,7 +389,7 @@ def _data_faults(settings: RunSettings) -> Found:
             yield ("method", "models", number), message
 
 
-def _written_faults(settings: RunSettings) -> Found:
+def _written_faults(settings: RunSettings) -> Faults:
     try:
         settings.data.written.check()
     except ValueError as error:
@@ -182,7 +397,7 @@ def _written_faults(settings: RunSettings) -> Found:
         yield ("data", key), f"it {words}"
 
 
-def _file_faults(settings: RunSettings) -> Found:
+def _file_faults(settings: RunSettings) -> Faults:
     lists: dict[tuple[str, ...], list[str]] = {("data", "files"): settings.data.files}
     lists |= {("splits", key): getattr(settings.splits, key) or [] for key in ("validation_files", "test_files")}
     lists |= {("datasets", name, "files"): one.files for name, one in settings.datasets.items()}
@@ -192,7 +407,7 @@ def _file_faults(settings: RunSettings) -> Found:
             yield key, f"expected each file once; got {twice!r} twice."
 
 
-def _split_faults(splits: SplitSettings) -> Found:
+def _split_faults(splits: SplitSettings) -> Faults:
     for name in ("validation", "test"):
         if getattr(splits, name) is not None and getattr(splits, f"{name}_files") is not None:
             yield ("splits", name), f"expected a fraction or {name}_files; got both."
@@ -201,7 +416,7 @@ def _split_faults(splits: SplitSettings) -> Found:
         yield ("splits",), f"validation and test must leave rows to train on; together they are {total:g}."
 
 
-def _goal_faults(text: str, known: Iterable[str], key: Sequence[Any], *, defers: bool) -> Found:
+def _goal_faults(text: str, known: Iterable[str], key: Sequence[Any], *, defers: bool) -> Faults:
     try:
         (goal,) = asked_goals(text, trains=True, defers=defers)
     except (GoalSyntaxError, UnknownName, TypeError, ValueError) as error:

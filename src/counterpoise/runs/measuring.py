@@ -1,5 +1,6 @@
 """Every number about a fitted run, as rows of the results table, and the words that belong to them."""
 
+import math
 import re
 import time
 import warnings
@@ -10,18 +11,25 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from counterpoise._base.types import FloatArray
+from counterpoise.auditing.audit import GoalAudit
 from counterpoise.goals import Goal, Rate
-from counterpoise.goals.audit import GoalAudit
 from counterpoise.metrics import RateTable, cvar_curve, cvar_loss
 from counterpoise.mixtures.cautions import Caution
 from counterpoise.mixtures.choosing import FIXED
+from counterpoise.mixtures.class_scores.tiers import SOFT, RatioRule, TierRule
 from counterpoise.mixtures.tradeoff import TradeoffPoint, tradeoff
 from counterpoise.runs.data import Data
-from counterpoise.runs.deferral import deferral_curve, error_and_deferral
-from counterpoise.runs.fitted import has_class_rules, has_rules, looked_at, seen_by_last, some_rows
-from counterpoise.runs.judging import Judge
+from counterpoise.runs.evaluator import (
+    RunEvaluator,
+    has_class_rules,
+    has_rules,
+    looked_at,
+    seen_by_last,
+    shares_rows,
+    some_rows,
+)
 from counterpoise.runs.methods import GOALS, METHODS, describe, kind_of, models_of
-from counterpoise.runs.quantities import (
+from counterpoise.runs.results import (
     CVAR,
     DEFER_RATE,
     DEPLOYED,
@@ -35,17 +43,119 @@ from counterpoise.runs.quantities import (
     TEST,
     VERDICTS,
     WORST_GROUP,
+    ResultRow,
     ends_of_group,
     of_goal,
     of_group,
     trials_of_group,
 )
-from counterpoise.runs.results import ResultRow
-from counterpoise.runs.rule_words import rule_text, shares_rows
-from counterpoise.runs.scoring import Number, class_numbers, class_texts, decision_numbers, histogram, score_numbers
+from counterpoise.runs.scoring import (
+    Number,
+    class_numbers,
+    class_texts,
+    decision_numbers,
+    deferral_curve,
+    error_and_deferral,
+    histogram,
+    score_numbers,
+)
 from counterpoise.runs.segments import find_segments, why_no_segments
 from counterpoise.runs.settings import MethodSettings, RunSettings
 from counterpoise.theory.risks import CVaR, Risk, WorstGroup
+
+_MOST_NAMED = 4  # classes, or groups, of a rule
+_ALIKE = 0.02  # part by which weights may differ and still be told as the same
+_STEPS = ("first", "second", "third")
+
+
+def rule_text(rule: Any, models: Sequence[str], classes: Sequence[Any] = (), groups: Sequence[str] = ()) -> str:
+    """Return a rule in words, given what models, classes and the groups that it looks at are called."""
+    if isinstance(rule, TierRule):
+        return f"{models[rule.model]}: {_tiers(rule, classes, groups)}"
+    if isinstance(rule, RatioRule):
+        return f"{models[rule.model]}: {_ratios(rule)}"
+    told = f"{models[rule.model]} above {_levels(rule.thresholds)}"
+    return told if rule.lower is None else f"{told}; deferred above {_levels(rule.lower)}"
+
+
+class _Weights(NamedTuple):
+    """How much the probability of each class counts beside that of the usual one, and what is added to it."""
+
+    times: FloatArray
+    added: FloatArray
+    are_pairs_apart: bool  # what an answer is worth differs between labels that it is wrong about
+
+
+def _tiers(rule: TierRule, classes: Sequence[Any], groups: Sequence[str]) -> str:
+    told = [_counted(_weights(rule, group), classes) for group in range(len(rule.benefits))]
+    left = ", or left to a person" if rule.defer_cost is not None else ""
+    if not any(told):
+        return _said(rule, "") + left
+    if len(set(told)) == 1:
+        return f"{_said(rule, 'weighted ')}{left}; weighted: {told[0]}"
+    named = [f"{name}: {one or 'all alike'}" for name, one in zip(groups, told, strict=True)]
+    more = [f"{len(named) - _MOST_NAMED} more groups"] if len(named) > _MOST_NAMED else []
+    return f"{_said(rule, 'weighted ')}{left}; weighted for {'; '.join([*named[:_MOST_NAMED], *more])}"
+
+
+def _said(rule: TierRule, weighted: str) -> str:
+    if rule.layer == SOFT and rule.level > 0:
+        return f"classes share a row by {weighted}probability, at most {1.0 - rule.level:.2g} each at first"
+    step = "" if rule.layer <= 0 else f"{_STEPS[rule.layer] if rule.layer < len(_STEPS) else f'{rule.layer + 1}th'} "
+    return f"the class of the {step}largest {weighted}probability"
+
+
+def _weights(rule: TierRule, group: int) -> _Weights:
+    """Return how a rule weighs probabilities: the benefit of a class is taken apart into its own part and a rest."""
+    n_classes = rule.benefits.shape[1]
+    benefits, own = rule.benefits[group][:, :n_classes], np.eye(n_classes, dtype=np.bool_)
+    others = benefits.T[~own].reshape(n_classes, n_classes - 1)  # of each answer, where it is wrong
+    added = np.median(others, axis=1)
+    weights = 1.0 / rule.alpha + benefits[own] - added
+    usual = float(np.median(weights))
+    scale = usual if usual > 0 else 1.0
+    apart = bool((np.ptp(others, axis=1) > _ALIKE * scale).any())
+    return _Weights(weights / scale, (added - np.median(added)) / scale, apart)
+
+
+def _counted(weights: _Weights, classes: Sequence[Any]) -> str:
+    """Return the weights of classes, those that differ most from the usual one first; nothing where all are alike."""
+    change = np.abs(weights.times - 1.0) + np.abs(weights.added)
+    order = np.argsort(-change, kind="stable")
+    apart = [place for place in order.tolist() if change[place] > _ALIKE]
+    named = [_one(weights, place, classes) for place in apart[:_MOST_NAMED]]
+    more = [f"{len(apart) - _MOST_NAMED} more"] if len(apart) > _MOST_NAMED else []
+    alike = ["others \N{MULTIPLICATION SIGN} 1"] if named and len(apart) < len(classes) else []
+    pairs = ["single confusions apart"] if weights.are_pairs_apart else []
+    return ", ".join([*named, *more, *alike, *pairs])
+
+
+def _one(weights: _Weights, place: int, classes: Sequence[Any]) -> str:
+    added = float(weights.added[place])
+    sign = "+" if added > 0 else "\N{MINUS SIGN}"
+    more = f" {sign} {abs(added):.2f}" if abs(added) > _ALIKE else ""
+    return f"{classes[place]!s} \N{MULTIPLICATION SIGN} {float(weights.times[place]):.2f}{more}"
+
+
+def _ratios(rule: RatioRule) -> str:
+    highest = float(rule.shares.max())
+    if highest == 0:
+        return "the likeliest class"
+    return f"the likeliest class, or the second with a chance of up to {highest:.2g} where it is nearly as likely"
+
+
+def _levels(levels: dict[str, float]) -> str:
+    return ", ".join(_named_levels(levels))
+
+
+def _named_levels(levels: dict[str, float]) -> Iterator[str]:
+    for name, one in levels.items():
+        yield _threshold(one) if len(levels) == 1 else f"{_threshold(one)} ({name})"
+
+
+def _threshold(value: float) -> str:
+    return f"{value:.4f}" if math.isfinite(value) else "everything" if value > 0 else "nothing"
+
 
 _MOST_EXPLAINED = 200  # rows among which examples are looked for
 _ALPHAS = (*np.geomspace(0.01, 1.0, 30), 0.05, 0.1, 0.2, 0.5)  # a smooth curve, and round numbers to quote
@@ -69,14 +179,14 @@ def judged_split(data: Data) -> str:
     return TEST if TEST in data.splits else data.chosen_on
 
 
-def predict_seconds(judge: Judge) -> float:
+def predict_seconds(judge: RunEvaluator) -> float:
     """Return how long it takes to decide about the rows that count; they are then known."""
     started = time.monotonic()
     judge.decisions(judged_split(judge.data))
     return time.monotonic() - started
 
 
-def measure_all(judge: Judge, drawn: Judge | None = None) -> Measured:
+def measure_all(judge: RunEvaluator, drawn: RunEvaluator | None = None) -> Measured:
     """Return all rows and texts of a run; ``drawn`` judges the drawn decisions, where other rows tell them."""
     data = judge.data
     judged = judged_split(data)
@@ -97,7 +207,7 @@ def measure_all(judge: Judge, drawn: Judge | None = None) -> Measured:
     return Measured(rows, _texts(judge, rates) | texts, drawn_rows)
 
 
-def _examples(judge: Judge, split: str) -> list[str]:
+def _examples(judge: RunEvaluator, split: str) -> list[str]:
     """Return decisions of one rule in words: those farthest from the threshold on either side, and the nearest."""
     part = judge.data.splits[split]
     if not has_rules(judge.model) or len(judge.estimator.rules_) > 1 or part.counts is not None:
@@ -110,7 +220,7 @@ def _examples(judge: Judge, split: str) -> list[str]:
     return list(dict.fromkeys(map(str, shown)))
 
 
-def rows_of_drawn(judge: Judge, split: str, drawn: Judge) -> Iterator[ResultRow]:
+def rows_of_drawn(judge: RunEvaluator, split: str, drawn: RunEvaluator) -> Iterator[ResultRow]:
     """Yield the error, the tail and the goals of the drawn decisions: with another key others are drawn."""
     said, part = drawn.decisions(split), drawn.data.splits[split]
     losses, alpha = drawn.lost(said, split), float(judge.settings.alpha)
@@ -123,7 +233,7 @@ def rows_of_drawn(judge: Judge, split: str, drawn: Judge) -> Iterator[ResultRow]
             yield _row(judge, MIXTURE, of_goal(name), split, value, settings=f"goal {number}")
 
 
-def measure_answers(judge: Judge, split: str, words: dict[str, Any], shares: Sequence[float] = ()) -> Measured:
+def measure_answers(judge: RunEvaluator, split: str, words: dict[str, Any], shares: Sequence[float] = ()) -> Measured:
     """Return all rows and texts about answers of which nothing else is known, but the shares of rules that gave them.
 
     ``words`` are further texts, such as those of the rules.
@@ -150,7 +260,7 @@ def measure_answers(judge: Judge, split: str, words: dict[str, Any], shares: Seq
 
 
 def _row(
-    judge: Judge,
+    judge: RunEvaluator,
     method: str,
     quantity: str,
     split: str,
@@ -165,11 +275,11 @@ def _row(
     return ResultRow("run", judge.data.name, learner, method, *where)
 
 
-def _rows_of(judge: Judge, numbers: Iterable[Number]) -> list[ResultRow]:
+def _rows_of(judge: RunEvaluator, numbers: Iterable[Number]) -> list[ResultRow]:
     return [_row(judge, one.method, one.quantity, one.split, one.value, settings=one.settings) for one in numbers]
 
 
-def _data_rows(judge: Judge, split: str) -> Iterator[ResultRow]:
+def _data_rows(judge: RunEvaluator, split: str) -> Iterator[ResultRow]:
     """Yield how many rows a split has, and of which classes."""
     part = judge.data.splits[split]
     yield _row(judge, "data", "rows", split, part.n_rows)
@@ -178,7 +288,7 @@ def _data_rows(judge: Judge, split: str) -> Iterator[ResultRow]:
         yield _row(judge, "data", "class share", split, share, settings=str(label))
 
 
-def loss_rows(judge: Judge, split: str) -> Iterator[ResultRow]:
+def loss_rows(judge: RunEvaluator, split: str) -> Iterator[ResultRow]:
     """Yield the error, the CVaR of the loss at many tail fractions and the share of deferred rows, by method."""
     weights = judge.data.splits[split].mass
     alphas = np.unique([*_ALPHAS, float(judge.settings.alpha)])
@@ -194,7 +304,7 @@ def loss_rows(judge: Judge, split: str) -> Iterator[ResultRow]:
                 yield _row(judge, method, quantity, split, value, alpha=alpha)
 
 
-def realised_tails(judge: Judge, split: str, losses: FloatArray, alphas: FloatArray) -> FloatArray:
+def realised_tails(judge: RunEvaluator, split: str, losses: FloatArray, alphas: FloatArray) -> FloatArray:
     """Return the CVaR of the losses once decisions are drawn: each row is then wrong, deferred or right.
 
     It follows from the shares of such rows, so that it is known before the draw; without deferral it is
@@ -206,7 +316,7 @@ def realised_tails(judge: Judge, split: str, losses: FloatArray, alphas: FloatAr
     return cvar_curve([1.0, cost, 0.0], alphas, [wrong, left, max(1.0 - wrong - left, 0.0)])
 
 
-def _objective_rows(judge: Judge, split: str) -> Iterator[ResultRow]:
+def _objective_rows(judge: RunEvaluator, split: str) -> Iterator[ResultRow]:
     """Yield what was made small, where it is a rate or the worst group's loss, in expectation over the draws."""
     methods = (MIXTURE, FIRST, DEPLOYED)
     values: dict[str, float | None] = {}
@@ -220,7 +330,7 @@ def _objective_rows(judge: Judge, split: str) -> Iterator[ResultRow]:
             yield _row(judge, method, "objective", split, value)
 
 
-def _kind(judge: Judge) -> str:
+def _kind(judge: RunEvaluator) -> str:
     """Return which kind of thing was made small, as the report tells them apart."""
     aim = judge.aim
     if isinstance(aim, CVaR) and aim.alpha == judge.settings.alpha:
@@ -229,7 +339,7 @@ def _kind(judge: Judge) -> str:
     return next((word for kind, word in kinds.items() if isinstance(aim, kind)), OWN)
 
 
-def goal_rows(judge: Judge, split: str, unasked: Collection[str] = ()) -> Iterator[ResultRow]:
+def goal_rows(judge: RunEvaluator, split: str, unasked: Collection[str] = ()) -> Iterator[ResultRow]:
     """Yield how each goal stands on a split, but for some by name, for the model and those it is compared with."""
     numbered = {f"goal {number}": goal for number, goal in enumerate(judge.goals, start=1)}
     asked = {name: goal for name, goal in numbered.items() if name not in unasked}
@@ -252,7 +362,7 @@ def _standing(found: GoalAudit) -> dict[str, float]:
     }
 
 
-def _group_rows(judge: Judge, split: str, rates: RateTable) -> Iterator[ResultRow]:
+def _group_rows(judge: RunEvaluator, split: str, rates: RateTable) -> Iterator[ResultRow]:
     """Yield the rates of every group, and out of how many rows each is."""
     for place, found in enumerate(rates):
         values: dict[str, float] = {of_group(N_SAMPLES): found.n_samples}
@@ -264,7 +374,7 @@ def _group_rows(judge: Judge, split: str, rates: RateTable) -> Iterator[ResultRo
             yield _row(judge, MIXTURE, name, split, value, settings=f"group {place}")
 
 
-def _frontier_rows(judge: Judge) -> Iterator[ResultRow]:
+def _frontier_rows(judge: RunEvaluator) -> Iterator[ResultRow]:
     """Yield the least of what was made small for many bounds of each goal; alpha where it is the tail's loss."""
     if not judge.is_mixture:
         return
@@ -277,7 +387,7 @@ def _frontier_rows(judge: Judge) -> Iterator[ResultRow]:
                 yield _row(judge, MIXTURE, quantity, judge.data.chosen_on, getattr(point, name), **where)
 
 
-def _frontier(judge: Judge, goal: Goal) -> dict[float, TradeoffPoint]:
+def _frontier(judge: RunEvaluator, goal: Goal) -> dict[float, TradeoffPoint]:
     """Return points by their bound, the goal's own among them."""
     options: dict[str, Any] = {"n_points": _POINTS, "tol": _FRONTIER_TOL}
     estimator, is_of_many = judge.estimator, has_class_rules(judge.model)
@@ -290,7 +400,7 @@ def _frontier(judge: Judge, goal: Goal) -> dict[float, TradeoffPoint]:
     return {point.bound: point for point in points if not np.isnan(point.value)}
 
 
-def _segment_rows(judge: Judge, split: str) -> tuple[list[ResultRow], list[dict[str, str]]]:
+def _segment_rows(judge: RunEvaluator, split: str) -> tuple[list[ResultRow], list[dict[str, str]]]:
     """Return which segments of a split the tail is made of: their numbers, and their words."""
     alpha = float(judge.settings.alpha)
     segments = find_segments(judge.data.splits[split], judge.row_losses(split)[MIXTURE], alpha)
@@ -302,7 +412,7 @@ def _segment_rows(judge: Judge, split: str) -> tuple[list[ResultRow], list[dict[
     return rows, _named("segment", (one.text for one in segments))
 
 
-def _share_rows(judge: Judge, split: str) -> Iterator[ResultRow]:
+def _share_rows(judge: RunEvaluator, split: str) -> Iterator[ResultRow]:
     """Yield the share of each model, or rule, in the mixture and its error."""
     if not judge.is_mixture:
         return
@@ -312,7 +422,7 @@ def _share_rows(judge: Judge, split: str) -> Iterator[ResultRow]:
         yield _row(judge, f"model {number}", "error", split, error)
 
 
-def _texts(judge: Judge, rates: RateTable) -> dict[str, Any]:
+def _texts(judge: RunEvaluator, rates: RateTable) -> dict[str, Any]:
     """Return the words that belong to the rows."""
     data, settings = judge.data, judge.settings
     counts = ", ".join(f"{part.n_rows} {name}" for name, part in data.splits.items())
@@ -340,7 +450,7 @@ def _texts(judge: Judge, rates: RateTable) -> dict[str, Any]:
     }
 
 
-def _room_cost(judge: Judge) -> float | None:
+def _room_cost(judge: RunEvaluator) -> float | None:
     """Return by how much room for the audit raises what is made small; None where there is none."""
     if not judge.is_mixture or not any(entry["aimed"] is not None for entry in _goal_texts(judge)):
         return None
@@ -350,7 +460,7 @@ def _room_cost(judge: Judge) -> float | None:
     return max(float(judge.estimator.value_ - as_asked.value_), 0.0)  # rules that are found, not proven, may be worse
 
 
-def _goal_texts(judge: Judge) -> list[dict[str, Any]]:
+def _goal_texts(judge: RunEvaluator) -> list[dict[str, Any]]:
     aimed = getattr(judge.estimator, "goals_", ())
     return [
         {
@@ -364,7 +474,7 @@ def _goal_texts(judge: Judge) -> list[dict[str, Any]]:
     ]
 
 
-def _unanswered(judge: Judge, place: int) -> dict[str, dict[str, str]]:
+def _unanswered(judge: RunEvaluator, place: int) -> dict[str, dict[str, str]]:
     """Return by split why its rows cannot answer a goal, where some cannot."""
     splits = [split for split in judge.data.splits if judge.can_say(MIXTURE, split, judge.goals)]
     found = {split: judge.audit(split, judge.goals)[place] for split in splits}
@@ -372,7 +482,7 @@ def _unanswered(judge: Judge, place: int) -> dict[str, dict[str, str]]:
     return {"unanswered": notes} if notes else {}
 
 
-def _objective_text(judge: Judge) -> dict[str, str]:
+def _objective_text(judge: RunEvaluator) -> dict[str, str]:
     kind, aim = _kind(judge), judge.aim
     bound = judge.estimator.risk_ if judge.is_mixture and kind == RISK else aim  # with the radius that was calibrated
     written = _LONG.sub(lambda number: f"{float(number[0]):.4g}", str(bound))
@@ -380,13 +490,13 @@ def _objective_text(judge: Judge) -> dict[str, str]:
     return {"kind": kind, "text": text} if text and kind in {RATE, RISK, WORST_GROUP} else {"kind": kind}
 
 
-def _deferral_text(judge: Judge) -> dict[str, Any]:
+def _deferral_text(judge: RunEvaluator) -> dict[str, Any]:
     """Return what a deferred row costs and is called, where some are."""
     found = judge.deferral
     return {} if found is None else {"deferral": {"cost": found.cost, "label": str(found.label)}}
 
 
-def _model_texts(judge: Judge) -> list[dict[str, str]]:
+def _model_texts(judge: RunEvaluator) -> list[dict[str, str]]:
     asked = judge.settings.method
     if not judge.is_mixture:
         return []
@@ -407,7 +517,7 @@ def _model_texts(judge: Judge) -> list[dict[str, str]]:
     ]
 
 
-def _rule_texts(judge: Judge) -> dict[str, Any]:
+def _rule_texts(judge: RunEvaluator) -> dict[str, Any]:
     """Return whether rules of class probabilities draw answers, and among which of them the mixture is the best."""
     if not has_class_rules(judge.model):
         return {}
@@ -437,7 +547,7 @@ def _weight_words(settings: RunSettings) -> Iterator[str]:
             yield f"Rows{where} are weighted by {settings.data.weights}; {most}."
 
 
-def _reasons(judge: Judge, rows: Iterable[ResultRow], judged: str) -> dict[str, str]:
+def _reasons(judge: RunEvaluator, rows: Iterable[ResultRow], judged: str) -> dict[str, str]:
     """Return for each part of a report that has no rows why it has none."""
     known: set[str] = {row.quantity for row in rows}
     found: dict[str, str] = {}
@@ -451,7 +561,7 @@ def _reasons(judge: Judge, rows: Iterable[ResultRow], judged: str) -> dict[str, 
     return found
 
 
-def _why_no_frontier(judge: Judge) -> str:
+def _why_no_frontier(judge: RunEvaluator) -> str:
     if not judge.goals:
         return "no goals were asked for"
     if not judge.is_mixture:

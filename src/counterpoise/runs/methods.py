@@ -9,8 +9,8 @@ from dataclasses import MISSING, fields
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from counterpoise._base.words import did_you_mean
-from counterpoise.runs.quantities import CVAR
+from counterpoise._base.text import did_you_mean
+from counterpoise.runs.results import CVAR
 from counterpoise.runs.settings import MethodSettings, ModelSettings
 
 GOALS, POOL, DEPLOYED = "goals", "pool", "deployed"
@@ -28,7 +28,7 @@ _SAID_ELSEWHERE = {
 }
 
 
-class Kind(NamedTuple):
+class Method(NamedTuple):
     """What a method is made of, and what it can do."""
 
     home: str  # module
@@ -44,42 +44,44 @@ class Kind(NamedTuple):
 _BOOSTING = "counterpoise.boosting."
 _NEIGHBOURS = {"n_neighbors": 15, "algorithm": "brute"}  # a search tree cannot be stored without pickle
 METHODS = {
-    GOALS: Kind(
+    GOALS: Method(
         "counterpoise.mixtures.goal", "GoalClassifier", "each", "mixes", "strong model inside goals", crosses=True
     ),
-    "adalpboost": Kind(_BOOSTING + "lpboost", "AdaLPBoostClassifier", "trees", "mixes", "AdaLPBoost", boosts=True),
-    "lpboost": Kind(_BOOSTING + "lpboost", "LPBoostClassifier", "trees", "mixes", "LPBoost", boosts=True),
-    POOL: Kind("counterpoise.mixtures.mixture", "MixtureClassifier", "each", "mixes", "mixture of a pool"),
-    "constrained": Kind(
+    "adalpboost": Method(_BOOSTING + "lpboost", "AdaLPBoostClassifier", "trees", "mixes", "AdaLPBoost", boosts=True),
+    "lpboost": Method(_BOOSTING + "lpboost", "LPBoostClassifier", "trees", "mixes", "LPBoost", boosts=True),
+    POOL: Method("counterpoise.mixtures.mixture", "MixtureClassifier", "each", "mixes", "mixture of a pool"),
+    "constrained": Method(
         "counterpoise.constrained", "ConstrainedClassifier", "scaled", "trains", "linear model trained inside goals"
     ),
-    "adaboost": Kind(_BOOSTING + "adaboost", "AdaBoostClassifier", "trees", "plain", "AdaBoost", boosts=True),
-    "vadaboost": Kind(_BOOSTING + "vadaboost", "VadaBoostClassifier", "trees", "plain", "VadaBoost", boosts=True),
-    "ebboost": Kind(_BOOSTING + "vadaboost", "EBBoostClassifier", "trees", "plain", "EBBoost", boosts=True),
-    "rlpboost": Kind(_BOOSTING + "margin_boost", "RLPBoostClassifier", "trees", "plain", "RLP-Boost", boosts=True),
-    "rqpboost": Kind(_BOOSTING + "margin_boost", "RQPBoostClassifier", "trees", "plain", "RQP-Boost", boosts=True),
-    "droboost": Kind(_BOOSTING + "dro", "DROBoostClassifier", "trees", "plain", "DRO-Boosting", boosts=True),
-    "histogram_tree": Kind("counterpoise.learners", "HistogramTree", "trees", "plain", "histogram tree"),
-    "stump": Kind("counterpoise.learners", "Stump", "trees", "plain", "stump"),
-    "logistic": Kind(
+    "adaboost": Method(_BOOSTING + "adaboost", "AdaBoostClassifier", "trees", "plain", "AdaBoost", boosts=True),
+    "vadaboost": Method(_BOOSTING + "vadaboost", "VadaBoostClassifier", "trees", "plain", "VadaBoost", boosts=True),
+    "ebboost": Method(_BOOSTING + "ebboost", "EBBoostClassifier", "trees", "plain", "EBBoost", boosts=True),
+    "rlpboost": Method(_BOOSTING + "margin_boost", "RLPBoostClassifier", "trees", "plain", "RLP-Boost", boosts=True),
+    "rqpboost": Method(_BOOSTING + "margin_boost", "RQPBoostClassifier", "trees", "plain", "RQP-Boost", boosts=True),
+    "droboost": Method(_BOOSTING + "dro", "DROBoostClassifier", "trees", "plain", "DRO-Boosting", boosts=True),
+    "histogram_tree": Method("counterpoise.learners", "HistogramTree", "trees", "plain", "histogram tree"),
+    "stump": Method("counterpoise.learners", "Stump", "trees", "plain", "stump"),
+    "logistic": Method(
         "sklearn.linear_model", "LogisticRegression", "scaled", "plain", "logistic regression", {"max_iter": 1000}
     ),
-    "tree": Kind("sklearn.tree", "DecisionTreeClassifier", "trees", "plain", "decision tree", {"min_samples_leaf": 20}),
-    "forest": Kind(
+    "tree": Method(
+        "sklearn.tree", "DecisionTreeClassifier", "trees", "plain", "decision tree", {"min_samples_leaf": 20}
+    ),
+    "forest": Method(
         "sklearn.ensemble", "RandomForestClassifier", "trees", "plain", "random forest", {"min_samples_leaf": 5}
     ),
-    "extra_trees": Kind(
+    "extra_trees": Method(
         "sklearn.ensemble", "ExtraTreesClassifier", "trees", "plain", "extra trees", {"min_samples_leaf": 5}
     ),
-    "gradient_boosting": Kind(
+    "gradient_boosting": Method(
         "sklearn.ensemble", "HistGradientBoostingClassifier", "trees", "plain", "gradient boosting"
     ),
-    "lightgbm": Kind("lightgbm", "LGBMClassifier", "trees", "plain", "LightGBM", {"verbose": -1}),
-    "naive_bayes": Kind("sklearn.naive_bayes", "GaussianNB", "scaled", "plain", "naive Bayes"),
-    "nearest_neighbours": Kind(
+    "lightgbm": Method("lightgbm", "LGBMClassifier", "trees", "plain", "LightGBM", {"verbose": -1}),
+    "naive_bayes": Method("sklearn.naive_bayes", "GaussianNB", "scaled", "plain", "naive Bayes"),
+    "nearest_neighbours": Method(
         "sklearn.neighbors", "KNeighborsClassifier", "scaled", "plain", "nearest neighbours", _NEIGHBOURS
     ),
-    "svm": Kind("sklearn.svm", "SVC", "scaled", "plain", "support vector machine"),
+    "svm": Method("sklearn.svm", "SVC", "scaled", "plain", "support vector machine"),
 }
 _ONLY_METHODS = (GOALS, POOL, "constrained")
 _OF_MODELS = (GOALS, POOL)  # methods that name models
@@ -93,9 +95,9 @@ _VALUES = {
     "stopping": ("counterpoise.boosting.stopping", "Stopping"),
 }
 _TABLES = {"deferral": "{ cost = 0.2 }", "stopping": "{ patience = 10 }"}  # those that have no shorter form
-_AS_IT_IS = Kind("", "", "each", "plain", "deployed model")  # read from its file: neither made nor fitted
+_AS_IT_IS = Method("", "", "each", "plain", "deployed model")  # read from its file: neither made nor fitted
 
-Found = Iterator[tuple[Sequence[Any], str]]  # keys below the table, and what is wrong there
+Faults = Iterator[tuple[Sequence[Any], str]]  # keys below the table, and what is wrong there
 
 
 def models() -> list[str]:
@@ -152,7 +154,7 @@ def _value(name: str, table: Mapping[str, Any]) -> Any:
     return kind(**table)
 
 
-def kind_of(asked: ModelSettings | MethodSettings) -> Kind:
+def kind_of(asked: ModelSettings | MethodSettings) -> Method:
     """Return what a method or a model of a pool is."""
     return _AS_IT_IS if asked.name == DEPLOYED else METHODS[asked.name]
 
@@ -196,7 +198,7 @@ def describe(asked: ModelSettings | MethodSettings) -> str:
     return kind_of(asked).title + (f" with {chosen}" if chosen else "")
 
 
-def check_method(asked: MethodSettings) -> Found:
+def check_method(asked: MethodSettings) -> Faults:
     """Yield what is wrong with the method: unknown names and parameters, parts that do not go together, bad values."""
     if asked.name not in METHODS:
         yield ("name",), _unknown("method", asked.name, list(METHODS))
@@ -219,7 +221,7 @@ def check_method(asked: MethodSettings) -> Found:
     yield from _check_parameters(asked)
 
 
-def _check_parameters(asked: ModelSettings | MethodSettings) -> Found:
+def _check_parameters(asked: ModelSettings | MethodSettings) -> Faults:
     kind = kind_of(asked)
     if kind is _AS_IT_IS:
         if asked.parameters:
@@ -248,7 +250,7 @@ def _check_parameters(asked: ModelSettings | MethodSettings) -> Found:
         yield ("parameters",), message
 
 
-def _check_tables(parameters: Mapping[str, Any]) -> Found:
+def _check_tables(parameters: Mapping[str, Any]) -> Faults:
     """Yield what is wrong with the tables among parameters, beside what their classes say of their parts."""
     for name, example in _TABLES.items():
         if not isinstance(parameters.get(name, {}), Mapping):
@@ -279,5 +281,5 @@ def _unknown(kind: str, name: str, known: Sequence[str]) -> str:
     return f"unknown {kind} {name!r}.{did_you_mean(name, known)} Known: {', '.join(known)}."
 
 
-def _class_of(kind: Kind) -> Any:
+def _class_of(kind: Method) -> Any:
     return getattr(import_module(kind.home), kind.name)

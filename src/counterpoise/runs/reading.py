@@ -5,28 +5,147 @@ a truth value is refused.
 
 One rule says what is missing, in every file: an empty field or text, null, None, NaN and NaT. The words NA, null, None
 and nan are values like any others, but for one case: in a column of numbers of a CSV file, which R and others write
-them to, they stand for missing numbers. Columns whose values are compared, labels and groups, are never read so.
+them to, they stand for missing numbers. RunColumns whose values are compared, labels and groups, are never read so.
+
+Whoever reads files says so once, ``with written_as(...)``; options of a command win over keys of a goals file.
 """
 
+import codecs
 import os
 import re
+import warnings
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pyarrow import csv
 
-from counterpoise._base.warning import warn_caller
-from counterpoise.goals.wording import text_of
+from counterpoise._base.checks import warn_caller
+from counterpoise.goals.values import text_of
 from counterpoise.persist.files import opened
-from counterpoise.runs.errors import ColumnError, DataError, check_columns, listed, twice_in
-from counterpoise.runs.quotes import has_odd_quotes, refuse_open_quotes
-from counterpoise.runs.written import how_written, refuse_other_kinds, refuse_other_separators
+from counterpoise.runs.errors import ColumnError, DataError, check_columns, listed, short, twice_in
+from counterpoise.runs.settings import Written, how_written, is_parquet
+
+SEPARATORS = (";", "\t", "|")  # beside commas
+_LOOKED_AT = 1 << 16  # bytes of a file from which it is told how it is written
+_DECIMALS = re.compile(r"-?[0-9]+,[0-9]+")
+_POINTS = re.compile(r"-?[0-9]+\.[0-9]+")
+_UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_JSON = re.compile(rb"(\xef\xbb\xbf)?\s*(\[\s*[\[{]|\{\s*\"|\[\s*\])")
+_HOW = "{key} under [data] of a goals file, or --{key} on the command line"
+
+
+def refuse_other_kinds(path: Path) -> None:
+    """Say what a file is that is no CSV file in UTF-8, where its first bytes tell."""
+    with opened(path) as stream:
+        start = stream.read(64)
+    if start.startswith(_UTF_16) and how_written().encoding is None:
+        how = _HOW.format(key="encoding")
+        raise DataError(f"{path} must be UTF-8 text; it is UTF-16. Say so with {how} (utf-16), or save it as UTF-8.")
+    if path.suffix.lower() in {".json", ".jsonl", ".ndjson"} or _JSON.match(start):
+        raise DataError(
+            f"{path} must be a CSV or Parquet file; it holds JSON. Make a table of it first, as in "
+            f"pandas.read_json({path.name!r}).to_parquet({path.stem + '.parquet'!r})."
+        )
+    if start.startswith(b"PK\x03\x04"):
+        raise DataError(
+            f"{path} must be a CSV or Parquet file; it is an Excel workbook or a zip file. Save the sheet as CSV first."
+        )
+
+
+def refuse_other_separators(path: Path, names: list[str] | None = None) -> None:
+    """Say how to name what stands between columns, where nobody did and a header of one column shows it."""
+    if how_written().delimiter is not None:
+        return
+    if names is None:  # the file cannot be read: its header as it stands
+        with opened(path) as stream:
+            line = stream.read(_LINE).decode(how_written().encoding or "utf-8", errors="replace").partition("\n")[0]
+        names = [] if "," in line else [line]
+    other = next((mark for mark in SEPARATORS if len(names) == 1 and mark in names[0]), None)
+    if other is not None:
+        how = _HOW.format(key="delimiter")
+        raise DataError(
+            f"{path} must have commas between columns; its header has {other!r}. Name it with {how}, or save the file "
+            "with commas, or as Parquet."
+        )
+
+
+def guessed(path: Path) -> Written:
+    """Return how a CSV file seems to be written, by its first lines."""
+    with opened(path) as stream:
+        start = stream.read(_LOOKED_AT)
+    encoding = how_written().encoding or ("utf-16" if start.startswith(_UTF_16) else None)
+    header, *lines = start.decode(encoding or "utf-8", errors="replace").splitlines() or [""]
+    counts = {mark: header.count(mark) for mark in (",", *SEPARATORS)}
+    most = how_written().delimiter or max(counts, key=lambda mark: counts[mark])
+    if most == "," or not counts.get(most, 1):
+        return Written(encoding=encoding)
+    cells = [cell.strip() for line in lines[:-1] for cell in line.split(most)]
+    has_commas, has_points = (any(map(kind.fullmatch, cells)) for kind in (_DECIMALS, _POINTS))
+    return Written(most, encoding, "," if has_commas and not has_points else None)
+
+
+_CHUNK = 1 << 18  # bytes
+_QUOTE = b'"'
+_MOST = 1 << 30  # bytes that are looked at once more for the line of a quote
+_SHOWN = 60  # characters of a line
+
+
+def has_odd_quotes(path: Path) -> bool:
+    """Tell whether the number of quotes in a file is odd, as it is where one of a pair is lacking."""
+    count = 0
+    with opened(path) as stream:
+        while chunk := stream.read(_CHUNK):
+            count += chunk.count(_QUOTE)
+    return count % 2 == 1
+
+
+def refuse_open_quotes(path: Path) -> None:
+    """Say in which line a quote opens that is never closed, or only by that of another field; else do nothing."""
+    with opened(path) as stream:
+        content, is_cut = stream.read(_MOST), bool(stream.read(1))
+    encoding = how_written().encoding
+    # One byte is one character where no encoding is named: quotes, commas and ends of lines are the same in UTF-8.
+    text = content.decode(encoding or "latin-1", errors="replace")
+    place = _first_open_quote(text, how_written().delimiter or ",", is_cut=is_cut)
+    if place is None:
+        return
+    line = text[text.rfind("\n", 0, place) + 1 : text.find("\n", place) % (len(text) + 1)].rstrip("\r")
+    shown = line if encoding else line.encode("latin-1").decode(errors="replace")
+    raise DataError(
+        f"Line {text.count(chr(10), 0, place) + 1} of {path} opens a quote that is not closed, so that the lines "
+        f"behind it count as part of one field: {short(shown, _SHOWN)!r}. Close it; a quote within a field in quotes "
+        "is written twice."
+    )
+
+
+def _first_open_quote(text: str, delimiter: str, *, is_cut: bool) -> int | None:
+    """Return the place of the first quote that begins a field over several lines and does not end it.
+
+    A field is in quotes where its first character is one, and ends with the next that is not doubled. Behind that the
+    next field or the next line must begin: where anything else stands there, the quote was to open another field.
+    """
+    ends = rf"{re.escape(delimiter)}\n\r"
+    field = re.compile(
+        rf'(?:\A(?:\ufeff|\u00ef\u00bb\u00bf)?|(?<=[{ends}]))"[^"]*(?:""[^"]*)*(?P<end>"?)(?P<rest>[^{ends}]?)'
+    )
+    for match in field.finditer(text):
+        if match["rest"] and "\n" in match.group():
+            return match.start()
+        if not match["end"] and not is_cut:
+            return match.start()
+    return None
+
 
 _TRUE, _FALSE = ("True", "TRUE", "true"), ("False", "FALSE", "false")  # as Arrow reads truth values in CSV files
 NO_NUMBERS = ("NA", "N/A", "NaN", "nan", "null", "NULL", "None", "#N/A")  # missing where all others are numbers
 _BLOCK = 1 << 24  # bytes of a CSV file from which types are told
-_PARQUET = (".parquet", ".pq")
 _NO_COLUMN = re.compile(r"|__index_level_\d+__")  # the index that pandas writes beside the columns
 _MOST_COLUMNS = 100_000  # each costs some fifty microseconds, however few its rows
 _NUMBER = 8  # bytes
@@ -43,12 +162,26 @@ class WordsAmongNumbers(UserWarning):
     """A column of a CSV file holds numbers, but for words such as NA."""
 
 
+@contextmanager
+def heard(kind: type[Warning]) -> Iterator[list[Warning | str]]:
+    """Collect warnings of a kind in the place of giving them; others are given when the context ends."""
+    found: list[Warning | str] = []
+    with warnings.catch_warnings(record=True) as given:
+        warnings.simplefilter("always", kind)
+        yield found
+    for one in given:
+        if issubclass(one.category, kind):
+            found.append(one.message)
+        else:
+            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
+
+
 def column_names(path: Path) -> list[str]:
     """Return the columns of a file that have a name, after checking that it is one that can be read."""
     names: list[str] = [name for name in _guarded(path, _names) if not _NO_COLUMN.fullmatch(name)]
-    if not is_parquet(path) and any("\n" in name for name in names):
-        refuse_open_quotes(path)
-    if not is_parquet(path) and how_written().delimiter is None:
+    if not is_parquet(path):
+        if any("\n" in name for name in names):
+            refuse_open_quotes(path)
         refuse_other_separators(path, names)
     twice = twice_in(names)
     if twice is not None:
@@ -77,14 +210,13 @@ def read_frame(
     texts : collection of str
         Columns of texts: CSV has no types, and a few rows of ``01`` and ``02`` look like numbers.
     values : collection of str
-        Columns whose values are compared, labels and groups: words such as NA, and dates, are values there.
+        RunColumns whose values are compared, labels and groups: words such as NA, and dates, are values there.
     """
     check_columns(columns, column_names(path), path)
     return _frame(_table(path, columns, missing, texts, values), path, missing, {*texts, *values})
 
 
 def _frame(table: Any, path: Path, missing: Sequence[str], values: Collection[str]) -> Any:
-    import pandas as pd  # noqa: PLC0415 - heavy, and optional
 
     absent = {"", *missing}
     made = {
@@ -95,8 +227,6 @@ def _frame(table: Any, path: Path, missing: Sequence[str], values: Collection[st
 
 def count_rows(path: Path) -> int:
     """Return how many rows a Parquet file says that it has."""
-    import pyarrow.parquet as pq  # noqa: PLC0415 - heavy, and optional
-
     return int(_guarded(path, pq.read_metadata).num_rows)
 
 
@@ -116,9 +246,6 @@ def read_in_parts(
     path: Path, columns: Sequence[str], *, missing: Sequence[str] = (), values: Collection[str] = ()
 ) -> Iterator[Any]:
     """Yield some columns of a Parquet file as data frames, of some rows each: no more is in memory at once."""
-    import pyarrow as pa  # noqa: PLC0415 - heavy, and optional
-    import pyarrow.parquet as pq  # noqa: PLC0415
-
     check_columns(columns, column_names(path), path)
     # Without a buffer a row group would be held as a whole, and groups that are asked for together one beside another.
     with _guarded(path, lambda one: pq.ParquetFile(one, pre_buffer=False, buffer_size=_BUFFER)) as file:
@@ -133,8 +260,6 @@ def read_usable(path: Path, columns: Sequence[str], *, values: Collection[str] =
 
     ``values`` are columns whose values are compared, as for ``read_frame``.
     """
-    import pandas as pd  # noqa: PLC0415
-
     table, usable, refused = _table(path, columns, values=values), {}, []
     for name in columns:
         try:
@@ -169,9 +294,6 @@ def _table(
 
 def _has_lost_words(column: Any) -> bool:
     """Tell whether words of a CSV file were read as times, or as numbers that are none: ``nan``, and no empty field."""
-    import pyarrow as pa  # noqa: PLC0415 - heavy, and optional
-    import pyarrow.compute as pc  # noqa: PLC0415
-
     return pa.types.is_temporal(column.type) or bool(
         pa.types.is_floating(column.type) and pc.any(pc.is_nan(column)).as_py()
     )
@@ -179,9 +301,6 @@ def _has_lost_words(column: Any) -> bool:
 
 def _as_numbers(column: Any, name: str, path: Path) -> Any:
     """Return a column without words such as NA where all else are numbers, truth values or times; and say so."""
-    import pyarrow as pa  # noqa: PLC0415 - heavy, and optional
-    import pyarrow.compute as pc  # noqa: PLC0415
-
     if not pa.types.is_string(column.type):
         return column
     is_word = pc.is_in(column, value_set=pa.array(NO_NUMBERS))
@@ -203,8 +322,6 @@ def _as_numbers(column: Any, name: str, path: Path) -> Any:
 
 def _of_one_type(texts: Any) -> Any:
     """Return texts as the numbers, truth values or times that all of them are; None where they are none, or no text."""
-    import pyarrow as pa  # noqa: PLC0415 - heavy, and optional
-    import pyarrow.compute as pc  # noqa: PLC0415
 
     def as_truths(given: Any) -> Any:
         if not pc.all(pc.is_in(given.drop_null(), value_set=pa.array([*_TRUE, *_FALSE]))).as_py():
@@ -231,18 +348,13 @@ def _of_one_type(texts: Any) -> Any:
 
 def read_column(path: Path, name: str) -> Any:
     """Return one column as Arrow holds it, with the type of a Parquet file; of a CSV file as texts."""
-    import pyarrow as pa  # noqa: PLC0415 - heavy, and optional
-    import pyarrow.compute as pc  # noqa: PLC0415
-
     column = _guarded(path, lambda one: _read(one, [name], (), (name,)))[name]
     column = column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
-    return pc.if_else(pc.equal(column, ""), None, column) if _is_text(column.type) else column
+    return pc.if_else(pc.equal(column, ""), None, column) if is_text(column.type) else column
 
 
 def _guarded(path: Path, read: Callable[[Path], Any]) -> Any:
     """Return what ``read`` returns; whatever goes wrong is said in one sentence."""
-    import pyarrow as pa  # noqa: PLC0415 - heavy, and optional
-
     if path.is_dir():
         raise DataError(f"{path} must be a CSV or Parquet file; it is a folder.")
     if not path.exists():
@@ -256,33 +368,23 @@ def _guarded(path: Path, read: Callable[[Path], Any]) -> Any:
     try:
         return read(path)
     except UnicodeDecodeError as error:
-        raise DataError(f"{path} must be {_encoding_words()} text; its header is not.{_ENCODED}") from error
+        raise DataError(
+            f"{path} must be {how_written().encoding or 'UTF-8'} text; its header is not.{_ENCODED}"
+        ) from error
     except (pa.ArrowException, OSError) as error:
         kind = "Parquet" if is_parquet(path) else "CSV"
         reason = " ".join(str(error).split())[:300].rstrip(".")
         if kind == "CSV":
             refuse_open_quotes(path)
-            refuse_other_separators(path, _first_line(path))
+            refuse_other_separators(path)
         raise DataError(f"{path} cannot be read as {kind}: {reason}.") from error
-
-
-def _first_line(path: Path) -> list[str]:
-    """Return the header of a CSV file as it stands, where nobody said what is between columns."""
-    if how_written().delimiter is not None:
-        return []
-    with opened(path) as stream:
-        line = stream.read(_LINE).decode(how_written().encoding or "utf-8", errors="replace").partition("\n")[0]
-    return [] if "," in line else [line]
 
 
 def _names(path: Path) -> list[str]:
     if is_parquet(path):
-        import pyarrow.parquet as pq  # noqa: PLC0415
-
         names = list(pq.read_schema(path).names)
         _check_width(path, len(names))
         return names
-    from pyarrow import csv  # noqa: PLC0415
 
     with opened(path) as header:
         mark = (how_written().delimiter or ",").encode()
@@ -293,8 +395,6 @@ def _names(path: Path) -> list[str]:
 
 def _csv_options() -> dict[str, Any]:
     """Return how pyarrow finds the cells of a CSV file."""
-    from pyarrow import csv  # noqa: PLC0415
-
     written = how_written()
     return {
         "read_options": csv.ReadOptions(block_size=_BLOCK, encoding=written.encoding or "utf8"),
@@ -302,25 +402,9 @@ def _csv_options() -> dict[str, Any]:
     }
 
 
-def _encoding_words() -> str:
-    return how_written().encoding or "UTF-8"
-
-
 def _check_width(path: Path, n_columns: int) -> None:
     if n_columns > _MOST_COLUMNS:
         raise DataError(f"{path} must have at most {_MOST_COLUMNS} columns; it has {n_columns}.")
-
-
-def _read_parquet(path: Path, columns: list[str]) -> Any:
-    """Read a Parquet file, which may say in a few bytes what takes far more than there is memory."""
-    import pyarrow as pa  # noqa: PLC0415
-    import pyarrow.parquet as pq  # noqa: PLC0415
-
-    require_memory([path], columns)
-    schema = pq.read_schema(path)
-    # A text that is there a million times is kept once.
-    texts = [name for name in columns if pa.types.is_string(schema.field(name).type)]
-    return pq.read_table(path, columns=columns, partitioning=None, read_dictionary=texts)
 
 
 def _memory() -> float:
@@ -333,9 +417,11 @@ def _memory() -> float:
 
 def _read(path: Path, columns: list[str], missing: Sequence[str], texts: Collection[str]) -> Any:
     if is_parquet(path):
-        return _read_parquet(path, columns)
-    import pyarrow as pa  # noqa: PLC0415
-    from pyarrow import csv  # noqa: PLC0415
+        require_memory([path], columns)  # it may say in a few bytes what takes far more than there is memory
+        schema = pq.read_schema(path)
+        # A text that is there a million times is kept once.
+        often = [name for name in columns if pa.types.is_string(schema.field(name).type)]
+        return pq.read_table(path, columns=columns, partitioning=None, read_dictionary=often)
 
     convert = csv.ConvertOptions(
         include_columns=columns,
@@ -350,35 +436,33 @@ def _read(path: Path, columns: list[str], missing: Sequence[str], texts: Collect
     return table
 
 
-def _is_text(kind: Any) -> bool:
-    import pyarrow as pa  # noqa: PLC0415
-
+def is_text(kind: Any) -> bool:
+    """Tell whether a type of Arrow is one of texts."""
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
 def _as_column(column: Any, name: str, path: Path, missing: set[str], *, is_compared: bool) -> Any:
     """Return one column: texts as a categorical, numbers as an array; days as texts where values are compared."""
-    import pyarrow as pa  # noqa: PLC0415
-
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     if not is_parquet(path) and (pa.types.is_binary(kind) or pa.types.is_large_binary(kind)):
         raise DataError(f"{path} must be UTF-8 text; column {name!r} is not.{_ENCODED}")
-    if _is_text(kind):
+    if is_text(kind):
         found = _as_categories(column, missing)
         if not is_parquet(path) and any("\n" in text for text in found.categories):
             refuse_open_quotes(path)
         return found
     if pa.types.is_dictionary(column.type):
         column = column.cast(kind)
-    if is_compared and (pa.types.is_date(kind) or pa.types.is_timestamp(kind) or _lacks_truths(column)):
+    lacks_truths = pa.types.is_boolean(kind) and column.null_count
+    is_day = pa.types.is_date(kind) or pa.types.is_timestamp(kind)
+    if is_compared and (is_day or lacks_truths):
         return _as_told(column)
     if pa.types.is_null(kind) or pa.types.is_decimal(kind):
         column = column.cast(pa.float64())
-    elif pa.types.is_boolean(kind) and column.null_count:
+    elif lacks_truths:
         column = column.cast(pa.int8())
     elif not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
-        days = pa.types.is_date(kind) or pa.types.is_timestamp(kind)
-        first = "store days since a fixed day in its place" if days else "turn it into numbers first"
+        first = "store days since a fixed day in its place" if is_day else "turn it into numbers first"
         raise ColumnError(
             f"Column {name!r} of {path} must hold numbers or texts; it holds {kind}. Name it in data.drop, or {first}."
         )
@@ -386,8 +470,6 @@ def _as_column(column: Any, name: str, path: Path, missing: set[str], *, is_comp
 
 
 def _as_categories(column: Any, missing: set[str]) -> Any:
-    import pandas as pd  # noqa: PLC0415
-    import pyarrow as pa  # noqa: PLC0415
 
     if not pa.types.is_dictionary(column.type):
         column = column.dictionary_encode()
@@ -402,23 +484,10 @@ def _as_categories(column: Any, missing: set[str]) -> Any:
     return found.set_categories(sorted(found.categories))  # the same in any order of rows
 
 
-def _lacks_truths(column: Any) -> bool:
-    import pyarrow as pa  # noqa: PLC0415
-
-    return bool(pa.types.is_boolean(column.type) and column.null_count)
-
-
 def _as_told(column: Any) -> Any:
     """Return days and truth values as a categorical of the texts by which goals and rules know them."""
-    import pandas as pd  # noqa: PLC0415
-
     coded = column.combine_chunks().dictionary_encode()
     texts = [text_of(value) for value in coded.dictionary.to_pylist()]
     place = {text: number for number, text in enumerate(sorted(set(texts)))}
     codes = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
     return pd.Categorical.from_codes(np.array([*(place[text] for text in texts), -1])[codes], list(place))
-
-
-def is_parquet(path: Path) -> bool:
-    """Tell by its ending whether a file is a Parquet file."""
-    return path.suffix.lower() in _PARQUET

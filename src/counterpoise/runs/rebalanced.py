@@ -6,25 +6,20 @@ from pathlib import Path
 from typing import Any
 
 from counterpoise._base.checks import check_alpha, check_number
-from counterpoise.goals.reading import asked_goals
+from counterpoise.goals.bound import asked_goals
+from counterpoise.mixtures.base import NEVER
 from counterpoise.mixtures.choosing import as_aim
 from counterpoise.mixtures.draws import known_draws, make_key
 from counterpoise.mixtures.options import STICKY, Draws, as_groups, kind_of_decision
-from counterpoise.mixtures.scored import NEVER
-from counterpoise.runs.cautions import told_cautions
 from counterpoise.runs.data import data_files
-from counterpoise.runs.fit import checked_goals, program
-from counterpoise.runs.fitted import last_step, mixes
-from counterpoise.runs.fitting import Work, inside_goals, unheard
-from counterpoise.runs.folder import CHECKPOINT, GOALS, SETTINGS, Run, Writer, fingerprints, read_json
-from counterpoise.runs.goals_file import goals_of
-from counterpoise.runs.judging import Judge
-from counterpoise.runs.keys import KEY, keep_key
+from counterpoise.runs.evaluator import RunEvaluator, final_estimator, mixes
+from counterpoise.runs.fit import checked_goals, program, with_room
+from counterpoise.runs.fitting import Work, inside_goals, told_cautions, unheard
+from counterpoise.runs.folder import CHECKPOINT, GOALS, KEY, SETTINGS, Run, Writer, fingerprints, keep_key, read_json
+from counterpoise.runs.goals_file import goals_of, rewritten
 from counterpoise.runs.measuring import measure_all
 from counterpoise.runs.methods import as_values, defers, has_scores
-from counterpoise.runs.room import with_room
 from counterpoise.runs.settings import GoalSettings, MethodSettings, RunSettings
-from counterpoise.runs.toml_text import rewritten
 from counterpoise.runs.use import known_goals, own_data
 
 
@@ -153,13 +148,13 @@ def write_chosen(
             model = choose(
                 Work(settings, data, goals, writer.folder / CHECKPOINT, unheard, on_event, writer.save_model)
             )
-            rows, texts, drawn = measure_all(Judge(settings, data, model, goals))
+            rows, texts, drawn = measure_all(RunEvaluator(settings, data, model, goals))
             texts["commands"] = [_command(run, settings, changes, writer.folder)]
             content = rewritten((run.folder / GOALS).read_bytes(), settings, sources=run.sources).encode()
             writer.begin(content, settings, data.columns, prints, run.sources, origin=origin)
             writer.log(f"mixture of {run.folder.name} chosen anew")
-            if kind_of_decision(last_step(model).decision) == STICKY:
-                keep_key(writer.folder, known_draws(last_step(model)).key)
+            if kind_of_decision(final_estimator(model).decision) == STICKY:
+                keep_key(writer.folder, known_draws(final_estimator(model)).key)
             writer.save_model(model)
             writer.save_said(data.said, prints)
             writer.finish(rows, texts, prints, drawn=drawn)

@@ -19,10 +19,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpoise._base.json_text import load_json
+from counterpoise._base.text import load_json
 from counterpoise._base.types import AnyArray, FloatArray, IntArray
 from counterpoise.goals.classes import check_defer_label
-from counterpoise.mixtures.members import with_label
+from counterpoise.mixtures.deciding import with_label
 from counterpoise.mixtures.scores.groups import ALL
 from counterpoise.mixtures.scores.rules import Rule
 from counterpoise.persist.files import read_file

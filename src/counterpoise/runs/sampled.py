@@ -13,26 +13,36 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from counterpoise._base.shards import Shard
 from counterpoise._base.types import AnyArray
 from counterpoise.distributed import rows as names_of
-from counterpoise.distributed.cells import Values
 from counterpoise.distributed.counting import alike, count_alike
 from counterpoise.distributed.files import choose_from_parts
-from counterpoise.distributed.rows import Facts
+from counterpoise.distributed.rows import Facts, Values
 from counterpoise.mixtures.choosing import FIXED
-from counterpoise.runs import columns as parts_of
-from counterpoise.runs.asking import told_by
-from counterpoise.runs.columns import Columns
-from counterpoise.runs.data import SET_ASIDE, Data, Part, compared_columns, joined, part_of, positive_of, wanted_columns
+from counterpoise.runs.data import (
+    SET_ASIDE,
+    Data,
+    RunRows,
+    check_classes,
+    compared_columns,
+    feature_names,
+    find_columns,
+    joined,
+    labels_of,
+    part_of,
+    positive_of,
+    wanted_columns,
+)
 from counterpoise.runs.errors import DataError
-from counterpoise.runs.fitting import Work, naming, pool_member
+from counterpoise.runs.evaluator import told_by
+from counterpoise.runs.fitting import Pace, Work, naming, pool_member
 from counterpoise.runs.methods import GOALS, describe, make, models_of, tail_of
-from counterpoise.runs.pace import Pace
-from counterpoise.runs.quantities import TEST, TRAIN, VALIDATION
 from counterpoise.runs.reading import column_names, count_rows, read_in_parts
-from counterpoise.runs.settings import MethodSettings, RunSettings
+from counterpoise.runs.results import TEST, TRAIN, VALIDATION
+from counterpoise.runs.settings import MethodSettings, RunColumns, RunSettings
 
 
 class Rest(NamedTuple):
@@ -53,7 +63,7 @@ class Rest(NamedTuple):
                 yield path, frame, self._drawn(len(frame), number)
                 number += 1
 
-    def parts(self, columns: Columns) -> Iterator[dict[str, Part]]:
+    def parts(self, columns: RunColumns) -> Iterator[dict[str, RunRows]]:
         """Yield some rows at a time by their splits."""
         for path, frame, places in self.frames():
             whole = part_of(frame, columns, self.settings, path)
@@ -76,7 +86,7 @@ class _Chosen(NamedTuple):
     """The rows to choose on, for ``choose_from_parts``."""
 
     rest: Rest
-    columns: Columns
+    columns: RunColumns
     known: list[Facts]
     has_baseline: bool
 
@@ -90,7 +100,7 @@ class _Chosen(NamedTuple):
             yield _shard(number, parts[VALIDATION])
 
 
-def _shard(number: int, part: Part) -> Shard:
+def _shard(number: int, part: RunRows) -> Shard:
     held = {names_of.X: part.X, names_of.Y: part.labels, names_of.COLUMNS: part.groups}
     return Shard(number, held | ({} if part.baseline is None else {names_of.BASELINE: part.baseline}))
 
@@ -98,16 +108,16 @@ def _shard(number: int, part: Part) -> Shard:
 def load_sample(settings: RunSettings, folder: Path) -> Data:
     """Read all rows once, keep the sample of them, and what must be known of the others."""
     files = [folder / name for name in settings.data.files]
-    names = parts_of.feature_names(column_names(files[0]), settings, files[0])
+    names = feature_names(column_names(files[0]), settings, files[0])
     rest = Rest(settings, files, wanted_columns(settings, names), sum(map(count_rows, files)))
     _check_shares(rest)
     frames, labels = [], []
     for path, frame, places in rest.frames():
-        labels.append(parts_of.labels_of(frame, settings.data.target, path)[places[VALIDATION]])
+        labels.append(labels_of(frame, settings.data.target, path)[places[VALIDATION]])
         frames.append(frame.iloc[places[TRAIN]])
         _check_kinds(frame, frames[0], path)
     sample = joined(frames, _texts_of(frames[0]))
-    columns = parts_of.find_columns(sample, names, settings.data)
+    columns = find_columns(sample, names, settings.data)
     part = part_of(sample, columns, settings, files[0])
     classes = _checked_classes(part, labels, settings, files[0])
     facts = [_facts(one, columns, settings) for one in labels]
@@ -116,7 +126,7 @@ def load_sample(settings: RunSettings, folder: Path) -> Data:
     return Data(files[0].stem, columns, classes, positive, {TRAIN: part}, {}, {}, rest=chosen)
 
 
-def _facts(labels: AnyArray, columns: Columns, settings: RunSettings) -> Facts:
+def _facts(labels: AnyArray, columns: RunColumns, settings: RunSettings) -> Facts:
     n_rows, names = len(labels), tuple(columns.features)
     return Facts(n_rows, len(names), names, tuple(settings.data.groups), np.unique(labels), float(n_rows), 1.0)
 
@@ -153,11 +163,11 @@ def _check_shares(rest: Rest) -> None:
         )
 
 
-def _checked_classes(sample: Part, others: list[AnyArray], settings: RunSettings, path: Path) -> AnyArray:
+def _checked_classes(sample: RunRows, others: list[AnyArray], settings: RunSettings, path: Path) -> AnyArray:
     """Return the classes, after checking that there are two, and that the sample shows both."""
     target, seen = settings.data.target, np.unique(sample.labels)
     every = np.concatenate([seen, *map(np.unique, others)])
-    classes = parts_of.check_classes(every, settings.data.positive, target, path)
+    classes = check_classes(every, settings.data.positive, target, path)
     if len(classes) > 2:  # noqa: PLR2004
         raise DataError(f"data.sample is for two classes; column {target!r} holds {len(classes)}.")
     absent = set(classes.tolist()) - set(seen.tolist())
@@ -211,20 +221,19 @@ class CountedData(NamedTuple):
     """Rows that are alike once: by what each rule says of them, and the test rows by the drawn decisions."""
 
     data: Data  # the same whatever the key of the draws
-    drawn: Part | None
+    drawn: RunRows | None
 
 
-def _drawn_part(counts: Counter[Values], chosen: _Chosen, settings: RunSettings) -> Part | None:
+def _drawn_part(counts: Counter[Values], chosen: _Chosen, settings: RunSettings) -> RunRows | None:
     if not counts:
         return None
     part = _part(counts, chosen, settings)
     return replace(part, drawn=part.told[0], told=())
 
 
-def _part(counts: Counter[Values], chosen: _Chosen, settings: RunSettings) -> Part:
-    import pandas as pd  # noqa: PLC0415 - heavy, and optional
+def _part(counts: Counter[Values], chosen: _Chosen, settings: RunSettings) -> RunRows:
 
     table, said = alike(counts, settings.data.groups, has_baseline=chosen.has_baseline)
     groups = {name: table.column(name) for name in settings.data.groups}
-    whole = Part(pd.DataFrame(index=range(table.n_samples)), table.y, groups, None, table.baseline)
+    whole = RunRows(pd.DataFrame(index=range(table.n_samples)), table.y, groups, None, table.baseline)
     return replace(whole, counts=table.counts, told=said)

@@ -1,19 +1,25 @@
-"""Numbers about scores and plain decisions that nobody need ask for: how good the scores are, who is on which side."""
+"""Numbers that nobody need ask for: how good scores are, who is on which side, and what deferring rows would buy."""
 
+import warnings
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.metrics import roc_auc_score
 
 from counterpoise._base.types import AnyArray, BoolArray, FloatArray, IntArray
-from counterpoise.goals.levels import combined
-from counterpoise.runs.asking import AskedRules
-from counterpoise.runs.fitted import has_class_rules
-from counterpoise.runs.judging import Judge
-from counterpoise.runs.quantities import (
+from counterpoise.goals import Goal, InfeasibleGoals, parse_goal
+from counterpoise.goals.values import combined
+from counterpoise.metrics import cvar_loss
+from counterpoise.mixtures.cautions import Caution
+from counterpoise.runs.evaluator import AskedRules, RunEvaluator, final_estimator, has_class_rules, has_rules
+from counterpoise.runs.results import (
+    BOUGHT,
     CALIBRATION,
     CALLED,
     CONFUSION,
+    DECIDED_ERROR,
+    DEFER_RATE,
     DEPLOYED,
     FIRST,
     MIXTURE,
@@ -37,7 +43,7 @@ class Number(NamedTuple):
     settings: str = ""
 
 
-class Panel(NamedTuple):
+class ScoreGroup(NamedTuple):
     """A group whose scores are shown, with its thresholds."""
 
     text: str
@@ -45,7 +51,7 @@ class Panel(NamedTuple):
     group: str  # of the rules; none where they tell no groups apart, and all have one threshold
 
 
-def decision_numbers(judge: Judge, split: str) -> Iterator[Number]:
+def decision_numbers(judge: RunEvaluator, split: str) -> Iterator[Number]:
     """Yield how many rows of each class a method calls positive, expected where it draws; of no positive class none."""
     positive, part = judge.data.positive, judge.data.splits[split]
     labels, counts = part.labels, np.ones(len(part)) if part.counts is None else part.counts
@@ -66,7 +72,7 @@ def decision_numbers(judge: Judge, split: str) -> Iterator[Number]:
             yield Number(method, CONFUSION + name, split, float(counts[rows] @ told[rows]))
 
 
-def class_texts(judge: Judge) -> dict[str, Any]:
+def class_texts(judge: RunEvaluator) -> dict[str, Any]:
     """Return what classes are called, where there are more than two."""
     if not _are_many(judge):
         return {}
@@ -74,7 +80,7 @@ def class_texts(judge: Judge) -> dict[str, Any]:
     return {"classes": [{"name": of_class(place), "text": str(label)} for place, label in labels]}
 
 
-def class_numbers(judge: Judge, split: str) -> Iterator[Number]:
+def class_numbers(judge: RunEvaluator, split: str) -> Iterator[Number]:
     """Yield how many rows of each class a method calls which, expected where it draws, of more than two classes."""
     for method in (MIXTURE, FIRST, DEPLOYED) if _are_many(judge) else ():
         shares = judge.shares(method, split)
@@ -91,18 +97,16 @@ def class_numbers(judge: Judge, split: str) -> Iterator[Number]:
             yield Number(method, CALLED, split, float(counts[label, answer]), settings)
 
 
-def _are_many(judge: Judge) -> bool:
+def _are_many(judge: RunEvaluator) -> bool:
     return len(judge.data.classes) > 2  # noqa: PLR2004 - of two the positive one tells all
 
 
-def score_numbers(judge: Judge, split: str) -> Iterator[Number]:
+def score_numbers(judge: RunEvaluator, split: str) -> Iterator[Number]:
     """Yield how well the first model's scores rank and fit the rows of a split, where rules of scores decide."""
-    from sklearn.metrics import roc_auc_score  # noqa: PLC0415 - heavy
-
     asked = judge.asked
     if not isinstance(asked, AskedRules) or has_class_rules(judge.model):
         return
-    scores = asked.scored(split).rows.scores[:, 0]
+    scores = asked.scored(split).scores[:, 0]
     part = judge.data.splits[split]
     is_positive, mass = part.labels == judge.data.positive, np.ones(len(part)) if part.mass is None else part.mass
     if not mass[is_positive].any() or not mass[~is_positive].any():
@@ -118,15 +122,15 @@ def score_numbers(judge: Judge, split: str) -> Iterator[Number]:
                 yield Number(FIRST, CALIBRATION + name, split, mean, f"tenth {number}")
 
 
-def histogram(judge: Judge) -> tuple[list[Number], list[dict[str, Any]]]:
+def histogram(judge: RunEvaluator) -> tuple[list[Number], list[dict[str, Any]]]:
     """Return histograms of the scores that rules were chosen on, by group and class, and words with thresholds."""
     asked, split = judge.asked, judge.data.chosen_on
     if not isinstance(asked, AskedRules) or has_class_rules(judge.model) or split not in judge.data.splits:
         return [], []
-    rows = asked.scored(split).rows
+    rows, told, _, _ = asked.scored(split)
     weights = np.bincount([rule.model for rule in judge.estimator.rules_], judge.estimator.mixture_)
     model = int(weights.argmax())
-    scores, is_positive = rows.scores[:, model], judge.data.splits[split].labels == judge.data.positive
+    scores, is_positive = told[:, model], judge.data.splits[split].labels == judge.data.positive
     edges = _edges(scores)
     numbers: list[Number] = []
     words = []
@@ -161,11 +165,11 @@ def _edges(scores: FloatArray) -> FloatArray:
     return np.linspace(low, high if high > low else low + 1.0, _BINS + 1)
 
 
-def _panels(judge: Judge, codes: IntArray) -> list[Panel]:
+def _panels(judge: RunEvaluator, codes: IntArray) -> list[ScoreGroup]:
     """Return the groups that rules tell apart; where they tell none, those that the run names, largest first."""
     groups = judge.estimator.groups_
     if groups.by:
-        found = [Panel(name, codes == place, name) for place, name in enumerate(groups.names)]
+        found = [ScoreGroup(name, codes == place, name) for place, name in enumerate(groups.names)]
     else:
         part = judge.data.splits[judge.data.chosen_on]
         levels: AnyArray = np.zeros(len(part), dtype=np.int64)
@@ -173,6 +177,65 @@ def _panels(judge: Judge, codes: IntArray) -> list[Panel]:
         if part.groups:
             table = part.table()
             levels, names = combined({name: table.levels(name) for name in part.groups}, len(part))
-        found = [Panel(name, levels == place, groups.names[0]) for place, name in enumerate(names)]
+        found = [ScoreGroup(name, levels == place, groups.names[0]) for place, name in enumerate(names)]
     largest = sorted(found, key=lambda panel: -np.count_nonzero(panel.rows))[:_MOST_GROUPS]
     return [panel for panel in found if any(panel is one for one in largest)]
+
+
+_RATES = (0.0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5)  # of a curve
+
+
+def error_and_deferral(judge: RunEvaluator, method: str, split: str, losses: FloatArray) -> dict[str, float]:
+    """Return how many rows are decided wrongly, deferred, and wrong among the decided, given the losses of all."""
+    weights, deferred = judge.data.splits[split].mass, judge.deferred(method, split)
+    mean = float(np.average(losses, weights=weights))
+    if deferred is None or judge.deferral is None:
+        return {"error": mean}
+    left = float(np.average(deferred, weights=weights))
+    error = max(mean - judge.deferral.cost * left, 0.0)
+    decided = {DECIDED_ERROR: error / (1.0 - left)} if left < 1 else {}
+    return {"error": error, DEFER_RATE: left, **decided}
+
+
+def deferral_curve(judge: RunEvaluator, splits: list[str]) -> Iterator[Number]:
+    """Yield what the best mixtures that defer at most so many rows do on some splits; nothing is trained.
+
+    The tail is that of the settings. Goals on the rate of all deferred rows make room for those of the curve.
+    """
+    if judge.deferral is None or not has_rules(judge.model):
+        return
+    for rate in _rates(judge):
+        chosen = _limited(judge, rate)
+        for split in splits if chosen is not None else ():
+            for name, value in _numbers(chosen, split).items():
+                yield Number(MIXTURE, BOUGHT + name, split, value, f"rate={rate!r}")
+
+
+def _numbers(judge: Any, split: str) -> dict[str, float]:
+    losses, weights = judge.row_losses(split)[MIXTURE], judge.data.splits[split].mass
+    tail = cvar_loss(losses, float(judge.settings.alpha), weights)
+    return {"tail": tail, **error_and_deferral(judge, MIXTURE, split, losses)}
+
+
+def _limited(judge: RunEvaluator, rate: float) -> RunEvaluator | None:
+    """Return what judges the best mixture that defers at most so many rows; None where there is none."""
+    limit, model = _limit(rate), final_estimator(judge.model)
+    goals = [goal for goal in model.goals_ if goal.with_confidence(None).with_bound(rate) != limit]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", Caution)
+        try:
+            chosen = model.rebalance(goals=[*goals, limit])
+        except InfeasibleGoals:
+            return None
+    return RunEvaluator(judge.settings, judge.data, chosen, ())
+
+
+def _limit(rate: float) -> Goal:
+    return parse_goal(f"defer_rate(train) <= {rate!r}")
+
+
+def _rates(judge: RunEvaluator) -> list[float]:
+    """Return the rates of a curve, the bound that was asked for among them."""
+    goals = [goal.with_confidence(None) for goal in judge.estimator.goals_]
+    asked = [goal.bound for goal in goals if goal == _limit(float(goal.bound))]
+    return sorted({*_RATES, *map(float, asked)})

@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.tree import DecisionTreeRegressor
 
 from counterpoise._base.types import AnyArray, FloatArray
-from counterpoise.goals.levels import MISSING
-from counterpoise.runs.data import Part
+from counterpoise.goals.values import MISSING
+from counterpoise.runs.data import RunRows
 
 _DEPTH = 3
 _MOST = 5  # segments told
@@ -40,10 +41,8 @@ class _Feature(NamedTuple):
     has_missing: bool
 
 
-def find_segments(part: Part, losses: FloatArray, alpha: float) -> list[Segment]:
+def find_segments(part: RunRows, losses: FloatArray, alpha: float) -> list[Segment]:
     """Return the segments with the largest share of rows in the tail, the worst first."""
-    from sklearn.tree import DecisionTreeRegressor  # noqa: PLC0415 - heavy
-
     if part.counts is not None:
         return []
     membership, n_rows = tail_membership(losses, alpha, part.weights), len(part)
@@ -95,7 +94,7 @@ def tail_membership(losses: FloatArray, alpha: float, weights: FloatArray | None
     return np.where(above, 1.0, np.where(at, np.clip(rest, 0.0, 1.0), 0.0))
 
 
-def _features(part: Part) -> tuple[list[_Feature], AnyArray]:
+def _features(part: RunRows) -> tuple[list[_Feature], AnyArray]:
     """Return the columns as numbers, with a feature for each category that is common enough to be a segment."""
     frame = part.X.assign(**{name: values for name, values in part.groups.items() if name not in part.X})
     features, columns = [], []

@@ -4,7 +4,12 @@ Every class is one table of the file. pydantic checks types and ranges; what dep
 goals is checked in ``goals_file``.
 """
 
-from typing import Annotated, Any, Literal, TypeAlias
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
 
 from pydantic import (
     BaseModel,
@@ -17,8 +22,8 @@ from pydantic import (
     StrictStr,
 )
 
-from counterpoise.runs.written import Written
-
+_PARQUET = (".parquet", ".pq")
+_DELIMITER = re.compile(r"[ -!#-~\t]")  # a printable sign of ASCII that is no quote
 Label: TypeAlias = StrictStr | StrictInt | StrictFloat | StrictBool
 Number: TypeAlias = StrictInt | StrictFloat
 Name: TypeAlias = Annotated[StrictStr, Field(min_length=1, max_length=4096)]  # of a column or a file
@@ -31,6 +36,58 @@ def _listed(value: Any) -> Any:
 
 
 Names: TypeAlias = Annotated[list[Name], BeforeValidator(_listed)]  # one name, or a list of them
+
+
+class Written(NamedTuple):
+    """How CSV files are written; None is the usual: commas, UTF-8, a decimal point."""
+
+    delimiter: str | None = None
+    encoding: str | None = None
+    decimal: str | None = None
+
+    def check(self) -> "Written":
+        """Return the same, after checking it."""
+        if self.delimiter is not None and not _DELIMITER.fullmatch(self.delimiter):
+            raise ValueError(f"delimiter must be one character, such as ';' or a tab; got {self.delimiter!r}.")
+        if self.decimal not in (None, ".", ","):
+            raise ValueError(f"decimal must be '.' or ','; got {self.decimal!r}.")
+        if self.decimal == "," and self.delimiter in (None, ","):
+            raise ValueError("decimal = ',' needs another delimiter than a comma, such as ';'.")
+        if self.encoding is not None:
+            try:
+                "text".encode(self.encoding)
+            except (LookupError, UnicodeError):  # not known, or not one of texts
+                raise ValueError(
+                    f"encoding must be one that Python knows, such as 'latin-1'; got {self.encoding!r}."
+                ) from None
+        return self
+
+    def or_else(self, other: "Written") -> "Written":
+        """Return what is said here, and what the other says about the rest."""
+        return Written(*(mine if mine is not None else theirs for mine, theirs in zip(self, other, strict=True)))
+
+
+_written: ContextVar[Written] = ContextVar("counterpoise_written", default=Written())  # noqa: B039 - never changed
+
+
+@contextmanager
+def written_as(written: Written) -> Iterator[None]:
+    """Read CSV files as they are written, until the context ends; what an outer context says wins."""
+    token = _written.set(_written.get().or_else(written).check())
+    try:
+        yield
+    finally:
+        _written.reset(token)
+
+
+def how_written() -> Written:
+    """Return how CSV files are written."""
+    return _written.get()
+
+
+def is_parquet(path: Path) -> bool:
+    """Tell by its ending whether a file is a Parquet file."""
+    return path.suffix.lower() in _PARQUET
 
 
 class _Table(BaseModel):
@@ -148,3 +205,16 @@ class RunSettings(_Table):
     room_for_audit: StrictBool | Annotated[StrictFloat, Field(gt=0, lt=1)] = False
     seed: Annotated[StrictInt, Field(ge=0, lt=2**32)] = 0
     output: Name | None = None  # the run folder; default: the goals file's name without its ending
+
+
+class RunColumns(NamedTuple):
+    """The features by their kind, in the order of the files, and all columns that held texts in training."""
+
+    numeric: list[str]
+    categorical: list[str]
+    texts: Sequence[str] = ()  # the target and the groups too
+
+    @property
+    def features(self) -> list[str]:
+        """Return the names of all features."""
+        return [*self.numeric, *self.categorical]

@@ -5,10 +5,10 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from counterpoise._base.text_table import text_table
+from counterpoise._base.text import text_table
+from counterpoise.auditing.audit import HOLDS, Audit, verdict_words
 from counterpoise.goals import parse_goal
-from counterpoise.goals.audit import HOLDS, Audit, verdict_words
-from counterpoise.runs.quantities import (
+from counterpoise.runs.results import (
     DECIDED_ERROR,
     DEFER_RATE,
     DEPLOYED,
@@ -18,9 +18,9 @@ from counterpoise.runs.quantities import (
     SPLITS,
     TEST,
     VERDICT_OF,
+    ResultsTable,
     of_goal,
 )
-from counterpoise.runs.results import ResultsTable
 from counterpoise.runs.settings import RunSettings
 
 

@@ -1,24 +1,34 @@
-"""Using a finished run: measure, predict and audit."""
+"""Using a finished run: measure, predict and audit.
 
+Ids are told by what they say: a CSV file has no types, a Parquet file has many. So that a person gets the same answer
+from either, a text that reads as a plain number, a date or a time is one. What no number is written as, such as
+``007``, stays a text.
+"""
+
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from datetime import time
+from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
 
 from counterpoise._base.checks import check_positive
-from counterpoise._base.words import did_you_mean
+from counterpoise._base.text import did_you_mean
+from counterpoise.auditing.audit import Audit
 from counterpoise.goals import Goal, as_goals
-from counterpoise.goals.audit import Audit
-from counterpoise.goals.wording import NoRows
+from counterpoise.goals.values import NoRows
 from counterpoise.mixtures.draws import draws_of
 from counterpoise.mixtures.draws.ids import BadId
 from counterpoise.mixtures.explaining import Explanation
 from counterpoise.mixtures.scores.groups import BASELINE
 from counterpoise.runs.data import (
     Data,
-    Part,
+    RunRows,
     data_files,
     extra_parts,
     load_data,
@@ -26,20 +36,86 @@ from counterpoise.runs.data import (
     read_part,
     with_baseline_model,
 )
-from counterpoise.runs.errors import DataError, RunFolderError, listed, oddest
+from counterpoise.runs.errors import DataError, RunFolderError, check_columns, listed, oddest
+from counterpoise.runs.evaluator import RunEvaluator, final_estimator, has_rules, looked_at, seen_by_last, some_rows
 from counterpoise.runs.fit import why_not_asked
-from counterpoise.runs.fitted import has_rules, last_step, looked_at, seen_by_last, some_rows
-from counterpoise.runs.folder import SETTINGS, Run, fingerprints, read_json
+from counterpoise.runs.folder import SETTINGS, Run, check_place, fingerprints, read_json, write_frame
 from counterpoise.runs.goals_file import goals_of
-from counterpoise.runs.ids import read_ids
-from counterpoise.runs.judging import Judge
 from counterpoise.runs.measuring import goal_rows, loss_rows
-from counterpoise.runs.output import check_place, write_frame
-from counterpoise.runs.quantities import TEST, TRAIN
-from counterpoise.runs.results import ResultsTable
-from counterpoise.runs.settings import RunSettings
+from counterpoise.runs.reading import column_names, read_column
+from counterpoise.runs.results import TEST, TRAIN, ResultsTable
+from counterpoise.runs.settings import RunSettings, written_as
 from counterpoise.runs.summary import RunSummary, summarize_run
-from counterpoise.runs.written import written_as
+
+_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
+_FLOAT = re.compile(r"-?[0-9](\.[0-9]+)?e[+-][0-9]{2,3}")  # as floats are written that are large or small
+_DAY, _CLOCK = r"[0-9]{4}-[0-9]{2}-[0-9]{2}", r"[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?"
+_MOMENT = re.compile(rf"{_DAY}([ T]{_CLOCK}(Z|[+-][0-9]{{2}}:?[0-9]{{2}})?)?")
+_TIME = re.compile(_CLOCK)
+_TRUTHS = {"True": True, "true": True, "False": False, "false": False}
+_LONGEST = 3000  # characters of what may be a number
+
+
+class Ids(NamedTuple):
+    """The ids of a file: as they stand, to be written again, and as the values that people are told apart by."""
+
+    written: Any
+    told: list[Any]
+
+
+def read_ids(path: Path, name: str) -> Ids:
+    """Return a column of ids."""
+    check_columns([name], column_names(path), path, "ids: ")
+    return _told(read_column(path, name))
+
+
+def value_of(key: Any) -> Any:
+    """Return an id by its value: ``12`` in a CSV file is the number that a Parquet file holds, ``012`` is a text.
+
+    Examples
+    --------
+    >>> from counterpoise.runs.use import value_of
+    >>> value_of("12"), value_of("012"), value_of("2.50"), value_of("2026-11-03")
+    (12, '012', Decimal('2.50'), Timestamp('2026-11-03 00:00:00'))
+    """
+    if isinstance(key, bytes):  # older files keep texts as bytes
+        key = _decoded(key)
+    if not isinstance(key, str) or len(key) > _LONGEST:
+        return key
+    if _NUMBER.fullmatch(key):
+        return Decimal(key) if "." in key else int(key)
+    if _FLOAT.fullmatch(key):
+        return float(key)
+    if _MOMENT.fullmatch(key) or _TIME.fullmatch(key):
+        return _time_of(key)
+    return _TRUTHS.get(key, key)
+
+
+def _decoded(key: bytes) -> str | bytes:
+    try:
+        return key.decode()
+    except UnicodeDecodeError:
+        return key
+
+
+def _time_of(text: str) -> Any:
+
+    try:
+        return time.fromisoformat(text) if _TIME.fullmatch(text) else pd.Timestamp(text)
+    except ValueError:  # such as a thirteenth month
+        return text
+
+
+def _told(column: Any) -> Ids:
+
+    if pa.types.is_float32(column.type) or pa.types.is_float16(column.type):  # as written: 0.1, not 0.10000000149
+        numbers = column.to_numpy()
+        return Ids(numbers, [float(str(number)) for number in numbers])
+    values = column.to_pylist()
+    if isinstance(column.type, pa.BaseExtensionType):  # such as UUIDs, which pandas does not know
+        return Ids([str(value) for value in values], values)
+    return Ids(column.to_pandas(types_mapper=pd.ArrowDtype), [value_of(value) for value in values])
+
 
 _FIRST_ROWS = 10  # that are explained, where none are named
 _DIGITS = 12  # decimals of a probability in a file, beside 1: the rest is rounding, as in 0.9999999999999996
@@ -112,13 +188,11 @@ def predictions_of(run: Run, data_path: str | Path, *, probabilities: bool = Fal
     data frame
         A row for each of the file.
     """
-    import pandas as pd  # noqa: PLC0415 - heavy, and optional
-
     path, model = Path(data_path), run.waiting_model()
     part = read_part([path], run.columns, run.settings, labelled=False)
     written, by = {}, {}
     if ids is not None:
-        if draws_of(last_step(model)) is None:
+        if draws_of(final_estimator(model)) is None:
             raise ValueError("ids are for randomized classifiers; this run's model decides without draws.")
         with written_as(run.settings.data.written):
             written[ids], by["ids"] = read_ids(path, ids)
@@ -155,7 +229,7 @@ def explain_run(
     """
     path, model = Path(data_path), run.waiting_model()
     part = read_part([path], run.columns, run.settings, labelled=False)
-    decider = last_step(model)
+    decider = final_estimator(model)
     if not hasattr(decider, "explain"):
         raise ValueError(f"The method {run.settings.method.name!r} has no rule to explain.")
     wanted = list(range(1, min(len(part), _FIRST_ROWS) + 1)) if rows is None else [int(row) for row in rows]
@@ -172,21 +246,21 @@ def explain_run(
     return dict(zip(wanted, found, strict=True))
 
 
-def _looked_at(run: Run, model: Any, part: Part, path: Path) -> dict[str, Any]:
+def _looked_at(run: Run, model: Any, part: RunRows, path: Path) -> dict[str, Any]:
     """Return what the rules of a model look at, told by the deployed model too where the run has its file."""
     if not has_rules(model):
         return {}
-    data = Data(path.stem, run.columns, np.asarray(last_step(model).classes_), None, {TEST: part}, {}, {})
-    if BASELINE in last_step(model).groups_.by:
+    data = Data(path.stem, run.columns, np.asarray(final_estimator(model).classes_), None, {TEST: part}, {}, {})
+    if BASELINE in final_estimator(model).groups_.by:
         part = with_baseline_model(data, run.settings, run.sources).splits[TEST]
     _check_looked_at(run, model, part, path)
     return looked_at(part)
 
 
-def _check_looked_at(run: Run, model: Any, part: Part, path: Path) -> None:
+def _check_looked_at(run: Run, model: Any, part: RunRows, path: Path) -> None:
     """Refuse rows that lack a column which the rules of a model look at."""
     known = {*part.groups, *part.X.columns, *(() if part.baseline is None else (BASELINE,))}
-    for name in last_step(model).groups_.by if has_rules(model) else ():
+    for name in final_estimator(model).groups_.by if has_rules(model) else ():
         if name not in known:
             column = run.settings.data.baseline if name == BASELINE else name
             raise DataError(f"{path} must have the column {column!r}, which the rules of this run look at.")
@@ -229,7 +303,7 @@ def certify_run(
     Returns
     -------
     Audit
-        As from ``counterpoise.goals.audit``.
+        As from ``counterpoise.auditing.audit``.
     """
     asked = goals_of(run.settings) if goals is None else known_goals(goals, run.settings)
     if not asked:
@@ -248,7 +322,7 @@ def certify_run(
     if TEST not in data.splits:
         raise DataError("The run has no test rows: give a data file.")
     with _asked_of("test rows"):
-        judge = Judge(run.settings, data, run.waiting_model(), asked)
+        judge = RunEvaluator(run.settings, data, run.waiting_model(), asked)
         return (judge.audit_drawn if drawn else judge.audit)(TEST, asked)
 
 
@@ -302,7 +376,7 @@ def own_data(run: Run, settings: RunSettings | None = None) -> Data:
     return data
 
 
-def _judge(run: Run, path: Path) -> Judge:
+def _judge(run: Run, path: Path) -> RunEvaluator:
     """Return what measures the run's model on the rows of a file."""
     model, asked = run.waiting_model(), run.settings.data
     part = read_part([path], run.columns, run.settings, largest_weight=asked.largest_weight)
@@ -311,7 +385,7 @@ def _judge(run: Run, path: Path) -> Judge:
             f"{path} has no column {asked.weights!r}, by which the rows of this run weigh (data.weights): without it "
             "other rates would be measured. Add it, with 1 in every row if all weigh the same."
         )
-    classes = np.asarray(last_step(model).classes_)
+    classes = np.asarray(final_estimator(model).classes_)
     for name, labels in ((asked.target, part.labels), (asked.baseline, part.baseline)):
         foreign = set() if labels is None else set(np.unique(labels).tolist()) - set(classes.tolist())
         if foreign:
@@ -324,4 +398,4 @@ def _judge(run: Run, path: Path) -> Judge:
     data = Data(path.stem, run.columns, classes, positive, {TEST: part}, extra, {})
     data = with_baseline_model(data, run.settings, run.sources)
     _check_looked_at(run, model, data.splits[TEST], path)
-    return Judge(run.settings, data, model, goals_of(run.settings))
+    return RunEvaluator(run.settings, data, model, goals_of(run.settings))

@@ -11,8 +11,7 @@ import scipy.sparse as sp
 
 from counterpoise._base.checks import check_choice
 from counterpoise._base.types import ArrayLike, FloatArray, IntArray
-from counterpoise.solvers.linear_program import found_by_highs, solve_linear_program
-from counterpoise.solvers.result import FEASIBLE, constraint_scale
+from counterpoise.solvers.linear_program import FEASIBLE, constraint_scale, found_by_highs, solve_linear_program
 
 __all__ = ["Conflict", "can_hold", "find_conflict", "least_point", "least_relaxation", "merge_columns"]
 

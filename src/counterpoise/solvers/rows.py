@@ -1,20 +1,216 @@
-"""The loss matrix as rows in shards: its product with a mixture, and with sample weights.
+"""Rows of losses and their weights: exact sums, packed bits, and worst means on the capped simplex.
+
+Sums of weights that are exact: they do not depend on the order of the rows, so equal ones are equal.
+
+Compiled loops over the rows of one shard.
+
+All release the interpreter lock, so that shards run side by side in threads.
+
+``mass`` is the sample weights and ``step`` is 1, or ``mass`` is ``[1.0]`` and ``step`` is 0: equal weights
+then cost neither memory nor a second copy of each loop.
+
+The loss matrix as rows in shards: its product with a mixture, and with sample weights.
 
 Zero-one losses are packed to one bit each. A row of 100 models is then 13 bytes, its product with a mixture
 13 look-ups in tables of 256 sums, and the weighted column sums a histogram of bytes: about ten times less
 memory traffic than bytes, which is what the time goes into.
+
+The capped simplex ``{weights >= 0, sum 1, weights <= caps}``: projection, softmax, worst mean.
+
+All sort once and are exact for ties and for scores of size 1e300: sums are taken relative to a score at the edge,
+never of raw scores, so nothing is lost to cancellation.
 """
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
+from numba import float64, int64, types, uint8, void
 
-from counterpoise._base.checks import check_count, value_range
-from counterpoise._base.cpus import available_cpus
-from counterpoise._base.types import AnyArray, ByteArray, FloatArray, IntArray
-from counterpoise.solvers import _kernels
+from counterpoise._base.checks import as_numbers, check_count, check_vector, value_range
+from counterpoise._base.compiled import kernel
+from counterpoise._base.shards import available_cpus
+from counterpoise._base.types import AnyArray, ArrayLike, BoolArray, ByteArray, FloatArray, IntArray
+
+
+def exact_parts(weights: FloatArray) -> list[FloatArray]:
+    """Split non-negative weights into parts whose sums are exact, over any of the rows and in any order.
+
+    The first part is rounded to multiples of a unit so coarse that all partial sums are whole multiples of it below
+    2^53, the second does the same with what is left (Rump, Ogita and Oishi 2008, ExtractVector). What then remains is
+    below 2^-100 of the total for a million rows. Whole numbers need the first part only.
+    """
+    parts = []
+    for _ in range(2):
+        largest = float(np.abs(weights).max(initial=0.0))
+        if largest == 0.0:
+            break
+        unit = 2.0 ** np.ceil(np.log2(largest) + np.log2(weights.size) + 1)
+        part = (unit + weights) - unit
+        parts.append(part)
+        weights = weights - part
+    return parts or [weights]
+
+
+_WHOLE = 2.0**52  # all sums of whole numbers up to here are exact in any order, with one bit to spare
+
+
+def mass_unit(total: float) -> float:
+    """Return the power of two of which masses with this sum, or one that rounding changes a little, are multiples."""
+    return float(2.0 ** (np.round(np.log2(total)) + 1) / _WHOLE)
+
+
+def whole_masses(weights: FloatArray, total: float | None = None, out: FloatArray | None = None) -> FloatArray:
+    """Return non-negative weights as whole numbers, the nearest multiples of one unit, that sum to at most 2^52.
+
+    Sums of them, and so histograms, are then the same in any order and however rows are cut into shards.
+
+    Parameters
+    ----------
+    weights : array of shape (n_rows,)
+    total : float, optional
+        The sum of the weights of all rows, where these are some of them.
+    out : array of shape (n_rows,), optional
+        Where to write them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from counterpoise.solvers.rows import whole_masses
+    >>> (whole_masses(np.array([0.5, 0.25, 0.25])) / 2**50).tolist()
+    [1.0, 0.5, 0.5]
+    """
+    whole = float(weights.sum()) if total is None else total
+    masses = np.divide(weights, mass_unit(whole) if whole > 0 else np.inf, out=out)
+    return np.asarray(np.rint(masses, out=masses))
+
+
+def exact_sum(weights: FloatArray) -> float:
+    """Return the sum of non-negative weights, the same as ``BitRows.totals`` gives it."""
+    return float(sum(part.sum() for part in exact_parts(weights)))
+
+
+_bytes = uint8[::1]
+_bytes2 = uint8[:, ::1]
+_floats = float64[::1]
+_PARTIAL, _FULL = 1, 2
+_floats2 = float64[:, ::1]
+_floats3 = float64[:, :, ::1]
+
+
+@kernel(void(_floats, _floats2))
+def fill_tables(mixture: FloatArray, tables: FloatArray) -> None:
+    """Set ``tables[g, b]`` to the sum of the mixture over the models whose bit is set in byte ``b`` of group ``g``."""
+    for g in range(tables.shape[0]):
+        tables[g, 0] = 0.0
+        for k in range(8):
+            entry = mixture[8 * g + k] if 8 * g + k < mixture.size else 0.0
+            high = 1 << k
+            for b in range(high):
+                tables[g, high + b] = tables[g, b] + entry
+
+
+@kernel(void(_bytes2, _floats2, _floats))
+def bit_scores(packed: ByteArray, tables: FloatArray, scores: FloatArray) -> None:
+    """Set ``scores`` to the product of the zero-one rows and the mixture: one look-up for eight models."""
+    for i in range(packed.shape[0]):
+        total = 0.0
+        for g in range(packed.shape[1]):
+            total += tables[g, packed[i, g]]
+        scores[i] = total
+
+
+@kernel(void(_bytes2, _floats, _floats2))
+def bit_columns(packed: ByteArray, weights: FloatArray, tables: FloatArray) -> None:
+    """Add to ``tables[g, b]`` the weight of the rows whose byte in group ``g`` is ``b``."""
+    for i in range(packed.shape[0]):
+        if weights[i] != 0.0:
+            for g in range(packed.shape[1]):
+                tables[g, packed[i, g]] += weights[i]
+
+
+@kernel(void(_floats, _floats, int64, float64, float64, _floats))
+def histogram(scores: FloatArray, mass: FloatArray, step: int, low: float, scale: float, bins: FloatArray) -> None:
+    """Add the mass of every score to the bin ``(score - low) * scale``."""
+    top = bins.size - 1
+    for i in range(scores.size):
+        place = min(max(int64((scores[i] - low) * scale), 0), top)
+        bins[place] += mass[i * step]
+
+
+@kernel(types.UniTuple(_floats, 2)(_floats, _floats, int64, float64, float64, int64, int64))
+def keep_bin(
+    scores: FloatArray, mass: FloatArray, step: int, low: float, scale: float, top: int, chosen: int
+) -> tuple[FloatArray, FloatArray]:
+    """Return the scores of one bin of the histogram, and their masses (``[1.0]`` where all are equal)."""
+    kept = np.empty(scores.size)
+    kept_mass = np.empty(scores.size if step else 1)
+    kept_mass[0] = 1.0
+    n_kept = 0
+    for i in range(scores.size):
+        place = min(max(int64((scores[i] - low) * scale), 0), top)
+        if place == chosen:
+            kept[n_kept] = scores[i]
+            if step:
+                kept_mass[n_kept] = mass[i]
+            n_kept += 1
+    return kept[:n_kept].copy(), kept_mass[: n_kept if step else 1].copy()
+
+
+@kernel(void(_floats, float64, float64, _bytes))
+def tail_codes(scores: FloatArray, low: float, high: float, codes: ByteArray) -> None:
+    """Code with two bits a row, zero on entry: ``_FULL`` for scores above ``high``, ``_PARTIAL`` from ``low`` on."""
+    for i in range(scores.size):
+        if scores[i] > high:
+            codes[i >> 2] |= _FULL << (2 * (i & 3))
+        elif scores[i] >= low:
+            codes[i >> 2] |= _PARTIAL << (2 * (i & 3))
+
+
+@kernel(void(_bytes2, _bytes, _floats, int64, _floats3))
+def coded_bit_columns(packed: ByteArray, codes: ByteArray, mass: FloatArray, step: int, tables: FloatArray) -> None:
+    """Add the masses of rows to tables of their bytes, as ``bit_columns`` does: of full rows, then of partial ones."""
+    for four in range(codes.size):
+        if codes[four] == 0:  # most rows are below the edge
+            continue
+        for i in range(4 * four, min(4 * four + 4, packed.shape[0])):
+            code = (codes[four] >> (2 * (i & 3))) & 3
+            if code == _FULL:
+                for g in range(packed.shape[1]):
+                    tables[0, g, packed[i, g]] += mass[i * step]
+            elif code == _PARTIAL:
+                for g in range(packed.shape[1]):
+                    tables[1, g, packed[i, g]] += mass[i * step]
+
+
+@kernel(void(_bytes, _floats, int64, float64, float64, _floats))
+def add_coded_weights(
+    codes: ByteArray, mass: FloatArray, step: int, full: float, partial: float, weights: FloatArray
+) -> None:
+    """Add to ``weights`` what ``tail_codes`` coded, at the given weights of full and partial rows."""
+    for i in range(weights.size):
+        code = (codes[i >> 2] >> (2 * (i & 3))) & 3
+        if code == _FULL:
+            weights[i] += full * mass[i * step]
+        elif code == _PARTIAL:
+            weights[i] += partial * mass[i * step]
+
+
+@kernel(void(_floats, _floats, _floats))
+def log_rests(scores: FloatArray, logs: FloatArray, rests: FloatArray) -> None:
+    """Set ``rests[k]`` to the log of ``sum over i >= k of exp(logs[i] + scores[i] - scores[k])``.
+
+    From the end, each from the one after it: only differences of neighbouring scores are taken.
+    """
+    last = scores.size - 1
+    rests[last] = logs[last]
+    for k in range(last - 1, -1, -1):
+        after = rests[k + 1] + (scores[k + 1] - scores[k])
+        high, low = max(logs[k], after), min(logs[k], after)
+        rests[k] = high + np.log1p(np.exp(low - high))
+
 
 _CHUNK = 8192  # rows handled at once: their floats stay in the cache; a multiple of the four whose codes share a byte
 _MIN_SHARD = 16_384  # below this many rows a second thread costs more than it saves
@@ -48,17 +244,17 @@ class BitRows:
 
     def scores(self, mixture: FloatArray, out: FloatArray) -> None:
         tables = np.empty((self.packed.shape[1], 256))
-        _kernels.fill_tables(mixture, tables)
-        _kernels.bit_scores(self.packed, tables, out)
+        fill_tables(mixture, tables)
+        bit_scores(self.packed, tables, out)
 
     def columns(self, weights: FloatArray) -> FloatArray:
         tables = np.zeros((self.packed.shape[1], 256))
-        _kernels.bit_columns(self.packed, weights, tables)
+        bit_columns(self.packed, weights, tables)
         return (tables @ _BIT_OF_BYTE).ravel()[: self.n_models]
 
     def coded(self, codes: ByteArray, mass: FloatArray, step: int) -> FloatArray:
         tables = np.zeros((2, self.packed.shape[1], 256))
-        _kernels.coded_bit_columns(self.packed, codes, mass, step, tables)
+        coded_bit_columns(self.packed, codes, mass, step, tables)
         return (tables @ _BIT_OF_BYTE).reshape(2, -1)[:, : self.n_models]
 
     def totals(self, parts: list[FloatArray]) -> FloatArray:
@@ -69,7 +265,7 @@ class BitRows:
         """Return some of the rows, given by their places in ascending order."""
         return self if places.size == self.n_rows else BitRows(self.packed[places], self.n_models)
 
-    def _check_loaded(self) -> None:
+    def check_loaded(self) -> None:
         """Check what came from a file: the kernels believe these sizes."""
         wanted = (check_count(self.n_rows, "n_rows"), -(-check_count(self.n_models, "n_models") // 8))
         if self.packed.shape != wanted or self.packed.dtype != np.uint8 or not self.packed.flags.c_contiguous:
@@ -103,8 +299,8 @@ class RealRows:
         for place, chunk in self._chunks():
             some, own = codes[place.start // 4 :], mass[place] if step else mass
             weights = np.zeros((2, len(chunk)))
-            _kernels.add_coded_weights(some, own, step, 1.0, 0.0, weights[0])
-            _kernels.add_coded_weights(some, own, step, 0.0, 1.0, weights[1])
+            add_coded_weights(some, own, step, 1.0, 0.0, weights[0])
+            add_coded_weights(some, own, step, 0.0, 1.0, weights[1])
             sums += weights @ chunk
         return sums
 
@@ -154,3 +350,226 @@ def shard_slices(n_rows: int) -> list[slice]:
     n_shards = max(1, min(available_cpus(), n_rows // _MIN_SHARD))
     edges = [n_rows * shard // n_shards for shard in range(n_shards + 1)]
     return [slice(*pair) for pair in pairwise(edges)]
+
+
+_FAR = 1e300  # no score is farther from another: differences stay finite
+_SLACK = 1e-9  # caps may fall short of 1 in total by this much: rounding of 1/(alpha n) at alpha = 1
+
+
+def worst_weights(losses: ArrayLike, caps: ArrayLike) -> FloatArray:
+    """Return the weights in the capped simplex that maximize ``weights @ losses``.
+
+    Ties at the edge of the tail share the weight that is left in proportion to their caps.
+
+    Parameters
+    ----------
+    losses : array of shape (n_samples,)
+        Finite.
+    caps : float or array of shape (n_samples,)
+        Largest weight of each sample; for the CVaR at level alpha this is 1/(alpha n). Infinity, for none, counts as 1.
+
+    Returns
+    -------
+    array of shape (n_samples,)
+
+    Examples
+    --------
+    >>> from counterpoise.solvers import worst_weights
+    >>> worst_weights([3.0, 1.0, 2.0, 2.0], caps=0.4).tolist()
+    [0.4, 0.0, 0.3, 0.3]
+    """
+    vector = _vector(losses, "losses")
+    limits = _caps(caps, vector.size)
+    edge, above = _edge(vector, limits)
+    tied = vector == edge
+    weights = np.where(vector > edge, limits, 0.0)
+    share = (1.0 - above) / limits[tied].sum()
+    weights[tied] = limits[tied] * min(max(share, 0.0), 1.0)
+    return weights
+
+
+def worst_mean(losses: ArrayLike, caps: ArrayLike) -> float:
+    """Return the largest ``weights @ losses`` over the capped simplex: the CVaR where caps are 1/(alpha n).
+
+    Parameters
+    ----------
+    losses : array of shape (n_samples,)
+    caps : float, or array of shape (n_samples,)
+        The largest weights; infinity for none.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> from counterpoise.solvers import worst_mean
+    >>> worst_mean([3.0, 1.0, 2.0, 2.0], caps=0.5)
+    2.5
+    """
+    vector = _vector(losses, "losses")
+    limits = _caps(caps, vector.size)
+    edge, _ = _edge(vector, limits)
+    return float(edge + np.maximum(vector - edge, 0.0) @ limits)
+
+
+def project_capped(scores: ArrayLike, caps: ArrayLike) -> FloatArray:
+    """Return the weights in the capped simplex nearest to ``scores``.
+
+    They are ``clip(scores - shift, 0, caps)`` for the one shift at which they sum to 1.
+
+    Parameters
+    ----------
+    scores : array of shape (n_samples,)
+        Finite.
+    caps : float or array of shape (n_samples,)
+        Largest weight of each sample; infinity for none.
+
+    Returns
+    -------
+    array of shape (n_samples,)
+
+    Examples
+    --------
+    >>> from counterpoise.solvers import project_capped
+    >>> project_capped([0.9, 0.5, 0.1], caps=0.5).round(3).tolist()
+    [0.5, 0.45, 0.05]
+    """
+    vector = _vector(scores, "scores")
+    limits = _caps(caps, vector.size)
+    order = np.argsort(-vector)
+    falling, limits_ = vector[order], np.minimum(limits[order], 1.0)
+    # The shift lies below the lowest score at which the weights do not yet sum to 1 ...
+    base = falling[bisect_left(range(vector.size), 1.0, key=lambda k: _filled(falling - falling[k], limits_)) - 1]
+    # ... and how far below, relative to that score, is where a piecewise linear function reaches 1.
+    height = _height(falling[falling >= base] - base, limits_[falling >= base])
+    return np.asarray(np.clip((vector - base) + height, 0.0, limits))
+
+
+def _filled(heights: FloatArray, caps: FloatArray) -> float:
+    return float(np.clip(heights, 0.0, caps).sum())
+
+
+def _height(heights: FloatArray, caps: FloatArray) -> float:
+    """Return the rise at which ``sum(min(heights + rise, caps))`` is 1, for non-negative heights."""
+    room = np.sort(np.maximum(caps - heights, 0.0))
+    # Before the k-th weight reaches its cap, the first k have risen by their room and the others all alike.
+    risen = np.concatenate([[0.0], np.cumsum(room)[:-1]])
+    wanted = 1.0 - _filled(heights, caps)
+    rises = (wanted - risen) / np.arange(room.size, 0, -1)
+    fits = np.flatnonzero(rises <= room)
+    return max(float(rises[fits[0]]), 0.0) if fits.size else float(room[-1])
+
+
+def capped_softmax(scores: ArrayLike, caps: ArrayLike, *, prior: ArrayLike | None = None) -> FloatArray:
+    """Return the weights in the capped simplex that maximize ``weights @ scores + entropy(weights)``.
+
+    They are ``min(caps, prior * exp(scores - shift))`` for the one shift at which they sum to 1.
+
+    Parameters
+    ----------
+    scores : array of shape (n_samples,)
+        Finite.
+    caps : float or array of shape (n_samples,)
+        Largest weight of each sample; infinity for none.
+    prior : array of shape (n_samples,), optional
+        Non-negative; the entropy is then relative to it. Default: equal for all.
+
+    Returns
+    -------
+    array of shape (n_samples,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from counterpoise.solvers import capped_softmax
+    >>> capped_softmax(np.log([8.0, 1.0, 1.0]), caps=0.5).round(3).tolist()
+    [0.5, 0.25, 0.25]
+    """
+    vector = _vector(scores, "scores")
+    limits = _caps(caps, vector.size)
+    base = np.ones(vector.size) if prior is None else check_vector(prior, "prior", vector.size, "one for each sample")
+    if base.min() < 0:
+        raise ValueError(f"prior must not be negative; got {float(base.min())!r}.")
+    live = np.flatnonzero((base > 0) & (limits > 0))
+    if limits[live].sum() < 1.0 - _SLACK:
+        raise ValueError(
+            "caps must sum to at least 1 over the samples whose prior is above zero; "
+            f"they sum to {float(limits[live].sum())!r}."
+        )
+    scores_, logs, caps_ = vector[live], np.log(base[live]), limits[live]
+    order = _cap_order(scores_, logs - np.log(caps_), _edge(scores_, caps_)[0])
+    n_full = _count_full(scores_[order], logs[order], caps_[order])
+    is_full = np.zeros(live.size, dtype=np.bool_)
+    is_full[order[:n_full]] = True
+    weights = np.zeros(vector.size)
+    weights[live] = _filled_up(scores_, base[live], caps_, is_full)
+    return weights
+
+
+def _cap_order(scores: FloatArray, lead: FloatArray, edge: float) -> IntArray:
+    """Return the order in which weights reach their caps as the shift falls: by ``scores + lead``, highest first.
+
+    Measured from the edge of the worst weights, where it matters, the scores are small numbers; farther off, where sums
+    are rounded, the score decides and then the lead.
+    """
+    return np.lexsort((-lead, -scores, -(np.clip(scores - edge, -_FAR, _FAR) + lead)))
+
+
+def _count_full(scores: FloatArray, logs: FloatArray, caps: FloatArray) -> int:
+    """Return how many of the weights, in the order of their caps, are at them.
+
+    With the first k at their caps, weight k gets its share of the room they leave; the first for which that is below
+    its cap is the answer. The rest of the total is taken relative to each score in turn, so nothing cancels.
+    """
+    rests = np.empty(scores.size)
+    log_rests(scores, logs, rests)
+    with np.errstate(divide="ignore"):
+        room = np.log(np.maximum(1.0 - (np.cumsum(caps) - caps), 0.0))
+    below = np.flatnonzero(logs - rests + room <= np.log(caps))
+    return int(below[0]) if below.size else scores.size
+
+
+def _filled_up(scores: FloatArray, base: FloatArray, caps: FloatArray, is_full: BoolArray) -> FloatArray:
+    """Spread what the full weights leave over the others; what rounding in the order left too high is full too."""
+    weights = np.where(is_full, caps, 0.0)
+    while not is_full.all():
+        rest = ~is_full
+        shares = base[rest] * np.exp(scores[rest] - scores[rest].max())
+        weights[rest] = max(1.0 - caps[is_full].sum(), 0.0) * shares / shares.sum()
+        too_high = weights > caps * (1.0 + _SLACK)
+        if not too_high.any():
+            break
+        is_full = is_full | too_high
+        weights = np.where(is_full, caps, 0.0)
+    return np.minimum(weights, caps)
+
+
+def _edge(losses: FloatArray, caps: FloatArray) -> tuple[float, float]:
+    """Return the loss at which the tail begins, and the cap mass strictly above it."""
+    order = np.argsort(-losses, kind="stable")
+    reach = np.cumsum(caps[order])
+    place = min(int(np.searchsorted(reach, 1.0)), losses.size - 1)
+    edge = float(losses[order[place]])
+    return edge, float(caps[losses > edge].sum())
+
+
+def _vector(values: ArrayLike, name: str) -> FloatArray:
+    size = np.size(values)
+    if size == 0:
+        raise ValueError(f"{name} must hold at least one entry; got none.")
+    return check_vector(values, name, size, "one entry for each sample")
+
+
+def _caps(caps: ArrayLike, size: int) -> FloatArray:
+    given = as_numbers(np.broadcast_to(caps, (size,)) if np.ndim(caps) == 0 else caps, "caps")
+    given = np.where(given == np.inf, 1.0, given)  # no weight is larger
+    limits = check_vector(given, "caps", size, "one cap for each sample")
+    if limits.min() < 0:
+        raise ValueError(f"caps must not be negative; got {float(limits.min())!r}.")
+    total = float(limits.sum())
+    if total < 1.0 - _SLACK:
+        raise ValueError(
+            f"caps must sum to at least 1, or no weights that sum to 1 stay below them; they sum to {total!r}."
+        )
+    return limits / min(total, 1.0)

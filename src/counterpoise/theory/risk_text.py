@@ -6,9 +6,8 @@ import re
 from collections.abc import Collection
 from typing import Any
 
-from counterpoise._base.words import did_you_mean
-from counterpoise.theory.risk_base import Risk
-from counterpoise.theory.risks import KL, ChiSquare, CVaR, EmpiricalLikelihood, Mean, MeanVariance, WorstGroup
+from counterpoise._base.text import did_you_mean
+from counterpoise.theory.risks import KL, ChiSquare, CVaR, EmpiricalLikelihood, Mean, MeanVariance, Risk, WorstGroup
 
 _KINDS = {kind.__name__: kind for kind in (Mean, CVaR, WorstGroup, EmpiricalLikelihood, KL, ChiSquare, MeanVariance)}
 _SHOWN = 100  # characters of a text in a message

@@ -13,11 +13,17 @@ value is ``subgradient @ losses``: an upper bound on the mean loss under every d
 >>> risks = (Mean(), EmpiricalLikelihood(0.05), CVaR(0.5), 0.5 * Mean() + 0.5 * CVaR(0.5))
 >>> [round(risk.value(losses), 3) for risk in risks]
 [1.0, 1.414, 2.0, 1.5]
+
+What a risk is: one convex number from the losses of samples, and its slope; risks can be scaled and added.
+
+Mean and variance of exponential losses: the risk of VadaBoost.
 """
 
 import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -27,14 +33,232 @@ from counterpoise._base.checks import (
     check_choice,
     check_confidence,
     check_loss_vector,
+    check_number,
+    check_penalty,
     check_positive,
     check_sample_weight,
+    check_vector,
 )
-from counterpoise._base.types import ArrayLike, FloatArray, IntArray
+from counterpoise._base.types import ArrayLike, BoolArray, FloatArray, IntArray
 from counterpoise.solvers.worst_case import DIVERGENCES, check_radius, worst_case_weights
 from counterpoise.theory.guarantees import calibrated_radius
-from counterpoise.theory.mean_variance import MeanVariance
-from counterpoise.theory.risk_base import Risk, RiskRows, WorstCase
+
+
+class RiskRows(NamedTuple):
+    """The rows that a risk is bound to at fit: how many they count for, of how many models, in which groups."""
+
+    n_samples: float
+    n_models: int
+    group_codes: Callable[[tuple[str, ...]], IntArray]  # for the names of columns; none: of all columns
+
+
+class Risk(ABC):
+    """One number from the losses of samples, convex in them. Subclass it for a risk of your own.
+
+    ``minimize_risk`` and everything that chooses a mixture use the two methods, and refuse a risk that is found not to
+    be convex. ``0.5 * Mean() + 0.5 * CVaR(0.1)`` is a risk again.
+    """
+
+    @property
+    def is_worst_case(self) -> bool:
+        """Tell whether the value is always ``subgradient @ losses``: then it need not be asked for."""
+        return False
+
+    @property
+    def is_law_invariant(self) -> bool:
+        """Tell whether only losses and their weights count, not which rows have them: then equal rows can be merged."""
+        return False
+
+    @property
+    def tail_fraction(self) -> float | None:
+        """Return alpha where the risk is a CVaR: then faster ways are open."""
+        return None
+
+    @property
+    def size(self) -> float:
+        """Return the scale of the risk of losses between 0 and 1, which tolerances are parts of: 1, times a factor."""
+        return 1.0
+
+    @abstractmethod
+    def value(self, losses: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Return the risk of the losses."""
+
+    @abstractmethod
+    def subgradient(self, losses: ArrayLike, sample_weight: ArrayLike | None = None) -> FloatArray:
+        """Return a slope: ``value(losses) + subgradient @ (others - losses)`` is at most ``value(others)``."""
+
+    def bind(self, rows: RiskRows) -> "Risk":  # noqa: ARG002 - for those that depend on the rows
+        """Return the risk with what depends on the rows filled in: groups, a calibrated radius."""
+        return self
+
+    def __mul__(self, factor: float) -> "Risk":
+        factor = check_number(factor, "The factor of a risk", "(0, inf)")
+        return WeightedSum(tuple((factor * own, risk) for own, risk in _parts(self)))
+
+    __rmul__ = __mul__
+
+    def __add__(self, other: "Risk") -> "Risk":
+        if not isinstance(other, Risk):
+            return NotImplemented
+        return WeightedSum((*_parts(self), *_parts(other)))
+
+
+class WorstCase(Risk):
+    """Base of risks that are the mean loss under the worst of a set of weights: the subgradient is those weights."""
+
+    @property
+    def is_worst_case(self) -> bool:
+        """Return True."""
+        return True
+
+    def value(self, losses: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Return ``subgradient(losses) @ losses``."""
+        return float(self.subgradient(losses, sample_weight) @ np.asarray(losses, dtype=np.float64))
+
+
+@dataclass(frozen=True)
+class WeightedSum(Risk):
+    """Risks with their factors, added up."""
+
+    parts: tuple[tuple[float, Risk], ...]
+
+    @property
+    def is_worst_case(self) -> bool:
+        """Tell whether all parts are."""
+        return all(risk.is_worst_case for _, risk in self.parts)
+
+    @property
+    def is_law_invariant(self) -> bool:
+        """Tell whether all parts are."""
+        return all(risk.is_law_invariant for _, risk in self.parts)
+
+    @property
+    def size(self) -> float:
+        """Return the sum of the sizes."""
+        return sum(factor * risk.size for factor, risk in self.parts)
+
+    def value(self, losses: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Return the sum of the values."""
+        return sum(factor * risk.value(losses, sample_weight) for factor, risk in self.parts)
+
+    def subgradient(self, losses: ArrayLike, sample_weight: ArrayLike | None = None) -> FloatArray:
+        """Return the sum of the subgradients."""
+        return np.asarray(sum(factor * risk.subgradient(losses, sample_weight) for factor, risk in self.parts))
+
+    def bind(self, rows: RiskRows) -> Risk:
+        """Bind each part."""
+        return WeightedSum(tuple((factor, risk.bind(rows)) for factor, risk in self.parts))
+
+    def __repr__(self) -> str:
+        return " + ".join(f"{factor!r} * {risk!r}" for factor, risk in self.parts)
+
+
+def _parts(risk: Risk) -> tuple[tuple[float, Risk], ...]:
+    return risk.parts if isinstance(risk, WeightedSum) else ((1.0, risk),)
+
+
+@dataclass(frozen=True)
+class MeanVariance(Risk):
+    """Mean and variance of the exponential loss, as VadaBoost weighs them (Shivaswamy and Jebara 2011).
+
+    Its value is their cost (3) over n^2, ``mean^2 + penalty * variance``: convex and quadratic in the losses, so the
+    subgradient is its slope and no distribution. ``margin_weights`` are the ``u_i`` of their Algorithm 2 scaled to sum
+    to 1, for exponential losses ``e_i = exp(-y_i f(x_i))``: how fast the cost falls as the *margin* of a sample rises.
+
+    Parameters
+    ----------
+    penalty : float in [0, 1]
+        Weight of the variance beside the squared mean.
+
+    Examples
+    --------
+    >>> from counterpoise.theory.risks import MeanVariance
+    >>> risk = MeanVariance(0.5)
+    >>> risk.value([1.0, 1.0, 4.0]), risk.subgradient([1.0, 1.0, 4.0]).tolist()
+    (5.0, [1.0, 1.0, 2.0])
+    >>> risk.margin_weights([1.0, 1.0, 4.0]).round(3).tolist()
+    [0.1, 0.1, 0.8]
+    """
+
+    penalty: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "penalty", check_penalty(self.penalty))
+
+    @property
+    def is_law_invariant(self) -> bool:
+        """Return True."""
+        return True
+
+    def subgradient(self, losses: ArrayLike, sample_weight: ArrayLike | None = None) -> FloatArray:
+        """Return ``2 q_i (mean + penalty (loss_i - mean))`` for the samples' own weights q."""
+        vector, base = _checked(losses, sample_weight)
+        mean = float(base @ vector)
+        return np.asarray(2.0 * base * (mean + self.penalty * (vector - mean)))
+
+    def margin_weights(self, losses: ArrayLike, sample_weight: ArrayLike | None = None) -> FloatArray:
+        """Return ``u_i``, which is ``penalty w_i^2 / q_i + (1 - penalty) w_i``, scaled to sum to 1.
+
+        The ``w_i`` are the losses times the samples' own weights q, scaled to sum to 1; ``1 / q_i`` is n for equal q.
+        """
+        mixed = self._mixed(*_scaled(losses, sample_weight))
+        return np.asarray(mixed / mixed.sum())
+
+    def value(self, losses: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Return ``mean^2 + penalty * variance``: cost (3) over n^2, under the samples' own weights."""
+        vector, base = _checked(losses, sample_weight)
+        vector, base = vector[base > 0], base[base > 0]
+        largest = float(vector.max()) or 1.0
+        mean = float(base @ (vector / largest))
+        variance = float(base @ (vector / largest - mean) ** 2)
+        return largest * largest * (mean**2 + self.penalty * variance)  # infinite where the square of a loss is
+
+    def step_cost(
+        self, losses: ArrayLike, wrong: ArrayLike, vote: float, sample_weight: ArrayLike | None = None
+    ) -> float:
+        """Return V of eq. (4): the cost after a step, relative to losses of mean 1.
+
+        The losses of the samples where ``wrong`` is true grow by ``exp(vote)``, the others shrink by as much.
+        """
+        moved, base = _scaled(losses, sample_weight)
+        moved = moved * np.exp(np.where(_flags(wrong, moved.size), vote, -vote))
+        square = float((moved[base > 0] ** 2 / base[base > 0]).sum())
+        return (1.0 - self.penalty) * float(moved.sum()) ** 2 + self.penalty * square
+
+    def bound(self, losses: ArrayLike, wrong: ArrayLike, vote: float, sample_weight: ArrayLike | None = None) -> float:
+        """Return U of eq. (5): at least ``step_cost`` at every vote, and equal to it at 0 (Theorem 3)."""
+        mixed = self._mixed(*_scaled(losses, sample_weight))
+        return float(mixed @ np.exp(np.where(_flags(wrong, mixed.size), 2.0 * vote, -2.0 * vote)))
+
+    def _mixed(self, scaled: FloatArray, base: FloatArray) -> FloatArray:
+        squares = np.divide(scaled**2, base, out=np.zeros(base.size), where=base > 0)
+        return np.asarray(self.penalty * squares + (1.0 - self.penalty) * scaled)
+
+
+def _flags(wrong: ArrayLike, n_samples: int) -> BoolArray:
+    given = check_vector(wrong, "wrong", n_samples, "true for each sample that the model is wrong on")
+    return np.asarray(given != 0.0)
+
+
+def _checked(losses: ArrayLike, sample_weight: ArrayLike | None) -> tuple[FloatArray, FloatArray]:
+    """Return the losses, and the samples' own weights on the simplex."""
+    vector = check_loss_vector(losses)
+    least, n_samples = float(vector.min()), vector.size
+    if least < 0:
+        raise ValueError(f"losses must not be negative, as exponential losses are not; got {least!r}.")
+    mass = check_sample_weight(sample_weight, n_samples)
+    return vector, np.full(n_samples, 1.0 / n_samples) if mass is None else mass / mass.sum()
+
+
+def _scaled(losses: ArrayLike, sample_weight: ArrayLike | None) -> tuple[FloatArray, FloatArray]:
+    """Return the losses times the samples' own weights, scaled to sum to 1, and those weights."""
+    vector, base = _checked(losses, sample_weight)
+    largest = float(vector[base > 0].max())
+    if largest == 0.0:
+        return base.copy(), base
+    share = base * (np.minimum(vector, largest) / largest)  # one without weight may be larger, and counts for nothing
+    return np.asarray(share / share.sum()), base
+
 
 __all__ = [
     "KL",

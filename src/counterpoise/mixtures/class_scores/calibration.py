@@ -42,7 +42,7 @@ class Calibration(NamedTuple):
         """Tell whether nothing is changed."""
         return self.temperature == 1.0 and not self.biases.any()
 
-    def _check_loaded(self) -> None:
+    def check_loaded(self) -> None:
         """Check what came from a file."""
         if type(self.temperature) is not float or not self.temperature > 0 or not np.isfinite(self.biases).all():
             raise ValueError("its temperature or biases are out of range")

@@ -10,7 +10,7 @@ from counterpoise.goals import Goal, InfeasibleGoals, Rate
 from counterpoise.goals.advice import explain
 from counterpoise.goals.infeasible import rate_unit, rounded_to_safety
 from counterpoise.mixtures.answers import TRAIN
-from counterpoise.mixtures.choosing import Aim, groups_by
+from counterpoise.mixtures.choosing import Aim, cleaned, groups_by
 from counterpoise.mixtures.class_scores.calibration import no_calibration
 from counterpoise.mixtures.class_scores.evidence import ClassEvidence, Known, label_answers, label_mass
 from counterpoise.mixtures.class_scores.limits import Limits, as_tensors, limits_of, loss_tensor
@@ -27,7 +27,6 @@ from counterpoise.mixtures.class_scores.program import (
 )
 from counterpoise.mixtures.class_scores.ratio_bins import choose_by_ratio
 from counterpoise.mixtures.class_scores.tiers import ClassRule, TierRule, argmax_rule
-from counterpoise.mixtures.game import cleaned
 from counterpoise.mixtures.goal_rows import GoalRows, linear_rate
 from counterpoise.theory.risks import CVaR, Mean, Risk, RiskRows, WorstGroup
 

@@ -90,7 +90,7 @@ class ClassEvidence(NamedTuple):
         }
         return Known(self, groups, self.group_codes(groups), told)
 
-    def _check_loaded(self) -> None:
+    def check_loaded(self) -> None:
         """Check what came from a file."""
         if self.found is not None and len(self.found) != self.n_models:
             raise ValueError("its calibrations are not those of its models")
@@ -188,7 +188,7 @@ class SoftAnswers(Answers):
         """Return how likely a mixture of the members says each class of each row of a dataset."""
         return np.asarray(np.einsum("imk,m->ik", self.shares_of_each[name], mixture))
 
-    def _check_loaded(self) -> None:
+    def check_loaded(self) -> None:
         """Check what came from a file."""
         for name, part in self.shares_of_each.items():
             if part.ndim != _TABLE or len(part) != self.tables[name].n_samples or part.dtype != np.float64:

@@ -10,7 +10,7 @@ from counterpoise.mixtures.class_scores.evidence import Known
 from counterpoise.mixtures.class_scores.limits import limits_of
 from counterpoise.mixtures.class_scores.program import ClassProgram, Found, NotKept, RowLosses
 from counterpoise.mixtures.class_scores.tiers import ClassRule
-from counterpoise.solvers.result import MixtureSolution
+from counterpoise.solvers.linear_program import MixtureSolution
 
 
 class ClassPath:

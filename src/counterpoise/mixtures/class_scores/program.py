@@ -24,7 +24,7 @@ from counterpoise.mixtures.class_scores.refining import PricedRows, refined
 from counterpoise.mixtures.class_scores.tiers import ClassRule, TierRule
 from counterpoise.mixtures.goal_rows import GoalRows
 from counterpoise.solvers import minimize_cvar, minimize_risk
-from counterpoise.solvers.result import FEASIBLE, MixtureSolution
+from counterpoise.solvers.linear_program import FEASIBLE, MixtureSolution
 from counterpoise.theory.risks import Risk
 
 TOL = 1e-4  # the gap of the pool's own problem that is good enough at the end, in parts of the losses' unit

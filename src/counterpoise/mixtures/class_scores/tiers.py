@@ -102,7 +102,7 @@ class TierRule(NamedTuple):
         kind = "one answer" if self.layer != SOFT or not self.level else f"shares of {1 - self.level:.3g}"
         return f"model {self.model}, {kind} by benefit"
 
-    def _check_loaded(self) -> None:
+    def check_loaded(self) -> None:
         """Check what came from a file."""
         numbers = (self.level, self.alpha, 0.0 if self.defer_cost is None else self.defer_cost)
         if type(self.model) is not int or not all(type(one) is float for one in numbers) or type(self.layer) is not int:
@@ -152,7 +152,7 @@ class RatioRule(NamedTuple):
             start = f"the second class with up to {self.shares.max():.3g}"
         return f"model {self.model}, {start} by the ratio of the best two"
 
-    def _check_loaded(self) -> None:
+    def check_loaded(self) -> None:
         """Check what came from a file."""
         if type(self.model) is not int or self.shares.shape != (self.edges.size + 1,):
             raise ValueError("it is no model with edges and shares")

@@ -16,7 +16,7 @@ from typing import Any, Self
 import numpy as np
 
 from counterpoise._base.checks import is_frame
-from counterpoise._base.secret import Secret
+from counterpoise._base.text import Secret
 from counterpoise._base.types import FloatArray, IntArray
 from counterpoise.mixtures.draws.ids import id_messages, id_values
 from counterpoise.mixtures.draws.keys import apart_from, check_key, derived_key, generator_of, make_key
@@ -80,7 +80,7 @@ class KeyedDraws:
         """Return a number in [0, 1) for every id."""
         return _uniforms([id_messages(id_values(ids, n_rows))], self.key, _ID)
 
-    def _check_loaded(self) -> None:
+    def check_loaded(self) -> None:
         """Check what came from a file."""
         if not isinstance(self.key, bytes) or not 0 < len(self.key) <= hashlib.blake2b.MAX_KEY_SIZE:
             raise ValueError("it lacks a key")
@@ -90,7 +90,7 @@ class KeyedDraws:
 
 def draws_of(model: Any) -> KeyedDraws | None:
     """Return what a fitted classifier draws with; None where it draws nothing."""
-    draws = getattr(model, "__dict__", {}).get("_draws")
+    draws = getattr(model, "__dict__", {}).get("draws_")
     return draws if isinstance(draws, KeyedDraws) else None
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from counterpoise._base.checks import check_random_state
-from counterpoise._base.secret import Secret
+from counterpoise._base.text import Secret
 
 _KEY_BYTES = 32
 _LEAST, _MOST = 16, 64  # bytes: fewer could be guessed, and the hash takes no more

@@ -48,7 +48,7 @@ class Grid(NamedTuple):
         """Return the grid of some columns."""
         return Grid(*(part[place] for part in self))
 
-    def _check_loaded(self) -> None:
+    def check_loaded(self) -> None:
         """Check what came from a file."""
         kinds = (np.int64, np.bool_, np.int64)
         if any(part.shape != (self.cells.size,) or part.dtype != kind for part, kind in zip(self, kinds, strict=True)):

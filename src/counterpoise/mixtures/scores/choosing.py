@@ -8,8 +8,7 @@ import numpy as np
 from counterpoise._base.types import FloatArray, IntArray
 from counterpoise.goals import Rate
 from counterpoise.mixtures.answers import TRAIN
-from counterpoise.mixtures.choosing import Aim, groups_by
-from counterpoise.mixtures.game import cleaned
+from counterpoise.mixtures.choosing import Aim, cleaned, groups_by
 from counterpoise.mixtures.goal_rows import goal_rows, linear_rate
 from counterpoise.mixtures.scores.evidence import Ranked
 from counterpoise.mixtures.scores.limits import Budget, RuleLimits, infeasible

@@ -102,7 +102,7 @@ class ScoreEvidence(NamedTuple):
         scores = {name: part[:, :n_models] for name, part in self.scores.items()}
         return self._replace(scores=scores, usual=self.usual[:n_models])
 
-    def _check_loaded(self) -> None:
+    def check_loaded(self) -> None:
         """Check what came from a file."""
         if TRAIN not in self.scores or len(self.answers.positive.classes) != _TWO:
             raise ValueError("it lacks the scores of labelled rows of two classes")

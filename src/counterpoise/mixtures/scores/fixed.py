@@ -22,8 +22,8 @@ from counterpoise.mixtures.scores.evidence import Ranked
 from counterpoise.mixtures.scores.limits import RuleLimits
 from counterpoise.mixtures.scores.program import FixedLosses, Sums, cheapest_rules
 from counterpoise.mixtures.scores.rules import CutRules
+from counterpoise.solvers.linear_program import FEASIBLE
 from counterpoise.solvers.one_of_each import OneOfEach, choose_one_of_each
-from counterpoise.solvers.result import FEASIBLE
 
 _GRID, _LEAST_GRID = 256, 32  # cuts of a group that are looked at together, of two groups and of many
 _N_STARTS, _N_REFINED = 12, 3  # of which pairs are exchanged, and which are looked around at the end

@@ -21,9 +21,8 @@ from counterpoise.mixtures.scores.evidence import Ranked
 from counterpoise.mixtures.scores.limits import RuleLimits
 from counterpoise.mixtures.scores.program import TOL, cheapest_rules
 from counterpoise.mixtures.scores.rules import CutRules
-from counterpoise.solvers.linear_program import HotProgram, LinearSolution, solve_linear_program
-from counterpoise.solvers.result import FEASIBLE
-from counterpoise.solvers.simplex import project_capped, worst_mean
+from counterpoise.solvers.linear_program import FEASIBLE, HotProgram, LinearSolution, solve_linear_program
+from counterpoise.solvers.rows import project_capped, worst_mean
 
 _MAX_ROUNDS = 50
 _MOST_PROGRAMS = 8  # kept

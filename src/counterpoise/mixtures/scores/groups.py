@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from counterpoise._base.text import did_you_mean
 from counterpoise._base.types import FloatArray, IntArray
-from counterpoise._base.words import did_you_mean
 from counterpoise.goals import Table
-from counterpoise.goals.levels import Levels, combined
+from counterpoise.goals.values import Levels, combined
 from counterpoise.mixtures.answers import TRAIN
 from counterpoise.mixtures.options import Groups
 
@@ -49,7 +49,7 @@ class RuleGroups(NamedTuple):
         what = {name: "The rows of fit" if name == TRAIN else f"The rows of dataset {name!r}" for name in tables}
         return {name: self.codes(table, what[name]) for name, table in tables.items()}
 
-    def _check_loaded(self) -> None:
+    def check_loaded(self) -> None:
         """Check what came from a file."""
         if not self.names or not all(isinstance(text, str) for text in (*self.by, *self.names)):
             raise ValueError("its groups have no names")

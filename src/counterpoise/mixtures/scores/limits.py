@@ -13,7 +13,7 @@ from counterpoise.mixtures.goal_rows import GoalRows, mean_limit
 from counterpoise.mixtures.scores.cuts import Cuts
 from counterpoise.mixtures.scores.program import FixedLosses, NoMixture, RuleProgram, Sums, as_sums, reaching
 from counterpoise.mixtures.scores.rules import CutRules
-from counterpoise.solvers.result import constraint_scale
+from counterpoise.solvers.linear_program import constraint_scale
 from counterpoise.theory.risks import CVaR, Mean, Risk
 
 _MAX_PASSES = 20  # of the search for the nearest bound of a goal: a ratio needs three or four, a rate one

@@ -11,7 +11,7 @@ from counterpoise.mixtures.scores.evidence import Ranked
 from counterpoise.mixtures.scores.limits import Budget, RuleLimits
 from counterpoise.mixtures.scores.program import Found, NoMixture, RuleProgram, as_sums, reaching
 from counterpoise.mixtures.scores.rules import CutRules
-from counterpoise.solvers.result import MixtureSolution
+from counterpoise.solvers.linear_program import MixtureSolution
 from counterpoise.theory.risks import CVaR
 
 

@@ -18,7 +18,7 @@ from counterpoise.mixtures.scores import _kernels
 from counterpoise.mixtures.scores.cuts import Cuts
 from counterpoise.mixtures.scores.rules import CutRules
 from counterpoise.solvers import minimize_cvar, minimize_risk
-from counterpoise.solvers.result import FEASIBLE, InfeasibleRows, MixtureSolution
+from counterpoise.solvers.linear_program import FEASIBLE, InfeasibleRows, MixtureSolution
 from counterpoise.theory.risks import Risk
 
 TOL = 1e-4  # the gap that is good enough; all gaps here are in parts of the losses' unit

@@ -46,7 +46,7 @@ class Rule(NamedTuple):
         lower = ", ".join(f"{group}: {threshold:.4g}" for group, threshold in self.lower.items())
         return f"model {self.model} above {shown}; deferred above {lower}"
 
-    def _check_loaded(self) -> None:
+    def check_loaded(self) -> None:
         """Check what came from a file."""
         if type(self.model) is not int or not all(type(one) is float for one in self.thresholds.values()):
             raise ValueError("it is no model with thresholds")

@@ -12,8 +12,9 @@
 import json
 from typing import Any
 
-from counterpoise.persist.errors import UnstorableModel
-from counterpoise.persist.models import is_fitted
+from counterpoise._base.lazy import imported
+from counterpoise.persist.container import UnstorableModel
+from counterpoise.persist.models import refuse_unfitted
 
 __all__ = ["to_onnx"]
 
@@ -64,16 +65,12 @@ def to_onnx(model: Any) -> Any:
     >>> {entry.key: entry.value for entry in graph.metadata_props}
     {'classes': '["high", "low"]'}
     """
-    try:
-        import onnx  # noqa: F401, PLC0415 - an optional package
-    except ImportError as error:
-        raise UnstorableModel('Models are written for ONNX with onnx: pip install "counterpoise[onnx]".') from error
+    imported("onnx", UnstorableModel, 'Models are written for ONNX with onnx: pip install "counterpoise[onnx]".')
     from counterpoise.persist.onnx.graph import Graph  # noqa: PLC0415 - they need it
     from counterpoise.persist.onnx.models import decision_shares  # noqa: PLC0415
 
     name = type(model).__name__
-    if not is_fitted(model):
-        raise UnstorableModel(f"This {name} is no fitted model: call fit before to_onnx.")
+    refuse_unfitted(model, "to_onnx")
     graph = Graph()
     try:
         told = decision_shares(graph, graph.rows, model)

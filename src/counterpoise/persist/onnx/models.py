@@ -10,9 +10,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from counterpoise._base.types import AnyArray, FloatArray
-from counterpoise.persist.errors import UnstorableModel
-from counterpoise.persist.onnx.graph import Graph
-from counterpoise.persist.onnx.trees import LeafTree, PlainTree, of_decision_tree, of_histogram_tree, of_predictor
+from counterpoise.persist.container import UnstorableModel
+from counterpoise.persist.onnx.graph import (
+    Graph,
+    LeafTree,
+    PlainTree,
+    of_decision_tree,
+    of_histogram_tree,
+    of_predictor,
+)
 
 Say = Callable[[Graph, str, Any], str]  # a graph, its rows and a model: the name of what the model says
 _BINARY = 2
@@ -99,15 +105,10 @@ def _leaves_of(model: Any) -> _Leaves | None:
     return _Leaves(of_histogram_tree(tree), tree.shares, tree.labels, rounds=False)
 
 
-def _sum_of_leaves(graph: Graph, rows: str, trees: list[LeafTree], n_sums: int, *, rounds: bool) -> str:
-    return graph.sum_of_leaves(graph.in_single_precision(rows) if rounds else rows, trees, n_sums)
-
-
 def _of_tree(graph: Graph, rows: str, model: Any) -> str:
     found = _leaves_of(model)
     assert found is not None  # noqa: S101 - it is one
-    trees = [LeafTree(found.tree, found.shares)]
-    return _sum_of_leaves(graph, rows, trees, len(model.classes_), rounds=found.rounds)
+    return graph.sum_of_leaves(rows, [LeafTree(found.tree, found.shares)], len(model.classes_), rounds=found.rounds)
 
 
 def _tree_answers(graph: Graph, rows: str, model: Any) -> str:
@@ -117,7 +118,7 @@ def _tree_answers(graph: Graph, rows: str, model: Any) -> str:
 
 def _of_forest(graph: Graph, rows: str, model: Any) -> str:
     trees = [LeafTree(of_decision_tree(one.tree_), one.tree_.value[:, 0, :]) for one in model.estimators_]
-    total = _sum_of_leaves(graph, rows, trees, len(model.classes_), rounds=True)
+    total = graph.sum_of_leaves(rows, trees, len(model.classes_), rounds=True)
     return graph.add("Div", total, np.array(float(len(trees))))
 
 
@@ -215,7 +216,7 @@ def weighed_answers(graph: Graph, rows: str, weighed: Iterable[tuple[Any, FloatA
             terms.append(graph.add("MatMul", answers(graph, rows, model), weights))
         else:
             trees.setdefault(found.rounds, []).append(LeafTree(found.tree, weights[found.labels]))
-    terms += [_sum_of_leaves(graph, rows, some, n_sums, rounds=rounds) for rounds, some in trees.items()]
+    terms += [graph.sum_of_leaves(rows, some, n_sums, rounds=rounds) for rounds, some in trees.items()]
     return graph.total(terms)
 
 
@@ -254,26 +255,22 @@ def _of_rules(graph: Graph, rows: str, model: Any) -> str:
     """Return the shares of the rules that say each class."""
     if len(model.classes_) > _BINARY:
         raise UnstorableModel(f"rules of more than two classes have no form there; {_WHAT_CAN}")
-    members, shares = model._pool().members, model.mixture_  # noqa: SLF001 - of a kind that is known
-    active, terms = np.flatnonzero(shares).tolist(), []
-    for column in sorted({members[place].model for place in active}):
-        some = [place for place in active if members[place].model == column]
-        score = _score(graph, rows, model.estimators_[column], model.classes_[members[0].place])
-        terms += _shares_of_rules(graph, score, [members[place] for place in some], shares[some])
+    label = model.classes_[1] if model.pos_label is None else model.pos_label
+    is_positive = (model.classes_ == label).astype(np.float64)
+    active, terms = np.flatnonzero(model.mixture_).tolist(), []
+    for column in sorted({model.rules_[place].model for place in active}):
+        some = [place for place in active if model.rules_[place].model == column]
+        score, shares = _score(graph, rows, model.estimators_[column], label), model.mixture_[some]
+        # Rules add to the positive class above their thresholds, to the other one where not above the lower ones.
+        upper, lower = np.array([model.rules_[place].levels for place in some]).transpose(
+            1, 2, 0
+        )  # (n_groups, n_rules)
+        is_below = graph.add("Sub", np.array(1.0), graph.is_above(score, _of_group(graph, lower)))
+        terms += [
+            graph.add("MatMul", graph.is_above(score, _of_group(graph, upper)), np.outer(shares, is_positive)),
+            graph.add("MatMul", is_below, np.outer(shares, 1.0 - is_positive)),
+        ]
     return graph.total(terms)
-
-
-def _shares_of_rules(graph: Graph, score: str, rules: list[Any], shares: FloatArray) -> list[str]:
-    """Return what rules of one score add: to the positive class above thresholds, to the other not above lower ones."""
-    upper = np.column_stack([rule.thresholds for rule in rules])  # (n_groups, n_rules)
-    lower = np.column_stack([rule.thresholds if rule.lower is None else rule.lower for rule in rules])
-    is_above = graph.is_above(score, _of_group(graph, upper))
-    is_below = graph.add("Sub", np.array(1.0), graph.is_above(score, _of_group(graph, lower)))
-    positive = np.eye(_BINARY)[rules[0].place]
-    return [
-        graph.add("MatMul", is_above, np.outer(shares, positive)),
-        graph.add("MatMul", is_below, np.outer(shares, 1.0 - positive)),
-    ]
 
 
 def _of_group(graph: Graph, thresholds: FloatArray) -> "str | AnyArray":
@@ -293,7 +290,7 @@ def _score(graph: Graph, rows: str, model: Any, positive: Any) -> str:
     _kind_of(model)
     place = int(np.flatnonzero(model.classes_ == positive)[0])
     if hasattr(model, "predict_proba"):
-        return graph.column(probabilities(graph, rows, model), place)
+        return graph.add("Gather", probabilities(graph, rows, model), np.array([place]), axis=1)  # that column
     scores = _decision(graph, rows, model)
     return scores if place else graph.add("Neg", scores)
 
@@ -330,20 +327,20 @@ _LOGISTIC = Kind(_of_logistic, _linear_answers, _linear_scores)
 _LINEAR = Kind(None, _linear_answers, _linear_scores)
 _MIXTURE = Kind(_mean_probabilities, _of_vote)
 _VOTES = Kind(_of_votes, _vote_answers, _votes)
-_PIPELINE = Kind(*(_behind_steps(say) for say in (probabilities, answers, _decision)))
 _KINDS = {
-    **dict.fromkeys((f"counterpoise.{name}" for name in ("HistogramTree", "Stump", "LeastErrorStump")), _TREE),
-    **dict.fromkeys((f"sklearn.{name}" for name in ("DecisionTreeClassifier", "ExtraTreeClassifier")), _TREE),
-    **dict.fromkeys((f"sklearn.{name}" for name in ("RandomForestClassifier", "ExtraTreesClassifier")), _FOREST),
-    "sklearn.HistGradientBoostingClassifier": Kind(_of_gradient_boosting, _likeliest),
-    **dict.fromkeys((f"sklearn.{name}" for name in ("LogisticRegression", "LogisticRegressionCV")), _LOGISTIC),
-    **dict.fromkeys((f"sklearn.{name}" for name in ("LinearSVC", "Perceptron", "RidgeClassifier")), _LINEAR),
-    "counterpoise.AveragedClassifier": Kind(_of_average, _likeliest),
-    "sklearn.Pipeline": _PIPELINE,
-    **dict.fromkeys((f"counterpoise.{name}BoostClassifier" for name in ("AdaLP", "LP")), _MIXTURE),
-    **dict.fromkeys((f"counterpoise.{name}Classifier" for name in ("Mixture", "Goal")), _MIXTURE),
-    **dict.fromkeys(
-        (f"counterpoise.{name}BoostClassifier" for name in ("Ada", "Vada", "EB", "RLP", "RQP", "DRO")), _VOTES
-    ),
-    "counterpoise.ConstrainedClassifier": Kind(_of_ramp, _constrained_answers, _constrained_decision),
+    f"{library}.{name}": kind
+    for library, kind, names in (
+        ("counterpoise", _TREE, ("HistogramTree", "Stump", "LeastErrorStump")),
+        ("counterpoise", _MIXTURE, [f"{one}Classifier" for one in ("AdaLPBoost", "LPBoost", "Mixture", "Goal")]),
+        ("counterpoise", _VOTES, [f"{one}BoostClassifier" for one in ("Ada", "Vada", "EB", "RLP", "RQP", "DRO")]),
+        ("counterpoise", Kind(_of_average, _likeliest), ["AveragedClassifier"]),
+        ("counterpoise", Kind(_of_ramp, _constrained_answers, _constrained_decision), ["ConstrainedClassifier"]),
+        ("sklearn", _TREE, ("DecisionTreeClassifier", "ExtraTreeClassifier")),
+        ("sklearn", _FOREST, ("RandomForestClassifier", "ExtraTreesClassifier")),
+        ("sklearn", Kind(_of_gradient_boosting, _likeliest), ["HistGradientBoostingClassifier"]),
+        ("sklearn", _LOGISTIC, ("LogisticRegression", "LogisticRegressionCV")),
+        ("sklearn", _LINEAR, ("LinearSVC", "Perceptron", "RidgeClassifier")),
+        ("sklearn", Kind(*(_behind_steps(say) for say in (probabilities, answers, _decision))), ["Pipeline"]),
+    )
+    for name in names
 }

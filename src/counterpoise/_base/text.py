@@ -1,0 +1,123 @@
+"""Texts: JSON, tables, the name that was meant, and bytes that are never printed.
+
+Reading JSON so that every reader sees the same: an object that has a key twice is refused.
+
+One table as text, for whatever is printed.
+
+Words of messages: the name that was meant.
+
+Bytes that are kept, copied and saved like others, but never printed.
+"""
+
+import difflib
+import json
+from collections.abc import Iterable, Sequence
+from itertools import islice
+from typing import Any
+
+
+def load_json(text: str | bytes, **options: Any) -> Any:
+    """Return what a JSON text holds, after checking that no object names a key twice.
+
+    Python, JavaScript and databases differ in which of two values they keep, and none of them says so.
+
+    Parameters
+    ----------
+    text : str or bytes
+    **options
+        As for ``json.loads``.
+
+    Returns
+    -------
+    Any
+
+    Raises
+    ------
+    ValueError
+        Where the text is no JSON, or an object has a key twice.
+
+    Examples
+    --------
+    >>> from counterpoise._base.text import load_json
+    >>> load_json('{"share": 1, "from": "00"}')
+    {'share': 1, 'from': '00'}
+    >>> load_json('{"share": 1, "share": 0}')
+    Traceback (most recent call last):
+    ...
+    ValueError: each key must occur once in an object; 'share' occurs 2 times
+    """
+    return json.loads(text, object_pairs_hook=_once, **options)
+
+
+_LONG = 200  # characters of a key in a message
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"each key must occur once in an object; {twice[:_LONG]!r} occurs {names.count(twice)} times")
+    return found
+
+
+def text_table(lines: Sequence[Sequence[str]], sides: str, *, least: int = 0) -> str:
+    """Return lines of cells as aligned columns.
+
+    Parameters
+    ----------
+    lines : sequence of sequences of str
+        The heads first.
+    sides : str
+        ``<`` or ``>`` for each column: its texts begin on the left, or end on the right.
+    least : int, default=0
+        Letters that a column has room for, at least.
+
+    Examples
+    --------
+    >>> from counterpoise._base.text import text_table
+    >>> print(text_table([("goal", "estimate"), ("recall(train) >= 0.9", "0.93")], "<>"))
+    goal                  estimate
+    recall(train) >= 0.9      0.93
+    """
+    widths = [max(least, *map(len, column)) for column in zip(*lines, strict=True)]
+    return "\n".join(
+        "  ".join(f"{cell:{side}{width}}" for cell, side, width in zip(line, sides, widths, strict=True)).rstrip()
+        for line in lines
+    )
+
+
+_LOOKED_AT = 10_000  # names: a table may have a hundred thousand columns
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """Return a hint at the known word nearest to one that is not known, empty where none is near.
+
+    Upper and lower case are the same; of words that are not alike, one that begins with what was written will do.
+
+    Examples
+    --------
+    >>> from counterpoise._base.text import did_you_mean
+    >>> [did_you_mean(word, ["target", "f1_score"]) for word in ("Targt", "f1", "recall")]
+    [" Did you mean 'target'?", " Did you mean 'f1_score'?", '']
+    """
+    names = {name.lower(): name for name in islice(known, _LOOKED_AT)}
+    near = difflib.get_close_matches(word.lower(), names, n=1)
+    near = near or [name for name in names if len(word) > 1 and name.startswith(word.lower())]
+    return f" Did you mean {names[near[0]]!r}?" if near else ""
+
+
+class Secret(bytes):
+    """Bytes whose text tells nothing, wherever they are printed: in ``repr``, logs, HTML or an error.
+
+    Examples
+    --------
+    >>> from counterpoise._base.text import Secret
+    >>> Secret(b"0123456789abcdef"), Secret(b"0123456789abcdef") == b"0123456789abcdef"
+    (<hidden>, True)
+    """
+
+    def __repr__(self) -> str:
+        return "<hidden>"
+
+    __str__ = __repr__

@@ -1,0 +1,470 @@
+"""Audits: which goals hold on the population, as rows show that no one fitted or chose on, and how surely.
+
+Any classifier can be audited; nothing is trained. What is proven, and how, is in ``theory.confidence`` and
+``goals.population``: verdicts on all goals are right together with the confidence asked for, whatever the
+population, if the rows are independent draws from it and the classifier was fixed before they were looked at.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from counterpoise._base.checks import check_choice, check_confidence, check_count
+from counterpoise._base.text import text_table
+from counterpoise._base.types import AnyArray, ArrayLike
+from counterpoise.goals.binding import Prepared, Views, asked_by, prepare, said_by, why_unanswered
+from counterpoise.goals.bound import check_denominators, risk_of_each
+from counterpoise.goals.classes import as_labels, find_classes, known_labels, seen_labels
+from counterpoise.goals.expressions import Goal, Several
+from counterpoise.goals.population import Standing, shortage, standing, tightened_goal
+from counterpoise.goals.tables import Table, as_tables, table_of, with_train
+from counterpoise.goals.text import as_goals
+from counterpoise.goals.values import NoRows, UnknownValue
+from counterpoise.theory.confidence import Bounds
+
+__all__ = ["Audit", "GoalAudit", "audit", "certify", "tightened"]
+
+HOLDS, FAILS, UNDECIDED = "holds", "fails", "undecided"  # the verdicts
+_CONFIDENCE = 0.95
+_PLAIN = 0.01, 1e6  # sizes of what a goal bounds that four decimals show well
+_KINDS = ("labels", "probabilities")  # of predictions
+_ROUNDING = (
+    1e-9  # part of the bound, or of the goal's scale, by which an estimate may seem outside of it: sums are not exact
+)
+
+
+class GoalAudit(NamedTuple):
+    """What held-out rows show about one goal."""
+
+    goal: Goal  # with the confidence it was audited at
+    estimate: float  # of the left side less the rates on the right, on the rows themselves
+    low: float  # the population's value is above
+    high: float  # and below; each end fails with the goal's share of the risk at most
+    bound: float  # the number on the right side
+    margin: float  # how far inside the bound the population surely is; negative where it may be outside
+    verdict: str  # "holds", "fails" or "undecided"
+    counts: tuple[tuple[str, int], ...]  # the rows that each rate is out of; of a ratio, those that count
+    note: str  # which rows are missing, or why no predictions on these rows could have decided it
+    largest_weights: tuple[tuple[str, float], ...] = ()  # that rows of each weighted dataset are taken to have
+    worst: str = ""  # of several rates the one that the estimate is of
+
+    @property
+    def is_answered(self) -> bool:
+        """Tell whether the rows can answer: every rate of the goal is out of some of them."""
+        return bool(self.counts)
+
+    @property
+    def violation(self) -> float:
+        """Return by how much the estimate is outside the bound; 0 where it is inside, up to rounding.
+
+        Not a number where the rows cannot answer.
+        """
+        outside = self.estimate - self.bound if self.goal.sense == "<=" else self.bound - self.estimate
+        return 0.0 if outside <= _ROUNDING * max(self.goal.scale, abs(self.bound)) else float(outside)
+
+    @property
+    def words(self) -> str:
+        """Return the verdict as every page and table says it."""
+        return verdict_words(self.verdict, self.violation)
+
+    @property
+    def shown(self) -> dict[str, str]:
+        """Return what a table shows of it, by column."""
+        form = ".4f" if _PLAIN[0] <= self.goal.scale <= _PLAIN[1] else ".4g"
+        values = {name: getattr(self, name) for name in ("estimate", "low", "high", "bound", "margin")}
+        numbers = {name: f"{value:{form}}" if math.isfinite(value) else "-" for name, value in values.items()}
+        counts = ", ".join(str(count) for _, count in self.counts)
+        return {"goal": str(self.goal.with_confidence(None)), **numbers, "verdict": self.words, "rows": counts}
+
+
+def verdict_words(verdict: str, violation: float) -> str:
+    """Return a verdict; of an undecided goal also on which side of its bound the estimate is.
+
+    Examples
+    --------
+    >>> from counterpoise.auditing.audit import verdict_words
+    >>> verdict_words("holds", 0.0), verdict_words("undecided", 0.0), verdict_words("undecided", 0.02)
+    ('holds', 'undecided, inside', 'undecided, outside')
+    """
+    if verdict != UNDECIDED or math.isnan(violation):
+        return verdict
+    return f"{UNDECIDED}, {'inside' if violation == 0 else 'outside'}"
+
+
+class Audit(tuple[GoalAudit, ...]):
+    """One ``GoalAudit`` for each goal; ``print`` shows a table."""
+
+    __slots__ = ()
+
+    @property
+    def holds(self) -> bool:
+        """Tell whether every goal is shown to hold."""
+        return all(row.verdict == HOLDS for row in self)
+
+    @property
+    def confidence(self) -> float:
+        """Return the probability with which all verdicts are right together, at least."""
+        return 1.0 - sum(risk_of_each([row.goal for row in self]))
+
+    @property
+    def promise(self) -> str:
+        """Return how surely the verdicts are right, and where rows are weighted, if what."""
+        limits = dict.fromkeys(limit for row in self for limit in row.largest_weights)
+        told = " and ".join(f"no row of {name} weighs more than {most:g}" for name, most in limits)
+        surely = f"All verdicts are right together with confidence {self.confidence:.4g}"
+        shown = " of the groups and classes that these rows hold" if any(row.worst for row in self) else ""
+        return f"{surely}{shown} if {told}." if told else f"{surely}{shown}."
+
+    def __str__(self) -> str:
+        return self.as_text(["goal", "estimate", "low", "high", "bound", "margin", "verdict", "rows"])
+
+    def as_text(self, columns: Sequence[str], remarks: Sequence[str] = ()) -> str:
+        """Return a table of these columns of ``GoalAudit.shown``, and below it what must be known to read it."""
+        lines = [[row.shown[name] for name in columns] for row in self]
+        sides = "".join("<" if name in {"goal", "verdict"} else ">" for name in columns)
+        notes = [f"{row.shown['goal']}: the estimate is of {row.worst}." for row in self if row.worst]
+        notes += [f"{row.shown['goal']}: {row.note}." for row in self if row.note]
+        return "\n".join([text_table([columns, *lines], sides), *notes, *remarks, self.promise])
+
+
+def certify(
+    model: Any,
+    goals: Any,
+    X: Any = None,
+    y: ArrayLike | None = None,
+    *,
+    sensitive_features: Any = None,
+    datasets: Mapping[str, Table] | None = None,
+    confidence: float | None = None,
+    sample_weight: ArrayLike | None = None,
+    largest_weight: float | None = None,
+    pos_label: Any = None,
+    defer_label: Any = None,
+    classes: ArrayLike | None = None,
+) -> Audit:
+    """Audit a classifier on rows that it was not fitted or chosen on.
+
+    Parameters
+    ----------
+    model : fitted classifier, callable, array, or dict of arrays by dataset
+        Anything with ``predict``, a function from X to labels, or the predicted labels themselves. A randomized
+        classifier is audited by the decisions it makes.
+    goals : goals or their texts
+        A goal may carry its own confidence: ``goal.with_confidence(0.99)``.
+    X, y : held-out rows and labels, optional
+        They take the place of the dataset ``train``. X is not needed where the predictions are given, nor y where no
+        goal asks for labels.
+    sensitive_features : data frame, dict of arrays or array, optional
+        Columns that goals speak of; a bare array is the column ``group``.
+    datasets : dict from names to Table, optional
+        Held-out rows of other datasets that goals speak of.
+    confidence : float in (0, 1), optional
+        For goals that carry none; default 0.95.
+    sample_weight : array of shape (n_samples,), optional
+        Non-negative weights of the rows X; rates are then weighted, on the population too.
+    largest_weight : float, optional
+        The most that a row of the population can weigh, in the units of ``sample_weight``, known before the rows were
+        drawn. Needed unless all weights are equal; the verdicts are right for every population that keeps to it.
+    pos_label : label, optional
+        The positive class; by default the model's own ``pos_label``, else the last of the sorted classes.
+    defer_label : label, optional
+        What predictions hold for rows that are deferred to a person; by default the model's own, where it defers.
+    classes : array of labels, optional
+        All there are, where y does not hold each of them; by default the model's ``classes_``. A prediction that is
+        neither among them, nor in y of any dataset, nor the ``defer_label`` is refused: it is no answer that could be
+        right or wrong.
+
+    Returns
+    -------
+    Audit
+        For each goal: estimate, interval, bound, margin, verdict and counts. With m goals each has an m-th of its risk,
+        so that all verdicts are right together with the least of the confidences. A verdict is wrong only if it says
+        that a goal holds that does not, or the reverse, and for one population only one of these can happen: so each
+        end of the interval may have the whole risk of the goal. A goal on rows of which there are none, as the recall
+        of a group without positives, is undecided, and its ``note`` says why; one on several groups fails where
+        another group shows it.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from counterpoise import certify
+    >>> from counterpoise.datasets import split_three_ways
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> parts = split_three_ways(len(y), seed=0)
+    >>> model = GaussianNB().fit(X[parts.train], y[parts.train])
+    >>> rows = parts.certify
+    >>> print(certify(model, ["recall(train) >= 0.9", "precision(train) >= 0.95"], X[rows], y[rows]))
+    goal                      estimate     low    high   bound   margin  verdict             rows
+    recall(train) >= 0.9        0.9765  0.9176  0.9971  0.9000   0.0176  holds                 85
+    precision(train) >= 0.95    0.9022  0.8224  0.9543  0.9500  -0.1276  undecided, outside    92
+    All verdicts are right together with confidence 0.95.
+    """
+    weighed: dict[str, Any] = {"sample_weight": sample_weight, "largest_weight": largest_weight}
+    given = any(part is not None for part in (X, y, sensitive_features, *weighed.values()))
+    tables = with_train(Table(X, y, sensitive_features, **weighed) if given else None, datasets)
+    if not tables:
+        raise ValueError("An audit needs held-out rows: pass X and y, or datasets; got neither.")
+    listed = as_goals(goals)
+    names = dict.fromkeys(name for goal in listed for name in goal.datasets)
+    predictions = {name: said_by(model, name, table_of(tables, name)) for name in names}
+    last = model.steps[-1][1] if hasattr(model, "steps") else model
+    positive = getattr(last, "pos_label", None) if pos_label is None else pos_label
+    if classes is None:
+        classes = classes_known_to(last, *(table.y for table in tables.values()))
+    named = {"pos_label": positive, "classes": classes, "defer_label": deferred_by(last, defer_label)}
+    return audit(listed, predictions, tables, confidence=confidence, **named)
+
+
+def deferred_by(model: Any, given: Any) -> Any:
+    """Return what a model says of rows that it defers, None where it defers none, unless it is given."""
+    deferral = getattr(model, "deferral", None)
+    return deferral.label if given is None and deferral is not None else given
+
+
+def classes_known_to(model: Any, *labels: AnyArray | None) -> AnyArray | None:
+    """Return the classes that a model tells apart, or that labels show; None where it names none."""
+    classes: Any = getattr(model, "classes_", None)
+    return seen_labels([as_labels(classes), *labels]) if np.ndim(classes) == 1 and len(classes) else None
+
+
+def audit(
+    goals: Any,
+    predictions: Any,
+    data: Any,
+    *,
+    sensitive_features: Any = None,
+    baseline: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    largest_weight: float | None = None,
+    confidence: float | None = None,
+    pos_label: Any = None,
+    classes: ArrayLike | None = None,
+    defer_label: Any = None,
+    kind: str = "labels",
+) -> Audit:
+    """Audit labels that anybody predicted; ``certify`` does so for a model.
+
+    Parameters
+    ----------
+    goals : goals or their texts
+    predictions : array of labels, or a dict of them by dataset
+        With ``kind="probabilities"`` the probability of each decision, as ``decision_proba`` of a classifier that draws
+        returns it.
+    data : array of true labels, Table, or dict of Tables by dataset
+        Rows that whoever predicted them neither fitted nor chose on. An array, or a single table, is the dataset
+        ``train``.
+    sensitive_features, baseline, sample_weight, largest_weight
+        What belongs to an array of labels, as for ``Table``.
+    confidence, pos_label
+        As for ``certify``.
+    defer_label : label, optional
+        What predictions hold for rows that are deferred to a person.
+    classes : array of labels, optional
+        All there are, where y need not show each of them. A prediction that is neither among them, nor in y of any
+        dataset, nor the ``defer_label`` is refused: it is no answer that could be right or wrong.
+    kind : {"labels", "probabilities"}, default="labels"
+        What predictions are. The audit of labels is of these decisions; that of probabilities is of the rates in
+        expectation over the draws, which do not depend on the key of the draws.
+
+    Returns
+    -------
+    Audit
+        As from ``certify``.
+
+    Examples
+    --------
+    >>> from counterpoise.auditing.audit import audit
+    >>> from counterpoise.goals import Table
+    >>> found = audit("recall(train) >= 0.8", [0, 1] * 100, Table(None, y=[0, 1] * 100))
+    >>> found.holds, round(found[0].low, 3)
+    (True, 0.97)
+    >>> said, true, sex = [0, 1, 1, 1] * 100, [0, 1, 0, 1] * 100, ["F", "M"] * 200
+    >>> print(audit("false_positive_rate(train, sex=F) <= 0.6", said, true, sensitive_features={"sex": sex}))
+    goal                                      estimate     low    high   bound  margin  verdict  rows
+    false_positive_rate(train, sex=F) <= 0.6    0.5000  0.4396  0.5604  0.6000  0.0396  holds     200
+    All verdicts are right together with confidence 0.95.
+    """
+    listed = confident(goals, confidence)
+    weighed: dict[str, Any] = {"sample_weight": sample_weight, "largest_weight": largest_weight}
+    if not isinstance(data, (Table, Mapping)):
+        data = Table(None, data, sensitive_features, baseline, **weighed)
+    elif any(part is not None for part in (sensitive_features, baseline, *weighed.values())):
+        raise ValueError("Columns and weights go with an array of labels; a Table has its own: pass them to it.")
+    if not listed:
+        raise ValueError("An audit needs at least one goal, as in recall(train) >= 0.9; got none.")
+    check_choice(kind, "kind", _KINDS)
+    named: dict[str, Any] = {"pos_label": pos_label, "classes": classes, "defer_label": defer_label}
+    return audit_prepared(listed, prepare(predictions, data, kind=kind, **named))
+
+
+def audit_prepared(goals: Sequence[Goal], prepared: Prepared, *, quick: bool = False) -> Audit:
+    """Audit labels that were checked already, against goals that carry a confidence.
+
+    Where it is ``quick``, the bounds of sums of rates are right and wider than they need be: exact ones take a while.
+    A goal on rows of which there are none, as the recall of a group without positives, is undecided, and its note says
+    why; the others have their verdicts.
+    """
+    each = zip(goals, risk_of_each(goals), strict=True)
+    return Audit(_audited(goal, prepared, risk, quick=quick) for goal, risk in each)
+
+
+def tightened(
+    goal: Goal | str,
+    data: Any,
+    *,
+    predictions: Any = None,
+    confidence: float | None = None,
+    n_goals: int = 1,
+    pos_label: Any = None,
+    defer_label: Any = None,
+    classes: ArrayLike | None = None,
+    kind: str = "labels",
+) -> Goal:
+    """Return the goal that a classifier must meet on the rows of an audit to pass it.
+
+    Fit or choose inside this goal, then audit. For a plain rate the bound is exact: the audit says "holds" where, and
+    only where, the tightened goal is met on its rows; for a ratio such as precision too, if as many rows count in it as
+    for the predictions given. For weighted rows it is so if failures fall on heavy and on light rows alike. A goal on
+    several rates depends on each of them: its bound is moved by the margin that the predictions would need, and is a
+    plan.
+
+    Parameters
+    ----------
+    goal : goal or its text
+    data : Table, or dict of Tables by dataset
+        The rows of the audit, or others of the same number: labels and groups give the counts.
+    predictions : array of labels, or dict of them by dataset, optional
+        Of a classifier like the one wanted. By default half of the rows are taken to be predicted positive, the
+        widest case for a rate.
+    confidence : float in (0, 1), optional
+        For a goal that carries none; default 0.95.
+    n_goals : int, default=1
+        How many goals the audit has: each gets its part of the risk.
+    pos_label : label, optional
+        The positive class; by default the last of the sorted classes.
+    defer_label : label, optional
+        What predictions hold for rows that are deferred; without predictions anything, where some will be.
+    classes, kind
+        As for ``audit``.
+
+    Returns
+    -------
+    Goal
+        With another bound, and no confidence.
+
+    Raises
+    ------
+    ValueError
+        If there are too few rows for any classifier to pass; the message says how many it takes.
+
+    Examples
+    --------
+    >>> from counterpoise.auditing.audit import tightened
+    >>> from counterpoise.goals import Table
+    >>> rows = Table(None, y=[0, 1] * 500)
+    >>> print(tightened("recall(train) >= 0.9", rows))
+    recall(train) >= 0.924
+    """
+    listed, n_goals = confident(goal, confidence), check_count(n_goals, "n_goals")
+    if len(listed) != 1:
+        raise ValueError(f"tightened takes one goal; got {len(listed)}. Call it for each, with n_goals their number.")
+    wanted, risk = listed[0], risk_of_each(listed * n_goals)[0]
+    if predictions is None:
+        tables = as_tables(data)
+        labels = known_labels((table.y for table in tables.values()), classes)
+        known = find_classes([labels], pos_label=pos_label)._replace(deferred=defer_label)
+        views, said, are_drawn = Views(tables, known), None, False
+    else:
+        named: dict[str, Any] = {"pos_label": pos_label, "classes": classes, "defer_label": defer_label}
+        views, said, are_drawn = prepare(predictions, data, kind=check_choice(kind, "kind", _KINDS), **named)
+    parts = [(part, standing(part, views, said, are_drawn=are_drawn)) for part in wanted.parts(views)]
+    bounds = [tightened_goal(part, found, risk).bound for part, found in parts]
+    return wanted.with_bound(min(bounds) if wanted.sense == "<=" else max(bounds)).with_confidence(None)
+
+
+def confident(goals: Any, confidence: float | None) -> list[Goal]:
+    """Return the goals, those that carry no confidence with the given one."""
+    level = _CONFIDENCE if confidence is None else check_confidence(confidence)
+    return [goal if goal.confidence is not None else goal.with_confidence(level) for goal in as_goals(goals)]
+
+
+def _audited(goal: Goal, prepared: Prepared, risk: float, *, quick: bool = False) -> GoalAudit:
+    """Return what rows show about a goal.
+
+    Where it is missed it is so in some part, whichever that is: to show that it holds, each part may take the whole
+    risk. To show that it fails one part is enough, which may be found by chance: each takes its share of the risk.
+    A part on rows of which there are none may be anything: the goal cannot be shown to hold, only to fail.
+    """
+    views, said, are_drawn = prepared
+    found: list[tuple[int, Goal, Standing]] = []
+    unanswered: list[str] = []
+    parts: tuple[Goal, ...] = ()
+    with _noted(goal, unanswered):
+        parts = goal.parts(views)
+    for place, part in enumerate(parts):
+        with _noted(part, unanswered):
+            check_denominators([part], views)
+            found.append((place, part, standing(part, views, said, are_drawn=are_drawn)))
+    bounds = _worst(goal, [one for _, _, one in found], risk, len(parts), _quick_ends() if quick else Standing.end)
+    if unanswered:
+        bounds = bounds._replace(high=math.inf) if goal.sense == "<=" else bounds._replace(low=-math.inf)
+    worst, estimate = _worst_estimate(goal, {place: one.estimate for place, _, one in found})
+    margin = goal.bound - bounds.high if goal.sense == "<=" else bounds.low - goal.bound
+    fails = bounds.low > goal.bound if goal.sense == "<=" else bounds.high < goal.bound
+    verdict = HOLDS if margin >= 0 else FAILS if fails else UNDECIDED
+    if unanswered and not (found and fails):
+        return GoalAudit(goal, math.nan, -math.inf, math.inf, goal.bound, -math.inf, UNDECIDED, (), unanswered[0])
+    counts = dict.fromkeys((str(rows), count) for _, _, one in found for rows, count in one.counts())
+    short = (shortage(part, one, risk) for _, part, one in found if verdict == UNDECIDED and not quick)
+    limits = ((name, prepared.views.table(name).largest_weight) for name in goal.datasets)
+    largest = tuple((name, most) for name, most in limits if most is not None)
+    note = next(filter(None, (*unanswered, *short)), "")
+    at = str(goal.members(prepared.views)[worst]) if goal.is_several else ""
+    return GoalAudit(goal, estimate, *bounds, goal.bound, margin, verdict, tuple(counts), note, largest, at)
+
+
+@contextmanager
+def _noted(asking: Goal, unanswered: list[str]) -> Iterator[None]:
+    """Note why rows cannot answer. That none has a value may be a slip of the pen: not for these rows to decide."""
+    try:
+        with asked_by(asking):
+            yield
+    except UnknownValue:
+        raise
+    except NoRows as error:
+        unanswered.append(why_unanswered(error))
+
+
+def _worst(
+    goal: Goal, found: Sequence[Standing], risk: float, n_parts: int, end: Callable[[Standing, float, str], float]
+) -> Bounds:
+    """Return bounds on the worst part: towards the goal's bound each part takes the whole risk, else its share."""
+    if goal.sense == "<=":
+        least = 0.0 if isinstance(goal.left, Several) and goal.left.sense else -np.inf  # of an absolute value
+        low = max((end(one, risk / n_parts, "low") for one in found), default=-np.inf)
+        return Bounds(max(low, least), max((end(one, risk, "high") for one in found), default=np.inf))
+    high = min((end(one, risk / n_parts, "high") for one in found), default=np.inf)
+    return Bounds(min((end(one, risk, "low") for one in found), default=-np.inf), high)
+
+
+def _quick_ends() -> Callable[[Standing, float, str], float]:
+    """Return what tells one end of quick bounds, of which both are found together."""
+    known: dict[tuple[int, float], Bounds] = {}
+
+    def end(found: Standing, risk: float, which: str) -> float:
+        name = id(found), risk
+        if name not in known:
+            known[name] = found.quick_bounds(risk)
+        return float(getattr(known[name], which))
+
+    return end
+
+
+def _worst_estimate(goal: Goal, estimates: Mapping[int, float]) -> tuple[int, float]:
+    """Return which of the parts is the worst on the rows, and its value; one without a value is not."""
+    known = [(place, value) for place, value in estimates.items() if not np.isnan(value)]
+    return (max if goal.sense == "<=" else min)(known or [(0, np.nan)], key=lambda one: one[1])

@@ -1,0 +1,372 @@
+"""What is not told because so few rows are behind it that it would tell about single ones.
+
+Whoever has the address of a page may know sums over rows, not rows. A goal of one's own is refused where its rows, or
+those that its conditions leave out, are fewer than ten; of the goals that the model was chosen for the numbers are
+hidden. The sentences name no value that few rows have and no number of rows, and are the same for few rows and for
+none, so that asking does not tell which values there are. What two large groups differ in may still be few rows:
+against that only noise would help, and then no number on the page would be that of the library.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from counterpoise._base.text import did_you_mean
+from counterpoise._base.types import BoolArray, ByteArray, FloatArray, IntArray
+from counterpoise.explorer.setting import number, shape
+from counterpoise.explorer.solving import Tallied
+from counterpoise.goals import Goal, Rate, Table
+from counterpoise.goals.binding import Views
+from counterpoise.goals.classes import Classes
+from counterpoise.goals.expressions import Ratio, needs
+from counterpoise.goals.rates import MOST_GROUPS, TABLED, Phrase, named
+from counterpoise.goals.rows import Dataset, Fraction, kinds_of
+from counterpoise.goals.text import terms_of
+from counterpoise.goals.values import NoRows, combined, written_name, written_value
+from counterpoise.metrics import as_fraction
+from counterpoise.theory.confidence import upper_bounded_mean, upper_share
+
+LEAST_ROWS = 10  # behind a number that is told
+HIDDEN = f"fewer than {LEAST_ROWS} rows"
+_MOST_VALUES = 30  # of a column that are told
+_MOST_KNOWN = 500  # goals of which it is known whether they are about few rows
+
+
+class DisclosureGuard:
+    """Tells which goals are about few rows, on the rows of choice or on held-out ones.
+
+    Parameters
+    ----------
+    choice, held_out : dicts from names to Table
+        The second is empty where there are no held-out rows.
+    classes : Classes
+    own : iterable of Goal
+        That the model was chosen for: they stay, whatever their rows.
+    """
+
+    def __init__(
+        self, choice: Mapping[str, Table], held_out: Mapping[str, Table], classes: Classes, own: Iterable[Goal]
+    ) -> None:
+        self._choice, self._held_out, self._classes = choice, held_out, classes
+        self._own = {shape(goal) for goal in own}
+        self._known: dict[str, str] = {}
+
+    def check(self, goal: Goal) -> None:
+        """Refuse a goal of one's own on few rows."""
+        why = self.why(goal)
+        if why and shape(goal) not in self._own:
+            raise ValueError(why)
+
+    def why(self, goal: Goal) -> str:
+        """Return why nothing is told of a goal; nothing where it is."""
+        name = shape(goal)
+        if name not in self._known:
+            if len(self._known) > _MOST_KNOWN:
+                self._known.clear()
+            self._known[name] = self._found(goal)
+        return self._known[name]
+
+    def _found(self, goal: Goal) -> str:
+        """Look at the rows of choice, and at held-out ones that can answer."""
+        why = _why(goal, Views(self._choice, self._classes), "")
+        if why or not self._held_out:
+            return why
+        try:
+            return _why(goal, Views(self._held_out, self._classes), "the held-out rows of ")
+        except ValueError:  # they lack a column, labels or a baseline: nothing is told of them, and the page says so
+            return ""
+
+
+def _why(goal: Goal, views: Views, which: str) -> str:
+    named = next(filter(None, (_of_columns(rows, views, which) for rows in _named(goal, views))), "")
+    if isinstance(goal.left, Phrase):
+        named = named or _of_groups(goal.left, views.table(goal.left.rows.name))
+    if named or not any(_are_few(views, parts) for parts in _counted(goal, views)):
+        return named
+    return (
+        f"The goal {goal} is about fewer than {LEAST_ROWS} rows of {which}its datasets, or leaves out fewer: it would "
+        "tell about single rows. Ask about a wider group or range."
+    )
+
+
+def _of_columns(rows: Dataset, views: Views, which: str) -> str:
+    """Say which value that rows shall have is that of few, and which are not."""
+    table = views.table(rows.name)
+    for column, text in rows.conditions:
+        if column in table.columns and table.matches(column, text).sum() < LEAST_ROWS:
+            where = f"{which}dataset {rows.name!r}"
+            return f"Fewer than {LEAST_ROWS} rows of {where} have {_listed(table, column, text)}"
+    return ""
+
+
+def _of_groups(phrase: Phrase, table: Table) -> str:
+    """Say which column has too many values to be groups, before they are listed."""
+    for column in phrase.by:
+        if column in table.columns and (count := _n_values(table, column)) > MOST_GROUPS:
+            return f"The column {column!r} has {count} values: too many to be groups. Use ranges of it."
+    return ""
+
+
+def _named(goal: Goal, views: Views) -> Iterator[Dataset]:
+    """Yield the rows that a goal names, before its groups are looked up."""
+    if isinstance(goal.left, Phrase):
+        yield goal.left.rows
+    else:
+        yield from (rows for parts in _counted(goal, views) for rows in parts)
+
+
+def _counted(goal: Goal, views: Views) -> Iterator[tuple[Dataset, ...]]:
+    """Yield the rows of which shares are taken, and the parts that are counted together, of every group."""
+    try:
+        goals = goal.parts(views)
+    except NoRows:  # there is no group to compare
+        return
+    for term in dict.fromkeys(term for part in goals for term in terms_of(part)):
+        counted = list(term.counted())
+        yield from {(one.out_of,) for one in counted}
+        yield tuple(dict.fromkeys(one.rows for one in counted))
+
+
+def _are_few(views: Views, parts: tuple[Dataset, ...]) -> bool:
+    """Tell whether parts of rows, or what they leave out, are few: what is left out follows from what the whole has."""
+    count = sum(_count(views, rows) for rows in parts)
+    wholes = (sum(_count(views, rows) for rows in wider) for wider in _wider(parts))
+    return count < LEAST_ROWS or any(0 < whole - count < LEAST_ROWS for whole in wholes)
+
+
+def _wider(parts: tuple[Dataset, ...]) -> Iterator[tuple[Dataset, ...]]:
+    """Yield the same parts of all rows, and of those without one of the conditions; then rows of every kind."""
+    conditions, ranges = parts[0].conditions, parts[0].ranges
+    fewer: list[dict[str, Any]] = [{"conditions": (), "ranges": ()}]
+    fewer += [{"conditions": tuple(one for one in conditions if one != left)} for left in conditions]
+    fewer += [{"ranges": tuple(one for one in ranges if one != left)} for left in ranges]
+    yield from (tuple(replace(rows, **some) for rows in parts) for some in fewer)
+    yield (replace(parts[0], label=None, baseline=None),)
+
+
+def _count(views: Views, rows: Dataset) -> int:
+    if rows.of is not None:
+        views.place(rows.of)  # which says what classes there are
+    try:
+        return int(views.rows(rows)[0].size)
+    except NoRows:
+        return 0
+
+
+def is_of_few(goal: Goal, told: Tallied) -> bool:
+    """Tell whether a goal on ratios, such as precision, is out of few rows: how many depends on what is decided."""
+    ratios = [part.left for part in goal.parts(told.views) if isinstance(part.left, Ratio)]
+    return any(_behind(one.denominator, told) < LEAST_ROWS for one in ratios)
+
+
+def _behind(rate: Rate, told: Tallied) -> float:
+    """Return how many rows a rate counts, of the smallest of its groups."""
+    return told.value(rate) * min(_count(told.views, one.out_of) for one in rate.counted)
+
+
+def _listed(table: Table, column: str, text: str) -> str:
+    """Return what was asked, and what else could be."""
+    known = told_values(table, column)
+    asked = f"{written_name(column)}={written_value(text[:_MOST_VALUES])}."
+    if known is None:
+        return f"{asked} The column has {_n_values(table, column)} values: too many to list."
+    return f"{asked}{did_you_mean(text, known)} Values of more rows: {', '.join(map(repr, known)) or 'none'}."
+
+
+def _n_values(table: Table, column: str) -> int:
+    values = table.column(column)
+    return np.unique(values).size if values.dtype.kind in "biuf" else len(table.levels(column).place)
+
+
+def told_values(table: Table, column: str) -> list[str] | None:
+    """Return the values of a column by which goals can tell groups apart, those of enough rows; None where many."""
+    try:
+        known = table.column(column)
+        if known.dtype.kind in "biuf" and _n_values(table, column) > _MOST_VALUES:
+            return None
+        levels = table.levels(column)
+    except (TypeError, ValueError):
+        return None
+    if len(levels.place) > _MOST_VALUES:
+        return None
+    counts = np.bincount(levels.codes[levels.codes >= 0], minlength=len(levels.place))
+    return [text for text, place in levels.place.items() if counts[place] >= LEAST_ROWS]
+
+
+def shown_groups(sizes: Sequence[float], *others: Sequence[float]) -> list[bool]:
+    """Return which groups are shown: none that is small, and so many others hidden that no small rest is left.
+
+    All rows less those of the groups that are shown are the hidden ones: where these are few, the smallest other group
+    is hidden with them. Leaving them out of what all rows have would give a sum that is nowhere else. The same holds
+    for other counts that numbers of a group rest on, such as its positives.
+
+    Examples
+    --------
+    >>> from counterpoise.explorer.disclosure import shown_groups
+    >>> shown_groups([400, 5, 300, 200]), shown_groups([400, 6, 7]), shown_groups([30, 20])
+    ([True, False, True, False], [True, False, False], [True, True])
+    >>> shown_groups([400, 100, 300], [90, 4, 80])
+    [True, False, False]
+    """
+    found = np.array([sizes, *others], dtype=np.float64)
+    shown: BoolArray = np.asarray((found >= LEAST_ROWS).all(axis=0))
+    while shown.any() and any(0 < rest < LEAST_ROWS for rest in found[:, ~shown].sum(axis=1).tolist()):
+        shown[np.where(shown, found[0], np.inf).argmin()] = False
+    return [bool(one) for one in shown.tolist()]
+
+
+def spread(counts: IntArray) -> list[float]:
+    """Return counts of neighbouring cells, evened out over so many that each number stands for enough rows.
+
+    Their sum stays. Where there are few in all, there are none.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from counterpoise.explorer.disclosure import spread
+    >>> spread(np.array([0, 40, 3, 2, 5, 0, 1])), spread(np.array([4, 5]))
+    ([0.0, 40.0, 2.2, 2.2, 2.2, 2.2, 2.2], [0.0, 0.0])
+    """
+    if counts.sum() < LEAST_ROWS:
+        return [0.0] * counts.size
+    blocks: list[list[int]] = []
+    block: list[int] = []
+    for count in counts.tolist():
+        block = [*block, count]
+        if sum(block) == 0 or sum(block) >= LEAST_ROWS:
+            blocks, block = [*blocks, block], []
+    while 0 < sum(block) < LEAST_ROWS:  # what is left goes with what stands before it
+        block = blocks.pop() + block
+    return [sum(some) / len(some) for some in [*blocks, block] for _ in some]
+
+
+MOST_EXPLORED = 12
+DEFERRED = "defer_rate"
+_ANSWERS = 3
+_KINDS = 4 * _ANSWERS  # of rows: by label, by deployed answer, and by one of three answers
+_BY_LABEL = np.repeat(np.eye(2), _KINDS // 2, axis=0)  # which kinds of rows are negative, and which positive
+_RISK = 0.025  # of each end of an interval
+Bounded: TypeAlias = Callable[[float, float], tuple[float, float]]
+
+
+class GroupRates:
+    """Labelled rows by group, label and deployed answer; what is predicted makes them kinds."""
+
+    def __init__(self, table: Table, classes: Classes) -> None:
+        labels, baseline = (None if part is None else part == classes.positive for part in (table.y, table.baseline))
+        unknown = [word for word, part in (("label", labels), ("baseline", baseline)) if part is None]
+        codes, names = group_codes(table)
+        self.names, self.sizes = ["all", *names], [table.n_samples, *np.bincount(codes, minlength=len(names)).tolist()]
+        self._base = codes * _KINDS + kinds_of(np.zeros(table.n_samples, dtype=np.int64), labels, baseline)
+        self._weights, self._size = table.sample_weight, _KINDS * max(len(names), 1)
+        asked = {name: named(name, Dataset()) for name in (DEFERRED, *TABLED)}
+        parts = {name: as_fraction(one) for name, one in asked.items() if not any(needs(one, word) for word in unknown)}
+        self.fractions = {name: part for name, part in parts.items() if part is not None}
+        self._of_labels = {name for name in self.fractions if needs(asked[name], "label")}
+
+    def of_decisions(self, decided: ByteArray, *, defers: bool = False) -> list[dict[str, Any]]:
+        """Return the rates of each group that is large enough, with intervals where they are shares of rows."""
+        kinds = self._base + decided
+        rows = self._counted(kinds, None)
+        counts = rows if self._weights is None else self._counted(kinds, self._weights)
+        return self._told(counts, rows, with_intervals=self._weights is None, defers=defers)
+
+    def of_shares(
+        self, shares: FloatArray, deferred: FloatArray | None, *, held_out: bool = False
+    ) -> list[dict[str, Any]]:
+        """Return the rates of each group in expectation, given how likely rows are called positive, and deferred.
+
+        Of held-out rows those have intervals that are out of rows whose number no answer changes.
+        """
+        left = np.zeros(shares.size) if deferred is None else deferred
+        answers = (1.0 - shares - left, shares, left)
+        rows = self._expected(answers, None)
+        counts = rows if self._weights is None else self._expected(answers, self._weights)
+        with_intervals = held_out and self._weights is None
+        return self._told(counts, rows, with_intervals=with_intervals, defers=deferred is not None, are_drawn=True)
+
+    def _expected(self, answers: tuple[FloatArray, ...], weights: FloatArray | None) -> FloatArray:
+        weighed = answers if weights is None else [weights * part for part in answers]
+        return np.asarray(sum(self._counted(self._base + code, part) for code, part in enumerate(weighed)))
+
+    def _counted(self, kinds: Any, weights: FloatArray | None) -> FloatArray:
+        return np.asarray(np.bincount(kinds, weights, self._size), dtype=np.float64)
+
+    def _told(
+        self, counts: FloatArray, rows: FloatArray, *, with_intervals: bool, defers: bool, are_drawn: bool = False
+    ) -> list[dict[str, Any]]:
+        """Return each group that is shown, with those of its rates behind which there are enough rows."""
+        weighed, counted = (_with_all(some) for some in (counts, rows))
+        fractions = {name: part for name, part in self.fractions.items() if defers or name != DEFERRED}
+        # Of a group with few positives, rates that speak of labels would together tell how many are found.
+        by_label = (counted @ _BY_LABEL).T
+        enough = {
+            name: self._shown(self.sizes, counted @ part.bottom, *(by_label if name in self._of_labels else ()))
+            for name, part in fractions.items()
+        }
+        bounds = (_drawn_bounds if are_drawn else _count_bounds) if with_intervals else None
+        found = []
+        for place in np.flatnonzero(self._shown(self.sizes)).tolist():
+            rates = {
+                name: _rate(weighed[place], part, bounds if _has_interval(part, are_drawn=are_drawn) else None)
+                if enough[name][place]
+                else None
+                for name, part in fractions.items()
+            }
+            found.append({"group": self.names[place], "rows": self.sizes[place], "rates": rates})
+        return found
+
+    def _shown(self, *counts: Any) -> list[bool]:
+        """Return what is shown of all rows together, and of each group, by counts of rows behind it."""
+        of_names = [np.asarray(some)[: len(self.names)] for some in counts]
+        every = all(some[0] >= LEAST_ROWS for some in of_names)
+        return [every, *shown_groups(*(some[1:].tolist() for some in of_names))]
+
+
+def _with_all(counts: FloatArray) -> FloatArray:
+    """Return how many rows of each kind there are: in all, then in each group."""
+    by_group = counts.reshape(-1, _KINDS)
+    return np.vstack([by_group.sum(axis=0), by_group])
+
+
+def group_codes(table: Table) -> tuple[Any, list[str]]:
+    """Return the group of each row by the sensitive columns: all of them where that makes few groups, else the first.
+
+    Without such columns all rows are of one group, which has no name.
+    """
+    columns = table.sensitive_columns
+    for some in (columns, columns[:1]):
+        codes, names = combined({name: table.levels(name) for name in some}, table.n_samples)
+        if some and len(names) <= MOST_EXPLORED:
+            return codes, names
+    return np.zeros(table.n_samples, dtype=np.int64), []
+
+
+def _has_interval(part: Fraction, *, are_drawn: bool) -> bool:
+    """Tell whether a rate is a share of rows; where answers are drawn, of rows whose number does not depend on them."""
+    by_answer = part.bottom.reshape(-1, _ANSWERS)
+    return part.is_count and (not are_drawn or bool((by_answer == by_answer[:, :1]).all()))
+
+
+def _count_bounds(top: float, bottom: float) -> tuple[float, float]:
+    """Return the exact interval of a share of rows."""
+    return 1.0 - upper_share(bottom - top, bottom, _RISK), upper_share(top, bottom, _RISK)
+
+
+def _drawn_bounds(top: float, bottom: float) -> tuple[float, float]:
+    """Return an interval of the mean of chances, whatever these are."""
+    n_rows, mean = round(bottom), min(top / bottom, 1.0)
+    return 1.0 - upper_bounded_mean(1.0 - mean, n_rows, _RISK), upper_bounded_mean(mean, n_rows, _RISK)
+
+
+def _rate(counts: FloatArray, part: Fraction, bounds: Bounded | None) -> list[float | None] | None:
+    """Return value, low and high; None where no row counts."""
+    top, bottom = float(part.top @ counts), float(part.bottom @ counts)
+    if bottom <= 0:
+        return None
+    if bounds is None:
+        return [number(top / bottom), None, None]
+    low, high = bounds(top, bottom)
+    return [number(top / bottom), number(low), number(high)]

@@ -1,0 +1,275 @@
+"""The explorer of a run or a model: served to a browser, mounted in a notebook, or written as one file."""
+
+import json
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import islice, product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from counterpoise._base.checks import check_number
+from counterpoise._base.types import ArrayLike
+from counterpoise.explorer.conversation import asset, describe
+from counterpoise.explorer.session import Session
+from counterpoise.explorer.setting import AskedGoal, Setting, numbers
+from counterpoise.explorer.state import curve
+from counterpoise.explorer.views import shown
+from counterpoise.goals import Table
+from counterpoise.mixtures.answers import TRAIN
+
+
+def explore_run(
+    folder: str | Path,
+    *,
+    output: str | Path = ".",
+    host: str = "127.0.0.1",
+    port: int = 0,
+    say: Callable[[str], None] = lambda _: None,
+    ready: Callable[[Any], None],
+) -> None:
+    """Serve the explorer of a run until Ctrl-C.
+
+    Parameters
+    ----------
+    folder : path
+        What ``counterpoise fit`` wrote.
+    output : path, default="."
+        The folder that models and reports are exported to.
+    host : str, default="127.0.0.1"
+        The name of this machine that is listened on: by default nobody else can reach it.
+    port : int, default=0
+        0 for any that is free.
+    say : callable, optional
+        Told in a line what is being done before that.
+    ready : callable
+        Called with the server, once it listens: ``ready(server)`` may show ``server.address``.
+    """
+    try:
+        from counterpoise.explorer.server import Serving  # noqa: PLC0415 - needs optional packages
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            f'The explorer needs {error.name}, which is not installed: pip install "counterpoise[explorer]"'
+        ) from error
+    from counterpoise.explorer.conversation import Conversation  # noqa: PLC0415 - heavy: only where asked
+    from counterpoise.explorer.of_run import RunExporter, read_run  # noqa: PLC0415 - as above
+    from counterpoise.explorer.session import Session  # noqa: PLC0415 - as above
+    from counterpoise.runs import open_run  # noqa: PLC0415 - as above
+
+    check_number(port, "port", "[0, 65535]", "0 for any that is free")
+    logging.getLogger("counterpoise.explorer").setLevel(logging.INFO)
+    say("reads the run, its models and its data files")
+    read = read_run(open_run(folder))
+    say("solves its setting, which compiles what is not compiled yet")
+    session = Session(read.parts)
+    session.answer(session.start)  # whatever compiles, compiles now
+    serving = Serving(Conversation(session, RunExporter(session, read, output)), host=host, port=port)
+    ready(serving)
+    with suppress(KeyboardInterrupt):  # that is how it ends
+        serving.run()
+
+
+def explore(
+    model: Any,
+    X: Any = None,
+    y: ArrayLike | None = None,
+    *,
+    sensitive_features: Any = None,
+    baseline: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    largest_weight: float | None = None,
+    datasets: Mapping[str, Table] | None = None,
+    confidence: float = 0.95,
+    output: str | Path | None = None,
+) -> Any:
+    """Explore a fitted model in a notebook: move the tail and the bounds of its goals, and watch the trade-off.
+
+    Parameters
+    ----------
+    model : fitted classifier that mixes models or rules of scores
+        Of two classes, such as ``GoalClassifier``, ``MixtureClassifier`` or ``AdaLPBoostClassifier``; or a run folder,
+        whose own test rows and confidence are taken: pass nothing else with it but ``output``.
+    X, y : held-out rows and labels, optional
+        That nobody fitted or chose on: verdicts and rates by group are of them.
+    sensitive_features, baseline, sample_weight, largest_weight, datasets
+        What belongs to these rows, as for ``Table``.
+    confidence : float in (0, 1), default=0.95
+        Of verdicts on goals that carry none.
+    output : path, optional
+        A folder that the page may export model files to, and reports of a run. Default: none; ``widget.model()``
+        returns the model.
+
+    Returns
+    -------
+    widget
+        Shown where a notebook shows the value of a cell, in Jupyter, marimo, Colab or VS Code. ``widget.setting`` is
+        the setting at present, ``widget.model()`` the classifier that the library chooses for it.
+
+    Examples
+    --------
+    In a notebook::
+
+        decided = cp.GoalClassifier(goals=["recall(train) >= 0.9"]).fit(X_train, y_train)
+        page = cp.explore(decided, X_test, y_test)
+        page                # move alpha and the bounds
+        page.model()        # the classifier of what the page shows
+    """
+    try:
+        from counterpoise.explorer.mounted import ExplorerWidget  # noqa: PLC0415 - needs an optional package
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            f'In a notebook the explorer needs {error.name}, which is missing: pip install "counterpoise[notebook]"'
+        ) from error
+    given: dict[str, Any] = {"X": X, "y": y, "sensitive_features": sensitive_features, "baseline": baseline}
+    given |= {"sample_weight": sample_weight, "largest_weight": largest_weight, "datasets": datasets}
+    if isinstance(model, (str, Path)):
+        return ExplorerWidget(_of_run(Path(model), output, given))
+    from counterpoise.explorer.conversation import Exporter  # noqa: PLC0415 - heavy: only where asked
+    from counterpoise.explorer.source import session_of_model  # noqa: PLC0415 - as above
+
+    return ExplorerWidget(Exporter(session_of_model(model, **given, confidence=confidence), output))
+
+
+def _of_run(folder: Path, output: str | Path | None, given: Mapping[str, Any]) -> Any:
+    """Return what exports of a run folder; its held-out rows are the run's own, and no others are taken."""
+    from counterpoise.explorer.of_run import RunExporter, read_run  # noqa: PLC0415 - heavy, and needs optional packages
+    from counterpoise.explorer.session import Session  # noqa: PLC0415 - as above
+    from counterpoise.runs import open_run  # noqa: PLC0415 - as above
+
+    beside = [name for name, value in given.items() if value is not None]
+    if beside:
+        raise ValueError(
+            f"A run folder has test rows of its own, and is explored with these; got {', '.join(beside)} too. Pass the "
+            f"folder alone, or the model in it: counterpoise.runs.open_run({str(folder)!r}).model()."
+        )
+    read = read_run(open_run(folder))
+    return RunExporter(Session(read.parts), read, output)
+
+
+PAGE = "explorer.html"
+_MOST_ANSWERS = 240
+_ALPHAS = np.geomspace(0.05, 1.0, 7)
+_CURVE = np.geomspace(0.01, 1.0, 20)
+_LEVELS = 5, 4, 3  # bounds from the tightest to where a goal costs nothing: as many as can be combined with all others
+_Goals = tuple[AskedGoal, ...]
+
+
+def write_interactive(run_folder: str | Path, output: str | Path | None = None) -> Path:
+    """Write the explorer of a run as one file that needs no server, and return its path.
+
+    Parameters
+    ----------
+    run_folder : path
+        What ``counterpoise fit`` wrote. Its data files must be where they were.
+    output : path, optional
+        Where the page goes. Default: ``explorer.html`` in the run folder.
+
+    Returns
+    -------
+    Path
+        Of a page that holds all it needs: no network, and of the rows only sums over groups of ten or more.
+    """
+    from counterpoise.explorer.source import session_of_run  # noqa: PLC0415 - heavy: only where asked
+    from counterpoise.runs import open_run  # noqa: PLC0415 - as above
+    from counterpoise.runs.folder import check_place, write_output  # noqa: PLC0415 - as above
+
+    path = open_run(run_folder).folder / PAGE if output is None else Path(output)
+    check_place(path)
+    write_output(path, page_of(session_of_run(run_folder)).encode())
+    return path
+
+
+def page_of(session: Session) -> str:
+    """Return the page of a session, with answers for a grid of settings around that of its model, and for no others."""
+    answers = list(_answers(session))
+    start = session.start
+    fixed = {"settings": len(answers), "by": list(start.by), "budget": start.budget, "defer": start.defer}
+    hello = describe(session) | {"type": "hello", "exports": [], "by": [], "is_file": True, "file": fixed}
+    # a page that is read from a file must not end its script early, whatever texts it holds
+    kept = json.dumps({"hello": hello, "answers": answers}, allow_nan=False, separators=(",", ":")).replace(
+        "<", "\\u003c"
+    )
+    text = asset("index.html").decode()
+    style, script = asset("explorer.css").decode(), asset("explorer.js").decode()
+    text = text.replace('<link rel="stylesheet" href="explorer.css">', f"<style>\n{style}</style>")
+    text = text.replace('data-socket="socket"', 'data-static="explorer-data"')
+    text = text.replace('<script type="module" src="explorer.js"></script>\n', "")
+    data = f'<script type="application/json" id="explorer-data">{kept}</script>'
+    return text.replace("</body>", f'{data}\n<script type="module">\n{script}</script>\n</body>')
+
+
+def _settings(session: Session) -> list[Setting]:
+    """Return the setting of the model first, then others around it: all bounds together where they are few."""
+    start = session.start
+    alphas: Sequence[float | None] = [start.alpha]
+    if start.alpha is not None and not session.decides_by_one_rule:
+        alphas = sorted({float(f"{one:.3g}") for one in _ALPHAS} | {start.alpha})
+    some = _goals(session, _MOST_ANSWERS // len(alphas))
+    others = [Setting(alpha, start.budget, goals, start.by, start.defer) for alpha in alphas for goals in some]
+    return list(dict.fromkeys([start, *others]))
+
+
+def _goals(session: Session, most: int) -> list[_Goals]:
+    """Return the goals of the model with other bounds, and with each of them off."""
+    own = session.start.goals
+    off = _one_at_a_time(own, [[one._replace(on=False)] for one in own])
+    ends = _ends(session)
+    together = (product(*_moved(own, ends, n_levels)) for n_levels in _LEVELS)
+    enough = (found for some in together if len(found := list(islice(some, most + 1))) + len(off) <= most)
+    chosen = next(enough, None) or _one_at_a_time(own, _moved(own, ends, _LEVELS[0]))
+    return list(dict.fromkeys([own, *chosen, *off]))[:most]
+
+
+def _one_at_a_time(own: _Goals, others: Sequence[Sequence[AskedGoal]]) -> list[_Goals]:
+    """Return the goals with one of them replaced, by each of those that may stand in its place."""
+    return [(*own[:place], one, *own[place + 1 :]) for place, some in enumerate(others) for one in some]
+
+
+def _ends(session: Session) -> list[tuple[float, float] | None]:
+    """Return for each goal its tightest bound that can be met and where it costs nothing; None where not told."""
+    start = session.start
+    found = {one["place"]: one for one in shown(session, start, "ranges").get("ranges", [])}
+    known = [found.get(place, {}) for place in range(len(start.goals))]
+    ends = [(one.get("tightest"), one.get("free")) for one in known]
+    return [None if tight is None or free is None else (float(tight), float(free)) for tight, free in ends]
+
+
+def _moved(own: _Goals, ends: Sequence[tuple[float, float] | None], n_levels: int) -> list[list[AskedGoal]]:
+    """Return each goal with bounds evenly between its ends, and with its own."""
+    found = []
+    for one, between in zip(own, ends, strict=True):
+        levels = [] if between is None else [float(f"{level:.6g}") for level in np.linspace(*between, n_levels)]
+        bounds = sorted({*levels, one.goal.bound})
+        found.append([one._replace(goal=one.goal.with_bound(bound)) for bound in bounds])
+    return found
+
+
+def _answers(session: Session) -> Iterator[dict[str, Any]]:
+    """Yield the answer to each setting; whether goals can be met does not depend on the tail, so it is found once."""
+    unmet: dict[_Goals, dict[str, Any]] = {}
+    for setting in _settings(session):
+        told = unmet.get(setting.goals) or session.answer(setting, exact=True)
+        if told["kind"] == "unmet":
+            told = session.conflict(setting)
+        if told["kind"] == "answer":
+            views = _views(session, setting)
+            # what is seen first is the verdict of the library's own audit, as the run says it, and no quick one
+            exact = zip(told["goals"], views["verdicts"]["verdicts"], strict=True)
+            yield told | {"goals": [goal | {"held_out": verdict} for goal, verdict in exact], "views": views}
+        else:
+            unmet[setting.goals] = told
+            yield told | {"setting": setting.as_words(), "ways": []}  # whose bounds the file has no answers for
+
+
+def _views(session: Session, setting: Setting) -> dict[str, Any]:
+    """Return the loss of every tail of ten rows or more, and the verdicts that the page shows when nothing moves."""
+    found = session.recent(setting)
+    rows = "chosen_on" if session.parts.held_out is None else "held_out"
+    own = getattr(found.state, rows)[TRAIN]
+    tails = _CURVE[session.least_alpha <= _CURVE]
+    lines = {"mixture": found.solved, "plain": found.state.usual}
+    points = {"alphas": numbers(tails), "best": [], "rows": rows}
+    points |= {name: numbers(curve(own, solved, tails)) for name, solved in lines.items()}
+    return {"curve": points, "verdicts": shown(session, setting, "verdicts")}

@@ -1,0 +1,120 @@
+"""Rows as models take them, and labelled rows with all that belongs to them."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.sparse import issparse, vstack
+from sklearn.utils import get_tags
+
+from counterpoise._base.checks import check_sample_weight, is_frame
+from counterpoise._base.types import AnyArray, ArrayLike, FloatArray, IntArray
+from counterpoise.goals import Table
+from counterpoise.goals.tables import group_codes
+
+
+class LabelledData(NamedTuple):
+    """Labelled rows as models take them, and as goals see them."""
+
+    X: Any
+    codes: IntArray  # of the labels, among the sorted classes
+    sample_weight: FloatArray | None
+    groups: IntArray | None  # of all sensitive features together
+    table: Table
+
+    @classmethod
+    def of(
+        cls,
+        X: Any,
+        codes: IntArray,
+        classes: AnyArray,
+        *,
+        given: Any = None,
+        sensitive_features: Any = None,
+        baseline: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        largest_weight: float | None = None,
+    ) -> "LabelledData":
+        """Return rows whose features and labels are checked; ``given`` are the rows as they came."""
+        weight = check_sample_weight(sample_weight, codes.size)
+        groups = None if sensitive_features is None else groups_of(sensitive_features, codes.size)[0]
+        features = given if is_frame(given) else np.empty((codes.size, 0))
+        weights: dict[str, Any] = {"sample_weight": sample_weight, "largest_weight": largest_weight}
+        return cls(X, codes, weight, groups, Table(features, classes[codes], sensitive_features, baseline, **weights))
+
+
+def n_rows(X: Any) -> int:
+    """Return the number of rows of an array, a sparse matrix, a data frame or binned features."""
+    if hasattr(X, "shape") and not X.shape:
+        raise ValueError(f"X must have rows; got a single value, {X!r}.")
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+
+
+def take_rows(X: Any, rows: Any) -> Any:
+    """Return some rows of an array, a sparse matrix or a data frame."""
+    if hasattr(X, "iloc"):
+        return X.iloc[rows]
+    return X.take(np.arange(n_rows(X))[rows]) if hasattr(X, "column_names") else X[rows]  # pyarrow's tables, and others
+
+
+def stack_rows(parts: Sequence[Any]) -> Any:
+    """Return the rows of arrays, sparse matrices or data frames one below the other, all in the form of the first."""
+    first, *others = parts
+    if not others:
+        return first
+    if issparse(first):
+        return vstack(parts).tocsr()
+    if hasattr(first, "iloc"):
+        import pandas as pd  # noqa: PLC0415 - it made the frame
+
+        alike = [pd.DataFrame(other, columns=first.columns).astype(first.dtypes) for other in others]
+        return pd.concat([first, *alike], ignore_index=True)
+    if is_frame(first):
+        import polars as pl  # noqa: PLC0415 - it made the frame
+
+        names = first.columns
+        frames = [other if is_frame(other) else pl.DataFrame(other, schema=names) for other in others]
+        return pl.concat([first, *(frame.select(names).cast(dict(first.schema)) for frame in frames)])
+    return np.concatenate([other.toarray() if issparse(other) else np.asarray(other) for other in parts])
+
+
+def as_rows(X: Any) -> Any:
+    """Return something whose rows can be taken: what it is, or an array."""
+    if issparse(X):
+        return X.tocsr()  # of some formats no rows can be taken
+    return X if hasattr(X, "shape") else np.asarray(X)
+
+
+def as_columns(X: Any) -> Any:
+    """Return rows as columns: texts are rows of one column."""
+    return np.asarray(X)[:, None] if len(X.shape) == 1 else X
+
+
+def known_columns(X: Any, names: AnyArray | None) -> Any:
+    """Return a data frame without the columns that were not there in ``fit``, such as ids or answers."""
+    columns = getattr(X, "column_names", X.columns if is_frame(X) else ())  # of a table of Arrow, or a frame
+    if names is None or len(columns) <= len(names) or not set(names) <= set(columns):
+        return X
+    return X.select(names.tolist()) if hasattr(X, "column_names") else X[names.tolist()]
+
+
+def set_input_tags(tags: Any, models: Sequence[Any]) -> None:
+    """Say what rows are taken where they go to models as they are: what all take; those without tags may take any."""
+    inputs = [get_tags(model).input_tags for model in models if hasattr(model, "__sklearn_tags__")]
+    tags.input_tags.sparse = all(one.sparse for one in inputs)
+    tags.input_tags.allow_nan = all(one.allow_nan for one in inputs)
+
+
+def groups_of(sensitive_features: Any, n_samples: int) -> tuple[IntArray, list[str]]:
+    """Return the group of each row and the groups' names, from an array, a data frame or a dict of columns."""
+    return group_codes(Table(np.empty((n_samples, 0)), sensitive_features=sensitive_features))
+
+
+def checked_features(X: Any, name: str, purpose: str, check: Callable[[Any], Any]) -> Any:
+    """Return the features of a dataset after a check; errors name the dataset."""
+    if X is None:
+        raise ValueError(f"Dataset {name!r} needs features {purpose}: pass X in its Table.")
+    try:
+        return check(X)
+    except ValueError as error:
+        raise ValueError(f"Dataset {name!r}: {error}") from error

@@ -1,0 +1,428 @@
+"""Values as a flat list of nodes, each of which refers only to nodes before it, and nodes as values.
+
+A child of a node is a JSON scalar, or ``[number]``, which is the node of that number. So shared parts are stored once
+and stay shared, cycles cannot be written, and reading needs no recursion. Everything that a node of a file says is
+checked: whoever wrote it may have meant harm.
+
+An object is stored as its class, by the name that ``classes`` lists, and its attributes: those that its
+``stored_state()`` returns, where its class has that method, else those of ``__getstate__``. The models in an attribute
+that the tuple ``stored_apart`` of its class names lie in files of their own, so that each is read when it is wanted. An
+object is put together without ``__init__``; then its ``check_loaded()``, where its class has that method, raises an
+error if its attributes are not those of a fitted one.
+"""
+
+import dataclasses
+import inspect
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from counterpoise._base.types import AnyArray
+from counterpoise.persist.boosted import BOOSTED, UNCHECKED, boosted_form_of
+from counterpoise.persist.classes import is_known, known_class
+from counterpoise.persist.container import Packer, Unpacker, UnreadableModel, UnstorableModel
+from counterpoise.persist.scikit_learn import (
+    PARTS,
+    estimator_state,
+    is_foreign,
+    is_of_scikit_learn,
+    made_estimator,
+    part_form_of,
+    refuse_untrusted,
+)
+from counterpoise.persist.values import VALUES, ModelFile, Waiting, value_form_of
+
+_MOST_KEYS = 2000  # of a dict that are no texts: whoever chooses numbers can have them all collide
+_DEEPEST = 100  # models are some ten deep
+_LARGEST = 10**8  # parts
+
+
+def check_keys(keys: Iterable[Any]) -> None:
+    """Raise a ValueError where the keys of a dict might take a time that grows with the square of their number."""
+    if sum(type(key) is not str for key in keys) > _MOST_KEYS:
+        raise ValueError(f"a dict has more than {_MOST_KEYS} keys that are no texts")
+
+
+class Extents:
+    """Keeps account of nodes, each of which refers only to nodes before it."""
+
+    def __init__(self) -> None:
+        self._known: list[tuple[int, int]] = []
+
+    def add(self, node: list[Any]) -> None:
+        """Count a node, and raise a ValueError where it is too deep or too large."""
+        inner = [self._known[child[0]] for child in node if isinstance(child, list)]
+        depth = 1 + max((depth for depth, _ in inner), default=0)
+        size = len(node) + sum(size for _, size in inner)
+        if depth > _DEEPEST or size > _LARGEST:
+            raise ValueError("it is nested too deeply")
+        self._known.append((depth, size))
+
+
+FORMS = {**VALUES, **BOOSTED, **PARTS}  # every value that is stored as plain parts
+
+
+def form_of(value: Any) -> str | None:
+    """Return the name of the form of a value, or None where it has none."""
+    return value_form_of(value) or boosted_form_of(value) or part_form_of(value)
+
+
+Child = Any  # None, bool, int, float, str or [number]
+_MOST_BITS = 4096  # of a whole number in decimal digits: Python refuses to read many more
+
+
+class Encoder:
+    """Turns values into nodes.
+
+    Attributes
+    ----------
+    nodes : list
+        A node is a list of its kind and its children.
+    layouts : list
+        Class names with attribute names, which the nodes of objects refer to: a forest repeats few of them.
+    arrays : Packer
+        The arrays.
+    foreign, foreign_paths : list
+        Models of scikit-learn and of other libraries, which nodes refer to by their place, and where they are in ours.
+    files : dict
+        Model files of other libraries, and models in files of their own, by their names, which nodes refer to.
+    """
+
+    def __init__(self, pack: "Callable[[Encoder, Any], bytes]", path: Sequence[str] = ()) -> None:
+        """Begin; ``pack`` returns the bytes of a file of one value, given a fresh encoder, ``path`` leads here."""
+        self._pack = pack
+        self.nodes: list[list[Any]] = []
+        self.layouts: list[list[Any]] = []
+        self.arrays = Packer()
+        self.foreign: list[Any] = []
+        self.foreign_paths: list[str] = []
+        self.files: dict[str, bytes] = {}
+        self._known: dict[int, Child] = {}  # by identity
+        self._kept: list[Any] = []  # alive until the end, so that no identity is used twice
+        self._layout_of: dict[tuple[str, ...], int] = {}
+        self._path: list[str] = list(path)
+        self._extents = Extents()
+
+    def encode(self, value: Any, step: str = "") -> Child:
+        """Return a value as a child; ``step`` leads to it from its parent, for messages."""
+        kind = type(value)
+        if value is None or kind in (bool, str):
+            return value
+        if kind is int and value.bit_length() <= _MOST_BITS:
+            return value
+        if kind is float and math.isfinite(value):
+            return value
+        found = self._known.get(id(value), ())
+        if found:
+            return found
+        self._path.append(step)
+        if found is None:
+            raise self._refusal("a part that holds itself")
+        self._known[id(value)] = None  # until its node is there
+        self._kept.append(value)
+        self._append(self._node(value, kind), value)
+        self._path.pop()
+        return self._known[id(value)]
+
+    def _append(self, node: list[Any], value: Any) -> None:
+        """Append the node of a value."""
+        try:
+            self._extents.add(node)
+        except ValueError as error:
+            raise UnstorableModel(str(error)) from error
+        self._known[id(value)] = [len(self.nodes)]
+        self.nodes.append(node)
+
+    def _node(self, value: Any, kind: type) -> list[Any]:  # noqa: PLR0911 - one for each kind of value
+        if kind in (list, tuple, dict):
+            return [kind.__name__, *(self._pairs(value) if kind is dict else self._all(value))]
+        if kind in _AS_TEXT:
+            return [kind.__name__, _AS_TEXT[kind](value)]
+        if kind in (ModelFile, Waiting):
+            return self._file(value.content, value.suffix if kind is ModelFile else "")
+        if kind is np.ndarray:
+            return self._objects(value) if value.dtype.kind == "O" else ["array", *self._tried(self.arrays.add, value)]
+        if isinstance(value, np.generic):
+            return ["scalar", self.encode(np.atleast_1d(np.asarray(value)))]
+        form = form_of(value)
+        if form is not None:
+            return ["form", form, *self._all(self._tried(FORMS[form].apart, value))]
+        is_ours = is_known(kind) and (not is_of_scikit_learn(kind) or holds_known_only(value))
+        return self._object(value, kind) if is_ours else self._foreign(value)
+
+    def _all(self, values: Iterable[Any]) -> list[Child]:
+        return [self.encode(part, f"[{place}]") for place, part in enumerate(values)]
+
+    def _pairs(self, values: dict[Any, Any]) -> Iterator[Child]:
+        try:
+            check_keys(values)
+        except ValueError as error:
+            raise self._refusal(f"more than a file can hold: {error}") from error
+        for key, value in values.items():
+            yield self.encode(key, "key")
+            yield self.encode(value, f"[{key!r}]")
+
+    def _tried(self, take_apart: Callable[[Any], Iterable[Any]], value: Any) -> Iterable[Any]:
+        try:
+            return take_apart(value)
+        except (TypeError, UnstorableModel) as error:
+            raise self._refusal(str(error)) from error
+
+    def _objects(self, array: AnyArray) -> list[Any]:
+        """Return an array of objects as its distinct values and which of them stands where."""
+        levels: dict[Any, int] = {}
+        values, codes = [], []
+        for value in array.ravel().tolist():
+            if value is not None and not isinstance(value, (str, int, float)):
+                raise self._refusal(f"an array of objects with {_description(value)}")
+            key = (type(value), value if value == value else "nan")  # noqa: PLR0124 - only NaN differs from itself
+            if key not in levels:
+                levels[key] = len(levels)
+                values.append(value)
+            codes.append(levels[key])
+        places = np.array(codes, dtype=np.min_scalar_type(len(values)))
+        return ["objects", self.encode(places.reshape(array.shape)), *self._all(values)]
+
+    def _file(self, content: bytes, suffix: str = "") -> list[Any]:
+        """Add a file of another library, which has a suffix, or a model in a file of its own."""
+        kind, name = (
+            ("file", f"models/{len(self.files)}.{suffix}") if suffix else ("part", f"parts/{len(self.files)}.cp")
+        )
+        self.files[name] = content
+        return [kind, name]
+
+    def _store_apart(self, models: Sequence[Any], step: str) -> None:
+        """Store models in files of their own, so that each can be read when it is wanted."""
+        for place, model in enumerate(models):
+            if type(model) is not Waiting and is_foreign(model) and id(model) not in self._known:
+                self._kept.append(model)
+                inner = Encoder(self._pack, [*self._path, f"{step}[{place}]"])
+                self._append(self._file(self._pack(inner, model)), model)
+
+    def _foreign(self, value: Any) -> list[Any]:
+        if not is_foreign(value):
+            raise self._refusal(_description(value))
+        self.foreign.append(value)
+        self.foreign_paths.append(self._place())
+        return ["foreign", len(self.foreign) - 1]
+
+    def _object(self, value: Any, kind: type) -> list[Any]:
+        state = state_of(value)
+        for name in getattr(kind, "stored_apart", ()):
+            self._store_apart(state.get(name, ()), f".{name.rstrip('_')}")
+        key = (kind.__name__, *state)
+        if key not in self._layout_of:
+            self._layout_of[key] = len(self.layouts)
+            self.layouts.append([kind.__name__, list(state)])
+        return ["object", self._layout_of[key], *(self.encode(part, f".{name}") for name, part in state.items())]
+
+    def _place(self) -> str:
+        return "".join(self._path).removeprefix(".") or "it"
+
+    def _refusal(self, what: str) -> UnstorableModel:
+        return UnstorableModel(f"{self._place()} is {what}")
+
+
+_AS_TEXT: dict[type, Callable[[Any], str]] = {bytes: bytes.hex, int: hex, float: repr}
+
+
+def state_of(value: Any) -> dict[str, Any]:
+    """Return the attributes of an object that are stored: those that ``stored_state`` or ``__getstate__`` tells."""
+    if isinstance(value, tuple):
+        return value._asdict()  # type: ignore[attr-defined,no-any-return]
+    if is_of_scikit_learn(type(value)):
+        return estimator_state(value)
+    state = value.stored_state() if hasattr(value, "stored_state") else value.__getstate__()
+    return {name: part for name, part in (state or {}).items() if name != "_sklearn_version"}
+
+
+def holds_known_only(root: Any) -> bool:
+    """Tell whether everything inside of a value can be stored here; else skops may be able to."""
+    waiting, seen = [root], {id(root)}
+    while waiting:
+        part = waiting.pop()
+        inner = _inside(part)
+        if inner is None:
+            return False
+        for one in inner:
+            if id(one) not in seen:
+                seen.add(id(one))
+                waiting.append(one)
+    return True
+
+
+def _inside(part: Any) -> Iterable[Any] | None:
+    """Return what is inside of a value; None where it is of a kind that cannot be stored here."""
+    kind = type(part)
+    if kind is dict:
+        return [*part, *part.values()]
+    if kind in (list, tuple):
+        return list(part)
+    if kind is np.ndarray:
+        return part.ravel().tolist() if part.dtype.kind == "O" else ()
+    if part is None or kind in (bool, int, float, str, bytes) or isinstance(part, np.generic) or form_of(part):
+        return ()
+    return list(state_of(part).values()) if is_known(kind) else None
+
+
+def _description(value: Any) -> str:
+    kind = type(value)
+    if callable(value) and not hasattr(value, "predict"):
+        return f"a function or callable ({getattr(value, '__qualname__', kind.__qualname__)}), which no file can hold"
+    return f"of the type {kind.__module__}.{kind.__qualname__}, which cp.save does not know"
+
+
+_FAILURES = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)  # of parts of a wrong kind
+
+
+class Decoder:
+    """Turns nodes into values, one after the other: each refers only to those before it."""
+
+    def __init__(
+        self,
+        layouts: Any,
+        members: dict[str, bytes],
+        foreign: list[Any],
+        trusted: "Sequence[str]",
+        read: "Callable[[bytes], Any]",
+    ) -> None:
+        arrays = Unpacker(members)
+        self._layouts = [_checked_layout(layout) for layout in _listed(layouts)]
+        self._members, self._foreign, self._trusted = members, foreign, trusted
+        self._read = cache(lambda name: read(self._member(name)))  # a model in a file of its own, once
+        self._values: list[Any] = []
+        self._extents = Extents()
+        self._kinds: dict[str, Callable[..., Any]] = {
+            "list": lambda *children: self._all(children),
+            "tuple": lambda *children: tuple(self._all(children)),
+            "dict": self._dict,
+            "bytes": bytes.fromhex,
+            "int": lambda text: int(text, 16),
+            "float": float,
+            "array": arrays.get,
+            "objects": self._objects,
+            "scalar": lambda child: self._get(child)[0],
+            "form": self._form,
+            "object": self._object,
+            "file": self._file,
+            "part": self._part,
+            "foreign": lambda place: self._foreign[_place(place, self._foreign)],
+        }
+
+    def decode(self, nodes: Any, root: Any) -> Any:
+        """Return the value of the root."""
+        for node in _listed(nodes):
+            kind, *children = _listed(node) or [None]
+            if not isinstance(kind, str) or kind not in self._kinds:
+                raise UnreadableModel(f"it holds a part of the unknown kind {kind!r}")
+            try:
+                value = self._kinds[kind](*children)
+                self._extents.add(node)
+            except UnreadableModel:
+                raise
+            except _FAILURES as error:
+                raise UnreadableModel(f"a part of the kind {kind!r} is not as it must be ({error})") from error
+            self._values.append(value)
+        return self._get(root)
+
+    def _get(self, child: Any) -> Any:
+        if not isinstance(child, list | dict):
+            return child
+        if isinstance(child, dict) or len(child) != 1:
+            raise UnreadableModel("it refers to a part in an unknown way")
+        return self._values[_place(child[0], self._values)]
+
+    def _all(self, children: Any) -> list[Any]:
+        return [self._get(child) for child in children]
+
+    def _dict(self, *children: Any) -> dict[Any, Any]:
+        values = self._all(children)
+        check_keys(values[::2])
+        return dict(zip(values[::2], values[1::2], strict=True))
+
+    def _form(self, form: Any, *children: Any) -> Any:
+        refuse_untrusted([name for one, name in UNCHECKED.items() if one == form and name not in self._trusted])
+        return FORMS[form].together(*self._all(children))
+
+    def _file(self, name: Any) -> ModelFile:
+        content = self._member(name)
+        return ModelFile(name.rpartition("/")[2].partition(".")[2], content)
+
+    def _part(self, name: Any) -> Any:
+        self._member(name)
+        return self._read(name)
+
+    def _member(self, name: Any) -> bytes:
+        if not isinstance(name, str) or name not in self._members:
+            raise UnreadableModel(f"it refers to the file {name!r}, which it does not hold")
+        return self._members[name]
+
+    def _objects(self, codes: Any, *children: Any) -> AnyArray:
+        levels = np.empty(len(children), dtype=object)
+        levels[:] = self._all(children)
+        return np.asarray(levels[self._get(codes)])
+
+    def _object(self, layout: Any, *children: Any) -> Any:
+        name, attributes = self._layouts[_place(layout, self._layouts)]
+        state = dict(zip(attributes, self._all(children), strict=True))
+        kind = known_class(name)
+        made = _restored(kind, state)
+        if hasattr(made, "check_loaded"):
+            try:
+                made.check_loaded()
+            except _FAILURES as error:
+                raise UnreadableModel(f"its {name} is not as a fitted one ({error})") from error
+        return made
+
+
+def _restored(kind: Any, state: dict[str, Any]) -> Any:
+    """Return an object with that state, made without ``__init__``."""
+    if issubclass(kind, tuple):
+        if tuple(state) != kind._fields:
+            raise UnreadableModel(
+                f"its {kind.__name__} has other parts than it must have, as if another version had written it; fit or "
+                "save the model again"
+            )
+        return tuple.__new__(kind, state.values())
+    if is_of_scikit_learn(kind):
+        return made_estimator(kind, state)
+    missing = _needed(kind) - state.keys()
+    if missing:
+        raise UnreadableModel(f"its {kind.__name__} lacks {', '.join(sorted(missing))}")
+    made = kind.__new__(kind)
+    made.__dict__.update(state)
+    return made
+
+
+@cache
+def _needed(kind: Any) -> set[str]:
+    """Return the attributes that every object of a class has: fields, or the parameters of an estimator."""
+    if dataclasses.is_dataclass(kind):
+        return {field.name for field in dataclasses.fields(kind)}
+    return set(inspect.signature(kind).parameters) if hasattr(kind, "get_params") else set()
+
+
+def _place(number: Any, among: list[Any]) -> int:
+    """Return a number after checking that it is the place of something that is there already."""
+    if type(number) is not int or not 0 <= number < len(among):
+        raise UnreadableModel(f"it refers to part {number!r}, which is not there")
+    return number
+
+
+def _listed(value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise UnreadableModel("its manifest holds something else where a list must be")
+    return value
+
+
+def _checked_layout(layout: Any) -> tuple[str, list[str]]:
+    if len(_listed(layout)) != 2:  # noqa: PLR2004 - name and attributes
+        raise UnreadableModel("it describes a class in an unknown way")
+    name, attributes = layout
+    for attribute in _listed(attributes):
+        if not isinstance(attribute, str) or not attribute.isidentifier() or attribute.startswith("__"):
+            raise UnreadableModel(f"it names the impossible attribute {attribute!r}")
+    return name, attributes

@@ -1,0 +1,541 @@
+"""What a fitted model, and those it is compared with, say of the rows of a run, and where they err.
+
+Where decisions are drawn, every number is an expectation over the draws, and does not depend on the secret key of the
+run. What the drawn decisions themselves come to is told by ``RunEvaluator.audit_drawn``, and kept apart.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from counterpoise._base.types import AnyArray, BoolArray, FloatArray, IntArray
+from counterpoise.auditing.audit import Audit, audit_prepared, confident
+from counterpoise.goals import Dataset, Goal, Rate, Table, as_objective, error_rate
+from counterpoise.goals.binding import prepare
+from counterpoise.goals.classes import where_deferred
+from counterpoise.goals.rates import TABLED
+from counterpoise.metrics import RateTable, rate_table
+from counterpoise.mixtures.base import DRAWN
+from counterpoise.mixtures.choosing import groups_by, row_count
+from counterpoise.mixtures.class_scores.tiers import SOFT, RatioRule, TierRule
+from counterpoise.mixtures.deciding import Decider, DecisionRows, with_label
+from counterpoise.mixtures.families import ClassRules
+from counterpoise.mixtures.goal import GoalClassifier
+from counterpoise.mixtures.mixture import MixtureClassifier
+from counterpoise.mixtures.options import Deferral, kind_of_decision
+from counterpoise.mixtures.pool import failures
+from counterpoise.mixtures.rows import groups_of
+from counterpoise.runs.data import Data, RunRows
+from counterpoise.runs.results import AVERAGE, DEPLOYED, FIRST, MIXTURE, TRAIN
+from counterpoise.runs.settings import RunSettings
+from counterpoise.theory.risks import Risk, RiskRows
+
+
+def final_estimator(model: Any) -> Any:
+    """Return the estimator of ours or scikit-learn's at the end of a model."""
+    return model[-1] if hasattr(model, "steps") else model
+
+
+def seen_by_last(model: Any, frame: Any) -> Any:
+    """Return a raw frame as the last step takes it."""
+    return model[:-1].transform(frame) if hasattr(model, "steps") else frame
+
+
+def mixes(model: Any) -> bool:
+    """Tell whether a model is a mixture."""
+    return hasattr(final_estimator(model), "mixture_")
+
+
+def has_rules(model: Any) -> bool:
+    """Tell whether a model is a mixture of rules of scores."""
+    return hasattr(final_estimator(model), "rules_")
+
+
+def has_class_rules(model: Any) -> bool:
+    """Tell whether the rules of a model are of the probabilities of more than two classes, and not of a score."""
+    return has_rules(model) and isinstance(final_estimator(model).family_, ClassRules)
+
+
+def deferral_of(model: Any) -> Deferral | None:
+    """Return what deferring a row costs, and what is then said of it; None where every row is decided about."""
+    if has_rules(model):
+        model = final_estimator(model).family_.kept
+    found: Deferral | None = getattr(model, "deferral", None)
+    return found
+
+
+def keeps_answers(model: Any) -> bool:
+    """Tell whether a model is a mixture of models of any kind, which may be slow to read and to ask: rounds are not."""
+    return isinstance(model, GoalClassifier | MixtureClassifier)
+
+
+def looked_at(part: RunRows) -> dict[str, Any]:
+    """Return what rules may look at beside the features of rows, as ``predict`` takes it."""
+    return {"sensitive_features": part.groups or None, "baseline": part.baseline}
+
+
+def some_rows(value: Any, rows: IntArray) -> Any:
+    """Return some rows of columns by name, of one column, or of none."""
+    if value is None or isinstance(value, Mapping):
+        return value and {name: np.asarray(column)[rows] for name, column in value.items()}
+    return np.asarray(value)[rows]
+
+
+def shares_rows(rule: Any) -> bool:
+    """Tell whether a rule gives a row to several classes, so that its answers are drawn."""
+    if isinstance(rule, TierRule):
+        return rule.layer == SOFT and (rule.level > 0 or rule.defer_cost is not None)
+    return isinstance(rule, RatioRule) and bool(((rule.shares > 0) & (rule.shares < 1)).any())
+
+
+class AskedModel:
+    """A model that is no mixture, and plain training beside it."""
+
+    def __init__(self, model: Any, data: Data, plain: Any = None) -> None:
+        self.model, self.data, self.plain, self.estimator = model, data, plain, final_estimator(model)
+        self.deferral = deferral_of(model)
+
+    @property
+    def is_drawn(self) -> bool:
+        """Tell whether answers are drawn, if only from one model or rule."""
+        return hasattr(self.estimator, "mixture_") and kind_of_decision(self.estimator.decision) in DRAWN
+
+    def part(self, name: str) -> RunRows:
+        """Return the rows of a split or an extra dataset."""
+        return {**self.data.splits, **self.data.extra}[name]
+
+    def says(self, method: str, name: str) -> AnyArray | None:
+        """Return the labels that a method gives to rows; None where there is no such method."""
+        asked = {MIXTURE: self.model, FIRST: self.plain}[method]
+        return None if asked is None else np.asarray(asked.predict(self.part(name).X))
+
+    def shares(self, method: str, name: str) -> FloatArray | None:  # noqa: ARG002 - others draw
+        """Return how likely a method says each class of each row, and defers it; None where no key changes anything.
+
+        One model, or one rule, decides the same whatever is drawn.
+        """
+        found: FloatArray | None = getattr(self.model, "chances", None) if method == MIXTURE else None
+        return found
+
+    def row_losses(self, split: str) -> dict[str, FloatArray]:
+        """Return the loss that methods expect on each row of a split, where it is not told by their answers."""
+        shares = self.shares(MIXTURE, split)
+        return {} if shares is None else {MIXTURE: self._lost(shares, split)}
+
+    def member_errors(self, split: str) -> list[float]:  # noqa: ARG002 - others have members
+        """Return how often each model or rule of a mixture errs on a split."""
+        return []
+
+    def kept(self, name: str, kinds: str) -> AnyArray | None:
+        """Return what the models were found to say, or score, earlier; None where it is not known."""
+        said, shape = self.data.said.get(name), (len(self.part(name)), len(self.estimator.estimators_))
+        if said is None or said.shape != shape + self._told_each or said.dtype.kind not in kinds:
+            return None
+        is_class = said.dtype.kind == "f" or (said.min(initial=0) >= 0 and said.max(initial=0) < len(self.data.classes))
+        return said if is_class else None
+
+    @property
+    def _told_each(self) -> tuple[int, ...]:
+        """Return the shape of what one model says of one row."""
+        return ()
+
+    def _lost(self, shares: FloatArray, split: str) -> FloatArray:
+        """Return how likely rows are given another label than their own; a deferred row counts with its cost."""
+        labels = np.searchsorted(self.data.classes, self.part(split).labels)
+        lost = 1.0 - shares[np.arange(labels.size), labels]
+        return np.asarray(lost if self.deferral is None else lost - (1.0 - self.deferral.cost) * shares[:, -1])
+
+
+class AskedModels(AskedModel):
+    """A mixture of models; plain training is the first of them."""
+
+    _found: tuple[str, AnyArray] | None = None  # the rows about which all models were asked last
+
+    def says(self, method: str, name: str) -> AnyArray | None:
+        """Return the labels that a method gives to rows."""
+        part = self.part(name)
+        if method == MIXTURE:
+            return np.asarray(self.model.predict(part.X))
+        return np.asarray(self.estimator.estimators_[0].predict(seen_by_last(self.model, part.X)))
+
+    def shares(self, method: str, name: str) -> FloatArray | None:
+        """Return how likely a draw says each class of each row; None for plain training."""
+        if method != MIXTURE or not self._draws_models:
+            return None
+        codes, mixture = self.codes(name), self.estimator.mixture_
+        shares, rows = np.zeros((len(codes), len(self.estimator.classes_))), np.arange(len(codes))
+        for model in np.flatnonzero(mixture):
+            shares[rows, codes[:, model]] += mixture[model]
+        return np.minimum(shares, 1.0)
+
+    @property
+    def _draws_models(self) -> bool:
+        """Tell whether one of several models is drawn for each row."""
+        return self.is_drawn and bool(np.count_nonzero(self.estimator.mixture_) > 1)
+
+    def row_losses(self, split: str) -> dict[str, FloatArray]:
+        """Return the probability that methods err on each row of a split."""
+        losses = self._losses(split)
+        found = {FIRST: losses[:, 0].astype(np.float64), AVERAGE: losses.mean(axis=1)}
+        return found | ({MIXTURE: _expected(losses, self.estimator.mixture_)} if self.is_drawn else {})
+
+    def member_errors(self, split: str) -> list[float]:
+        """Return how often each model errs on a split."""
+        weights = self.part(split).weights
+        return [float(np.average(wrong, weights=weights)) for wrong in self._losses(split).T]  # no copy of them all
+
+    def codes(self, name: str) -> AnyArray:
+        """Return the place of the class that each model says of each row; what was asked last is kept."""
+        if self._found is None or self._found[0] != name:
+            part, pool = self.part(name), self.estimator.pool()
+            self._found = name, pool.ask(seen_by_last(self.model, part.X), len(part))
+        return self._found[1]
+
+    def _losses(self, split: str) -> AnyArray:
+        """Return where each model errs on a split."""
+        return failures(self.codes(split), np.searchsorted(self.estimator.classes_, self.part(split).labels))
+
+
+class AskedPool(AskedModels):
+    """A mixture of models that are slow to ask: what they said is kept with the data, for any other mixture of them."""
+
+    def says(self, method: str, name: str) -> AnyArray | None:
+        """Return the labels that a method gives to rows."""
+        if name in self.data.splits and self.kept(name, "iu") is None:  # as its users would ask it: some models only
+            return super().says(method, name)
+        if method == FIRST:
+            return np.asarray(self.data.classes[self.codes(name)[:, 0]])
+        return self.estimator.decider().decide(self._rows(name), self.part(name).X)  # type: ignore[no-any-return]
+
+    def shares(self, method: str, name: str) -> FloatArray | None:
+        """Return how likely a draw says each class of each row; None for plain training."""
+        if method != MIXTURE or not self._draws_models:
+            return None
+        return self.estimator.decider().probabilities(self._rows(name))  # type: ignore[no-any-return]
+
+    def codes(self, name: str) -> AnyArray:
+        """Return the place of the class that each model says of each row, asked once."""
+        known = self.kept(name, "iu")
+        if known is None:
+            part, pool = self.part(name), self.estimator.pool()
+            known = self.data.said[name] = pool.ask(part.X, len(part))
+        return known
+
+    def _rows(self, name: str) -> Any:
+        return self.estimator.rows_to_decide(self.part(name).X, told=self.codes(name))
+
+    def _losses(self, split: str) -> AnyArray:
+        return failures(self.codes(split), np.searchsorted(self.data.classes, self.part(split).labels))
+
+
+class ScoredSplit(NamedTuple):
+    """Rows with the scores of all models, and who decides about them: the rules, and the first model by itself."""
+
+    rows: DecisionRows
+    scores: AnyArray
+    rules: Decider
+    usual: Decider  # at its usual threshold
+
+
+class AskedRules(AskedModel):
+    """Rules of scores; plain training is the first model that scores, at its usual threshold."""
+
+    def __init__(self, model: Any, data: Data, plain: Any = None) -> None:
+        super().__init__(model, data, plain)
+        self._scored: dict[str, ScoredSplit] = {}
+        self._shares: dict[tuple[str, str], FloatArray] = {}
+
+    def says(self, method: str, name: str) -> AnyArray | None:
+        """Return the labels that a method gives to rows."""
+        asked = self.scored(name)
+        return _decider(asked, method).decide(asked.rows, self._features(name))
+
+    def shares(self, method: str, name: str) -> FloatArray | None:
+        """Return how likely a method says each class of each row, and defers it, over the draws of rules."""
+        asked = self.scored(name)
+        decider = _decider(asked, method)
+        is_shared = method == MIXTURE and any(map(shares_rows, self.estimator.rules_))
+        if not self.is_drawn or not (np.count_nonzero(decider.shares) > 1 or is_shared):
+            return None
+        if (method, name) not in self._shares:
+            self._shares[method, name] = decider.probabilities(asked.rows)
+        return self._shares[method, name]
+
+    def row_losses(self, split: str) -> dict[str, FloatArray]:
+        """Return the loss that methods expect on each row of a split."""
+        found = {method: self.shares(method, split) for method in (MIXTURE, FIRST)}
+        return {method: self._lost(shares, split) for method, shares in found.items() if shares is not None}
+
+    def member_errors(self, split: str) -> list[float]:
+        """Return how often each rule errs on a split; who defers does not err."""
+        (rows, _, rules, _), part, classes = self.scored(split), self.part(split), self.estimator.classes_
+        labels = np.searchsorted(classes, part.labels)
+        each, n_classes = np.arange(labels.size), len(classes)
+        said = (rules.shares_by(place, rows) for place in range(rules.shares.size))
+        errors = (one[:, :n_classes].sum(axis=1) - one[each, labels] for one in said)
+        return [float(np.average(one, weights=part.weights)) for one in errors]
+
+    @property
+    def _told_each(self) -> tuple[int, ...]:
+        """Return the shape of what one model says of one row: a score, or a probability for each class."""
+        shape: tuple[int, ...] = self.estimator.family_.kept.scores[TRAIN].shape[2:]
+        return shape
+
+    def scored(self, name: str) -> ScoredSplit:
+        """Return rows with scores and who decides; those of choice have scores of models that have not seen them."""
+        if name not in self._scored:
+            estimator, X = self.estimator, self._features(name)
+            if name == self.data.chosen_on:
+                kept = estimator.family_.kept
+                scores, groups = kept.scores[TRAIN], kept.group_codes(estimator.groups_)[TRAIN]
+                told = {place: scores[:, place] for place in range(scores.shape[1])}
+                rows = DecisionRows(estimator.check_predict_input(X), groups, estimator.pool(), told)
+            else:
+                known = self.kept(name, "f")
+                scores = estimator.pool().ask(estimator.check_predict_input(X), len(X)) if known is None else known
+                rows = estimator.rows_to_decide(X, **looked_at(self.part(name)), told=scores)
+                if keeps_answers(self.model):
+                    self.data.said[name] = scores
+            self._scored[name] = ScoredSplit(rows, scores, estimator.decider(), estimator.usual_decider())
+        return self._scored[name]
+
+    def _features(self, name: str) -> Any:
+        """Return rows as the models take them."""
+        return seen_by_last(self.model, self.part(name).X)
+
+
+class AskedCounts(AskedModel):
+    """Rules that were asked already, about rows of which those that are alike are there once."""
+
+    def says(self, method: str, name: str) -> AnyArray | None:
+        """Return the labels that a method gives to rows, the drawn ones where rows are told apart by them."""
+        part = self.part(name)
+        if method == FIRST:
+            return part.told[0]
+        return part.drawn if part.drawn is not None else self.data.classes[self._chances(name).argmax(axis=1)]
+
+    def shares(self, method: str, name: str) -> FloatArray | None:
+        """Return how likely a draw says each class of each row; None for plain training."""
+        is_one = np.count_nonzero(self.estimator.mixture_) == 1
+        return None if method != MIXTURE or not self.is_drawn or is_one else self._chances(name)
+
+    def _chances(self, name: str) -> FloatArray:
+        said = np.minimum(np.column_stack(self.part(name).told[1:]) @ self.estimator.mixture_, 1.0)
+        is_positive = self.data.classes == self.data.positive
+        return np.asarray(np.where(is_positive, said[:, None], 1.0 - said[:, None]))
+
+    def member_errors(self, split: str) -> list[float]:
+        """Return how often each rule errs on a split."""
+        part = self.part(split)
+        is_positive = part.labels == self.data.positive
+        return [float(np.average(said != is_positive, weights=part.counts)) for said in part.told[1:]]
+
+
+class Told(NamedTuple):
+    """What is said of rows: by plain training, and whether each rule says yes, as ``RunRows`` keeps it; the drawn."""
+
+    by_each: list[AnyArray]
+    drawn: AnyArray
+
+
+def told_by(model: Any, part: RunRows, positive: Any) -> Told:
+    """Return what plain training and rules say of rows, and the drawn decisions."""
+    estimator = final_estimator(model)
+    rules, usual = estimator.decider(), estimator.usual_decider()
+    rows = estimator.rows_to_decide(part.X, **looked_at(part)).asked(range(len(estimator.estimators_)))
+    place = estimator.classes_.tolist().index(positive)
+    each = [rules.shares_by(number, rows)[:, place].astype(np.int8) for number in range(rules.shares.size)]
+    return Told([usual.decide(rows, part.X), *each], rules.decide(rows, part.X))
+
+
+def _decider(asked: ScoredSplit, method: str) -> Decider:
+    return asked.rules if method == MIXTURE else asked.usual
+
+
+def asked_of(model: Any, data: Data, plain: Any) -> AskedModel:
+    """Return what asks a model."""
+    if data.splits and all(part.counts is not None for part in data.splits.values()):
+        return AskedCounts(model, data, plain)
+    if has_rules(model):
+        return AskedRules(model, data, plain)
+    kind = AskedPool if keeps_answers(model) else AskedModels if mixes(model) else AskedModel
+    return kind(model, data, plain)
+
+
+def _expected(losses: AnyArray, mixture: FloatArray) -> FloatArray:
+    total = np.zeros(len(losses))
+    for model in np.flatnonzero(mixture):
+        total += mixture[model] * losses[:, model]
+    return np.minimum(total, 1.0)
+
+
+_DEFERRED = 2  # beside no and yes
+
+
+class RunEvaluator:
+    """A run with its model, and what it says: every row is asked about once."""
+
+    def __init__(
+        self, settings: RunSettings, data: Data, model: Any, goals: tuple[Goal, ...], plain: Any = None
+    ) -> None:
+        self.settings, self.data, self.model, self.goals = settings, data, model, goals
+        self.estimator, self.is_mixture, self.aim = final_estimator(model), mixes(model), _aim_of(model)
+        self.asked = asked_of(model, data, plain)
+        self.is_drawn, self.deferral = self.asked.is_drawn, self.asked.deferral
+        self._said: dict[tuple[str, str], AnyArray | None] = {}
+        self._audits: dict[tuple[str, str, tuple[Goal, ...]], Audit] = {}
+
+    def part(self, name: str) -> RunRows:
+        """Return the rows of a split or an extra dataset."""
+        return self.asked.part(name)
+
+    def decisions(self, name: str) -> AnyArray:
+        """Return what the model decides about a split or an extra dataset, drawn where it draws."""
+        return np.asarray(self.says(MIXTURE, name))
+
+    def draws(self, method: str, names: Iterable[str]) -> bool:
+        """Tell whether another key would change what a method decides about some of the rows."""
+        return method != DEPLOYED and any(self.asked.shares(method, name) is not None for name in names)
+
+    def says(self, method: str, name: str) -> AnyArray | None:
+        """Return the labels that a method gives to rows, asked once; None where there is no such method."""
+        if (method, name) not in self._said:
+            deployed = method == DEPLOYED
+            self._said[method, name] = self.part(name).baseline if deployed else self.asked.says(method, name)
+        return self._said[method, name]
+
+    def shares(self, method: str, name: str) -> FloatArray | None:
+        """Return how likely a method says each answer about each row; None where it says nothing about them."""
+        shares = None if method == DEPLOYED else self.asked.shares(method, name)
+        if shares is not None:
+            return shares
+        said = self.says(method, name)
+        if said is None:
+            return None
+        is_said: BoolArray = np.asarray(said[:, None] == self._answers)
+        return is_said.astype(np.float64)
+
+    def deferred(self, method: str, name: str) -> FloatArray | None:
+        """Return how likely a method defers each row; None where nothing is deferred."""
+        shares = None if self.deferral is None or method == AVERAGE else self.shares(method, name)
+        return None if shares is None else np.asarray(shares[:, -1])
+
+    @property
+    def _answers(self) -> AnyArray:
+        """Return what may be said: the classes, and behind them that a row is deferred, where some are."""
+        return self.data.classes if self.deferral is None else with_label(self.data.classes, self.deferral.label)
+
+    @property
+    def classes(self) -> dict[str, Any]:
+        """Return the classes, the positive one and what is said of deferred rows, as rates are told of them."""
+        deferred = None if self.deferral is None else self.deferral.label
+        return {"classes": self.data.classes, "pos_label": self.data.positive, "defer_label": deferred}
+
+    def row_losses(self, split: str) -> dict[str, FloatArray]:
+        """Return for each method the loss that it expects on each row of a split: 1 for an error."""
+        found = self.asked.row_losses(split)
+        told = {method: self.says(method, split) for method in (MIXTURE, FIRST, DEPLOYED) if method not in found}
+        found |= {method: self.lost(said, split) for method, said in told.items() if said is not None}
+        return {method: found[method] for method in (MIXTURE, FIRST, AVERAGE, DEPLOYED) if method in found}
+
+    def lost(self, said: AnyArray, split: str) -> FloatArray:
+        """Return 1 for each wrong answer, and for deferred rows their cost."""
+        lost: FloatArray = np.asarray(said != self.data.splits[split].labels).astype(np.float64)
+        if self.deferral is not None:
+            lost[where_deferred(said, self.deferral.label)] = self.deferral.cost
+        return lost
+
+    def tables(self, names: Iterable[str], split: str) -> dict[str, Table]:
+        """Return the datasets that goals name, with a split in the place of ``train``."""
+        return {name: self.part(_place(name, split)).table() for name in names}
+
+    def can_say(self, method: str, split: str, goals: Iterable[Goal]) -> bool:
+        """Tell whether a method answers for all rows that goals speak of, with a split in the place of ``train``."""
+        names = {_place(name, split) for goal in goals for name in goal.datasets}
+        return all(self.shares(method, name) is not None for name in names)
+
+    def audit(self, split: str, goals: Iterable[Goal], method: str = MIXTURE) -> Audit:
+        """Return the audit of a method, with a split in the place of ``train``, in expectation over its draws.
+
+        That of the model is made once; of the others, whose estimates alone are told, the bounds are quick ones.
+        """
+        asked = tuple(goals)
+        if (split, method, asked) not in self._audits:
+            names = dict.fromkeys(name for goal in asked for name in goal.datasets)
+            is_drawn = self.draws(method, [_place(name, split) for name in names])
+            says, kind = (self.shares, "probabilities") if is_drawn else (self.says, "labels")
+            said = {name: says(method, _place(name, split)) for name in names}
+            self._audits[split, method, asked] = self._audit_of(said, asked, split, kind, quick=method != MIXTURE)
+        return self._audits[split, method, asked]
+
+    def audit_drawn(self, split: str, goals: Iterable[Goal]) -> Audit:
+        """Return the audit of the drawn decisions, with a split in the place of ``train``: another key gives others."""
+        asked = tuple(goals)
+        names = dict.fromkeys(name for goal in asked for name in goal.datasets)
+        return self._audit_of({name: self.says(MIXTURE, _place(name, split)) for name in names}, asked, split)
+
+    def _audit_of(
+        self, said: dict[str, Any], goals: tuple[Goal, ...], split: str, kind: str = "labels", *, quick: bool = False
+    ) -> Audit:
+        prepared = prepare(said, self.tables(said, split), kind=kind, **self.classes)
+        return audit_prepared(confident(goals, self.settings.confidence), prepared, quick=quick)
+
+    def risk_value(self, risk: Risk, losses: FloatArray, split: str) -> float:
+        """Return a risk of losses on a split; a calibrated one has the radius of the rows it was chosen on."""
+        part, chosen_on = self.data.splits[split], self.estimator.selection_
+        codes = groups_of(part.groups, len(part))[0] if part.groups else None
+        rows = RiskRows(
+            row_count(chosen_on), chosen_on.losses.shape[1], lambda names: groups_by(names, part.table(), codes)
+        )
+        return risk.bind(rows).value(losses, part.mass)
+
+    def expected_objective(self, rate: Any, method: str, split: str) -> float | None:
+        """Return a rate in expectation over the draws; None where the method or the rows have none."""
+        said = {name: self.shares(method, _place(name, split)) for name in rate.datasets}
+        if any(shares is None for shares in said.values()):
+            return None
+        try:
+            return float(rate.at(prepare(said, self.tables(said, split), kind="probabilities", **self.classes)))
+        except ValueError:  # a rate has no value on a split that lacks the rows it is out of
+            return None
+
+    def rates(self, split: str) -> RateTable:
+        """Return the rates of all groups in expectation; where no class is the positive one, how often answers err."""
+        positive, part = self.data.positive, self.data.splits[split]
+        told: Any = {"sample_weight": part.weights, "counts": part.counts, "pos_label": True}
+        told["classes"] = [False, True]  # the rows may all be right
+        own = part.labels if positive is None else np.full(len(part), positive)
+        shares = self.shares(MIXTURE, split)
+        assert shares is not None  # noqa: S101 - the model decides about all rows
+        chances = shares[np.arange(len(own)), np.searchsorted(self.data.classes, own)]
+        if positive is None:
+            truth = np.ones(len(part), dtype=np.bool_)
+            told["rates"] = ["error_rate"]
+        else:
+            part = part.of_two(positive)
+            truth, told["baseline"] = part.labels, part.baseline
+        if self.deferral is not None:
+            rates = ["defer_rate", "decided_error_rate", *told.get("rates", TABLED)]
+            told |= {"defer_label": _DEFERRED, "rates": rates}
+        if self.draws(MIXTURE, [split]):
+            said = chances if self.deferral is None else np.column_stack([chances, shares[:, -1]])
+            return rate_table(said, truth, part.groups or None, kind="probabilities", **told)
+        is_said = chances > 0
+        codes = is_said if self.deferral is None else np.where(shares[:, -1] > 0, _DEFERRED, is_said)
+        return rate_table(codes, truth, part.groups or None, **told)
+
+
+def _aim_of(model: Any) -> Risk | Rate | None:
+    """Return what a model was chosen or trained to make small; None where that is the method's own."""
+    estimator = final_estimator(model)
+    if mixes(model):
+        is_chosen = getattr(estimator, "mixture", "optimal") == "optimal"
+        return estimator.problem().objective if is_chosen else None
+    if hasattr(estimator, "objective_value_"):  # trained inside goals, for the error unless another rate is named
+        return error_rate(Dataset("train")) if estimator.objective is None else as_objective(estimator.objective)
+    return None
+
+
+def _place(name: str, split: str) -> str:
+    return split if name == TRAIN else name

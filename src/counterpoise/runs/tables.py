@@ -1,0 +1,513 @@
+"""Tables with answers or scores: answers audited, rules chosen and written as JSON, decisions made by such rules."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from counterpoise._base.checks import check_choice, check_confidence, check_number, check_positive
+from counterpoise._base.types import AnyArray, FloatArray, IntArray
+from counterpoise.auditing.audit import Audit
+from counterpoise.goals import Goal, GoalCheck, Table, as_goals
+from counterpoise.goals.classes import check_defer_label, reads_as, where_deferred
+from counterpoise.mixtures.choosing import FIXED
+from counterpoise.mixtures.goal import GoalClassifier
+from counterpoise.mixtures.options import Deferral
+from counterpoise.mixtures.scores.groups import BASELINE, RuleGroups
+from counterpoise.runs.data import Data, RunRows, check_classes, groups_of, labels_of, odd_cell, positive_of, weights_of
+from counterpoise.runs.errors import DataError, check_columns, listed, oddest
+from counterpoise.runs.evaluator import RunEvaluator
+from counterpoise.runs.folder import check_place, write_frame, write_output
+from counterpoise.runs.measuring import Measured, measure_answers
+from counterpoise.runs.reading import column_names, is_text, read_column, read_frame, read_usable
+from counterpoise.runs.results import TEST, TRAIN
+from counterpoise.runs.rule_file import RuleFile, as_file_rules, check_text_key, read_rules
+from counterpoise.runs.settings import RunColumns, RunSettings
+
+
+class TableRoles(NamedTuple):
+    """Which columns of a table play which part, and what is asked of the answers."""
+
+    target: str
+    goals: tuple[Goal, ...]
+    groups: tuple[str, ...] = ()
+    baseline: str | None = None
+    weights: str | None = None
+    largest_weight: float | None = None
+    positive: Any = None
+    confidence: float | None = None
+    deferral: Deferral | None = None  # what deferring a row costs, and what is then said of it
+
+    @property
+    def columns(self) -> dict[str, list[str]]:
+        """Return the columns named, by what names them."""
+        single = {"target": self.target, "baseline": self.baseline, "weights": self.weights}
+        return {"groups": list(self.groups)} | {key: [name] for key, name in single.items() if name is not None}
+
+
+class TableAudit(NamedTuple):
+    """An audit of answers, and every number about them."""
+
+    audit: Audit
+    measured: Measured
+    settings: dict[str, Any]
+    positive: Any  # the class that goals call so; None where there is none
+
+
+class LabelledTable(NamedTuple):
+    """A table with labels, the classes there are, and which is the positive one."""
+
+    path: Path
+    frame: Any
+    labels: AnyArray
+    baseline: AnyArray | None
+    classes: AnyArray
+    positive: Any
+
+    def part(self, asked: TableRoles) -> RunRows:
+        """Return the rows as they are measured; goals may speak of every column that holds numbers or texts."""
+        groups, limit = groups_of(self.frame, asked.groups, self.path), asked.largest_weight
+        if asked.weights is None:
+            return RunRows(self.frame, self.labels, groups, None, self.baseline)
+        weights = weights_of(self.frame, asked.weights, self.path, limit)
+        return RunRows(self.frame, self.labels, groups, weights, self.baseline, limit)
+
+
+def read_table(path: Path, asked: TableRoles, others: dict[str, list[str]] | None = None) -> LabelledTable:
+    """Read a labelled table, after checking that it has all columns that are named."""
+    if asked.largest_weight is not None:
+        check_positive(asked.largest_weight, "largest_weight")
+        if asked.weights is None:
+            raise ValueError(f"--largest-weight is for weighted rows; got {asked.largest_weight:g} and no --weights.")
+    known = column_names(path)
+    for key, names in (asked.columns | (others or {})).items():
+        check_columns(names, known, path, f"--{key}: ")
+    compared = [name for names in (asked.columns | (others or {})).values() for name in names]
+    compared += [name for goal in asked.goals for name in goal.compared_columns]
+    frame, refused = read_usable(path, known, values=frozenset(compared))
+    wrong = [name for names in (asked.columns | (others or {})).values() for name in names if name in refused]
+    if wrong:
+        raise DataError(f"Column {wrong[0]!r} of {path} must hold numbers or texts; it holds dates, lists or the like.")
+    labels = labels_of(frame, asked.target, path)
+    baseline = None if asked.baseline is None else labels_of(frame, asked.baseline, path)
+    classes = check_classes(labels, None, asked.target, path)
+    foreign = set() if baseline is None else set(baseline.tolist()) - set(classes.tolist())
+    if foreign:
+        raise DataError(
+            f"The answers in column {asked.baseline!r} of {path} must be classes of column {asked.target!r}, "
+            f"{listed(classes.tolist(), most=10)}; got {min(foreign, key=str)!r}."
+        )
+    return LabelledTable(path, frame, labels, baseline, classes, _positive(classes, asked, path))
+
+
+def _positive(classes: AnyArray, asked: TableRoles, path: Path) -> Any:
+    """Return the positive class; the command line tells numbers and texts apart as little as a CSV file."""
+    if asked.positive is None:
+        return positive_of(classes, None)
+    named = {str(label): label for label in classes.tolist()}
+    if str(asked.positive) not in named:
+        raise DataError(
+            f"--positive must be a class of column {asked.target!r} of {path}: {listed(named, most=10)}; got "
+            f"{str(asked.positive)!r}."
+        )
+    return named[str(asked.positive)]
+
+
+def audit_table(
+    path: str | Path,
+    *,
+    target: str,
+    prediction: str,
+    goals: Any,
+    groups: tuple[str, ...] = (),
+    baseline: str | None = None,
+    weights: str | None = None,
+    largest_weight: float | None = None,
+    positive: Any = None,
+    confidence: float | None = None,
+    defer_label: str | None = None,
+) -> TableAudit:
+    """Audit answers that stand in a column of a table: no run and no model is needed.
+
+    Parameters
+    ----------
+    path : path
+        A CSV or Parquet file of rows that whoever gave the answers neither fitted nor chose on.
+    target, prediction : str
+        The columns with what is true and with what was said.
+    goals : goals or their texts
+        They speak of these rows as ``train``.
+    groups : tuple of str
+        Columns by which the report tells groups apart; goals may speak of any column.
+    baseline : str, optional
+        The column with the answers of another model, for churn, wins and losses.
+    weights, largest_weight : optional
+        The column of sample weights, and the most that a row of the population can weigh.
+    positive : label, optional
+        The class that goals call positive; by default the second of two.
+    confidence : float in (0, 1), optional
+        For goals that carry none; default 0.95.
+    defer_label : str, optional
+        What was said of rows that a person decides about, which are neither right nor wrong.
+
+    Returns
+    -------
+    TableAudit
+        ``audit``, and what a report needs.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from counterpoise.datasets import loans
+    >>> from counterpoise.runs.tables import audit_table
+    >>> goals = ["recall(train) >= 0.5", "false_positive_rate(train, sex=F) <= 0.1"]
+    >>> asked = {"target": "default", "prediction": "last_year", "positive": "yes", "goals": goals}
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     loans(2000, random_state=0)[0].to_csv(Path(place) / "loans.csv", index=False)
+    ...     found = audit_table(Path(place) / "loans.csv", **asked)
+    >>> [(str(row.goal.left), row.verdict) for row in found.audit]
+    [('recall(train)', 'holds'), ('false_positive_rate(train, sex=F)', 'fails')]
+    """
+    deferral = None if defer_label is None else Deferral(0.0, defer_label)  # at no loss: nobody chose it here
+    asked = TableRoles(
+        target, checked(goals), groups, baseline, weights, largest_weight, positive, confidence, deferral
+    )
+    table = read_table(Path(path), asked, {"prediction": [prediction]})
+    said = _as_answers(labels_of(table.frame, prediction, table.path), table.classes, deferral)
+    words = {"method": f"answers that stand in the column {prediction}", "source": table.path.name}
+    return judged(table, said, asked, TEST, words)
+
+
+def _as_answers(said: AnyArray, classes: AnyArray, deferral: Deferral | None) -> AnyArray:
+    """Return answers as classes are written: a column of numbers is one of texts where some rows are deferred."""
+    if deferral is None:
+        return said
+    known = {reads_as(label): label for label in (*classes.tolist(), deferral.label)}
+    found = np.empty(said.size, dtype=object)
+    found[:] = [known.get(reads_as(label), label) for label in said.tolist()]
+    return found
+
+
+def checked(goals: Any) -> tuple[Goal, ...]:
+    """Return goals after checking that there are some and that they speak of the rows of the table only."""
+    listed_goals = tuple(as_goals(goals))
+    if not listed_goals:
+        raise ValueError('Name at least one goal, as in --goal "recall(train) >= 0.8"; got none.')
+    for goal in listed_goals:
+        other = next((name for name in goal.datasets if name != TRAIN), None)
+        if other is not None:
+            raise ValueError(f"Goals on a table speak of its rows, which are called 'train'; got {other!r} in: {goal}.")
+    return listed_goals
+
+
+def judged(
+    table: LabelledTable,
+    said: AnyArray,
+    asked: TableRoles,
+    split: str,
+    words: dict[str, Any],
+    shares: Sequence[float] = (),
+    chances: FloatArray | None = None,
+) -> TableAudit:
+    """Return an audit of answers, and every number about them, as of rows of a split.
+
+    Where answers were drawn by rules, ``shares`` are those of the rules and ``chances`` tell how likely each answer was
+    in each row: the numbers are then expectations over the draws.
+    """
+    left = np.zeros(said.size, dtype=np.bool_)
+    if asked.deferral is not None:
+        check_defer_label(asked.deferral.label, table.classes.tolist())
+        left = where_deferred(said, asked.deferral.label)
+    classes = table.classes.tolist()
+    foreign = set(said[~left].tolist()) - set(classes)
+    if foreign:
+        raise DataError(
+            f"The answers in {table.path} must be classes of column {asked.target!r}, "
+            f"{listed(classes, most=10)}; got {oddest(foreign, classes)!r}. If it stands for rows that "
+            "a person decides about, name it with --defer-label."
+        )
+    settings = _settings(table, asked)
+    parts = {split: table.part(asked)}
+    data = Data(table.path.stem, RunColumns([], []), table.classes, table.positive, parts, {}, {})
+    judge = RunEvaluator(settings, data, _Said(said, asked.deferral, chances), asked.goals)
+    try:
+        audit = judge.audit(split, asked.goals)
+    except ValueError as error:
+        raise DataError(f"The goals cannot be asked of the rows of {table.path}: {error}") from error
+    measured, told = measure_answers(judge, split, words, shares), settings.model_dump(exclude_defaults=True)
+    positive = None if table.positive is None else np.asarray(table.positive).item()
+    return TableAudit(audit, measured, told, positive)
+
+
+def _settings(table: LabelledTable, asked: TableRoles) -> RunSettings:
+    """Return what a goals file would say of the table."""
+    roles = {"groups": list(asked.groups), "baseline": asked.baseline, "weights": asked.weights}
+    positive = None if table.positive is None else np.asarray(table.positive).item()
+    names = {"files": [table.path.name], "target": asked.target, "positive": positive}
+    words = {"data": names | roles | {"largest_weight": asked.largest_weight}, "alpha": 1.0}
+    level = {} if asked.confidence is None else {"confidence": check_confidence(asked.confidence)}
+    goals = [str(goal.with_confidence(None)) for goal in asked.goals]
+    return RunSettings.model_validate(words | level | {"goals": goals})
+
+
+class _Said(NamedTuple):
+    """Answers in the place of a model."""
+
+    answers: AnyArray
+    deferral: Deferral | None
+    chances: FloatArray | None = None  # of each class in each row, and of deferral, where answers were drawn
+
+    def predict(self, X: Any) -> AnyArray:  # noqa: ARG002 - whatever the rows are, these are their answers
+        """Return the answers."""
+        return self.answers
+
+
+DECISIONS = (FIXED, "sticky")
+SAID = "said"  # the column of decisions
+
+
+class Chosen(NamedTuple):
+    """Rules of scores, how the goals stand in expectation over the draws, and every number about their answers."""
+
+    rules: RuleFile
+    checks: list[GoalCheck]
+    value: float  # of what was made small
+    answers: TableAudit  # of the same rows, by their ids, or their numbers where there are none
+
+    def __str__(self) -> str:
+        lines = [f"{one.share:.4f}  {one}" for one in self.rules.rules]
+        called = (
+            f"positive class: {self.rules.positive!r}, which high scores speak for (the other: {self.rules.negative!r})"
+        )
+        return "\n".join([called, *map(str, self.checks), "", "share   rule", *lines])
+
+
+def choose_table(
+    path: str | Path,
+    output: str | Path,
+    *,
+    target: str,
+    scores: Sequence[str],
+    goals: Any,
+    by: Sequence[str] = (),
+    groups: Sequence[str] = (),
+    baseline: str | None = None,
+    weights: str | None = None,
+    largest_weight: float | None = None,
+    positive: Any = None,
+    alpha: float | None = None,
+    objective: str | None = None,
+    budget: float | None = None,
+    decision: str = FIXED,
+    defer_cost: float | None = None,
+    defer_label: str | None = None,
+    ids: str | None = None,
+    key: str | None = None,
+) -> Chosen:
+    """Choose the best mixture of all thresholds of scores that stand in a table, and write its rules as JSON.
+
+    Parameters
+    ----------
+    path : path
+        A CSV or Parquet file of rows that the models which scored them were not trained on.
+    output : path
+        Where the rules go.
+    target : str
+        The column with what is true.
+    scores : sequence of str
+        Columns of scores: the higher, the more likely positive.
+    goals : goals or their texts
+        They speak of these rows as ``train``, and of any of their columns.
+    by : sequence of str
+        Columns that may be looked at when deciding; ``baseline`` stands for the column of that part.
+    groups : sequence of str
+        Columns by which the report tells groups apart, beside those of ``by``.
+    baseline : str, optional
+        The column with the answers of the deployed model.
+    weights, largest_weight : optional
+        The column of sample weights, and the most that a row of the population can weigh, which intervals and verdicts
+        need where weights differ.
+    positive : label, optional
+        The class that scores speak of; by default the second of two.
+    alpha, objective, budget, decision
+        As for ``GoalClassifier``; the decision is ``"fixed"`` or ``"sticky"``.
+    defer_cost, defer_label : optional
+        The loss of a row that is left to a person, and what is said of it; default: every row is decided about.
+    ids : str, optional
+        The column that tells people apart, for the answers that the report shows. Default: the numbers of the rows.
+    key : str, optional
+        Of the draws, at least 16 characters; default: drawn by the system.
+
+    Returns
+    -------
+    Chosen
+
+    Raises
+    ------
+    InfeasibleGoals
+        Where no mixture of any thresholds meets the goals.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from counterpoise.datasets import loans
+    >>> from counterpoise.runs.tables import apply_rules, choose_table
+    >>> frame, chance = loans(2000, random_state=0)
+    >>> asked = {"target": "default", "scores": ["chance"], "positive": "yes", "goals": ["recall(train) >= 0.7"]}
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     table, rules = Path(place) / "loans.csv", Path(place) / "rules.json"
+    ...     frame.assign(chance=chance, id=range(2000)).to_csv(table, index=False)
+    ...     found = choose_table(table, rules, **asked)
+    ...     [check.holds for check in found.checks], apply_rules(rules, table, Path(place) / "said.csv", ids="id")
+    ([True], 2000)
+    """
+    table_path, place, text_key = Path(path), Path(output), check_text_key(key)
+    check_place(place, read=table_path)
+    check_choice(decision, "decision", DECISIONS)
+    by = tuple(baseline if name == BASELINE and baseline is not None else name for name in by)
+    asked = TableRoles(
+        target, checked(goals), tuple(dict.fromkeys([*groups, *by])), baseline, weights, largest_weight, positive,
+        deferral=deferral_asked(defer_cost, defer_label),
+    )  # fmt: skip
+    others = {"score": list(scores), "by": list(by), "ids": [] if ids is None else [ids]}
+    table = read_table(table_path, asked, others)
+    _check_two(table, target)
+    columns = {name: _scores(table.frame, name, table_path) for name in scores}
+    tail = 1.0 if alpha is None and objective is None else alpha
+    aim: dict[str, Any] = {"alpha": tail, "objective": objective, "budget": budget, "decision": decision}
+    label = None
+    if asked.deferral is not None:
+        label, aim["deferral"] = asked.deferral.label, asked.deferral
+    model = _fitted(table, asked, columns, group_columns(table_path, by), by=by, **aim)
+    negative = next(label for label in table.classes.tolist() if label != table.positive)
+    rules = as_file_rules(model.rules_, model.mixture_, list(columns))
+    made = RuleFile(np.asarray(table.positive).item(), negative, by, text_key, rules, label)
+    people = [str(number) for number in range(len(table.labels))] if ids is None else id_texts(table_path, ids)
+    codes = file_groups(made, table_path, len(people))
+    said, chances = made.decide(columns, codes, people), made.chances(columns, codes) if len(rules) > 1 else None
+    answers = judged(table, said, asked, TRAIN, _words(made, table_path), [one.share for one in rules], chances)
+    chosen_on = {"table": table_path.name, "goals": [str(goal) for goal in asked.goals]}
+    write_output(place, made.as_json(chosen_on=chosen_on).encode(), private=True)  # it holds the key of draws
+    return Chosen(made, model.check_goals(), model.value_, answers)
+
+
+def deferral_asked(cost: float | None, label: str | None) -> Deferral | None:
+    """Return what deferring a row costs and is called; None where every row is decided about."""
+    if cost is not None:
+        cost = check_number(cost, "defer_cost", "[0, 1]", "the loss of a row that a person decides about")
+        return Deferral(cost) if label is None else Deferral(cost, label)
+    if label is not None:
+        raise ValueError(
+            f"defer_label is what is said of deferred rows, and nothing is deferred; got {label!r} and no defer_cost."
+        )
+    return None
+
+
+def _fitted(
+    table: LabelledTable,
+    asked: TableRoles,
+    columns: Mapping[str, FloatArray],
+    groups: dict[str, AnyArray],
+    **settings: Any,
+) -> GoalClassifier:
+    """Return the best thresholds of the scores, or the best mixture of them."""
+    part, names = table.part(asked), {"goals": asked.goals, "pos_label": table.positive}
+    model = GoalClassifier(list(columns.values()), cv="prefit", **names, **settings)
+    features: dict[str, Any] = {"sensitive_features": part.groups | groups, "baseline": part.baseline}
+    features |= {"largest_weight": part.largest_weight}
+    return model.fit(table.frame, part.labels, part.weights, **features)
+
+
+def apply_rules(rules: str | Path, path: str | Path, output: str | Path, *, ids: str) -> int:
+    """Decide about the rows of a table by a file of rules, write one row for each, and return how many there are.
+
+    ``choose_table`` has an example.
+
+    Parameters
+    ----------
+    rules : path
+        What ``choose_table`` wrote.
+    path : path
+        A CSV or Parquet file with the columns of scores and groups that the rules name.
+    output : path
+        Parquet by its ending, else CSV: the column of ids, and ``said``.
+    ids : str
+        The column that tells people apart, whole numbers or texts: one person always gets one answer.
+
+    Returns
+    -------
+    int
+    """
+    found, table_path = read_rules(Path(rules)), Path(path)
+    check_place(Path(output), read=table_path)
+    check_columns([ids, *found.scores, *found.by], column_names(table_path), table_path)
+    if ids == SAID:
+        raise DataError(f"The column of ids of {table_path} must not be called {SAID!r}: the decisions are. Rename it.")
+    people = id_texts(table_path, ids)
+    frame = read_frame(table_path, found.scores, values=found.scores)
+    scores = {name: _scores(frame, name, table_path) for name in found.scores}
+    codes = file_groups(found, table_path, len(people))
+    said = found.decide(scores, codes, people)
+    write_frame(pd.DataFrame({ids: people, SAID: said}), Path(output))
+    return len(people)
+
+
+def file_groups(rules: RuleFile, path: Path, n_rows: int) -> IntArray:
+    """Return the group of each row of a file, as rules name them."""
+    columns = group_columns(path, rules.by)
+    table = Table(np.empty((n_rows, 0)), None, columns or None, columns.get(BASELINE))  # a column may have that name
+    return RuleGroups(rules.by, tuple(rules.groups)).codes(table, f"The rows of {path}")
+
+
+def group_columns(path: Path, by: Sequence[str]) -> dict[str, AnyArray]:
+    """Return columns as texts, as they stand in the file: ``01`` is not 1."""
+    return groups_of(read_frame(path, by, texts=by), by, path) if by else {}
+
+
+def id_texts(path: Path, name: str) -> list[str]:
+    """Return a column of ids as texts: whole numbers or texts, none missing."""
+    column = read_column(path, name)
+    kind = column.type
+    if not (is_text(kind) or pa.types.is_integer(kind)):
+        raise DataError(f"Column {name!r} of {path} must hold ids, whole numbers or texts; it holds {kind}.")
+    if column.null_count:
+        row = column.is_null().to_pylist().index(True)
+        raise DataError(f"Column {name!r} of {path} must hold an id in each row; row {row + 1} has none.")
+    return [str(value) for value in column.to_pylist()]
+
+
+def _scores(frame: Any, name: str, path: Path) -> FloatArray:
+    if frame[name].dtype.name == "category":
+        raise DataError(f"Column {name!r} of {path} must hold scores, numbers; {odd_cell(frame[name])}.")
+    values = np.asarray(frame[name].to_numpy(), dtype=np.float64)
+    bad = np.flatnonzero(~np.isfinite(values))
+    if bad.size:
+        raise DataError(
+            f"Column {name!r} of {path} must hold a finite score in each row; {bad.size} of {values.size} have none, "
+            f"the first is row {bad[0] + 1}. Score those rows, or leave them out."
+        )
+    return values
+
+
+def _words(made: RuleFile, path: Path) -> dict[str, Any]:
+    """Return what a report says of rules."""
+    named = [
+        {"name": f"model {number}", "title": f"rule {number}", "description": str(one)}
+        for number, one in enumerate(made.rules, start=1)
+    ]
+    method = f"rules of the scores {', '.join(made.scores)}"
+    return {"method": method, "source": path.name, "models": named, "met_on": TRAIN if len(named) > 1 else ""}
+
+
+def _check_two(table: LabelledTable, target: str) -> None:
+    if len(table.classes) != 2:  # noqa: PLR2004 - a threshold tells two classes apart
+        raise DataError(
+            f"Column {target!r} of {table.path} must hold two classes, which thresholds tell apart; it holds "
+            f"{len(table.classes)}: {listed(table.classes.tolist(), most=10)}. "
+            "For more, fit a goals file: counterpoise init."
+        )
