@@ -24,7 +24,7 @@ from counterpoise.boosting.stopping import Stopping
 _PERFECT = 1e-10  # part of all weight that is wrong in a perfect model: its vote stays finite, and no round can follow
 _CHANCE = 1e-12  # the log of a ratio of weights, which has no unit: below this it is rounding, and the model chance
 _SHORT_STEP = 0.2  # of the default learner, chosen with it (docs/results/defaults)
-_WEIGHTS = "weights"  # in the memory: those that follow the exponential loss
+WEIGHTS = "weights"  # in the memory: those that follow the exponential loss
 
 
 def log_odds(right: float, wrong: float) -> float:
@@ -42,24 +42,21 @@ class ExponentialStep:
 
     learning_rate: float = 1.0
 
-    def learner_weights(self, weights: FloatArray) -> FloatArray:
-        """Return the weights that the learner is given: these where a subclass does not say otherwise."""
-        return weights
-
     def vote(self, weights: FloatArray, losses: ByteArray) -> float:
         """Return the best step along a model that errs where ``losses`` is 1."""
         raise NotImplementedError
 
     def reweigh(self, history: History) -> FloatArray:
-        return self.learner_weights(history.memory[_WEIGHTS])
+        """Return the weights that the learner is given: those of the loss where a subclass does not say otherwise."""
+        return history.memory[WEIGHTS]
 
     def step(self, done: Round, history: History) -> float:
-        weights = history.memory.get(_WEIGHTS, history.start)
+        weights = history.memory.get(WEIGHTS, history.start)
         best = self.vote(weights, done.losses)
         if best > _CHANCE:  # whatever part of it is taken
             vote = self.learning_rate * best
             moved = weights * np.where(done.losses, 1.0, np.exp(-2.0 * vote))  # up to a factor, and without overflow
-            history.memory[_WEIGHTS] = moved / moved.sum()
+            history.memory[WEIGHTS] = moved / moved.sum()
             return vote
         if history.n_rounds == 0:
             raise ValueError(

@@ -4,7 +4,7 @@ An additive ensemble decides by the sign of ``f(x) = sum over rounds of vote * G
 +1, or any number where it is a regressor.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
@@ -120,15 +120,16 @@ class AdditiveClassifier(ClassifierMixin, BaseEstimator):
         self._check_samples(train)
         is_binary = len(self.classes_) == _BINARY
         classes = self.classes_ if is_binary else np.array([False, True])
-        boosted = [
-            self._boost(_against_others(train, place), _against_others(held_out, place), classes, entropy)
-            for place in ([1] if is_binary else range(len(self.classes_)))
-        ]
-        self._keep([one.found for one in boosted])
-        self.ensembles_ = [Ensemble(one.models, one.votes, classes) for one in boosted]
+        boosted = []
+        for place in [1] if is_binary else range(len(self.classes_)):  # each against the others
+            one = train._replace(codes=(train.codes == place).astype(np.int64))
+            held = held_out and held_out._replace(codes=(held_out.codes == place).astype(np.int64))
+            boosted.append(self._boost(one, held, classes, entropy))
+        self._keep([run.found for run in boosted])
+        self.ensembles_ = [Ensemble(run.models, run.votes, classes) for run in boosted]
         self.estimators_ = [model for ensemble in self.ensembles_ for model in ensemble.models]
         self.votes_ = np.concatenate([ensemble.votes for ensemble in self.ensembles_])
-        if self.estimator is not None and all(one.losses.shape[1] == 1 and not one.losses.any() for one in boosted):
+        if self.estimator is not None and all(run.losses.shape[1] == 1 and not run.losses.any() for run in boosted):
             warn_of_no_errors(len(boosted))
         return self
 
@@ -167,7 +168,8 @@ class AdditiveClassifier(ClassifierMixin, BaseEstimator):
         X = self._checked(X)
         running = [np.cumsum(np.column_stack([*_values(one, X)]) * one.votes, axis=1) for one in self.ensembles_]
         for last in range(max(sums.shape[1] for sums in running)):
-            yield _shaped([sums[:, min(last, sums.shape[1] - 1)] for sums in running])
+            stage = [sums[:, min(last, sums.shape[1] - 1)] for sums in running]
+            yield stage[0] if len(stage) == 1 else np.column_stack(stage)
 
     def staged_predict(self, X: Any) -> Iterator[AnyArray]:
         """Yield ``predict`` after the first round, the first two and so on."""
@@ -260,25 +262,25 @@ class AdditiveClassifier(ClassifierMixin, BaseEstimator):
         return set_learner_tags(super().__sklearn_tags__(), self._learner())
 
     def _sums(self, X: Any) -> FloatArray:
-        return _shaped([added_up(_values(one, X), one.votes) for one in self.ensembles_])
+        """Return the votes for rows that were checked, the same for a row in any batch.
+
+        A product of matrices adds up in another order for batches of other sizes, and votes that cancel out would then
+        fall to either side of zero.
+        """
+        sums: list[Any] = [
+            sum(vote * said for said, vote in zip(_values(one, X), one.votes.tolist(), strict=True))
+            for one in self.ensembles_
+        ]
+        return sums[0] if len(sums) == 1 else np.column_stack(sums)
 
 
 def _best_round(losses: list[float]) -> int:
     return int(np.argmin(losses)) + 1
 
 
-def _shaped(sums: list[FloatArray]) -> FloatArray:
-    """Return the votes for the second class; or for each class, a column each."""
-    return sums[0] if len(sums) == 1 else np.column_stack(sums)
-
-
 def _places(sums: FloatArray) -> IntArray:
     """Return the places of the classes that the votes are for."""
     return (sums > 0).astype(np.int64) if sums.ndim == 1 else sums.argmax(axis=1)
-
-
-def _against_others(rows: Rows | None, place: int) -> Any:
-    return None if rows is None else rows._replace(codes=(rows.codes == place).astype(np.int64))
 
 
 def check_chosen(value: Any, name: str, held_out: Rows | None) -> None:
@@ -293,15 +295,6 @@ def check_chosen(value: Any, name: str, held_out: Rows | None) -> None:
 def one_or_all(values: list[Any]) -> Any:
     """Return the value for one class against the other; a list of them for more than two classes."""
     return values[0] if len(values) == 1 else values
-
-
-def added_up(values: Iterable[FloatArray], votes: FloatArray) -> FloatArray:
-    """Return the sum of what each model says times its vote, the same for a row in any batch.
-
-    A product of matrices adds up in another order for batches of other sizes, and votes that cancel out would then
-    fall to either side of zero.
-    """
-    return np.asarray(sum(vote * said for said, vote in zip(values, votes.tolist(), strict=True)))
 
 
 def _values(ensemble: Ensemble, X: Any) -> Iterator[FloatArray]:

@@ -41,7 +41,7 @@ from counterpoise.boosting.rounds import IMPROVEMENT, Fitted, History, Standing
 from counterpoise.goals import Goal, InfeasibleGoals, Rate, Table
 from counterpoise.goals.binding import BoundRates, bind_rates
 from counterpoise.mixtures.answers import TRAIN, Answers, Positive
-from counterpoise.mixtures.choosing import Aim, Evidence
+from counterpoise.mixtures.choosing import Aim
 from counterpoise.mixtures.goal_rows import GoalRows, TalliedGoals
 from counterpoise.mixtures.rows import n_rows, stack_rows
 from counterpoise.solvers import minimize_cvar, minimize_risk
@@ -86,20 +86,12 @@ class Stage(NamedTuple):
         rows = Rows(stack_rows([labelled.X, *others.values()]), codes, weights, None)
         return cls(rows, labelled, answers, places, tallied, tallied.bound(), rate)
 
-    def losses(self, said: AnyArray) -> AnyArray:
-        """Return where a model errs on the labelled rows, given what it says of all rows."""
-        return np.asarray(said[self.places[TRAIN]] != self.labelled.codes).view(np.uint8)
-
     def answered(self, said: AnyArray) -> Answers:
         """Return what models say of the rows of each dataset, given codes with a column for each."""
         answers = self.answers
         for name, place in self.places.items():
             answers = answers.with_dataset(name, answers.tables[name], self.answers.positive.said(said[place]))
         return answers
-
-    def evidence(self, said: AnyArray, losses: AnyArray) -> Evidence:
-        """Return what a mixture can be chosen on."""
-        return Evidence(losses, unequal(self.labelled.weights), self.labelled.groups, self.answered(said))
 
     def goal_rows(self, said: AnyArray) -> GoalRows:
         """Return the goals as rows of the mixture's program with a column for one model."""
@@ -117,19 +109,16 @@ class Stage(NamedTuple):
             n_labelled = self.labelled.codes.size
             costs[:, :n_labelled] = weights
             costs[self.labelled.codes, np.arange(n_labelled)] = 0.0
-        if multipliers is not None:
-            self._add(costs, self.limits.row_weights(multipliers))
+        signed = [] if multipliers is None else [self.limits.row_weights(multipliers)]
         if self.objective is not None and of_rate > 0:
-            self._add(costs, self.objective.row_weights(np.array([of_rate])))
-        return costs
-
-    def _add(self, costs: FloatArray, signed: Mapping[str, FloatArray]) -> None:
-        for name, weights in signed.items():
-            part = costs[:, self.places[name]]
-            if self.answers.positive.is_binary:
-                part[self.answers.positive.positive_place] += weights
+            signed.append(self.objective.row_weights(np.array([of_rate])))
+        for name, more in ((name, more) for one in signed for name, more in one.items()):
+            part, positive = costs[:, self.places[name]], self.answers.positive
+            if positive.is_binary:
+                part[positive.positive_place] += more
             else:
-                part += weights.reshape(-1, len(part)).T
+                part += more.reshape(-1, len(part)).T
+        return costs
 
     def rate(self, said: AnyArray) -> float:
         """Return the rate that is minimized for one model."""
@@ -142,15 +131,8 @@ class Stage(NamedTuple):
         return np.eye(len(self.answers.positive.classes))[said].ravel()
 
 
-def question_of(costs: FloatArray) -> Question | None:
-    """Return what a learner is asked so that its weighted error is the cost but for a constant; None: all are equal."""
-    asked = worth_of(costs)
-    total = float(asked.weights.sum())
-    return asked._replace(weights=asked.weights / total) if total > 0 else None
-
-
 def worth_of(costs: FloatArray) -> Question:
-    """Return the same with weights that sum to what the costs make them."""
+    """Return what a learner is asked so that its weighted error is the cost but for a constant."""
     if len(costs) == _BINARY:
         saved = costs[0] - costs[1]  # by the second class in place of the first
         return Question((saved > 0).astype(np.int64), np.abs(saved))
@@ -175,10 +157,14 @@ class InsideFit:
     def __call__(self, weights: FloatArray, number: int) -> Fitted:
         """Return the model, given costs of answers, or in the first round the labelled rows' own weights."""
         costs = self.stage.costs(weights) if weights.ndim == 1 else weights
-        asked = question_of(costs) or Question(self.stage.rows.codes, self.stage.rows.weights)
+        asked, rows, labelled = worth_of(costs), self.stage.rows, self.stage.labelled.codes
+        total = float(asked.weights.sum())  # 0 where all answers cost alike
+        own = Question(rows.codes, rows.weights)
+        asked = asked._replace(weights=asked.weights / total) if total > 0 else own
         model, said, scores = self.fit.answer(asked, number)
         wrong = float(asked.weights @ ((said if asked.rows is None else said[asked.rows]) != asked.codes))
-        return Fitted(model, self.stage.losses(said), said=said, weighted_loss=wrong, scores=scores)
+        losses = (said[: labelled.size] != labelled).view(np.uint8)
+        return Fitted(model, losses, said=said, weighted_loss=wrong, scores=scores)
 
 
 class Priced(NamedTuple):

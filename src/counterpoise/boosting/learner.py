@@ -131,7 +131,15 @@ class LearnerFit:
     def answer(self, asked: Question, number: int) -> Answered:
         """Return the model of a round that is fitted to a question, and what it says of all rows."""
         if self.prepared is None:
-            return self._answer_rows(asked, fresh_copy(self.learner, self.random_seeds(number)))
+            model = fresh_copy(self.learner, self.random_seeds(number))
+            X = self.X if asked.rows is None else take_rows(self.X, asked.rows)
+            labels = self.classes[asked.codes]
+            if np.ptp(asked.codes[asked.weights > 0]) == 0:  # one class alone weighs: many learners refuse that
+                model = Resampled(model).fit(X, labels, sample_weight=asked.weights)
+            else:
+                # Weights of mean 1: regularized learners compare the weighted loss with their penalty.
+                model.fit(X, labels, **{self.argument: asked.weights * asked.weights.size})
+            return Answered(model, predict_codes(model, self.X, self.classes))
         # A copy does for a learner of plain parameters, and takes a tenth of the time of a clone.
         model = fresh_copy(self.learner, self.random_seeds(number)) if self.is_random else copy.copy(self.learner)
         if asked.rows is None or not self.is_binned:
@@ -140,16 +148,6 @@ class LearnerFit:
         some = replace(self.prepared, bins=np.ascontiguousarray(self.prepared.bins[:, asked.rows]))
         model.fit_codes(some, asked.codes, self.classes, asked.weights)
         return Answered(model, predict_codes(model, self.prepared, self.classes))
-
-    def _answer_rows(self, asked: Question, model: Any) -> Answered:
-        X = self.X if asked.rows is None else take_rows(self.X, asked.rows)
-        labels = self.classes[asked.codes]
-        if np.ptp(asked.codes[asked.weights > 0]) == 0:  # one class alone weighs: many learners refuse that
-            model = Resampled(model).fit(X, labels, sample_weight=asked.weights)
-        else:
-            # Weights of mean 1: regularized learners compare the weighted loss with their penalty.
-            model.fit(X, labels, **{self.argument: asked.weights * asked.weights.size})
-        return Answered(model, predict_codes(model, self.X, self.classes))
 
     def rows_like(self, X: Any) -> Any:
         """Return other rows in the form from which the models predict fastest: in the bins of the training rows."""
@@ -251,13 +249,14 @@ def rounds_fit(
     Where a positive class is given, models of folds are asked for its scores of the rows that they did not see, too.
     """
     folds = None if n_folds is None else folds_of(rows.codes, n_folds, np.random.default_rng(seeds(0)))
-
-    def fit_of(learner: Any) -> LearnerFit | CrossFit:
-        if folds is None:
-            return LearnerFit(learner, rows.X, rows.codes, classes, seeds, rows.weights)
-        return CrossFit(learner, rows, classes, seeds, folds, positive)
-
-    return fit_of(later) if first is None else StrongFirst(fit_of(first), fit_of(later))
+    fits: list[LearnerFit | CrossFit] = [
+        LearnerFit(learner, rows.X, rows.codes, classes, seeds, rows.weights)
+        if folds is None
+        else CrossFit(learner, rows, classes, seeds, folds, positive)
+        for learner in (first, later)
+        if learner is not None
+    ]
+    return fits[0] if len(fits) == 1 else StrongFirst(*fits)
 
 
 def folds_of(codes: IntArray, n_folds: int, generator: np.random.Generator) -> IntArray:

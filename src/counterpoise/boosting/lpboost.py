@@ -643,9 +643,9 @@ class LPBoostClassifier(MixtureBase):
         found.add_note(
             f"The nearest mixture of the {len(self._run.history.models)} models that were trained: {missed}."
         )
-        if not self._run.is_over:
-            n_rounds = self._run.history.n_rounds
-            found.add_note(f"All {n_rounds} rounds were used, and models still helped: raise n_estimators.")
+        run = self._run
+        if run.program is not None and not run.program.is_over(is_random=run.fit.is_random):
+            found.add_note(f"All {run.history.n_rounds} rounds were used, and models still helped: raise n_estimators.")
         return found
 
     def _closest(self, error: InfeasibleGoals, aim: Aim) -> Self:

@@ -361,12 +361,8 @@ class BoostingRun:
             least = self.program.standing.value
         elif self.target is not None and self.risk is not None:
             least = minimize_risk(self.history.losses, self.risk, sample_weight=self.history.start).value
-        return bool(self.target is not None and 1 - least > self.target) or self.is_over or self.repeats
-
-    @property
-    def is_over(self) -> bool:
-        """Tell whether the learner finds no model that helps inside the goals."""
-        return self.program is not None and self.program.is_over(is_random=self.fit.is_random)
+        is_over = self.program is not None and self.program.is_over(is_random=self.fit.is_random)
+        return bool(self.target is not None and 1 - least > self.target) or is_over or self.repeats
 
     @property
     def repeats(self) -> bool:
@@ -452,7 +448,8 @@ class BoostingRun:
     def predictions(self) -> Evidence:
         """Return the losses and answers of the models on the rows where the mixture is chosen, and on all datasets."""
         if self.program is not None and self.rows.held_out is None:
-            return self.program.stage.evidence(np.column_stack(self.history.said), self.history.losses)
+            rows, answers = self.rows.train, self.program.stage.answered(np.column_stack(self.history.said))
+            return Evidence(self.history.losses, unequal(rows.weights), rows.groups, answers)
         (rows, losses), positive = self._judged(), self.rows.positive
         answers, pool = self.rows.answers(), self.pool()
         said: Any = None

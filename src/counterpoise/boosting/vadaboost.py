@@ -39,10 +39,10 @@ from sklearn.base import clone
 
 from counterpoise._base.checks import check_penalty
 from counterpoise._base.types import AnyArray, ByteArray, FloatArray
-from counterpoise.boosting.adaboost import ExponentialStep, log_odds, step_size, watched_fit
+from counterpoise.boosting.adaboost import WEIGHTS, ExponentialStep, log_odds, step_size, watched_fit
 from counterpoise.boosting.additive import AdditiveClassifier, Boosted, check_chosen, one_or_all
 from counterpoise.boosting.inputs import Rows, is_word
-from counterpoise.boosting.rounds import Callback, Fitted
+from counterpoise.boosting.rounds import Callback, Fitted, History
 from counterpoise.boosting.stopping import Stopping, stopping_of
 from counterpoise.learners import Stump
 from counterpoise.learners.bernstein_stump import BernsteinStumps
@@ -83,11 +83,11 @@ class VadaBoostStep(ExponentialStep):
     def __init__(self, penalty: float, start: FloatArray, learning_rate: float = 1.0) -> None:
         self.penalty, self.start, self.learning_rate = penalty, start, learning_rate
 
-    def learner_weights(self, weights: FloatArray) -> FloatArray:
-        return slope_weights(weights, self.start, self.penalty)
+    def reweigh(self, history: History) -> FloatArray:
+        return slope_weights(history.memory[WEIGHTS], self.start, self.penalty)
 
     def vote(self, weights: FloatArray, losses: ByteArray) -> float:
-        wrong = float(self.learner_weights(weights) @ losses)
+        wrong = float(slope_weights(weights, self.start, self.penalty) @ losses)
         return log_odds(1.0 - wrong, wrong) / 4
 
 
@@ -197,8 +197,8 @@ class EBBoostStep(ExponentialStep):
 class SteepestStep(EBBoostStep):
     """Give the learner the weights along which the cost falls fastest; vote the best step along its model."""
 
-    def learner_weights(self, weights: FloatArray) -> FloatArray:
-        return slope_weights(weights, self.start, self.penalty)
+    def reweigh(self, history: History) -> FloatArray:
+        return slope_weights(history.memory[WEIGHTS], self.start, self.penalty)
 
 
 class EBBoostClassifier(AdditiveClassifier):
