@@ -384,8 +384,8 @@ class CheckpointFolder:
     def write(self, number: int, done: SavedRound) -> None:
         """Put a round on disk."""
         values = done._asdict()
-        values["losses"] = _packed(done.losses)
-        values["held_out"] = None if done.held_out is None else _packed(done.held_out)
+        for name in ("losses", "held_out"):  # zero-one
+            values[name] = None if values[name] is None else (np.packbits(values[name]), values[name].size)
         try:
             payload = persist.dumps(values)
             if number == 1:
@@ -401,8 +401,10 @@ class CheckpointFolder:
     def read(self, number: int) -> SavedRound:
         """Return a round as it was written."""
         values = self._read_checked(_round_name(number))
-        values["losses"] = _unpacked(*values["losses"])
-        values["held_out"] = None if values["held_out"] is None else _unpacked(*values["held_out"])
+        for name in ("losses", "held_out"):
+            if values[name] is not None:
+                bits, size = values[name]
+                values[name] = np.unpackbits(bits, count=size)
         return SavedRound(**values)
 
     def write_shared(self, shared: Mapping[str, AnyArray]) -> None:
@@ -529,11 +531,3 @@ def _difference(saved: Mapping[str, str], present: Mapping[str, str]) -> str:
 
 def _short(text: str) -> str:
     return text if len(text) <= _LONG else f"{text[: _LONG - 3]}..."
-
-
-def _packed(losses: ByteArray) -> tuple[ByteArray, int]:
-    return np.packbits(losses), losses.size
-
-
-def _unpacked(bits: ByteArray, size: int) -> ByteArray:
-    return np.unpackbits(bits, count=size)

@@ -361,7 +361,11 @@ class DROBoostClassifier(AdditiveClassifier):
         own, labels, loss = train.weights, _labels(train), LOSSES[self.loss]
 
         def robust_loss(model: Any) -> RobustLoss:
-            return RobustLoss(loss, self.divergence, self._radius(model, own, factor), own)
+            degrees = self._degrees_of_freedom(model)
+            if degrees is None:
+                return RobustLoss(loss, self.divergence, float(self.radius), own)
+            radius = factor * calibrated_radius(sample_count(own), self.confidence, degrees)
+            return RobustLoss(loss, self.divergence, radius, own)
 
         learner, round_seeds = self._learner(own.size), partial(round_seed, entropy)
         directions = make_directions(learner, train.X, labels, own, classes, round_seeds)
@@ -375,12 +379,6 @@ class DROBoostClassifier(AdditiveClassifier):
         n_models = len(run.models)
         falls, weights = np.array(rule.robust_losses[: n_models + 1]), [done.weights for done in rounds[:n_models]]
         return run._replace(found=Descent(run.models, run.votes, rule.radius, falls, weights, run.held_out_losses))
-
-    def _radius(self, model: Any, own: FloatArray, factor: float) -> float:
-        degrees = self._degrees_of_freedom(model)
-        if degrees is None:
-            return float(self.radius)
-        return factor * calibrated_radius(sample_count(own), self.confidence, degrees)
 
     def _degrees_of_freedom(self, model: Any) -> float | None:
         """Return those of the calibration, estimated from a first model where they are not given."""

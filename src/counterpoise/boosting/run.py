@@ -293,21 +293,17 @@ class BoostingRun:
         """Prepare the rows for the learner, by default after a strong model in the first round, and run the rounds."""
         if saved is not None:
             saved.claim(self.record())
-        positive, classes, stage = self.rows.positive, self.rows.classes, self.program and self.program.stage
-        # Rules are chosen on scores of folds where those of models trained on all rows hardly differ.
-        n_enough = _ROWS_FOR_SCORES if isinstance(self.scores, str) else 0
-        are_scored = stage and self.scores and len(classes) == _BINARY and self.rows.train.codes.size >= n_enough
-        has_scores = are_scored and scoring_method(self.learner) is not None
-        fit = rounds_fit(
-            _STRONG if self.is_default else None,
-            self.learner,
-            stage.rows if stage else self.rows.train,
-            classes,
-            partial(round_seed, self.seeds.entropy),
-            self.n_folds,
-            positive if has_scores else None,
-        )
-        self.fit = InsideFit(fit, stage) if stage else fit
+        learners = _STRONG if self.is_default else None, self.learner
+        classes, seeds = self.rows.classes, partial(round_seed, self.seeds.entropy)
+        if self.program is None:
+            self.fit = rounds_fit(*learners, self.rows.train, classes, seeds, self.n_folds)
+        else:
+            # Rules are chosen on scores of folds where those of models trained on all rows hardly differ.
+            n_enough = _ROWS_FOR_SCORES if isinstance(self.scores, str) else 0
+            are_scored = self.scores and len(classes) == _BINARY and self.rows.train.codes.size >= n_enough
+            positive = self.rows.positive if are_scored and scoring_method(self.learner) else None
+            stage = self.program.stage
+            self.fit = InsideFit(rounds_fit(*learners, stage.rows, classes, seeds, self.n_folds, positive), stage)
         self.go_on(n_rounds, saved, callbacks)
 
     def record(self) -> Run:
@@ -316,14 +312,6 @@ class BoostingRun:
         data = data_texts(self.rows.classes, self.rows.train, self.rows.held_out, tables)
         is_drawn = self.settings["random_state"] is None  # by the system
         return Run(setting_texts(self.settings), data, self.seeds if is_drawn else None)
-
-    def more(self, n_rounds: int, checkpoint: Any, callbacks: Sequence[Callback]) -> None:
-        """Run further rounds, with those before them in a checkpoint where one is asked for."""
-        with opened(checkpoint) as saved:
-            if saved is not None:
-                saved.claim(self.record(), self.history.n_rounds)
-            self.history.reserve(n_rounds)
-            self.go_on(n_rounds, saved, callbacks)
 
     def go_on(self, n_rounds: int, saved: CheckpointFolder | None, callbacks: Sequence[Callback]) -> None:
         """Take up to ``n_rounds`` further rounds from the checkpoint, and fit the rest."""
@@ -545,11 +533,15 @@ def warn_of_mixing(selection: Selection, mixture: FloatArray, aim: Aim) -> None:
 
 
 def more_rounds(run: BoostingRun | None, n_rounds: int, checkpoint: Any, callbacks: Sequence[Callback]) -> None:
-    """Run further rounds of a booster, in the process that fitted it."""
+    """Run further rounds of a booster, in the process that fitted it; a checkpoint must have those before them."""
     n_more = check_count(n_rounds, "n_estimators")
     if run is None:
         raise ValueError(
             "fit_more needs the samples that the classifier was fitted on; one that was loaded, copied or "
             "rebalanced does not have them. Call it on the one that was fitted."
         )
-    run.more(n_more, checkpoint, callbacks)
+    with opened(checkpoint) as saved:
+        if saved is not None:
+            saved.claim(run.record(), run.history.n_rounds)
+        run.history.reserve(n_more)
+        run.go_on(n_more, saved, callbacks)
