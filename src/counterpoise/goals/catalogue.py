@@ -16,7 +16,7 @@ from counterpoise.goals.rates import (
     METRICS,
     RATIOS,
     TABLED,
-    Form,
+    PhraseKind,
     false_positive_rate,
     named,
     positive_rate,
@@ -272,11 +272,11 @@ def _phrases() -> Iterator[Entry]:
         yield Entry(name, _form_formula(form), _form_needs(form), form.meaning)
 
 
-def _form_formula(form: Form) -> str:
+def _form_formula(form: PhraseKind) -> str:
     return form.formula if not form.metrics else f"{form.formula}, of {' and '.join(form.metrics)}"
 
 
-def _form_needs(form: Form) -> str:
+def _form_needs(form: PhraseKind) -> str:
     words = [word for name in form.metrics for word in _needs(METRICS[name]).split(", ")]
     return ", ".join(filter(None, dict.fromkeys([*words, _GROUPS if form.by else ""])))
 

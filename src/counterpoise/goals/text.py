@@ -20,7 +20,7 @@ from functools import reduce
 from typing import Any, NamedTuple
 
 from counterpoise._base.checks import check_confidence
-from counterpoise.goals.expressions import Expression, Goal, Rate, Ratio, Several, as_rate
+from counterpoise.goals.expressions import Expression, Goal, Rate, Ratio, Several, as_rate, make_goal
 from counterpoise.goals.rates import (
     CONFUSION,
     COST,
@@ -149,7 +149,7 @@ class _Reader:
         if self._depth > _DEEP:
             raise self.wrong(token.place, "parentheses and signs are nested too deeply")
         if token.kind == "number":
-            found = float(token.text)
+            found: Any = float(token.text)
         elif token.text == "abs":
             self.take("(")
             found = self.sum()
@@ -202,7 +202,7 @@ class _Reader:
             has_more = self.skip(",")
         self.take(")")
         try:
-            return _made(name.text, metric, found)
+            return _make_expression(name.text, metric, found)
         except UnknownName as error:
             raise UnknownName(f"{error} At character {name.place + 1} of {_short(self.text)!r}.") from None
 
@@ -330,9 +330,9 @@ def _total(parts: Sequence[Any]) -> Any:
     return 1.0 * Rate(constant, tuple(term for rate in rates for term in rate.terms))
 
 
-def _made(name: str, metric: str, given: _Arguments) -> Rate | Ratio | Several:
+def _make_expression(name: str, metric: str, given: _Arguments) -> Rate | Ratio | Several:
     """Return what a name makes of its arguments."""
-    rows, words = _narrowed(name, given)
+    rows, words = _narrow_rows(name, given)
     if name == MACRO:
         return averaged(metric, rows)
     if name in FORMS:
@@ -350,7 +350,7 @@ def _made(name: str, metric: str, given: _Arguments) -> Rate | Ratio | Several:
     raise unknown("metric", name, [*METRICS, *RATIOS, *OWN_WORDS, COST])
 
 
-def _narrowed(name: str, given: _Arguments) -> tuple[Dataset, dict[str, list[str]]]:
+def _narrow_rows(name: str, given: _Arguments) -> tuple[Dataset, dict[str, list[str]]]:
     """Return the rows that are meant, and the values of the words that stand where a column would but are none."""
     keywords = {"of", *(["by"] if name in FORMS else []), *(["called"] if name == CONFUSION else [])} - given.quoted
     rows = given.rows
@@ -389,7 +389,9 @@ def parse_goal(text: str) -> Goal:
     reader.expect_end()
     if not isinstance(left, Expression) and not isinstance(right, Expression):
         raise GoalSyntaxError(f"A goal needs a rate on at least one side, as in recall(train) >= 0.9; got {text!r}.")
-    goal: Goal = left <= right if sign == "<=" else left >= right
+    if not isinstance(left, Expression):
+        left, sign, right = right, MIRRORED[sign], left
+    goal = make_goal(left, sign, right)
     return goal if confidence is None else goal.with_confidence(confidence)
 
 
@@ -454,8 +456,7 @@ def refuse_deferral(asked: Iterable[Goal | Rate]) -> None:
 def terms_of(asked: Any) -> Iterator[Term]:
     """Yield all terms of a goal, a rate or a ratio."""
     if isinstance(asked, Goal):
-        left = asked.left.sample if isinstance(asked.left, Several) else (asked.left,)
-        for side in (*left, asked.right):
+        for side in (*asked.left.sample, asked.right):
             yield from terms_of(side)
     elif isinstance(asked, Ratio):
         yield from (*asked.numerator.terms, *asked.denominator.terms)
