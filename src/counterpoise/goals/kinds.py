@@ -296,7 +296,7 @@ def _by_kind(
     if views.table(name).counts is not None:
         counts = np.bincount(kinds, share * weights, n_kinds).astype(np.float64)
         return _Sums(counts, counts, None, np.ones(1))
-    heaviest = views.heaviest(name)
+    heaviest = views.table(name).heaviest(name)
     counts = np.bincount(kinds, parts, n_kinds).astype(np.float64)
     if heaviest is None and weights.size and weights[0] == 1.0 and (weights == 1.0).all():
         return _Sums(counts, counts, None, np.ones(1))

@@ -516,13 +516,12 @@ class Phrase(Several):
     def members(self, views: Views) -> Members:
         if not self.by:
             return self._of([self.rows.seen_as(text) for text in views.class_texts()])
-        columns, n_groups = " and ".join(map(repr, self.by)), views.count_groups(self.rows, self.by)
+        columns, (n_groups, groups) = " and ".join(map(repr, self.by)), views.groups(self.rows, self.by, MOST_GROUPS)
         if n_groups > MOST_GROUPS:
             raise ValueError(
                 f"{self} is over at most {MOST_GROUPS} groups; by {columns} there are {n_groups}. Bring values "
                 "together in a column of their own, or use ranges such as age<=33."
             )
-        groups = views.groups(self.rows, self.by)
         if len(groups) < 2 and FORMS[self.form].combine is not tuple:  # noqa: PLR2004
             held = f"one, {groups[0]}" if groups else "none"
             raise NoRows(f"{self} compares groups; by {columns} there is {held}.")

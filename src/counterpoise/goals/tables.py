@@ -1,7 +1,6 @@
 """The data that a named dataset is bound to, and which of its rows meet a condition."""
 
 from collections.abc import Iterable, Mapping
-from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -16,13 +15,12 @@ from counterpoise._base.checks import (
 )
 from counterpoise._base.types import AnyArray, ArrayLike, BoolArray, FloatArray, IntArray
 from counterpoise.goals.classes import Classes, as_labels, find_classes
-from counterpoise.goals.rows import DEFAULT, Dataset
+from counterpoise.goals.rows import DEFAULT
 from counterpoise.goals.values import (
     MISSING,
     Levels,
     NoRows,
     Range,
-    UnknownValue,
     as_number,
     as_truth,
     combined,
@@ -313,28 +311,11 @@ class Table:
         return f"Table({', '.join([f'n_samples={self.n_samples}', *has, f'columns={self.columns}'])})"
 
 
-def rows_where(table: Table, rows: Dataset) -> BoolArray | None:
-    """Return the rows of the table that meet the conditions on columns, or None where there are none to meet."""
-    asked = [column for column, _ in rows.conditions] + [one.column for one in rows.ranges]
-    require_columns(table, asked, rows.name)
-    matched = [_with_value(table, column, text, rows.name) for column, text in rows.conditions]
-    matched += [table.within(one) for one in rows.ranges]
-    return reduce(np.logical_and, matched) if matched else None
-
-
 def require_columns(table: Table, columns: Iterable[str], dataset: str) -> None:
     """Refuse columns that the table of a dataset does not have."""
     for column in columns:
         if column not in table.columns:
             raise unknown("column", column, table.columns, where=f" in dataset {dataset!r}{_columns_hint(table)}")
-
-
-def _with_value(table: Table, column: str, text: str, dataset: str) -> BoolArray:
-    matched = table.matches(column, text)
-    if not matched.any():
-        known, where = table.levels(column).place, f" of column {column!r} in dataset {dataset!r}"
-        raise UnknownValue(str(unknown("value", text, known, where=where)))
-    return matched
 
 
 def _columns_hint(table: Table) -> str:
