@@ -10,7 +10,7 @@ from counterpoise._base.checks import check_confidence, check_positive
 from counterpoise._base.types import AnyArray, FloatArray
 from counterpoise.auditing.audit import Audit
 from counterpoise.goals import Goal, as_goals
-from counterpoise.goals.classes import check_defer_label, reads_as, where_deferred
+from counterpoise.goals.classes import check_defer_label, reads_as, where_equal
 from counterpoise.mixtures.options import Deferral
 from counterpoise.runs.columns import Columns, check_classes, groups_of, labels_of, weights_of
 from counterpoise.runs.data import Data, Part, positive_of
@@ -213,7 +213,7 @@ def judged(
     left = np.zeros(said.size, dtype=np.bool_)
     if asked.deferral is not None:
         check_defer_label(asked.deferral.label, table.classes.tolist())
-        left = where_deferred(said, asked.deferral.label)
+        left = where_equal(said, asked.deferral.label)
     classes = table.classes.tolist()
     foreign = set(said[~left].tolist()) - set(classes)
     if foreign:
