@@ -66,7 +66,7 @@ class Constraints(NamedTuple):
         return np.asarray(row.toarray() if hasattr(row, "toarray") else row, dtype=np.float64).ravel()
 
 
-class Limits(Protocol):
+class AdjustableGoals(Protocol):
     """Goals as constraints, for any numbers on their right sides."""
 
     @property
@@ -74,15 +74,15 @@ class Limits(Protocol):
     def constraints(self, bounds: Bounds) -> Constraints: ...
 
 
-def explain(limits: Limits) -> InfeasibleGoals | None:
+def explain(limits: AdjustableGoals) -> InfeasibleGoals | None:
     """Return which goals conflict and what could be met instead, or None where all can hold together."""
     conflict = limits.constraints({}).conflict()
-    if conflict is None:
-        return None
-    return advised(limits, *conflict)
+    return None if conflict is None else advised(limits, *conflict)
 
 
-def advised(limits: Limits, places: Sequence[int], least_violation: float, *, proven: bool = True) -> InfeasibleGoals:
+def advised(
+    limits: AdjustableGoals, places: Sequence[int], least_violation: float, *, proven: bool = True
+) -> InfeasibleGoals:
     """Return what could be met instead of some goals that cannot hold together."""
     goals = limits.goals
     found = {place: nearest_bound(limits, place, {}) for place in places}
@@ -101,7 +101,7 @@ def tightened(goal: Goal, bound: float) -> float:
     return bound - looser(goal) * NEAREST * bound_scale(goal, bound)
 
 
-def _held_by(limits: Limits, place: int, bound: float) -> tuple[Goal, ...] | None:
+def _held_by(limits: AdjustableGoals, place: int, bound: float) -> tuple[Goal, ...] | None:
     """Return the goals that keep a bound from being tighter: those that conflict with it if it is; None where none do.
 
     The goal itself is left out, so that there are no others where it conflicts with the models alone.
@@ -110,30 +110,27 @@ def _held_by(limits: Limits, place: int, bound: float) -> tuple[Goal, ...] | Non
     return None if conflict is None else tuple(limits.goals[other] for other in conflict[0] if other != place)
 
 
-def nearest_bound(limits: Limits, place: int, others: Bounds) -> float | None:
+def nearest_bound(limits: AdjustableGoals, place: int, others: Bounds) -> float | None:
     """Return the nearest bound of a goal that can be met beside all others, or None where there is none."""
 
     def is_met(bound: float) -> bool:
         return limits.constraints({**others, place: bound}).can_hold()
 
     goal = limits.goals[place]
-    is_searched = goal.confidence is not None or goal.is_several
-    found = bisected(goal, is_met) if is_searched else _solved(limits, place, others)
+    if goal.confidence is not None or goal.is_several:
+        found = bisected(goal, is_met)
+    else:
+        now, bound = limits.constraints(others), others.get(place, goal.bound)
+        (row,) = now.rows_of(place).tolist()
+        slope = _slope(limits, row, {**others, place: bound}, now)
+        amount = least_relaxation(now.matrix, now.bounds, row, slope, scale=now.scale, domain=now.domain)
+        found = None if amount is None else bound + looser(goal) * amount
     if found is None:
         return None
     return _tried(goal, max(found, goal.bound) if goal.sense == "<=" else min(found, goal.bound), is_met)
 
 
-def _solved(limits: Limits, place: int, others: Bounds) -> float | None:
-    goal, now = limits.goals[place], limits.constraints(others)
-    bound = others.get(place, goal.bound)
-    (row,) = now.rows_of(place).tolist()
-    slope = _slope(limits, row, {**others, place: bound}, now)
-    amount = least_relaxation(now.matrix, now.bounds, row, slope, scale=now.scale, domain=now.domain)
-    return None if amount is None else bound + looser(goal) * amount
-
-
-def _slope(limits: Limits, row: int, bounds: Bounds, now: Constraints) -> tuple[FloatArray, float]:
+def _slope(limits: AdjustableGoals, row: int, bounds: Bounds, now: Constraints) -> tuple[FloatArray, float]:
     """Return what a unit of the goal's bound takes from the entries of one of its rows and adds to the row's bound."""
     place = int(now.owners[row])
     goal = limits.goals[place]
@@ -176,7 +173,7 @@ def bisected(goal: Goal, is_met: Callable[[float], bool]) -> float | None:
     return possible
 
 
-def joint_bounds(limits: Limits) -> dict[int, float]:
+def joint_bounds(limits: AdjustableGoals) -> dict[int, float]:
     """Return bounds for as few goals as it takes that can be met together, by the least sum of moves.
 
     That sum is one linear program, in which each move counts in parts of its goal's scale. Ratios enter it with their
@@ -199,7 +196,7 @@ def joint_bounds(limits: Limits) -> dict[int, float]:
     return {place: bound for place, bound in found.items() if bound != goals[place].bound}
 
 
-def _joined(limits: Limits, moves: Bounds) -> dict[int, float]:
+def _joined(limits: AdjustableGoals, moves: Bounds) -> dict[int, float]:
     """Return the bounds after the moves, lengthened until they can be met: goals with a confidence go in steps."""
     goals = limits.goals
     for factor in _LONGER:
@@ -209,7 +206,7 @@ def _joined(limits: Limits, moves: Bounds) -> dict[int, float]:
     return {}
 
 
-def _joint_moves(limits: Limits) -> list[Bounds]:
+def _joint_moves(limits: AdjustableGoals) -> list[Bounds]:
     """Return by how much which goals must move together, one answer for each pass over the denominators of ratios."""
     now = limits.constraints({})
     n_rows = now.bounds.size

@@ -74,23 +74,19 @@ class BoundRates:
         """Return the value of each rate without its constant; arguments and shape are those of ``values``."""
         total: Any = np.zeros(len(self.constants))
         for number, (name, weights) in enumerate(self.weights.items()):
-            part = weights @ self._rows_of(predictions, name, weights.shape[1])
-            total = total + part if number else part
+            rows, n_samples = np.asarray(predictions_of(predictions, name)), weights.shape[1]
+            if rows.ndim not in {1, 2} or rows.shape[0] != n_samples:
+                raise ValueError(
+                    f"predictions for dataset {name!r} must have {n_samples} rows, as its table; got shape "
+                    f"{rows.shape}."
+                )
+            total = total + weights @ rows if number else weights @ rows
         return np.asarray(total)
 
     def row_weights(self, multipliers: ArrayLike) -> dict[str, FloatArray]:
         """Return the signed weight of each row in ``multipliers @ values``, by dataset."""
         combined = np.asarray(multipliers, dtype=np.float64)
         return {name: np.asarray(weights.T @ combined) for name, weights in self.weights.items()}
-
-    @staticmethod
-    def _rows_of(predictions: Mapping[str, ArrayLike], name: str, n_samples: int) -> AnyArray:
-        rows = np.asarray(predictions_of(predictions, name))
-        if rows.ndim not in {1, 2} or rows.shape[0] != n_samples:
-            raise ValueError(
-                f"predictions for dataset {name!r} must have {n_samples} rows, as its table; got shape {rows.shape}."
-            )
-        return rows
 
 
 def predictions_of(predictions: Mapping[str, Given], name: str) -> Given:
@@ -282,7 +278,9 @@ class Views:
 
     def _mask(self, rows: Dataset) -> BoolArray | None:
         table = table_of(self.tables, rows.name)
-        require_columns(table, [*rows.compared_columns, *(one.column for one in rows.ranges)], rows.name)
+        require_columns(
+            table, [*(column for column, _ in rows.conditions), *(one.column for one in rows.ranges)], rows.name
+        )
         masks = []
         for column, text in rows.conditions:
             masks.append(table.matches(column, text))

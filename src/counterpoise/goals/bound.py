@@ -145,6 +145,7 @@ class WrittenOut(NamedTuple):
     goals: tuple[Goal, ...]
     parts: tuple[Goal, ...]
     owners: IntArray  # the place of the goal that each part belongs to
+    names: list[Goal]  # and that goal
 
     @classmethod
     def of(cls, goals: Sequence[Goal], views: Views) -> Self:
@@ -157,12 +158,8 @@ class WrittenOut(NamedTuple):
             parts += found
             owners += [place] * len(found)
         check_denominators(parts, views)
-        return cls(tuple(goals), tuple(parts), np.array(owners, dtype=np.int64))
-
-    @property
-    def names(self) -> list[Goal]:
-        """Return the goal that each part belongs to."""
-        return [self.goals[owner] for owner in self.owners]
+        names = [goals[owner] for owner in owners]
+        return cls(tuple(goals), tuple(parts), np.array(owners, dtype=np.int64), names)
 
     def with_margins(self, views: Views) -> list[Goal]:
         """Return the parts with the bounds that rows of this number must meet to certify goals with a confidence.
@@ -170,12 +167,11 @@ class WrittenOut(NamedTuple):
         A goal that fails does so in some part, whichever it is, so that each may take the whole risk of the goal.
         """
         found = list(self.parts)
-        risks = risk_of_each(self.goals)
-        for place, (part, owner) in enumerate(zip(self.parts, self.owners.tolist(), strict=True)):
+        for place, (part, name) in enumerate(zip(self.parts, self.names, strict=True)):
             if part.confidence is not None:
-                name = self.goals[owner]
+                risk = risk_of_each(self.goals)[self.owners[place]]
                 with asked_by(name) if name.is_several else nullcontext():
-                    found[place] = tightened_goal(part, standing(part, views, None), risks[owner])
+                    found[place] = tightened_goal(part, standing(part, views, None), risk)
         return found
 
 

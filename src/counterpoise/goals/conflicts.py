@@ -121,40 +121,29 @@ class _Searcher:
             return _Search(problem.at(constant), np.zeros(members.size))
         best = _searched(problem, np.zeros(problem.machine.size))
         if best.state.violation > FEASIBLE:
-            best = min(best, _searched(problem, self._unconstrained()), key=lambda one: one.state.violation)
+            if self._free is None:
+                zero = np.zeros(self.problem.machine.size)
+                self._free = minimize_ramp(self.problem.without_constraints(), zero, Plan()).state.point
+            best = min(best, _searched(problem, self._free), key=lambda one: one.state.violation)
         return best
-
-    def _unconstrained(self) -> FloatArray:
-        if self._free is None:
-            zero = np.zeros(self.problem.machine.size)
-            self._free = minimize_ramp(self.problem.without_constraints(), zero, Plan()).state.point
-        return self._free
 
     def as_error(self, bound: BoundGoals, search: _Search) -> InfeasibleGoals:
         """Return the error for goals that no point was found for, with as small a conflict as searching finds."""
-        members, search = self._priced(search)
-        if members.size <= _MAX_DELETIONS:
-            members, search = self._smallest(members, search)
+        # Those that are exceeded or have a price, if they alone are out of reach too; else all.
+        members = np.flatnonzero((search.state.excess > FEASIBLE) | (search.multipliers > FEASIBLE))
+        reduced = self.least_violation(members)
+        if reduced.state.violation > FEASIBLE:
+            search = reduced
+        else:
+            members = np.arange(self.problem.n_constraints)
+        for candidate in members if members.size <= _MAX_DELETIONS else ():
+            rest = members[members != candidate]
+            reduced = self.least_violation(rest)
+            if reduced.state.violation > FEASIBLE:  # without it still no point is found
+                members, search = rest, reduced
         places = np.unique(bound.owners[members])
         violation = float(np.maximum(search.state.excess, 0.0) @ bound.units[members])
         return InfeasibleGoals([bound.goals[place] for place in places], violation, proven=False)
-
-    def _priced(self, search: _Search) -> tuple[IntArray, _Search]:
-        """Return the constraints that are exceeded or have a price, if these alone are out of reach too; else all."""
-        priced = np.flatnonzero((search.state.excess > FEASIBLE) | (search.multipliers > FEASIBLE))
-        reduced = self.least_violation(priced)
-        if reduced.state.violation > FEASIBLE:
-            return priced, reduced
-        return np.arange(self.problem.n_constraints), search
-
-    def _smallest(self, members: IntArray, search: _Search) -> tuple[IntArray, _Search]:
-        """Drop one constraint after the other without which still no point is found."""
-        for candidate in members:
-            rest = members[members != candidate]
-            reduced = self.least_violation(rest)
-            if reduced.state.violation > FEASIBLE:
-                members, search = rest, reduced
-        return members, search
 
     def least_excess(self, one: int, others: IntArray) -> float | None:
         """Return the least found by which one constraint is exceeded where all others hold, or None if they do not."""
@@ -218,16 +207,13 @@ class _Adviser:
             for place, guess in guesses.items():
                 goal = self.bound.goals[place]
                 bounds[place] = rounded_to_safety(goal, goal.bound + factor * (guess - goal.bound))
-            if self._is_met(bounds):
+            problem = self.rebuild(_with_bounds(self.bound, bounds, self.tables))
+            if _constant_start(problem) is not None:
+                return bounds
+            search = _Searcher(problem).least_violation(np.arange(problem.n_constraints))
+            if search.state.violation <= FEASIBLE:
                 return bounds
         return None
-
-    def _is_met(self, bounds: Bounds) -> bool:
-        problem = self.rebuild(_with_bounds(self.bound, bounds, self.tables))
-        if _constant_start(problem) is not None:
-            return True
-        search = _Searcher(problem).least_violation(np.arange(problem.n_constraints))
-        return search.state.violation <= FEASIBLE
 
 
 def _moved(bound: BoundGoals, place: int, missed: float, tables: Mapping[str, Table]) -> float:

@@ -89,6 +89,21 @@ class Expression:
         """Return expressions whose values reach as far as its own can."""
         return (cast("Rate | Ratio", self),)
 
+    @property
+    def all_terms(self) -> tuple[Term, ...]:
+        """Return the terms of all rates that it is made of."""
+        return tuple(term for one in self.sample for term in one.all_terms)
+
+    @property
+    def datasets(self) -> tuple[str, ...]:
+        """Return the names of the datasets, in the order of their first mention."""
+        return tuple(dict.fromkeys(term.rows.name for term in self.all_terms))
+
+    @property
+    def compared_columns(self) -> tuple[str, ...]:
+        """Return the columns whose values are compared, as in sex=F and by=sex; those of ranges are not."""
+        return tuple(dict.fromkeys(name for term in self.all_terms for name in term.rows.compared_columns))
+
     def __repr__(self) -> str:
         return f"<{self}>"
 
@@ -120,14 +135,8 @@ class Rate(Expression):
         return tuple(counted for term in self.terms for counted in term.counted())
 
     @property
-    def datasets(self) -> tuple[str, ...]:
-        """Return the names of the datasets, in the order of their first mention."""
-        return tuple(dict.fromkeys(term.rows.name for term in self.terms))
-
-    @property
-    def compared_columns(self) -> tuple[str, ...]:
-        """Return the columns whose values are compared, as in sex=F; those of ranges are not."""
-        return tuple(dict.fromkeys(name for term in self.terms for name in term.rows.compared_columns))
+    def all_terms(self) -> tuple[Term, ...]:
+        return self.terms
 
     @property
     def size(self) -> float:
@@ -275,14 +284,8 @@ class Ratio(Expression):
     written: str = field(default="", compare=False)  # the name it goes by, if any
 
     @property
-    def datasets(self) -> tuple[str, ...]:
-        """Return the names of the datasets, in the order of their first mention."""
-        return tuple(dict.fromkeys(self.numerator.datasets + self.denominator.datasets))
-
-    @property
-    def compared_columns(self) -> tuple[str, ...]:
-        """Return the columns whose values are compared, as in sex=F; those of ranges are not."""
-        return tuple(dict.fromkeys(self.numerator.compared_columns + self.denominator.compared_columns))
+    def all_terms(self) -> tuple[Term, ...]:
+        return self.numerator.terms + self.denominator.terms
 
     @property
     def size(self) -> float:
@@ -303,23 +306,19 @@ class Ratio(Expression):
         return math.copysign(math.inf, top) if abs(top) > _ZERO * self.numerator.whole_size else math.nan
 
     def __mul__(self, other: Any) -> "Ratio":
-        self._refuse_rates(other)
-        return Ratio(self.numerator * other, self.denominator) if is_number(other) else NotImplemented
+        return Ratio(self.numerator * other, self.denominator) if self._takes(other) else NotImplemented
 
     __rmul__ = __mul__
 
     def __truediv__(self, other: Any) -> "Ratio":
-        self._refuse_rates(other)
-        return Ratio(cast("Rate", self.numerator / other), self.denominator) if is_number(other) else NotImplemented
+        return Ratio(cast("Rate", self.numerator / other), self.denominator) if self._takes(other) else NotImplemented
 
     def __rtruediv__(self, other: Any) -> "Ratio":
-        self._refuse_rates(other)
-        return Ratio(self.denominator * other, self.numerator) if is_number(other) else NotImplemented
+        return Ratio(self.denominator * other, self.numerator) if self._takes(other) else NotImplemented
 
     def __add__(self, other: Any) -> "Ratio":
-        self._refuse_rates(other)
         bottom = self.denominator
-        return Ratio(self.numerator + other * bottom, bottom) if is_number(other) else NotImplemented
+        return Ratio(self.numerator + other * bottom, bottom) if self._takes(other) else NotImplemented
 
     __radd__ = __add__
 
@@ -327,18 +326,19 @@ class Ratio(Expression):
         return self * -1.0
 
     def __sub__(self, other: Any) -> "Ratio":
-        self._refuse_rates(other)
-        return self + -other if is_number(other) else NotImplemented
+        return self + -other if self._takes(other) else NotImplemented
 
     def __rsub__(self, other: Any) -> "Ratio":
         return (-self).__add__(other)
 
-    def _refuse_rates(self, other: Any) -> None:
+    def _takes(self, other: Any) -> bool:
+        """Tell whether it can be combined with a value: with numbers, never with rates."""
         if isinstance(other, Expression):
             raise TypeError(
                 f"A ratio can be combined with numbers only: {self} and {other} together are not linear once multiplied"
                 " through. Write a goal on the ratio with a number as its bound."
             )
+        return is_number(other)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Ratio):
@@ -356,16 +356,6 @@ class Several(Expression):
     """The worst of several rates or ratios, known once there are data: of groups, of classes, of two signs."""
 
     sense: str = ""  # the only one in which a bound on it is a bound on each
-
-    @property
-    def datasets(self) -> tuple[str, ...]:
-        """Return the names of the datasets, in the order of their first mention."""
-        raise NotImplementedError
-
-    @property
-    def compared_columns(self) -> tuple[str, ...]:
-        """Return the columns whose values are compared, as in sex=F and by=sex; those of ranges are not."""
-        raise NotImplementedError
 
     def at(self, prepared: Prepared) -> float:
         if not self.sense:
@@ -393,14 +383,6 @@ class Absolute(Several):
         return self.inner, -self.inner
 
     @property
-    def datasets(self) -> tuple[str, ...]:
-        return self.inner.datasets
-
-    @property
-    def compared_columns(self) -> tuple[str, ...]:
-        return self.inner.compared_columns
-
-    @property
     def sample(self) -> "tuple[Rate | Ratio, ...]":
         return self.inner, -self.inner
 
@@ -419,7 +401,7 @@ class Absolute(Several):
 
 def needs(rate: Rate | Ratio, part: str) -> bool:
     """Tell whether a rate tells rows apart by their "label" or by their "baseline"."""
-    counted = (*rate.numerator.counted, *rate.denominator.counted) if isinstance(rate, Ratio) else rate.counted
+    counted = (one for term in rate.all_terms for one in term.counted())
     return any(getattr(rows, part) is not None for one in counted for rows in (one.rows, one.out_of))
 
 

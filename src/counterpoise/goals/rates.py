@@ -303,13 +303,8 @@ def averaged(name: str, rows: Dataset) -> Rate:
         )
     if rows.of is not None:
         raise ValueError(f"{MACRO} is an average over all classes; got of={rows.of}.")
-    (term,) = _plain(named(name, rows)).terms
+    (term,) = cast("Rate", named(name, rows)).terms
     return Rate(0.0, (term._replace(rows=replace(rows, of=EACH)),))
-
-
-def _plain(rate: Rate | Ratio) -> Rate:
-    assert isinstance(rate, Rate)  # noqa: S101 - ratios were refused
-    return rate
 
 
 def metric_name(metric: Any) -> str:
@@ -434,31 +429,14 @@ FORMS = {
     ),
     "max_difference": PhraseKind("the largest difference of a rate between two groups", _GAP, _differences, "<="),
     "min_ratio": PhraseKind("the least ratio of a rate between two groups", _SHARE, _ratios, ">="),
-    "demographic_parity_difference": PhraseKind(
-        "the largest difference of positive rates", _GAP, _differences, "<=", ("positive_rate",)
-    ),
-    "demographic_parity_ratio": PhraseKind(
-        "the least ratio of positive rates", _SHARE, _ratios, ">=", ("positive_rate",)
-    ),
-    "equal_opportunity_difference": PhraseKind(
-        "the largest difference of recalls", _GAP, _differences, "<=", ("recall",)
-    ),
-    "equal_opportunity_ratio": PhraseKind("the least ratio of recalls", _SHARE, _ratios, ">=", ("recall",)),
-    "equalized_odds_difference": PhraseKind(
-        "the largest difference of recalls or of false positive rates",
-        _GAP,
-        _differences,
-        "<=",
-        ("recall", "false_positive_rate"),
-    ),
-    "equalized_odds_ratio": PhraseKind(
-        "the least ratio of recalls or of false positive rates",
-        _SHARE,
-        _ratios,
-        ">=",
-        ("recall", "false_positive_rate"),
-    ),
 }
+for _name, _rates, _metrics in (
+    ("demographic_parity", "positive rates", ("positive_rate",)),
+    ("equal_opportunity", "recalls", ("recall",)),
+    ("equalized_odds", "recalls or of false positive rates", ("recall", "false_positive_rate")),
+):
+    FORMS[f"{_name}_difference"] = PhraseKind(f"the largest difference of {_rates}", _GAP, _differences, "<=", _metrics)
+    FORMS[f"{_name}_ratio"] = PhraseKind(f"the least ratio of {_rates}", _SHARE, _ratios, ">=", _metrics)
 
 
 @dataclass(frozen=True, repr=False)

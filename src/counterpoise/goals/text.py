@@ -56,6 +56,9 @@ _LONG = 100_000  # characters; the longest goals, on a thousand groups, have hal
 _SHOWN = 100  # characters of the text on either side of what is wrong in it
 _MOST_WORK = 50_000  # terms passed over in sums and products: a sum of a thousand passes over a thousand
 _DEEP = 50  # parentheses inside parentheses; no goal needs more, and Python's stack is finite
+_NAME = ("word", "quoted")
+_VALUE = ("a value: a word, a number, or anything in quotes", "word", "quoted", "number")
+_NUMBER = ("a number, as in age<=33; for a text write column=value", "number")
 _SUMS: dict[str, Callable[[Any], Any]] = {"+": operator.pos, "-": operator.neg}
 _PRODUCTS = {"*": operator.mul, "/": operator.truediv}
 
@@ -184,14 +187,14 @@ class _Reader:
         self.take("(")
         metric, rows, has_more = "", Dataset(DEFAULT), self.next.text != ")"
         if name.text == MACRO or (name.text in FORMS and not FORMS[name.text].metrics):
-            metric = self._name("the name of a metric")
+            metric = self._word("the name of a metric", *_NAME)
             self.skip(",")
             has_more = self.next.text != ")"
         begins = self.next.kind == "number" or self.next.text in {"-", "{"}
         if has_more and not begins and self.tokens[self._at + 1].text not in {"=", *MIRRORED}:
-            rows = Dataset(self._name("the name of a dataset"))
+            rows = Dataset(self._word("the name of a dataset", *_NAME))
             while self.skip("."):
-                word = self._name("one of " + ", ".join(RESTRICTIONS))
+                word = self._word("one of " + ", ".join(RESTRICTIONS), *_NAME)
                 if word not in RESTRICTIONS:
                     raise unknown("restriction", word, RESTRICTIONS, where=f" in {_short(self.text)!r}")
                 rows = getattr(rows, word)
@@ -212,56 +215,41 @@ class _Reader:
             return
         first = last = None
         if self.next.kind == "number" or self.next.text == "-":
-            number = self._number()
+            number = self._word(*_NUMBER)
             first = MIRRORED[self.take(*MIRRORED).text], number
-        is_word, column = self.next.kind == "word", self._name("the name of a column")
+        is_word, column = self.next.kind == "word", self._word("the name of a column", *_NAME)
         if first is None and self.skip("="):
-            found.values.append((column, self._value()))
+            found.values.append((column, self._word(*_VALUE)))
             found.quoted.update(() if is_word else (column,))
             return
         if first is None or self.next.text in MIRRORED:
             sign = self.advance()
             if sign.text not in MIRRORED:
                 raise self._expected(sign, "'=' or one of <= >= < >")
-            last = sign.text, self._number()
+            last = sign.text, self._word(*_NUMBER)
         found.ranges.append(between(column, first, last))
-
-    def _number(self) -> str:
-        minus = "-" if self.skip("-") else ""
-        token = self.advance()
-        if token.kind != "number":
-            raise self._expected(token, "a number, as in age<=33; for a text write column=value")
-        return minus + token.text
 
     def _costs(self) -> Iterator[tuple[str, str, float]]:
         self.take("{")
         while True:
-            is_quoted, label = self.next.kind == "quoted", self._value()
+            is_quoted, label = self.next.kind == "quoted", self._word(*_VALUE)
             if is_quoted and self.next.text == ":":  # both classes in one pair of quotes, as Python writes them
                 label, called = pair_of(label)
             else:
                 self.take("->")
-                called = self._value()
+                called = self._word(*_VALUE)
             self.take(":")
-            yield label, called, float(self._number())
+            yield label, called, float(self._word(*_NUMBER))
             if self.take(",", "}").text == "}":
                 return
 
-    def _name(self, what: str) -> str:
+    def _word(self, what: str, *kinds: str) -> str:
+        """Return the next word, of one of some kinds, without its quotes; a number may have a sign."""
+        minus = "-" if "number" in kinds and self.skip("-") else ""
         token = self.advance()
-        if token.kind not in {"word", "quoted"}:
+        if token.kind not in (("number",) if minus else kinds):
             raise self._expected(token, what)
-        return token.text if token.kind == "word" else without_quotes(token.text)
-
-    def _value(self) -> str:
-        token = self.advance()
-        if token.kind == "quoted":
-            return without_quotes(token.text)
-        minus = "-" if token.text == "-" else ""
-        number = self.advance() if minus else token
-        if number.kind != "number" and (minus or number.kind != "word"):
-            raise self._expected(number, "a value: a word, a number, or anything in quotes")
-        return minus + number.text
+        return minus + (without_quotes(token.text) if token.kind == "quoted" else token.text)
 
     def take(self, *signs: str) -> Token:
         """Return the next token, which must be one of the signs."""
@@ -453,15 +441,10 @@ def refuse_deferral(asked: Iterable[Goal | Rate]) -> None:
             )
 
 
-def terms_of(asked: Any) -> Iterator[Term]:
-    """Yield all terms of a goal, a rate or a ratio."""
-    if isinstance(asked, Goal):
-        for side in (*asked.left.sample, asked.right):
-            yield from terms_of(side)
-    elif isinstance(asked, Ratio):
-        yield from (*asked.numerator.terms, *asked.denominator.terms)
-    else:
-        yield from asked.terms
+def terms_of(asked: Any) -> tuple[Term, ...]:
+    """Return all terms of a goal, a rate or a ratio."""
+    found: tuple[Term, ...] = asked.left.all_terms + asked.right.terms if isinstance(asked, Goal) else asked.all_terms
+    return found
 
 
 def as_objective(objective: Any) -> Rate:
