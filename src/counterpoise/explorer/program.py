@@ -70,7 +70,7 @@ class Solved(NamedTuple):
 
 
 class Tallied(NamedTuple):
-    """Rates of one mixture, as ``Prepared`` tells them, from what was counted for each of its members."""
+    """Rates of one mixture, as ``PreparedPredictions`` tells them, from what was counted for each of its members."""
 
     views: Views
     tally: Tally

@@ -339,7 +339,7 @@ def none_of(rows: Dataset) -> NoRows:
 _TWO = 2  # classes, which can be told apart
 
 
-class Prepared(NamedTuple):
+class PreparedPredictions(NamedTuple):
     """Tables as rates see them, and how positive the prediction of each row is, or how much of each answer."""
 
     views: Views
@@ -368,7 +368,7 @@ def prepare(
     pos_label: Any = None,
     classes: ArrayLike | None = None,
     defer_label: Any = None,
-) -> Prepared:
+) -> PreparedPredictions:
     """Check predictions and bring them to numbers from 0 to 1.
 
     Parameters
@@ -404,7 +404,7 @@ def prepare(
         columns = [(n_samples, found.n_columns)] if found.n_columns > 1 else [(n_samples,), (n_samples, 2)]
         _check_shape(array, columns, kind, name)
     said = {name: _as_chances(array, kind, found, titles[name]) for name, array in arrays.items()}
-    return Prepared(Views(tables, found), said, kind == "probabilities")
+    return PreparedPredictions(Views(tables, found), said, kind == "probabilities")
 
 
 def _check_shape(array: AnyArray, wanted: Sequence[tuple[int, ...]], kind: str, name: str) -> None:

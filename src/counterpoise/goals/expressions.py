@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Self, cast
 
 from counterpoise._base.checks import check_confidence
-from counterpoise.goals.binding import Prepared, Views, prepare, why_unanswered
+from counterpoise.goals.binding import PreparedPredictions, Views, prepare, why_unanswered
 from counterpoise.goals.rows import EACH, Counted, Dataset, Metric, Term, finite, is_number, without_negatives
 from counterpoise.goals.values import NoRows, UnknownValue, written_number
 from counterpoise.solvers.result import FEASIBLE
@@ -76,7 +76,7 @@ class Expression:
         """Return the ramp rate: a score z counts as a positive prediction with ``max(0, min(1, 1/2 + z))``."""
         return self.at(prepare(scores, data, kind="scores", pos_label=pos_label, classes=classes))
 
-    def at(self, prepared: Prepared) -> float:
+    def at(self, prepared: PreparedPredictions) -> float:
         """Return the value for predictions that were checked already."""
         raise NotImplementedError
 
@@ -164,7 +164,7 @@ class Rate(Expression):
                 terms.append(term)
         return Rate(self.constant, tuple(terms))
 
-    def at(self, prepared: Prepared) -> float:
+    def at(self, prepared: PreparedPredictions) -> float:
         return prepared.value(self.resolved(prepared.views))
 
     def __abs__(self) -> "Absolute":
@@ -299,7 +299,7 @@ class Ratio(Expression):
     def __abs__(self) -> "Absolute":
         return Absolute(self)
 
-    def at(self, prepared: Prepared) -> float:
+    def at(self, prepared: PreparedPredictions) -> float:
         top, bottom = self.numerator.at(prepared), self.denominator.at(prepared)
         if abs(bottom) > _ZERO * self.denominator.whole_size:
             return top / bottom
@@ -357,7 +357,7 @@ class Several(Expression):
 
     sense: str = ""  # the only one in which a bound on it is a bound on each
 
-    def at(self, prepared: Prepared) -> float:
+    def at(self, prepared: PreparedPredictions) -> float:
         if not self.sense:
             raise TypeError(f"{self} has a value for each of its parts; ask a goal on it, as {self} >= 0.8.")
         values = [member.at(prepared) for member in self.members(prepared.views)]
@@ -542,14 +542,14 @@ class Goal:
         """Tell whether the goal holds for the ramp rates of scores, as ``Rate.ramp_value``."""
         return self.at(prepare(scores, data, kind="scores", pos_label=pos_label, classes=classes))
 
-    def at(self, prepared: Prepared) -> "GoalCheck":
+    def at(self, prepared: PreparedPredictions) -> "GoalCheck":
         """Evaluate the goal for predictions that were checked already."""
         checks = [_check(part, prepared) for part in self.parts(prepared.views)]
         place = max(range(len(checks)), key=lambda place: (checks[place].violation, _beyond(checks[place])))
         worst = str(self.members(prepared.views)[place]) if self.is_several else ""
         return checks[place]._replace(goal=self, worst=worst)
 
-    def at_least_in_part(self, prepared: Prepared) -> "GoalCheck":
+    def at_least_in_part(self, prepared: PreparedPredictions) -> "GoalCheck":
         """Evaluate the goal as far as there are rows: the note says of which there are none."""
         try:
             return self.at(prepared)
@@ -614,7 +614,7 @@ class GoalCheck(NamedTuple):
         return f"{self.goal}: {verdict} ({self.value:.4g}, bound {self.bound:.4g}{at}{ramp})"
 
 
-def _check(part: Goal, prepared: Prepared) -> GoalCheck:
+def _check(part: Goal, prepared: PreparedPredictions) -> GoalCheck:
     """Evaluate a goal on one rate or ratio."""
     value, bound = part.left.at(prepared), part.right.at(prepared)
     holds = part.linear.at(prepared) <= FEASIBLE * part.linear.size

@@ -45,7 +45,7 @@ import numpy as np
 from counterpoise._base.types import FloatArray
 from counterpoise.goals.binding import Views, asked_by
 from counterpoise.goals.expressions import Goal, Rate, Ratio
-from counterpoise.goals.kinds import Part, are_disjoint, parts_of
+from counterpoise.goals.kinds import CountedRows, are_disjoint, parts_of
 from counterpoise.goals.rows import Dataset
 from counterpoise.theory.betting import WeightedSample, is_below, upper_weighted_mean, upper_weighted_sum
 from counterpoise.theory.confidence import Bounds, Step, upper_bounded_mean, upper_mean, upper_share, upper_sum_of_two
@@ -196,11 +196,11 @@ _COUNTED = 0.75  # of the risk of means of drawn rows, for bounds as of counts; 
 _REST = 0.2  # of that, for what rounding a row to a sure answer leaves
 
 
-class Standing(NamedTuple):
+class GoalStanding(NamedTuple):
     """What a goal bounds, as given rows show it: ``top / bottom``, each a constant plus means over parts of data."""
 
     constants: tuple[float, float]  # in the units of top and bottom, as the values of the parts are
-    parts: tuple[Part, ...]
+    parts: tuple[CountedRows, ...]
     is_ratio: bool
     exponents: tuple[int, int] = (0, 0)  # of two: the units of top and bottom
 
@@ -304,7 +304,7 @@ class Standing(NamedTuple):
         same = [float(part.values[which, 0]) for part in self.parts if not np.ptp(part.values[which])]
         return self.constants[which] + sum(same) + sign * _upper_sum(varying, risk)
 
-    def best(self, sense: str, factor: float = 1.0) -> "Standing":
+    def best(self, sense: str, factor: float = 1.0) -> "GoalStanding":
         """Return the most favourable outcome there could be, on so many times the rows."""
         sign = 1.0 if sense == "<=" else -1.0
         return self._replace(parts=tuple(_all_of(part, sign * part.values[0], factor) for part in self.parts))
@@ -312,7 +312,7 @@ class Standing(NamedTuple):
 
 def standing(
     goal: Goal, views: Views, predictions: Mapping[str, FloatArray] | None, *, are_drawn: bool = False
-) -> Standing:
+) -> GoalStanding:
     """Return how a goal stands on rows; without predictions, if half of every kind of row were predicted positive.
 
     Where predictions are drawn they are chances, and the goal is on expectations over the draws.
@@ -330,7 +330,7 @@ def standing(
     with asked_by(goal):
         parts = tuple(parts_of(rates, (one, other), views, predictions, are_drawn=are_drawn))
     constants = math.ldexp(rates[0].constant, -one), math.ldexp(rates[1].constant, -other)
-    return Standing(constants, parts, isinstance(goal.left, Ratio), (one, other))
+    return GoalStanding(constants, parts, isinstance(goal.left, Ratio), (one, other))
 
 
 def _exponent(number: float) -> int:
@@ -338,12 +338,12 @@ def _exponent(number: float) -> int:
     return math.frexp(number)[1] - 1 if number else 0
 
 
-def margin_of(goal: Goal, found: Standing, risk: float) -> float:
+def margin_of(goal: Goal, found: GoalStanding, risk: float) -> float:
     """Return how far inside the goal's bound the population surely is; negative where it may be outside."""
     return goal.bound - found.end(risk, "high") if goal.sense == "<=" else found.end(risk, "low") - goal.bound
 
 
-def shortage(goal: Goal, found: Standing, risk: float) -> str | None:
+def shortage(goal: Goal, found: GoalStanding, risk: float) -> str | None:
     """Say how many rows are needed where these are too few to certify the goal, whatever the predictions."""
     share = found.share()
     if share is not None:
@@ -360,7 +360,7 @@ def shortage(goal: Goal, found: Standing, risk: float) -> str | None:
     return _too_few(needed, [f"{count} rows of {part.rows} (there are {part.n_rows})" for part, count in wanted])
 
 
-def _share_shortage(goal: Goal, found: Standing, share: AnyShare, risk: float) -> str | None:
+def _share_shortage(goal: Goal, found: GoalStanding, share: AnyShare, risk: float) -> str | None:
     if can_certify(goal, share, risk):
         return None
     allowed = allowed_failures(goal, share)
@@ -389,7 +389,7 @@ def _least(can_hold: Callable[[int], bool], start: int) -> int | None:
     return most
 
 
-def tightened_goal(goal: Goal, found: Standing, risk: float) -> Goal:
+def tightened_goal(goal: Goal, found: GoalStanding, risk: float) -> Goal:
     """Return the goal with the bound that rows such as these must meet to certify it."""
     problem = shortage(goal, found, risk)
     if problem is not None:
@@ -403,7 +403,7 @@ def tightened_goal(goal: Goal, found: Standing, risk: float) -> Goal:
     return goal.with_bound(goal.bound - (end - found.estimate)).with_confidence(None)
 
 
-def _upper_sum(means: Sequence[tuple[Part, FloatArray]], risk: float) -> float:
+def _upper_sum(means: Sequence[tuple[CountedRows, FloatArray]], risk: float) -> float:
     """Return an upper bound on the sum of the parts' means."""
     if len(means) == 2 and are_disjoint(means[0][0].rows, means[1][0].rows):  # noqa: PLR2004
         (one, values), (other, other_values) = means
@@ -418,7 +418,7 @@ def _upper_sum(means: Sequence[tuple[Part, FloatArray]], risk: float) -> float:
     return sum(_upper(part, values, risk / len(means)) for part, values in means)
 
 
-def _as_step(part: Part, values: FloatArray) -> Step | None:
+def _as_step(part: CountedRows, values: FloatArray) -> Step | None:
     """Return a mean of two values as its least value plus a step; None for one that is more than that."""
     if np.unique(values).size != 2:  # noqa: PLR2004
         return None
@@ -426,7 +426,7 @@ def _as_step(part: Part, values: FloatArray) -> Step | None:
     return Step(hits, float(part.counts.sum()), float(np.ptp(values)))
 
 
-def _upper(part: Part, values: FloatArray, risk: float) -> float:
+def _upper(part: CountedRows, values: FloatArray, risk: float) -> float:
     if part.is_weighted:
         return upper_weighted_mean(part.sample(values), risk)
     if part.is_drawn:  # betting is narrower where few rows are nearly sure of an answer, counting where most are
@@ -434,7 +434,7 @@ def _upper(part: Part, values: FloatArray, risk: float) -> float:
     return upper_mean(values, part.counts, risk)
 
 
-def _quick_upper(part: Part, values: FloatArray, risk: float) -> float:
+def _quick_upper(part: CountedRows, values: FloatArray, risk: float) -> float:
     """Return the same bound, or of drawn rows a wider one, at once."""
     if part.is_weighted or not part.is_drawn:
         return _upper(part, values, risk)
@@ -443,7 +443,7 @@ def _quick_upper(part: Part, values: FloatArray, risk: float) -> float:
     return low + (high - low) * upper_bounded_mean(mean, part.n_rows, _COUNTED * risk)
 
 
-def _upper_sum_of_drawn(means: Sequence[tuple[Part, FloatArray]], risk: float) -> float:
+def _upper_sum_of_drawn(means: Sequence[tuple[CountedRows, FloatArray]], risk: float) -> float:
     """Return an upper bound on the sum of two means of drawn rows of disjoint groups: the better of two.
 
     One is by betting on both. For the other each value is rounded to the nearer end of its span. The rounded values are
@@ -463,7 +463,7 @@ def _upper_sum_of_drawn(means: Sequence[tuple[Part, FloatArray]], risk: float) -
     return min(total, upper_weighted_sum(one, other, (1.0 - _COUNTED) * risk))
 
 
-def _proportions(part: Part, pairs: FloatArray) -> WeightedSample | None:
+def _proportions(part: CountedRows, pairs: FloatArray) -> WeightedSample | None:
     """Return a ratio as a weighted mean of ``top / bottom``, unless some rows count in the top alone."""
     top, bottom = pairs
     if top[bottom == 0].any() or bottom.min() < 0:
@@ -480,7 +480,7 @@ def _quotient(top: Bounds, bottom: Bounds) -> Bounds:
     return Bounds(min(quotients), max(quotients))
 
 
-def _all_of(part: Part, values: FloatArray, factor: float) -> Part:
+def _all_of(part: CountedRows, values: FloatArray, factor: float) -> CountedRows:
     counts = np.zeros(values.size)
     counts[np.argmin(values)] = round(part.n_rows * factor)
     shares = counts / part.n_rows
