@@ -185,7 +185,13 @@ def joint_bounds(limits: AdjustableGoals) -> dict[int, float]:
     moves = min(
         _joint_moves(limits), key=lambda one: sum(move / sizes[place] for place, move in one.items()), default={}
     )
-    found, before = _joined(limits, moves), None
+    found: dict[int, float] = {}
+    for factor in _LONGER:  # goals with a confidence go in steps
+        longer = {place: goals[place].bound + looser(goals[place]) * move * factor for place, move in moves.items()}
+        if limits.constraints(longer).can_hold():
+            found = longer
+            break
+    before = None
     while found != before:  # each round draws bounds in, by whole digits
         before = dict(found)
         for place in before:
@@ -194,16 +200,6 @@ def joint_bounds(limits: AdjustableGoals) -> dict[int, float]:
                 return {}
             found[place] = rounded_to_safety(goals[place], nearest)
     return {place: bound for place, bound in found.items() if bound != goals[place].bound}
-
-
-def _joined(limits: AdjustableGoals, moves: Bounds) -> dict[int, float]:
-    """Return the bounds after the moves, lengthened until they can be met: goals with a confidence go in steps."""
-    goals = limits.goals
-    for factor in _LONGER:
-        found = {place: goals[place].bound + looser(goals[place]) * move * factor for place, move in moves.items()}
-        if limits.constraints(found).can_hold():
-            return found
-    return {}
 
 
 def _joint_moves(limits: AdjustableGoals) -> list[Bounds]:

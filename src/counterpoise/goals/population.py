@@ -232,8 +232,10 @@ class GoalStanding(NamedTuple):
             sample = _proportions(self.parts[0], self._pairs())
             if sample is not None:
                 return Bounds(-upper_weighted_mean(sample.negated(), risk), upper_weighted_mean(sample, risk))
-        sides = [Bounds(*(self._end(which, risk / 2, end) for end in ("low", "high"))) for which in (0, 1)]
-        return _quotient(*sides)
+        top, bottom = ([self._end(which, risk / 2, end) for end in ("low", "high")] for which in (0, 1))
+        divisors = max(bottom[0], 0.0), bottom[1]  # never negative
+        quotients = [one / other if other else math.copysign(math.inf, one) for one in top for other in divisors]
+        return Bounds(min(quotients), max(quotients))
 
     def end(self, risk: float, end: str) -> float:
         """Return the "low" or the "high" end of the bounds alone: of sums of rates each takes its time."""
@@ -347,7 +349,12 @@ def shortage(goal: Goal, found: GoalStanding, risk: float) -> str | None:
     """Say how many rows are needed where these are too few to certify the goal, whatever the predictions."""
     share = found.share()
     if share is not None:
-        return _share_shortage(goal, found, share, risk)
+        if can_certify(goal, share, risk):
+            return None
+        allowed = allowed_failures(goal, share)
+        needed = _least(lambda n_rows: share.can_show(allowed, risk, n_rows), 1)
+        what = " that count in the ratio" if found.is_ratio else ""
+        return _too_few(needed, [f"{needed} rows of {found.parts[0].rows}{what} (there are {share.trials:.0f})"])
     if found.is_ratio or margin_of(goal, found.best(goal.sense), risk) >= 0:
         return None
     smallest = min(part.n_rows for part in found.parts)
@@ -358,15 +365,6 @@ def shortage(goal: Goal, found: GoalStanding, risk: float) -> str | None:
     needed = _least(can_hold, smallest)
     wanted = [(part, math.ceil(part.n_rows * (needed or 0) / smallest)) for part in found.parts]
     return _too_few(needed, [f"{count} rows of {part.rows} (there are {part.n_rows})" for part, count in wanted])
-
-
-def _share_shortage(goal: Goal, found: GoalStanding, share: AnyShare, risk: float) -> str | None:
-    if can_certify(goal, share, risk):
-        return None
-    allowed = allowed_failures(goal, share)
-    needed = _least(lambda n_rows: share.can_show(allowed, risk, n_rows), 1)
-    what = " that count in the ratio" if found.is_ratio else ""
-    return _too_few(needed, [f"{needed} rows of {found.parts[0].rows}{what} (there are {share.trials:.0f})"])
 
 
 def _too_few(needed: int | None, wanted: list[str]) -> str:
@@ -471,13 +469,6 @@ def _proportions(part: CountedRows, pairs: FloatArray) -> WeightedSample | None:
     inside = bottom > 0
     values, factors = top[inside] / bottom[inside], bottom[inside] / bottom.max()
     return part.only(inside).sample(values, factors)
-
-
-def _quotient(top: Bounds, bottom: Bounds) -> Bounds:
-    """Return the least and the largest quotient; a bottom is never negative."""
-    divisors = max(bottom.low, 0.0), bottom.high
-    quotients = [one / other if other else math.copysign(math.inf, one) for one in top for other in divisors]
-    return Bounds(min(quotients), max(quotients))
 
 
 def _all_of(part: CountedRows, values: FloatArray, factor: float) -> CountedRows:
