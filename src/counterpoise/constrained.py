@@ -22,9 +22,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from counterpoise._base.checks import check_choice, check_count, check_positive, check_vector, is_frame, refuse_texts
 from counterpoise._base.types import AnyArray, ArrayLike, BoolArray, FloatArray
 from counterpoise.goals import BoundGoals, GoalCheck, Table, as_objective, asked_goals, bind, bind_objective, error_rate
-from counterpoise.goals.advice import Rebuild, find_start, stacked_weights
 from counterpoise.goals.binding import prepare
 from counterpoise.goals.classes import signs_of
+from counterpoise.goals.conflicts import Rebuild, find_start, stacked_weights
 from counterpoise.goals.tables import with_train
 from counterpoise.learners.row_kernels import (
     LINEAR,
