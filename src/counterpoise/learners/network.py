@@ -233,7 +233,7 @@ class NetworkLearner(CodeLearner):
         factory, settings = self._factory(), check_settings(self)
         asked = _parts().data.Asked(codes, weights, rows)
         self.state_, predicted = prepared.fit(factory, settings, asked, len(classes), self._seed())
-        self._learned(classes, prepared.shape[0], prepared.feature_names)
+        self.keep_labels(classes, prepared.shape[0], prepared.feature_names)
         self.input_shape_, (self.centre_, self.scale_) = prepared.shape, prepared.standard
         return self._as_codes(predicted)
 
