@@ -160,18 +160,8 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def value_range(array: AnyArray, name: str) -> tuple[float, float]:
-    """Return the least and the largest entry after checking that all are finite, and their difference too."""
-    least, largest = finite_range(array, name)
-    if math.isinf(largest - least):
-        raise ValueError(
-            f"{name} must differ by less than 1.8e308; got entries from {least!r} to {largest!r}. Divide them first."
-        )
-    return least, largest
-
-
-def finite_range(array: AnyArray, name: str) -> tuple[float, float]:
-    """Return the least and the largest entry after checking that all are finite."""
+def value_range(array: AnyArray, name: str, *, differ: bool = True) -> tuple[float, float]:
+    """Return the least and the largest entry after checking that all are finite, by default their difference too."""
     if array.dtype.kind != "f":
         return float(array.min()), float(array.max())
     least, largest = math.inf, -math.inf
@@ -182,6 +172,10 @@ def finite_range(array: AnyArray, name: str) -> tuple[float, float]:
             kind = "NaN" if np.isnan(piece).any() else "infinity"
             raise ValueError(f"{name} must be finite everywhere; found {kind}. Drop or impute those entries first.")
         least, largest = min(least, low), max(largest, high)
+    if differ and math.isinf(largest - least):
+        raise ValueError(
+            f"{name} must differ by less than 1.8e308; got entries from {least!r} to {largest!r}. Divide them first."
+        )
     return least, largest
 
 
@@ -199,7 +193,7 @@ def check_losses(losses: ArrayLike, *, ndim: int | None = 2) -> AnyArray:
 def check_loss_vector(losses: ArrayLike) -> FloatArray:
     """Return the finite loss of each sample as a float, not copied where it is one."""
     vector = np.asarray(check_losses(losses, ndim=1), dtype=np.float64)
-    finite_range(vector, "losses")
+    value_range(vector, "losses", differ=False)
     return vector
 
 

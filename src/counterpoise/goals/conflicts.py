@@ -13,7 +13,7 @@ from counterpoise.goals.goal import Goal
 from counterpoise.goals.infeasible import InfeasibleGoals, bound_scale, rounded_to_safety
 from counterpoise.goals.tables import Table
 from counterpoise.solvers.linear_program import FEASIBLE, constraint_scale
-from counterpoise.solvers.ramp import Plan, RampProblem, State, minimize_ramp
+from counterpoise.solvers.ramp import Plan, RampProblem, RampState, minimize_ramp
 
 _EVEN = 0.5  # the probability that a score of 0 stands for
 _CANCELLED = 1e-12  # part of the weights below which their sum is rounding
@@ -94,7 +94,7 @@ def _constant_start(problem: RampProblem) -> FloatArray | None:
 class _Search(NamedTuple):
     """The best point that a search has found, and the price of each constraint there."""
 
-    state: State
+    state: RampState
     multipliers: FloatArray
 
 

@@ -319,18 +319,8 @@ class GrowthLimits(NamedTuple):
 
     max_depth: int
     min_samples_leaf: int
-    min_samples_split: int
+    least_rows: int  # of a node that is split
     min_gain: float  # part of the whole weight
-
-    @property
-    def least_rows(self) -> int:
-        """The least number of rows of a node that is split."""
-        return max(self.min_samples_split, 2 * self.min_samples_leaf)
-
-    @property
-    def least_gain(self) -> float:
-        """What a gain must be above, as a part of the whole weight."""
-        return max(self.min_gain, _ROUNDING)
 
 
 class Level(NamedTuple):
@@ -374,7 +364,7 @@ def grow(
     fields = grow_whole_tree(
         *(binned.bins, binned.layout.base, binned.n_bins, binned.is_categorical.view(np.uint8), binned.layout.edges),
         *(target.weights, target.codes, (n_classes, _ROUNDING * whole, float(limits.min_samples_leaf))),
-        *(n_sums, (limits.max_depth, limits.least_rows, limits.least_gain * whole), predicted),
+        *(n_sums, (limits.max_depth, limits.least_rows, max(limits.min_gain, _ROUNDING) * whole), predicted),
     )
     return Tree(*fields), predicted
 
@@ -432,7 +422,7 @@ class Growth:
         root = self.nodes.add()
         sums = total(self._change(begin, self.n_classes, self.n_sums))[: self.n_sums]
         whole = float(sums[: self.n_classes].sum())
-        self.least_weight, self.least_gain = _ROUNDING * whole, self.limits.least_gain * whole
+        self.least_weight, self.least_gain = _ROUNDING * whole, max(self.limits.min_gain, _ROUNDING) * whole
         if not self._can_split(sums):
             self._end_at(root, sums)
             return Level([], [], [], [], [])

@@ -138,7 +138,8 @@ class HistogramTree(CodeLearner):
         depth = _NO_LIMIT if self.max_depth is None else check_count(self.max_depth, "max_depth")
         leaf, split = (check_count(getattr(self, name), name) for name in ("min_samples_leaf", "min_samples_split"))
         gain = check_number(self.min_gain, "min_gain", "[0, 1)", "a decrease of the Gini impurity")
-        return GrowthLimits(min(depth, _NO_LIMIT), min(leaf, _NO_LIMIT), min(split, _NO_LIMIT), gain)
+        leaf = min(leaf, _NO_LIMIT)
+        return GrowthLimits(min(depth, _NO_LIMIT), leaf, max(min(split, _NO_LIMIT), 2 * leaf), gain)
 
     def predict_codes(self, X: Any) -> AnyArray:
         """Return the place in ``classes_`` of each predicted label.

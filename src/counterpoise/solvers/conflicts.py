@@ -32,7 +32,7 @@ class Conflict(NamedTuple):
 
 def can_hold(matrix: Any, bounds: ArrayLike, *, scale: ArrayLike | None = None, domain: Domain = "box") -> bool:
     """Tell whether some x in the domain has ``matrix @ x <= bounds``, up to ``FEASIBLE``; arguments as below."""
-    program = _Program(matrix, bounds, scale, domain)
+    program = _ConflictProgram(matrix, bounds, scale, domain)
     return program.holding(np.arange(program.n_constraints)) is not None
 
 
@@ -64,7 +64,7 @@ def find_conflict(
     >>> found.members.tolist(), round(found.least_violation, 6)
     ([0, 2], 0.7)
     """
-    program = _Program(matrix, bounds, scale, domain)
+    program = _ConflictProgram(matrix, bounds, scale, domain)
     everything = np.arange(program.n_constraints)
     if program.holding(everything) is not None:
         return None
@@ -96,7 +96,7 @@ def least_relaxation(
     >>> round(least_relaxation([[-1.0], [1.0]], [-0.9, 0.2], 0, ([0.0], 1.0)), 6)
     0.7
     """
-    program = _Program(matrix, bounds, scale, domain, np.asarray(slope[0], dtype=np.float64)[None])
+    program = _ConflictProgram(matrix, bounds, scale, domain, np.asarray(slope[0], dtype=np.float64)[None])
     return program.least_relaxation(place, float(slope[1]))
 
 
@@ -118,7 +118,7 @@ def least_point(
     >>> least_point([[-1.0], [1.0]], [-0.9, 0.2], [1.0, 2.0], np.array([[5.0]])).round(6).tolist()
     [-0.2, 0.2, 1.0]
     """
-    program = _Program(matrix, bounds, scale, domain, extra)
+    program = _ConflictProgram(matrix, bounds, scale, domain, extra)
     point = program.least_point(np.arange(program.n_constraints), np.asarray(prices, dtype=np.float64))
     return np.concatenate([program.matrix @ point, program.extra @ point])
 
@@ -159,7 +159,7 @@ def merge_columns(matrix: Any) -> Any:
     return sp.csr_array(columns @ gather)
 
 
-class _Program:
+class _ConflictProgram:
     """Constraints scaled so that ``FEASIBLE`` means the same for all, and the linear programs over some of them.
 
     ``extra`` are more rows over the same variables, which limit nothing by themselves.
@@ -283,7 +283,7 @@ def _largest(values: FloatArray) -> float:
     return float(np.abs(values).max(initial=0.0)) or 1.0
 
 
-def _irreducible(program: _Program, members: IntArray) -> IntArray:
+def _irreducible(program: _ConflictProgram, members: IntArray) -> IntArray:
     """Drop one constraint after the other where the rest still conflicts (the deletion filter)."""
     for candidate in members:
         rest = members[members != candidate]

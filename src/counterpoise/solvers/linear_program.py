@@ -336,8 +336,22 @@ class CuttingPlanes:
         if most is None:
             self._lp.addRow(1.0, 1.0, size, self._columns[:-1], np.ones(size))
         self.inside = self.clean(np.full(size, 1.0 / size))  # a point that satisfies the rows
-        if len(rows):
-            self._require_feasible_rows(rows, bounds)
+        if not len(rows):
+            return
+        # Minimize the largest violation; its multipliers prove infeasibility where it is more than rounding.
+        for row, bound in zip(self.rows, self.bounds.tolist(), strict=True):
+            self._lp.addRow(-np.inf, bound, size + 1, self._columns, np.append(row, -1.0))
+        self._lp.run()
+        solution = self._lp.getSolution()
+        self.inside = self.clean(np.array(solution.col_value)[:-1])
+        if (self.rows @ self.inside - self.bounds).max() > FEASIBLE:
+            duals = np.maximum(-np.array(solution.row_dual)[self._n_equal :], 0.0)
+            multipliers = np.where(duals > FEASIBLE, duals, 0.0) / self.row_scale
+            raise InfeasibleRows(rows, bounds, multipliers / multipliers.sum())
+        self.bounds = np.maximum(self.bounds, self.rows @ self.inside)
+        for row, bound in enumerate(self.bounds.tolist(), start=self._n_equal):
+            self._lp.changeRowBounds(row, -np.inf, bound)
+            self._lp.changeCoeff(row, size, 0.0)  # from here on the last variable is the model's value alone
 
     def clean(self, point: FloatArray) -> FloatArray:
         """Return a point inside of the domain to the last bit."""
@@ -432,19 +446,3 @@ class CuttingPlanes:
         multipliers, shares = multipliers / shares.sum(), shares / shares.sum()
         lower = float(shares @ self.offsets) + self.proven(shares @ self.slopes, multipliers)
         return ModelMinimum(point, shares, multipliers, lower)
-
-    def _require_feasible_rows(self, rows: FloatArray, bounds: FloatArray) -> None:
-        """Minimize the largest violation; its multipliers prove infeasibility where it is more than rounding."""
-        for row, bound in zip(self.rows, self.bounds.tolist(), strict=True):
-            self._lp.addRow(-np.inf, bound, self.size + 1, self._columns, np.append(row, -1.0))
-        self._lp.run()
-        solution = self._lp.getSolution()
-        self.inside = self.clean(np.array(solution.col_value)[:-1])
-        if (self.rows @ self.inside - self.bounds).max() > FEASIBLE:
-            duals = np.maximum(-np.array(solution.row_dual)[self._n_equal :], 0.0)
-            multipliers = np.where(duals > FEASIBLE, duals, 0.0) / self.row_scale
-            raise InfeasibleRows(rows, bounds, multipliers / multipliers.sum())
-        self.bounds = np.maximum(self.bounds, self.rows @ self.inside)
-        for row, bound in enumerate(self.bounds.tolist(), start=self._n_equal):
-            self._lp.changeRowBounds(row, -np.inf, bound)
-            self._lp.changeCoeff(row, self.size, 0.0)  # from here on the last variable is the model's value alone

@@ -8,6 +8,7 @@ the search is exact for two lists of tens of thousands of options, and says what
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -86,7 +87,7 @@ def choose_one_of_each(
     constants = np.zeros(len(first)) if constants is None else np.asarray(constants, dtype=np.float64)
     lists = [np.asarray(own, dtype=np.float64) for own in options]
     best = np.zeros(len(lists), dtype=np.int64) if start is None else np.asarray(start).copy()
-    search = _Search(lists, constants, bounds, tuple(ordered), best)
+    search = _ChoiceSearch(lists, constants, bounds, tuple(ordered), best)
     chosen = [own[:, [place]] for own, place in zip(lists, best.tolist(), strict=True)]
     search.take(_Some(np.sum(chosen, axis=0), best[:, None], np.zeros(1)), to_violation=True)
     lower, least = np.inf, 0.0
@@ -97,19 +98,17 @@ def choose_one_of_each(
     return OneOfEach(search.places, search.violation, search.value, lower, least)
 
 
-class _Search:
+@dataclass
+class _ChoiceSearch:
     """The lists, and the best choice so far."""
 
-    def __init__(
-        self,
-        options: list[FloatArray],
-        constants: FloatArray,
-        bounds: FloatArray,
-        ordered: tuple[tuple[int, int], ...],
-        places: IntArray,
-    ) -> None:
-        self.options, self.constants, self.bounds, self.ordered = options, constants, bounds, ordered
-        self.places, self.violation, self.value = places, np.inf, np.inf
+    options: list[FloatArray]
+    constants: FloatArray
+    bounds: FloatArray
+    ordered: tuple[tuple[int, int], ...]
+    places: IntArray
+    violation: float = np.inf
+    value: float = np.inf
 
     def least_of_mixtures(self) -> float:
         """Return the least violation of mixtures of choices, above which all choices are."""

@@ -23,7 +23,6 @@ never of raw scores, so nothing is lost to cancellation.
 
 from bisect import bisect_left
 from collections.abc import Iterator
-from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
@@ -31,7 +30,6 @@ from numba import float64, int64, types, uint8, void
 
 from counterpoise._base.checks import as_numbers, check_count, check_vector, value_range
 from counterpoise._base.compiled import kernel
-from counterpoise._base.shards import available_cpus
 from counterpoise._base.types import AnyArray, ArrayLike, BoolArray, ByteArray, FloatArray, IntArray
 
 
@@ -213,10 +211,9 @@ def log_rests(scores: FloatArray, logs: FloatArray, rests: FloatArray) -> None:
 
 
 _CHUNK = 8192  # rows handled at once: their floats stay in the cache; a multiple of the four whose codes share a byte
-_MIN_SHARD = 16_384  # below this many rows a second thread costs more than it saves
 
 
-class Rows(Protocol):
+class LossRows(Protocol):
     """Some rows of the loss matrix."""
 
     n_rows: int
@@ -336,17 +333,10 @@ def is_zero_one(chunk: AnyArray) -> bool:
     return bool(((chunk == 0) | (chunk == 1)).all())
 
 
-def load_rows(losses: AnyArray) -> Rows:
+def load_rows(losses: AnyArray) -> LossRows:
     """Return some rows of a loss matrix in their fastest form, checked to be finite."""
     packed = pack(losses)
     return RealRows(losses) if packed is None else BitRows(packed, losses.shape[1])
-
-
-def shard_slices(n_rows: int) -> list[slice]:
-    """Cut the rows into one slice for each thread worth starting."""
-    n_shards = max(1, min(available_cpus(), n_rows // _MIN_SHARD))
-    edges = [n_rows * shard // n_shards for shard in range(n_shards + 1)]
-    return [slice(*pair) for pair in pairwise(edges)]
 
 
 _FAR = 1e300  # no score is farther from another: differences stay finite

@@ -24,23 +24,23 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from counterpoise._base.checks import check_alpha, check_positive
-from counterpoise._base.shards import LocalShards, Shard, Shards, total
+from counterpoise._base.shards import LocalShards, Shard, Shards, available_cpus, total
 from counterpoise._base.types import AnyArray, ByteArray, FloatArray, IntArray
 from counterpoise.solvers.bundle import LevelBundle, Proof, SolveLimits
 from counterpoise.solvers.linear_program import CuttingPlanes, MixtureSolution
 from counterpoise.solvers.rows import (
-    Rows,
+    LossRows,
     add_coded_weights,
     histogram,
     is_zero_one,
     keep_bin,
     load_rows,
-    shard_slices,
     tail_codes,
 )
 
 _BINS = 4096  # of a histogram of scores: two rounds of them separate any million scores
 _FEW = 10_000  # scores that are looked through faster than a thread is woken
+_MIN_SHARD = 16_384  # below this many rows a second thread costs more than it saves
 _SENT = 2048  # scores of a bin that a shard hands over as they are
 _TIE = 1e-12  # scores closer than this part of the losses' range count as equal: rounding, not order
 
@@ -48,7 +48,7 @@ TAIL = "tail"  # the name of the rows of losses in a shard
 Path = tuple[tuple[float, float, int], ...]  # bins, each of the one before it: (low, scale, number)
 
 
-class Tail(NamedTuple):
+class TailEdge(NamedTuple):
     """Where the tail begins, and the weight of a unit of mass above and at that edge."""
 
     low: float  # scores from low ...
@@ -61,7 +61,7 @@ class TailCut(NamedTuple):
     """Worst weights at some mixture: ``slope @ mixture`` is a lower bound of the CVaR at every mixture."""
 
     slope: FloatArray  # weights @ losses
-    tail: Tail
+    tail: TailEdge
     # Of each shard here: which rows are above the edge and at it, two bits each. Of shards elsewhere only the mixture,
     # by which they find it again.
     codes: list[ByteArray] | FloatArray
@@ -80,7 +80,7 @@ class Pending(NamedTuple):
 class TailRows:
     """Some rows with their masses, and the scores of the mixture last asked about, which can be computed again."""
 
-    def __init__(self, rows: Rows, mass: FloatArray | None) -> None:
+    def __init__(self, rows: LossRows, mass: FloatArray | None) -> None:
         self.rows = rows
         self.mass = np.ones(1) if mass is None else mass
         self.step = 0 if mass is None else 1
@@ -141,7 +141,7 @@ def _pending(shard: Shard, mixture: FloatArray, path: Path, tie: float) -> Pendi
 
 
 def _cut(
-    shard: Shard, tail: Tail, kept: list[ByteArray] | FloatArray, is_kept: bool
+    shard: Shard, tail: TailEdge, kept: list[ByteArray] | FloatArray, is_kept: bool
 ) -> tuple[FloatArray, ByteArray | None]:
     """Return two sums of losses, exact where masses are whole numbers: above the edge, and at it; and the codes."""
     rows, codes = shard[TAIL], _codes_of(shard, tail, kept)
@@ -159,7 +159,9 @@ def _excess(shard: Shard, mixture: FloatArray, edge: float) -> float:
 WEIGHTS = "weights"  # the name of the rows' weights in a shard
 
 
-def _weigh(shard: Shard, tails: list[Tail], kept: list[list[ByteArray] | FloatArray], shares: FloatArray) -> FloatArray:
+def _weigh(
+    shard: Shard, tails: list[TailEdge], kept: list[list[ByteArray] | FloatArray], shares: FloatArray
+) -> FloatArray:
     """Leave the mean of the cuts' weights in the shard, and return the cut that it is by itself."""
     rows: TailRows = shard[TAIL]
     weights = shard[WEIGHTS] = np.zeros(rows.rows.n_rows)
@@ -169,7 +171,7 @@ def _weigh(shard: Shard, tails: list[Tail], kept: list[list[ByteArray] | FloatAr
     return rows.rows.columns(weights)
 
 
-def _codes_of(shard: Shard, tail: Tail, kept: list[ByteArray] | FloatArray) -> ByteArray:
+def _codes_of(shard: Shard, tail: TailEdge, kept: list[ByteArray] | FloatArray) -> ByteArray:
     """Return which rows are above the edge and at it: as they were kept, or found again from the mixture."""
     if isinstance(kept, list):
         return kept[shard.number]
@@ -202,7 +204,9 @@ class TailOracle:
     @classmethod
     def of(cls, losses: AnyArray, sample_weight: FloatArray | None, alpha: float) -> Self:
         """Return the function of a matrix of losses, a part of it for each thread worth starting."""
-        places = shard_slices(losses.shape[0])
+        n_rows = losses.shape[0]
+        n_shards = max(1, min(available_cpus(), n_rows // _MIN_SHARD))
+        places = [slice(n_rows * shard // n_shards, n_rows * (shard + 1) // n_shards) for shard in range(n_shards)]
         masses = [None if sample_weight is None else sample_weight[place] for place in places]
         sources = [partial(_loaded, losses[place], mass) for place, mass in zip(places, masses, strict=True)]
         return cls(LocalShards(sources), alpha, closes=True)
@@ -216,7 +220,7 @@ class TailOracle:
         """Return the worst weights at ``mixture`` as a cut."""
         return self._cut_from(self._find_tail(mixture, self.alpha * self.total), mixture)
 
-    def _cut_from(self, tail: Tail, kept: list[ByteArray] | FloatArray) -> TailCut:
+    def _cut_from(self, tail: TailEdge, kept: list[ByteArray] | FloatArray) -> TailCut:
         """Return the cut of a tail, given the codes of each shard's rows or the mixture."""
         sums, codes = zip(*self.shards.map(_cut, tail, kept, self.shards.is_here), strict=True)
         above, tied = total(sums)
@@ -228,7 +232,7 @@ class TailOracle:
         parts = zip(cut.codes, self.sizes, strict=True)
         return np.concatenate([((codes[:, None] >> _SHIFTS) & np.uint8(3)).ravel()[:size] for codes, size in parts])
 
-    def cut_of(self, tail: Tail, codes: ByteArray) -> TailCut:
+    def cut_of(self, tail: TailEdge, codes: ByteArray) -> TailCut:
         """Return the cut of a tail and codes of rows."""
         packed = []
         for part in np.split(codes, np.cumsum(self.sizes)[:-1]):
@@ -253,7 +257,7 @@ class TailOracle:
         weights = np.concatenate(self.shards.map(weights_of)) if self.shards.is_here else np.empty(0)
         return Proof(weights, slope)
 
-    def _find_tail(self, mixture: FloatArray, mass: float) -> Tail:
+    def _find_tail(self, mixture: FloatArray, mass: float) -> TailEdge:
         """Return the edge above which lies less than ``mass``, and down to which at least that much."""
         low, high, above, path = self.low, self.high, 0.0, tuple[tuple[float, float, int], ...]()
         tie, light = _TIE * (high - low), False
@@ -275,7 +279,7 @@ class TailOracle:
             light = max(one.n_rows for one in found) < _FEW
 
 
-def _edge_among(found: list[Pending], above: float, mass: float, tie: float) -> Tail:
+def _edge_among(found: list[Pending], above: float, mass: float, tie: float) -> TailEdge:
     """Return the edge among scores that are known one by one, with that much mass above all of them."""
     values, masses = (np.concatenate([part[place] for part in found]) for place in (3, 4))
     order = np.argsort(-values, kind="stable")
@@ -287,8 +291,8 @@ def _edge_among(found: list[Pending], above: float, mass: float, tie: float) -> 
     return _tail(low, high, (mass - above - masses[values > high].sum()) / masses[is_tied].sum(), mass)
 
 
-def _tail(low: float, high: float, share: float, mass: float) -> Tail:
-    return Tail(low, high, 1.0 / mass, min(max(float(share), 0.0), 1.0) / mass)
+def _tail(low: float, high: float, share: float, mass: float) -> TailEdge:
+    return TailEdge(low, high, 1.0 / mass, min(max(float(share), 0.0), 1.0) / mass)
 
 
 _SHIFTS = np.arange(0, 8, 2, dtype=np.uint8)  # of four codes in a byte
@@ -384,7 +388,7 @@ class GrowingMixture:
     def __init__(self, alpha: float, *, tol: float = 1e-4) -> None:
         self.alpha, self.tol = check_alpha(alpha), check_positive(tol, "tol")
         self._kinds = SampleKinds.alike(0)
-        self._cuts: list[tuple[Tail, ByteArray]] = []  # with the code of each kind
+        self._cuts: list[tuple[TailEdge, ByteArray]] = []  # with the code of each kind
         self._weight: FloatArray | None = None
         self._mixture = np.empty(0)
 
