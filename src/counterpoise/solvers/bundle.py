@@ -270,7 +270,14 @@ def maximize_concave(
             upper = max(-top.lower, model.lower)  # equal but for rounding where the model is exact
             bounds = model.unit * model.lower, model.unit * upper
             return MultiplierSolution(model.points[model.best], *bounds, model.best, top.shares, len(model.points))
-        point, level = _CHOOSERS[chooser](model, top)
+        if chooser == "center-of-mass":
+            point, level = _at_center_of_mass(model, top)
+        elif chooser == "maximum":
+            point, level = top.point, -top.lower
+        else:  # the point nearest to the best one where the model is at least the level
+            level = model.lower + _CONCAVE_LEVEL * (-top.lower - model.lower)
+            projected = model.planes.project(model.points[model.best], -level)
+            point = top.point if projected is None else projected  # rounding near the end: the top always will do
         accuracy = max(model.unit * (level - model.lower) / 2, tol / 4)
         answer = _checked(oracle(point, accuracy), size)
 
@@ -303,17 +310,6 @@ class _Model:
         self.planes.add(-slope, float(slope @ point) - upper)
 
 
-def _at_maximum(_model: _Model, top: ModelMinimum) -> tuple[FloatArray, float]:
-    return top.point, -top.lower
-
-
-def _at_level(model: _Model, top: ModelMinimum) -> tuple[FloatArray, float]:
-    """Return the point nearest to the best one where the model is at least the level."""
-    level = model.lower + _CONCAVE_LEVEL * (-top.lower - model.lower)
-    projected = model.planes.project(model.points[model.best], -level)
-    return top.point if projected is None else projected, level  # rounding near the end: the top always will do
-
-
 def _at_center_of_mass(model: _Model, top: ModelMinimum) -> tuple[FloatArray, float]:
     """Return the centre of mass of what lies between the model and the best lower bound, for one multiplier."""
     slopes, offsets, radius = -model.planes.slopes[:, 0], -model.planes.offsets, model.radius
@@ -332,10 +328,3 @@ def _at_center_of_mass(model: _Model, top: ModelMinimum) -> tuple[FloatArray, fl
     along = widths * (places[:-1] * (2 * left + right) + places[1:] * (left + 2 * right)) / 6
     upward = widths * (left**2 + left * right + right**2) / 6
     return np.array([along.sum() / area]), model.lower + float(upward.sum()) / area
-
-
-_CHOOSERS: dict[str, Callable[[_Model, ModelMinimum], tuple[FloatArray, float]]] = {
-    "maximum": _at_maximum,
-    "level": _at_level,
-    "center-of-mass": _at_center_of_mass,
-}

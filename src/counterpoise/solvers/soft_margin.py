@@ -320,7 +320,12 @@ class _LinearSearch:
             program = MarginProgram(self.margins, caps, np.zeros(n_models), 0.0, on_simplex=True)
             start = start_on_simplex(program, 1 / self.C, near)
             n_iter = follow_path(program, start, is_done=self._is_done, max_iter=max_iter)
-            self._drop_models()
+            # Set to zero the votes that tend there, where the tolerance allows it. Not where the soft margin is not
+            # above zero: models that contradict each other are then as good as any, and if only they were left their
+            # votes would cancel, where it is the other, small votes that decide.
+            fewer = np.where(self.is_out, 0.0, self.votes)
+            if fewer.any() and self._soft_margin(fewer) >= max(self.upper - self.tol, self.tol):
+                self.votes = fewer
         return self._certified(n_iter), (self.votes, self.weights)
 
     def _is_done(self, point: PathPoint) -> bool:
@@ -335,16 +340,6 @@ class _LinearSearch:
 
     def _soft_margin(self, votes: FloatArray) -> float:
         return self.shift - self.span * worst_mean(self.margins @ (votes / -votes.sum()), self.caps)
-
-    def _drop_models(self) -> None:
-        """Set to zero the votes that tend there, where the tolerance allows it.
-
-        Not where the soft margin is not above zero. Models that contradict each other are then as good as any: if only
-        they were left their votes would cancel, and it is the other, small votes that decide.
-        """
-        fewer = np.where(self.is_out, 0.0, self.votes)
-        if fewer.any() and self._soft_margin(fewer) >= max(self.upper - self.tol, self.tol):
-            self.votes = fewer
 
     def _certified(self, n_iter: int) -> SoftMarginSolution:
         """Return both vectors for all models and samples, with the bounds computed from them alone."""
