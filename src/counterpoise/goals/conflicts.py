@@ -17,7 +17,7 @@ from counterpoise.goals.infeasible import (
 )
 from counterpoise.goals.tables import Table
 from counterpoise.solvers.linear_program import FEASIBLE, constraint_scale
-from counterpoise.solvers.ramp import Plan, RampProblem, State, minimize_ramp
+from counterpoise.solvers.ramp import Plan, RampProblem, RampState, minimize_ramp
 
 _EVEN = 0.5  # the probability that a score of 0 stands for
 _CANCELLED = 1e-12  # part of the weights below which their sum is rounding
@@ -98,7 +98,7 @@ def _constant_start(problem: RampProblem) -> FloatArray | None:
 class _Search(NamedTuple):
     """The best point that a search has found, and the price of each constraint there."""
 
-    state: State
+    state: RampState
     multipliers: FloatArray
 
 
