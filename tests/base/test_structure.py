@@ -9,10 +9,10 @@ FILES = sorted(SOURCE.rglob("*.py"))
 
 # Classes of one name in several modules. Whoever gives one of them a name of its own takes it off; none comes on.
 NAMED_TWICE = {
-    *("Aim", "Answered", "Answers", "Asked", "Bounds", "Columns", "Cut", "Fixed", "Form", "Found", "Group"),
-    *("HeldOut", "Kind", "Kinds", "Known", "Limits", "Losses", "Mixture", "Nodes", "Panel", "Part", "Parts", "Place"),
+    *("Aim", "Answered", "Answers", "Asked", "Bounds", "Columns", "Cut", "Fixed", "Found"),
+    *("HeldOut", "Kinds", "Known", "Limits", "Losses", "Mixture", "Nodes", "Panel", "Part", "Parts"),
     *("Point", "Prepared", "Program", "Rate", "Rows", "Run", "ScoredRows", "Standing", "State", "Tail", "Watch"),
-    *("_Groups", "_Program", "_Step"),
+    *("_Program", "_Step"),
 }
 MOST_PRIVATE_READS = 84  # lines of the package that read a private attribute of another object
 

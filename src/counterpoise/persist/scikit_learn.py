@@ -16,7 +16,7 @@ import numpy as np
 from counterpoise._base.lazy import imported
 from counterpoise._base.types import AnyArray
 from counterpoise.persist.container import UnreadableModel, UnstorableModel, check_stored
-from counterpoise.persist.values import Form, Parts
+from counterpoise.persist.values import Codec, Parts
 
 MEMBER = "foreign.skops"
 _NEEDS_SKOPS = ', which needs skops: pip install "counterpoise[models]"'
@@ -390,9 +390,9 @@ def _check_together(keywords: Any) -> Any:
 
 
 PARTS = {
-    "tree of scikit-learn": Form(_tree_apart, _tree_together),
-    "histogram trees of scikit-learn": Form(_rounds_apart, _rounds_together),
-    "check of arrays": Form(lambda check: (dict(check.keywords),), _check_together),
+    "tree of scikit-learn": Codec(_tree_apart, _tree_together),
+    "histogram trees of scikit-learn": Codec(_rounds_apart, _rounds_together),
+    "check of arrays": Codec(lambda check: (dict(check.keywords),), _check_together),
 }
 
 

@@ -29,7 +29,7 @@ _WHAT_CAN = (
 )
 
 
-class Kind(NamedTuple):
+class Translator(NamedTuple):
     """How models of a class say it; what is None they do not, or not here."""
 
     probabilities: Say | None
@@ -65,7 +65,7 @@ def answers(graph: Graph, rows: str, model: Any) -> str:
     return say(graph, rows, model)
 
 
-def _kind_of(model: Any) -> Kind:
+def _kind_of(model: Any) -> Translator:
     library = type(model).__module__.split(".", maxsplit=1)[0]
     found = _KINDS.get(f"{library}.{type(model).__name__}")
     if found is None or not isinstance(getattr(model, "classes_", None), np.ndarray):  # several outputs have a list
@@ -321,26 +321,26 @@ def _vote_answers(graph: Graph, rows: str, model: Any) -> str:
     return _decided(graph, _votes(graph, rows, model), len(model.classes_))
 
 
-_TREE = Kind(_of_tree, _tree_answers)
-_FOREST = Kind(_of_forest, _likeliest)
-_LOGISTIC = Kind(_of_logistic, _linear_answers, _linear_scores)
-_LINEAR = Kind(None, _linear_answers, _linear_scores)
-_MIXTURE = Kind(_mean_probabilities, _of_vote)
-_VOTES = Kind(_of_votes, _vote_answers, _votes)
+_TREE = Translator(_of_tree, _tree_answers)
+_FOREST = Translator(_of_forest, _likeliest)
+_LOGISTIC = Translator(_of_logistic, _linear_answers, _linear_scores)
+_LINEAR = Translator(None, _linear_answers, _linear_scores)
+_MIXTURE = Translator(_mean_probabilities, _of_vote)
+_VOTES = Translator(_of_votes, _vote_answers, _votes)
 _KINDS = {
     f"{library}.{name}": kind
     for library, kind, names in (
         ("counterpoise", _TREE, ("HistogramTree", "Stump", "LeastErrorStump")),
         ("counterpoise", _MIXTURE, [f"{one}Classifier" for one in ("AdaLPBoost", "LPBoost", "Mixture", "Goal")]),
         ("counterpoise", _VOTES, [f"{one}BoostClassifier" for one in ("Ada", "Vada", "EB", "RLP", "RQP", "DRO")]),
-        ("counterpoise", Kind(_of_average, _likeliest), ["AveragedClassifier"]),
-        ("counterpoise", Kind(_of_ramp, _constrained_answers, _constrained_decision), ["ConstrainedClassifier"]),
+        ("counterpoise", Translator(_of_average, _likeliest), ["AveragedClassifier"]),
+        ("counterpoise", Translator(_of_ramp, _constrained_answers, _constrained_decision), ["ConstrainedClassifier"]),
         ("sklearn", _TREE, ("DecisionTreeClassifier", "ExtraTreeClassifier")),
         ("sklearn", _FOREST, ("RandomForestClassifier", "ExtraTreesClassifier")),
-        ("sklearn", Kind(_of_gradient_boosting, _likeliest), ["HistGradientBoostingClassifier"]),
+        ("sklearn", Translator(_of_gradient_boosting, _likeliest), ["HistGradientBoostingClassifier"]),
         ("sklearn", _LOGISTIC, ("LogisticRegression", "LogisticRegressionCV")),
         ("sklearn", _LINEAR, ("LinearSVC", "Perceptron", "RidgeClassifier")),
-        ("sklearn", Kind(*(_behind_steps(say) for say in (probabilities, answers, _decision))), ["Pipeline"]),
+        ("sklearn", Translator(*(_behind_steps(say) for say in (probabilities, answers, _decision))), ["Pipeline"]),
     )
     for name in names
 }
