@@ -106,7 +106,7 @@ def save_model(
     """
     mlflow = _mlflow(UnstorableModel)
     told = {"method": method, "ids": ids, "sensitive_features": list(sensitive_features), "baseline": baseline}
-    asked = _Asked(model, told)
+    asked = _ServedModel(model, told)
     asked.check()
     if signature is None and input_example is not None:
         signature = mlflow.models.infer_signature(input_example, asked.predict(input_example))
@@ -187,12 +187,12 @@ def _mlflow(kind: type[ValueError]) -> Any:
     return imported("mlflow", kind, 'Models are kept in MLflow with mlflow: pip install "counterpoise[mlflow]".')
 
 
-def _load_pyfunc(path: str, model_config: Mapping[str, Any] | None = None) -> "_Asked":
+def _load_pyfunc(path: str, model_config: Mapping[str, Any] | None = None) -> "_ServedModel":
     """Return what answers for the model: MLflow calls this by its name."""
-    return _Asked(load(path), dict(model_config or {}))
+    return _ServedModel(load(path), dict(model_config or {}))
 
 
-class _Asked(NamedTuple):
+class _ServedModel(NamedTuple):
     """A model, and what the columns are that it is told beside the features."""
 
     model: Any
