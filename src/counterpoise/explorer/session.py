@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from counterpoise.auditing.audit import GoalAudit, audit_prepared, confident
-from counterpoise.distributed.fitting import Prepared
 from counterpoise.explorer.disclosure import HIDDEN, LEAST_ROWS, DisclosureGuard, GroupRates, is_of_few
 from counterpoise.explorer.setting import AskedGoal, Setting, in_field, number, reach, shape, threshold, told_apart
 from counterpoise.explorer.solving import DRAGGED, RELEASED, Solved, Unmet, is_priced, scale_of
@@ -22,7 +21,7 @@ from counterpoise.explorer.state import (
     state_of,
 )
 from counterpoise.goals import Goal, InfeasibleGoals
-from counterpoise.goals.binding import Views
+from counterpoise.goals.binding import PreparedPredictions, Views
 from counterpoise.goals.text import refuse_deferral
 from counterpoise.mixtures.answers import TRAIN
 from counterpoise.mixtures.choosing import FIXED, Aim, as_aim
@@ -335,7 +334,7 @@ class Session:
         refused = [self._why_unasked(goal, held) for goal in goals]
         found: list[Any] = [{"verdict": "not asked", "note": why} if why else None for why in refused]
         answers: dict[str, Any] = {name: one.answers for name, one in said.items()}
-        prepared = Prepared(held, answers, any(one.are_drawn for one in said.values()))
+        prepared = PreparedPredictions(held, answers, any(one.are_drawn for one in said.values()))
         for on in (True, False):  # those that count are right together; they do not pay for those that are off
             places = [place for place, one in enumerate(setting.goals) if one.on is on and found[place] is None]
             listed = confident([goals[place] for place in places], self.parts.confidence)
@@ -365,7 +364,9 @@ class Session:
                 self._held_views.clear()  # they keep the rows of every goal that was asked
             nobody = {one: np.zeros(table.n_samples) for one, table in held.tables.items()}
             try:
-                (found,) = audit_prepared(confident(goal, self.parts.confidence), Prepared(held, nobody), quick=True)
+                (found,) = audit_prepared(
+                    confident(goal, self.parts.confidence), PreparedPredictions(held, nobody), quick=True
+                )
                 self._unasked[name] = "" if found.is_answered else f"{found.note}."
             except (ValueError, KeyError) as error:
                 self._unasked[name] = str(error)

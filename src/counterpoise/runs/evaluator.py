@@ -13,7 +13,7 @@ from counterpoise._base.types import AnyArray, BoolArray, FloatArray, IntArray
 from counterpoise.auditing.audit import Audit, audit_prepared, confident
 from counterpoise.goals import Dataset, Goal, Rate, Table, as_objective, error_rate
 from counterpoise.goals.binding import prepare
-from counterpoise.goals.classes import where_deferred
+from counterpoise.goals.classes import where_equal
 from counterpoise.goals.rates import TABLED
 from counterpoise.metrics import RateTable, rate_table
 from counterpoise.mixtures.base import DRAWN
@@ -443,7 +443,7 @@ class RunEvaluator:
         """Return 1 for each wrong answer, and for deferred rows their cost."""
         lost: FloatArray = np.asarray(said != self.data.splits[split].labels).astype(np.float64)
         if self.deferral is not None:
-            lost[where_deferred(said, self.deferral.label)] = self.deferral.cost
+            lost[where_equal(said, self.deferral.label)] = self.deferral.cost
         return lost
 
     def tables(self, names: Iterable[str], split: str) -> dict[str, Table]:

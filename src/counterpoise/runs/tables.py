@@ -12,7 +12,7 @@ from counterpoise._base.checks import check_choice, check_confidence, check_numb
 from counterpoise._base.types import AnyArray, FloatArray, IntArray
 from counterpoise.auditing.audit import Audit
 from counterpoise.goals import Goal, GoalCheck, Table, as_goals
-from counterpoise.goals.classes import check_defer_label, reads_as, where_deferred
+from counterpoise.goals.classes import check_defer_label, reads_as, where_equal
 from counterpoise.mixtures.choosing import FIXED
 from counterpoise.mixtures.goal import GoalClassifier
 from counterpoise.mixtures.options import Deferral
@@ -221,7 +221,7 @@ def judged(
     left = np.zeros(said.size, dtype=np.bool_)
     if asked.deferral is not None:
         check_defer_label(asked.deferral.label, table.classes.tolist())
-        left = where_deferred(said, asked.deferral.label)
+        left = where_equal(said, asked.deferral.label)
     classes = table.classes.tolist()
     foreign = set(said[~left].tolist()) - set(classes)
     if foreign:
