@@ -271,10 +271,19 @@ class Data(NamedTuple):
     deployed: Any = None  # the deployed model, where its file is named
     rest: Any = None  # the rows beside a sample of them, ``runs.sampled.Rest``
 
+    def part(self, name: str) -> RunRows:
+        """Return the rows of a split or an extra dataset."""
+        return {**self.splits, **self.extra}[name]
+
     @property
     def chosen_on(self) -> str:
         """Return the split on which a mixture is chosen."""
         return VALIDATION if VALIDATION in self.splits else TRAIN
+
+    @property
+    def judged(self) -> str:
+        """Return the split that counts: the test rows, or where there are none those of the choice."""
+        return TEST if TEST in self.splits else self.chosen_on
 
 
 def data_files(settings: RunSettings, folder: Path) -> list[Path]:

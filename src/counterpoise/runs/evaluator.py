@@ -5,7 +5,7 @@ run. What the drawn decisions themselves come to is told by ``RunEvaluator.audit
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from counterpoise.mixtures.pool import failures, groups_of
 from counterpoise.mixtures.randomized import DRAWN
 from counterpoise.mixtures.scored import RuleClassifier
 from counterpoise.runs.data import Data, RunRows
-from counterpoise.runs.results import AVERAGE, DEPLOYED, FIRST, MIXTURE, TRAIN
+from counterpoise.runs.results import AVERAGE, DEPLOYED, FIRST, MIXTURE, TRAIN, ResultRow
 from counterpoise.runs.settings import RunSettings
 from counterpoise.theory.risks import Risk, RiskRows
 
@@ -99,14 +99,10 @@ class AskedModel:
         """Tell whether answers are drawn, if only from one model or rule."""
         return hasattr(self.estimator, "mixture_") and kind_of_decision(self.estimator.decision) in DRAWN
 
-    def part(self, name: str) -> RunRows:
-        """Return the rows of a split or an extra dataset."""
-        return {**self.data.splits, **self.data.extra}[name]
-
     def says(self, method: str, name: str) -> AnyArray | None:
         """Return the labels that a method gives to rows; None where there is no such method."""
         asked = {MIXTURE: self.model, FIRST: self.plain}[method]
-        return None if asked is None else np.asarray(asked.predict(self.part(name).X))
+        return None if asked is None else np.asarray(asked.predict(self.data.part(name).X))
 
     def shares(self, method: str, name: str) -> FloatArray | None:  # noqa: ARG002 - others draw
         """Return how likely a method says each class of each row, and defers it; None where no key changes anything.
@@ -127,7 +123,7 @@ class AskedModel:
 
     def kept(self, name: str, kinds: str) -> AnyArray | None:
         """Return what the models were found to say, or score, earlier; None where it is not known."""
-        said, shape = self.data.said.get(name), (len(self.part(name)), len(self.estimator.estimators_))
+        said, shape = self.data.said.get(name), (len(self.data.part(name)), len(self.estimator.estimators_))
         if said is None or said.shape != shape + self._told_each or said.dtype.kind not in kinds:
             return None
         is_class = said.dtype.kind == "f" or (said.min(initial=0) >= 0 and said.max(initial=0) < len(self.data.classes))
@@ -140,94 +136,81 @@ class AskedModel:
 
     def _lost(self, shares: FloatArray, split: str) -> FloatArray:
         """Return how likely rows are given another label than their own; a deferred row counts with its cost."""
-        labels = np.searchsorted(self.data.classes, self.part(split).labels)
+        labels = np.searchsorted(self.data.classes, self.data.part(split).labels)
         lost = 1.0 - shares[np.arange(labels.size), labels]
         return np.asarray(lost if self.deferral is None else lost - (1.0 - self.deferral.cost) * shares[:, -1])
 
 
 class AskedModels(AskedModel):
-    """A mixture of models; plain training is the first of them."""
+    """A mixture of models; plain training is the first of them.
+
+    Those of a pool are slow to ask: what they said is kept with the data, for any other mixture of them.
+    """
 
     _found: tuple[str, AnyArray] | None = None  # the rows about which all models were asked last
 
     def says(self, method: str, name: str) -> AnyArray | None:
         """Return the labels that a method gives to rows."""
-        part = self.part(name)
+        if keeps_answers(self.model) and (name not in self.data.splits or self.kept(name, "iu") is not None):
+            if method == FIRST:
+                return np.asarray(self.data.classes[self.codes(name)[:, 0]])
+            mixture, rows = self._told(name)
+            return mixture.decide(rows, self.data.part(name).X)
+        X = self.data.part(name).X  # as its users would ask it: some models only
         if method == MIXTURE:
-            return np.asarray(self.model.predict(part.X))
-        return np.asarray(self.estimator.estimators_[0].predict(seen_by_last(self.model, part.X)))
+            return np.asarray(self.model.predict(X))
+        return np.asarray(self.estimator.estimators_[0].predict(seen_by_last(self.model, X)))
 
     def shares(self, method: str, name: str) -> FloatArray | None:
         """Return how likely a draw says each class of each row; None for plain training."""
-        if method != MIXTURE or not self._draws_models:
+        mixture = self.estimator.mixture_
+        if method != MIXTURE or not self.is_drawn or np.count_nonzero(mixture) == 1:
             return None
-        codes, mixture = self.codes(name), self.estimator.mixture_
+        if keeps_answers(self.model):
+            told, asked = self._told(name)
+            return told.probabilities(asked)
+        codes = self.codes(name)
         shares, rows = np.zeros((len(codes), len(self.estimator.classes_))), np.arange(len(codes))
         for model in np.flatnonzero(mixture):
             shares[rows, codes[:, model]] += mixture[model]
         return np.minimum(shares, 1.0)
 
-    @property
-    def _draws_models(self) -> bool:
-        """Tell whether one of several models is drawn for each row."""
-        return self.is_drawn and bool(np.count_nonzero(self.estimator.mixture_) > 1)
-
     def row_losses(self, split: str) -> dict[str, FloatArray]:
         """Return the probability that methods err on each row of a split."""
-        losses = self._losses(split)
+        losses, mixture = self._losses(split), self.estimator.mixture_
         found = {FIRST: losses[:, 0].astype(np.float64), AVERAGE: losses.mean(axis=1)}
-        return found | ({MIXTURE: _expected(losses, self.estimator.mixture_)} if self.is_drawn else {})
+        if self.is_drawn:
+            total = np.zeros(len(losses))
+            for model in np.flatnonzero(mixture):
+                total += mixture[model] * losses[:, model]
+            found[MIXTURE] = np.minimum(total, 1.0)
+        return found
 
     def member_errors(self, split: str) -> list[float]:
         """Return how often each model errs on a split."""
-        weights = self.part(split).weights
+        weights = self.data.part(split).weights
         return [float(np.average(wrong, weights=weights)) for wrong in self._losses(split).T]  # no copy of them all
 
     def codes(self, name: str) -> AnyArray:
-        """Return the place of the class that each model says of each row; what was asked last is kept."""
-        if self._found is None or self._found[0] != name:
-            part, pool = self.part(name), self.estimator._pool()  # noqa: SLF001 - of our own kind
-            self._found = name, pool.codes(seen_by_last(self.model, part.X), len(part), None)
-        return self._found[1]
-
-    def _losses(self, split: str) -> AnyArray:
-        """Return where each model errs on a split."""
-        return failures(self.codes(split), np.searchsorted(self.estimator.classes_, self.part(split).labels))
-
-
-class AskedPool(AskedModels):
-    """A mixture of models that are slow to ask: what they said is kept with the data, for any other mixture of them."""
-
-    def says(self, method: str, name: str) -> AnyArray | None:
-        """Return the labels that a method gives to rows."""
-        if name in self.data.splits and self.kept(name, "iu") is None:  # as its users would ask it: some models only
-            return super().says(method, name)
-        if method == FIRST:
-            return np.asarray(self.data.classes[self.codes(name)[:, 0]])
-        mixture, rows = self._told(name)
-        return mixture.decide(rows, self.part(name).X)
-
-    def shares(self, method: str, name: str) -> FloatArray | None:
-        """Return how likely a draw says each class of each row; None for plain training."""
-        if method != MIXTURE or not self._draws_models:
-            return None
-        mixture, rows = self._told(name)
-        return mixture.probabilities(rows)
-
-    def codes(self, name: str) -> AnyArray:
-        """Return the place of the class that each model says of each row, asked once."""
-        known = self.kept(name, "iu")
+        """Return the place of the class that each model says of each row; of those that are fast the last are kept."""
+        is_slow = keeps_answers(self.model)
+        known = self.kept(name, "iu") if is_slow else self._found[1] if self._found and self._found[0] == name else None
         if known is None:
-            part, pool = self.part(name), self.estimator._pool()  # noqa: SLF001 - of our own kind
-            known = self.data.said[name] = pool.codes(part.X, len(part), None)
+            part, pool = self.data.part(name), self.estimator._pool()  # noqa: SLF001 - of our own kind
+            known = pool.codes(seen_by_last(self.model, part.X), len(part), None)
+            if is_slow:
+                self.data.said[name] = known
+            else:
+                self._found = name, known
         return known
 
     def _told(self, name: str) -> tuple[Mixture, Any]:
-        told: tuple[Mixture, Any] = self.estimator._told_rows(self.part(name).X, self.codes(name))  # noqa: SLF001
+        told: tuple[Mixture, Any] = self.estimator._told_rows(self.data.part(name).X, self.codes(name))  # noqa: SLF001
         return told
 
     def _losses(self, split: str) -> AnyArray:
-        return failures(self.codes(split), np.searchsorted(self.data.classes, self.part(split).labels))
+        """Return where each model errs on a split."""
+        return failures(self.codes(split), np.searchsorted(self.estimator.classes_, self.data.part(split).labels))
 
 
 class AskedRules(AskedModel):
@@ -240,17 +223,18 @@ class AskedRules(AskedModel):
 
     def says(self, method: str, name: str) -> AnyArray | None:
         """Return the labels that a method gives to rows."""
-        asked = self.scored(name)
-        return _decider(asked, method).decide(asked.rows, self._features(name))
+        rows, rules, usual = self.scored(name)
+        return (rules if method == MIXTURE else usual).decide(rows, seen_by_last(self.model, self.data.part(name).X))
 
     def shares(self, method: str, name: str) -> FloatArray | None:
         """Return how likely a method says each class of each row, and defers it, over the draws of rules."""
-        asked = self.scored(name)
-        decider = _decider(asked, method)
-        if not self.is_drawn or not (np.count_nonzero(decider.shares) > 1 or _shares_rows(decider)):
+        rows, rules, usual = self.scored(name)
+        decider = rules if method == MIXTURE else usual
+        members = (getattr(member, "rule", None) for member in decider.pool.members)
+        if not self.is_drawn or not (np.count_nonzero(decider.shares) > 1 or any(map(shares_rows, members))):
             return None
         if (method, name) not in self._shares:
-            self._shares[method, name] = decider.probabilities(asked.rows)
+            self._shares[method, name] = decider.probabilities(rows)
         return self._shares[method, name]
 
     def row_losses(self, split: str) -> dict[str, FloatArray]:
@@ -260,7 +244,7 @@ class AskedRules(AskedModel):
 
     def member_errors(self, split: str) -> list[float]:
         """Return how often each rule errs on a split; who defers does not err."""
-        (rows, mixture, _), part = self.scored(split), self.part(split)
+        (rows, mixture, _), part = self.scored(split), self.data.part(split)
         labels = np.searchsorted(mixture.pool.classes, part.labels)
         each, n_classes = np.arange(labels.size), len(mixture.pool.classes)
         said = (mixture.shares_by(place, rows) for place in range(mixture.shares.size))
@@ -276,20 +260,16 @@ class AskedRules(AskedModel):
     def scored(self, name: str) -> AskedRows:
         """Return rows with scores and who decides; those of choice have scores of models that have not seen them."""
         if name not in self._scored:
-            estimator, X = self.estimator, self._features(name)
+            estimator, X = self.estimator, seen_by_last(self.model, self.data.part(name).X)
             if name == self.data.chosen_on:
                 self._scored[name] = estimator._asked_rows_of_fit(X)  # noqa: SLF001 - of our own kind
             else:
-                looked, known = looked_at(self.part(name)), self.kept(name, "f")
+                looked, known = looked_at(self.data.part(name)), self.kept(name, "f")
                 found = estimator._asked_rows(X, **looked, scores=known)  # noqa: SLF001 - as above
                 self._scored[name] = found
                 if keeps_answers(self.model):
                     self.data.said[name] = found.rows.scores
         return self._scored[name]
-
-    def _features(self, name: str) -> Any:
-        """Return rows as the models take them."""
-        return seen_by_last(self.model, self.part(name).X)
 
 
 class AskedCounts(AskedModel):
@@ -297,7 +277,7 @@ class AskedCounts(AskedModel):
 
     def says(self, method: str, name: str) -> AnyArray | None:
         """Return the labels that a method gives to rows, the drawn ones where rows are told apart by them."""
-        part = self.part(name)
+        part = self.data.part(name)
         if method == FIRST:
             return part.told[0]
         return part.drawn if part.drawn is not None else self.data.classes[self._chances(name).argmax(axis=1)]
@@ -308,40 +288,23 @@ class AskedCounts(AskedModel):
         return None if method != MIXTURE or not self.is_drawn or is_one else self._chances(name)
 
     def _chances(self, name: str) -> FloatArray:
-        said = np.minimum(np.column_stack(self.part(name).told[1:]) @ self.estimator.mixture_, 1.0)
+        said = np.minimum(np.column_stack(self.data.part(name).told[1:]) @ self.estimator.mixture_, 1.0)
         is_positive = self.data.classes == self.data.positive
         return np.asarray(np.where(is_positive, said[:, None], 1.0 - said[:, None]))
 
     def member_errors(self, split: str) -> list[float]:
         """Return how often each rule errs on a split."""
-        part = self.part(split)
+        part = self.data.part(split)
         is_positive = part.labels == self.data.positive
         return [float(np.average(said != is_positive, weights=part.counts)) for said in part.told[1:]]
 
 
-class Told(NamedTuple):
-    """What is said of rows: by plain training, and whether each rule says yes, as ``RunRows`` keeps it; the drawn."""
-
-    by_each: list[AnyArray]
-    drawn: AnyArray
-
-
-def told_by(model: Any, part: RunRows, positive: Any) -> Told:
-    """Return what plain training and rules say of rows, and the drawn decisions."""
+def told_by(model: Any, part: RunRows, positive: Any) -> tuple[list[AnyArray], AnyArray]:
+    """Return what plain training says of rows and whether each rule says yes, as rows keep it; the drawn decisions."""
     rows, rules, usual = final_estimator(model)._asked_rows(part.X, **looked_at(part))  # noqa: SLF001 - of our own kind
     place = rules.pool.classes.tolist().index(positive)
     each = [rules.shares_by(number, rows)[:, place].astype(np.int8) for number in range(rules.shares.size)]
-    return Told([usual.decide(rows, part.X), *each], rules.decide(rows, part.X))
-
-
-def _shares_rows(decider: Mixture) -> bool:
-    """Tell whether a rule of class probabilities shares rows among classes."""
-    rules = (getattr(member, "rule", None) for member in decider.pool.members)
-    return any(rule is not None and shares_rows(rule) for rule in rules)
-
-
-def _decider(asked: AskedRows, method: str) -> Mixture:
-    return asked.rules if method == MIXTURE else asked.usual
+    return [usual.decide(rows, part.X), *each], rules.decide(rows, part.X)
 
 
 def asked_of(model: Any, data: Data, plain: Any) -> AskedModel:
@@ -350,15 +313,7 @@ def asked_of(model: Any, data: Data, plain: Any) -> AskedModel:
         return AskedCounts(model, data, plain)
     if has_rules(model):
         return AskedRules(model, data, plain)
-    kind = AskedPool if keeps_answers(model) else AskedModels if mixes(model) else AskedModel
-    return kind(model, data, plain)
-
-
-def _expected(losses: AnyArray, mixture: FloatArray) -> FloatArray:
-    total = np.zeros(len(losses))
-    for model in np.flatnonzero(mixture):
-        total += mixture[model] * losses[:, model]
-    return np.minimum(total, 1.0)
+    return (AskedModels if mixes(model) else AskedModel)(model, data, plain)
 
 
 _DEFERRED = 2  # beside no and yes
@@ -377,9 +332,13 @@ class RunEvaluator:
         self._said: dict[tuple[str, str], AnyArray | None] = {}
         self._audits: dict[tuple[str, str, tuple[Goal, ...]], Audit] = {}
 
-    def part(self, name: str) -> RunRows:
-        """Return the rows of a split or an extra dataset."""
-        return self.asked.part(name)
+    def row(
+        self, method: str, quantity: str, split: str, value: float, settings: str = "", alpha: float | None = None
+    ) -> ResultRow:
+        """Return one number as a row of the results table."""
+        learner = self.settings.method.learner
+        where = (self.settings.seed, alpha, quantity, split, float(value), settings)
+        return ResultRow("run", self.data.name, learner.name if learner else "", method, *where)
 
     def decisions(self, name: str) -> AnyArray:
         """Return what the model decides about a split or an extra dataset, drawn where it draws."""
@@ -393,7 +352,7 @@ class RunEvaluator:
         """Return the labels that a method gives to rows, asked once; None where there is no such method."""
         if (method, name) not in self._said:
             deployed = method == DEPLOYED
-            self._said[method, name] = self.part(name).baseline if deployed else self.asked.says(method, name)
+            self._said[method, name] = self.data.part(name).baseline if deployed else self.asked.says(method, name)
         return self._said[method, name]
 
     def shares(self, method: str, name: str) -> FloatArray | None:
@@ -404,18 +363,20 @@ class RunEvaluator:
         said = self.says(method, name)
         if said is None:
             return None
-        is_said: BoolArray = np.asarray(said[:, None] == self._answers)
+        classes = self.data.classes
+        answers = classes if self.deferral is None else with_label(classes, self.deferral.label)
+        is_said: BoolArray = np.asarray(said[:, None] == answers)
         return is_said.astype(np.float64)
+
+    def all_shares(self, split: str) -> dict[str, FloatArray]:
+        """Return the same of rows of a split for every method that says something about them."""
+        found = {method: self.shares(method, split) for method in (MIXTURE, FIRST, DEPLOYED)}
+        return {method: shares for method, shares in found.items() if shares is not None}
 
     def deferred(self, method: str, name: str) -> FloatArray | None:
         """Return how likely a method defers each row; None where nothing is deferred."""
         shares = None if self.deferral is None or method == AVERAGE else self.shares(method, name)
         return None if shares is None else np.asarray(shares[:, -1])
-
-    @property
-    def _answers(self) -> AnyArray:
-        """Return what may be said: the classes, and behind them that a row is deferred, where some are."""
-        return self.data.classes if self.deferral is None else with_label(self.data.classes, self.deferral.label)
 
     @property
     def classes(self) -> dict[str, Any]:
@@ -439,7 +400,7 @@ class RunEvaluator:
 
     def tables(self, names: Iterable[str], split: str) -> dict[str, Table]:
         """Return the datasets that goals name, with a split in the place of ``train``."""
-        return {name: self.part(_place(name, split)).table() for name in names}
+        return {name: self.data.part(_place(name, split)).table() for name in names}
 
     def can_say(self, method: str, split: str, goals: Iterable[Goal]) -> bool:
         """Tell whether a method answers for all rows that goals speak of, with a split in the place of ``train``."""
@@ -453,24 +414,20 @@ class RunEvaluator:
         """
         asked = tuple(goals)
         if (split, method, asked) not in self._audits:
-            names = dict.fromkeys(name for goal in asked for name in goal.datasets)
-            is_drawn = self.draws(method, [_place(name, split) for name in names])
+            is_drawn = self.draws(method, [_place(name, split) for goal in asked for name in goal.datasets])
             says, kind = (self.shares, "probabilities") if is_drawn else (self.says, "labels")
-            said = {name: says(method, _place(name, split)) for name in names}
-            self._audits[split, method, asked] = self._audit_of(said, asked, split, kind, quick=method != MIXTURE)
+            self._audits[split, method, asked] = self._audit_of(says, method, asked, split, kind=kind)
         return self._audits[split, method, asked]
 
     def audit_drawn(self, split: str, goals: Iterable[Goal]) -> Audit:
         """Return the audit of the drawn decisions, with a split in the place of ``train``: another key gives others."""
-        asked = tuple(goals)
-        names = dict.fromkeys(name for goal in asked for name in goal.datasets)
-        return self._audit_of({name: self.says(MIXTURE, _place(name, split)) for name in names}, asked, split)
+        return self._audit_of(self.says, MIXTURE, tuple(goals), split)
 
-    def _audit_of(
-        self, said: dict[str, Any], goals: tuple[Goal, ...], split: str, kind: str = "labels", *, quick: bool = False
-    ) -> Audit:
+    def _audit_of(self, says: Any, method: str, goals: tuple[Goal, ...], split: str, *, kind: str = "labels") -> Audit:
+        names = dict.fromkeys(name for goal in goals for name in goal.datasets)
+        said = {name: says(method, _place(name, split)) for name in names}
         prepared = prepare(said, self.tables(said, split), kind=kind, **self.classes)
-        return audit_prepared(confident(goals, self.settings.confidence), prepared, quick=quick)
+        return audit_prepared(confident(goals, self.settings.confidence), prepared, quick=method != MIXTURE)
 
     def risk_value(self, risk: Risk, losses: FloatArray, split: str) -> float:
         """Return a risk of losses on a split; a calibrated one has the radius of the rows it was chosen on."""

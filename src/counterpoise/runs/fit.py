@@ -46,7 +46,7 @@ from counterpoise.runs.fitting import (
 )
 from counterpoise.runs.folder import CHECKPOINT, MODEL, Prints, Run, Writer, fingerprints, writing
 from counterpoise.runs.goals_file import goals_of, parse_goals_file, read_bytes
-from counterpoise.runs.measuring import measure_all, predict_seconds
+from counterpoise.runs.measuring import measure_all
 from counterpoise.runs.methods import (
     DEPLOYED,
     GOALS,
@@ -401,7 +401,9 @@ def _fit(work: Work, writer: Writer, prints: Prints, command: str) -> None:
         judge = RunEvaluator(work.settings, work.data if counted is None else counted.data, model, work.goals, plain)
         times, by_draws = {"fit": seconds}, None
         if counted is None:
-            times["predict"] = predict_seconds(judge)
+            started = time.monotonic()
+            judge.decisions(judge.data.judged)  # they are then known
+            times["predict"] = time.monotonic() - started
         elif counted.drawn is not None:
             by_draws = RunEvaluator(work.settings, judge.data._replace(splits={TEST: counted.drawn}), model, work.goals)
         rows, texts, drawn = measure_all(judge, by_draws)

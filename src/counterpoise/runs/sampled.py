@@ -210,10 +210,10 @@ def counted_data(work: Work, model: Any) -> "CountedData":
     for number, parts in enumerate(chosen.rest.parts(chosen.columns)):
         for split, part in parts.items():
             if len(part):
-                told, shard = told_by(model, part, work.data.positive), _shard(number, part)
-                counts[split].update(count_alike(shard, *told.by_each))
+                (by_each, decisions), shard = told_by(model, part, work.data.positive), _shard(number, part)
+                counts[split].update(count_alike(shard, *by_each))
                 if split == TEST:
-                    drawn.update(count_alike(shard, told.drawn))
+                    drawn.update(count_alike(shard, decisions))
     splits = {split: _part(found, chosen, work.settings) for split, found in counts.items() if found}
     return CountedData(work.data._replace(splits=splits, rest=None), _drawn_part(drawn, chosen, work.settings))
 
