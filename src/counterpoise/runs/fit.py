@@ -63,7 +63,7 @@ from counterpoise.runs.methods import (
 from counterpoise.runs.reading import WordsAmongNumbers, heard
 from counterpoise.runs.results import MIXTURE, TEST, TRAIN
 from counterpoise.runs.sampled import counted_data, fit_on_sample, load_sample, seen_by_goals
-from counterpoise.runs.settings import MethodSettings, RunSettings
+from counterpoise.runs.settings import RunSettings
 from counterpoise.theory.risks import Risk, RiskRows
 
 _PRICE = 0.01  # of what is made small: the most that room may cost where nobody says how much
@@ -81,10 +81,16 @@ def with_room(work: Work, model: Any) -> Any:
         return model
     aims = _aimed(work, model)
     most = _costs(model) + (_PRICE if asked is True else float(asked))
-    chosen, part = _try(work, model, aims, 1.0, most), 1.0
-    if chosen is None:
-        chosen, part = _halved(work, model, aims, most)
-        work.say(f"leaves {part:.0%} of the room that the audit takes: more cannot be had, or costs too much")
+    whole = _try(work, model, aims, 1.0, most)
+    if whole is not None:
+        return whole
+    chosen, least, too_much = model, 0.0, 1.0
+    for _ in range(_HALVINGS):
+        middle = (least + too_much) / 2
+        found = _try(work, model, aims, middle, most)
+        least, too_much = (least, middle) if found is None else (middle, too_much)
+        chosen = chosen if found is None else found
+    work.say(f"leaves {least:.0%} of the room that the audit takes: more cannot be had, or costs too much")
     return chosen
 
 
@@ -99,17 +105,6 @@ def _costs(model: Any) -> FloatArray:
     chosen_on = estimator.selection_
     mean = np.average(chosen_on.losses, axis=0, weights=chosen_on.sample_weight) @ estimator.mixture_
     return np.array([estimator.value_, mean])
-
-
-def _halved(work: Work, model: Any, aims: list[Goal], most: FloatArray) -> tuple[Any, float]:
-    """Return the mixture with the most room that there is at the price, and which part of the room that is."""
-    chosen, least, too_much = model, 0.0, 1.0
-    for _ in range(_HALVINGS):
-        middle = (least + too_much) / 2
-        found = _try(work, model, aims, middle, most)
-        least, too_much = (least, middle) if found is None else (middle, too_much)
-        chosen = chosen if found is None else found
-    return chosen, least
 
 
 def _try(work: Work, model: Any, aims: list[Goal], part: float, most: FloatArray) -> Any:
@@ -135,40 +130,28 @@ def _aimed(work: Work, model: Any) -> list[Goal]:
     """Return the goals that leave room, given a model that meets them as they stand."""
     data, judge = work.data, RunEvaluator(work.settings, work.data, model, work.goals)
     part = data.splits[data.chosen_on]
-    n_shown = _rows_to_show(len(part), len(data.splits[TEST]), work)
+    # on so few rows an audit would be as hard to pass as it is on the test rows, with chance counted in
+    n_test, n_goals = len(data.splits[TEST]), len(work.goals)
+    luck = norm.isf(_MISSED / n_goals) / norm.isf((1.0 - work.settings.confidence) / n_goals)
+    width: float = 1.0 / math.sqrt(n_test) + luck * math.sqrt(1.0 / len(part) + 1.0 / n_test)
+    n_shown = max(1, min(len(part), round(width**-2)))
     some = np.random.default_rng(work.settings.seed).permutation(len(part))[:n_shown]
-    tables = {TRAIN: part.rows(some).table(), **{name: one.table() for name, one in data.extra.items()}}
+    tables = _tables(part.rows(some), data)
     named = {TRAIN: data.chosen_on} | {name: name for name in data.extra}
     is_drawn = judge.draws(MIXTURE, named.values())
     said = {name: (judge.shares if is_drawn else judge.says)(MIXTURE, place) for name, place in named.items()}
     said[TRAIN] = np.asarray(said[TRAIN])[some]
     found = []
     for goal in as_goals(work.enforced):
-        names = goal.datasets
+        asked = {name: tables[name] for name in goal.datasets}
+        told: dict[str, Any] = {"predictions": {name: said[name] for name in asked}, "n_goals": n_goals}
+        told |= {"confidence": work.settings.confidence if goal.confidence is None else None, **judge.classes}
         try:
-            found.append(
-                tightened(
-                    goal,
-                    {name: tables[name] for name in names},
-                    predictions={name: said[name] for name in names},
-                    confidence=work.settings.confidence if goal.confidence is None else None,
-                    n_goals=len(work.goals),
-                    kind="probabilities" if is_drawn else "labels",
-                    **judge.classes,
-                )
-            )
+            found.append(tightened(goal, asked, kind="probabilities" if is_drawn else "labels", **told))
         except ValueError as error:
             work.say(f"no room can be left for the audit of {short(goal)}, which is met as it stands: {error}")
             found.append(goal)
     return found
-
-
-def _rows_to_show(n_chosen_on: int, n_test: int, work: Work) -> int:
-    """Return on how few rows an audit would be as hard to pass as it is on the test rows, with chance counted in."""
-    n_goals = len(work.goals)
-    luck = norm.isf(_MISSED / n_goals) / norm.isf((1.0 - work.settings.confidence) / n_goals)
-    width: float = 1.0 / math.sqrt(n_test) + luck * math.sqrt(1.0 / n_chosen_on + 1.0 / n_test)
-    return max(1, min(n_chosen_on, round(width**-2)))
 
 
 _KEPT = "What was trained is kept: change the goals in the file and give the same command."
@@ -277,27 +260,23 @@ def checked_goals(settings: RunSettings, data: Data) -> tuple[Goal, ...]:
             if error is not None:
                 hint = "" if data.rest is None else " With data.sample its columns must be named in data.groups."
                 raise DataError(f"The goal {short(goal)} cannot be asked of the {split} rows: {error}{hint}") from error
-    if settings.method.enforce_goals and any(goal.confidence is not None for goal in goals):
-        _check_confidences(goals, data)
     if settings.method.enforce_goals and goals:
-        tables = _tables(data, data.chosen_on)
+        tables = _tables(data.splits[data.chosen_on], data)
+        if any(goal.confidence is not None for goal in goals):
+            try:  # of so many rows to choose on no decisions may be certified to meet them
+                bind(goals, tables, classes=data.classes, pos_label=data.positive)
+            except ValueError as error:
+                where = f"on the {data.chosen_on} rows"
+                raise DataError(f"The goals cannot be met with confidence {where}: {error}") from error
         deferred = True if defers(settings.method) else None  # whatever the answer is called
         classes = classes_of(tables, classes=data.classes, pos_label=data.positive)._replace(deferred=deferred)
         check_contradictions(goals, Views(tables, classes))
     return goals
 
 
-def _check_confidences(goals: tuple[Goal, ...], data: Data) -> None:
-    """Refuse goals with a confidence that no decisions about so many rows to choose on could be certified to meet."""
-    try:
-        bind(goals, _tables(data, data.chosen_on), classes=data.classes, pos_label=data.positive)
-    except ValueError as error:
-        raise DataError(f"The goals cannot be met with confidence on the {data.chosen_on} rows: {error}") from error
-
-
-def _tables(data: Data, split: str) -> dict[str, Table]:
-    """Return the rows of a split in the place of ``train``, and the further ones that goals name."""
-    return {"train": data.splits[split].table()} | {name: one.table() for name, one in data.extra.items()}
+def _tables(part: RunRows, data: Data) -> dict[str, Table]:
+    """Return rows in the place of ``train``, and the further ones that goals name."""
+    return {TRAIN: part.table()} | {name: one.table() for name, one in data.extra.items()}
 
 
 def check_objective(settings: RunSettings, data: Data) -> None:
@@ -308,7 +287,7 @@ def check_objective(settings: RunSettings, data: Data) -> None:
     risk = as_aim(None, asked, (), default_alpha=settings.alpha, **limits).objective
     if not isinstance(risk, Risk):
         try:
-            bind_objective(risk, _tables(data, data.chosen_on), classes=data.classes, pos_label=data.positive)
+            bind_objective(risk, _tables(part, data), classes=data.classes, pos_label=data.positive)
         except ValueError as error:
             raise DataError(f"method.parameters.objective: {error}") from error
         return
@@ -323,7 +302,14 @@ def check_objective(settings: RunSettings, data: Data) -> None:
 def check_rules(settings: RunSettings, data: Data) -> None:
     """Refuse models that rules have no scores of, and what these may not look at, before anything is trained."""
     method = settings.method
-    _check_probabilities(method, data)
+    if has_scores(method) and len(data.classes) > 2:  # noqa: PLR2004 - of two any score will do
+        for place, one in enumerate(models_of(method), start=1):
+            if not hasattr(data.deployed if one.name == DEPLOYED else make(one, seed=0), "predict_proba"):
+                raise DataError(
+                    f"method.models[{place}]: {describe(one)} tells no probabilities, by which rules tell "
+                    f"{len(data.classes)} classes apart. Name another model, or let a pool mix answers: "
+                    'method.name = "pool".'
+                )
     parameters = as_values(method.parameters)
     if parameters.get("deferral") is not None:
         try:
@@ -337,22 +323,9 @@ def check_rules(settings: RunSettings, data: Data) -> None:
         raise DataError(f"method.parameters.by: {error} Columns of groups are named in data.groups.") from error
 
 
-def _check_probabilities(method: MethodSettings, data: Data) -> None:
-    """Refuse models that tell no probabilities where rules of more than two classes are of these."""
-    if not has_scores(method) or len(data.classes) <= 2:  # noqa: PLR2004 - of two any score will do
-        return
-    for place, one in enumerate(models_of(method), start=1):
-        if not hasattr(data.deployed if one.name == DEPLOYED else make(one, seed=0), "predict_proba"):
-            raise DataError(
-                f"method.models[{place}]: {describe(one)} tells no probabilities, by which rules tell "
-                f"{len(data.classes)} classes apart. Name another model, or let a pool mix answers: "
-                'method.name = "pool".'
-            )
-
-
 def why_not_asked(goals: Iterable[Goal], part: RunRows, data: Data) -> Iterator[ValueError | None]:
     """Yield for each goal why it cannot be asked of these rows, in the place of ``train``; None where it can."""
-    tables = {"train": part.table()} | {name: one.table() for name, one in data.extra.items()}
+    tables = _tables(part, data)
     for goal in goals:
         try:
             bind([goal.with_confidence(None)], tables, classes=data.classes, pos_label=data.positive)

@@ -78,10 +78,11 @@ def keep_key(folder: Path, key: bytes) -> None:
         raise RunFolderError(f"{folder / KEY} cannot be written: {error.strerror or error}.") from error
 
 
-_SETTINGS = "settings.json"  # by which a run folder is known
-OWN = ("goals.toml", _SETTINGS, "model.cp", "results.csv", "texts.json", "environment.json", "log.txt", "done.json")
+GOALS, SETTINGS, MODEL, RESULTS = "goals.toml", "settings.json", "model.cp", "results.csv"
+TEXTS, ENVIRONMENT, LOG, DONE = "texts.json", "environment.json", "log.txt", "done.json"
 SAID = "said.cp"  # what the models of a pool said about the rows of the run: they need not be asked again
 DRAWN = "drawn.csv"  # what the drawn decisions come to: other numbers with another key of the draws
+_OWN = (GOALS, SETTINGS, MODEL, RESULTS, TEXTS, ENVIRONMENT, LOG, DONE, SAID, DRAWN, KEY)
 REPORT = "report.html"
 _WAIT = 10.0  # seconds for others: whoever writes one file, and not a whole run, has done so by then
 
@@ -107,7 +108,7 @@ def check_place(path: Path, *, read: Path | None = None, option: str = "--output
         raise RunFolderError(f"{path} is a folder; {option} must name a file.")
     if not path.parent.is_dir():
         raise RunFolderError(f"There is no folder {path.parent} for {path.name}. Make it first, or name another place.")
-    if path.name in (*OWN, SAID, DRAWN, KEY) and _is_run(path.parent):
+    if path.name in _OWN and _is_run(path.parent):
         raise RunFolderError(f"{path} is a part of the run itself; {option} must name another file.")
     if read is not None and path.exists() and read.exists() and path.samefile(read):
         raise RunFolderError(f"{path} is the data file itself; {option} must name another file.")
@@ -133,22 +134,18 @@ def write_frame(frame: Any, path: Path) -> None:
         import pyarrow as pa  # noqa: PLC0415 - heavy, and optional
         from pyarrow import parquet  # noqa: PLC0415
 
+        # Columns of numbers and texts are texts, as CSV has them: a deferred row among numbers, say.
+        mixed = [name for name in frame if len({type(value) for value in frame[name].array}) > 1]
+        table = pa.Table.from_pandas(frame.astype(dict.fromkeys(mixed, str)), preserve_index=False)
         # Without the types of pandas beside those of the file: it cannot read all that it writes.
-        table = pa.Table.from_pandas(_of_one_kind(frame), preserve_index=False)
         parquet.write_table(table.replace_schema_metadata(None), buffer)
     else:
         frame.to_csv(buffer, index=False)
     write_output(path, buffer.getvalue())
 
 
-def _of_one_kind(frame: Any) -> Any:
-    """Return a frame with columns of numbers and texts as texts, as CSV has them: a deferred row among numbers, say."""
-    mixed = [name for name in frame if len({type(value) for value in frame[name].array}) > 1]
-    return frame.astype(dict.fromkeys(mixed, str)) if mixed else frame
-
-
 def _is_run(folder: Path) -> bool:
-    return (folder / _SETTINGS).is_file()
+    return (folder / SETTINGS).is_file()
 
 
 @contextmanager
@@ -165,12 +162,10 @@ def writing(path: Path) -> Iterator[None]:
         ) from error
 
 
-GOALS, SETTINGS, MODEL, RESULTS, TEXTS, ENVIRONMENT, LOG, DONE = OWN
 CHECKPOINT = "checkpoint"
 SECONDS = "seconds"  # the key of the times of a run in its environment
 _PART = ".part"  # the ending of what a kill may leave half written or half removed
 _FORMAT = 1
-_CHUNK = 1 << 20
 _MOST_JSON = 1 << 25  # bytes: those of a run with 100,000 columns are a few million
 _TRAINED_BY = ("counterpoise", "numpy", "scikit-learn")  # packages of other versions may train other models
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "highspy", "pandas", "pyarrow", "pydantic", "skops")
@@ -327,18 +322,15 @@ def _hash(values: Any) -> str:
 
 
 def _hash_of(path: Path) -> str:
-    found = hashlib.sha256()
     try:
         with opened(path) as stream:
-            while chunk := stream.read(_CHUNK):
-                found.update(chunk)
+            return hashlib.file_digest(stream, "sha256").hexdigest()  # type: ignore[arg-type]  # it can be read into
     except FileNotFoundError as error:
         raise DataError(f"There is no data file {path}.") from error
     except IsADirectoryError as error:
         raise DataError(f"{path} must be a CSV or Parquet file; it is a folder.") from error
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror}.") from error
-    return found.hexdigest()
 
 
 class Writer:
