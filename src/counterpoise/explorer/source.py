@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from counterpoise import runs
 from counterpoise._base.checks import is_frame
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray
 from counterpoise.explorer.session import Session
@@ -173,6 +174,6 @@ def session_of_run(folder: str | Path) -> Session:
     -------
     Session
     """
-    from counterpoise.explorer.of_run import parts_of_run  # noqa: PLC0415 - heavy, and needs optional packages
+    from counterpoise.explorer.of_run import read_run  # noqa: PLC0415 - heavy, and needs optional packages
 
-    return Session(parts_of_run(folder))
+    return Session(read_run(runs.open_run(folder)).parts)
