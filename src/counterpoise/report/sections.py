@@ -19,18 +19,7 @@ from counterpoise.report.wording import (
     stand_on_rows,
     verdict_of,
 )
-from counterpoise.runs.results import (
-    AVERAGE,
-    CVAR,
-    DEPLOYED,
-    FIRST,
-    MIXTURE,
-    OWN,
-    RATE,
-    REALISED,
-    RISK,
-    WORST_GROUP,
-)
+from counterpoise.runs import results
 
 _SOME_ALPHAS = (0.01, 0.05, 0.1, 0.2, 0.5, 1.0)  # shown in numbers beside the curve
 _MOST_MODELS = 15  # in the table of the mixture; the rest is summed up
@@ -77,7 +66,12 @@ def noun(record: Record) -> str:
 
 def measured(record: Record, *quantities: str) -> dict[str, str]:
     """Return the methods for which quantities were measured, by default losses, and what they are called."""
-    names = {MIXTURE: noun(record), FIRST: "plain training", AVERAGE: "average of all", DEPLOYED: "deployed model"}
+    names = {
+        results.MIXTURE: noun(record),
+        results.FIRST: "plain training",
+        results.AVERAGE: "average of all",
+        results.DEPLOYED: "deployed model",
+    }
     known = {row.method for row in record.named(*(quantities or ("error", "cvar")))}
     return {method: name for method, name in names.items() if method in known}
 
@@ -101,7 +95,7 @@ def _goal_card(record: Record, place: int, name: str, entry: Mapping[str, Any]) 
         estimate, low, high, margin, rows, verdict = (
             record.goal(name, part, split=split) for part in ("estimate", "low", "high", "margin", "rows", "verdict")
         )
-        plain = record.goal(name, "estimate", method=FIRST, split=split)
+        plain = record.goal(name, "estimate", method=results.FIRST, split=split)
         if all(map(math.isnan, (estimate, low, high, verdict))):
             continue
         numbers = [number(part) for part in (estimate, low, high, margin)]
@@ -187,7 +181,7 @@ def curve_panels(record: Record) -> list[FigurePanel]:
 
 def curve_table(record: Record) -> PageTable:
     """Return the CVaR at some tail fractions on the rows that count: alpha, and those near round numbers."""
-    methods, is_drawn = measured(record), bool(record.named(REALISED))
+    methods, is_drawn = measured(record), bool(record.named(results.REALISED))
     known = {row.alpha for row in record.named("cvar") if row.split == record.judged and row.alpha}
     levels = {min(known, key=lambda alpha: abs(math.log(alpha / level))) for level in _SOME_ALPHAS if known}
     rows = []
@@ -195,7 +189,7 @@ def curve_table(record: Record) -> PageTable:
         levels.add(record.tail)
     for level in sorted(levels):
         values = [record.value("cvar", method=method, alpha=level) for method in methods]
-        values += [record.value(REALISED, alpha=level)] if is_drawn else []
+        values += [record.value(results.REALISED, alpha=level)] if is_drawn else []
         rows.append([f"{fraction(level)}{' (alpha)' if level == record.tail else ''}", *map(percent, values)])
     heads = ("worst-off", *methods.values(), *([f"{noun(record)}, once drawn"] if is_drawn else []))
     return PageTable(f"{loss_noun(record).capitalize()} on the worst-off part of the {record.judged} rows", heads, rows)
@@ -258,7 +252,7 @@ class ReportedObjective(NamedTuple):
     @property
     def has_values(self) -> bool:
         """Tell whether the results table has it as a quantity of its own."""
-        return self.kind in {RATE, RISK, WORST_GROUP}
+        return self.kind in {results.RATE, results.RISK, results.WORST_GROUP}
 
     @property
     def least(self) -> str:
@@ -268,7 +262,7 @@ class ReportedObjective(NamedTuple):
     @property
     def is_code(self) -> bool:
         """Tell whether the text is that of a rate or a risk."""
-        return self.kind in {RATE, RISK}
+        return self.kind in {results.RATE, results.RISK}
 
     @property
     def show(self) -> Callable[[float], str]:
@@ -279,15 +273,15 @@ class ReportedObjective(NamedTuple):
 def reported_objective(record: Record) -> ReportedObjective:
     """Return the aim of a run; of one that does not tell, the tail."""
     told = record.texts.get("objective")
-    words = told if isinstance(told, Mapping) else {"kind": CVAR}
+    words = told if isinstance(told, Mapping) else {"kind": results.CVAR}
     share = "the share wrong" if record.defer_cost is None else "the loss"  # which counts deferred rows too
-    if words.get("kind") in {RATE, RISK}:
+    if words.get("kind") in {results.RATE, results.RISK}:
         return ReportedObjective(str(words["kind"]), str(words.get("text", "")))
-    if words.get("kind") == WORST_GROUP:
+    if words.get("kind") == results.WORST_GROUP:
         by = f" by {words['text']}" if words.get("text") else ""
-        return ReportedObjective(WORST_GROUP, f"{share} in the worst group{by}")
-    if words.get("kind") != CVAR or record.alpha is None:
-        return ReportedObjective(OWN, "")
+        return ReportedObjective(results.WORST_GROUP, f"{share} in the worst group{by}")
+    if words.get("kind") != results.CVAR or record.alpha is None:
+        return ReportedObjective(results.OWN, "")
     if record.tail is None:
         return ReportedObjective(_ERROR, f"{share} of all rows")
     return ReportedObjective(_TAIL, f"{share} of the worst-off {fraction(record.tail)}")

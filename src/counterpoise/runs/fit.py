@@ -31,6 +31,7 @@ from counterpoise.mixtures.choosing import as_aim, groups_by
 from counterpoise.mixtures.options import as_groups
 from counterpoise.mixtures.pool import groups_of
 from counterpoise.mixtures.scores.groups import find_groups
+from counterpoise.runs import methods
 from counterpoise.runs.data import Data, RunRows, data_files, load_data
 from counterpoise.runs.errors import DataError, RunFolderError, short
 from counterpoise.runs.evaluator import RunEvaluator, final_estimator, mixes
@@ -47,19 +48,6 @@ from counterpoise.runs.fitting import (
 from counterpoise.runs.folder import CHECKPOINT, MODEL, Prints, Run, Writer, fingerprints, writing
 from counterpoise.runs.goals_file import goals_of, parse_goals_file, read_bytes
 from counterpoise.runs.measuring import measure_all
-from counterpoise.runs.methods import (
-    DEPLOYED,
-    GOALS,
-    METHODS,
-    POOL,
-    as_values,
-    defers,
-    describe,
-    has_scores,
-    make,
-    models_of,
-    trains_inside,
-)
 from counterpoise.runs.reading import WordsAmongNumbers, heard
 from counterpoise.runs.results import MIXTURE, TEST, TRAIN
 from counterpoise.runs.sampled import counted_data, fit_on_sample, load_sample, seen_by_goals
@@ -268,7 +256,7 @@ def checked_goals(settings: RunSettings, data: Data) -> tuple[Goal, ...]:
             except ValueError as error:
                 where = f"on the {data.chosen_on} rows"
                 raise DataError(f"The goals cannot be met with confidence {where}: {error}") from error
-        deferred = True if defers(settings.method) else None  # whatever the answer is called
+        deferred = True if methods.defers(settings.method) else None  # whatever the answer is called
         classes = classes_of(tables, classes=data.classes, pos_label=data.positive)._replace(deferred=deferred)
         check_contradictions(goals, Views(tables, classes))
     return goals
@@ -282,8 +270,8 @@ def _tables(part: RunRows, data: Data) -> dict[str, Table]:
 def check_objective(settings: RunSettings, data: Data) -> None:
     """Refuse an objective of rows or groups that are not there, before models are trained for it."""
     method, part = settings.method, data.splits[data.chosen_on]
-    asked = method.parameters.get("objective") if METHODS[method.name].does in ("mixes", "trains") else None
-    limits = {"deferral": as_values(method.parameters).get("deferral")}
+    asked = method.parameters.get("objective") if methods.METHODS[method.name].does in ("mixes", "trains") else None
+    limits = {"deferral": methods.as_values(method.parameters).get("deferral")}
     risk = as_aim(None, asked, (), default_alpha=settings.alpha, **limits).objective
     if not isinstance(risk, Risk):
         try:
@@ -292,7 +280,7 @@ def check_objective(settings: RunSettings, data: Data) -> None:
             raise DataError(f"method.parameters.objective: {error}") from error
         return
     codes = groups_of(part.groups, len(part))[0] if part.groups else None
-    table = part.table() if method.name == POOL else Table(None, part.y, part.groups or None)
+    table = part.table() if method.name == methods.POOL else Table(None, part.y, part.groups or None)
     try:
         risk.bind(RiskRows(len(part), 1, lambda names: groups_by(names, table, codes)))
     except ValueError as error:
@@ -302,15 +290,17 @@ def check_objective(settings: RunSettings, data: Data) -> None:
 def check_rules(settings: RunSettings, data: Data) -> None:
     """Refuse models that rules have no scores of, and what these may not look at, before anything is trained."""
     method = settings.method
-    if has_scores(method) and len(data.classes) > 2:  # noqa: PLR2004 - of two any score will do
-        for place, one in enumerate(models_of(method), start=1):
-            if not hasattr(data.deployed if one.name == DEPLOYED else make(one, seed=0), "predict_proba"):
+    if methods.has_scores(method) and len(data.classes) > 2:  # noqa: PLR2004 - of two any score will do
+        for place, one in enumerate(methods.models_of(method), start=1):
+            if not hasattr(
+                data.deployed if one.name == methods.DEPLOYED else methods.make(one, seed=0), "predict_proba"
+            ):
                 raise DataError(
-                    f"method.models[{place}]: {describe(one)} tells no probabilities, by which rules tell "
+                    f"method.models[{place}]: {methods.describe(one)} tells no probabilities, by which rules tell "
                     f"{len(data.classes)} classes apart. Name another model, or let a pool mix answers: "
                     'method.name = "pool".'
                 )
-    parameters = as_values(method.parameters)
+    parameters = methods.as_values(method.parameters)
     if parameters.get("deferral") is not None:
         try:
             check_defer_label(parameters["deferral"].label, data.classes.tolist(), "label")
@@ -341,12 +331,12 @@ def why_not_asked(goals: Iterable[Goal], part: RunRows, data: Data) -> Iterator[
 def _other_ways(settings: RunSettings) -> Iterator[str]:
     """Yield what may meet goals that decisions by the scores of plain models cannot."""
     method = settings.method
-    if method.name != GOALS:
+    if method.name != methods.GOALS:
         return
     if not method.models:
         pair = 'models = [{ name = "gradient_boosting" }, { name = "logistic" }]'
         yield f"Another model beside it may meet more: {pair} in [method]."
-    if as_groups(as_values(method.parameters).get("by", ())).names:
+    if as_groups(methods.as_values(method.parameters).get("by", ())).names:
         return
     if settings.data.groups:
         names = json.dumps(settings.data.groups)
@@ -367,7 +357,7 @@ def _fit(work: Work, writer: Writer, prints: Prints, command: str) -> None:
             writer.save_model(model)
         seconds = time.monotonic() - started
         work.say(f"fitted in {seconds:.1f} s; measures it on every split")
-        if work.settings.method.name != POOL:  # whose bar goes on while its models are asked
+        if work.settings.method.name != methods.POOL:  # whose bar goes on while its models are asked
             work.tell(RunProgress(0, 0, "measuring", seconds, 0.0))
         plain = plain_model(work)
         counted = None if work.data.rest is None else counted_data(work, model)
@@ -387,7 +377,7 @@ def _fit(work: Work, writer: Writer, prints: Prints, command: str) -> None:
         with suppress(RunFolderError):  # a full disk takes no last words either
             writer.log(f"stopped: {type(error).__name__}: {error}".removesuffix(": "))
         if isinstance(error, InfeasibleGoals):
-            error.add_note(_KEPT_INSIDE if trains_inside(work.settings.method) else _KEPT)
+            error.add_note(_KEPT_INSIDE if methods.trains_inside(work.settings.method) else _KEPT)
             for way in _other_ways(work.settings):
                 error.add_note(way)
         with writing(work.checkpoint):  # an error of the system, of a round that could not be kept

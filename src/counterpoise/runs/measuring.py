@@ -16,6 +16,7 @@ from counterpoise.mixtures.cautions import Caution
 from counterpoise.mixtures.choosing import FIXED
 from counterpoise.mixtures.class_scores.tiers import SOFT, RatioRule, TierRule
 from counterpoise.mixtures.tradeoff import TradeoffPoint, tradeoff
+from counterpoise.runs import results
 from counterpoise.runs.evaluator import (
     RunEvaluator,
     has_class_rules,
@@ -26,25 +27,6 @@ from counterpoise.runs.evaluator import (
     some_rows,
 )
 from counterpoise.runs.methods import GOALS, METHODS, describe, kind_of, models_of
-from counterpoise.runs.results import (
-    CVAR,
-    DEFER_RATE,
-    DEPLOYED,
-    FIRST,
-    MIXTURE,
-    N_SAMPLES,
-    OWN,
-    RATE,
-    REALISED,
-    RISK,
-    VERDICTS,
-    WORST_GROUP,
-    ResultRow,
-    ends_of_group,
-    of_goal,
-    of_group,
-    trials_of_group,
-)
 from counterpoise.runs.scoring import (
     class_numbers,
     class_texts,
@@ -141,9 +123,9 @@ _COUNTED = "the rows were read in parts, and only counts of them were kept"
 class Measured(NamedTuple):
     """Rows of the results table, and texts by kind."""
 
-    rows: list[ResultRow]
+    rows: list[results.ResultRow]
     texts: dict[str, Any]
-    drawn: list[ResultRow] = []  # noqa: RUF012 - of the drawn decisions, which depend on the key of the draws
+    drawn: list[results.ResultRow] = []  # noqa: RUF012 - of the drawn decisions, which depend on the key of the draws
 
 
 def measure_all(judge: RunEvaluator, drawn: RunEvaluator | None = None) -> Measured:
@@ -177,19 +159,19 @@ def _examples(judge: RunEvaluator, split: str) -> list[str]:
     return list(dict.fromkeys(map(str, shown)))
 
 
-def rows_of_drawn(judge: RunEvaluator, split: str, drawn: RunEvaluator) -> Iterator[ResultRow]:
+def rows_of_drawn(judge: RunEvaluator, split: str, drawn: RunEvaluator) -> Iterator[results.ResultRow]:
     """Yield the error, the tail and the goals of the drawn decisions, if any: with another key others are drawn."""
-    if not judge.draws(MIXTURE, [split]):
+    if not judge.draws(results.MIXTURE, [split]):
         return
     said, part = drawn.decisions(split), drawn.data.splits[split]
     losses, alpha = drawn.lost(said, split), float(judge.settings.alpha)
-    yield judge.row(MIXTURE, "error", split, np.average(said != part.labels, weights=part.mass))
-    yield judge.row(MIXTURE, "cvar", split, cvar_loss(losses, alpha, part.mass), alpha=alpha)
+    yield judge.row(results.MIXTURE, "error", split, np.average(said != part.labels, weights=part.mass))
+    yield judge.row(results.MIXTURE, "cvar", split, cvar_loss(losses, alpha, part.mass), alpha=alpha)
     if not judge.goals:
         return
     for number, found in enumerate(drawn.audit_drawn(split, judge.goals), start=1):
         for name, value in _standing(found).items():
-            yield judge.row(MIXTURE, of_goal(name), split, value, settings=f"goal {number}")
+            yield judge.row(results.MIXTURE, results.of_goal(name), split, value, settings=f"goal {number}")
 
 
 def measure_answers(judge: RunEvaluator, split: str, words: dict[str, Any], shares: Sequence[float] = ()) -> Measured:
@@ -208,7 +190,7 @@ def measure_answers(judge: RunEvaluator, split: str, words: dict[str, Any], shar
     texts = {
         "goals": _goal_texts(judge),
         "groups": _named("group", (found.group for found in rates), start=0),
-        "objective": {"kind": OWN},
+        "objective": {"kind": results.OWN},
         **_deferral_text(judge),
         **class_texts(judge),
         "data": [f"{data.name}: {data.splits[split].n_rows} rows; target {judge.settings.data.target}{positive}."],
@@ -217,7 +199,7 @@ def measure_answers(judge: RunEvaluator, split: str, words: dict[str, Any], shar
     return Measured(rows, texts | words, list(rows_of_drawn(judge, split, judge)))
 
 
-def _data_rows(judge: RunEvaluator, split: str) -> Iterator[ResultRow]:
+def _data_rows(judge: RunEvaluator, split: str) -> Iterator[results.ResultRow]:
     """Yield how many rows a split has, and of which classes."""
     part = judge.data.splits[split]
     yield judge.row("data", "rows", split, part.n_rows)
@@ -225,7 +207,7 @@ def _data_rows(judge: RunEvaluator, split: str) -> Iterator[ResultRow]:
         yield judge.row("data", "class share", split, np.average(part.labels == label, weights=part.counts), str(label))
 
 
-def loss_rows(judge: RunEvaluator, split: str) -> Iterator[ResultRow]:
+def loss_rows(judge: RunEvaluator, split: str) -> Iterator[results.ResultRow]:
     """Yield the error, the CVaR of the loss at many tail fractions and the share of deferred rows, by method."""
     weights = judge.data.splits[split].mass
     alphas = np.unique([*_ALPHAS, float(judge.settings.alpha)])
@@ -235,24 +217,24 @@ def loss_rows(judge: RunEvaluator, split: str) -> Iterator[ResultRow]:
         for quantity, value in told.items():
             yield judge.row(method, quantity, split, value)
         tails = {"cvar": cvar_curve(losses, alphas, weights)}
-        if method == MIXTURE and judge.draws(method, [split]):
+        if method == results.MIXTURE and judge.draws(method, [split]):
             # Once decisions are drawn each row is wrong, deferred or right. How many are is known before the draw:
             # without deferral the tail's loss is min(1, error / alpha), whatever the mixture.
-            wrong, left = told["error"], told.get(DEFER_RATE, 0.0)
+            wrong, left = told["error"], told.get(results.DEFER_RATE, 0.0)
             cost = 0.0 if judge.deferral is None else judge.deferral.cost
-            tails[REALISED] = cvar_curve([1.0, cost, 0.0], alphas, [wrong, left, max(1.0 - wrong - left, 0.0)])
+            tails[results.REALISED] = cvar_curve([1.0, cost, 0.0], alphas, [wrong, left, max(1.0 - wrong - left, 0.0)])
         for quantity, values in tails.items():
             for alpha, value in zip(alphas.tolist(), values.tolist(), strict=True):
                 yield judge.row(method, quantity, split, value, alpha=alpha)
 
 
-def _objective_rows(judge: RunEvaluator, split: str) -> Iterator[ResultRow]:
+def _objective_rows(judge: RunEvaluator, split: str) -> Iterator[results.ResultRow]:
     """Yield what was made small, where it is a rate or the worst group's loss, in expectation over the draws."""
-    methods = (MIXTURE, FIRST, DEPLOYED)
+    methods = (results.MIXTURE, results.FIRST, results.DEPLOYED)
     values: dict[str, float | None] = {}
     if isinstance(judge.aim, Rate):
         values = {method: judge.expected_objective(judge.aim, method, split) for method in methods}
-    elif isinstance(judge.aim, Risk) and _kind(judge) != CVAR:
+    elif isinstance(judge.aim, Risk) and _kind(judge) != results.CVAR:
         found = judge.row_losses(split)
         values = {method: judge.risk_value(judge.aim, found[method], split) for method in methods if method in found}
     for method, value in values.items():
@@ -264,57 +246,57 @@ def _kind(judge: RunEvaluator) -> str:
     """Return which kind of thing was made small, as the report tells them apart."""
     aim = judge.aim
     if isinstance(aim, CVaR) and aim.alpha == judge.settings.alpha:
-        return CVAR
-    kinds = {Rate: RATE, WorstGroup: WORST_GROUP, Risk: RISK}
-    return next((word for kind, word in kinds.items() if isinstance(aim, kind)), OWN)
+        return results.CVAR
+    kinds = {Rate: results.RATE, WorstGroup: results.WORST_GROUP, Risk: results.RISK}
+    return next((word for kind, word in kinds.items() if isinstance(aim, kind)), results.OWN)
 
 
-def goal_rows(judge: RunEvaluator, split: str, unasked: Collection[str] = ()) -> Iterator[ResultRow]:
+def goal_rows(judge: RunEvaluator, split: str, unasked: Collection[str] = ()) -> Iterator[results.ResultRow]:
     """Yield how each goal stands on a split, but for some by name, for the model and those it is compared with."""
     numbered = {f"goal {number}": goal for number, goal in enumerate(judge.goals, start=1)}
     asked = {name: goal for name, goal in numbered.items() if name not in unasked}
-    for method in (MIXTURE, FIRST, DEPLOYED):
+    for method in (results.MIXTURE, results.FIRST, results.DEPLOYED):
         if not asked or not judge.can_say(method, split, asked.values()):
             continue
         for name, found in zip(asked, judge.audit(split, asked.values(), method), strict=True):
             for part, value in _standing(found).items():
-                if method == MIXTURE or part in {"estimate", "violation"}:
-                    yield judge.row(method, of_goal(part), split, value, settings=name)
+                if method == results.MIXTURE or part in {"estimate", "violation"}:
+                    yield judge.row(method, results.of_goal(part), split, value, settings=name)
 
 
 def _standing(found: GoalAudit) -> dict[str, float]:
     """Return the numbers of a goal."""
     return {
         **{part: getattr(found, part) for part in ("estimate", "low", "high", "bound", "margin")},
-        "verdict": VERDICTS[found.verdict],
+        "verdict": results.VERDICTS[found.verdict],
         "violation": found.violation,
         "rows": sum(count for _, count in found.counts),
     }
 
 
-def _group_rows(judge: RunEvaluator, split: str, rates: RateTable) -> Iterator[ResultRow]:
+def _group_rows(judge: RunEvaluator, split: str, rates: RateTable) -> Iterator[results.ResultRow]:
     """Yield the rates of every group, and out of how many rows each is."""
     for place, found in enumerate(rates):
-        values: dict[str, float] = {of_group(N_SAMPLES): found.n_samples}
-        values |= {of_group(rate): value for rate, value in found.rates.items() if not np.isnan(value)}
-        values |= {trials_of_group(rate): count for rate, count in found.trials.items() if count}
+        values: dict[str, float] = {results.of_group(results.N_SAMPLES): found.n_samples}
+        values |= {results.of_group(rate): value for rate, value in found.rates.items() if not np.isnan(value)}
+        values |= {results.trials_of_group(rate): count for rate, count in found.trials.items() if count}
         for rate, ends in found.bounds.items():
-            values |= {ends_of_group(rate)[side]: end for side, end in enumerate(ends) if not np.isnan(end)}
+            values |= {results.ends_of_group(rate)[side]: end for side, end in enumerate(ends) if not np.isnan(end)}
         for name, value in values.items():
-            yield judge.row(MIXTURE, name, split, value, settings=f"group {place}")
+            yield judge.row(results.MIXTURE, name, split, value, settings=f"group {place}")
 
 
-def _frontier_rows(judge: RunEvaluator) -> Iterator[ResultRow]:
+def _frontier_rows(judge: RunEvaluator) -> Iterator[results.ResultRow]:
     """Yield the least of what was made small for many bounds of each goal; alpha where it is the tail's loss."""
     if not judge.is_mixture:
         return
-    alpha = judge.estimator.alpha_ if _kind(judge) == CVAR else None
+    alpha = judge.estimator.alpha_ if _kind(judge) == results.CVAR else None
     for number, goal in enumerate(judge.estimator.goals_, start=1):
         for bound, point in sorted(_frontier(judge, goal).items()):
             where: dict[str, Any] = {"alpha": alpha, "settings": f"goal {number} bound={bound!r}"}
             for name in ("value", "lower"):
                 quantity = f"frontier {name}"
-                yield judge.row(MIXTURE, quantity, judge.data.chosen_on, getattr(point, name), **where)
+                yield judge.row(results.MIXTURE, quantity, judge.data.chosen_on, getattr(point, name), **where)
 
 
 def _frontier(judge: RunEvaluator, goal: Goal) -> dict[float, TradeoffPoint]:
@@ -330,19 +312,19 @@ def _frontier(judge: RunEvaluator, goal: Goal) -> dict[float, TradeoffPoint]:
     return {point.bound: point for point in points if not np.isnan(point.value)}
 
 
-def _segment_rows(judge: RunEvaluator, split: str) -> tuple[list[ResultRow], list[dict[str, str]]]:
+def _segment_rows(judge: RunEvaluator, split: str) -> tuple[list[results.ResultRow], list[dict[str, str]]]:
     """Return which segments of a split the tail is made of: their numbers, and their words."""
     alpha = float(judge.settings.alpha)
-    segments = find_segments(judge.data.splits[split], judge.row_losses(split)[MIXTURE], alpha)
+    segments = find_segments(judge.data.splits[split], judge.row_losses(split)[results.MIXTURE], alpha)
     rows = []
     for number, one in enumerate(segments, start=1):
         parts = {"tail share of segment": one.share, "tail part": one.part, "segment rows": one.n_rows}
         for name, value in (parts | {"tail lift": one.lift}).items():
-            rows.append(judge.row(MIXTURE, name, split, value, settings=f"segment {number}", alpha=alpha))
+            rows.append(judge.row(results.MIXTURE, name, split, value, settings=f"segment {number}", alpha=alpha))
     return rows, _named("segment", (one.text for one in segments))
 
 
-def _share_rows(judge: RunEvaluator, split: str) -> Iterator[ResultRow]:
+def _share_rows(judge: RunEvaluator, split: str) -> Iterator[results.ResultRow]:
     """Yield the share of each model, or rule, in the mixture and its error."""
     if not judge.is_mixture:
         return
@@ -406,7 +388,7 @@ def _goal_texts(judge: RunEvaluator) -> list[dict[str, Any]]:
 
 def _unanswered(judge: RunEvaluator, place: int) -> dict[str, dict[str, str]]:
     """Return by split why its rows cannot answer a goal, where some cannot."""
-    splits = [split for split in judge.data.splits if judge.can_say(MIXTURE, split, judge.goals)]
+    splits = [split for split in judge.data.splits if judge.can_say(results.MIXTURE, split, judge.goals)]
     found = {split: judge.audit(split, judge.goals)[place] for split in splits}
     notes = {split: one.note for split, one in found.items() if not one.is_answered}
     return {"unanswered": notes} if notes else {}
@@ -414,10 +396,16 @@ def _unanswered(judge: RunEvaluator, place: int) -> dict[str, dict[str, str]]:
 
 def _objective_text(judge: RunEvaluator) -> dict[str, str]:
     kind, aim = _kind(judge), judge.aim
-    bound = judge.estimator.risk_ if judge.is_mixture and kind == RISK else aim  # with the radius that was calibrated
+    bound = (
+        judge.estimator.risk_ if judge.is_mixture and kind == results.RISK else aim
+    )  # with the radius that was calibrated
     written = _LONG.sub(lambda number: f"{float(number[0]):.4g}", str(bound))
     text = ", ".join(aim.names) if isinstance(aim, WorstGroup) else written
-    return {"kind": kind, "text": text} if text and kind in {RATE, RISK, WORST_GROUP} else {"kind": kind}
+    return (
+        {"kind": kind, "text": text}
+        if text and kind in {results.RATE, results.RISK, results.WORST_GROUP}
+        else {"kind": kind}
+    )
 
 
 def _deferral_text(judge: RunEvaluator) -> dict[str, Any]:
@@ -477,7 +465,7 @@ def _weight_words(settings: RunSettings) -> Iterator[str]:
             yield f"Rows{where} are weighted by {settings.data.weights}; {most}."
 
 
-def _reasons(judge: RunEvaluator, rows: Iterable[ResultRow], judged: str) -> dict[str, str]:
+def _reasons(judge: RunEvaluator, rows: Iterable[results.ResultRow], judged: str) -> dict[str, str]:
     """Return for each part of a report that has no rows why it has none."""
     known: set[str] = {row.quantity for row in rows}
     found: dict[str, str] = {}

@@ -12,21 +12,8 @@ from counterpoise.goals import Goal, InfeasibleGoals, parse_goal
 from counterpoise.goals.levels import combined
 from counterpoise.metrics import cvar_loss
 from counterpoise.mixtures.cautions import Caution
+from counterpoise.runs import results
 from counterpoise.runs.evaluator import AskedRules, RunEvaluator, has_class_rules, has_rules
-from counterpoise.runs.results import (
-    BOUGHT,
-    CALIBRATION,
-    CALLED,
-    CONFUSION,
-    DECIDED_ERROR,
-    DEFER_RATE,
-    FIRST,
-    MIXTURE,
-    SCORES,
-    ResultRow,
-    called,
-    of_class,
-)
 
 _PAIR = 2  # classes, of which the positive one tells all
 _BINS = 25  # of a histogram
@@ -34,7 +21,7 @@ _TENTHS = 10  # of the rows, in a table of calibration
 _MOST_GROUPS = 6  # in histograms: the largest
 
 
-def decision_numbers(judge: RunEvaluator, split: str) -> Iterator[ResultRow]:
+def decision_numbers(judge: RunEvaluator, split: str) -> Iterator[results.ResultRow]:
     """Yield how many rows of each class a method calls positive, expected where it draws; of no positive class none."""
     positive, part, classes = judge.data.positive, judge.data.splits[split], judge.data.classes.tolist()
     if positive is None:
@@ -50,7 +37,7 @@ def decision_numbers(judge: RunEvaluator, split: str) -> Iterator[ResultRow]:
             left = shares[:, -1]
             cells |= {"deferred positives": (left, is_positive), "deferred negatives": (left, ~is_positive)}
         for name, (told, rows) in cells.items():
-            yield judge.row(method, CONFUSION + name, split, counts[rows] @ told[rows])
+            yield judge.row(method, results.CONFUSION + name, split, counts[rows] @ told[rows])
 
 
 def class_texts(judge: RunEvaluator) -> dict[str, Any]:
@@ -58,10 +45,10 @@ def class_texts(judge: RunEvaluator) -> dict[str, Any]:
     if len(judge.data.classes) <= _PAIR:
         return {}
     labels = enumerate(judge.data.classes.tolist())
-    return {"classes": [{"name": of_class(place), "text": str(label)} for place, label in labels]}
+    return {"classes": [{"name": results.of_class(place), "text": str(label)} for place, label in labels]}
 
 
-def class_numbers(judge: RunEvaluator, split: str) -> Iterator[ResultRow]:
+def class_numbers(judge: RunEvaluator, split: str) -> Iterator[results.ResultRow]:
     """Yield how many rows of each class a method calls which, expected where it draws, of more than two classes."""
     n_classes = len(judge.data.classes)
     labels = np.searchsorted(judge.data.classes, judge.data.splits[split].labels)
@@ -69,11 +56,11 @@ def class_numbers(judge: RunEvaluator, split: str) -> Iterator[ResultRow]:
         counts = np.zeros((n_classes, shares.shape[1]))
         np.add.at(counts, labels, shares)
         for label, answer in np.argwhere(counts > 0).tolist():
-            settings = called(label, answer if answer < n_classes else None)
-            yield judge.row(method, CALLED, split, counts[label, answer], settings)
+            settings = results.called(label, answer if answer < n_classes else None)
+            yield judge.row(method, results.CALLED, split, counts[label, answer], settings)
 
 
-def score_numbers(judge: RunEvaluator, split: str) -> Iterator[ResultRow]:
+def score_numbers(judge: RunEvaluator, split: str) -> Iterator[results.ResultRow]:
     """Yield how well the first model's scores rank and fit the rows of a split, where rules of scores decide."""
     asked = judge.asked
     if not isinstance(asked, AskedRules) or has_class_rules(judge.model):
@@ -83,18 +70,18 @@ def score_numbers(judge: RunEvaluator, split: str) -> Iterator[ResultRow]:
     is_positive, mass = part.labels == judge.data.positive, np.ones(len(part)) if part.mass is None else part.mass
     if not mass[is_positive].any() or not mass[~is_positive].any():
         return
-    yield judge.row(FIRST, "auc", split, roc_auc_score(is_positive, scores, sample_weight=mass))
+    yield judge.row(results.FIRST, "auc", split, roc_auc_score(is_positive, scores, sample_weight=mass))
     if scores.min() < 0 or scores.max() > 1:  # no probabilities
         return
-    yield judge.row(FIRST, "brier score", split, np.average((scores - is_positive) ** 2, weights=mass))
+    yield judge.row(results.FIRST, "brier score", split, np.average((scores - is_positive) ** 2, weights=mass))
     for number, rows in enumerate(np.array_split(np.argsort(scores, kind="stable"), _TENTHS), start=1):
         if mass[rows].any():
             for name, values in (("score", scores), ("share", is_positive)):
                 mean = np.average(values[rows], weights=mass[rows])
-                yield judge.row(FIRST, CALIBRATION + name, split, mean, f"tenth {number}")
+                yield judge.row(results.FIRST, results.CALIBRATION + name, split, mean, f"tenth {number}")
 
 
-def histogram(judge: RunEvaluator) -> tuple[list[ResultRow], list[dict[str, Any]]]:
+def histogram(judge: RunEvaluator) -> tuple[list[results.ResultRow], list[dict[str, Any]]]:
     """Return histograms of the scores that rules were chosen on, by group and class, and words with thresholds."""
     asked, split = judge.asked, judge.data.chosen_on
     if not isinstance(asked, AskedRules) or has_class_rules(judge.model) or split not in judge.data.splits:
@@ -106,7 +93,7 @@ def histogram(judge: RunEvaluator) -> tuple[list[ResultRow], list[dict[str, Any]
     edges = score_edges(scores)
     shares = zip(judge.estimator.rules_, judge.estimator.mixture_.tolist(), strict=True)
     used = [(rule, share) for rule, share in shares if rule.model == model and share > 0]
-    numbers: list[ResultRow] = []
+    numbers: list[results.ResultRow] = []
     words = []
     for place, (text, inside, group) in enumerate(_groups_shown(judge, rows.groups), start=1):
         name = f"panel {place}"
@@ -115,7 +102,7 @@ def histogram(judge: RunEvaluator) -> tuple[list[ResultRow], list[dict[str, Any]
         for kind, chosen in (("positive", is_positive), ("negative", ~is_positive)):
             counts, _ = np.histogram(scores[inside & chosen], edges)
             numbers += [
-                judge.row(name, SCORES + kind, split, count, f"bin {number}")
+                judge.row(name, results.SCORES + kind, split, count, f"bin {number}")
                 for number, count in enumerate(counts.tolist(), start=1)
             ]
     return numbers, words
@@ -161,11 +148,11 @@ def error_and_deferral(judge: RunEvaluator, method: str, split: str, losses: Flo
         return {"error": mean}
     left = float(np.average(deferred, weights=weights))
     error = max(mean - judge.deferral.cost * left, 0.0)
-    decided = {DECIDED_ERROR: error / (1.0 - left)} if left < 1 else {}
-    return {"error": error, DEFER_RATE: left, **decided}
+    decided = {results.DECIDED_ERROR: error / (1.0 - left)} if left < 1 else {}
+    return {"error": error, results.DEFER_RATE: left, **decided}
 
 
-def deferral_curve(judge: RunEvaluator, splits: list[str]) -> Iterator[ResultRow]:
+def deferral_curve(judge: RunEvaluator, splits: list[str]) -> Iterator[results.ResultRow]:
     """Yield what the best mixtures that defer at most so many rows do on some splits; nothing is trained.
 
     The tail is that of the settings. Goals on the rate of all deferred rows make room for those of the curve.
@@ -187,7 +174,7 @@ def deferral_curve(judge: RunEvaluator, splits: list[str]) -> Iterator[ResultRow
             except InfeasibleGoals:
                 continue
         for split in splits:
-            losses = chosen.row_losses(split)[MIXTURE]
+            losses = chosen.row_losses(split)[results.MIXTURE]
             tail = cvar_loss(losses, float(judge.settings.alpha), judge.data.splits[split].mass)
-            for name, value in {"tail": tail, **error_and_deferral(chosen, MIXTURE, split, losses)}.items():
-                yield judge.row(MIXTURE, BOUGHT + name, split, value, f"rate={rate!r}")
+            for name, value in {"tail": tail, **error_and_deferral(chosen, results.MIXTURE, split, losses)}.items():
+                yield judge.row(results.MIXTURE, results.BOUGHT + name, split, value, f"rate={rate!r}")
