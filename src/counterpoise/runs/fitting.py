@@ -1,7 +1,7 @@
 """Fitting what a goals file asks for: a model that takes raw frames, and plain training beside it to compare with."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import count
@@ -83,42 +83,17 @@ def preprocessor(asked: PreprocessingSettings, columns: RunColumns, features: st
     ordinal = asked.categorical == "ordinal" or (asked.categorical == "auto" and for_trees)
     steps: list[tuple[str, Any, list[str]]] = []
     if columns.categorical and asked.categorical != "drop":
-        encoder = _ordinal(asked, keep=keep) if ordinal else _one_hot(asked)
+        rare, absent = {"max_categories": asked.max_categories}, np.nan if keep else _ABSENT
+        unknown = {"handle_unknown": "use_encoded_value", "unknown_value": absent, "encoded_missing_value": absent}
+        one_hot = OneHotEncoder(handle_unknown="infrequent_if_exist", sparse_output=False, **rare)
+        encoder = OrdinalEncoder(dtype=np.float32, **unknown, **rare) if ordinal else one_hot
         steps.append(("categories", encoder, columns.categorical))
     if columns.numeric:
-        steps.append(("numbers", _numbers(keep=keep, scale=scale), columns.numeric))
+        imputer = SimpleImputer(strategy="median", keep_empty_features=True)
+        # one that does not scale still makes numbers of truth values; "passthrough" would make objects of all columns
+        scaler = StandardScaler() if scale else StandardScaler(copy=False, with_mean=False, with_std=False)
+        steps.append(("numbers", scaler if keep else make_pipeline(imputer, scaler), columns.numeric))
     return ColumnTransformer(steps, sparse_threshold=0.0, verbose_feature_names_out=False)
-
-
-def category_places(asked: PreprocessingSettings, columns: RunColumns, features: str) -> list[int]:
-    """Return which of the transformed features are codes of categories, for trees that split them by subset."""
-    coded = features == "trees" and asked.categorical in {"auto", "ordinal"} and asked.missing != "impute"
-    return list(range(len(columns.categorical))) if coded else []
-
-
-def _ordinal(asked: PreprocessingSettings, *, keep: bool) -> Any:
-
-    absent = np.nan if keep else _ABSENT
-    return OrdinalEncoder(
-        handle_unknown="use_encoded_value",
-        unknown_value=absent,
-        encoded_missing_value=absent,
-        max_categories=asked.max_categories,
-        dtype=np.float32,
-    )
-
-
-def _one_hot(asked: PreprocessingSettings) -> Any:
-
-    return OneHotEncoder(handle_unknown="infrequent_if_exist", max_categories=asked.max_categories, sparse_output=False)
-
-
-def _numbers(*, keep: bool, scale: bool) -> Any:
-
-    imputer = SimpleImputer(strategy="median", keep_empty_features=True)
-    # one that does not scale still makes numbers of truth values, where "passthrough" would make objects of all columns
-    scaler = StandardScaler() if scale else StandardScaler(copy=False, with_mean=False, with_std=False)
-    return scaler if keep else make_pipeline(imputer, scaler)
 
 
 Say = Callable[[str], None]
@@ -149,10 +124,6 @@ class Work(NamedTuple):
     say: Say
     keep: Keep
     goals_file: bytes = b""
-
-    def line_of(self, place: int) -> str:
-        """Return the line of the goals file that a model of the method is on, as messages say it."""
-        return line_of_model(self.goals_file.decode(errors="replace"), place)
 
     @property
     def pos_label(self) -> Any:
@@ -248,7 +219,10 @@ def _fit_mixture(work: Work) -> Any:
     if VALIDATION in data.splits:
         part = data.splits[VALIDATION]
         held_out = {"X_val": prepare.transform(part.X), "y_val": part.y, "sensitive_features_val": part.groups or None}
-    held_out |= _seen_by_rounds(work, prepare) if methods.trains_inside(method) else {}
+    if methods.trains_inside(method):  # rounds that train for goals look at more than labelled rows
+        tables = {name: one.with_all_columns(prepare.transform(one.X)) for name, one in data.extra.items()}
+        held_out |= {"table": train.table(), "datasets": tables, "largest_weight": train.largest_weight}
+        held_out |= {"table_val": data.splits[VALIDATION].table()} if VALIDATION in data.splits else {}
     estimator.fit(X, train.y, train.weights, sensitive_features=train.groups or None, **held_out)
     estimator.set_params(checkpoint=None, callbacks=())
     model = piped(prepare, estimator)
@@ -257,14 +231,6 @@ def _fit_mixture(work: Work) -> Any:
     work.say("chooses the mixture")
     is_tail = method.parameters.get("objective", CVAR) == CVAR and isinstance(estimator.objective_, CVaR)
     return inside_goals(work, model, alpha=work.settings.alpha if is_tail else None)
-
-
-def _seen_by_rounds(work: Work, prepare: Any) -> dict[str, Any]:
-    """Return what rounds that train for goals look at beside the labelled rows, as ``fit`` takes it."""
-    splits = work.data.splits
-    tables = {name: one.with_all_columns(prepare.transform(one.X)) for name, one in work.data.extra.items()}
-    asked = {"table": splits[TRAIN].table(), "datasets": tables, "largest_weight": splits[TRAIN].largest_weight}
-    return asked | ({"table_val": splits[VALIDATION].table()} if VALIDATION in splits else {})
 
 
 def _fit_goals(work: Work) -> Any:
@@ -287,8 +253,10 @@ def _trained_for_goals(work: Work) -> Any:
     """Return strong models with the scores that rules are chosen on; goals wait, so that others need no training."""
     data, asked = work.data, methods.models_of(work.settings.method)
     method = work.settings.method.model_copy(update={"parameters": methods.split_parameters(work.settings.method)[0]})
-    models = [(one.title or methods.describe(one), _unfitted(work, one)) for one in asked]
-    pace = Pace(work.tell)
+    models, pace = [], Pace(work.tell)
+    for one in asked:
+        made = _told_categories(work, one, methods.make(one, seed=work.settings.seed))
+        models.append((one.title or methods.describe(one), piped(_preprocessor(work, one, made), made)))
     estimator = methods.make(method, seed=work.settings.seed, key=work.key, estimator=models, pos_label=work.pos_label)
     train, held_out = data.splits[TRAIN], {}
     if VALIDATION in data.splits:
@@ -302,20 +270,11 @@ def _trained_for_goals(work: Work) -> Any:
     return estimator
 
 
-def _unfitted(work: Work, asked: ModelSettings) -> Any:
-    """Return a model behind its preprocessing."""
-    estimator = _told_categories(work, asked, methods.make(asked, seed=work.settings.seed))
-    return piped(_preprocessor(work, asked, estimator), estimator)
-
-
 def _fit_pool(work: Work) -> Any:
     method, data = work.settings.method, work.data
     pace = Pace(work.tell, len(method.models) * (1 + n_asked(work)))
-    pool = []
-    for number, asked in enumerate(method.models, start=1):
-        with naming(work, asked, number - 1):
-            pool.append((asked.title or f"{number}: {methods.describe(asked)}", pool_member(work, asked, number)))
-        pace.step(number, asked.title or methods.describe(asked))
+    titles = [one.title or f"{number}: {methods.describe(one)}" for number, one in enumerate(method.models, start=1)]
+    pool = list(zip(titles, trained_pool(work, method.models, pace), strict=True))
     parts = {**methods.tail_of(method, work.settings.alpha), "pos_label": work.pos_label}
     mixture = methods.make(method, seed=work.settings.seed, key=work.key, estimators=pool, **parts)
     part = data.splits[data.chosen_on]
@@ -325,19 +284,20 @@ def _fit_pool(work: Work) -> Any:
     return inside_goals(work, mixture)
 
 
-@contextmanager
-def naming(work: Work, asked: ModelSettings, place: int) -> Iterator[None]:
-    """Say which model of the goals file it was that could not be fitted."""
-    try:
-        yield
-    except (DataError, OSError):
-        raise
-    except Exception as error:
-        where = f"method.models[{place + 1}]{work.line_of(place)}"
-        reason = " ".join(str(error).split())
-        raise DataError(
-            f"{where}, {methods.describe(asked)}, cannot be fitted: {type(error).__name__}: {reason}"
-        ) from error
+def trained_pool(work: Work, asked: Sequence[ModelSettings], pace: Pace) -> list[Any]:
+    """Return models one after the other, and say which of the goals file it was that could not be fitted."""
+    pool = []
+    for number, one in enumerate(asked, start=1):
+        try:
+            pool.append(_pool_member(work, one, number))
+        except (DataError, OSError):
+            raise
+        except Exception as error:
+            line = line_of_model(work.goals_file.decode(errors="replace"), number - 1)
+            which, reason = f"method.models[{number}]{line}, {methods.describe(one)}", " ".join(str(error).split())
+            raise DataError(f"{which}, cannot be fitted: {type(error).__name__}: {reason}") from error
+        pace.step(number, one.title or methods.describe(one))
+    return pool
 
 
 def n_asked(work: Work) -> int:
@@ -369,7 +329,7 @@ def kept_model(path: Path, say: Say, damaged: str) -> Any:
         return None
 
 
-def pool_member(work: Work, asked: ModelSettings, number: int) -> Any:
+def _pool_member(work: Work, asked: ModelSettings, number: int) -> Any:
     """Return a model of the pool: from the checkpoint where it was fitted before, else fitted and kept there."""
     if asked.name == methods.DEPLOYED:
         return work.data.deployed
@@ -424,9 +384,10 @@ def _learner(work: Work, method: MethodSettings) -> dict[str, Any]:
 
 
 def _told_categories(work: Work, asked: MethodSettings | ModelSettings, estimator: Any) -> Any:
-    places = category_places(work.settings.preprocessing, work.data.columns, wanted_features(asked))
-    if places and hasattr(estimator, "categorical_features"):
-        estimator.set_params(categorical_features=places)
+    how, n_categories = work.settings.preprocessing, len(work.data.columns.categorical)
+    is_coded = how.categorical in {"auto", "ordinal"} and how.missing != "impute" and wanted_features(asked) == "trees"
+    if is_coded and n_categories and hasattr(estimator, "categorical_features"):  # which trees split by subset
+        estimator.set_params(categorical_features=list(range(n_categories)))
     if isinstance(getattr(estimator, "class_weight", None), dict):
         estimator.set_params(class_weight=_class_weights(estimator, work.data.classes, asked))
     return estimator

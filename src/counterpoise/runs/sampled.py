@@ -39,7 +39,7 @@ from counterpoise.runs.data import (
 )
 from counterpoise.runs.errors import DataError
 from counterpoise.runs.evaluator import told_by
-from counterpoise.runs.fitting import Pace, Work, naming, pool_member
+from counterpoise.runs.fitting import Pace, Work, trained_pool
 from counterpoise.runs.methods import GOALS, describe, make, models_of, tail_of
 from counterpoise.runs.reading import column_names, count_rows, read_in_parts
 from counterpoise.runs.results import TEST, TRAIN, VALIDATION
@@ -183,11 +183,8 @@ def _checked_classes(sample: RunRows, others: list[AnyArray], settings: RunSetti
 def fit_on_sample(work: Work) -> Any:
     """Train models on the sample, and choose the rules of their scores on all rows that are set aside for it."""
     asked, chosen = models_of(work.settings.method), work.data.rest
-    pace, pool = Pace(work.tell, len(asked)), []
-    for number, one in enumerate(asked, start=1):
-        with naming(work, one, number - 1):
-            pool.append((one.title or describe(one), pool_member(work, one, number)))
-        pace.step(number, one.title or describe(one))
+    titles = [one.title or describe(one) for one in asked]
+    pool = list(zip(titles, trained_pool(work, asked, Pace(work.tell, len(asked))), strict=True))
     method = MethodSettings(name=GOALS, parameters={**work.settings.method.parameters, "cv": "prefit"})
     told = {**tail_of(method, work.settings.alpha), "pos_label": work.pos_label, "goals": work.enforced}
     chooser = make(method, seed=work.settings.seed, key=work.key, estimator=pool, **told)
