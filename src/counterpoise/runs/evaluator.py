@@ -461,8 +461,8 @@ class RunEvaluator:
             truth = np.ones(len(part), dtype=np.bool_)
             told["rates"] = ["error_rate"]
         else:
-            part = part.of_two(positive)
-            truth, told["baseline"] = part.labels, part.baseline
+            truth = part.labels == positive
+            told["baseline"] = None if part.baseline is None else part.baseline == positive
         if self.deferral is not None:
             rates = ["defer_rate", "decided_error_rate", *told.get("rates", TABLED)]
             told |= {"defer_label": _DEFERRED, "rates": rates}

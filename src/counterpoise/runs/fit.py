@@ -360,15 +360,16 @@ def _fit(work: Work, writer: Writer, prints: Prints, command: str) -> None:
         if work.settings.method.name != methods.POOL:  # whose bar goes on while its models are asked
             work.tell(RunProgress(0, 0, "measuring", seconds, 0.0))
         plain = plain_model(work)
-        counted = None if work.data.rest is None else counted_data(work, model)
-        judge = RunEvaluator(work.settings, work.data if counted is None else counted.data, model, work.goals, plain)
+        is_sampled = work.data.rest is not None
+        data, counted = counted_data(work, model) if is_sampled else (work.data, None)
+        judge = RunEvaluator(work.settings, data, model, work.goals, plain)
         times, by_draws = {"fit": seconds}, None
-        if counted is None:
+        if not is_sampled:
             started = time.monotonic()
             judge.decisions(judge.data.judged)  # they are then known
             times["predict"] = time.monotonic() - started
-        elif counted.drawn is not None:
-            by_draws = RunEvaluator(work.settings, judge.data._replace(splits={TEST: counted.drawn}), model, work.goals)
+        elif counted is not None:
+            by_draws = RunEvaluator(work.settings, judge.data._replace(splits={TEST: counted}), model, work.goals)
         rows, texts, drawn = measure_all(judge, by_draws)
         texts["commands"] = [command, shlex.join(["counterpoise", "report", writer.folder.name])]
         writer.save_said(work.data.said, prints)
