@@ -410,9 +410,7 @@ def explore(
 
 @command
 def demo(
-    *,
-    output: Annotated[Path, Parameter(name=("--output", "-o"))] = Path("demo-output"),
-    shown: Out = PRINTED,
+    *, output: Annotated[Path, Parameter(name=("--output", "-o"))] = Path("demo-output"), shown: Out = PRINTED
 ) -> int:
     """Show the whole story on data that is made here or ships inside scikit-learn, in about a minute.
 
@@ -449,9 +447,7 @@ def warm_up(*, shown: Out = PRINTED) -> int:
 
 @command
 def goals(
-    *goal: str,
-    list_: Annotated[bool, Parameter(name="--list", negative="")] = False,
-    shown: Out = PRINTED,
+    *goal: str, list_: Annotated[bool, Parameter(name="--list", negative="")] = False, shown: Out = PRINTED
 ) -> int:
     """List all metrics that goals can be made of, or read goals back to see how they are understood.
 

@@ -123,12 +123,7 @@ def _upper(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-_READY = {
-    HOLDS: "Ready to deploy",
-    FAILS: "Not ready to deploy",
-    UNDECIDED: "Not decided yet",
-    UNKNOWN: "Not judged",
-}
+_READY = {HOLDS: "Ready to deploy", FAILS: "Not ready to deploy", UNDECIDED: "Not decided yet", UNKNOWN: "Not judged"}
 _MISSED = FAILS.sign
 _PAIR = 2  # goals that are spoken of as "both" and "either"
 

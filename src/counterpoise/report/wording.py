@@ -108,14 +108,7 @@ def shortened(text: str, length: int) -> str:
 
 
 def tail_sentence(
-    *,
-    mixture: float,
-    first: float,
-    alpha: float,
-    rows: str,
-    noun: str,
-    cost: str = "",
-    realised: float = math.nan,
+    *, mixture: float, first: float, alpha: float, rows: str, noun: str, cost: str = "", realised: float = math.nan
 ) -> str:
     """Return what the model does for the worst-off; ``cost`` says as what a deferred row counts, where some are.
 
