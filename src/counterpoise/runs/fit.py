@@ -290,7 +290,7 @@ def check_objective(settings: RunSettings, data: Data) -> None:
 def check_rules(settings: RunSettings, data: Data) -> None:
     """Refuse models that rules have no scores of, and what these may not look at, before anything is trained."""
     method = settings.method
-    if methods.has_scores(method) and len(data.classes) > 2:  # noqa: PLR2004 - of two any score will do
+    if method.name == methods.GOALS and len(data.classes) > 2:  # noqa: PLR2004 - of two any score will do
         for place, one in enumerate(methods.models_of(method), start=1):
             if not hasattr(
                 data.deployed if one.name == methods.DEPLOYED else methods.make(one, seed=0), "predict_proba"

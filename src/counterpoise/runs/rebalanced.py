@@ -18,7 +18,8 @@ from counterpoise.runs.fitting import Work, inside_goals, told_cautions, unheard
 from counterpoise.runs.folder import CHECKPOINT, GOALS, KEY, SETTINGS, Run, Writer, fingerprints, keep_key, read_json
 from counterpoise.runs.goals_file import goals_of, rewritten
 from counterpoise.runs.measuring import measure_all
-from counterpoise.runs.methods import as_values, defers, has_scores
+from counterpoise.runs.methods import GOALS as SCORED
+from counterpoise.runs.methods import as_values, defers
 from counterpoise.runs.settings import GoalSettings, RunSettings
 from counterpoise.runs.use import known_goals, own_data
 
@@ -104,7 +105,7 @@ def changed(
         parameters["objective"] = str(as_aim(None, objective, ()).objective)
     parameters |= others
     if cost is not None:
-        if not has_scores(method):
+        if method.name != SCORED:
             name = f"the method {method.name!r} has none to defer between"
             raise ValueError(f"defer_cost is for rules of scores; {name}.")
         before = parameters.pop("deferral", {})
