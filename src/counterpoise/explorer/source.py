@@ -114,9 +114,7 @@ def names_of(model: Any, evidence: Any) -> list[str]:
     return [str(name) if name else f"model {place}" for place, name in enumerate(known)]
 
 
-def held_out(
-    model: Any, evidence: Any, table: Table, X: Any, datasets: dict[str, Table], features: Any = None
-) -> HeldOutRows:
+def held_out(model: Any, evidence: Any, table: Table, X: Any, datasets: dict[str, Table]) -> HeldOutRows:
     """Ask the models once about rows, and note what draws are made with."""
     tables, rows = {TRAIN: table}, {TRAIN: X}
     tables |= {name: known for name, known in evidence.answers.tables.items() if name != TRAIN} | datasets
@@ -127,8 +125,7 @@ def held_out(
             said[name], uniforms[name] = asked(model, evidence, rows[name]), uniforms_of(model, rows[name])
         else:  # those of fit, about which the models were asked then
             said[name], uniforms[name] = _kept(evidence, name), generated(model, own.n_samples)
-    shown = features if features is not None else (X if is_frame(X) else None)
-    return HeldOutRows(tables, said, uniforms, shown)
+    return HeldOutRows(tables, said, uniforms, X if is_frame(X) else None)
 
 
 def asked(model: Any, evidence: Any, X: Any) -> AnyArray:
@@ -151,10 +148,11 @@ def _kept(evidence: Any, name: str) -> AnyArray:
 
 def uniforms_of(model: Any, X: Any) -> FloatArray | None:
     """Return what the draws about rows are made with, as ``predict`` makes them; None where the models vote."""
+    checked = model._check_predict_input(X)  # noqa: SLF001 - of our own kind
     if kind_of_decision(model.decision) != STICKY:
-        return generated(model, model._check_predict_input(X).shape[0])  # noqa: SLF001 - of our own kind
+        return generated(model, checked.shape[0])
     known = getattr(model, "_known_columns", lambda rows: rows)(X)
-    return known_draws(model).uniforms(known, as_columns(model._check_predict_input(X)))  # noqa: SLF001 - as above
+    return known_draws(model).uniforms(known, as_columns(checked))
 
 
 def generated(model: Any, n_samples: int) -> FloatArray | None:

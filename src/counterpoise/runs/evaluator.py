@@ -50,17 +50,14 @@ def has_rules(model: Any) -> bool:
     return hasattr(final_estimator(model), "rules_")
 
 
+def scored_by(model: Any) -> Any:
+    """Return the scores that rules were chosen on, with what deferring costs; None where a model has no rules."""
+    return final_estimator(model)._scored if has_rules(model) else None  # noqa: SLF001 - of our own kind
+
+
 def has_class_rules(model: Any) -> bool:
     """Tell whether the rules of a model are of the probabilities of more than two classes, and not of a score."""
-    return has_rules(model) and isinstance(final_estimator(model)._scored, ClassEvidence)  # noqa: SLF001 - of our own kind
-
-
-def deferral_of(model: Any) -> Deferral | None:
-    """Return what deferring a row costs, and what is then said of it; None where every row is decided about."""
-    if has_rules(model):
-        model = final_estimator(model)._scored  # noqa: SLF001 - of our own kind
-    found: Deferral | None = getattr(model, "deferral", None)
-    return found
+    return isinstance(scored_by(model), ClassEvidence)
 
 
 def keeps_answers(model: Any) -> bool:
@@ -92,7 +89,8 @@ class AskedModel:
 
     def __init__(self, model: Any, data: Data, plain: Any = None) -> None:
         self.model, self.data, self.plain, self.estimator = model, data, plain, final_estimator(model)
-        self.deferral = deferral_of(model)
+        # what deferring a row costs, and what is then said of it; None where every row is decided about
+        self.deferral: Deferral | None = getattr(scored_by(model) or model, "deferral", None)
 
     @property
     def is_drawn(self) -> bool:
@@ -254,7 +252,7 @@ class AskedRules(AskedModel):
     @property
     def _told_each(self) -> tuple[int, ...]:
         """Return the shape of what one model says of one row: a score, or a probability for each class."""
-        shape: tuple[int, ...] = self.estimator._scored.scores[TRAIN].shape[2:]  # noqa: SLF001 - of our own kind
+        shape: tuple[int, ...] = scored_by(self.model).scores[TRAIN].shape[2:]
         return shape
 
     def scored(self, name: str) -> AskedRows:
