@@ -30,6 +30,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from counterpoise import persist
 from counterpoise._base.json_text import load_json
 from counterpoise.explorer.disclosure import told_values
 from counterpoise.explorer.session import Session, spelled
@@ -292,11 +293,9 @@ class Exporter:
 
     def model_file(self, setting: Setting) -> dict[str, str]:
         """Write the classifier of a setting, and return where it is."""
-        from counterpoise.persist import save  # noqa: PLC0415 - only where asked
-
         model = self.model(setting)
         with self._fresh(".cp", lambda path: path.touch(exist_ok=False)) as path:
-            save(model, path)
+            persist.save(model, path)
         return {"path": str(path)}
 
     def report(self, setting: Setting) -> dict[str, str]:

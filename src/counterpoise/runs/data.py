@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from pandas.api.types import union_categoricals
 
+from counterpoise import persist
 from counterpoise._base.types import AnyArray, FloatArray
 from counterpoise._base.warning import warn_caller
 from counterpoise.datasets.splits import split_rows
@@ -495,9 +496,7 @@ def with_baseline_model(data: Data, settings: RunSettings, folder: Path) -> Data
     name = settings.data.baseline_model
     if name is None:
         return data
-    from counterpoise.persist import load  # noqa: PLC0415 - only where asked
-
-    model = load(folder / name)
+    model = persist.load(folder / name)
 
     def asked(part: RunRows) -> RunRows:
         try:

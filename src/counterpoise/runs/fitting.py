@@ -16,6 +16,7 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
+from counterpoise import persist
 from counterpoise._base.progress import RunProgress, Tell, hearing
 from counterpoise._base.types import AnyArray
 from counterpoise.goals import Goal, Rate
@@ -320,11 +321,9 @@ def asking_told(work: Work) -> Iterator[None]:
 
 def kept_model(path: Path, say: Say, damaged: str) -> Any:
     """Return the model that an earlier fit kept; None where there is none, or it cannot be read, which is said."""
-    from counterpoise.persist import UnreadableModel, load  # noqa: PLC0415 - only where a run is fitted
-
     try:
-        return load(path) if path.exists() else None
-    except UnreadableModel:  # damaged, or of another version of the library
+        return persist.load(path) if path.exists() else None
+    except persist.UnreadableModel:  # damaged, or of another version of the library
         say(damaged)
         return None
 

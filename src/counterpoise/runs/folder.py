@@ -36,6 +36,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from counterpoise import persist
 from counterpoise._base.json_text import load_json
 from counterpoise._base.secret import Secret
 from counterpoise._base.types import AnyArray
@@ -179,9 +180,7 @@ class Run(NamedTuple):
 
     def model(self) -> Any:
         """Return the fitted model, which takes frames with the columns of the data files."""
-        from counterpoise.persist import load  # noqa: PLC0415 - only where the model is wanted
-
-        return load(self.folder / MODEL)
+        return persist.load(self.folder / MODEL)
 
     def waiting_model(self) -> Any:
         """Return the fitted model; those that it is a mixture of wait in its file until they are asked."""
@@ -191,11 +190,9 @@ class Run(NamedTuple):
 
     def said(self) -> dict[str, AnyArray]:
         """Return what the models of a pool said about the rows of the run; nothing where it was not kept."""
-        from counterpoise.persist import UnreadableModel, loads  # noqa: PLC0415 - as above
-
         try:
-            found = loads((self.folder / SAID).read_bytes())
-        except (OSError, UnreadableModel):  # of an earlier version, or damaged: the models can be asked
+            found = persist.loads((self.folder / SAID).read_bytes())
+        except (OSError, persist.UnreadableModel):  # damaged, or made by another version: the models can be asked
             return {}
         is_own = isinstance(found, dict) and found.get("run") == read_json(self.folder / SETTINGS)["fingerprint"]
         told = found.get("said") if is_own else None  # another run's models may have said something else
@@ -269,9 +266,15 @@ def open_run(folder: str | Path) -> Run:
     absent = [name for name in (GOALS, MODEL, RESULTS, TEXTS, ENVIRONMENT) if not (folder / name).is_file()]
     if absent:
         raise RunFolderError(f"The run in {folder} is damaged: it lacks {', '.join(absent)}. Fit it again elsewhere.")
-    run = Run(folder, _settings(folder))
+    try:
+        words = read_json(folder / SETTINGS)
+        RunColumns(**words["columns"])
+        (folder / words["sources"]).resolve()
+        settings = RunSettings.model_validate({key: words[key] for key in RunSettings.model_fields})
+    except (KeyError, TypeError, ValueError) as error:
+        raise RunFolderError(f"{folder / SETTINGS} is damaged. Fit the run again in another folder.") from error
     _check_finished(folder)
-    return run
+    return Run(folder, settings)
 
 
 def _check_finished(folder: Path) -> None:
@@ -280,16 +283,6 @@ def _check_finished(folder: Path) -> None:
         raise RunFolderError(
             f"The run in {folder} is damaged: {DONE} is of another run than {SETTINGS}. Fit it again elsewhere."
         )
-
-
-def _settings(folder: Path) -> RunSettings:
-    try:
-        words = read_json(folder / SETTINGS)
-        RunColumns(**words["columns"])
-        (folder / words["sources"]).resolve()
-        return RunSettings.model_validate({key: words[key] for key in RunSettings.model_fields})
-    except (KeyError, TypeError, ValueError) as error:
-        raise RunFolderError(f"{folder / SETTINGS} is damaged. Fit the run again in another folder.") from error
 
 
 class Prints(NamedTuple):
@@ -410,16 +403,14 @@ class Writer:
 
     def save_model(self, model: Any, name: str = MODEL) -> None:
         """Write a model."""
-        from counterpoise.persist import dumps  # noqa: PLC0415 - only where a model was fitted
-
-        self.write(name, dumps(model), private=True)  # it holds the key of the draws
+        self.write(name, persist.dumps(model), private=True)  # it holds the key of the draws
 
     def save_said(self, said: Mapping[str, AnyArray], prints: Prints) -> None:
         """Write what models said about the rows of the run."""
-        from counterpoise.persist import dumps  # noqa: PLC0415 - as above
-
         if said:
-            self.write(SAID, dumps({"run": prints.run, "said": dict(said)}), private=True)  # about single people
+            self.write(
+                SAID, persist.dumps({"run": prints.run, "said": dict(said)}), private=True
+            )  # about single people
 
     def finish(
         self,
