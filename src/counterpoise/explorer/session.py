@@ -374,23 +374,20 @@ class Session:
 
     def _losses(self, found: AnsweredSetting) -> dict[str, Any]:
         """Return the mean and the tail's loss of the mixture and of plain training, on both sets of rows."""
-        told = {"choice": self._loss("chosen_on", found)}
-        return told if self.parts.held_out is None else told | {"held_out": self._loss("held_out", found)}
-
-    def _loss(self, rows: str, found: AnsweredSetting) -> dict[str, float | None]:
-        alpha, state = found.setting.alpha, found.state
-        told = getattr(state, rows)[TRAIN]
-        is_known = rows == "chosen_on" and alpha is not None  # the solver told the tail's loss of the rows of choice
-        mean, tail = told.loss(found.solved, None if is_known else alpha)
-        words = {"mean": mean, "plain_mean": state.plain_mean(rows)}
-        if alpha is not None:
-            words |= {"tail": found.solved.value if is_known else tail, "plain_tail": self._plain_tail(rows, found)}
-        return {name: number(value) for name, value in words.items()}
-
-    def _plain_tail(self, rows: str, found: AnsweredSetting) -> float:
-        """Return the tail's loss of plain training: one model errs or not, so that its mean tells."""
-        alpha, state = found.setting.alpha or 1.0, found.state
-        return min(1.0, state.plain_mean(rows) / alpha)
+        alpha, state, told = found.setting.alpha, found.state, {}
+        for name, rows in {"choice": "chosen_on", "held_out": "held_out"}.items():
+            if rows == "held_out" and self.parts.held_out is None:
+                continue
+            is_known = (
+                rows == "chosen_on" and alpha is not None
+            )  # the solver told the tail's loss of the rows of choice
+            mean, tail = getattr(state, rows)[TRAIN].loss(found.solved, None if is_known else alpha)
+            words = {"mean": mean, "plain_mean": state.plain_mean(rows)}
+            if alpha is not None:  # plain training is one model, which errs or not, so that its mean tells
+                words |= {"tail": found.solved.value if is_known else tail}
+                words |= {"plain_tail": min(1.0, state.plain_mean(rows) / alpha)}
+            told[name] = {word: number(value) for word, value in words.items()}
+        return told
 
     def _group_rates(self, found: AnsweredSetting, said: Mapping[str, Said]) -> dict[str, Any]:
         if self.parts.held_out is None:
