@@ -47,7 +47,7 @@ METHODS = {
     GOALS: Method(
         "counterpoise.mixtures.goal", "GoalClassifier", "each", "mixes", "strong model inside goals", crosses=True
     ),
-    "adalpboost": Method(_BOOSTING + "adalpboost", "AdaLPBoostClassifier", "trees", "mixes", "AdaLPBoost", boosts=True),
+    "adalpboost": Method(_BOOSTING + "lpboost", "AdaLPBoostClassifier", "trees", "mixes", "AdaLPBoost", boosts=True),
     "lpboost": Method(_BOOSTING + "lpboost", "LPBoostClassifier", "trees", "mixes", "LPBoost", boosts=True),
     POOL: Method("counterpoise.mixtures.mixture", "MixtureClassifier", "each", "mixes", "mixture of a pool"),
     "constrained": Method(
