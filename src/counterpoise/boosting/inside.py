@@ -127,7 +127,7 @@ class Stage(NamedTuple):
         for name, weights in signed.items():
             part = costs[:, self.places[name]]
             if self.answers.positive.is_binary:
-                part[self.answers.positive.positive_place] += weights
+                part[self.answers.positive.place] += weights
             else:
                 part += weights.reshape(-1, len(part)).T
 
@@ -138,7 +138,7 @@ class Stage(NamedTuple):
 
     def _predicted(self, said: AnyArray) -> FloatArray:
         if self.answers.positive.is_binary:
-            return np.asarray(said == self.answers.positive.positive_place, dtype=np.float64)
+            return np.asarray(said == self.answers.positive.place, dtype=np.float64)
         return np.eye(len(self.answers.positive.classes))[said].ravel()
 
 

@@ -269,7 +269,7 @@ def _objective(up: Goal | str, aim: Aim) -> Any:
         return aim.objective
     if not isinstance(up.left, Rate):
         raise TypeError(f"A frontier shows rates; {up.left} is none that could be made small by itself.")
-    if aim.defer_cost is None and up == (error_rate(Dataset(TRAIN)) <= 1.0):
+    if aim.deferral is None and up == (error_rate(Dataset(TRAIN)) <= 1.0):
         return Mean()  # the same, and faster
     rate = up.left - Rate(0.0, up.right.terms)
     return rate if up.sense == "<=" else -rate
