@@ -246,7 +246,7 @@ def _of_rules(graph: Graph, rows: str, model: Any) -> str:
     """Return the shares of the rules that say each class."""
     if len(model.classes_) > _BINARY:
         raise UnstorableModel(f"rules of more than two classes have no form there; {_WHAT_CAN}")
-    label = model.classes_[1] if model.pos_label is None else model.pos_label
+    label = model.classes_[model.family_.pool.positive.place]
     is_positive = (model.classes_ == label).astype(np.float64)
     active, terms = np.flatnonzero(model.mixture_).tolist(), []
     for column in sorted({model.rules_[place].model for place in active}):
