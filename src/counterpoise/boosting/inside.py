@@ -115,7 +115,7 @@ class Stage(NamedTuple):
         for name, more in ((name, more) for one in signed for name, more in one.items()):
             part, positive = costs[:, self.places[name]], self.answers.positive
             if positive.is_binary:
-                part[positive.positive_place] += more
+                part[positive.place] += more
             else:
                 part += more.reshape(-1, len(part)).T
         return costs
@@ -127,7 +127,7 @@ class Stage(NamedTuple):
 
     def _predicted(self, said: AnyArray) -> FloatArray:
         if self.answers.positive.is_binary:
-            return np.asarray(said == self.answers.positive.positive_place, dtype=np.float64)
+            return np.asarray(said == self.answers.positive.place, dtype=np.float64)
         return np.eye(len(self.answers.positive.classes))[said].ravel()
 
 

@@ -269,8 +269,7 @@ class AdaLPBoostClassifier(MixtureBase):
         validation = GivenRows(X_val, y_val, None, sensitive_features_val, baseline_val, None, table_val)
         self._run, seeds, rows = run_rounds(self, self.problem_of_fit(), given, validation, datasets, self._new_run)
         self.estimators_ = list(self._run.history.models)
-        self.start_draws(seeds.entropy)
-        self.learn_draws(seeds.key, rows.X, rows.weights)
+        self.learn_draws(seeds.key, np.random.default_rng(seeds.entropy), rows.X, rows.weights)
         self._mix()
         self._run.warn_of_no_errors()
         return self
@@ -521,8 +520,7 @@ class LPBoostClassifier(MixtureBase):
         validation = GivenRows(X_val, y_val, None, sensitive_features_val, baseline_val, None, table_val)
         self._run, seeds, rows = run_rounds(self, self.problem_of_fit(), given, validation, datasets, self._new_run)
         self.estimators_ = list(self._run.history.models)
-        self.start_draws(seeds.entropy)
-        self.learn_draws(seeds.key, rows.X, rows.weights)
+        self.learn_draws(seeds.key, np.random.default_rng(seeds.entropy), rows.X, rows.weights)
         self._mix()
         self._run.warn_of_no_errors()
         return self

@@ -39,7 +39,7 @@ from counterpoise.goals.advice import advised
 from counterpoise.goals.tables import group_codes
 from counterpoise.mixtures.answers import TRAIN, find_positive
 from counterpoise.mixtures.choosing import Aim
-from counterpoise.mixtures.draws import make_key
+from counterpoise.mixtures.draws import generator_of, make_key
 from counterpoise.mixtures.families import PooledModels
 from counterpoise.mixtures.goal import GoalClassifier, listed
 from counterpoise.mixtures.mixture import MixtureClassifier
@@ -104,9 +104,8 @@ def fit_over(model: Any, shards: Shards) -> Any:
         settings = round_settings(model, learner, aim, seeds, **_found(model, aim, program))
         n_left = watch.resume(saved, settings, seeds, rows.sample)
         boost(fit, history, reweigh=rule, stop=watch, n_rounds=n_left)
-    model.start_draws(seeds.entropy)
     model.estimators_ = list(history.models)
-    model.learn_draws(seeds.key, rows.sample, None)
+    model.learn_draws(seeds.key, np.random.default_rng(seeds.entropy), rows.sample, None)
     model.weighted_losses_ = np.array(history.weighted_losses)
     return _inside(model, aim, rows, history, watch)
 
@@ -264,8 +263,7 @@ def decide_over(model: Any, rows: Prepared, named: list[tuple[str, Any]]) -> Any
     if known.names is not None:
         model.feature_names_in_ = known.names
     key = make_key(model.random_state)
-    model.start_draws()
-    model.learn_draws(key, rows.sample, None)
+    model.learn_draws(key, generator_of(model.random_state), rows.sample, None)
     if pool.tells == ANSWERS:
         history = ShardHistory(shards, rows.cells, len(model.estimators_))
         for number, (one, member) in enumerate(zip(model.estimators_, pool.members, strict=True), 1):

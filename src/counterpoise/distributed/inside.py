@@ -37,9 +37,7 @@ class CellStage(Stage):
         return CellAnswers(self.answers.tables, {}, self.answers.positive, said=said)
 
     def _predicted(self, said: AnyArray) -> FloatArray:
-        return np.asarray(
-            said[:, self.answers.positive.positive_place] if self.answers.positive.is_binary else said.ravel()
-        )
+        return np.asarray(said[:, self.answers.positive.place] if self.answers.positive.is_binary else said.ravel())
 
 
 def program_over(model: Any, aim: Aim, history: ShardHistory) -> Program:

@@ -10,7 +10,7 @@ table of all rows would, whatever their number; and what a model says enters as 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 
@@ -337,7 +337,8 @@ class CellAnswers(Answers):
         """Return the class of a code of answers."""
         if not self.positive.is_binary:
             return place
-        return self.positive.positive_place if place == 1 else 1 - self.positive.positive_place
+        own = cast("int", self.positive.place)
+        return own if place == 1 else 1 - own
 
     def counter(self, views: Views) -> Tally:
         """Return what counts the weight of the rows that each model calls a class, every set of rows once."""
@@ -357,7 +358,7 @@ class CellAnswers(Answers):
         if name != TRAIN:
             return super().shares(name, mixture)
         told = np.einsum("cmk,m->ck", self._shares_of_cells(), mixture)
-        return np.asarray(told[:, self.positive.positive_place] if self.positive.is_binary else told)
+        return np.asarray(told[:, self.positive.place] if self.positive.is_binary else told)
 
 
 def answers_of(cells: Cells, said: list[FloatArray], positive: Positive) -> CellAnswers:

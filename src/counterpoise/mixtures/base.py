@@ -26,7 +26,7 @@ from counterpoise.mixtures.cautions import (
 )
 from counterpoise.mixtures.choosing import ALPHA, CVAR, FIXED, WORST_GROUP, Aim, Evidence, Selection, as_aim
 from counterpoise.mixtures.deciding import Decider, DecisionRows
-from counterpoise.mixtures.draws import KeyedDraws, generator_of
+from counterpoise.mixtures.draws import KeyedDraws
 from counterpoise.mixtures.explaining import HOW_DRAWN, Contribute, Explanation, contributions_of, explanations
 from counterpoise.mixtures.families import (
     ChosenRules,
@@ -40,9 +40,16 @@ from counterpoise.mixtures.families import (
     with_tables,
 )
 from counterpoise.mixtures.options import STICKY, Deferral, as_groups, key_of_decision, kind_of_decision
-from counterpoise.mixtures.pool import Pool, named_models, places_among
+from counterpoise.mixtures.pool import Pool, named_models
 from counterpoise.mixtures.prechecks import check_problem
-from counterpoise.mixtures.rows import LabelledData, as_columns, as_rows, checked_features, known_columns, n_rows
+from counterpoise.mixtures.rows import (
+    LabelledData,
+    as_columns,
+    as_rows,
+    checked_features,
+    known_columns,
+    n_rows,
+)
 from counterpoise.theory.risks import Risk
 
 DECISIONS = ("sticky", "sample", "vote")
@@ -504,14 +511,11 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
         for name in _CHOSEN:
             self.__dict__.pop(name, None)
 
-    def learn_draws(self, key: Secret, X: Any, weights: FloatArray | None) -> None:
-        """Learn what sticky decisions are drawn with, from rows like those to decide about."""
+    def learn_draws(self, key: Secret, generator: np.random.Generator, X: Any, weights: FloatArray | None) -> None:
+        """Learn what decisions are drawn with: fresh ones, and sticky ones from rows like those to decide about."""
         key = key_of_decision(self.decision) or key
         self.draws_ = KeyedDraws.learned(key, as_columns(X), weights, self.estimators_)
-
-    def start_draws(self, entropy: int | None = None) -> None:
-        """Start fresh draws anew, from the random state or from what was drawn by it."""
-        self._generator = generator_of(self.random_state) if entropy is None else np.random.default_rng(entropy)
+        self._generator = generator
 
     def decides_by_scores(self) -> bool:
         """Tell whether rules of scores decide, or will: otherwise the answers of models are mixed."""
@@ -574,13 +578,10 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
         """Return rows as the models take them: nothing is converted, and columns that ``fit`` did not see are left."""
         check_is_fitted(self, "classes_")
         X = known_columns(as_rows(X), getattr(self, "feature_names_in_", None))
-        self._check_features(X, reset=False)
-        return X
-
-    def _check_features(self, X: Any, *, reset: bool) -> None:
-        _check_feature_names(self, X, reset=reset)
+        _check_feature_names(self, X, reset=False)
         if len(X.shape) > 1:
-            _check_n_features(self, X, reset=reset)
+            _check_n_features(self, X, reset=False)
+        return X
 
     def check_decision(self) -> None:
         """Check how decisions are made, and what rules may look at."""
@@ -600,14 +601,15 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
         if labels.dtype.kind == "f":
             assert_all_finite(labels, input_name="y")
         check_classification_targets(labels)
-        self._check_features(X, reset=True)
+        _check_feature_names(self, X, reset=True)
+        if len(X.shape) > 1:
+            _check_n_features(self, X, reset=True)
         return X, labels
 
     def labelled(self, X: Any, y: Any, **given: Any) -> LabelledData:
         """Return labelled rows, checked; ``given`` is what else belongs to them."""
         checked = self.check_predict_input(X)
-        codes = label_codes(y, n_rows(checked), self.classes_)
-        return LabelledData.of(checked, codes, self.classes_, given=X, **given)
+        return LabelledData.of(checked, y, self.classes_, given=X, **given)
 
     def check_problem(
         self, problem: Aim, data: LabelledData, datasets: Mapping[str, Table] | None, **told: Any
@@ -661,18 +663,6 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
             if not np.array_equal(self.classes_, self.family_.pool.positive.classes):
                 raise ValueError("its models are of other classes")
             self.family_.check_chosen(self.chosen_rules(), self.mixture_, self.selection_)
-
-
-def label_codes(y: Any, n_samples: int, classes: AnyArray) -> IntArray:
-    """Return the places of labels among the sorted classes, after checking that there is one for each row."""
-    labels = np.asarray(y)
-    if labels.shape != (n_samples,):
-        raise ValueError(f"y must have shape ({n_samples},), one label for each row of X; got shape {labels.shape}.")
-    codes, is_unknown = places_among(labels, classes)
-    if is_unknown.any():
-        label = labels[is_unknown].tolist()[0]
-        raise ValueError(f"y holds the label {label!r}, which is not among the classes {classes.tolist()}.")
-    return codes
 
 
 def _log_odds(member: Any, X: Any) -> FloatArray:

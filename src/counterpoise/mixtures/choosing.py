@@ -195,11 +195,6 @@ class Aim(NamedTuple):
         """Return the tail fraction, where a tail is what counts."""
         return self.objective.alpha if isinstance(self.objective, CVaR) else None
 
-    @property
-    def defer_cost(self) -> float | None:
-        """Return the loss of a deferred row; None where every row is decided."""
-        return None if self.deferral is None else self.deferral.cost
-
 
 def as_aim(
     alpha: float | None, objective: Any, goals: Any, *, default_alpha: float | None = ALPHA, **limits: Any

@@ -167,7 +167,9 @@ class Thresholds(NamedTuple):
 
     def prepared(self, problem: Aim) -> "Thresholds":
         """Return the same scores, with what deferring a row costs and is called."""
-        return self._replace(kept=self.kept._replace(deferral=_deferral(problem, self.pool)))
+        if problem.deferral is not None:
+            check_defer_label(problem.deferral.label, self.pool.positive.classes.tolist(), "label")
+        return self._replace(kept=self.kept._replace(deferral=problem.deferral))
 
     def solve(self, problem: Aim, choice: RuleChoice | None = None) -> Solution:
         """Return the best rules and their shares, or the solution of those that were chosen.
@@ -192,6 +194,12 @@ class Thresholds(NamedTuple):
         if isinstance(problem.objective, Risk):
             loss = mean_loss(ranked)
             errors = float(loss.of(choice.rules)[0] @ choice.mixture), float(loss.of(ranked.usual_decisions()).min())
+        deferred = 0.0
+        if self.kept.deferral is not None:
+            weights = table.weights()
+            deferred = float(weights @ (said.answers.codes[TRAIN] == DEFERRED) @ choice.mixture / weights.sum())
+        levels = self._levels([rule for rule, share in zip(rules, choice.mixture, strict=True) if share > 0])
+        is_constant = problem.goals and np.isinf(levels).all() and np.ptp(np.sign(levels)) == 0
         return Solution(
             choice.mixture,
             choice.value,
@@ -202,23 +210,9 @@ class Thresholds(NamedTuple):
             ONE_RULE if is_fixed else THRESHOLDS,
             choice.cost,
             errors,
-            self._deferred(said, choice.mixture),
-            self._constant(problem, rules, choice.mixture),
+            deferred,
+            self.kept.positive.labels[int(levels.flat[0] < 0)] if is_constant else None,
         )
-
-    def _deferred(self, said: Evidence, mixture: FloatArray) -> float:
-        """Return the share of the selection rows that is deferred."""
-        if self.kept.deferral is None:
-            return 0.0
-        codes, weights = said.answers.codes[TRAIN], said.answers.tables[TRAIN].weights()
-        return float(weights @ (codes == DEFERRED) @ mixture / weights.sum())
-
-    def _constant(self, problem: Aim, rules: list[Rule], mixture: FloatArray) -> Any:
-        """Return the one answer that goals let all rows have, whatever their scores; None where there is none."""
-        levels = self._levels([rule for rule, share in zip(rules, mixture, strict=True) if share > 0])
-        if not (problem.goals and np.isinf(levels).all() and np.ptp(np.sign(levels)) == 0):
-            return None
-        return self.kept.positive.labels[int(levels.flat[0] < 0)]
 
     def _levels(self, rules: list[Rule]) -> FloatArray:
         """Return the thresholds of rules by group, and behind them the lower ones, where rules may defer."""
@@ -231,7 +225,7 @@ class Thresholds(NamedTuple):
 
     def rules(self, chosen: ChosenRules) -> tuple[list[Says], IntArray]:
         """Return what each rule says of rows, and the place of the model that it asks."""
-        place, rules = self.pool.positive.positive_place, chosen.rules
+        place, rules = self.pool.positive.place, chosen.rules
         return [partial(_cut, rule, place) for rule in rules], np.array([rule.model for rule in rules])
 
     def usual(self, groups: RuleGroups) -> ChosenRules:
@@ -262,7 +256,7 @@ class Thresholds(NamedTuple):
             raise ValueError(f"a rule is not of one of {n_scores} models with thresholds for {', '.join(names)}")
 
 
-def _cut(rule: Rule, place: int, rows: DecisionRows) -> IntArray:
+def _cut(rule: Rule, place: Any, rows: DecisionRows) -> IntArray:
     """Return the place of the class that a rule says of each row, or that behind both where it defers."""
     scores, (upper, lower) = rows.told_by(rule.model), map(np.array, rule.levels)
     is_above = scores > upper[rows.groups]
@@ -288,7 +282,9 @@ class ClassRules(NamedTuple):
 
     def prepared(self, problem: Aim) -> "ClassRules":
         """Return the same, calibrated, with what deferring a row costs and is called."""
-        return self._replace(kept=self.kept._replace(deferral=_deferral(problem, self.pool)).calibrated())
+        if problem.deferral is not None:
+            check_defer_label(problem.deferral.label, self.pool.positive.classes.tolist(), "label")
+        return self._replace(kept=self.kept._replace(deferral=problem.deferral).calibrated())
 
     def solve(self, problem: Aim, choice: ClassChoice | None = None) -> Solution:  # noqa: ARG002 - the explorer has none
         """Return the best rules that are found, with shares; raise ``InfeasibleGoals`` where none meet the goals."""
@@ -413,13 +409,6 @@ def with_columns(family: Any, sensitive_features: Any, baseline: Any) -> Any:
         kept = kept._replace(groups=groups_of(sensitive_features, table.n_samples)[0])
     answers = replace(kept.answers, tables={**kept.answers.tables, TRAIN: table})
     return family._replace(kept=kept._replace(answers=answers))
-
-
-def _deferral(problem: Aim, pool: Pool) -> Any:
-    """Return what deferring a row costs, and what is then said of it: nothing that a class is called."""
-    if problem.deferral is not None:
-        check_defer_label(problem.deferral.label, pool.positive.classes.tolist(), "label")
-    return problem.deferral
 
 
 def _check_rules(
