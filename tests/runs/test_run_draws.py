@@ -192,11 +192,11 @@ def test_ids_of_a_file_draw_as_those_of_the_library(run, table):
         "bytes": NO_TEXT["bytes"].to_pylist(),
     }
     for name, ids in plain.items():
-        told = read_ids(table / "rows.parquet", name).told
+        told = read_ids(table / "rows.parquet", name)[1]
         np.testing.assert_array_equal(draws.by_id(told, N_ROWS), draws.by_id(ids, N_ROWS))
         assert len(set(draws.by_id(ids, N_ROWS))) == N_ROWS
     for name in TYPES:
-        told = [draws.by_id(read_ids(table / f"rows.{end}", name).told, N_ROWS) for end in ("csv", "parquet")]
+        told = [draws.by_id(read_ids(table / f"rows.{end}", name)[1], N_ROWS) for end in ("csv", "parquet")]
         np.testing.assert_array_equal(*told)
 
 

@@ -9,6 +9,7 @@ against that only noise would help, and then no number on the page would be that
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -287,7 +288,9 @@ class GroupRates:
         self, counts: FloatArray, rows: FloatArray, *, with_intervals: bool, defers: bool, are_drawn: bool = False
     ) -> list[dict[str, Any]]:
         """Return each group that is shown, with those of its rates behind which there are enough rows."""
-        weighed, counted = (_with_all(some) for some in (counts, rows))
+        # how many rows of each kind there are: in all, then in each group
+        by_group = (some.reshape(-1, _KINDS) for some in (counts, rows))
+        weighed, counted = (np.vstack([some.sum(axis=0), some]) for some in by_group)
         fractions = {name: part for name, part in self.fractions.items() if defers or name != DEFERRED}
         # Of a group with few positives, rates that speak of labels would together tell how many are found.
         by_label = (counted @ _BY_LABEL).T
@@ -295,7 +298,7 @@ class GroupRates:
             name: self._shown(self.sizes, counted @ part.bottom, *(by_label if name in self._of_labels else ()))
             for name, part in fractions.items()
         }
-        bounds = (_drawn_bounds if are_drawn else _count_bounds) if with_intervals else None
+        bounds = partial(_bounds, are_drawn=are_drawn) if with_intervals else None
         found = []
         for place in np.flatnonzero(self._shown(self.sizes)).tolist():
             rates = {
@@ -312,12 +315,6 @@ class GroupRates:
         of_names = [np.asarray(some)[: len(self.names)] for some in counts]
         every = all(some[0] >= LEAST_ROWS for some in of_names)
         return [every, *shown_groups(*(some[1:].tolist() for some in of_names))]
-
-
-def _with_all(counts: FloatArray) -> FloatArray:
-    """Return how many rows of each kind there are: in all, then in each group."""
-    by_group = counts.reshape(-1, _KINDS)
-    return np.vstack([by_group.sum(axis=0), by_group])
 
 
 def group_codes(table: Table) -> tuple[Any, list[str]]:
@@ -339,13 +336,10 @@ def _has_interval(part: Fraction, *, are_drawn: bool) -> bool:
     return part.is_count and (not are_drawn or bool((by_answer == by_answer[:, :1]).all()))
 
 
-def _count_bounds(top: float, bottom: float) -> tuple[float, float]:
-    """Return the exact interval of a share of rows."""
-    return 1.0 - upper_share(bottom - top, bottom, _RISK), upper_share(top, bottom, _RISK)
-
-
-def _drawn_bounds(top: float, bottom: float) -> tuple[float, float]:
-    """Return an interval of the mean of chances, whatever these are."""
+def _bounds(top: float, bottom: float, *, are_drawn: bool) -> tuple[float, float]:
+    """Return the exact interval of a share of rows; where answers are drawn, one of the mean of any chances."""
+    if not are_drawn:
+        return 1.0 - upper_share(bottom - top, bottom, _RISK), upper_share(top, bottom, _RISK)
     n_rows, mean = round(bottom), min(top / bottom, 1.0)
     return 1.0 - upper_bounded_mean(1.0 - mean, n_rows, _RISK), upper_bounded_mean(mean, n_rows, _RISK)
 

@@ -15,12 +15,10 @@ from counterpoise._base.checks import check_number
 from counterpoise._base.types import ArrayLike
 from counterpoise.explorer.conversation import Conversation, Exporter, asset, describe
 from counterpoise.explorer.session import Session
-from counterpoise.explorer.setting import AskedGoal, Setting, numbers
+from counterpoise.explorer.setting import AskedGoal, Setting
 from counterpoise.explorer.source import session_of_model, session_of_run
-from counterpoise.explorer.state import curve
-from counterpoise.explorer.views import shown
+from counterpoise.explorer.views import shown, tail_lines
 from counterpoise.goals import Table
-from counterpoise.mixtures.answers import TRAIN
 
 
 def explore_run(
@@ -246,22 +244,12 @@ def _answers(session: Session) -> Iterator[dict[str, Any]]:
         if told["kind"] == "unmet":
             told = session.conflict(setting)
         if told["kind"] == "answer":
-            views = _views(session, setting)
+            # the loss of every tail of ten rows or more, and the verdicts that the page shows when nothing moves
+            lines = tail_lines(session, session.recent(setting), _CURVE)
+            views = {"curve": lines, "verdicts": shown(session, setting, "verdicts")}
             # what is seen first is the verdict of the library's own audit, as the run says it, and no quick one
             exact = zip(told["goals"], views["verdicts"]["verdicts"], strict=True)
             yield told | {"goals": [goal | {"held_out": verdict} for goal, verdict in exact], "views": views}
         else:
             unmet[setting.goals] = told
             yield told | {"setting": setting.as_words(), "ways": []}  # whose bounds the file has no answers for
-
-
-def _views(session: Session, setting: Setting) -> dict[str, Any]:
-    """Return the loss of every tail of ten rows or more, and the verdicts that the page shows when nothing moves."""
-    found = session.recent(setting)
-    rows = "chosen_on" if session.parts.held_out is None else "held_out"
-    own = getattr(found.state, rows)[TRAIN]
-    tails = _CURVE[session.least_alpha <= _CURVE]
-    lines = {"mixture": found.solved, "plain": found.state.usual}
-    points = {"alphas": numbers(tails), "best": [], "rows": rows}
-    points |= {name: numbers(curve(own, solved, tails)) for name, solved in lines.items()}
-    return {"curve": points, "verdicts": shown(session, setting, "verdicts")}

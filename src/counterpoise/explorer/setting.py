@@ -64,9 +64,7 @@ def threshold(value: float) -> float | str:
 MOST_GOALS = 20
 MOST_CHARACTERS = 2000  # of the text of a goal
 MOST_COLUMNS = 3  # that rules may look at together
-_MOST_KNOWN = 1000  # goals whose reach is known
 _BEYOND = 10.0  # how far a ratio is looked at, whose reach is not known
-_REACH: dict[str, Bounds] = {}
 _GOAL_FIELDS = ("text", "bound", "on")
 
 
@@ -213,14 +211,13 @@ def shape(goal: Goal) -> str:
 
 def reach(goal: Goal) -> Bounds:
     """Return between what the bound of a goal can move, found once for all bounds; of some ratios it is not known."""
-    name = shape(goal)
-    if name not in _REACH:
-        if len(_REACH) > _MOST_KNOWN:
-            _REACH.clear()
-        low, high = reach_of(goal)
-        ends = low if math.isfinite(low) else -_BEYOND, high if math.isfinite(high) else _BEYOND
-        _REACH[name] = Bounds(*ends)
-    return _REACH[name]
+    return _reach(goal.with_bound(0.0))
+
+
+@lru_cache(maxsize=1000)
+def _reach(goal: Goal) -> Bounds:
+    low, high = reach_of(goal)
+    return Bounds(low if math.isfinite(low) else -_BEYOND, high if math.isfinite(high) else _BEYOND)
 
 
 def read_goal(text: Any) -> Goal:

@@ -1,6 +1,7 @@
 """The rows and programs of a session: what models say of rows, and what solves for the columns that rules look at."""
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -353,16 +354,12 @@ def columns_of(parts: SessionParts) -> list[str]:
     few = [name for name in few if all(name in table.columns for table in tables)]
     if all(table.baseline is not None for table in tables):
         few.append("baseline")
-    return [name for name in few if _makes_groups(parts, name)]
-
-
-def _makes_groups(parts: SessionParts, name: str) -> bool:
-    """Tell whether a column alone makes groups that rules can look at."""
-    try:
-        groups_of(parts, (name,))
-    except ValueError:
-        return False
-    return True
+    found = []
+    for name in few:
+        with suppress(ValueError):  # it makes no groups that rules can look at
+            groups_of(parts, (name,))
+            found.append(name)
+    return found
 
 
 def check_columns(parts: SessionParts, by: tuple[str, ...], offered: Iterable[str]) -> None:

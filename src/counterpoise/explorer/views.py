@@ -6,10 +6,12 @@ Each is a list of steps, so that whoever computes them can turn to a newer setti
 import math
 from collections.abc import Generator, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, TypeAlias, TypeVar, cast
 
 import numpy as np
 
+from counterpoise._base.types import FloatArray
 from counterpoise.explorer.disclosure import HIDDEN, is_of_few
 from counterpoise.explorer.session import AnsweredSetting, Session
 from counterpoise.explorer.setting import AskedGoal, Setting, number, numbers, reach, shape
@@ -53,26 +55,30 @@ def steps(session: Session, setting: Setting, view: str, **words: Any) -> Iterat
 
 def shown(session: Session, setting: Setting, view: str, **words: Any) -> dict[str, Any]:
     """Return what a view shows."""
-    for found in steps(session, setting, view, **words):
-        if found is not None:
-            return found
-    raise AssertionError("a view ends with what it shows")
+    return next(found for found in steps(session, setting, view, **words) if found is not None)
 
 
 def _curve(session: Session, setting: Setting) -> Iterator[dict[str, Any] | None]:
     """Show the loss of every tail: of this mixture, of plain training, and of the best mixture for each tail."""
     found = session.recent(setting)
-    rows = "chosen_on" if session.parts.held_out is None else "held_out"
-    told = getattr(found.state, rows)[TRAIN]
     yield None
-    tails = _ALPHAS[session.least_alpha <= _ALPHAS]
-    lines: dict[str, Any] = {"alphas": numbers(tails), "mixture": numbers(curve(told, found.solved, tails))}
+    lines = tail_lines(session, found, _ALPHAS)
     yield None
-    lines |= {"plain": numbers(curve(told, found.state.usual, tails)), "best": [], "rows": rows}
     if setting.alpha is not None and not session.decides_by_one_rule:
-        name = "best", _replaced(setting, alpha=None).written()  # the same whatever the tail at present
-        lines["best"] = yield from _once(session, name, _best(session, setting, told))
+        name = "best", replace(setting, alpha=None).written()  # the same whatever the tail at present
+        lines["best"] = yield from _once(
+            session, name, _best(session, setting, getattr(found.state, lines["rows"])[TRAIN])
+        )
     yield lines
+
+
+def tail_lines(session: Session, found: AnsweredSetting, alphas: FloatArray) -> dict[str, Any]:
+    """Return the loss of every tail that is told, of a mixture and of plain training."""
+    rows = "chosen_on" if session.parts.held_out is None else "held_out"
+    own, tails = getattr(found.state, rows)[TRAIN], alphas[session.least_alpha <= alphas]
+    lines = {"mixture": found.solved, "plain": found.state.usual}
+    told = {name: numbers(curve(own, solved, tails)) for name, solved in lines.items()}
+    return {"alphas": numbers(tails), "best": [], "rows": rows} | told
 
 
 def _best(session: Session, setting: Setting, told: ToldRows) -> Steps[list[Any]]:
@@ -80,7 +86,7 @@ def _best(session: Session, setting: Setting, told: ToldRows) -> Steps[list[Any]
     points = []
     for alpha in _SOLVED_ALPHAS[session.least_alpha <= _SOLVED_ALPHAS][::-1].tolist():
         yield None
-        other = session.recent(_replaced(setting, alpha=alpha))
+        other = session.recent(replace(setting, alpha=alpha))
         with session.lock:
             points.append([number(alpha), number(told.loss(other.solved, alpha).tail)])
     return points[::-1]
@@ -94,10 +100,6 @@ def _once(session: Session, name: Any, find: Steps[_Found]) -> Steps[_Found]:
             session.found.clear()
         session.found[name] = result
     return cast("_Found", session.found[name])
-
-
-def _replaced(setting: Setting, **changes: Any) -> Setting:
-    return Setting(**{**vars(setting), **changes})
 
 
 def _ranges(session: Session, setting: Setting) -> Iterator[dict[str, Any] | None]:
@@ -187,7 +189,7 @@ def _without(session: Session, setting: Setting, place: int) -> tuple[AnsweredSe
         if setting.budget is None and not has_price:  # a budget counts from the goals
             return present, False
     with session.lock:  # as where a value rests: mixtures farther from the best differ visibly in their rates
-        return session.solve(_replaced(setting, goals=goals), RELEASED), has_price
+        return session.solve(replace(setting, goals=goals), RELEASED), has_price
 
 
 def _value(found: AnsweredSetting, goal: Goal) -> float:
@@ -210,12 +212,12 @@ def _frontier(session: Session, setting: Setting, x: Any = None, y: Any = None) 
     if isinstance(across, str) or across == up:
         raise ValueError("A frontier needs two quantities, the first a goal or the error; got the same, or the tail.")
     others = tuple(one for one in setting.goals if one.on and one.goal not in (across, up))
-    asked = _replaced(setting, goals=(AskedGoal(across), *others), budget=None)
+    asked = replace(setting, goals=(AskedGoal(across), *others), budget=None)
     tightest = yield from _tightest(session, asked, 0)
     if tightest is None:
         yield {"points": [], "x": str(x), "y": str(y)}
         return
-    loosest = _value(_optimum(session, _replaced(asked, goals=others), up), across)
+    loosest = _value(_optimum(session, replace(asked, goals=others), up), across)
     if math.isnan(loosest):
         raise ValueError(f"{across.left} is of {HIDDEN}: no frontier of it is shown.")
     points = []
@@ -223,7 +225,7 @@ def _frontier(session: Session, setting: Setting, x: Any = None, y: Any = None) 
         yield None
         try:
             bounded = (AskedGoal(across.with_bound(level)), *others)
-            found = _optimum(session, _replaced(asked, goals=bounded), up)
+            found = _optimum(session, replace(asked, goals=bounded), up)
         except Unmet:  # at the very edge, by rounding
             continue
         points.append([number(level), number(_height(found, up))])

@@ -237,11 +237,6 @@ class RunRows:
         weighed["counts"] = self.counts
         return Table(self.X if X is None else X, self.y, self.groups or None, self.baseline, **weighed)
 
-    def with_all_columns(self, X: Any) -> Table:
-        """Return the rows with features for models that take no frame, and every column by its name for goals."""
-        columns = {str(name): self.X[name].to_numpy() for name in self.X.columns}
-        return self.table(X).replaced(sensitive_features={**columns, **self.groups} or None)
-
     def rows(self, places: AnyArray) -> "RunRows":
         """Return some of the rows."""
         y, weights, baseline = (None if one is None else one[places] for one in (self.y, self.weights, self.baseline))

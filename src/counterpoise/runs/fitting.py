@@ -221,7 +221,10 @@ def _fit_mixture(work: Work) -> Any:
         part = data.splits[VALIDATION]
         held_out = {"X_val": prepare.transform(part.X), "y_val": part.y, "sensitive_features_val": part.groups or None}
     if methods.trains_inside(method):  # rounds that train for goals look at more than labelled rows
-        tables = {name: one.with_all_columns(prepare.transform(one.X)) for name, one in data.extra.items()}
+        tables = {}
+        for name, one in data.extra.items():  # features for models that take no frame, every column for goals
+            columns = {str(column): one.X[column].to_numpy() for column in one.X.columns} | one.groups
+            tables[name] = one.table(prepare.transform(one.X)).replaced(sensitive_features=columns or None)
         held_out |= {"table": train.table(), "datasets": tables, "largest_weight": train.largest_weight}
         held_out |= {"table_val": data.splits[VALIDATION].table()} if VALIDATION in data.splits else {}
     estimator.fit(X, train.y, train.weights, sensitive_features=train.groups or None, **held_out)

@@ -154,14 +154,15 @@ def audit_text(audit: Audit) -> str:
 
 def audit_words(audit: Audit) -> dict[str, Any]:
     """Return an audit as plain values, for JSON."""
-    return {"holds": audit.holds, "confidence": audit.confidence, "goals": [_goal_words(row) for row in audit]}
-
-
-def _goal_words(row: Any) -> dict[str, Any]:
-    """Return one goal of an audit; the largest weight only where rows have weights."""
-    found: dict[str, Any] = row._asdict() | {"goal": str(row.goal.with_confidence(None)), "counts": dict(row.counts)}
-    limits = dict(found.pop("largest_weights"))
-    return found | {"largest_weights": limits} if limits else found
+    goals = []
+    for row in audit:
+        found: dict[str, Any] = row._asdict() | {
+            "goal": str(row.goal.with_confidence(None)),
+            "counts": dict(row.counts),
+        }
+        limits = dict(found.pop("largest_weights"))  # only where rows have weights
+        goals.append(found | {"largest_weights": limits} if limits else found)
+    return {"holds": audit.holds, "confidence": audit.confidence, "goals": goals}
 
 
 def _number(value: float) -> str:
