@@ -7,7 +7,7 @@ from typing import Any
 from counterpoise._base.checks import check_choice, check_count, check_number
 from counterpoise._base.text import Secret
 from counterpoise.goals.classes import check_defer_label
-from counterpoise.mixtures.draws.keys import check_key
+from counterpoise.mixtures.draws import check_key
 
 STICKY = "sticky"  # decisions by a draw that is fixed for each row or id
 UNKNOWN = ("refuse", "pool")  # what to do about groups that have no threshold of their own

@@ -41,7 +41,7 @@ CLASSES = ESTIMATORS | {
     "GoalCheck": "counterpoise.goals.expressions",
     "GoalClassifier": "counterpoise.mixtures.goal",
     "GoalRows": "counterpoise.mixtures.goal_rows",
-    "Grid": "counterpoise.mixtures.draws.rows",
+    "Grid": "counterpoise.mixtures.draw_messages",
     "Groups": "counterpoise.mixtures.options",
     "HingeSolution": "counterpoise.solvers.soft_margin",
     "HistogramTree": "counterpoise.learners.trees",
