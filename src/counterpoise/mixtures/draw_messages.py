@@ -210,7 +210,8 @@ def _chunks(X: Any, most: int | None = None, *, as_given: bool = False) -> Itera
     as_given : bool
         Whether a data frame of numbers comes column by column, each with its own type, and not as one array of floats.
     """
-    width, kinds = max(1, math.prod(X.shape[1:])), list(X.dtypes) if hasattr(X, "iloc") else [None]
+    width = max(1, math.prod(X.shape[1:]))
+    kinds: list[Any] = list(X.dtypes) if hasattr(X, "iloc") else [None]
     is_block = not as_given and all(isinstance(kind, np.dtype) and kind.kind in "biuf" for kind in kinds)
     may_lose = is_block and any(kind.kind in "iu" and kind.itemsize == CODE.itemsize for kind in kinds)  # digits
     step = 1 if most is None else -(-X.shape[0] // max(_FEW, most // width))
@@ -375,7 +376,8 @@ class BadId(ValueError):  # noqa: N818 - reads as what it is
 
 def id_messages(ids: Any, n_rows: int) -> Iterator[bytes]:
     """Yield every id as bytes, after checking that there is one for each row."""
-    shape, kind = getattr(ids, "shape", (n_rows,)), getattr(ids, "dtype", None)
+    shape: tuple[int, ...] = getattr(ids, "shape", (n_rows,))
+    kind: Any = getattr(ids, "dtype", None)
     if isinstance(ids, (str, bytes, Mapping)) or len(shape) != 1:
         got = f"shape {tuple(shape)}" if hasattr(ids, "shape") else type(ids).__name__
         raise ValueError(f"ids must be one-dimensional, one id for each row of X; got {got}. Pass a single column.")
@@ -477,7 +479,7 @@ def _time_message(value: Any) -> bytes:
     elif isinstance(value, timedelta) and not hasattr(value, "to_timedelta64"):
         kind, count = b"span", _attoseconds(value)
     else:
-        value = value.to_timedelta64() if isinstance(value, timedelta) else value  # of pandas, with nanoseconds
+        value = value.to_timedelta64() if hasattr(value, "to_timedelta64") else value  # of pandas, with nanoseconds
         kind = b"span" if isinstance(value, np.timedelta64) else b"time"
         unit, step = np.datetime_data(value.dtype)
         if unit in _MONTHS and kind == b"time":
