@@ -19,12 +19,11 @@ from counterpoise._base.types import AnyArray, ArrayLike, FloatArray
 from counterpoise.goals import Table
 from counterpoise.goals.classes import check_defer_label
 from counterpoise.mixtures.answers import TRAIN, Positive, find_positive
-from counterpoise.mixtures.averages import AveragedClassifier
 from counterpoise.mixtures.base import MixtureBase
 from counterpoise.mixtures.choosing import FIXED, check_one_rule
 from counterpoise.mixtures.draws import make_key
 from counterpoise.mixtures.families import rules_of_scores
-from counterpoise.mixtures.folds import Training, averages_folds, check_cv, splits_of, texts_in, unheard
+from counterpoise.mixtures.folds import Training, check_cv, splits_of, texts_in
 from counterpoise.mixtures.options import Deferral
 from counterpoise.mixtures.pool import Pool, all_classes, named_models, titled_models
 from counterpoise.mixtures.rows import set_input_tags
@@ -316,21 +315,11 @@ class GoalClassifier(MixtureBase):
         trained once more, on all rows.
         """
         weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-        training = Training(titled, X, labels, weights, positive, self.n_jobs, unheard)
-        splits = splits_of(self.cv, X, labels, self._seed()) if has_folds else []
+        splits = splits_of(self.cv, labels, self._seed()) if has_folds else []
         n_times = len(splits) if isinstance(self.cv, str) and splits else len(splits) + 1  # those of the folds may do
-        training = training._replace(heard=self._counted(titled, n_times))
+        training = Training(titled, X, labels, weights, positive, self.n_jobs, self._counted(titled, n_times))
         try:
-            if not splits:
-                return training.whole(titled, self._seed()), None
-            scores, folds = training.crossed(splits, self._seed())
-            averages = [
-                AveragedClassifier(own) if averages_folds(self.cv, scores[:, place], own) else None
-                for place, own in enumerate(folds)
-            ]
-            again = [title for title, average in zip(titled, averages, strict=True) if average is None]
-            whole = iter(training.whole(again, self._seed()))
-            return [next(whole) if average is None else average for average in averages], scores
+            return training.train(self.cv, splits, self._seed)
         except ValueError as error:
             texts = texts_in(X) if self.estimator is None else []
             if not texts:

@@ -12,7 +12,7 @@ CLASSES = ESTIMATORS | {
     "AdaBoostClassifier": "counterpoise.boosting.adaboost",
     "AdaLPBoostClassifier": "counterpoise.boosting.adalpboost",
     "Answers": "counterpoise.mixtures.answers",
-    "AveragedClassifier": "counterpoise.mixtures.averages",
+    "AveragedClassifier": "counterpoise.mixtures.folds",
     "BitRows": "counterpoise.solvers.rows",
     "CVaR": "counterpoise.theory.risks",
     "Calibration": "counterpoise.mixtures.class_scores.calibration",
