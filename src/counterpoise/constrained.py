@@ -22,9 +22,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from counterpoise._base.checks import check_choice, check_count, check_positive, check_vector, is_frame, refuse_texts
 from counterpoise._base.types import AnyArray, ArrayLike, BoolArray, FloatArray
 from counterpoise.goals import BoundGoals, GoalCheck, Table, as_objective, asked_goals, bind, bind_objective, error_rate
-from counterpoise.goals.advice import Rebuild, find_start, stacked_weights
 from counterpoise.goals.binding import prepare
 from counterpoise.goals.classes import signs_of
+from counterpoise.goals.conflicts import Rebuild, find_start, stacked_weights
 from counterpoise.goals.tables import with_train
 from counterpoise.learners.row_kernels import (
     LINEAR,
@@ -41,12 +41,12 @@ from counterpoise.mixtures.draws import KeyedDraws, known_draws, make_key
 from counterpoise.mixtures.options import Draws, key_of_decision, kind_of_decision
 from counterpoise.mixtures.rows import checked_features
 from counterpoise.solvers.ramp import (
-    Cut,
     Decided,
     KernelMachine,
     LinearMachine,
     Plan,
     RampProblem,
+    ThresholdCut,
     decide,
     decide_by_sign,
     minimize_ramp,
@@ -511,7 +511,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
             whose = "one probability" if is_drawn else repr(self.classes_.tolist()[int(is_second[training.counted][0])])
             warn_of_a_constant(whose, self.train_error_, self.constant_error_)
 
-    def _missed(self, cut: Cut, bound: BoundGoals) -> Iterator[str]:
+    def _missed(self, cut: ThresholdCut, bound: BoundGoals) -> Iterator[str]:
         """Yield by how much decisions miss goals; one with a confidence may hold, and miss its tightened bound."""
         excess = np.full(len(self.goals_), -np.inf)
         np.maximum.at(excess, bound.owners, cut.excess * bound.units)

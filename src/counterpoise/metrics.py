@@ -33,7 +33,6 @@ from counterpoise.goals.classes import (
     check_answers,
     check_defer_label,
     decided,
-    is_positive,
     known_labels,
     two_classes,
 )
@@ -320,7 +319,7 @@ def rate_table(
         check_defer_label(defer_label, found.labels)
         found = found._replace(deferred=defer_label)
     labelled, deployed = (
-        None if part is None else is_positive(part, found, name)
+        None if part is None else found.codes(part, name) == 1
         for name, part in (("y", table.y), ("baseline", table.baseline))
     )
     if is_drawn:

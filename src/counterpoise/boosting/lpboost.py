@@ -381,10 +381,10 @@ class LPBoostClassifier(MixtureBase):
         """Return the classifier that meets the nearest of the bounds that are offered, with the goals as they were."""
         self.forget_choice()  # that failed
         if not error.ways_out:
-            family, other = PooledModels(self._run.pool(), self._run.predictions()), copy.copy(self)
-            selection = select(family.kept, aim)
-            other.keep(family, aim)
-            other.store(aim, family.solution(choose_nearest(selection, aim), selection))
+            models, other = PooledModels(self._run.pool(), self._run.predictions()), copy.copy(self)
+            selection = select(models.kept, aim)
+            other.keep(models, aim)
+            other.store(aim, models.solution(choose_nearest(selection, aim), selection))
             return other
         way = min(error.ways_out, key=lambda one: sum(abs(old.bound - new.bound) for old, new in one.items()))
         family, other = self._family(), copy.copy(self)

@@ -186,10 +186,10 @@ class ShardFit:
     def _grown(self) -> tuple[Any, Grown]:
         self.shards.leave(TARGET, _aim)
         model = copy.copy(self.learner)
-        grown = grow_over(self.shards, self.layout, len(self.known.classes), model._limits())  # noqa: SLF001 - ours
+        grown = grow_over(self.shards, self.layout, len(self.known.classes), model.growth_limits())
         self.shards.forget(TARGET)
         model.tree_ = grown.tree
-        model._learned(self.known.classes, self.known.n_features, self.known.names)  # noqa: SLF001 - ours
+        model.keep_labels(self.known.classes, self.known.n_features, self.known.names)
         return model, grown
 
     def _sampled(self, number: int) -> Any:

@@ -226,7 +226,7 @@ class OverDask(ClassifierMixin, BaseEstimator):
 
     def __init_subclass__(cls) -> None:
         """Show the parameters of the estimator of one machine."""
-        cls.__signature__ = inspect.signature(cls.kind)  # type: ignore[attr-defined]
+        cls.__signature__ = inspect.signature(cls.kind)
 
     def __getattr__(self, name: str) -> Any:
         if name == "local" or (name.startswith("__") and name.endswith("__")):  # not there yet: it is being copied

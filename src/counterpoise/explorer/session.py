@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from counterpoise.auditing.audit import GoalAudit, audit_prepared, confident
+from counterpoise.distributed.fitting import Prepared
 from counterpoise.explorer.disclosure import HIDDEN, LEAST_ROWS, DisclosureGuard, GroupRates, is_of_few
 from counterpoise.explorer.setting import AskedGoal, Setting, in_field, number, reach, shape, threshold, told_apart
 from counterpoise.explorer.solving import DRAGGED, RELEASED, Solved, Unmet, is_priced, scale_of
@@ -21,7 +22,7 @@ from counterpoise.explorer.state import (
     state_of,
 )
 from counterpoise.goals import Goal, InfeasibleGoals
-from counterpoise.goals.binding import Prepared, Views
+from counterpoise.goals.binding import Views
 from counterpoise.goals.text import refuse_deferral
 from counterpoise.mixtures.answers import TRAIN
 from counterpoise.mixtures.choosing import FIXED, Aim, as_aim

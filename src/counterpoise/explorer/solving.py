@@ -35,9 +35,9 @@ from counterpoise.mixtures.scores.limits import Budget, RuleLimits, excess_of
 from counterpoise.mixtures.scores.program import FixedLosses, NoMixture, RuleProgram
 from counterpoise.mixtures.scores.rules import CutRules, Rule
 from counterpoise.solvers import minimize_cvar
-from counterpoise.solvers.bundle import LevelBundle, Limits
-from counterpoise.solvers.linear_program import CuttingPlanes, InfeasibleRows, Simplex
-from counterpoise.solvers.tail import Cut, TailOracle
+from counterpoise.solvers.bundle import LevelBundle, SolveLimits
+from counterpoise.solvers.linear_program import CuttingPlanes, InfeasibleRows
+from counterpoise.solvers.tail import TailCut, TailOracle
 from counterpoise.theory.risks import Mean, Risk
 
 DRAGGED, RELEASED = 3e-3, 1e-4  # gaps, as parts of ``scale_of``, that do while a value moves, and when it rests
@@ -199,7 +199,7 @@ class ModelProgram:
     def __init__(self, evidence: Evidence) -> None:
         self.evidence, self.known = evidence, GoalRowCache(evidence.answers)
         self._oracle = TailOracle.of(evidence.losses, evidence.sample_weight, 1.0)
-        self._cuts: list[tuple[float, Cut]] = []  # with the alpha that they were found at
+        self._cuts: list[tuple[float, TailCut]] = []  # with the alpha that they were found at
         self._start: FloatArray | None = None
 
     def solve(self, aim: Aim, tol: float) -> Solved:
@@ -223,7 +223,7 @@ class ModelProgram:
         rows = self.known.rows(goals)
         try:
             if rows is not None:
-                CuttingPlanes(Simplex(self._oracle.n_models), *rows.as_limits().values())
+                CuttingPlanes(self._oracle.n_models, *rows.as_limits().values())
         except InfeasibleRows:
             return False
         return True
@@ -271,7 +271,7 @@ class ModelProgram:
         goals, n_models = selection.goals, self._oracle.n_models
         limits = (np.empty((0, n_models)), np.empty(0), None) if goals is None else tuple(goals.as_limits().values())
         self._oracle.alpha = alpha
-        bundle = LevelBundle(self._oracle, CuttingPlanes(Simplex(n_models), *limits), Limits(tol))
+        bundle = LevelBundle(self._oracle, CuttingPlanes(n_models, *limits), SolveLimits(tol))
         older = [pair for pair in self._cuts if pair[0] >= alpha]
         bundle.carry([cut for _, cut in older])
         found = bundle.solve(self._start)

@@ -12,7 +12,7 @@ import numpy as np
 
 from counterpoise._base.types import AnyArray, BoolArray, FloatArray
 from counterpoise.goals import Goal, GoalCheck, Table
-from counterpoise.goals.binding import Prepared, Tally, Views
+from counterpoise.goals.binding import PreparedPredictions, Tally, Views
 from counterpoise.goals.classes import Classes
 from counterpoise.goals.rows import Dataset
 from counterpoise.solvers.rows import BitRows, pack
@@ -175,7 +175,7 @@ class Answers:
         views = self.views()
         names = {name for goal in goals for name in goal.datasets}
         said = {name: np.clip(self.shares(name, mixture), 0.0, 1.0) for name in names if views.table(name)}
-        prepared = Prepared(views, said)
+        prepared = PreparedPredictions(views, said)
         return [goal.at_least_in_part(prepared) for goal in goals]
 
     def check_loaded(self) -> None:

@@ -24,12 +24,13 @@ from counterpoise.mixtures.cautions import (
     warn_of_the_average,
     warn_of_the_positive_class,
 )
-from counterpoise.mixtures.choosing import ALPHA, CVAR, FIXED, WORST_GROUP, Aim, Selection, as_aim
+from counterpoise.mixtures.choosing import ALPHA, CVAR, FIXED, WORST_GROUP, Aim, Evidence, Selection, as_aim
 from counterpoise.mixtures.deciding import Decider, DecisionRows
 from counterpoise.mixtures.draws import KeyedDraws, generator_of
 from counterpoise.mixtures.explaining import HOW_DRAWN, Contribute, Explanation, contributions_of, explanations
 from counterpoise.mixtures.families import (
     ChosenRules,
+    ClassRules,
     Family,
     PooledModels,
     Solution,
@@ -56,7 +57,7 @@ _HALF = 0.5
 
 def _has_scores(model: Any) -> bool:
     """Tell whether a classifier decides by rules of scores."""
-    return model.decides_by_scores()
+    return bool(model.decides_by_scores())
 
 
 def _has_probabilities(model: Any) -> bool:
@@ -433,7 +434,8 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         given = {"sensitive_features": sensitive_features, "baseline": baseline, "sample_weight": sample_weight}
         family = self._family_on(X, y, datasets, given)
-        return family.predictions(self.chosen_rules()).answers.checks(self.goals_, self.mixture_)
+        predictions: Evidence = family.predictions(self.chosen_rules())
+        return predictions.answers.checks(self.goals_, self.mixture_)
 
     @property
     def risk_(self) -> Risk | None:
@@ -528,7 +530,7 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
 
     def _decider_of(self, chosen: ChosenRules | None, shares: FloatArray, draws: Any) -> Decider:
         says, models = self.family_.rules(chosen)
-        return Decider(says, models, shares, draws, answers_of(self.family_), self.family_.shares_rows)
+        return Decider(says, models, shares, draws, answers_of(self.family_), isinstance(self.family_, ClassRules))
 
     def chosen_rules(self) -> ChosenRules | None:
         """Return the rules of scores that decide; None where models themselves are mixed."""

@@ -255,8 +255,8 @@ def _risk_or_rate(alpha: float | None, objective: Any, default_alpha: float | No
 def select(evidence: Evidence, aim: Aim) -> Selection:
     """Return the rows with what is asked of mixtures on them."""
     losses, sample_weight, groups, answers = evidence
-    is_risk = isinstance(aim.objective, Risk) and not isinstance(aim.objective, WorstGroup)
-    if not answers.tells_tails and is_risk and aim.objective.tail_fraction != 1.0:
+    is_mean = isinstance(aim.objective, Rate | WorstGroup) or aim.objective.tail_fraction == 1.0
+    if not answers.tells_tails and not is_mean:
         raise ValueError(
             f"Of rows in shards only the means of groups are kept, which do not tell {aim.objective!r}: pass X and y "
             "to choose on, or fit again."

@@ -90,8 +90,6 @@ class PooledModels(NamedTuple):
     pool: Pool
     kept: Evidence
 
-    shares_rows = False  # whether rules say how likely each answer is
-
     @classmethod
     def of(cls, pool: Pool, data: LabelledData, dataset: str | None = TRAIN) -> "PooledModels":
         """Ask models about labelled rows."""
@@ -158,8 +156,6 @@ class Thresholds(NamedTuple):
 
     pool: Pool
     kept: ScoreEvidence
-
-    shares_rows = False
 
     def with_rows(self, data: LabelledData, dataset: str | None = None) -> "Thresholds":
         """Return the same models, asked about other selection rows, of a name that stored columns may know."""
@@ -282,8 +278,6 @@ class ClassRules(NamedTuple):
     pool: Pool
     kept: ClassEvidence
 
-    shares_rows = True
-
     def with_rows(self, data: LabelledData, dataset: str | None = None) -> "ClassRules":
         """Return the same models, asked about other selection rows, of a name that stored columns may know."""
         return self._replace(kept=_with_rows(self, data, dataset))
@@ -332,7 +326,7 @@ class ClassRules(NamedTuple):
 
     def rules(self, chosen: ChosenRules) -> tuple[list[Says], IntArray]:
         """Return how likely each rule gives each answer about rows, and the place of the model that it asks."""
-        says = [partial(_shares, rule, chosen.calibrations[rule.model]) for rule in chosen.rules]
+        says: list[Says] = [partial(_shares, rule, chosen.calibrations[rule.model]) for rule in chosen.rules]
         return says, np.array([rule.model for rule in chosen.rules])
 
     def usual(self, groups: RuleGroups) -> ChosenRules:

@@ -146,7 +146,11 @@ class Pool(NamedTuple):
             if chunk.stop == n_samples:
                 heard()
 
-        in_threads(fill, [(place, chunk) for place in live for chunk in chunks], self.n_jobs, shared=True)
+        tasks = [(place, chunk) for place in live for chunk in chunks]
+        if len(tasks) == 1:
+            fill(*tasks[0])
+        else:
+            in_threads(fill, tasks, self.n_jobs, shared=True)
         for place in asked.keys() - live.keys():
             columns[:, place] = asked[place].on(dataset, n_samples)
         return columns

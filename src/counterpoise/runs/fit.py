@@ -20,8 +20,8 @@ from scipy.stats import norm
 
 from counterpoise._base.progress import RunProgress, Tell
 from counterpoise._base.types import FloatArray
+from counterpoise.auditing.audit import tightened
 from counterpoise.goals import Goal, InfeasibleGoals, Table, as_goals, bind, bind_objective
-from counterpoise.goals.advice import tightened
 from counterpoise.goals.binding import ASKED_BY, Views
 from counterpoise.goals.bound import check_contradictions
 from counterpoise.goals.catalogue import own_metrics

@@ -106,7 +106,7 @@ def score_numbers(judge: RunEvaluator, split: str) -> Iterator[Number]:
     asked = judge.asked
     if not isinstance(asked, AskedRules) or has_class_rules(judge.model):
         return
-    scores = asked.scored(split).rows.scores[:, 0]
+    scores = asked.scored(split).scores[:, 0]
     part = judge.data.splits[split]
     is_positive, mass = part.labels == judge.data.positive, np.ones(len(part)) if part.mass is None else part.mass
     if not mass[is_positive].any() or not mass[~is_positive].any():
@@ -127,10 +127,10 @@ def histogram(judge: RunEvaluator) -> tuple[list[Number], list[dict[str, Any]]]:
     asked, split = judge.asked, judge.data.chosen_on
     if not isinstance(asked, AskedRules) or has_class_rules(judge.model) or split not in judge.data.splits:
         return [], []
-    rows = asked.scored(split).rows
+    rows, told, _, _ = asked.scored(split)
     weights = np.bincount([rule.model for rule in judge.estimator.rules_], judge.estimator.mixture_)
     model = int(weights.argmax())
-    scores, is_positive = rows.scores[:, model], judge.data.splits[split].labels == judge.data.positive
+    scores, is_positive = told[:, model], judge.data.splits[split].labels == judge.data.positive
     edges = _edges(scores)
     numbers: list[Number] = []
     words = []
