@@ -91,10 +91,6 @@ class Grid(NamedTuple):
         """Return what is used where nothing was learned: steps of 1."""
         return cls(np.full(size, -BITS), np.ones(size, dtype=np.bool_), np.full(size, SINGLE))
 
-    def of(self, place: Any) -> "Grid":
-        """Return the grid of some columns."""
-        return Grid(*(part[place] for part in self))
-
     def check_loaded(self) -> None:
         """Check what came from a file."""
         kinds = (np.int64, np.bool_, np.int64)

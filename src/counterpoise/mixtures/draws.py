@@ -78,11 +78,11 @@ class KeyedDraws:
     grid: Grid | None = field(default=None, repr=False)
 
     @classmethod
-    def learned(cls, key: Secret, X: Any, sample_weight: FloatArray | None = None, models: Iterable[Any] = ()) -> Self:
+    def learned(cls, key: bytes, X: Any, sample_weight: FloatArray | None = None, models: Iterable[Any] = ()) -> Self:
         """Return draws for rows like those of ``fit``, independent of the draws of models inside."""
         return cls(key, learn_grid(X, sample_weight)).with_key(key, models)
 
-    def with_key(self, key: Secret, models: Iterable[Any] = ()) -> Self:
+    def with_key(self, key: bytes, models: Iterable[Any] = ()) -> Self:
         """Return the same draws with another key, independent of those of models inside.
 
         Where one of them, or a model inside of it, draws with the same key, both would draw the same numbers: another
