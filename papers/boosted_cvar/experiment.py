@@ -18,8 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpoise.boosting.adalpboost import AdaLPBoostClassifier
-from counterpoise.boosting.lpboost import LPBoostClassifier
+from counterpoise.boosting.lpboost import AdaLPBoostClassifier, LPBoostClassifier
 from counterpoise.datasets import load_dataset, split_rows
 from counterpoise.metrics import cvar_loss
 from counterpoise.mixtures.answers import find_positive

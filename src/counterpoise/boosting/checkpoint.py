@@ -157,7 +157,9 @@ def _compound_text(value: Any, depth: int) -> str:
 
 
 def _name(value: Any) -> str:
-    return f"{getattr(value, '__module__', '')}.{value.__qualname__}"
+    """Return the name of a class or a function with its module; of ours with the package alone: modules may move."""
+    module = str(getattr(value, "__module__", ""))
+    return f"{'counterpoise' if module.startswith('counterpoise.') else module}.{value.__qualname__}"
 
 
 def _data_text(values: Any) -> str:

@@ -5,15 +5,14 @@ interrupted: a checkpoint holds what decides the rounds and what is left of each
 """
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from counterpoise._base.checks import check_choice, check_count, check_fraction, is_frame
-from counterpoise._base.text import Secret
 from counterpoise._base.types import AnyArray, ArrayLike, ByteArray, FloatArray
 from counterpoise.boosting.adaboost import AdaBoostClassifier
 from counterpoise.boosting.checkpoint import (
@@ -31,14 +30,15 @@ from counterpoise.boosting.inputs import (
     Rows,
     check_callbacks,
     check_predict_input,
+    draw_entropy,
     held_out_rows,
     round_seed,
-    seed_sequence,
     set_aside,
+    training_rows,
     unequal,
 )
-from counterpoise.boosting.inside import InsideFit, Program
-from counterpoise.boosting.learner import RoundsFit, ask_scores, base_learner, is_ensemble, planned_rounds, rounds_fit
+from counterpoise.boosting.inside import InsideFit, Program, Stage
+from counterpoise.boosting.learner import RoundsFit, base_learner, is_ensemble, planned_rounds, rounds_fit
 from counterpoise.boosting.rounds import IMPROVEMENT, Callback, History, Round, Rule, Standing, boost
 from counterpoise.boosting.rules import without_outliers
 from counterpoise.boosting.stopping import AUTO, check_stopping, stopping_of, warn_of_no_errors
@@ -50,6 +50,7 @@ from counterpoise.mixtures.base import DECISIONS
 from counterpoise.mixtures.cautions import check_problem, warn_of_the_average
 from counterpoise.mixtures.choosing import MIXTURES, Aim, Evidence, Selection, choose_mixture, select
 from counterpoise.mixtures.draws import make_key
+from counterpoise.mixtures.families import PooledModels, Thresholds
 from counterpoise.mixtures.options import kind_of_decision
 from counterpoise.mixtures.pool import Pool, predict_codes, scoring_method, titled_models
 from counterpoise.mixtures.rows import checked_features
@@ -59,7 +60,7 @@ from counterpoise.theory.risks import Mean, Risk
 
 BUDGET = 0.03  # by default: what the tail may cost on average
 _FOLDS = 5  # by default, where the losses on rows that a model has seen would tell nothing
-_DEPTH = 4  # of the default trees: the shallower, the more they differ from the strong model
+DEPTH = 4  # of the default trees: the shallower, the more they differ from the strong model
 _STRONG = AdaBoostClassifier(n_estimators=300)
 _BINARY = 2
 # Rows from which rules of scores are chosen on those of folds: below, models trained on all rows differ from them.
@@ -131,58 +132,36 @@ class RunRows(NamedTuple):
             self.features(name, table)
         check_problem(aim, tables, self.positive, groups=rows.groups)
 
+    def staged(self, aim: Aim, entropy: int) -> "tuple[RunRows, Stage, dict[str, Table]]":
+        """Return the stage that rounds inside goals train on, and what of other datasets is for them.
 
-def rows_of_run(
-    booster: Any,
-    rows: Rows,
-    given: GivenRows,
-    validation: GivenRows,
-    datasets: Any,
-    seeds: np.random.SeedSequence,
-    *,
-    trains_inside: bool = False,
-) -> RunRows:
-    """Return the rows of a booster, which knows its classes: ``rows`` are those of ``given``, checked."""
-    learner = base_learner(booster.estimator)
-    classes, columns = booster.classes_, given.goal_table()
-    train, held_out = rows, held_out_rows(booster, learner, *validation[:2], validation.sensitive_features)
-    if held_out is None:
-        train, held_out = set_aside(rows, classes, stopping_of(booster), seeds)
-    return RunRows(
-        classes,
-        find_positive(classes, booster.pos_label),
-        train,
-        held_out,
-        columns,
-        columns if validation.X is None else validation.goal_table(),
-        with_train(None, datasets),
-        partial(check_predict_input, booster, learner),
-        "that models are trained on" if trains_inside else "that the models can be asked about",
-    )
+        Where the mixture is chosen on other rows than those of training, as large a part of other datasets is for it:
+        of a single row, the same.
+        """
+        train, rate = self.train, aim.objective if isinstance(aim.objective, Rate) else None
+        own = self.columns.part(np.asarray(train.places), self.classes[train.codes], unequal(train.weights))
+        names = dict.fromkeys(name for asked in (*aim.goals, rate) if asked is not None for name in asked.datasets)
+        trained, kept = {name: self.datasets[name] for name in names if name in self.datasets}, dict(self.datasets)
+        if self.held_out is not None:
+            n_held, generator = self.held_out.codes.size, np.random.default_rng(round_seed(entropy, 0))
+            for name, table in trained.items():
+                n_rows = table.n_samples
+                order = generator.permutation(n_rows) if n_rows > 1 else np.zeros(2, dtype=np.int64)
+                n_aside = max(round(n_held / (n_held + train.codes.size) * n_rows), 1)
+                n_aside = min(n_aside, max(n_rows - 1, 1))
+                trained[name] = table.only(np.sort(order[n_aside:]))
+                kept[name] = table.only(np.sort(order[:n_aside]))
+        features = {name: self.features(name, table) for name, table in trained.items()}
+        stage = Stage.of(train, features, {TRAIN: own, **trained}, self.positive, aim.goals, rate)
+        return self._replace(datasets=kept), stage, trained
 
 
-class RunSeeds(NamedTuple):
-    """What splits, rounds and draws of one fit come from."""
-
-    sequence: np.random.SeedSequence
-    key: Secret  # of the sticky draws, where none is given
-    are_drawn: bool  # by the system, and not determined by a random state
-
-    def round_seed(self, number: int) -> int:
-        """Return the seed of a round."""
-        return round_seed(self.sequence, number)
-
-    def to_save(self) -> Seeds | None:
-        """Return what a checkpoint keeps: what the system drew."""
-        return Seeds(cast("int", self.sequence.entropy), self.key) if self.are_drawn else None
-
-
-def draw_seeds(random_state: Any, saved: CheckpointFolder | None) -> RunSeeds:
+def draw_seeds(random_state: Any, saved: CheckpointFolder | None) -> Seeds:
     """Return the seeds of a fit; where the system draws them and rounds are saved, those of these rounds."""
     if random_state is None and saved is not None and saved.seeds is not None:
-        return RunSeeds(np.random.SeedSequence(saved.seeds.entropy), saved.seeds.key, are_drawn=True)
-    key = make_key(random_state)
-    return RunSeeds(seed_sequence(random_state), key, are_drawn=random_state is None)
+        return saved.seeds
+    key = make_key(random_state)  # before the entropy: a RandomState is drawn from twice
+    return Seeds(draw_entropy(random_state), key)
 
 
 def check_booster(booster: Any) -> None:
@@ -202,12 +181,7 @@ def check_booster(booster: Any) -> None:
     check_callbacks(booster.callbacks)
 
 
-def learner_of_rounds(estimator: Any, n_samples: int) -> Any:
-    """Return the learner of all rounds, but for the first where none is given: that one is strong."""
-    return base_learner(estimator, n_samples, max_depth=_DEPTH)
-
-
-def round_settings(booster: Any, learner: Any, aim: Aim, seeds: RunSeeds, **found: Any) -> dict[str, Any]:
+def round_settings(booster: Any, learner: Any, aim: Aim, seeds: Seeds, **found: Any) -> dict[str, Any]:
     """Return the settings that decide the rounds, with the learner as it is for the samples, and what was found."""
     params = booster.get_params(deep=False)
     return {
@@ -216,7 +190,7 @@ def round_settings(booster: Any, learner: Any, aim: Aim, seeds: RunSeeds, **foun
         "estimator": learner,
         **asdict(stopping_of(booster)),
         "alpha": aim.alpha,
-        "random_state": None if seeds.are_drawn else seeds.sequence.entropy,
+        "random_state": None if booster.random_state is None else seeds.entropy,
         **({} if booster.objective is None else {"objective": repr(booster.objective)}),
         **found,
     }
@@ -267,7 +241,7 @@ class BoostingRun:
         What the mixture will be chosen for.
     rule : Rule
         How rows are reweighed, or answers priced, after each round.
-    seeds : RunSeeds
+    seeds : Seeds
     found : dict
         Settings of the rounds that ``fit`` found, such as a step size.
     risk : Risk, optional
@@ -286,7 +260,7 @@ class BoostingRun:
         rows: RunRows,
         aim: Aim,
         rule: Rule,
-        seeds: RunSeeds,
+        seeds: Seeds,
         found: Mapping[str, Any],
         *,
         risk: Risk | None = None,
@@ -298,10 +272,10 @@ class BoostingRun:
         self.program, self.trained, self.n_jobs = program, trained or {}, booster.n_jobs
         self.reweigh = without_outliers(rule, float(booster.outlier_fraction))
         self.history, self.best = History(rows.train.weights, planned_rounds(booster)), Best(np.inf, 0)
-        stopping, n_samples = stopping_of(booster), self.rows_to_fit.codes.size
+        stopping, n_samples = stopping_of(booster), (program.stage.rows if program else rows.train).codes.size
         self.patience = stopping.patience
         self.is_default = booster.estimator is None
-        self.learner = learner_of_rounds(booster.estimator, n_samples)
+        self.learner = base_learner(booster.estimator, n_samples, max_depth=DEPTH)
         self.settings = round_settings(booster, self.learner, aim, seeds, **found)
         asked = stopping.n_folds
         if asked == AUTO:
@@ -314,30 +288,33 @@ class BoostingRun:
             if problem:
                 raise ValueError(f"scores=True mixes thresholds of scores, and {problem}")
 
-    @property
-    def rows_to_fit(self) -> Rows:
-        """Return the rows that models are fitted to: inside goals those of other datasets too."""
-        return self.rows.train if self.program is None else self.program.stage.rows
-
     def start(self, n_rounds: int, saved: CheckpointFolder | None, callbacks: Sequence[Callback]) -> None:
         """Prepare the rows for the learner, by default after a strong model in the first round, and run the rounds."""
         if saved is not None:
             saved.claim(self.record())
-        first, classes = _STRONG if self.is_default else None, self.rows.classes
-        fit = rounds_fit(first, self.learner, self.rows_to_fit, classes, self.seeds.round_seed, self.n_folds)
-        if self.program is None:
-            self.fit = fit
-        else:
-            if self._wants_scores_of_folds() and scoring_method(self.learner):
-                ask_scores(fit, self.rows.positive)
-            self.fit = InsideFit(fit, self.program.stage)
+        positive, classes, stage = self.rows.positive, self.rows.classes, self.program and self.program.stage
+        # Rules are chosen on scores of folds where those of models trained on all rows hardly differ.
+        n_enough = _ROWS_FOR_SCORES if isinstance(self.scores, str) else 0
+        are_scored = stage and self.scores and len(classes) == _BINARY and self.rows.train.codes.size >= n_enough
+        has_scores = are_scored and scoring_method(self.learner) is not None
+        fit = rounds_fit(
+            _STRONG if self.is_default else None,
+            self.learner,
+            stage.rows if stage else self.rows.train,
+            classes,
+            partial(round_seed, self.seeds.entropy),
+            self.n_folds,
+            positive if has_scores else None,
+        )
+        self.fit = InsideFit(fit, stage) if stage else fit
         self.go_on(n_rounds, saved, callbacks)
 
     def record(self) -> Run:
         """Return what decides the rounds, for a checkpoint to compare."""
         tables = self.trained if self.program is None else {TRAIN: self.rows.columns, **self.trained}
         data = data_texts(self.rows.classes, self.rows.train, self.rows.held_out, tables)
-        return Run(setting_texts(self.settings), data, self.seeds.to_save())
+        is_drawn = self.settings["random_state"] is None  # by the system
+        return Run(setting_texts(self.settings), data, self.seeds if is_drawn else None)
 
     def more(self, n_rounds: int, checkpoint: Any, callbacks: Sequence[Callback]) -> None:
         """Run further rounds, with those before them in a checkpoint where one is asked for."""
@@ -355,7 +332,7 @@ class BoostingRun:
             if self.rows.held_out is not None:
                 predicted = predict_codes(done.model, self.rows.held_out.X, self.rows.classes)
                 history.held_out.append((predicted != self.rows.held_out.codes).view(np.uint8))
-            is_last = self._has_stalled(done.number) or self._is_enough()
+            is_last = self._is_last(done.number)
             if saved is not None:  # before the callbacks: one that raises or stops has its round on disk
                 self._save(done, is_last, saved)
             asked = [bool(callback(done)) for callback in callbacks]  # all of them are called
@@ -372,23 +349,18 @@ class BoostingRun:
         self.reweigh(self.history)  # solves the program, of which the next round then knows
         return self.program.standing
 
-    def _has_stalled(self, number: int) -> bool:
-        if self.patience is None:
-            return False
-        self.best = self.best.after(self.value_so_far(), number)
-        return bool(number - self.best.number >= self.patience)
-
-    def _is_enough(self) -> bool:
-        """Tell whether the target is reached, or the learner finds no model that helps."""
-        if self.program is not None:
-            standing = self.program.standing
-            is_reached = self.target is not None and standing.violation == 0 and 1 - standing.value > self.target
-            return is_reached or self.is_over
-        if self.target is not None and self.risk is not None:
-            least = minimize_risk(self.history.losses, self.risk, sample_weight=self.history.start).value
-            if 1 - least > self.target:
+    def _is_last(self, number: int) -> bool:
+        """Tell whether patience is at its end, the target is reached, or another round would be of no use."""
+        if self.patience is not None:
+            self.best = self.best.after(self.value_so_far(), number)
+            if number - self.best.number >= self.patience:
                 return True
-        return self.repeats
+        least = np.inf
+        if self.target is not None and self.program is not None:
+            least = self.program.standing.value
+        elif self.target is not None and self.risk is not None:
+            least = minimize_risk(self.history.losses, self.risk, sample_weight=self.history.start).value
+        return bool(self.target is not None and 1 - least > self.target) or self.is_over or self.repeats
 
     @property
     def is_over(self) -> bool:
@@ -433,7 +405,8 @@ class BoostingRun:
         is_last = False
         for number in range(first, min(last, saved.n_rounds) + 1):
             done = saved.read(number)
-            history.add(done.model, done.losses, done.weighted_loss, said=done.said, scores=done.scores)
+            known = done.model, history.start, done.losses, done.weighted_loss
+            history.append(Round(number, *known, said=done.said, scores=done.scores))
             history.memory = done.memory
             self.best = Best(*done.best)
             if done.held_out is not None:
@@ -458,7 +431,7 @@ class BoostingRun:
             known = Evidence(losses, unequal(rows.weights), rows.groups, self.rows.answers())
             return choose_mixture(select(known, aim), aim).value
         if self.rows.held_out is None:
-            return self.program.standing.value / self.program.objective.size
+            return self.program.standing.value / self.program.size
         aim = in_own_units(self.aim._replace(budget=None))
         try:
             return choose_mixture(select(self.predictions(), aim), aim).value / aim.objective.size
@@ -470,6 +443,10 @@ class BoostingRun:
         if self.rows.held_out is None:
             return self.rows.train, self.history.losses
         return self.rows.held_out, np.array(self.history.held_out).T
+
+    def pool(self) -> Pool:
+        """Return the models, to be asked for answers."""
+        return Pool(self.history.models, self.rows.positive, self.n_jobs)
 
     def predictions(self) -> Evidence:
         """Return the losses and answers of the models on the rows where the mixture is chosen, and on all datasets."""
@@ -485,37 +462,30 @@ class BoostingRun:
         elif self.history.said or positive.place is not None or self.aim.goals or isinstance(self.aim.objective, Rate):
             said = pool.ask(rows.X, rows.codes.size)
         answers = answers.with_dataset(TRAIN, answers.tables[TRAIN], said)
-        for name, table, X in self._other_rows():
-            answers = answers.with_dataset(name, table, positive.said(pool.ask(X, table.n_samples)))
+        for name, table in self.rows.datasets.items():
+            codes = pool.ask(self.rows.features(name, table), table.n_samples)
+            answers = answers.with_dataset(name, table, positive.said(codes))
         return Evidence(losses, unequal(rows.weights), rows.groups, answers)
 
-    def _other_rows(self) -> Iterator[tuple[str, Table, Any]]:
-        for name, table in self.rows.datasets.items():
-            yield name, table, self.rows.features(name, table)
-
-    def pool(self) -> Pool:
-        """Return the models, to be asked for answers."""
-        return Pool(self.history.models, self.rows.positive, self.n_jobs)
-
-    def score_pool(self) -> Pool:
-        """Return the models, to be asked for scores."""
+    def family(self) -> PooledModels | Thresholds:
+        """Return what the mixture is chosen among: rules of scores where they can be mixed, else the models."""
+        if not self.can_mix_rules:
+            return PooledModels(self.pool(), self.predictions())
         titled = titled_models([("", model) for model in self.history.models])
-        return Pool.of(titled, self.rows.positive, self.n_jobs)
-
-    def score_table(self, pool: Pool) -> ScoreEvidence:
-        """Return the scores of the models on the rows where rules are chosen, and on all datasets."""
+        pool = Pool.of(titled, self.rows.positive, self.n_jobs)
         rows, answers = self.rows.chosen, self.rows.answers()
         by_name: dict[str, Any] = {}
         if self.rows.held_out is not None:
             by_name[TRAIN] = pool.ask(rows.X, rows.codes.size)
-            for name, table, X in self._other_rows():
-                by_name[name] = pool.ask(X, table.n_samples, name)
+            for name, table in self.rows.datasets.items():
+                by_name[name] = pool.ask(self.rows.features(name, table), table.n_samples, name)
                 answers = answers.with_dataset(name, table, None)
         elif self.program is not None:
             stage, scores = self.program.stage, np.column_stack(self.history.scores)
             answers, by_name = stage.answers, {name: scores[place] for name, place in stage.places.items()}
         usual = [member.usual(column) for member, column in zip(pool.members, by_name[TRAIN].T, strict=True)]
-        return ScoreEvidence(by_name, answers, unequal(rows.weights), rows.groups, np.array(usual))
+        kept = ScoreEvidence(by_name, answers, unequal(rows.weights), rows.groups, np.array(usual))
+        return Thresholds(pool, kept)
 
     @property
     def can_mix_rules(self) -> bool:
@@ -524,13 +494,6 @@ class BoostingRun:
             return False
         is_scored = self.rows.held_out is not None or len(self.history.scores) == self.history.n_rounds
         return is_scored and not self._lack_of_scores(self.history.models)
-
-    def _wants_scores_of_folds(self) -> bool:
-        """Tell whether rules are chosen on scores of folds: where those of models trained on all rows hardly differ."""
-        if self.n_folds is None or len(self.rows.classes) > _BINARY:
-            return False
-        n_rows = self.rows.train.codes.size
-        return n_rows >= _ROWS_FOR_SCORES if isinstance(self.scores, str) else bool(self.scores)
 
     def _lack_of_scores(self, models: list[Any]) -> str:
         """Return why rules of models cannot be mixed; nothing where they can."""
@@ -543,6 +506,37 @@ class BoostingRun:
             )
         lacking = [model for model in models if scoring_method(model) is None]
         return f"{lacking[0]!r} has neither predict_proba nor decision_function. Set scores=False." if lacking else ""
+
+
+def run_rounds(
+    booster: Any,
+    aim: Aim,
+    given: GivenRows,
+    validation: GivenRows,
+    datasets: Any,
+    new_run: Callable[[RunRows, Aim, Seeds], BoostingRun],
+) -> tuple[BoostingRun, Seeds, Rows]:
+    """Check the rows, run the rounds of a booster, and return them with the seeds and all rows.
+
+    The booster learns its classes and the names of features. ``new_run`` checks what is asked of the rows.
+    """
+    learner = base_learner(booster.estimator)
+    known = given.X, given.y, given.sample_weight, given.sensitive_features
+    classes, every = training_rows(booster, learner, *known)
+    booster.classes_ = classes
+    with opened(booster.checkpoint) as saved:
+        seeds = draw_seeds(booster.random_state, saved)
+        held_out = held_out_rows(booster, learner, validation.X, validation.y, validation.sensitive_features)
+        rows, columns = (every, held_out), given.goal_table()
+        if held_out is None:
+            rows = set_aside(every, classes, stopping_of(booster), seeds.entropy)
+        table = columns if held_out is None else validation.goal_table()
+        purpose = "that models are trained on" if booster.trains_inside else "that the models can be asked about"
+        check, positive = partial(check_predict_input, booster, learner), find_positive(classes, booster.pos_label)
+        others = with_train(None, datasets)
+        run = new_run(RunRows(classes, positive, *rows, columns, table, others, check, purpose), aim, seeds)
+        run.start(planned_rounds(booster), saved, booster.callbacks)
+    return run, seeds, every
 
 
 def warn_of_mixing(selection: Selection, mixture: FloatArray, aim: Aim) -> None:

@@ -12,8 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from counterpoise._base.checks import check_count
 from counterpoise._base.shards import Shards
 from counterpoise._base.types import AnyArray
-from counterpoise.boosting.adalpboost import AdaLPBoostClassifier
-from counterpoise.boosting.lpboost import LPBoostClassifier
+from counterpoise.boosting.lpboost import AdaLPBoostClassifier, LPBoostClassifier
 from counterpoise.distributed.collections import Every, Load, Rows, is_named, is_path, partitions_of
 from counterpoise.distributed.dask_shards import DaskShards, Parts, as_client
 from counterpoise.distributed.fitting import check, check_rows, decide_over, fit_over, mix_over, prepare

@@ -9,17 +9,18 @@ import numpy as np
 
 from counterpoise._base.shards import Shard, Shards
 from counterpoise._base.types import AnyArray, FloatArray
-from counterpoise.boosting.adalpboost import AdaLPBoostClassifier, hedge_step
 from counterpoise.boosting.checkpoint import opened
+from counterpoise.boosting.inputs import round_seed
 from counterpoise.boosting.inside import Program, places_in
-from counterpoise.boosting.learner import planned_rounds
-from counterpoise.boosting.lpboost import trains_inside
-from counterpoise.boosting.rounds import Rule, boost
+from counterpoise.boosting.learner import base_learner, planned_rounds
+from counterpoise.boosting.lpboost import AdaLPBoostClassifier, hedge_step
+from counterpoise.boosting.rounds import Round, Rule, boost
 from counterpoise.boosting.rules import dual_of
-from counterpoise.boosting.run import draw_seeds, learner_of_rounds, round_settings
+from counterpoise.boosting.run import DEPTH, draw_seeds, round_settings
 from counterpoise.boosting.stopping import stopping_of
 from counterpoise.distributed.binning import sample_over
 from counterpoise.distributed.boosting import (
+    ELSEWHERE,
     ShardFit,
     ShardHistory,
     by_cell,
@@ -93,17 +94,17 @@ def fit_over(model: Any, shards: Shards) -> Any:
         model.feature_names_in_ = known.names
     model.forget_choice()
     history = ShardHistory(shards, rows.cells, planned_rounds(model))
-    learner, aim = learner_of_rounds(model.estimator, known.n_rows), model.problem_of_fit()
+    learner, aim = base_learner(model.estimator, known.n_rows, max_depth=DEPTH), model.problem_of_fit()
     with opened(model.checkpoint) as saved:
         seeds = draw_seeds(model.random_state, saved)
-        program = program_over(model, aim, history) if trains_inside(model) else None
+        program = program_over(model, aim, history) if model.trains_inside else None
         rule, stage = (_rule(model, rows, aim, history), None) if program is None else (program.price, program.stage)
-        fit = ShardFit(learner, history, seeds.round_seed, rows.sample, stage)
+        fit = ShardFit(learner, history, partial(round_seed, seeds.entropy), rows.sample, stage)
         watch = Watch(model, aim, history, program, is_random=fit.is_random)
         settings = round_settings(model, learner, aim, seeds, **_found(model, aim, program))
         n_left = watch.resume(saved, settings, seeds, rows.sample)
         boost(fit, history, reweigh=rule, stop=watch, n_rounds=n_left)
-    model.start_draws(seeds.sequence)
+    model.start_draws(seeds.entropy)
     model.estimators_ = list(history.models)
     model.learn_draws(seeds.key, rows.sample, None)
     model.weighted_losses_ = np.array(history.weighted_losses)
@@ -269,7 +270,7 @@ def decide_over(model: Any, rows: Prepared, named: list[tuple[str, Any]]) -> Any
         history = ShardHistory(shards, rows.cells, len(model.estimators_))
         for number, (one, member) in enumerate(zip(model.estimators_, pool.members, strict=True), 1):
             said, loss = take(shards, rows.cells, member, number)
-            history.add(one, np.empty(0, dtype=np.uint8), loss, said=said)
+            history.append(Round(number, one, ELSEWHERE, np.empty(0, dtype=np.uint8), loss, said=said))
         return _settled(model, rows, history, pool)
     if not pool.positive.is_binary:
         raise ValueError(f"Rules of scores over shards are for two classes; got {len(known.classes)}.")

@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 
 from counterpoise._base.types import FloatArray
-from counterpoise.boosting.checkpoint import CheckpointFolder
+from counterpoise.boosting.checkpoint import CheckpointFolder, Seeds
 from counterpoise.boosting.inside import Program
 from counterpoise.boosting.rounds import Round, Standing
-from counterpoise.boosting.run import Best, RunSeeds, aim_of_patience, in_own_units
+from counterpoise.boosting.run import Best, aim_of_patience, in_own_units
 from counterpoise.boosting.stopping import stopping_of
 from counterpoise.distributed.boosting import ShardHistory
 from counterpoise.distributed.checkpoint import restored, run_of, save
@@ -30,7 +30,7 @@ class Watch:
         self.best = Best(np.inf, 0)
         self.saved: CheckpointFolder | None = None
 
-    def resume(self, saved: CheckpointFolder | None, settings: dict[str, Any], seeds: RunSeeds, sample: Any) -> int:
+    def resume(self, saved: CheckpointFolder | None, settings: dict[str, Any], seeds: Seeds, sample: Any) -> int:
         """Take the rounds that were saved, and return how many are left; settings, seeds and sample decide them."""
         self.saved, is_last = saved, False
         if saved is not None:
@@ -68,7 +68,7 @@ class Watch:
         patience = stopping_of(self.model).patience
         if patience is None:
             return False
-        size = 1.0 if self.program is None else self.program.objective.size
+        size = 1.0 if self.program is None else self.program.size
         self.best = self.best.after(self._value(in_own_units(self.aim)) / size, number)
         return bool(number - self.best.number >= patience)
 

@@ -5,7 +5,7 @@ What is kept is a start and never an answer: every answer has a lower bound that
 
 from collections import OrderedDict
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -102,31 +102,6 @@ class Tallied(NamedTuple):
     def value(self, rate: Linear) -> float:
         """Return the value of a rate whose classes are known."""
         return float(rate.constant + tally_rates([rate], self.views, self.tally).item())
-
-
-class MixtureProgram(Protocol):
-    """What a session asks of its models."""
-
-    def solve(self, aim: Aim, tol: float) -> Solved:
-        """Return the best mixture, or raise ``Unmet``."""
-
-    def explain(self, aim: Aim) -> Solved:
-        """Return the best mixture where there is one after all, or raise ``InfeasibleGoals``, which takes a while."""
-
-    def can_hold(self, goals: tuple[Goal, ...]) -> bool:
-        """Tell whether some mixture meets goals."""
-
-    def least_excess(self, goals: tuple[Goal, ...], place: int) -> float | None:
-        """Return the least that a goal can be missed by where all others are met: negative where it can be tighter.
-
-        None where another bound changes more than right sides; ``Unmet`` is raised where the others cannot be met.
-        """
-
-    def stored(self, model: Any) -> Solved:
-        """Return the mixture that a fitted model has."""
-
-    def tallied(self, solved: Solved) -> Tallied:
-        """Return the rates of a mixture on the rows of choice, in expectation over its draws."""
 
 
 class GoalRowCache:
@@ -436,3 +411,6 @@ class RulesProgram:
         thresholds = np.array([[*upper, *lower] if defers else upper for upper, lower in levels])
         found = choice.mixture, choice.value, choice.lower, choice.multipliers
         return Solved(choice.rules.models, thresholds, *found, choice.rules.cuts, choice.cost, choice.risk)
+
+
+MixtureProgram: TypeAlias = ModelProgram | RulesProgram  # what a session asks of its models

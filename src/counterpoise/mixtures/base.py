@@ -504,9 +504,9 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
         key = self.decision.key if isinstance(self.decision, Draws) else key
         self.draws_ = KeyedDraws.learned(key, as_columns(X), weights, self.estimators_)
 
-    def start_draws(self, seeds: np.random.SeedSequence | None = None) -> None:
-        """Start fresh draws anew, from the random state or from seeds that come of it."""
-        self._generator = generator_of(self.random_state) if seeds is None else np.random.default_rng(seeds)
+    def start_draws(self, entropy: int | None = None) -> None:
+        """Start fresh draws anew, from the random state or from what was drawn by it."""
+        self._generator = generator_of(self.random_state) if entropy is None else np.random.default_rng(entropy)
 
     def decides_by_scores(self) -> bool:
         """Tell whether rules of scores decide, or will: otherwise the answers of models are mixed."""

@@ -10,7 +10,7 @@ from counterpoise.persist.scikit_learn import ESTIMATORS
 CLASSES = ESTIMATORS | {
     "Absolute": "counterpoise.goals.expressions",
     "AdaBoostClassifier": "counterpoise.boosting.adaboost",
-    "AdaLPBoostClassifier": "counterpoise.boosting.adalpboost",
+    "AdaLPBoostClassifier": "counterpoise.boosting.lpboost",
     "Answers": "counterpoise.mixtures.answers",
     "AveragedClassifier": "counterpoise.mixtures.folds",
     "BitRows": "counterpoise.solvers.rows",
