@@ -38,7 +38,7 @@ from counterpoise.learners.row_kernels import (
 from counterpoise.mixtures.answers import TRAIN
 from counterpoise.mixtures.cautions import warn_of_a_constant, warn_of_missed_goals, warn_of_the_positive_class
 from counterpoise.mixtures.draws import KeyedDraws, known_draws, make_key
-from counterpoise.mixtures.options import Draws, key_of_decision, kind_of_decision
+from counterpoise.mixtures.options import Draws, kind_of_decision
 from counterpoise.mixtures.rows import checked_features
 from counterpoise.solvers.ramp import (
     Decided,
@@ -243,7 +243,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         self.__dict__.pop("intercept_", None)  # of an earlier fit: goals that cannot hold leave nothing to decide by
         weighed = {"sample_weight": sample_weight, "largest_weight": largest_weight, "baseline": baseline}
         self.goals_ = asked_goals(self.goals, defers=False)
-        key = key_of_decision(self.decision) or make_key(self.random_state)
+        key = self.decision.key if isinstance(self.decision, Draws) else make_key(self.random_state)
         rows = self._check_rows(X, y, weighed, sensitive_features, datasets)
         training = self._problem(rows)
         chooser = "level" if self.solver == "auto" else self.solver

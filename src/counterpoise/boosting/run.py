@@ -47,13 +47,12 @@ from counterpoise.goals.bound import asked_goals
 from counterpoise.goals.tables import with_train
 from counterpoise.mixtures.answers import TRAIN, Answers, Positive, find_positive
 from counterpoise.mixtures.base import DECISIONS
-from counterpoise.mixtures.cautions import warn_of_the_average
+from counterpoise.mixtures.cautions import check_problem, warn_of_the_average
 from counterpoise.mixtures.choosing import MIXTURES, Aim, Evidence, Selection, choose_mixture, select
 from counterpoise.mixtures.draws import make_key
 from counterpoise.mixtures.families import PooledModels, Thresholds
 from counterpoise.mixtures.options import kind_of_decision
 from counterpoise.mixtures.pool import Pool, predict_codes, scoring_method, titled_models
-from counterpoise.mixtures.prechecks import check_problem
 from counterpoise.mixtures.rows import checked_features
 from counterpoise.mixtures.scores.evidence import ScoreEvidence
 from counterpoise.solvers import minimize_risk

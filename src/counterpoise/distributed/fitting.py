@@ -38,6 +38,7 @@ from counterpoise.goals import InfeasibleGoals, Rate, as_goals
 from counterpoise.goals.advice import advised
 from counterpoise.goals.tables import group_codes
 from counterpoise.mixtures.answers import TRAIN, find_positive
+from counterpoise.mixtures.cautions import check_problem
 from counterpoise.mixtures.choosing import Aim
 from counterpoise.mixtures.draws import generator_of, make_key
 from counterpoise.mixtures.families import PooledModels
@@ -45,7 +46,6 @@ from counterpoise.mixtures.goal import GoalClassifier, listed
 from counterpoise.mixtures.mixture import MixtureClassifier
 from counterpoise.mixtures.options import as_groups
 from counterpoise.mixtures.pool import ANSWERS, Pool, all_classes, named_models, titled_models
-from counterpoise.mixtures.prechecks import check_problem
 
 # What the boosters of one machine take and those over shards do not, and the value that asks for nothing.
 _NOT_TAKEN = {

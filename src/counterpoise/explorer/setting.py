@@ -13,7 +13,7 @@ from counterpoise._base.checks import check_alpha, check_number
 from counterpoise._base.text import load_json
 from counterpoise.goals import Goal, asked_goals, parse_goal
 from counterpoise.goals.bound import reach_of
-from counterpoise.mixtures.options import column_names
+from counterpoise.mixtures.options import as_groups
 from counterpoise.solvers.linear_program import FEASIBLE
 from counterpoise.theory.confidence import Bounds
 
@@ -239,7 +239,7 @@ def _columns_of(by: Any) -> tuple[str, ...]:
         raise TypeError(f"by must be a list of names of columns; got {type(by).__name__}.")
     if len(by) > MOST_COLUMNS:
         raise ValueError(f"Rules can look at {MOST_COLUMNS} columns at most here; got {len(by)}.")
-    return column_names(by)
+    return as_groups(by).names  # type: ignore[no-any-return]
 
 
 def _short(value: Any) -> Any:

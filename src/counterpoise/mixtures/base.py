@@ -13,14 +13,13 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_feature_names, _check_n_features, check_is_fitted, column_or_1d
 
 from counterpoise._base.checks import check_choice, check_sample_weight, is_frame
-from counterpoise._base.text import Secret
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray, IntArray
 from counterpoise.goals import GoalCheck, Table
 from counterpoise.goals.tables import with_train
 from counterpoise.mixtures.answers import TRAIN, find_positive
 from counterpoise.mixtures.cautions import (
-    warn_of_deferring_all,
-    warn_of_everybody,
+    check_problem,
+    warn_of_one_answer,
     warn_of_the_average,
     warn_of_the_positive_class,
 )
@@ -39,17 +38,9 @@ from counterpoise.mixtures.families import (
     with_columns,
     with_tables,
 )
-from counterpoise.mixtures.options import STICKY, Deferral, as_groups, key_of_decision, kind_of_decision
+from counterpoise.mixtures.options import STICKY, Deferral, Draws, as_groups, kind_of_decision
 from counterpoise.mixtures.pool import Pool, named_models
-from counterpoise.mixtures.prechecks import check_problem
-from counterpoise.mixtures.rows import (
-    LabelledData,
-    as_columns,
-    as_rows,
-    checked_features,
-    known_columns,
-    n_rows,
-)
+from counterpoise.mixtures.rows import LabelledData, as_columns, as_rows, checked_features, known_columns, n_rows
 from counterpoise.theory.risks import Risk
 
 DECISIONS = ("sticky", "sample", "vote")
@@ -395,9 +386,8 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
             changed["deferral"] = None
         other.set_params(**changed)
         other.check_decision()
-        key = key_of_decision(decision)
-        if key is not None:
-            other.draws_ = self.draws_.with_key(key, self.estimators_)
+        if isinstance(decision, Draws):
+            other.draws_ = self.draws_.with_key(decision.key, self.estimators_)
         has_goals = bool(self.goals_ if goals is None else goals)
         if objective is None and alpha is None and sensitive_features is not None and not has_goals:
             objective = WORST_GROUP
@@ -502,18 +492,16 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
             self.max_models_cost_ = solution.cost
         if solution.errors is not None:
             warn_of_the_average(*solution.errors, "the best model", problem)
-        warn_of_deferring_all(solution.deferred)
-        if solution.constant is not None:
-            warn_of_everybody(solution.constant)
+        warn_of_one_answer(solution.deferred, solution.constant)
 
     def forget_choice(self) -> None:
         """Forget what was chosen before: it is not of the models that come, nor met by them."""
         for name in _CHOSEN:
             self.__dict__.pop(name, None)
 
-    def learn_draws(self, key: Secret, generator: np.random.Generator, X: Any, weights: FloatArray | None) -> None:
+    def learn_draws(self, key: bytes, generator: np.random.Generator, X: Any, weights: FloatArray | None) -> None:
         """Learn what decisions are drawn with: fresh ones, and sticky ones from rows like those to decide about."""
-        key = key_of_decision(self.decision) or key
+        key = self.decision.key if isinstance(self.decision, Draws) else key
         self.draws_ = KeyedDraws.learned(key, as_columns(X), weights, self.estimators_)
         self._generator = generator
 
@@ -614,7 +602,7 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
     def check_problem(
         self, problem: Aim, data: LabelledData, datasets: Mapping[str, Table] | None, **told: Any
     ) -> None:
-        """Refuse what can be refused without a model: see ``prechecks.check_problem``, to which ``told`` goes."""
+        """Refuse what can be refused without a model: see ``cautions.check_problem``, to which ``told`` goes."""
         tables = with_train(data.table, datasets)
         for name, table in tables.items():
             if name != TRAIN:

@@ -1,18 +1,71 @@
-"""What a fit says that ended well by its own measure, and not as its user would expect."""
+"""What is refused before a model is trained or asked, and what a fit says that ended not as its user would expect.
+
+Checks of goals, objective and groups need no model. Cautions are of a fit that ended well by its own measure.
+"""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from counterpoise._base.checks import warn_caller
-from counterpoise._base.types import AnyArray
+from counterpoise._base.types import AnyArray, FloatArray, IntArray
+from counterpoise.goals import Rate, Table
+from counterpoise.goals.binding import Views
+from counterpoise.goals.bound import check_asked, check_contradictions, check_reach
 from counterpoise.goals.classes import says_yes
+from counterpoise.mixtures.answers import TRAIN, Positive
+from counterpoise.mixtures.choosing import Aim, groups_by
+from counterpoise.mixtures.options import as_groups
+from counterpoise.mixtures.scores.groups import find_groups
+from counterpoise.theory.risks import RiskRows
 
 _PAIR = 2  # classes
 _OF_POSITIVE = re.compile("positive|negative|recall|precision|f1_score|coverage")
 _OF_NAMED = re.compile(r"\bof=|every_class")  # which say themselves of what class they speak
 _NEARLY_ALL = 0.5  # part of the rows that may be deferred before it is said
 _FAR = 0.1  # part of the rows by which a mixture may err more often than a model alone before it is said
+
+
+def check_problem(
+    aim: Aim,
+    tables: Mapping[str, Table],
+    positive: Positive,
+    *,
+    groups: IntArray | None = None,
+    by: Any = (),
+    counts: FloatArray | None = None,
+    trains: bool = True,
+) -> None:
+    """Refuse goals, an objective or groups that do not fit the rows, whatever the models will say about them.
+
+    Parameters
+    ----------
+    aim : Aim
+        Goals and objective; their texts are parsed already.
+    tables : dict from names to Table
+        The rows on which the mixture is chosen, as ``train``, and the other datasets.
+    positive : Positive
+        The classes.
+    groups : array of shape (n_samples,), optional
+        The group of each row of ``train`` by all sensitive features.
+    by : str, list of str or Groups
+        Columns that rules look at, and what to do about small groups.
+    counts : array of shape (n_samples,), optional
+        How many rows each row of ``train`` stands for. Default: itself.
+    trains : bool, default=True
+        Whether models would be trained: a bound beyond what any rate can reach, and two that contradict each other,
+        are then refused here. Otherwise the choice among the models refuses them, and says which bound they can meet.
+    """
+    check_reach(aim.goals, trains=trains)
+    deferred = None if aim.deferral is None else True  # whatever the answer is called
+    objective, train = aim.objective, tables[TRAIN]
+    views = Views(tables, positive._replace(deferred=deferred).labels)
+    check_asked(aim.goals, views, objective if isinstance(objective, Rate) else None)
+    if trains:
+        check_contradictions(aim.goals, views)
+    if not isinstance(objective, Rate):
+        objective.bind(RiskRows(train.n_samples, 1, lambda names: groups_by(names, train, groups)))
+    find_groups(as_groups(by), train, counts).codes_of_each(tables)
 
 
 class Caution(UserWarning):
@@ -49,15 +102,6 @@ def warn_of_the_positive_class(goals: Iterable[Any], classes: AnyArray, pos_labe
     )
 
 
-def warn_of_everybody(label: Any) -> None:
-    """Say that all are called one class, whatever their scores."""
-    warn_caller(
-        f"The goals are met by calling everybody {label!r}, whatever their scores. Is that the positive class, and are "
-        "scores higher for it? pos_label (positive on the command line) names it.",
-        Everybody,
-    )
-
-
 def warn_of_a_constant(decision: str, error: float, constant_error: float) -> None:
     """Say that all training rows get one decision, whatever their features."""
     warn_caller(
@@ -82,15 +126,21 @@ def _beside_constant(error: float, constant_error: float) -> str:
     return f"The decisions err on {error:.2%} of the training rows, the best constant decision on {constant_error:.2%}."
 
 
-def warn_of_deferring_all(share: float) -> None:
-    """Say that nobody, or hardly anybody, is decided about."""
-    if share < _NEARLY_ALL:
-        return
-    warn_caller(
-        f"{share:.1%} of the rows are deferred: by the cost of deferral and the goals that is the least loss. Raise "
-        "the cost, loosen the goals, or limit how many are deferred, as in the goal defer_rate(train) <= 0.1.",
-        Everybody,
-    )
+def warn_of_one_answer(deferred: float, constant: Any) -> None:
+    """Say that hardly anybody is decided about, or that all are called one class, whatever their scores."""
+    if deferred >= _NEARLY_ALL:
+        warn_caller(
+            f"{deferred:.1%} of the rows are deferred: by the cost of deferral and the goals that is the least loss. "
+            "Raise the cost, loosen the goals, or limit how many are deferred, as in the goal "
+            "defer_rate(train) <= 0.1.",
+            Everybody,
+        )
+    if constant is not None:
+        warn_caller(
+            f"The goals are met by calling everybody {constant!r}, whatever their scores. Is that the positive class, "
+            "and are scores higher for it? pos_label (positive on the command line) names it.",
+            Everybody,
+        )
 
 
 def warn_of_the_average(mixed: float, alone: float, whose: str, aim: Any) -> None:

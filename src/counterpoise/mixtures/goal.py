@@ -19,12 +19,11 @@ from counterpoise._base.types import AnyArray, ArrayLike, FloatArray
 from counterpoise.goals import Table
 from counterpoise.goals.classes import check_defer_label
 from counterpoise.mixtures.answers import TRAIN, Positive, find_positive
-from counterpoise.mixtures.averages import AveragedClassifier
 from counterpoise.mixtures.base import MixtureBase
 from counterpoise.mixtures.choosing import FIXED, check_one_rule
 from counterpoise.mixtures.draws import generator_of, make_key
 from counterpoise.mixtures.families import rules_of_scores
-from counterpoise.mixtures.folds import Training, averages_folds, check_cv, splits_of, texts_in
+from counterpoise.mixtures.folds import Training, check_cv, splits_of, texts_in
 from counterpoise.mixtures.options import Deferral
 from counterpoise.mixtures.pool import Pool, all_classes, named_models, titled_models
 from counterpoise.mixtures.rows import set_input_tags
@@ -319,7 +318,7 @@ class GoalClassifier(MixtureBase):
         """
         weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         seeds = (int(generator.integers(2**31)) for _ in count())  # of the folds, their models, and those of all rows
-        splits = splits_of(self.cv, X, labels, next(seeds)) if has_folds else []
+        splits = splits_of(self.cv, labels, next(seeds)) if has_folds else []
         n_times = len(splits) if isinstance(self.cv, str) and splits else len(splits) + 1  # those of the folds may do
         names = {title: name or title for title, name in zip(titled, self.names_, strict=True)}
         numbers, n_trained = count(1), len(titled) * n_times
@@ -331,16 +330,7 @@ class GoalClassifier(MixtureBase):
 
         training = Training(titled, X, labels, weights, positive, self.n_jobs, report)
         try:
-            if not splits:
-                return training.whole(titled, next(seeds)), None
-            scores, folds = training.crossed(splits, next(seeds))
-            averages = [
-                AveragedClassifier(own) if averages_folds(self.cv, scores[:, place], own) else None
-                for place, own in enumerate(folds)
-            ]
-            again = [title for title, average in zip(titled, averages, strict=True) if average is None]
-            whole = iter(training.whole(again, next(seeds)))
-            return [next(whole) if average is None else average for average in averages], scores
+            return training.train(self.cv, splits, seeds)
         except ValueError as error:
             texts = texts_in(X) if self.estimator is None else []
             if not texts:

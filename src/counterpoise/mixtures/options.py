@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from counterpoise._base.checks import check_choice, check_count, check_number
-from counterpoise._base.text import Secret
 from counterpoise.goals.classes import check_defer_label
-from counterpoise.mixtures.draws.keys import check_key
+from counterpoise.mixtures.draws import check_key
 
 STICKY = "sticky"  # decisions by a draw that is fixed for each row or id
 UNKNOWN = ("refuse", "pool")  # what to do about groups that have no threshold of their own
@@ -70,11 +69,6 @@ def kind_of_decision(decision: Any) -> Any:
     return STICKY if isinstance(decision, Draws) else decision
 
 
-def key_of_decision(decision: Any) -> Secret | None:
-    """Return the key that decisions are drawn with, where one is given."""
-    return decision.key if isinstance(decision, Draws) else None  # type: ignore[return-value]  # made one
-
-
 @dataclass(frozen=True)
 class Groups:
     """Columns that rules may look at: each combination of their values has a threshold of its own.
@@ -103,7 +97,16 @@ class Groups:
     min_rows: int = 10
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "names", column_names(self.names))
+        by = self.names
+        names = (by,) if isinstance(by, str) or not isinstance(by, Iterable) else tuple(by)
+        if not all(isinstance(name, str) for name in names):
+            raise TypeError(
+                f"by must be the name of a column that rules may look at, a list of names, or Groups; got {by!r}. The "
+                "word 'baseline' stands for the predictions of the deployed model."
+            )
+        if len(set(names)) < len(names):
+            raise ValueError(f"by names a column twice: {', '.join(names)}.")
+        object.__setattr__(self, "names", names)
         check_choice(self.unknown, "unknown of Groups", UNKNOWN)
         object.__setattr__(self, "min_rows", check_count(self.min_rows, "min_rows of Groups"))
 
@@ -111,16 +114,3 @@ class Groups:
 def as_groups(by: Any) -> Groups:
     """Return the columns that ``by`` names, and what to do about small groups of them."""
     return by if isinstance(by, Groups) else Groups(() if by is None else by)
-
-
-def column_names(by: Any) -> tuple[str, ...]:
-    """Return names of columns, given one name or several."""
-    names = (by,) if isinstance(by, str) or not isinstance(by, Iterable) else tuple(by)
-    if not all(isinstance(name, str) for name in names):
-        raise TypeError(
-            f"by must be the name of a column that rules may look at, a list of names, or Groups; got {by!r}. The word "
-            "'baseline' stands for the predictions of the deployed model."
-        )
-    if len(set(names)) < len(names):
-        raise ValueError(f"by names a column twice: {', '.join(names)}.")
-    return names

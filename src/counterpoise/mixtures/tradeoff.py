@@ -157,19 +157,14 @@ def tradeoff(
             f"model must be a fitted classifier that mixes models, or their losses; got {type(model).__name__}, which "
             "is not fitted or mixes none."
         )
-    posing = _of_models if hasattr(model, "selection_") else _of_losses
-    selection, aim, limits = posing(model, goal, alpha, objective)
+    selection, aim, limits = (_of_models if hasattr(model, "selection_") else _of_losses)(model, goal, alpha, objective)
     levels = _default_bounds(selection, aim, limits, n_points) if bounds is None else _check_bounds(bounds)
     shown = None if limits.goals[0] is _ROW else limits.goals[0]
     return Tradeoff(_points(selection, aim, limits, levels, tol), shown, aim.objective)
 
 
-class _Posed(NamedTuple):
-    """Rows, what is asked on them, and what must hold: the goal whose bound varies first."""
-
-    selection: Selection
-    aim: Aim
-    limits: GoalRows
+# Rows, what is asked on them, and what must hold: the goal whose bound varies first.
+_Posed = tuple[Selection, Aim, GoalRows]
 
 
 def _of_models(model: Any, goal: Any, alpha: float | None, objective: Any) -> _Posed:
@@ -178,7 +173,7 @@ def _of_models(model: Any, goal: Any, alpha: float | None, objective: Any) -> _P
     is_asked = objective is not None or not isinstance(model.objective_, CVaR)  # else the selection holds for it
     limits = goal_rows(kept.answers, _goals_of_model(model, goal))
     assert limits is not None  # noqa: S101 - there is a goal
-    return _Posed(select(kept, aim) if is_asked else model.selection_, aim, limits)
+    return select(kept, aim) if is_asked else model.selection_, aim, limits
 
 
 def _of_losses(model: Any, goal: Any, alpha: float | None, objective: Any) -> _Posed:
@@ -188,35 +183,34 @@ def _of_losses(model: Any, goal: Any, alpha: float | None, objective: Any) -> _P
         message = f"objective must be a risk where losses are given; got {aim.objective}."
         raise ValueError(message)  # noqa: TRY004 - a rate is an objective, but not of losses
     losses = check_losses(model)
-    risk = aim.objective.bind(RiskRows(len(losses), losses.shape[1], _no_groups))
-    row = _check_row(goal, losses.shape[1])[None]
-    limits = GoalRows((_ROW,), row, np.zeros(1), np.zeros_like(row), np.ones(1), (None,))
-    return _Posed(Selection(losses, None, None, risk=risk), aim, limits)
+    risk, n_models = aim.objective.bind(RiskRows(len(losses), losses.shape[1], _no_groups)), losses.shape[1]
+    row = as_numbers(goal, "goal").astype(np.float64)
+    if row.shape != (n_models,):
+        raise ValueError(
+            f"With losses, goal must be the row of row @ mixture <= bound, of shape ({n_models},); got shape "
+            f"{row.shape}."
+        )
+    limits = GoalRows((_ROW,), row[None], np.zeros(1), np.zeros((1, n_models)), np.ones(1), (None,))
+    return Selection(losses, None, None, risk=risk), aim, limits
 
 
 def _of_rules(model: Any, goal: Any, bounds: ArrayLike | None, aim: Aim, n_points: int, tol: float) -> Tradeoff:
-    """Return the frontier over all rules of scores."""
-    if isinstance(model.family_, ClassRules):
-        return _of_class_rules(model, goal, bounds, aim, tol)
-    ranked = rank(model.family_.kept, model.groups_)
-    path = RulePath(ranked, aim, _goals_of_model(model, goal), tol)
+    """Return the frontier over all rules of scores, or over rules of class probabilities, as far as they are found."""
+    kept, goals = model.family_.kept, _goals_of_model(model, goal)
+    ranked = None if isinstance(model.family_, ClassRules) else rank(kept, model.groups_)
+    path: Any
+    if ranked is not None:
+        path = RulePath(ranked, aim, goals, tol)
+        own = path.rows.rows_of(0)
+    elif bounds is None:
+        raise ValueError("Of more than two classes it is not known beforehand which bounds can be met: pass bounds.")
+    else:
+        path = ClassPath(kept.known(model.groups_, model.calibrations_), aim, goals, tol)
+        own = np.flatnonzero(path.limits.places == 0)
     levels = path.default_bounds(n_points) if bounds is None else _check_bounds(bounds)
     found, rules = path.solve(levels)
-    own, shift = path.rows.rows_of(0), path.asked.shift
-    points = tuple(_point(float(level), one, shift, own) for level, one in zip(levels, found, strict=True))
-    return Tradeoff(points, path.goals[0], aim.objective, tuple(ranked.as_rules(rules)))
-
-
-def _of_class_rules(model: Any, goal: Any, bounds: ArrayLike | None, aim: Aim, tol: float) -> Tradeoff:
-    """Return the frontier over rules of class probabilities, as far as they are found."""
-    if bounds is None:
-        raise ValueError("Of more than two classes it is not known beforehand which bounds can be met: pass bounds.")
-    known = model.family_.kept.known(model.groups_, model.calibrations_)
-    path, levels = ClassPath(known, aim, _goals_of_model(model, goal), tol), _check_bounds(bounds)
-    found, rules = path.solve(levels)
-    own = np.flatnonzero(path.limits.places == 0)
     points = tuple(_point(float(level), one, path.asked.shift, own) for level, one in zip(levels, found, strict=True))
-    return Tradeoff(points, path.goals[0], aim.objective, tuple(rules))
+    return Tradeoff(points, path.goals[0], aim.objective, tuple(rules if ranked is None else ranked.as_rules(rules)))
 
 
 def _at(selection: Selection, aim: Aim, limits: GoalRows, bound: float) -> GoalRows | None:
@@ -270,16 +264,6 @@ def _point(bound: float, found: MixtureSolution | None, shift: float, own: IntAr
         return TradeoffPoint(bound, np.nan, np.nan, np.nan, 0, None)
     count, price = int((found.mixture > _SHOWN).sum()), float(found.multipliers[own].sum())
     return TradeoffPoint(bound, shift + found.value, shift + found.lower, price, count, found.mixture)
-
-
-def _check_row(row: Any, n_models: int) -> FloatArray:
-    vector = as_numbers(row, "goal").astype(np.float64)
-    if vector.shape != (n_models,):
-        raise ValueError(
-            f"With losses, goal must be the row of row @ mixture <= bound, of shape ({n_models},); got shape "
-            f"{vector.shape}."
-        )
-    return np.asarray(vector)
 
 
 def _goals_of_model(model: Any, goal: Any) -> tuple[Goal, ...]:

@@ -22,8 +22,8 @@ from counterpoise._base.text import did_you_mean
 from counterpoise.auditing.audit import Audit
 from counterpoise.goals import Goal, as_goals
 from counterpoise.goals.values import NoRows
+from counterpoise.mixtures.draw_messages import BadId
 from counterpoise.mixtures.draws import draws_of
-from counterpoise.mixtures.draws.ids import BadId
 from counterpoise.mixtures.explaining import Explanation
 from counterpoise.mixtures.scores.groups import BASELINE
 from counterpoise.runs.data import (

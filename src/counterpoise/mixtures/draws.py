@@ -5,38 +5,61 @@ keyed hash of the row, or of an id: the same person always gets the same answer,
 machine, and without the key nobody can tell which. Over keys the numbers are uniform, so that each answer has the
 chance that the mixture gives it. With one key decisions are deterministic: their realised losses are 0 or 1.
 
-The hash sees values, not types, and no noise of computation: ``rows`` and ``ids`` say how.
+The key is given, determined by a random state, or fresh from the system. The hash sees values, not types, and no noise
+of computation: ``draw_messages`` says how.
 """
 
 import hashlib
+import secrets
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
 
-from counterpoise._base.checks import is_frame
+from counterpoise._base.checks import check_random_state, is_frame
 from counterpoise._base.text import Secret
 from counterpoise._base.types import FloatArray, IntArray
-from counterpoise.mixtures.draws.ids import id_messages, id_values
-from counterpoise.mixtures.draws.keys import apart_from, check_key, derived_key, generator_of, make_key
-from counterpoise.mixtures.draws.rows import Grid, row_messages
-from counterpoise.mixtures.draws.scales import learn_grid
+from counterpoise.mixtures.draw_messages import Grid, id_messages, learn_grid, row_messages
 
-__all__ = [
-    "KeyedDraws",
-    "check_key",
-    "derived_key",
-    "draws_of",
-    "generator_of",
-    "known_draws",
-    "make_key",
-    "pick",
-    "pick_each",
-]
-
+_KEY_BYTES = 32
+_LEAST, _MOST = 16, 64  # bytes of a key: fewer could be guessed, and the hash takes no more
 _HASH_BYTES = 8
 _ROW, _ID = b"row", b"id"  # so that a row of one column and an id of the same value draw independently
+
+
+def check_key(key: Any) -> Secret:
+    """Return a key that was given after checking that it is one; no message shows it."""
+    if not isinstance(key, bytes):
+        kind = "str" if isinstance(key, str) else type(key).__name__
+        raise TypeError(f"key must be bytes, as secrets.token_bytes(32) makes them; got {kind}.")
+    if not _LEAST <= len(key) <= _MOST:
+        raise ValueError(
+            f"key must have {_LEAST} to {_MOST} bytes, as secrets.token_bytes(32) makes them; got {len(key)}."
+        )
+    return Secret(key)
+
+
+def make_key(random_state: Any) -> Secret:
+    """Return a secret key: fresh from the system if ``random_state`` is None, else determined by it."""
+    check_random_state(random_state)
+    if random_state is None:
+        return Secret(secrets.token_bytes(_KEY_BYTES))
+    if not isinstance(random_state, np.random.RandomState):
+        random_state = np.random.RandomState(random_state)
+    return Secret(random_state.bytes(_KEY_BYTES))
+
+
+def generator_of(random_state: Any) -> np.random.Generator:
+    """Return what fresh draws come from."""
+    if isinstance(random_state, np.random.RandomState):
+        random_state = random_state.randint(2**31)
+    return np.random.default_rng(random_state)
+
+
+def derived_key(key: bytes, purpose: str) -> Secret:
+    """Return another key, the same for the same purpose, that tells nothing of the first."""
+    return Secret(hashlib.blake2b(purpose.encode(), key=key, digest_size=_KEY_BYTES).digest())
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,13 +78,27 @@ class KeyedDraws:
     grid: Grid | None = field(default=None, repr=False)
 
     @classmethod
-    def learned(cls, key: Secret, X: Any, sample_weight: FloatArray | None = None, models: Iterable[Any] = ()) -> Self:
+    def learned(cls, key: bytes, X: Any, sample_weight: FloatArray | None = None, models: Iterable[Any] = ()) -> Self:
         """Return draws for rows like those of ``fit``, independent of the draws of models inside."""
-        return cls(apart_from(key, keys_inside(models)), learn_grid(X, sample_weight))
+        return cls(key, learn_grid(X, sample_weight)).with_key(key, models)
 
-    def with_key(self, key: Secret, models: Iterable[Any] = ()) -> Self:
-        """Return the same draws with another key, independent of those of models inside."""
-        return replace(self, key=apart_from(key, keys_inside(models)))
+    def with_key(self, key: bytes, models: Iterable[Any] = ()) -> Self:
+        """Return the same draws with another key, independent of those of models inside.
+
+        Where one of them, or a model inside of it, draws with the same key, both would draw the same numbers: another
+        key is derived from it then.
+        """
+        taken, waiting = set(), list(models)
+        while waiting:
+            model = waiting.pop()
+            draws = draws_of(model)
+            if draws is not None:
+                taken.add(draws.key)
+            waiting.extend(step for _, step in getattr(model, "steps", ()))
+            waiting.extend(getattr(model, "estimators_", ()))
+        while key in taken:
+            key = derived_key(key, "outside")
+        return replace(self, key=key)
 
     def uniforms(self, X: Any, checked: Any, ids: Any = None) -> FloatArray:
         """Return a number in [0, 1) for every row, by itself or by its id.
@@ -78,7 +115,7 @@ class KeyedDraws:
 
     def by_id(self, ids: Any, n_rows: int) -> FloatArray:
         """Return a number in [0, 1) for every id."""
-        return _uniforms([id_messages(id_values(ids, n_rows))], self.key, _ID)
+        return _uniforms([id_messages(ids, n_rows)], self.key, _ID)
 
     def check_loaded(self) -> None:
         """Check what came from a file."""
@@ -99,17 +136,6 @@ def known_draws(model: Any) -> KeyedDraws:
     found = draws_of(model)
     if found is None:
         raise ValueError("it has no key to draw with")
-    return found
-
-
-def keys_inside(models: Iterable[Any]) -> set[bytes]:
-    """Return the keys that models, and models inside them, draw with."""
-    found: set[bytes] = set()
-    for model in models:
-        draws = draws_of(model)
-        found |= set() if draws is None else {draws.key}
-        inner = [step for _, step in getattr(model, "steps", ())]
-        found |= keys_inside([*inner, *getattr(model, "estimators_", ())])
     return found
 
 
