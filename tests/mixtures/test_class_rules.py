@@ -9,12 +9,11 @@ from scipy.optimize import linprog
 
 from counterpoise.goals import InfeasibleGoals, as_goals
 from counterpoise.metrics import cvar_loss
-from counterpoise.mixtures.class_scores.calibration import calibrated
 from counterpoise.mixtures.class_scores.choosing import OF_RATIOS
 from counterpoise.mixtures.class_scores.ratio_bins import find_bins
-from counterpoise.mixtures.class_scores.refining import PricedRows, refined
-from counterpoise.mixtures.class_scores.tiers import RatioRule, TierRule, argmax_rule
-from counterpoise.mixtures.scores.groups import RuleGroups
+from counterpoise.mixtures.class_scores.rules import PricedRows, RatioRule, TierRule, argmax_rule, refined
+from counterpoise.mixtures.class_scores.table import calibrated
+from counterpoise.mixtures.scores.table import RuleGroups
 from counterpoise.solvers import minimize_cvar
 
 NOBODY = np.zeros(1, dtype=np.int64)

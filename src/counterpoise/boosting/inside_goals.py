@@ -22,7 +22,7 @@ from counterpoise.mixtures.choosing import Aim, Evidence, choose_mixture, choose
 from counterpoise.mixtures.pool import titled_models
 from counterpoise.mixtures.scored import RuleClassifier
 from counterpoise.mixtures.scores.asking import Scorer, scorer
-from counterpoise.mixtures.scores.evidence import ScoreEvidence
+from counterpoise.mixtures.scores.table import ScoreEvidence
 from counterpoise.theory.risks import Risk, WorstOfGroups
 
 _AUTO = "auto"

@@ -18,12 +18,12 @@ from counterpoise._base.text import text_table
 from counterpoise._base.types import ArrayLike, FloatArray, IntArray
 from counterpoise.goals import Goal, InfeasibleGoals, Rate, as_goals, positive_rate
 from counterpoise.mixtures.choosing import Aim, as_aim, least_mean, posed, select, within_budget
-from counterpoise.mixtures.class_scores.path import ClassPath
+from counterpoise.mixtures.class_scores.choosing import ClassPath
 from counterpoise.mixtures.families import ClassRules
 from counterpoise.mixtures.game import Game, Selection
 from counterpoise.mixtures.goal_rows import GoalRows, check_range, goal_rows, own_bound
-from counterpoise.mixtures.scores.evidence import rank
-from counterpoise.mixtures.scores.path import RulePath
+from counterpoise.mixtures.scores.choosing import RulePath
+from counterpoise.mixtures.scores.table import rank
 from counterpoise.solvers import bounds_path, minimize_risk
 from counterpoise.solvers.linear_program import InfeasibleRows, MixtureSolution
 from counterpoise.theory.risks import CVaR, Risk, RiskRows
@@ -203,7 +203,7 @@ def _of_rules(model: Any, goal: Any, bounds: ArrayLike | None, aim: Aim, n_point
     path = RulePath(ranked, aim, _goals_of_model(model, goal), tol)
     levels = path.default_bounds(n_points) if bounds is None else _check_bounds(bounds)
     found, rules = path.solve(levels)
-    own, shift = path.rows.rows_of(0), path.asked.shift
+    own, shift = path.rows.rows_of(0), path.program.shift
     points = tuple(_point(float(level), one, shift, own) for level, one in zip(levels, found, strict=True))
     return Tradeoff(points, path.goals[0], aim.objective, tuple(ranked.as_rules(rules)))
 

@@ -18,7 +18,7 @@ from counterpoise.goals.rates import TABLED
 from counterpoise.metrics import RateTable, rate_table
 from counterpoise.mixtures.base import DRAWN
 from counterpoise.mixtures.choosing import groups_by, row_count
-from counterpoise.mixtures.class_scores.tiers import SOFT, RatioRule, TierRule
+from counterpoise.mixtures.class_scores.rules import SOFT, RatioRule, TierRule
 from counterpoise.mixtures.deciding import Decider, DecisionRows, with_label
 from counterpoise.mixtures.families import ClassRules
 from counterpoise.mixtures.goal import GoalClassifier

@@ -1,6 +1,6 @@
-"""The choice of a mixture of rules of class probabilities."""
+"""Choosing."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -10,25 +10,30 @@ from counterpoise.goals import Goal, InfeasibleGoals, Rate
 from counterpoise.goals.advice import explain
 from counterpoise.goals.infeasible import rate_unit, rounded_to_safety
 from counterpoise.mixtures.answers import TRAIN
-from counterpoise.mixtures.choosing import Aim, groups_by
-from counterpoise.mixtures.class_scores.calibration import no_calibration
-from counterpoise.mixtures.class_scores.evidence import ClassEvidence, Known, label_answers, label_mass
-from counterpoise.mixtures.class_scores.limits import Limits, as_tensors, limits_of, loss_tensor
+from counterpoise.mixtures.choosing import Aim, Evidence, check_one_rule, groups_by, value_of
 from counterpoise.mixtures.class_scores.program import (
     LEVELS,
     TOL,
     ClassProgram,
+    Columns,
     Found,
+    Limits,
     Losses,
     NotKept,
     RowLosses,
     SumLosses,
+    as_tensors,
+    limits_of,
+    loss_tensor,
     threshold,
 )
 from counterpoise.mixtures.class_scores.ratio_bins import choose_by_ratio
-from counterpoise.mixtures.class_scores.tiers import ClassRule, TierRule, argmax_rule
+from counterpoise.mixtures.class_scores.rules import ClassRule, TierRule, argmax_rule
+from counterpoise.mixtures.class_scores.table import ClassEvidence, Known, label_answers, label_mass, no_calibration
 from counterpoise.mixtures.game import cleaned
 from counterpoise.mixtures.goal_rows import GoalRows, linear_rate
+from counterpoise.mixtures.no_rule import no_single_rule
+from counterpoise.solvers.linear_program import MixtureSolution
 from counterpoise.theory.risks import CVaR, Mean, Risk, RiskRows, WorstGroup
 
 _RATIOS = (0.1, 0.3, 0.5, 0.7, 0.9)  # of a probability to the largest above which a class has a share, to begin with
@@ -298,3 +303,149 @@ def _as_choice(aim: Aim, asked: Asked, found: Found) -> ClassChoice:
     shift = asked.shift
     risk: Any = asked.risk if is_bound else None
     return ClassChoice(rules, mixture[used], shift + one.value, shift + one.lower, prices, risk, covers)
+
+
+_PRICES = (0.0, 0.5, 1.0, 1.5, 2.0, 4.0)  # times the multipliers of the mixture
+_N_STEPS = 80  # of prices that follow what is missed
+_FIRST_STEP = 4.0  # price for a goal missed by one, falling with the steps
+_AIM_INSIDE = 0.002  # part of a goal's unit by which its bound is tightened on the way: answers move in steps
+_DIGITS = 11  # to which violations and objectives are compared, in parts of their units
+
+
+class Fixed(NamedTuple):
+    """The best rule that was found, and by how much it misses the limits in total."""
+
+    rule: ClassRule
+    violation: float
+
+
+def search_fixed(known: Known, aim: Aim, rules: Sequence[ClassRule], multipliers: FloatArray) -> Fixed:
+    """Return the rule of least violation, then least objective, that was found.
+
+    A risk of zero-one losses that counts all rows alike grows with their mean, so that is what is minimized for every
+    risk.
+    """
+    limits = limits_of(known, aim.goals)
+    if aim.budget is not None:
+        limits, _ = within_budget(known, limits, aim.budget)
+    asked = pose(known, aim)
+    if not isinstance(asked.losses, SumLosses) or not isinstance(asked.risk, Mean):
+        asked = Asked(mean_loss(known), Mean())
+    program = ClassProgram(known, asked.losses, asked.risk, limits)
+    tried = _Tried(program)
+    tried.look_at(list(_hard(known, rules)))
+    if limits.has_any:
+        for model in range(known.evidence.n_models):
+            _follow(program, tried, model, _own_prices(limits, multipliers) / asked.losses.unit)
+    return Fixed(tried.rule, tried.key[0])
+
+
+def _hard(known: Known, rules: Sequence[ClassRule]) -> Iterator[ClassRule]:
+    """Yield the likeliest class of each model, and each step of rules that draw."""
+    for model in range(known.evidence.n_models):
+        yield argmax_rule(model, known.shape)
+    for rule in rules:
+        if isinstance(rule, TierRule):
+            yield from (rule._replace(layer=layer) for layer in range(rule.n_layers))
+
+
+def _own_prices(limits: Limits, multipliers: FloatArray) -> FloatArray:
+    """Return a price for each row of the limits, in their units, given those of the goals."""
+    prices = np.zeros(len(limits.tensors))
+    if limits.goals is not None:
+        own = np.asarray(multipliers)[limits.places]
+        prices[: own.size] = own * limits.goals.units
+    return prices
+
+
+class _Tried:
+    """The best rule so far: of the least violation, then of the least objective."""
+
+    def __init__(self, program: ClassProgram) -> None:
+        self._program = program
+        self.key: tuple[float, ...] = np.inf, np.inf
+        self.rule: ClassRule = argmax_rule(0, program.known.shape)
+
+    def look_at(self, rules: list[ClassRule]) -> Columns:
+        """Try rules, and return what they come to."""
+        columns = self._program.columns(rules)
+        missed = np.zeros((0, len(rules))) if columns.rows is None else columns.rows.missed()
+        for place, rule in enumerate(rules):
+            key = tuple(round(float(one), _DIGITS) for one in (missed[:, place].sum(), columns.losses[:, place].max()))
+            if key < self.key:
+                self.key, self.rule = key, rule
+        return columns
+
+
+def _follow(program: ClassProgram, tried: _Tried, model: int, prices: FloatArray) -> None:
+    """Try rules at multiples of prices, then at prices that follow what is missed."""
+    own = np.ones(1)
+    (tier,) = program.losses.tiers(program.risk, own, own)
+
+    def rule(at: FloatArray) -> TierRule:
+        benefits = tier.benefits - np.tensordot(at, program.limits.tensors, axes=1)
+        return TierRule(model, 0.0, np.inf, benefits, defer_cost=program.known.defer_cost)
+
+    tried.look_at([rule(factor * prices) for factor in _PRICES])
+    at = prices
+    for step in range(_N_STEPS):
+        columns = tried.look_at([rule(at)])
+        assert columns.rows is not None  # noqa: S101 - there are limits
+        excess = columns.rows.rows[:, 0] - columns.rows.bounds + _AIM_INSIDE
+        at = np.maximum(at + _FIRST_STEP / (1.0 + step) ** 0.5 * excess / program.limits.sizes, 0.0)
+
+
+def as_fixed(known: Known, aim: Aim, best: ClassChoice) -> ClassChoice:
+    """Return a rule without draws that meets the goals in the place of the best mixture."""
+    check_one_rule(aim.objective)
+    found = search_fixed(known, aim, best.rules, best.multipliers)
+    alone = known.as_evidence([found.rule])
+    if found.violation <= 0:
+        return best.only(found.rule, value_of(alone, aim, np.ones(1)))
+
+    def find(goals: tuple[Goal, ...]) -> Evidence | None:
+        other = search_fixed(known, aim._replace(goals=goals, budget=None), best.rules, np.zeros(len(goals)))
+        return None if other.violation > 0 else known.as_evidence([other.rule])
+
+    mixed = f"A mixture of rules meets the goals, with a risk of {best.value:.4g}: set decision='sticky'."
+    raise no_single_rule(aim.goals, find, found.violation, hints=[mixed])
+
+
+class ClassPath:
+    """Goals on rules of class probabilities, of which the first's bound varies; a budget is counted for each anew."""
+
+    def __init__(self, known: Known, aim: Aim, goals: tuple[Goal, ...], tol: float) -> None:
+        self.known, self.aim, self.goals, self.tol = known, aim, goals, tol
+        self.asked, self.limits = pose(known, aim), limits_of(known, goals)
+
+    def solve(self, levels: FloatArray) -> tuple[list[MixtureSolution | None], list[ClassRule]]:
+        """Return the best mixture found for each bound, None where none was, over the rules that all of them need."""
+        rules = starting_rules(self.known, has_tail=isinstance(self.asked.losses, RowLosses))
+        found: list[tuple[MixtureSolution, list[int]] | None] = [None] * levels.size
+        tightest_first = np.argsort(-levels if self.goals[0].sense == ">=" else levels, kind="stable")
+        for place in tightest_first.tolist():  # whose rules serve every looser bound
+            one = self._solved(float(levels[place]), rules)
+            if one is None:
+                continue
+            used = np.flatnonzero(one.solution.mixture)
+            start, rules = len(rules), [*rules, *(one.columns.rules[rule] for rule in used)]
+            found[place] = one.solution._replace(mixture=one.solution.mixture[used]), list(range(start, len(rules)))
+        return [None if one is None else _spread(*one, len(rules)) for one in found], rules
+
+    def _solved(self, level: float, rules: list[ClassRule]) -> Found | None:
+        if not self.limits.can_show(0, level):
+            return None
+        limits = limits_of(self.known, (self.goals[0].with_bound(level), *self.goals[1:]))
+        try:
+            if self.aim.budget is not None:
+                limits, least = within_budget(self.known, limits, self.aim.budget)
+                rules = [*rules, *least]
+            return ClassProgram(self.known, self.asked.losses, self.asked.risk, limits).solve(rules, self.tol)
+        except (InfeasibleGoals, NotKept):
+            return None
+
+
+def _spread(solution: MixtureSolution, places: list[int], size: int) -> MixtureSolution:
+    mixture = np.zeros(size)
+    mixture[places] = solution.mixture
+    return solution._replace(mixture=mixture)

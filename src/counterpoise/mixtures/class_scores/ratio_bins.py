@@ -14,9 +14,9 @@ from counterpoise._base.types import FloatArray, IntArray
 from counterpoise.metrics import cvar_loss
 from counterpoise.mixtures.answers import TRAIN
 from counterpoise.mixtures.choosing import Aim
-from counterpoise.mixtures.class_scores.evidence import Known
-from counterpoise.mixtures.class_scores.limits import Limits
-from counterpoise.mixtures.class_scores.tiers import RatioRule, best_two
+from counterpoise.mixtures.class_scores.program import Limits
+from counterpoise.mixtures.class_scores.rules import RatioRule, best_two
+from counterpoise.mixtures.class_scores.table import Known
 from counterpoise.mixtures.goal_rows import GoalRows
 from counterpoise.solvers.linear_program import solve_linear_program
 

@@ -16,11 +16,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from counterpoise._base.types import FloatArray, IntArray
-from counterpoise.mixtures.scores.cuts import Cuts
-from counterpoise.mixtures.scores.evidence import Ranked
-from counterpoise.mixtures.scores.limits import RuleLimits
-from counterpoise.mixtures.scores.program import TOL, cheapest_rules
-from counterpoise.mixtures.scores.rules import CutRules
+from counterpoise.mixtures.scores.cuts import CutRules, Cuts
+from counterpoise.mixtures.scores.program import TOL, RuleLimits, cheapest_rules
+from counterpoise.mixtures.scores.table import RankedScores
 from counterpoise.solvers.linear_program import FEASIBLE, HotProgram, LinearSolution, solve_linear_program
 from counterpoise.solvers.rows import project_capped, worst_mean
 
@@ -48,16 +46,16 @@ class GridSolution(NamedTuple):
 class RuleGrid:
     """The rows of one score by group, class and cut, summed once: what every program over a grid is made of."""
 
-    def __init__(self, ranked: Ranked) -> None:
-        self.cuts, given = ranked.cuts, ranked.evidence
+    def __init__(self, ranked: RankedScores) -> None:
+        self.cuts, mass = ranked.cuts, ranked.mass
         if self.cuts.n_models != 1 or self.cuts.defers:
             raise ValueError(
                 f"A grid is of the cuts of one score, without deferral; got {self.cuts.n_models} score(s)"
                 f"{', with deferral' if self.cuts.defers else ''}. Use choose_rules for others."
             )
-        classes = (given.is_positive, ~given.is_positive)
+        classes = (ranked.is_positive, ~ranked.is_positive)
         # of positive rows, then of negative ones: the mass down to each cut
-        self.sums = np.array([self.cuts.sums(ranked.train, np.where(one, given.mass, 0.0)) for one in classes])
+        self.sums = np.array([self.cuts.sums(slice(mass.size), np.where(one, mass, 0.0)) for one in classes])
         self._usual: IntArray | None = None
         self._programs: list[_Program] = []  # of the last few grids and limits, the newest first
 
