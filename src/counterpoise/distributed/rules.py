@@ -30,7 +30,7 @@ from counterpoise.mixtures.answers import TRAIN, Answers, Positive
 from counterpoise.mixtures.choosing import Aim, groups_by
 from counterpoise.mixtures.goal_rows import TalliedGoals
 from counterpoise.mixtures.options import as_groups
-from counterpoise.mixtures.scores.choosing import build_program, limits_of, solve
+from counterpoise.mixtures.scores.choosing import build_program, limits_of
 from counterpoise.mixtures.scores.cuts import Rule
 from counterpoise.mixtures.scores.program import TOL, CellLosses, RuleProgram
 from counterpoise.mixtures.scores.table import RankedScores, RuleGroups, ScoreEvidence, find_groups, rank
@@ -93,7 +93,7 @@ def _judged(
     try:
         limits, start = limits_of(ranked, aim)
         program = build_program(ranked, aim, limits)
-        _, one = solve(program, start, tol)
+        _, one = program.solve(start, tol, explains=True)
     except InfeasibleGoals:
         if not any(bins.size for bins in all_bins):
             raise

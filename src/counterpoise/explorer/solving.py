@@ -19,7 +19,6 @@ from counterpoise.mixtures.choosing import Aim, Evidence, choose_mixture, select
 from counterpoise.mixtures.game import Choice, Selection, cleaned
 from counterpoise.mixtures.goal_rows import GoalRows, TalliedGoals
 from counterpoise.mixtures.scores.choosing import RuleSolution, build_program, mean_loss, solution_of
-from counterpoise.mixtures.scores.choosing import solve as solve_rules
 from counterpoise.mixtures.scores.cuts import CutRules, Rule
 from counterpoise.mixtures.scores.fixed import deciding_rules
 from counterpoise.mixtures.scores.grid import RuleGrid
@@ -305,7 +304,8 @@ class RulesProgram:
         """Return the best mixture where there is one after all, or raise ``InfeasibleGoals``."""
         limits = self._limits(aim)
         if aim.budget is not None:
-            _, least = solve_rules(RuleProgram(self.ranked.cuts, self._mean, Mean(), limits), self._start)
+            program = RuleProgram(self.ranked.cuts, self._mean, Mean(), limits)
+            _, least = program.solve(self._start, explains=True)
             limits = limits._replace(budget=Budget(self._mean, least.value + aim.budget))
         solved = self._generated(limits, aim, RELEASED)
         if self._grid is not None and solved.cuts is not None:
@@ -370,7 +370,7 @@ class RulesProgram:
         if self._least is None or self._least[0] != aim.goals:
             if self._grid is None:
                 program = RuleProgram(self.ranked.cuts, self._mean, Mean(), limits)
-                value = solve_rules(program, self._start, _EXACT)[1].value
+                value = program.solve(self._start, _EXACT, explains=True)[1].value
             else:
                 found = self._grid.solve(1.0, limits, self._fine, _EXACT)
                 if found is None:
@@ -400,7 +400,7 @@ class RulesProgram:
                 self._tail_losses = build_program(self.ranked, aim).losses
             assert isinstance(aim.objective, Risk)  # noqa: S101 - a tail
             program = RuleProgram(self.ranked.cuts, self._tail_losses, aim.objective, limits)
-        rules, found = solve_rules(program, self._start, tol * scale_of(aim.objective))
+        rules, found = program.solve(self._start, tol * scale_of(aim.objective), explains=True)
         used = rules.only(found.mixture > 0)
         self._start = self._usual.joined(used).only(slice(_MOST_RULES))
         return self._solved(solution_of(program, rules, found), aim, tol)

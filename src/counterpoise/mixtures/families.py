@@ -28,7 +28,7 @@ from counterpoise.goals import InfeasibleGoals, Table
 from counterpoise.goals.classes import check_defer_label
 from counterpoise.mixtures.answers import TRAIN, Answers
 from counterpoise.mixtures.choosing import FIXED, Aim, Evidence, choose_mixture, choose_or_nearest, select, value_of
-from counterpoise.mixtures.class_scores.choosing import ClassChoice, as_fixed, choose_class_rules, usual_rule
+from counterpoise.mixtures.class_scores.choosing import ClassSolution, as_fixed, choose_class_rules, usual_rule
 from counterpoise.mixtures.class_scores.rules import ClassRule, argmax_rule
 from counterpoise.mixtures.class_scores.table import Calibration, ClassEvidence, no_calibration
 from counterpoise.mixtures.deciding import DecisionRows, Says, with_label
@@ -286,16 +286,16 @@ class ClassRules(NamedTuple):
         """Return the same, calibrated, with what deferring a row costs and is called."""
         return self._replace(kept=self.kept._replace(deferral=_deferral(problem, self.pool)).calibrated())
 
-    def solve(self, problem: Aim, choice: ClassChoice | None = None) -> Solution:  # noqa: ARG002 - the explorer has none
+    def solve(self, problem: Aim, choice: ClassSolution | None = None) -> Solution:  # noqa: ARG002 - the explorer has none
         """Return the best rules that are found, and their shares; raise ``InfeasibleGoals`` where none meet the goals."""
         kept = self.kept
         groups, calibrations = find_groups(problem.by, kept.answers.tables[TRAIN]), kept.found or ()
         known = kept.known(groups, calibrations)
         best = choose_class_rules(known, problem)
         chosen = as_fixed(known, problem, best) if problem.decision == FIXED else best
-        usual = usual_rule(kept, problem, known) if problem.prefers_usual else None
+        usual = usual_rule(known, problem) if problem.prefers_usual else None
         if usual is not None:
-            calibrations = (no_calibration(known.n_classes),) * kept.n_models
+            calibrations = (no_calibration(known.shape[1]),) * kept.n_models
             known = kept.known(groups, calibrations)
             chosen = chosen.only(usual, value_of(known.as_evidence([usual]), problem, np.ones(1)))
         said = known.as_evidence(chosen.rules)

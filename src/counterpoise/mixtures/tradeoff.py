@@ -215,8 +215,10 @@ def _of_class_rules(model: Any, goal: Any, bounds: ArrayLike | None, aim: Aim, t
     known = model.family_.kept.known(model.groups_, model.calibrations_)
     path, levels = ClassPath(known, aim, _goals_of_model(model, goal), tol), _check_bounds(bounds)
     found, rules = path.solve(levels)
-    own = np.flatnonzero(path.limits.places == 0)
-    points = tuple(_point(float(level), one, path.asked.shift, own) for level, one in zip(levels, found, strict=True))
+    goals = path.program.limits.goals
+    assert goals is not None  # noqa: S101 - there is one
+    own = np.flatnonzero(goals.template.places == 0)
+    points = tuple(_point(float(level), one, path.program.shift, own) for level, one in zip(levels, found, strict=True))
     return Tradeoff(points, path.goals[0], aim.objective, tuple(rules))
 
 

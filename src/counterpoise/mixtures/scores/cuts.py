@@ -43,11 +43,6 @@ class Cuts(NamedTuple):
     n_cuts: int  # of all models
     defers: bool  # whether rules have two edges in each group, between which they defer
 
-    def edges(self, model: int) -> list[IntArray]:
-        """Return the edges that rules of a model may have: in each group, then the lower ones in each."""
-        upper = [np.arange(first, last) for first, last in pairwise(self.starts[model].tolist())]
-        return upper + [one + self.n_cuts for one in upper] if self.defers else upper
-
     def levels(self, edges: IntArray) -> FloatArray:
         """Return the thresholds of edges."""
         return np.asarray(self.thresholds[edges % self.n_cuts])

@@ -9,7 +9,7 @@ be deferred a rule has two thresholds in each group, of which one is never below
 """
 
 from collections.abc import Iterator
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -173,8 +173,10 @@ def search_fixed(
     prices = prices * sizes[: prices.size] / losses.unit  # as limits and losses are in parts of these
     found = []
     for model in range(cuts.n_models):
-        starts = list(_starts(space, model, start, mixture, prices))
-        found.append(_best_of_model(space, model, starts, max_looks, nearest=nearest))
+        edges = [np.arange(first, last) for first, last in pairwise(cuts.starts[model].tolist())]
+        edges += [one + cuts.n_cuts for one in edges] if cuts.defers else []  # the lower ones in each group
+        starts = list(_starts(space, model, edges, start, mixture, prices))
+        found.append(_best_of_model(space, edges, starts, max_looks, nearest=nearest))
     model = min(range(len(found)), key=lambda place: (*_rounded((found[place].violation, found[place].value)), place))
     is_proven = found[model].violation > 0 and all(one.least_violation > 0 for one in found)
     rule = CutRules(np.array([model]), found[model].places[None])
@@ -221,7 +223,7 @@ class _Space(NamedTuple):
 
 
 def _starts(
-    space: _Space, model: int, rules: CutRules, mixture: FloatArray, multipliers: FloatArray
+    space: _Space, model: int, edges: list[IntArray], rules: CutRules, mixture: FloatArray, multipliers: FloatArray
 ) -> Iterator[IntArray]:
     """Yield cuts to begin with: of the mixture, its neighbours in price, equal parts of each group, and draws."""
     cuts, own = space.cuts, rules.models == model
@@ -230,7 +232,6 @@ def _starts(
         weights = np.zeros(len(space.sums.constants))
         weights[: len(multipliers)], weights[len(space.bounds) :] = price * multipliers, 1.0
         yield cheapest_rules(cuts, space.sums.costs(weights)[1])[1].cuts[model]
-    edges = cuts.edges(model)
     for share in np.linspace(0.0, 1.0, _N_SHARES):
         yield np.array([one[round(share * (one.size - 1))] for one in edges])
     if own.any():
@@ -240,10 +241,11 @@ def _starts(
             yield rules.cuts[np.resize(drawn, len(edges)), np.arange(len(edges))]
 
 
-def _best_of_model(space: _Space, model: int, starts: list[IntArray], max_looks: int, *, nearest: bool) -> OneOfEach:
+def _best_of_model(
+    space: _Space, whole: list[IntArray], starts: list[IntArray], max_looks: int, *, nearest: bool
+) -> OneOfEach:
     """Return the best cut of each edge, and how much is proven: of two edges, or where all rules are few, all of it."""
-    whole, n_groups = space.cuts.edges(model), space.cuts.n_groups
-    listed = np.unique(np.array(starts), axis=0)
+    listed, n_groups = np.unique(np.array(starts), axis=0), space.cuts.n_groups
     violation, objective = space.keys(space.sums.of(CutRules(np.zeros(len(listed), dtype=np.int64), listed)))
     promising = listed[np.lexsort((objective, violation))]
     # All pairs of two edges are looked at from any start, so one is enough.

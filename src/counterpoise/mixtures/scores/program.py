@@ -46,8 +46,7 @@ class Sums(NamedTuple):
     constants: FloatArray  # (n_functions,): of the rule that calls nobody positive
     added: FloatArray  # (n_functions, n_edges)
     unit: float = 1.0  # what gaps are parts of: 1 for losses of errors, more or less for amounts of any other unit
-
-    sample_weight = None  # all functions weigh the same
+    sample_weight: None = None  # all functions weigh the same
 
     def of(self, rules: CutRules) -> FloatArray:
         """Return the functions of each rule, shape (n_functions, n_rules)."""
@@ -258,11 +257,12 @@ class RuleProgram(NamedTuple):
     limits: RuleLimits | None = None
     shift: float = 0.0  # which values and lower bounds of a solution do not hold
 
-    def solve(self, start: CutRules, tol: float = TOL) -> tuple[CutRules, MixtureSolution]:
+    def solve(self, start: CutRules, tol: float = TOL, *, explains: bool = False) -> tuple[CutRules, MixtureSolution]:
         """Return the rules that were needed and the best mixture of them, or raise ``NoMixture``.
 
         The lower bound of the solution is over all rules. The gap between it and the value is at most ``tol`` units of
-        the losses. ``start`` are rules to begin with.
+        the losses. ``start`` are rules to begin with. With ``explains`` an ``InfeasibleGoals`` is raised in the place
+        of ``NoMixture``: it takes a while to find which goals conflict.
         """
         fraction, unit = self.risk.tail_fraction, self.losses.unit
         tol *= unit
@@ -285,7 +285,8 @@ class RuleProgram(NamedTuple):
                 rounding = FEASIBLE * float(error.multipliers @ given["row_scale"])
                 more = rules.joined(cheapest.only(costs <= rounding))
                 if len(more) == len(rules):  # the proof that the pool cannot keep the limits holds for all rules
-                    raise NoMixture(error, rules) from error
+                    none = NoMixture(error, rules)
+                    raise (explain_conflict(self.limits, none) if explains else none) from error
                 rules = more
                 continue
             costs, cheapest = self.priced(found.weights, found.multipliers)
@@ -341,13 +342,14 @@ class TotalViolation(Risk):
         return (check_losses(losses, ndim=1) > self.bounds).astype(np.float64)
 
 
-def explain_conflict(limits: RuleLimits, found: NoMixture) -> InfeasibleGoals:
+def explain_conflict(limits: RuleLimits | None, found: NoMixture) -> InfeasibleGoals:
     """Return which goals conflict for every mixture of all rules, given that some do.
 
     What is said about the conflict is found on a pool of rules: first those are added that keep goals of it together,
     until none can, then those that violate them least, and those that come nearest to each bound with all others kept,
     until no rule at all comes nearer.
     """
+    assert limits is not None  # noqa: S101 - some cannot be kept
     goals, cuts, rules = limits.goals, limits.cuts, found.rules
     assert goals is not None  # noqa: S101 - a budget alone can be kept
     while True:

@@ -182,7 +182,7 @@ class ScoreEvidence(NamedTuple):
 
 @dataclass(frozen=True)
 class RankedScores:
-    """Scores with their rows sorted within groups, and what is asked of the labelled rows time and again."""
+    """Scores with their rows sorted within groups, and what is often asked of the labelled rows."""
 
     table: ScoreEvidence
     groups: RuleGroups
