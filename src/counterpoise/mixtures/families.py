@@ -182,7 +182,7 @@ class Thresholds(NamedTuple):
         errors = None
         if isinstance(problem.objective, Risk):
             loss, usual = mean_loss(ranked), ranked.usual_rules()
-            edges = ranked.cuts.levels(usual.cuts).reshape(len(usual), -1, ranked.cuts.n_groups)
+            edges = (usual.cuts % ranked.cuts.n_cuts).reshape(len(usual), -1, ranked.cuts.n_groups)
             usual = usual.only((edges[:, 0] == edges[:, -1]).all(axis=1))  # those that defer nothing
             errors = float(loss.of(choice.rules)[0] @ choice.mixture), float(loss.of(usual).min())
         return Solution(
