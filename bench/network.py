@@ -20,7 +20,7 @@ from sklearn.neural_network import MLPClassifier
 from torch import nn
 
 from counterpoise.learners import NetworkLearner, networks
-from counterpoise.learners._network_data import Asked, make_generator
+from counterpoise.learners._network_data import TrainingTargets, make_generator
 from counterpoise.learners._network_settings import check_settings
 from counterpoise.learners._network_training import PreparedRows, Trainer, build
 
@@ -70,7 +70,7 @@ class Run:
     def train(self) -> dict[str, np.ndarray]:
         """Train from the first parameters for the learner's number of steps and return the last ones."""
         self.trainer.start(self.first)
-        self.trainer.train(Asked(self.codes, self.weights), make_generator(0, 1, self.trainer.place.device))
+        self.trainer.train(TrainingTargets(self.codes, self.weights), make_generator(0, 1, self.trainer.place.device))
         return self.trainer.state()  # which waits for the device
 
     def accuracy(self, state: dict[str, np.ndarray]) -> float:

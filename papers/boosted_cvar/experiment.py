@@ -18,11 +18,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpoise.boosting.adalpboost import AdaLPBoostClassifier
-from counterpoise.boosting.lpboost import LPBoostClassifier
+from counterpoise.boosting.lpboost import AdaLPBoostClassifier, LPBoostClassifier
 from counterpoise.datasets import load_dataset, split_rows
 from counterpoise.metrics import cvar_loss
-from counterpoise.mixtures.pool import failures, pool_codes
+from counterpoise.mixtures.answers import find_positive
+from counterpoise.mixtures.pool import Pool, failures
 from counterpoise.runs.results import ResultRow
 from papers.arrays import AnyArray
 from papers.boosted_cvar.curves import BETA, ERROR_ALPHAS, ETA, EXPERIMENT, LP_ALPHAS, Losses, against_rounds, curves
@@ -102,7 +102,9 @@ def run_once(protocol: Protocol, data: Any, seed: int) -> Iterator[ResultRow]:
     def fitted(model: Any) -> tuple[Any, Losses]:
         model.fit(X[train], data.y[train], X_val=X[chosen], y_val=data.y[chosen])
         codes = np.searchsorted(model.classes_, data.y[test])
-        judged = failures(pool_codes(model.estimators_, X[test], model.classes_, None), codes)
+        judged = failures(
+            Pool(model.estimators_, find_positive(model.classes_, None), None).ask(X[test], len(X[test])), codes
+        )
         return model, Losses(model.selection_.losses, judged)
 
     def row(method: str, alpha: float | None, quantity: str, value: float, extra: str = "") -> ResultRow:

@@ -257,8 +257,8 @@ def _history_of(kept: KeptLosses, n_rounds: int) -> History:
     """Return the rounds so far, without their models."""
     size = kept.sizes["train"]
     history = History(np.full(size, 1 / size), max(n_rounds, kept.n_rounds))
-    for losses, weighted_loss in zip(kept.losses("train").T, kept.weighted_losses, strict=True):
-        history.add(None, losses, weighted_loss)
+    for number, known in enumerate(zip(kept.losses("train").T, kept.weighted_losses, strict=True), 1):
+        history.append(Round(number, None, history.start, *known))
     history.memory = dict(kept.memory)
     return history
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpoise.datasets.files import ChecksumMismatch, Place, not_available
+from counterpoise.datasets.files import ChecksumMismatch, DataFolder, not_available
 from papers.arrays import ArrayLike, BoolArray, ByteArray, IntArray
 
 # Of the batches of CIFAR-10 and CIFAR-100 in the binary form of their publisher.
@@ -128,7 +128,7 @@ IMAGES = {
 }
 
 
-def load_images(name: str, looked_in: Sequence[Place]) -> ImageData:
+def load_images(name: str, looked_in: Sequence[DataFolder]) -> ImageData:
     """Return the data set from the first of the folders that holds one of its files."""
     recipe = IMAGES[name]
     folder, ending = _found(name, recipe, looked_in)
@@ -146,7 +146,7 @@ def load_images(name: str, looked_in: Sequence[Place]) -> ImageData:
     return ImageData(name, X, y, is_test, recipe.description)
 
 
-def _found(name: str, recipe: ImageRecipe, looked_in: Sequence[Place]) -> tuple[Path, str]:
+def _found(name: str, recipe: ImageRecipe, looked_in: Sequence[DataFolder]) -> tuple[Path, str]:
     """Return the folder and the ending of the files, all of which are there."""
     endings = (".bin",) if recipe.labels is None else (".bin", ".png")
     for folder in (place.folder / inner for place in looked_in for inner in (name, "")):
@@ -156,7 +156,7 @@ def _found(name: str, recipe: ImageRecipe, looked_in: Sequence[Place]) -> tuple[
             if not missing:
                 return folder, ending
             if any((folder / batch.name).with_suffix(ending).is_file() for batch in recipe.batches):
-                place = Place(folder, f"which has {len(files) - len(missing)} of {len(files)} files")
+                place = DataFolder(folder, f"which has {len(files) - len(missing)} of {len(files)} files")
                 raise not_available(name, missing[0], [place], "A set of files must be whole.")
     first = _files(recipe, ".bin")[0]
     reason = "It is not fetched: unpack the publisher's binary version, of https://www.cs.toronto.edu/~kriz/cifar.html."

@@ -18,7 +18,8 @@ from counterpoise.boosting.rounds import History, Rule, boost
 from counterpoise.boosting.rules import adaptive_hedge, hedge
 from counterpoise.datasets import load_dataset
 from counterpoise.metrics import cvar_loss
-from counterpoise.mixtures.pool import failures, pool_codes
+from counterpoise.mixtures.answers import find_positive
+from counterpoise.mixtures.pool import Pool, failures
 from counterpoise.runs import Tell
 from counterpoise.runs.results import ResultRow, ResultsTable
 from counterpoise.solvers import minimize_cvar
@@ -55,7 +56,10 @@ def boosted_losses(protocol: Protocol, seed: int, data: Any, rule: Rule) -> Loss
     history = History(np.full(train.size, 1 / train.size), protocol.n_rounds)
     boost(fit, history, reweigh=rule, stop=lambda *_: False, n_rounds=protocol.n_rounds)
     return Losses(
-        *(failures(pool_codes(history.models, X[rows], classes, None), codes[rows]) for rows in (chosen, test))
+        *(
+            failures(Pool(history.models, find_positive(classes, None), None).ask(X[rows], len(X[rows])), codes[rows])
+            for rows in (chosen, test)
+        )
     )
 
 

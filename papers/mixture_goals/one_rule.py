@@ -13,8 +13,7 @@ import numpy as np
 
 from counterpoise.goals import GoalCheck, Rate
 from counterpoise.mixtures.answers import TRAIN, Answers, bits_of
-from counterpoise.mixtures.choosing import Aim, Evidence, posed, select
-from counterpoise.mixtures.game import Game
+from counterpoise.mixtures.choosing import Aim, Evidence, Game, posed, select
 from papers.arrays import AnyArray, FloatArray
 
 _MAX_THRESHOLDS = 64  # of the vote; where shares take more values, these are spread evenly over the rows

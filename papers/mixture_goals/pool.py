@@ -18,7 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler, TargetEncoder
 from sklearn.tree import DecisionTreeClassifier
 
-from counterpoise.boosting.adalpboost import AdaLPBoostClassifier
+from counterpoise.boosting.lpboost import AdaLPBoostClassifier
 from counterpoise.learners import HistogramTree
 from papers.arrays import AnyArray, BoolArray, FloatArray
 

@@ -10,9 +10,9 @@ from counterpoise import solvers as solvers
 from counterpoise.auditing.audit import audit as audit
 from counterpoise.auditing.audit import certify as certify
 from counterpoise.boosting.adaboost import AdaBoostClassifier as AdaBoostClassifier
-from counterpoise.boosting.adalpboost import AdaLPBoostClassifier as AdaLPBoostClassifier
 from counterpoise.boosting.checkpoint import Checkpoint as Checkpoint
 from counterpoise.boosting.dro import DROBoostClassifier as DROBoostClassifier
+from counterpoise.boosting.lpboost import AdaLPBoostClassifier as AdaLPBoostClassifier
 from counterpoise.boosting.lpboost import LPBoostClassifier as LPBoostClassifier
 from counterpoise.boosting.margin_boost import RLPBoostClassifier as RLPBoostClassifier
 from counterpoise.boosting.margin_boost import RQPBoostClassifier as RQPBoostClassifier

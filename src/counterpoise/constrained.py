@@ -22,9 +22,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from counterpoise._base.checks import check_choice, check_count, check_positive, check_vector, is_frame, refuse_texts
 from counterpoise._base.types import AnyArray, ArrayLike, BoolArray, FloatArray
 from counterpoise.goals import BoundGoals, GoalCheck, Table, as_objective, asked_goals, bind, bind_objective, error_rate
-from counterpoise.goals.advice import Rebuild, find_start, stacked_weights
 from counterpoise.goals.binding import prepare
 from counterpoise.goals.classes import signs_of
+from counterpoise.goals.conflicts import Rebuild, find_start, stacked_weights
 from counterpoise.goals.tables import with_train
 from counterpoise.learners.row_kernels import (
     LINEAR,
@@ -41,12 +41,13 @@ from counterpoise.mixtures.draws import KeyedDraws, known_draws, make_key
 from counterpoise.mixtures.options import Draws, key_of_decision, kind_of_decision
 from counterpoise.mixtures.rows import checked_features
 from counterpoise.solvers.ramp import (
-    Cut,
     Decided,
     KernelMachine,
     LinearMachine,
+    Machine,
     Plan,
     RampProblem,
+    ThresholdCut,
     decide,
     decide_by_sign,
     minimize_ramp,
@@ -241,10 +242,8 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         self._check_parameters()
         self.__dict__.pop("intercept_", None)  # of an earlier fit: goals that cannot hold leave nothing to decide by
         weighed = {"sample_weight": sample_weight, "largest_weight": largest_weight, "baseline": baseline}
-        self.goals_, key = (
-            asked_goals(self.goals, defers=False),
-            key_of_decision(self.decision) or make_key(self.random_state),
-        )
+        self.goals_ = asked_goals(self.goals, defers=False)
+        key = key_of_decision(self.decision) or make_key(self.random_state)
         rows = self._check_rows(X, y, weighed, sensitive_features, datasets)
         training = self._problem(rows)
         chooser = "level" if self.solver == "auto" else self.solver
@@ -259,7 +258,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
             decided = decide_by_sign(training.problem, trained, noise_of, sizes)
         self._set_solution(decided, training)
         self._set_checks(decided, training, rows)
-        seen = X if is_frame(X) else rows.known[TRAIN]
+        seen = X if is_frame(X) else rows.train
         self.draws_ = KeyedDraws.learned(key, seen, rows.tables[TRAIN].sample_weight)
         return self
 
@@ -422,19 +421,19 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         named = X if hasattr(X, "columns") else checked  # goals may speak of the columns of a data frame
         tables = with_train(Table(named, labels, sensitive_features, **weighed), datasets)
         weights = np.ones(len(labels)) if weighed["sample_weight"] is None else weighed["sample_weight"]
-        return _Rows(tables, {TRAIN: checked}, float(np.asarray(weights, dtype=np.float64).sum()))
+        return _Rows(tables, checked, float(np.asarray(weights, dtype=np.float64).sum()))
 
     def _problem(self, rows: "_Rows") -> "_Training":
         """Return the problem on the rows of the datasets that goals and objective name."""
-        classes = signs_of(self.classes_, self.pos_label)
+        tables, classes = rows.tables, signs_of(self.classes_, self.pos_label)
         warn_of_the_positive_class(self.goals_, self.classes_, self.pos_label)
         self._positive = classes[1]
-        bound = bind(self.goals_, rows.tables, classes=classes)
+        bound = bind(self.goals_, tables, classes=classes)
         asked = error_rate(TRAIN) if self.objective is None else self.objective
-        objective = bind_objective(asked, rows.tables, classes=classes)
-        used = [name for name in rows.tables if name in bound.weights or name in objective.weights]
-        stacked = stacked_rows([rows.checked(name, self) for name in used])
-        sizes = {name: rows.tables[name].n_samples for name in used}
+        objective = bind_objective(asked, tables, classes=classes)
+        used = [name for name in tables if name in bound.weights or name in objective.weights]
+        stacked = stacked_rows([rows.train if name == TRAIN else _checked(self, tables[name].X, name) for name in used])
+        sizes = {name: tables[name].n_samples for name in used}
         parts = [objective.weights.get(name, sp.csr_array((1, sizes[name]))) for name in used]
         if self.regularization is None and not _LEAST_TOTAL <= rows.total <= _MOST_TOTAL:
             raise ValueError(
@@ -443,7 +442,10 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
                 "weights to an average of 1, or pass regularization."
             )
         regularization = 1.0 / rows.total if self.regularization is None else float(self.regularization)
-        machine = self._machine(stacked)
+        if self.kernel == LINEAR:
+            machine: Machine = LinearMachine(stacked, fit_bias=self.fit_intercept)
+        else:
+            machine = KernelMachine(gram_of(stacked, self.kernel, self.gamma), fit_bias=self.fit_intercept)
 
         def build(limits: BoundGoals) -> RampProblem:
             scaled = sp.diags_array(1.0 / limits.units) @ stacked_weights(limits, used, sizes)
@@ -455,11 +457,6 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
             return RampProblem(machine, weights, constants, regularization)
 
         return _Training(build(bound), bound, build, stacked, sizes)
-
-    def _machine(self, stacked: Any) -> Any:
-        if self.kernel == LINEAR:
-            return LinearMachine(stacked, fit_bias=self.fit_intercept)
-        return KernelMachine(gram_of(stacked, self.kernel, self.gamma), fit_bias=self.fit_intercept)
 
     def __sklearn_is_fitted__(self) -> bool:
         """Tell whether there is something to decide by."""
@@ -492,8 +489,8 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         self.ramp_checks_ = self._ramp_checks(scores, rows.tables)
         self.indicator_checks_ = self._indicator_checks(above, rows.tables, self.ramp_checks_)
         if TRAIN not in training.sizes:  # neither goals nor objective name it
-            scores[TRAIN] = self._scores(rows.known[TRAIN], shift=self.threshold_)
-            above[TRAIN] = self._scores(rows.known[TRAIN]) > 0
+            scores[TRAIN] = self._scores(rows.train, shift=self.threshold_)
+            above[TRAIN] = self._scores(rows.train) > 0
         is_drawn = self._kind == _RAMP
         chances = ramp(scores[TRAIN]) if is_drawn else above[TRAIN].astype(np.float64)
         train = rows.tables[TRAIN]
@@ -508,10 +505,11 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
             missed, errors = self._missed(decided.cut, training.bound), (self.train_error_, self.constant_error_)
             warn_of_missed_goals(missed, *errors, has_offset=self.fit_intercept)
         elif self.goals_ and self.is_constant_:
-            whose = "one probability" if is_drawn else repr(self.classes_.tolist()[int(is_second[training.counted][0])])
+            counted = np.asarray(np.abs(training.problem.weights).sum(axis=0) > 0)  # in the objective or in a goal
+            whose = "one probability" if is_drawn else repr(self.classes_.tolist()[int(is_second[counted][0])])
             warn_of_a_constant(whose, self.train_error_, self.constant_error_)
 
-    def _missed(self, cut: Cut, bound: BoundGoals) -> Iterator[str]:
+    def _missed(self, cut: ThresholdCut, bound: BoundGoals) -> Iterator[str]:
         """Yield by how much decisions miss goals; one with a confidence may hold, and miss its tightened bound."""
         excess = np.full(len(self.goals_), -np.inf)
         np.maximum.at(excess, bound.owners, cut.excess * bound.units)
@@ -537,22 +535,13 @@ class _Training(NamedTuple):
     stacked: Any
     sizes: dict[str, int]
 
-    @property
-    def counted(self) -> BoolArray:
-        """Tell which rows count in the objective or in a goal."""
-        return np.asarray(np.abs(self.problem.weights).sum(axis=0) > 0)
-
 
 class _Rows(NamedTuple):
-    """The datasets by name, what of their features is checked already, and the total weight of the training rows."""
+    """The datasets by name, the checked features of the training rows, and their total weight."""
 
     tables: dict[str, Table]
-    known: dict[str, Any]
+    train: Any
     total: float
-
-    def checked(self, name: str, model: ConstrainedClassifier) -> Any:
-        """Return the features of a dataset as numbers."""
-        return self.known[name] if name in self.known else _checked(model, self.tables[name].X, name)
 
 
 def _checked(model: ConstrainedClassifier, X: Any, name: str | None = None) -> Any:

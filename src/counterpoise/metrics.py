@@ -33,7 +33,6 @@ from counterpoise.goals.classes import (
     check_answers,
     check_defer_label,
     decided,
-    is_positive,
     known_labels,
     two_classes,
 )
@@ -320,7 +319,7 @@ def rate_table(
         check_defer_label(defer_label, found.labels)
         found = found._replace(deferred=defer_label)
     labelled, deployed = (
-        None if part is None else is_positive(part, found, name)
+        None if part is None else found.codes(part, name) == 1
         for name, part in (("y", table.y), ("baseline", table.baseline))
     )
     if is_drawn:
@@ -336,7 +335,7 @@ def rate_table(
     codes, groups = group_codes(table)
     n_rows = np.ones(table.n_samples) if table.counts is None else table.counts
     weights, is_weighted = table.weights(), sample_weight is not None
-    parts = [_Groups(["all"], np.zeros_like(codes), kinds, chances, is_weighted, is_drawn, weights, n_rows)]
+    parts = [_GroupRows(["all"], np.zeros_like(codes), kinds, chances, is_weighted, is_drawn, weights, n_rows)]
     parts += [parts[0]._replace(names=groups, codes=codes)] if groups else []
     return RateTable([row for part in parts for row in part.rows(asked, unknown)])
 
@@ -356,7 +355,7 @@ def _answer_chances(said: AnyArray, n_samples: int, *, has_deferral: bool) -> Fl
     return np.asarray(np.clip(np.column_stack([others, told]), 0.0, 1.0))
 
 
-class _Groups(NamedTuple):
+class _GroupRows(NamedTuple):
     """Rows by group and kind."""
 
     names: list[str]
@@ -421,19 +420,14 @@ class _Groups(NamedTuple):
         assert share is not None  # noqa: S101 - it is a count
         top, bottom = (np.clip(self.expected(side), 0.0, 1.0) for side in share)
         values = np.minimum(np.divide(top, bottom, out=np.zeros(top.size), where=bottom > 0), 1.0)
-        found = []
-        n_smaller = np.argsort(np.argsort(np.bincount(self.codes, self.n_rows, len(self.names)), kind="stable"))
-        for place in range(len(self.names)):
-            if n_smaller[place] < len(self.names) - _MOST_BOUNDED:
-                found.append((math.nan, math.nan))
-                continue
+        found = [(math.nan, math.nan)] * len(self.names)
+        sizes = np.bincount(self.codes, self.n_rows, len(self.names))
+        for place in np.argsort(sizes, kind="stable")[-_MOST_BOUNDED:].tolist():
             here = np.flatnonzero((self.codes == place) & (bottom > 0))
-            if not here.size:
-                found.append((math.nan, math.nan))
-                continue
-            cells = few_cells(values[here], bottom[here], (0.0, 1.0), self.n_rows[here])
-            low = -upper_weighted_mean(cells.negated(), 1.0 - _LEVEL)
-            found.append((low, upper_weighted_mean(cells, 1.0 - _LEVEL)))
+            if here.size:
+                cells = few_cells(values[here], bottom[here], (0.0, 1.0), self.n_rows[here])
+                low = -upper_weighted_mean(cells.negated(), 1.0 - _LEVEL)
+                found[place] = (low, upper_weighted_mean(cells, 1.0 - _LEVEL))
         return found
 
 

@@ -44,7 +44,7 @@ def swapped(array, value=None):
 
 
 OTHER_SETTINGS = {
-    "booster was counterpoise.boosting.adalpboost.AdaLPBoostClassifier and is .*LPBoost": lp(),
+    "booster was counterpoise.AdaLPBoostClassifier and is .*LPBoost": lp(),
     r"alpha was 0\.3 and is 0\.4": ada(eta=1.0, alpha=0.4),
     r"eta was 1\.0 and is 2\.0": ada(eta=2.0),
     "eta was .*eta='theory' follows n_estimators: give the number itself": ada(),

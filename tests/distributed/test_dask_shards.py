@@ -13,8 +13,7 @@ from engines import cut, dask_client
 
 from counterpoise._base.shards import total
 from counterpoise.distributed.collections import Rows, partitions_of
-from counterpoise.distributed.dask_calls import Calls
-from counterpoise.distributed.dask_shards import DaskShards, Parts
+from counterpoise.distributed.dask_shards import Calls, DaskShards, Parts
 
 distributed = pytest.importorskip("distributed")
 dask = pytest.importorskip("dask")

@@ -36,7 +36,7 @@ def _grown(engine, n_shards, learner, y):
     with opened(engine, cut(n_shards, X=X, y=y, weights=whole_masses(WEIGHTS))) as shards:
         layout = bin_over(shards, learner)
         shards.change("target", _aim)
-        return grow_over(shards, layout, int(y.max()) + 1, learner._limits())[0]
+        return grow_over(shards, layout, int(y.max()) + 1, learner.growth_limits())[0]
 
 
 @pytest.mark.parametrize(

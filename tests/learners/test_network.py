@@ -60,7 +60,7 @@ def test_steps_are_those_of_plain_sgd(momentum, nesterov, n_steps, batch_size):
     first = trainer.state()
     for seed in (6, 5):  # a round leaves nothing behind
         trainer.start(first)
-        trainer.train(data.Asked(codes, weights), data.make_generator(seed, 1, "cpu"))
+        trainer.train(data.TrainingTargets(codes, weights), data.make_generator(seed, 1, "cpu"))
     rows = data.Sampler.of(weights, "cpu").draw((n_steps, batch_size), data.make_generator(5, 1, "cpu"))
     optimizer = torch.optim.SGD(reference.parameters(), lr=0.1, foreach=False, **how)
     schedule = torch.optim.lr_scheduler.MultiStepLR(optimizer, [3, 6], gamma=0.1)
@@ -82,7 +82,7 @@ def test_the_warm_up_has_its_own_rate_that_falls_after_epochs():
     inputs = data.Inputs(X, data.standard_of(X), "cpu", torch.float32)
     trainer = training.Trainer(inputs, module, 3, settings, data.find_place(settings))
     trainer.start(trainer.state())
-    trainer.warm_up(data.Asked(codes, np.ones(128)), data.make_generator(5, 0, "cpu"))
+    trainer.warm_up(data.TrainingTargets(codes, np.ones(128)), data.make_generator(5, 0, "cpu"))
     optimizer = torch.optim.SGD(reference.parameters(), lr=0.2, momentum=0.9, foreach=False)
     schedule = torch.optim.lr_scheduler.MultiStepLR(optimizer, [2, 4], gamma=0.1)
     for _, rows in data.epochs(128, 5, 32, data.make_generator(5, 0, "cpu")):

@@ -22,7 +22,8 @@ from counterpoise.runs import (
     starting_file,
 )
 from counterpoise.runs.data import load_data
-from counterpoise.runs.measuring import rule_text, shares_rows
+from counterpoise.runs.evaluator import shares_rows
+from counterpoise.runs.measuring import rule_text
 
 CLASSES = ["cat", "dog", "fox"]
 FLOOR = '"every_class(recall, train) >= 0.5"'

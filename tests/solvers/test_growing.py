@@ -5,7 +5,7 @@ import pytest
 from oracles import Problem, least_cvar
 
 from counterpoise.solvers import InfeasibleRows
-from counterpoise.solvers.tail import GrowingMixture, Kinds, TailOracle, minimize_linear
+from counterpoise.solvers.tail import GrowingMixture, SampleKinds, TailOracle, minimize_linear
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -50,7 +50,7 @@ def test_a_pool_that_cannot_keep_rows_grows_into_one_that_can():
 def test_samples_of_one_kind_are_those_with_equal_losses(is_real):
     rng = np.random.default_rng(1)
     losses = rng.integers(0, 3, (200, 7)) / 2 if is_real else rng.integers(0, 2, (200, 7)).astype(np.uint8)
-    kinds = Kinds.alike(200)
+    kinds = SampleKinds.alike(200)
     for number, column in enumerate(losses.T, start=1):
         before = kinds.of
         kinds, parents = kinds.split(column)

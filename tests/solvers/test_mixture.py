@@ -8,8 +8,8 @@ from oracles import least_cvar, random_problem
 
 from counterpoise.metrics import cvar_loss
 from counterpoise.solvers import InfeasibleRows, Progress, bounds_path, cvar_path, minimize_cvar, solve_weights_lp
-from counterpoise.solvers.bundle import LevelBundle, Limits
-from counterpoise.solvers.linear_program import CuttingPlanes, Simplex
+from counterpoise.solvers.bundle import LevelBundle, SolveLimits
+from counterpoise.solvers.linear_program import CuttingPlanes
 from counterpoise.solvers.tail import TailOracle
 from tests.tiers import some_fast
 
@@ -206,8 +206,8 @@ def test_max_iter_stops_with_an_honest_gap():
 def test_many_cuts_are_dropped_without_losing_the_bound():
     rng = np.random.default_rng(12)
     losses = rng.random((2000, 30)) < rng.beta(0.5, 2, size=(2000, 1))
-    planes = CuttingPlanes(Simplex(30), np.empty((0, 30)), np.empty(0))
-    bundle = LevelBundle(TailOracle.of(losses, None, 0.05), planes, Limits(1e-6, 2000, spare_cuts=-50))
+    planes = CuttingPlanes(30, np.empty((0, 30)), np.empty(0))
+    bundle = LevelBundle(TailOracle.of(losses, None, 0.05), planes, SolveLimits(1e-6, 2000, spare_cuts=-50))
     found = bundle.solve(None)
     assert found.gap <= 1e-6
     assert found.value == pytest.approx(solve_weights_lp(losses, 0.05).value, abs=2e-6)

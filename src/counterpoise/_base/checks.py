@@ -33,24 +33,17 @@ _SPOKEN = {"(0, inf)": "above 0", "[0, inf)": "at least 0", "[1, inf)": "at leas
 def check_number(value: Any, name: str, interval: str, meaning: str = "") -> float:
     """Return ``value`` as a float after checking that it is a number in an interval such as ``"(0, 1]"``."""
     is_number = isinstance(value, Real) and not isinstance(value, bool)
-    if is_number and not _is_beyond(value) and _lies_in(float(value), interval):
-        return float(value)
+    is_beyond = isinstance(value, Integral) and abs(int(value)) >= 1 << 1024  # larger than any float
+    if is_number and not is_beyond:
+        number = float(value)
+        low, high = (float(end) for end in interval[1:-1].split(","))
+        is_above = low <= number if interval[0] == "[" else low < number  # NaN lies in no interval
+        if is_above and (number <= high if interval[-1] == "]" else number < high):
+            return number
     where = f"be finite and {_SPOKEN[interval]}" if interval in _SPOKEN else f"lie in {interval}"
     what = f"be a number {_SPOKEN.get(interval, 'in ' + interval)}"
     wanted = ", ".join(filter(None, (where if is_number else what, meaning)))
     raise (ValueError if is_number else TypeError)(f"{name} must {wanted}; got {value!r}.")
-
-
-def _is_beyond(value: Any) -> bool:
-    """Tell whether a whole number is larger than any float."""
-    return isinstance(value, Integral) and abs(int(value)) >= 1 << 1024
-
-
-def _lies_in(value: float, interval: str) -> bool:
-    """Tell whether a number lies in the interval; NaN lies in none."""
-    low, high = (float(end) for end in interval[1:-1].split(","))
-    above = low <= value if interval[0] == "[" else low < value
-    return above and (value <= high if interval[-1] == "]" else value < high)
 
 
 def check_alpha(alpha: Any) -> float:
@@ -155,9 +148,8 @@ def refuse_texts(X: Any, who: Any) -> None:
 def _holds_texts(column: Any) -> bool:
     """Tell whether a column holds texts that are no numbers, as they are or as categories."""
     kind = str(getattr(column, "dtype", "")).lower()
-    if not kind.startswith(("object", "str", "category", "enum", "categorical")):
-        return False
-    return any(isinstance(value, str) and not _is_number(value) for value in column.unique())
+    is_text = kind.startswith(("object", "str", "category", "enum", "categorical"))
+    return is_text and any(isinstance(value, str) and not _is_number(value) for value in column.unique())
 
 
 def _is_number(text: str) -> bool:
@@ -168,38 +160,23 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def value_range(array: AnyArray, name: str) -> tuple[float, float]:
-    """Return the least and the largest entry after checking that all are finite, and their difference too."""
-    least, largest = finite_range(array, name)
-    if math.isinf(largest - least):
+def value_range(array: AnyArray, name: str, *, differ: bool = True) -> tuple[float, float]:
+    """Return the least and the largest entry after checking that all are finite, by default their difference too."""
+    if array.dtype.kind != "f":
+        return float(array.min()), float(array.max())
+    least, largest = math.inf, -math.inf
+    n_pieces = max(1, array.nbytes // _CHUNK_BYTES)
+    for piece in np.array_split(array, n_pieces) if array.ndim else [array]:
+        low, high = float(piece.min()), float(piece.max())  # both are NaN if any entry is
+        if not (math.isfinite(low) and math.isfinite(high)):
+            kind = "NaN" if np.isnan(piece).any() else "infinity"
+            raise ValueError(f"{name} must be finite everywhere; found {kind}. Drop or impute those entries first.")
+        least, largest = min(least, low), max(largest, high)
+    if differ and math.isinf(largest - least):
         raise ValueError(
             f"{name} must differ by less than 1.8e308; got entries from {least!r} to {largest!r}. Divide them first."
         )
     return least, largest
-
-
-def finite_range(array: AnyArray, name: str) -> tuple[float, float]:
-    """Return the least and the largest entry after checking that all are finite."""
-    if array.dtype.kind != "f":
-        return float(array.min()), float(array.max())
-    least, largest = math.inf, -math.inf
-    for piece in _pieces(array):
-        low, high = float(piece.min()), float(piece.max())  # both are NaN if any entry is
-        if not (math.isfinite(low) and math.isfinite(high)):
-            _raise_not_finite(piece, name)
-        least, largest = min(least, low), max(largest, high)
-    return least, largest
-
-
-def _pieces(array: AnyArray) -> list[AnyArray]:
-    n_pieces = max(1, array.nbytes // _CHUNK_BYTES)
-    return np.array_split(array, n_pieces) if array.ndim else [array]
-
-
-def _raise_not_finite(piece: AnyArray, name: str) -> None:
-    bad = piece[~np.isfinite(piece)]
-    kind = "NaN" if np.isnan(bad).any() else "infinity"
-    raise ValueError(f"{name} must be finite everywhere; found {kind}. Drop or impute those entries first.")
 
 
 def check_losses(losses: ArrayLike, *, ndim: int | None = 2) -> AnyArray:
@@ -216,7 +193,7 @@ def check_losses(losses: ArrayLike, *, ndim: int | None = 2) -> AnyArray:
 def check_loss_vector(losses: ArrayLike) -> FloatArray:
     """Return the finite loss of each sample as a float, not copied where it is one."""
     vector = np.asarray(check_losses(losses, ndim=1), dtype=np.float64)
-    finite_range(vector, "losses")
+    value_range(vector, "losses", differ=False)
     return vector
 
 

@@ -15,11 +15,11 @@ import numpy as np
 from counterpoise._base.checks import check_choice, check_confidence, check_count
 from counterpoise._base.text import text_table
 from counterpoise._base.types import AnyArray, ArrayLike
-from counterpoise.goals.binding import Prepared, Views, asked_by, prepare, said_by, why_unanswered
+from counterpoise.goals.binding import PreparedPredictions, Views, asked_by, prepare, said_by, why_unanswered
 from counterpoise.goals.bound import check_denominators, risk_of_each
 from counterpoise.goals.classes import as_labels, find_classes, known_labels, seen_labels
 from counterpoise.goals.expressions import Goal, Several
-from counterpoise.goals.population import Standing, shortage, standing, tightened_goal
+from counterpoise.goals.population import GoalStanding, shortage, standing, tightened_goal
 from counterpoise.goals.tables import Table, as_tables, table_of, with_train
 from counterpoise.goals.text import as_goals
 from counterpoise.goals.values import NoRows, UnknownValue
@@ -301,7 +301,7 @@ def audit(
     return audit_prepared(listed, prepare(predictions, data, kind=kind, **named))
 
 
-def audit_prepared(goals: Sequence[Goal], prepared: Prepared, *, quick: bool = False) -> Audit:
+def audit_prepared(goals: Sequence[Goal], prepared: PreparedPredictions, *, quick: bool = False) -> Audit:
     """Audit labels that were checked already, against goals that carry a confidence.
 
     Where it is ``quick``, the bounds of sums of rates are right and wider than they need be: exact ones take a while.
@@ -392,7 +392,7 @@ def confident(goals: Any, confidence: float | None) -> list[Goal]:
     return [goal if goal.confidence is not None else goal.with_confidence(level) for goal in as_goals(goals)]
 
 
-def _audited(goal: Goal, prepared: Prepared, risk: float, *, quick: bool = False) -> GoalAudit:
+def _audited(goal: Goal, prepared: PreparedPredictions, risk: float, *, quick: bool = False) -> GoalAudit:
     """Return what rows show about a goal.
 
     Where it is missed it is so in some part, whichever that is: to show that it holds, each part may take the whole
@@ -400,7 +400,7 @@ def _audited(goal: Goal, prepared: Prepared, risk: float, *, quick: bool = False
     A part on rows of which there are none may be anything: the goal cannot be shown to hold, only to fail.
     """
     views, said, are_drawn = prepared
-    found: list[tuple[int, Goal, Standing]] = []
+    found: list[tuple[int, Goal, GoalStanding]] = []
     unanswered: list[str] = []
     parts: tuple[Goal, ...] = ()
     with _noted(goal, unanswered):
@@ -409,7 +409,7 @@ def _audited(goal: Goal, prepared: Prepared, risk: float, *, quick: bool = False
         with _noted(part, unanswered):
             check_denominators([part], views)
             found.append((place, part, standing(part, views, said, are_drawn=are_drawn)))
-    bounds = _worst(goal, [one for _, _, one in found], risk, len(parts), _quick_ends() if quick else Standing.end)
+    bounds = _worst(goal, [one for _, _, one in found], risk, len(parts), _quick_ends() if quick else GoalStanding.end)
     if unanswered:
         bounds = bounds._replace(high=math.inf) if goal.sense == "<=" else bounds._replace(low=-math.inf)
     worst, estimate = _worst_estimate(goal, {place: one.estimate for place, _, one in found})
@@ -440,7 +440,11 @@ def _noted(asking: Goal, unanswered: list[str]) -> Iterator[None]:
 
 
 def _worst(
-    goal: Goal, found: Sequence[Standing], risk: float, n_parts: int, end: Callable[[Standing, float, str], float]
+    goal: Goal,
+    found: Sequence[GoalStanding],
+    risk: float,
+    n_parts: int,
+    end: Callable[[GoalStanding, float, str], float],
 ) -> Bounds:
     """Return bounds on the worst part: towards the goal's bound each part takes the whole risk, else its share."""
     if goal.sense == "<=":
@@ -451,11 +455,11 @@ def _worst(
     return Bounds(min((end(one, risk, "low") for one in found), default=-np.inf), high)
 
 
-def _quick_ends() -> Callable[[Standing, float, str], float]:
+def _quick_ends() -> Callable[[GoalStanding, float, str], float]:
     """Return what tells one end of quick bounds, of which both are found together."""
     known: dict[tuple[int, float], Bounds] = {}
 
-    def end(found: Standing, risk: float, which: str) -> float:
+    def end(found: GoalStanding, risk: float, which: str) -> float:
         name = id(found), risk
         if name not in known:
             known[name] = found.quick_bounds(risk)

@@ -91,10 +91,10 @@ def step_size(learning_rate: float | None, estimator: Any) -> float:
 
 
 def watched_fit(
-    learner: Any, train: Rows, held_out: Rows | None, classes: AnyArray, seeds: np.random.SeedSequence
+    learner: Any, train: Rows, held_out: Rows | None, classes: AnyArray, entropy: int
 ) -> tuple[LearnerFit, HeldOut | None]:
     """Return what fits a model to weights of the rows, and those held out to look at the error on."""
-    fit = LearnerFit(learner, train.X, train.codes, classes, partial(round_seed, seeds))
+    fit = LearnerFit(learner, train.X, train.codes, classes, partial(round_seed, entropy))
     if held_out is None:
         return fit, None
     return fit, HeldOut(fit.rows_like(held_out.X), classes, _error(held_out.codes == 1, held_out.weights))
@@ -168,7 +168,7 @@ class AdaBoostClassifier(AdditiveClassifier):
         self.random_state = random_state
         self.callbacks = callbacks
 
-    def _boost(self, train: Rows, held_out: Rows | None, classes: AnyArray, seeds: np.random.SeedSequence) -> Boosted:
-        fit, watched = watched_fit(self._learner(train.codes.size), train, held_out, classes, seeds)
+    def _boost(self, train: Rows, held_out: Rows | None, classes: AnyArray, entropy: int) -> Boosted:
+        fit, watched = watched_fit(self._learner(train.codes.size), train, held_out, classes, entropy)
         rule = AdaBoostStep(step_size(self.learning_rate, self.estimator))
         return self._run(fit, rule, train.weights, watched)

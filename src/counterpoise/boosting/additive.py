@@ -19,8 +19,8 @@ from counterpoise.boosting.inputs import (
     Rows,
     check_callbacks,
     check_predict_input,
+    draw_entropy,
     held_out_rows,
-    seed_sequence,
     set_aside,
     set_learner_tags,
     training_rows,
@@ -112,16 +112,16 @@ class AdditiveClassifier(ClassifierMixin, BaseEstimator):
         self._check_parameters()
         check_callbacks(self.callbacks)
         self.__dict__.pop("ensembles_", None)  # of an earlier fit: one that fails leaves nothing to decide by
-        learner, seeds = self._learner(), seed_sequence(self.random_state)
+        learner, entropy = self._learner(), draw_entropy(self.random_state)
         self.classes_, train = training_rows(self, learner, X, y, sample_weight)
         held_out = held_out_rows(self, learner, X_val, y_val)
         if held_out is None:
-            train, held_out = set_aside(train, self.classes_, stopping_of(self), seeds)
-        self._check_samples(train, held_out)
+            train, held_out = set_aside(train, self.classes_, stopping_of(self), entropy)
+        self._check_samples(train)
         is_binary = len(self.classes_) == _BINARY
         classes = self.classes_ if is_binary else np.array([False, True])
         boosted = [
-            self._boost(_against_others(train, place), _against_others(held_out, place), classes, seeds)
+            self._boost(_against_others(train, place), _against_others(held_out, place), classes, entropy)
             for place in ([1] if is_binary else range(len(self.classes_)))
         ]
         self._keep([one.found for one in boosted])
@@ -148,7 +148,8 @@ class AdditiveClassifier(ClassifierMixin, BaseEstimator):
 
     def predict(self, X: Any) -> AnyArray:
         """Return the label of each sample."""
-        return np.asarray(self.classes_[_places(self.decision_function(X))])
+        places = _places(self.decision_function(X))
+        return np.asarray(self.classes_[places])
 
     def predict_codes(self, X: Any) -> IntArray:
         """Return the place in ``classes_`` of each label, for rows that were checked: what other boosters call."""
@@ -188,10 +189,10 @@ class AdditiveClassifier(ClassifierMixin, BaseEstimator):
     def _check_parameters(self) -> None:
         """Check the parameters that not all additive boosters have."""
 
-    def _check_samples(self, train: Rows, held_out: Rows | None) -> None:
-        """Refuse samples that a parameter has no use for."""
+    def _check_samples(self, train: Rows) -> None:
+        """Refuse samples to train on that a parameter has no use for."""
 
-    def _boost(self, train: Rows, held_out: Rows | None, classes: AnyArray, seeds: np.random.SeedSequence) -> Boosted:
+    def _boost(self, train: Rows, held_out: Rows | None, classes: AnyArray, entropy: int) -> Boosted:
         """Boost samples of code 1 against those of code 0; ``classes`` are the two labels that the models predict."""
         raise NotImplementedError
 
@@ -233,12 +234,12 @@ class AdditiveClassifier(ClassifierMixin, BaseEstimator):
         kept = _best_round(seen) if seen and patience is not None else history.n_rounds
         return Boosted(history.models[:kept], np.array(history.votes[:kept]), history.losses[:, :kept], np.array(seen))
 
-    def _saved_state(self) -> dict[str, Any]:
+    def stored_state(self) -> dict[str, Any]:
         """Return what ``save`` stores: no callbacks, which belong to one fit."""
         state: Any = self.__getstate__()
         return {**state, "callbacks": ()}
 
-    def _check_loaded(self) -> None:
+    def check_loaded(self) -> None:
         """Check what came from a file."""
         if hasattr(self, "classes_"):
             n_models = sum(len(ensemble.models) for ensemble in self.ensembles_)

@@ -157,7 +157,9 @@ def _compound_text(value: Any, depth: int) -> str:
 
 
 def _name(value: Any) -> str:
-    return f"{getattr(value, '__module__', '')}.{value.__qualname__}"
+    """Return the name of a class or a function with its module; of ours with the package alone: modules may move."""
+    module = str(getattr(value, "__module__", ""))
+    return f"{'counterpoise' if module.startswith('counterpoise.') else module}.{value.__qualname__}"
 
 
 def _data_text(values: Any) -> str:
@@ -311,7 +313,7 @@ class Checkpoint:
         """Return the value itself: it never changes."""
         return self
 
-    def _check_loaded(self) -> None:
+    def check_loaded(self) -> None:
         """Check what came from a file."""
         if not isinstance(self.folder, str):
             raise TypeError(f"the folder of a Checkpoint must be a text; got {self.folder!r}")

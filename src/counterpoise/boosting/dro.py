@@ -323,7 +323,7 @@ class DROBoostClassifier(AdditiveClassifier):
             check_positive(self.degrees_of_freedom, "degrees_of_freedom")
         check_number(self.learning_rate, "learning_rate", "(0, 1]", "part of a step")
 
-    def _check_samples(self, train: Rows, held_out: Rows | None) -> None:  # noqa: ARG002 - of those to train on
+    def _check_samples(self, train: Rows) -> None:
         counts = np.bincount(train.codes)
         if self.radius == "cv" and counts.min() < _FOLDS:
             raise ValueError(
@@ -337,9 +337,9 @@ class DROBoostClassifier(AdditiveClassifier):
         self.degrees_of_freedom_ = one_or_all([self._degrees_of_freedom(descent.models[0]) for descent in found])
         self.robust_losses_ = one_or_all([descent.robust_losses for descent in found])
 
-    def _boost(self, train: Rows, held_out: Rows | None, classes: AnyArray, seeds: np.random.SeedSequence) -> Boosted:
-        factor = self._factor_by_folds(train, classes, seeds) if self.radius == "cv" else 1.0
-        boosted = self._descend(train, held_out, classes, seeds, factor, self.callbacks)
+    def _boost(self, train: Rows, held_out: Rows | None, classes: AnyArray, entropy: int) -> Boosted:
+        factor = self._factor_by_folds(train, classes, entropy) if self.radius == "cv" else 1.0
+        boosted = self._descend(train, held_out, classes, entropy, factor, self.callbacks)
         if not boosted.models:
             raise ValueError(
                 "The base learner's first model is no better than chance under the worst weights: the robust loss at "
@@ -353,7 +353,7 @@ class DROBoostClassifier(AdditiveClassifier):
         train: Rows,
         held_out: Rows | None,
         classes: AnyArray,
-        seeds: np.random.SeedSequence,
+        entropy: int,
         factor: float,
         callbacks: Sequence[Callback] = (),
     ) -> Boosted:
@@ -363,7 +363,7 @@ class DROBoostClassifier(AdditiveClassifier):
         def robust_loss(model: Any) -> RobustLoss:
             return RobustLoss(loss, self.divergence, self._radius(model, own, factor), own)
 
-        learner, round_seeds = self._learner(own.size), partial(round_seed, seeds)
+        learner, round_seeds = self._learner(own.size), partial(round_seed, entropy)
         directions = make_directions(learner, train.X, labels, own, classes, round_seeds)
         rule = RobustRule(directions, labels, own, robust_loss, loss=loss, learning_rate=float(self.learning_rate))
         watched = None
@@ -390,15 +390,15 @@ class DROBoostClassifier(AdditiveClassifier):
             return float(self.degrees_of_freedom)
         return float(dimension(model, self.n_features_in_))
 
-    def _factor_by_folds(self, train: Rows, classes: AnyArray, seeds: np.random.SeedSequence) -> float:
+    def _factor_by_folds(self, train: Rows, classes: AnyArray, entropy: int) -> float:
         """Return the multiple of the calibrated radius with the least held-out loss, the smallest on ties."""
-        seed = int(seeds.generate_state(2)[1]) >> 1
+        seed = int(np.random.SeedSequence(entropy).generate_state(2)[1]) >> 1
         folds = StratifiedKFold(_FOLDS, shuffle=True, random_state=seed).split(train.codes, train.codes)
         totals = np.zeros(len(RADIUS_FACTORS))
         for kept, held in folds:
             parts = train.only(kept), train.only(held)
             for place, factor in enumerate(RADIUS_FACTORS):
-                run = self._descend(*parts, classes, seeds, factor)
+                run = self._descend(*parts, classes, entropy, factor)
                 totals[place] += run.held_out_losses.min() if run.models else np.inf
         return RADIUS_FACTORS[int(np.argmin(totals))]
 

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from sklearn.model_selection import train_test_split
@@ -19,12 +19,10 @@ from sklearn.utils.validation import (
 )
 
 from counterpoise._base.checks import check_choice, check_random_state, is_frame, refuse_texts
-from counterpoise._base.types import AnyArray, ArrayLike, FloatArray, IntArray
+from counterpoise._base.types import AnyArray, FloatArray, IntArray
 from counterpoise.boosting.stopping import AUTO, Stopping
-from counterpoise.goals import Table
 from counterpoise.learners.resampling import may_take_missing
-from counterpoise.mixtures.pool import n_rows, take_rows
-from counterpoise.mixtures.rows import groups_of
+from counterpoise.mixtures.rows import groups_of, label_codes, n_rows, take_rows
 
 AUTO_FRACTION = 0.2  # that validation_fraction="auto" holds out ...
 _ENOUGH, _ENOUGH_OF_A_CLASS = 500, 10  # ... where there are so many samples
@@ -115,23 +113,6 @@ def check_predict_input(estimator: Any, learner: Any, X: Any) -> Any:
     return X
 
 
-def label_codes(y: Any, n_samples: int, classes: AnyArray) -> IntArray:
-    """Return labels as places in the sorted classes."""
-    labels = np.asarray(y)
-    if labels.shape != (n_samples,):
-        raise ValueError(f"y must have shape ({n_samples},), one label for each row of X; got shape {labels.shape}.")
-    try:
-        codes = np.minimum(np.searchsorted(classes, labels), len(classes) - 1).astype(np.int64)
-        unknown = np.asarray(classes[codes] != labels)
-    except TypeError:  # objects that cannot be compared with the classes, such as None or text with numbers
-        known = set(classes.tolist())
-        unknown = np.array([label not in known for label in labels.tolist()])
-    if unknown.any():
-        label = labels[unknown].tolist()[0]
-        raise ValueError(f"y holds the label {label!r}, which is not among the classes {classes.tolist()}.")
-    return codes
-
-
 def held_out_rows(estimator: Any, learner: Any, X_val: Any, y_val: Any, sensitive_features: Any = None) -> Rows | None:
     """Return the rows that were given to be held out, after checking them; None where none were."""
     if X_val is None and y_val is None:
@@ -150,9 +131,7 @@ def held_out_rows(estimator: Any, learner: Any, X_val: Any, y_val: Any, sensitiv
     return Rows(X, codes, np.full(codes.size, 1 / codes.size), groups)
 
 
-def set_aside(
-    rows: Rows, classes: AnyArray, stopping: Stopping, seeds: np.random.SeedSequence
-) -> tuple[Rows, Rows | None]:
+def set_aside(rows: Rows, classes: AnyArray, stopping: Stopping, entropy: int) -> tuple[Rows, Rows | None]:
     """Return the rows to train on, and those that ``stopping`` holds out, where it does."""
     fraction = stopping.validation_fraction
     if fraction == AUTO:
@@ -169,7 +148,7 @@ def set_aside(
     n_aside = math.ceil(fraction * n_samples)
     lack = "." if min(n_aside, n_samples - n_aside) < len(classes) else ""
     if not lack:
-        seed = int(seeds.generate_state(1)[0])
+        seed = int(np.random.SeedSequence(entropy).generate_state(1)[0])
         parts = train_test_split(np.arange(n_samples), test_size=n_aside, random_state=seed, stratify=rows.codes)
         for part, where in zip(parts, ("left to train on", "set aside"), strict=True):
             absent = _absent_class(rows.codes[part], classes)
@@ -203,36 +182,17 @@ def is_word(value: Any, name: str, words: tuple[str, ...]) -> bool:
     return isinstance(value, str)
 
 
-def seed_sequence(random_state: Any) -> np.random.SeedSequence:
-    """Return seeds for rounds and splits: from the system if None, else determined by the random state."""
+def draw_entropy(random_state: Any) -> int:
+    """Return what the seeds of rounds and splits come from: the system if None, else the random state."""
     check_random_state(random_state)
     if isinstance(random_state, np.random.RandomState):
-        return np.random.SeedSequence(int(random_state.randint(2**31)))
-    return np.random.SeedSequence(random_state)
+        return int(random_state.randint(2**31))
+    return int(cast("int", np.random.SeedSequence(random_state).entropy))
 
 
-def round_seed(seeds: np.random.SeedSequence, number: int) -> int:
+def round_seed(entropy: int, number: int) -> int:
     """Return the seed of a round, which does not depend on how many rounds there are."""
-    return int(np.random.SeedSequence(seeds.entropy, spawn_key=(number,)).generate_state(1)[0]) >> 1
-
-
-def goal_table(
-    X: Any,
-    y: Any,
-    sensitive_features: Any,
-    table: Table | None,
-    baseline: ArrayLike | None = None,
-    sample_weight: ArrayLike | None = None,
-    largest_weight: float | None = None,
-) -> Table:
-    """Return what goals may ask: a table, or columns, those of X where they have names, and a limit on weights."""
-    if table is not None:
-        if table.n_samples != len(np.asarray(y)):
-            raise ValueError(f"table must hold a row for each of the {len(np.asarray(y))} samples; got {table!r}.")
-        return table.beside(sensitive_features, baseline)
-    features = X if is_frame(X) else np.empty((len(np.asarray(y)), 0))
-    weights = None if largest_weight is None else sample_weight
-    return Table(features, None, sensitive_features, baseline, sample_weight=weights, largest_weight=largest_weight)
+    return int(np.random.SeedSequence(entropy, spawn_key=(number,)).generate_state(1)[0]) >> 1
 
 
 def unequal(weights: AnyArray) -> AnyArray | None:

@@ -29,8 +29,8 @@ constant, whatever the number of classes. Of two classes that is one label for e
 """
 
 import hashlib
-from collections.abc import Mapping
-from typing import Any, NamedTuple, Protocol, Self
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -38,17 +38,16 @@ from counterpoise._base.types import AnyArray, FloatArray, IntArray
 from counterpoise.boosting.inputs import Rows, unequal
 from counterpoise.boosting.learner import Question, RoundsFit
 from counterpoise.boosting.rounds import IMPROVEMENT, Fitted, History, Standing
-from counterpoise.goals import Goal, Rate, Table
+from counterpoise.goals import Goal, InfeasibleGoals, Rate, Table
 from counterpoise.goals.binding import BoundRates, bind_rates
 from counterpoise.mixtures.answers import TRAIN, Answers, Positive
-from counterpoise.mixtures.choosing import Evidence
+from counterpoise.mixtures.choosing import Aim, Evidence
 from counterpoise.mixtures.goal_rows import GoalRows, TalliedGoals
-from counterpoise.mixtures.pool import n_rows
-from counterpoise.mixtures.rows import stack_rows
+from counterpoise.mixtures.rows import n_rows, stack_rows
 from counterpoise.solvers import minimize_cvar, minimize_risk
 from counterpoise.solvers.linear_program import InfeasibleRows, MixtureSolution
 from counterpoise.solvers.tail import GrowingMixture, minimize_linear
-from counterpoise.theory.risks import Risk
+from counterpoise.theory.risks import Risk, WorstOfGroups
 
 _BINARY = 2
 
@@ -87,11 +86,6 @@ class Stage(NamedTuple):
         rows = Rows(stack_rows([labelled.X, *others.values()]), codes, weights, None)
         return cls(rows, labelled, answers, places, tallied, tallied.bound(), rate)
 
-    @property
-    def positive(self) -> Positive:
-        """Return the classes, and which of them is the positive one."""
-        return self.answers.positive
-
     def losses(self, said: AnyArray) -> AnyArray:
         """Return where a model errs on the labelled rows, given what it says of all rows."""
         return np.asarray(said[self.places[TRAIN]] != self.labelled.codes).view(np.uint8)
@@ -100,7 +94,7 @@ class Stage(NamedTuple):
         """Return what models say of the rows of each dataset, given codes with a column for each."""
         answers = self.answers
         for name, place in self.places.items():
-            answers = answers.with_dataset(name, answers.tables[name], self.positive.said(said[place]))
+            answers = answers.with_dataset(name, answers.tables[name], self.answers.positive.said(said[place]))
         return answers
 
     def evidence(self, said: AnyArray, losses: AnyArray) -> Evidence:
@@ -118,7 +112,7 @@ class Stage(NamedTuple):
 
         ``weights`` are those of the labelled rows; where a rate is minimized, its signed weights count so many times.
         """
-        costs = np.zeros((len(self.positive.classes), self.rows.codes.size))
+        costs = np.zeros((len(self.answers.positive.classes), self.rows.codes.size))
         if weights is not None:
             n_labelled = self.labelled.codes.size
             costs[:, :n_labelled] = weights
@@ -132,8 +126,8 @@ class Stage(NamedTuple):
     def _add(self, costs: FloatArray, signed: Mapping[str, FloatArray]) -> None:
         for name, weights in signed.items():
             part = costs[:, self.places[name]]
-            if self.positive.is_binary:
-                part[self.positive.positive_place] += weights
+            if self.answers.positive.is_binary:
+                part[self.answers.positive.place] += weights
             else:
                 part += weights.reshape(-1, len(part)).T
 
@@ -143,9 +137,9 @@ class Stage(NamedTuple):
         return float(self.objective.values({name: self._predicted(said[self.places[name]]) for name in self.places})[0])
 
     def _predicted(self, said: AnyArray) -> FloatArray:
-        if self.positive.is_binary:
-            return np.asarray(said == self.positive.positive_place, dtype=np.float64)
-        return np.eye(len(self.positive.classes))[said].ravel()
+        if self.answers.positive.is_binary:
+            return np.asarray(said == self.answers.positive.place, dtype=np.float64)
+        return np.eye(len(self.answers.positive.classes))[said].ravel()
 
 
 def question_of(costs: FloatArray) -> Question | None:
@@ -192,7 +186,7 @@ class Priced(NamedTuple):
 
     costs: FloatArray  # of answers
     constant: float  # that belongs to them: the price of a model is the constant and the cost of what it says
-    weights: FloatArray | None  # of the labelled rows; None where goals alone are priced, or a rate is minimized
+    weights: Any  # of the labelled rows; None where goals alone are priced, or a rate is minimized
     multipliers: FloatArray  # of the limits
     value: float  # what the price of a helping model is below: the least risk so far, or the violation
     is_feasible: bool
@@ -200,16 +194,35 @@ class Priced(NamedTuple):
 
 
 class Program:
-    """The mixture problem of the models so far, under goals on the rows of a stage."""
+    """The mixture problem of the models so far, under goals on the rows of a stage.
 
-    def __init__(self, stage: Stage, objective: "Objective") -> None:
-        self.stage, self.objective = stage, objective
+    Parameters
+    ----------
+    stage : Stage
+        Where it has an objective, that rate is minimized.
+    solve : Solve
+        Minimizes the risk over mixtures of the models so far, where no rate is minimized.
+    size : float
+        The scale of the objective, which tolerances are parts of.
+    loss_of : callable, optional
+        Returns the loss of the newest model under the weights of the dual, where these are not here.
+    """
+
+    def __init__(
+        self,
+        stage: Stage,
+        solve: "Solve",
+        size: float,
+        loss_of: Callable[[], float] | None = None,
+    ) -> None:
+        self.stage, self.solve, self.size, self.loss_of = stage, solve, size, loss_of
         self.goals: GoalRows | None = None
+        self.n_idle = 0  # rounds in a row whose model was of no help
+        self._rates = np.empty(0)  # of the models, where one is minimized
         self._proven = -np.inf  # the largest price of a model
         self._least = np.inf  # risk so far
         self._may_differ = False  # another solve may lead to another model
         self._is_eased = True  # where goals are missed, the rows' own losses are asked for beside them
-        self.n_idle = 0  # rounds in a row whose model was of no help
         self._priced: Priced | None = None
         self._seen: set[bytes] = set()  # what each model says, as a checksum
 
@@ -222,44 +235,36 @@ class Program:
     def standing(self) -> Standing:
         """Return how the mixture of the models so far stands; after ``price``."""
         assert self._priced is not None  # noqa: S101 - as said
-        priced = self._priced
-        if priced.is_feasible:
-            return Standing(priced.value, 0.0, self.bound)
-        return Standing(np.inf, priced.value, self.bound)
+        value, is_feasible = self._priced.value, self._priced.is_feasible
+        return Standing(value if is_feasible else np.inf, 0.0 if is_feasible else value, self.bound)
 
     def add(self, said: AnyArray, losses: AnyArray) -> None:
-        """Take note of the model of a round, and of what it proves."""
+        """Take note of the model of a round, of whether it helps, and of the bound that its price proves."""
         column, checksum = self.stage.goal_rows(said), hashlib.sha256(said.tobytes()).digest()
-        if self._priced is not None:
-            helps = self._helps(self._priced, said, losses, column)
-            self.n_idle = self._idle_after(helps=helps, is_known=checksum in self._seen)
+        rate = None if self.stage.objective is None else self.stage.rate(said)
+        priced = self._priced
+        if priced is not None:
+            price = float(priced.multipliers @ (column.rows[:, 0] - column.bounds))  # the Lagrangian of the model
+            if priced.is_feasible:
+                if rate is not None:
+                    part = rate
+                else:
+                    part = float(priced.weights @ losses) if self.loss_of is None else self.loss_of()
+                price = price + priced.constant + part
+                self._proven = max(self._proven, price)
+                helps = price < priced.value - IMPROVEMENT * self.size
+            else:
+                helps = price < (1 - _LESS) * priced.value
+            if helps or (self._is_eased and not priced.is_feasible):  # the proof alone is not asked for yet
+                self.n_idle = 0
+            else:
+                self.n_idle = _TRIES if checksum in self._seen else self.n_idle + 1
             self._is_eased &= helps
-            self._may_differ = self._priced.is_rough
+            self._may_differ = priced.is_rough
         self._seen.add(checksum)
         self.goals = column if self.goals is None else self.goals.beside(column)
-        self.objective.add(said, losses)
+        self._rates = np.append(self._rates, [] if rate is None else rate)
         self._priced = None
-
-    def _idle_after(self, *, helps: bool, is_known: bool) -> int:
-        assert self._priced is not None  # noqa: S101 - a model was asked for
-        if helps or (self._is_eased and not self._priced.is_feasible):  # the proof alone is not asked for yet
-            return 0
-        return _TRIES if is_known else self.n_idle + 1
-
-    def _helps(self, priced: Priced, said: AnyArray, losses: AnyArray, column: GoalRows) -> bool:
-        """Tell whether a model can improve the mixture, and take note of the bound that its price is."""
-        price = self._price(priced, said, losses, column)
-        if not priced.is_feasible:
-            return price < (1 - _LESS) * priced.value
-        self._proven = max(self._proven, price)
-        return price < priced.value - IMPROVEMENT * self.objective.size
-
-    def _price(self, priced: Priced, said: AnyArray, losses: AnyArray, column: GoalRows) -> float:
-        """Return the Lagrangian of one model."""
-        missed = float(priced.multipliers @ (column.rows[:, 0] - column.bounds))
-        if not priced.is_feasible:
-            return missed
-        return missed + priced.constant + self.objective.of_model(priced.weights, said, losses)
 
     def is_over(self, *, is_random: bool) -> bool:
         """Tell whether the learner finds no model that helps."""
@@ -267,96 +272,44 @@ class Program:
 
     def price(self, history: History) -> FloatArray:
         """Return the costs of answers by the dual of the models so far: a rule for the next round."""
-        if self._priced is None:
-            self._priced = self._solved(history)
-        return self._priced.costs
-
-    def _tol(self) -> float:
-        """Return the gap to solve to, as a part of the objective's size."""
-        return _ROUGH if self.n_idle == 0 and self._least - self.bound > _FAR * self.objective.size else _TOL
-
-    def _solved(self, history: History) -> Priced:
+        if self._priced is not None:
+            return self._priced.costs
         assert self.goals is not None  # noqa: S101 - a round is done
-        limits, tol = self.goals.as_limits(), self._tol()
+        is_far = self.n_idle == 0 and self._least - self.bound > _FAR * self.size
+        tol, limits, is_rate = _ROUGH if is_far else _TOL, self.goals.as_limits(), self.stage.objective is not None
         try:
-            found = self.objective.solve(history, limits, tol * self.objective.size)
+            if is_rate:
+                found, weights = minimize_linear(self._rates, **limits), None
+            else:
+                found, weights = self.solve(history, limits, tol * self.size)
         except InfeasibleRows as error:
             costs = self.stage.costs(history.start if self._is_eased else None, error.multipliers)
-            return Priced(costs, 0.0, None, error.multipliers, error.violation, is_feasible=False)
-        self._least = found.value
-        costs = self.objective.costs(self.stage, found)
-        known = found.offset, found.weights, found.multipliers, found.value
-        return Priced(costs, *known, is_feasible=True, is_rough=tol > _TOL)
+            self._priced = Priced(costs, 0.0, None, error.multipliers, error.violation, is_feasible=False)
+        else:
+            self._least = found.value
+            costs = self.stage.costs(weights, found.multipliers, of_rate=float(is_rate))
+            known = found.offset, weights, found.multipliers, found.value
+            self._priced = Priced(costs, *known, is_feasible=True, is_rough=tol > _TOL)
+        return self._priced.costs
 
 
-class Objective(Protocol):
-    """What is minimized over mixtures of the models so far."""
-
-    size: float  # its scale, which tolerances are parts of
-
-    def add(self, said: AnyArray, losses: AnyArray) -> None:
-        """Take note of a model."""
-
-    def solve(self, history: History, limits: dict[str, Any], tol: float) -> MixtureSolution:
-        """Return the best mixture, with weights of the labelled rows, or raise ``InfeasibleRows``."""
-
-    def costs(self, stage: Stage, found: MixtureSolution) -> FloatArray:
-        """Return what each answer costs by the dual."""
-
-    def of_model(self, weights: FloatArray | None, said: AnyArray, losses: AnyArray) -> float:
-        """Return the part of a model's price that is not the goals'."""
+# The rounds so far, the limits of the goals, a gap -> the best mixture, and the weights of the labelled rows in its
+# dual, None where they are not here; or it raises ``InfeasibleRows``.
+Solve = Callable[[History, dict[str, Any], float], tuple[MixtureSolution, FloatArray | None]]
 
 
-class _RiskOfRows:
-    """A risk of the losses on the labelled rows."""
-
-    size = 1.0
-
-    def add(self, said: AnyArray, losses: AnyArray) -> None:
-        """Look at the history instead."""
-
-    def costs(self, stage: Stage, found: MixtureSolution) -> FloatArray:
-        return stage.costs(found.weights, found.multipliers)
-
-    def of_model(self, weights: FloatArray | None, said: AnyArray, losses: AnyArray) -> float:  # noqa: ARG002
-        assert weights is not None  # noqa: S101 - of a risk
-        return float(weights @ losses)
-
-
-class AnyRisk(_RiskOfRows):
-    """Any convex risk, solved from the losses alone."""
-
-    def __init__(self, risk: Risk) -> None:
-        self.risk, self.size = risk, risk.size
-
-    def solve(self, history: History, limits: dict[str, Any], tol: float) -> MixtureSolution:
-        return minimize_risk(history.losses, self.risk, sample_weight=unequal(history.start), tol=tol, **limits)
-
-
-class Tail(_RiskOfRows):
-    """A CVaR, with the cuts of the round before."""
-
-    def __init__(self, alpha: float) -> None:
-        self.mixture = GrowingMixture(alpha)
-
-    def solve(self, history: History, limits: dict[str, Any], tol: float) -> MixtureSolution:
-        self.mixture.tol = tol
-        return self.mixture.solve(history.losses, sample_weight=unequal(history.start), **limits)
-
-
-class GroupMeans(_RiskOfRows):
-    """The largest mean loss of some groups of rows; of one group the mean loss."""
+class GroupMeans:
+    """Minimize the largest mean loss of some groups of rows; of one group the mean loss."""
 
     def __init__(self, groups: IntArray) -> None:
         self.groups, self._start = groups, np.empty(0)
         self._means = np.empty((0, 0))
 
-    def solve(self, history: History, limits: dict[str, Any], tol: float) -> MixtureSolution:  # noqa: ARG002 - exact
+    def __call__(self, history: History, limits: dict[str, Any], _tol: float) -> tuple[MixtureSolution, FloatArray]:
         means = self._means_of(history)
-        found = (
-            minimize_linear(means[0], **limits) if len(means) == 1 else minimize_cvar(means, 1 / len(means), **limits)
-        )
-        return found._replace(weights=self._shares * found.weights[self._codes])
+        is_one = len(means) == 1
+        found = minimize_linear(means[0], **limits) if is_one else minimize_cvar(means, 1 / len(means), **limits)
+        return found, self._shares * found.weights[self._codes]
 
     def _means_of(self, history: History) -> FloatArray:
         """Return the means of groups that weigh anything, those of models that are known already as they were."""
@@ -374,20 +327,27 @@ class GroupMeans(_RiskOfRows):
         return self._means
 
 
-class OfRate:
-    """A rate, on rows of any dataset."""
+def solve_of(risk: Risk, n_labelled: int) -> Solve:
+    """Return what minimizes a risk that is bound to labelled rows: a CVaR with the cuts of the round before."""
+    if isinstance(risk, WorstOfGroups):
+        return GroupMeans(risk.codes)
+    if risk.tail_fraction == 1:
+        return GroupMeans(np.zeros(n_labelled, dtype=np.int64))
+    growing = None if risk.tail_fraction is None else GrowingMixture(risk.tail_fraction)
 
-    def __init__(self, stage: Stage, size: float) -> None:
-        self.stage, self.size, self._rates = stage, size, np.empty(0)
+    def solve(history: History, limits: dict[str, Any], tol: float) -> tuple[MixtureSolution, FloatArray]:
+        own = unequal(history.start)
+        if growing is None:
+            found = minimize_risk(history.losses, risk, sample_weight=own, tol=tol, **limits)
+        else:
+            growing.tol = tol
+            found = growing.solve(history.losses, sample_weight=own, **limits)
+        return found, found.weights
 
-    def add(self, said: AnyArray, losses: AnyArray) -> None:  # noqa: ARG002 - for those that ask
-        self._rates = np.append(self._rates, self.stage.rate(said))
+    return solve
 
-    def solve(self, history: History, limits: dict[str, Any], tol: float) -> MixtureSolution:  # noqa: ARG002 - as above
-        return minimize_linear(self._rates, **limits)
 
-    def costs(self, stage: Stage, found: MixtureSolution) -> FloatArray:
-        return stage.costs(None, found.multipliers, of_rate=1.0)
-
-    def of_model(self, weights: FloatArray | None, said: AnyArray, losses: AnyArray) -> float:  # noqa: ARG002
-        return self.stage.rate(said)
+def places_in(error: InfeasibleGoals, aim: Aim) -> list[int]:
+    """Return the places of all goals that take part in a conflict."""
+    part = {*error.conflict, *(goal for held in error.held_by.values() for goal in held)}
+    return [place for place, goal in enumerate(aim.goals) if goal in part]

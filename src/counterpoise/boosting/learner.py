@@ -22,8 +22,8 @@ from counterpoise.learners import HistogramTree, Resampled
 from counterpoise.learners.binning import BinnedFeatures, bin_like
 from counterpoise.learners.resampling import fresh_copy, weight_argument
 from counterpoise.mixtures.answers import Positive
-from counterpoise.mixtures.pool import predict_codes, take_rows
-from counterpoise.mixtures.scores.asking import Scorer
+from counterpoise.mixtures.pool import SCORES, Member, predict_codes
+from counterpoise.mixtures.rows import take_rows
 
 # Chosen by the test error of the boosters on 13 data sets (docs/results/defaults): deep enough for interactions, with
 # leaves so large that no tree is without error on its own rows, which would end the boosting.
@@ -130,19 +130,8 @@ class LearnerFit:
 
     def answer(self, asked: Question, number: int) -> Answered:
         """Return the model of a round that is fitted to a question, and what it says of all rows."""
-        if self.prepared is not None:
-            return self._answer_codes(asked, number)
-        model = fresh_copy(self.learner, self.random_seeds(number))
-        X = self.X if asked.rows is None else take_rows(self.X, asked.rows)
-        labels = self.classes[asked.codes]
-        if np.ptp(asked.codes[asked.weights > 0]) == 0:  # one class alone weighs: many learners refuse that
-            model = Resampled(model).fit(X, labels, sample_weight=asked.weights)
-        else:
-            # Weights of mean 1: regularized learners compare the weighted loss with their penalty.
-            model.fit(X, labels, **{self.argument: asked.weights * asked.weights.size})
-        return Answered(model, predict_codes(model, self.X, self.classes))
-
-    def _answer_codes(self, asked: Question, number: int) -> Answered:
+        if self.prepared is None:
+            return self._answer_rows(asked, fresh_copy(self.learner, self.random_seeds(number)))
         # A copy does for a learner of plain parameters, and takes a tenth of the time of a clone.
         model = fresh_copy(self.learner, self.random_seeds(number)) if self.is_random else copy.copy(self.learner)
         if asked.rows is None or not self.is_binned:
@@ -151,6 +140,16 @@ class LearnerFit:
         some = replace(self.prepared, bins=np.ascontiguousarray(self.prepared.bins[:, asked.rows]))
         model.fit_codes(some, asked.codes, self.classes, asked.weights)
         return Answered(model, predict_codes(model, self.prepared, self.classes))
+
+    def _answer_rows(self, asked: Question, model: Any) -> Answered:
+        X = self.X if asked.rows is None else take_rows(self.X, asked.rows)
+        labels = self.classes[asked.codes]
+        if np.ptp(asked.codes[asked.weights > 0]) == 0:  # one class alone weighs: many learners refuse that
+            model = Resampled(model).fit(X, labels, sample_weight=asked.weights)
+        else:
+            # Weights of mean 1: regularized learners compare the weighted loss with their penalty.
+            model.fit(X, labels, **{self.argument: asked.weights * asked.weights.size})
+        return Answered(model, predict_codes(model, self.X, self.classes))
 
     def rows_like(self, X: Any) -> Any:
         """Return other rows in the form from which the models predict fastest: in the bins of the training rows."""
@@ -176,11 +175,16 @@ class _Fold(NamedTuple):
 class CrossFit:
     """Fit a model to all rows, and judge it by models of the same learner that did not see the rows of each fold."""
 
-    positive: Positive | None = None  # of two classes, where models are asked for scores too
-
     def __init__(
-        self, learner: Any, rows: Rows, classes: AnyArray, random_seeds: Callable[[int], int], folds: IntArray
+        self,
+        learner: Any,
+        rows: Rows,
+        classes: AnyArray,
+        random_seeds: Callable[[int], int],
+        folds: IntArray,
+        positive: Positive | None = None,
     ) -> None:
+        self.positive = positive  # of two classes, where models are asked for scores too
         self.whole = LearnerFit(learner, rows.X, rows.codes, classes, random_seeds, rows.weights)
         self.prepared, self.is_random = self.whole.prepared, self.whole.is_random
         self._own, self._folds = rows.weights, []
@@ -210,7 +214,7 @@ class CrossFit:
             said[fold.places] = predict_codes(model, fold.rows, classes)
             if scores is not None and self.positive is not None:
                 rows = take_rows(self.whole.X, fold.places)
-                scores[fold.places] = Scorer("A model of a fold", model, self.positive).score(rows)
+                scores[fold.places] = Member("A model of a fold", model, self.positive, SCORES).ask(rows)
         return Answered(self.whole.answer(asked, number).model, said, scores)
 
 
@@ -234,24 +238,26 @@ RoundsFit = LearnerFit | CrossFit | StrongFirst
 
 
 def rounds_fit(
-    first: Any | None, later: Any, rows: Rows, classes: AnyArray, seeds: Callable[[int], int], n_folds: int | None
+    first: Any | None,
+    later: Any,
+    rows: Rows,
+    classes: AnyArray,
+    seeds: Callable[[int], int],
+    n_folds: int | None,
+    positive: Positive | None = None,
 ) -> RoundsFit:
-    """Return what fits the rounds of a learner, after a first one of another where that is given."""
+    """Return what fits the rounds of a learner, after a first one of another where that is given.
+
+    Where a positive class is given, models of folds are asked for its scores of the rows that they did not see, too.
+    """
     folds = None if n_folds is None else folds_of(rows.codes, n_folds, np.random.default_rng(seeds(0)))
 
     def fit_of(learner: Any) -> LearnerFit | CrossFit:
         if folds is None:
             return LearnerFit(learner, rows.X, rows.codes, classes, seeds, rows.weights)
-        return CrossFit(learner, rows, classes, seeds, folds)
+        return CrossFit(learner, rows, classes, seeds, folds, positive)
 
     return fit_of(later) if first is None else StrongFirst(fit_of(first), fit_of(later))
-
-
-def ask_scores(fit: RoundsFit, positive: Positive) -> None:
-    """Have models of folds asked for scores of the rows that they did not see, too."""
-    for one in (fit.first, fit.later) if isinstance(fit, StrongFirst) else (fit,):
-        if isinstance(one, CrossFit):
-            one.positive = positive
 
 
 def folds_of(codes: IntArray, n_folds: int, generator: np.random.Generator) -> IntArray:

@@ -1,9 +1,19 @@
-"""alpha-LPBoost, plain and entropy-regularized.
+"""alpha-AdaLPBoost, and alpha-LPBoost, plain and entropy-regularized.
 
-Zhai, Dan, Suggala, Kolter, Ravikumar: Boosted CVaR Classification, NeurIPS 2021, Algorithm 1 with the stopping rule of
-their slides; after Demiriz, Bennett, Shawe-Taylor 2002 and Warmuth, Glocer, Vishwanathan 2008. Each round asks for the
-sample weights, at most 1/(alpha n) each, on which the best mixture of the models so far is worst, and fits a model to
-them.
+Zhai, Dan, Suggala, Kolter, Ravikumar: Boosted CVaR Classification, NeurIPS 2021.
+
+AdaLPBoost is their Algorithm 2. Models are boosted with Hedge weights, which do not depend on alpha; the mixture then
+solves the primal of alpha-LPBoost, least CVaR, on held-out samples. Another alpha needs another mixture and no
+training.
+
+After T rounds at the step size of Theorem 5 even the plain average of the models has a training CVaR, at every alpha,
+of at most ``g + sqrt(log(n) / (2 T))``, where g is the largest weighted loss of a model under its own weights; a
+mixture that is chosen on the training samples is no worse, unless a budget of mean loss keeps it from that. Regularized
+LPBoost (``LPBoostClassifier``) is close to it and needs training for each alpha.
+
+LPBoost is their Algorithm 1 with the stopping rule of their slides; after Demiriz, Bennett, Shawe-Taylor 2002 and
+Warmuth, Glocer, Vishwanathan 2008. Each round asks for the sample weights, at most 1/(alpha n) each, on which the best
+mixture of the models so far is worst, and fits a model to them.
 
 The value of that problem is the least CVaR of a mixture so far, so it tells when to stop. Plain LPBoost may need
 1/alpha rounds; with regularization, ``32 log(1/alpha) / delta^2`` rounds come within delta of the learner's guarantee
@@ -12,30 +22,341 @@ The value of that problem is the least CVaR of a mixture so far, so it tells whe
 With goals the dual has a multiplier for each of them as well, and rounds train what the goals still lack: ``inside``.
 """
 
+import copy
 import os
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Self
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
-from counterpoise._base.checks import check_fraction, check_positive
-from counterpoise._base.types import IntArray
-from counterpoise.boosting.base import BUDGET
-from counterpoise.boosting.checkpoint import Checkpoint
-from counterpoise.boosting.inputs import is_word
-from counterpoise.boosting.inside_goals import InsideGoals
-from counterpoise.boosting.learner import planned_rounds
-from counterpoise.boosting.rounds import Callback, History, Rule
-from counterpoise.boosting.rules import dual_of, regularized_dual
-from counterpoise.boosting.stopping import Stopping
-from counterpoise.goals import Rate
-from counterpoise.mixtures.choosing import ALPHA, Aim, groups_by
-from counterpoise.solvers import minimize_risk
-from counterpoise.theory.guarantees import regularized_lpboost_beta, regularized_lpboost_delta
+from counterpoise._base.checks import check_choice, check_fraction, check_positive
+from counterpoise._base.types import ArrayLike, IntArray
+from counterpoise.boosting.checkpoint import Checkpoint, Seeds
+from counterpoise.boosting.inputs import (
+    check_predict_input,
+    is_word,
+    set_learner_tags,
+)
+from counterpoise.boosting.inside import Program, places_in, solve_of
+from counterpoise.boosting.learner import base_learner, planned_rounds
+from counterpoise.boosting.rounds import Callback
+from counterpoise.boosting.rules import dual_of, hedge, hedge_groups, regularized_dual
+from counterpoise.boosting.run import (
+    BUDGET,
+    BoostingRun,
+    GivenRows,
+    RunRows,
+    check_booster,
+    more_rounds,
+    run_rounds,
+    state_to_store,
+    warn_of_mixing,
+)
+from counterpoise.boosting.stopping import AUTO, Stopping
+from counterpoise.goals import InfeasibleGoals, Rate, Table
+from counterpoise.goals.advice import advised
+from counterpoise.goals.text import are_asked
+from counterpoise.mixtures.base import MixtureBase
+from counterpoise.mixtures.choosing import ALPHA, WORST_GROUP, Aim, choose_nearest, groups_by, select
+from counterpoise.mixtures.families import Family, PooledModels
+from counterpoise.theory.guarantees import hedge_eta, regularized_lpboost_beta, regularized_lpboost_delta
 from counterpoise.theory.risks import CVaR, Risk, RiskRows
 
+_REWEIGH = ("samples", "groups")
 
-class LPBoostClassifier(InsideGoals):
+
+class AdaLPBoostClassifier(MixtureBase):
+    """Randomized ensemble with a low expected loss on the worst-off fraction alpha of the samples.
+
+    Losses are expectations over the draws. Once decisions are drawn each sample is right or wrong, and the tail of
+    these realised losses is ``min(1, error / alpha)``: see ``counterpoise.metrics.realised_cvar``.
+
+    Parameters
+    ----------
+    estimator : classifier, optional
+        Base learner: any scikit-learn classifier or pipeline. One whose ``fit`` takes no sample weights is given
+        samples drawn by weight instead. It may be strong itself, as gradient boosting is. Default: the first model is
+        ``AdaBoostClassifier(n_estimators=300)``, plain strong training, and those after it are trees of depth 4 with
+        leaves of at least 20 samples. The paper's kind of learner is one argument away: ``HistogramTree(6)``.
+    n_estimators : int, optional
+        Number of base models. Default: 100, and 10 of a given learner that is an ensemble itself.
+    alpha : float in (0, 1], optional
+        Tail fraction. ``rebalance(alpha=...)`` changes it later without training. Short for ``objective=CVaR(alpha)``,
+        so pass one of them. Default: 0.1 where there is no objective.
+    objective : risk or rate, or the text of one, optional
+        What the mixture makes as small as possible, as for ``MixtureClassifier``.
+    eta : float > 0 or "theory", default="theory"
+        Step size of the reweighting; ``"theory"`` is sqrt(8 log(n) / n_estimators). The paper uses 1.
+    reweigh : {"samples", "groups"}, default="samples"
+        ``"groups"`` reweighs the groups of ``sensitive_features`` instead of single samples, and chooses the
+        mixture with the least loss on the worst group (Group DRO, its mixture by the linear program), in place of
+        ``alpha`` and ``objective``.
+    mixture : {"optimal", "average", "first"}, default="optimal"
+        ``"average"`` is the paper's AdaBoost + Average and ``"first"`` plain training (ERM), for comparison.
+    stopping : Stopping, optional
+        When to stop, and on which samples rounds are judged and the mixture is chosen: held-out ones
+        (``validation_fraction``), by folds (``n_folds``) or those of training; see ``Stopping``. Default:
+        ``Stopping()``, which runs all rounds, and judges a strong learner by five folds.
+    outlier_fraction : float in [0, 1), default=0
+        Part of the samples, those with the highest losses, that is ignored when weights and mixture are chosen.
+    goals : goals or their texts, default=()
+        What the mixture must meet where it is chosen, the dataset ``train``, and on other datasets: see
+        ``counterpoise.goals``. The rounds do not look at them, so that the same models serve any goals;
+        ``LPBoostClassifier`` trains for them.
+    budget : float in [0, 1] or None, default=0.03
+        The most that the mean loss may be above the least that is possible under the goals, so that the tail is not
+        bought at any price. None is the papers' problem, without a limit: at alpha 0.1 the average error may then rise
+        from 13 to 24 % (``docs/results/defaults``), with a warning where the mixture errs on 10 % of the samples more
+        than its first model. Only ``mixture="optimal"`` is chosen: for the others the default has no effect, and
+        another budget is refused.
+    pos_label : label, optional
+        The class that goals without ``of`` call positive; by default the second of two.
+    decision : {"sticky", "sample", "vote"} or Draws, default="sticky"
+        How ``predict`` decides: by a draw that is fixed for each row or id (``Draws(key)`` has
+        a secret key of your own), by a fresh draw, or by weighted vote. The
+        vote is deterministic, hence no better in the tail than its error allows (Proposition 1).
+    random_state : int or RandomState, optional
+        Fixes the models' seeds, the split and, where none is given, the key of the sticky draws.
+    n_jobs : int, optional
+        Threads in which models are evaluated.
+    callbacks : sequence of callables, default=()
+        Each is called with a ``Round`` after it; a true result stops the boosting. See ``boosting.callbacks``.
+    checkpoint : Checkpoint, optional
+        Save every round in its folder, and go on after the last one saved: see ``Checkpoint``. The path of the folder
+        is short for it.
+
+    Attributes
+    ----------
+    classes_ : array
+        Class labels.
+    estimators_ : list
+        Base models; each predicts the original labels.
+    mixture_ : array of shape (n_models,)
+        Probability with which each model decides.
+    n_models_ : int
+        How many of them carry weight.
+    value_, gap_ : float
+        Risk of the mixture on the samples where it was chosen, by models that did not see them where there are folds,
+        and how far above the optimum it is at most.
+    goals_, multipliers_ : tuple of Goal and array of shape (n_goals,)
+        The goals, and the price of each: how fast the risk would fall if its linear form were relaxed.
+    weighted_losses_ : array of shape (n_models,)
+        Loss of each model under the weights it was fitted to; the largest is the learner's guarantee g.
+    eta_ : float
+        The step size used.
+    alpha_, objective_ : float or None, and a Risk or a Rate
+        The tail fraction where the risk is a CVaR, and what was minimized: others after ``rebalance``.
+    selection_ : Selection
+        The rows on which the mixture was chosen: ``losses`` of shape (n_samples, n_models), zero-one, and
+        ``sample_weight``.
+    n_features_in_, feature_names_in_ : int and array
+        Number of features, and their names where ``X`` had them.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from counterpoise import AdaLPBoostClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = AdaLPBoostClassifier(n_estimators=20, alpha=0.05, random_state=0).fit(X, y)
+    >>> plain = AdaLPBoostClassifier(n_estimators=1, alpha=0.05, random_state=0).fit(X, y)
+    >>> model.value_ < plain.value_
+    True
+    >>> gentler = model.rebalance(alpha=0.5)
+    >>> gentler.estimators_ is model.estimators_
+    True
+    """
+
+    default_stopping: ClassVar[Stopping] = Stopping()  # that stopping=None asks for
+    scores, by = False, ()  # what models say is mixed, and no group is looked at
+    trains_inside = False  # rounds do not look at goals
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        n_estimators: int | None = None,
+        alpha: float | None = None,
+        objective: Any = None,
+        eta: float | str = "theory",
+        reweigh: str = "samples",
+        mixture: str = "optimal",
+        stopping: Stopping | None = None,
+        outlier_fraction: float = 0.0,
+        goals: Any = (),
+        budget: float | None = BUDGET,
+        decision: Any = "sticky",
+        pos_label: Any = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        callbacks: Sequence[Callback] = (),
+        checkpoint: Checkpoint | str | os.PathLike[str] | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.n_estimators = n_estimators
+        self.alpha = alpha
+        self.objective = objective
+        self.eta = eta
+        self.reweigh = reweigh
+        self.mixture = mixture
+        self.stopping = stopping
+        self.outlier_fraction = outlier_fraction
+        self.goals = goals
+        self.budget = budget
+        self.decision = decision
+        self.pos_label = pos_label
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.callbacks = callbacks
+        self.checkpoint = checkpoint
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        *,
+        sensitive_features: Any = None,
+        baseline: ArrayLike | None = None,
+        datasets: Mapping[str, Table] | None = None,
+        X_val: Any = None,
+        y_val: Any = None,
+        sensitive_features_val: Any = None,
+        baseline_val: ArrayLike | None = None,
+        largest_weight: float | None = None,
+        table: Table | None = None,
+        table_val: Table | None = None,
+    ) -> Self:
+        """Fit the base models and choose their mixture.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+            Training samples. A data frame reaches the base learner as it is.
+        y : array of shape (n_samples,)
+            Labels of two or more classes, of any type.
+        sample_weight : array of shape (n_samples,), optional
+            Non-negative; only their ratios matter.
+        sensitive_features : array or data frame with a row for each sample, optional
+            The groups for ``reweigh="groups"``, and the columns that goals speak of.
+        baseline : array of shape (n_samples,), optional
+            What the deployed model says, for goals on churn, wins and losses.
+        datasets : dict from names to Table, optional
+            Other datasets that goals speak of.
+        X_val, y_val : optional
+            Labelled samples on which the mixture is chosen. Default: those that the ``validation_fraction`` of
+            ``stopping`` sets aside, or the training samples. Goals call them ``train``: they are met where the mixture
+            is chosen.
+        sensitive_features_val, baseline_val : optional
+            The groups of ``X_val`` and the columns that goals speak of there, and what the deployed model says of them.
+        largest_weight : float, optional
+            The most that a row of the population can weigh, for goals that carry a confidence: as for ``Table``.
+        table, table_val : Table, optional
+            What goals may ask about the rows of ``X`` and of ``X_val`` beside ``sensitive_features`` and ``baseline``:
+            all columns of a data frame of which the models take a part. Labels and weights are those of ``fit``.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        InfeasibleGoals
+            Where no mixture of the models meets the goals.
+        """
+        self.check_parameters()
+        given = GivenRows(X, y, sample_weight, sensitive_features, baseline, largest_weight, table)
+        validation = GivenRows(X_val, y_val, None, sensitive_features_val, baseline_val, None, table_val)
+        self._run, seeds, rows = run_rounds(self, self.problem_of_fit(), given, validation, datasets, self._new_run)
+        self.estimators_ = list(self._run.history.models)
+        self.learn_draws(seeds.key, np.random.default_rng(seeds.entropy), rows.X, rows.weights)
+        self._mix()
+        self._run.warn_of_no_errors()
+        return self
+
+    def fit_more(self, n_estimators: int) -> Self:
+        """Fit further base models to the same samples, and choose the mixture anew.
+
+        Only in the process that fitted the classifier: the samples are referred to, not stored with a saved model.
+        With ``eta="theory"`` or ``beta="theory"`` the value of the first fit is kept. With ``checkpoint`` these rounds
+        too are saved, or restored where they were saved before.
+
+        Parameters
+        ----------
+        n_estimators : int
+            How many more.
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self)
+        more_rounds(vars(self).get("_run"), n_estimators, self.checkpoint, self.callbacks)
+        self._mix()
+        return self
+
+    def check_parameters(self) -> None:
+        """Refuse parameters that are out of range, or contradict each other."""
+        self.problem_of_fit()
+        check_booster(self)
+        check_choice(self.reweigh, "reweigh", _REWEIGH)
+        if self.reweigh == "groups" and not (self.alpha is None and self.objective is None):
+            raise ValueError(
+                "reweigh='groups' minimises the loss of the worst group: leave alpha and objective at None, or set "
+                f"reweigh='samples'; got alpha={self.alpha!r} and objective={self.objective!r}."
+            )
+        if not is_word(self.eta, "eta", ("theory",)):
+            check_positive(self.eta, "eta")
+
+    def problem_of_fit(self) -> Aim:
+        """Return what the mixture is chosen for."""
+        return self.posed(None, WORST_GROUP, self.goals) if self.reweigh == "groups" else super().problem_of_fit()
+
+    def _new_run(self, rows: RunRows, aim: Aim, seeds: Seeds) -> BoostingRun:
+        """Return the run whose rounds reweigh samples, or groups, by their losses so far."""
+        train, groups = rows.train, rows.train.groups
+        by_groups = self.reweigh == "groups"
+        if by_groups and groups is None:
+            raise ValueError("reweigh='groups' needs sensitive_features at fit: the groups to reweigh.")
+        if by_groups and rows.chosen.groups is None:
+            raise ValueError("X_val needs sensitive_features_val: the mixture is chosen for the worst of its groups.")
+        rows.check_aim(aim)
+        self.forget_choice()
+        # Repeating a sample and doubling its weight are the same; the theorem counts samples of least weight.
+        n_weighed = groups.max() + 1 if by_groups and groups is not None else 1 / train.weights.min()
+        self.eta_ = hedge_step(self.eta, n_weighed, planned_rounds(self))
+        rule = hedge_groups(self.eta_, groups) if by_groups and groups is not None else hedge(self.eta_)
+        return BoostingRun(self, rows, aim, rule, seeds, {"eta": self.eta_})
+
+    def _mix(self) -> None:
+        """Choose the mixture of the rounds."""
+        self.forget_choice()
+        history, aim = self._run.history, self.problem_of_fit()
+        self.estimators_, self.weighted_losses_ = list(history.models), np.array(history.weighted_losses)
+        self.choose(self._run.family(), aim)
+        warn_of_mixing(self.selection_, self.mixture_, aim)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return state_to_store(super().__getstate__())
+
+    def stored_state(self) -> dict[str, Any]:
+        """Return what ``save`` stores: no callbacks, which belong to one fit."""
+        return {**self.__getstate__(), "callbacks": ()}
+
+    def __sklearn_tags__(self) -> Any:
+        return set_learner_tags(super().__sklearn_tags__(), base_learner(self.estimator))
+
+    def check_predict_input(self, X: Any) -> Any:
+        """Return rows as the learner takes them."""
+        return check_predict_input(self, base_learner(self.estimator), X)
+
+
+def hedge_step(eta: float | str, n_samples: float, n_rounds: int) -> float:
+    """Return the step size of the reweighting: as it is given, or that of Theorem 5."""
+    return hedge_eta(max(n_samples, 2.0), n_rounds) if isinstance(eta, str) else float(eta)
+
+
+class LPBoostClassifier(MixtureBase):
     """Randomized ensemble boosted with the dual weights of the mixture problem, its goals included.
 
     Parameters
@@ -110,6 +431,14 @@ class LPBoostClassifier(InsideGoals):
     True
     """
 
+    default_stopping: ClassVar[Stopping] = Stopping()  # that stopping=None asks for
+    by = ()  # one threshold for all
+
+    @property
+    def trains_inside(self) -> bool:
+        """Tell whether rounds look at the goals."""
+        return self.beta is None and are_asked(self.goals)
+
     def __init__(
         self,
         estimator: Any = None,
@@ -151,70 +480,197 @@ class LPBoostClassifier(InsideGoals):
         self.callbacks = callbacks
         self.checkpoint = checkpoint
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        *,
+        sensitive_features: Any = None,
+        baseline: ArrayLike | None = None,
+        datasets: Mapping[str, Table] | None = None,
+        X_val: Any = None,
+        y_val: Any = None,
+        sensitive_features_val: Any = None,
+        baseline_val: ArrayLike | None = None,
+        largest_weight: float | None = None,
+        table: Table | None = None,
+        table_val: Table | None = None,
+    ) -> Self:
+        """Fit the base models and choose their mixture.
+
+        Parameters
+        ----------
+        X, y, sample_weight, sensitive_features, baseline, datasets
+            As for ``AdaLPBoostClassifier``. With goals, models are trained on the rows of other datasets too.
+        X_val, y_val, sensitive_features_val, baseline_val, largest_weight, table, table_val
+            As for ``AdaLPBoostClassifier``.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        InfeasibleGoals
+            Where no mixture of the models meets the goals.
+        """
+        self.check_parameters()
+        given = GivenRows(X, y, sample_weight, sensitive_features, baseline, largest_weight, table)
+        validation = GivenRows(X_val, y_val, None, sensitive_features_val, baseline_val, None, table_val)
+        self._run, seeds, rows = run_rounds(self, self.problem_of_fit(), given, validation, datasets, self._new_run)
+        self.estimators_ = list(self._run.history.models)
+        self.learn_draws(seeds.key, np.random.default_rng(seeds.entropy), rows.X, rows.weights)
+        self._mix()
+        self._run.warn_of_no_errors()
+        return self
+
+    def fit_more(self, n_estimators: int) -> Self:
+        """Fit further base models to the same samples, and choose the mixture anew: see ``AdaLPBoostClassifier``.
+
+        Parameters
+        ----------
+        n_estimators : int
+            How many more.
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self)
+        more_rounds(vars(self).get("_run"), n_estimators, self.checkpoint, self.callbacks)
+        self._mix()
+        return self
+
+    def check_parameters(self) -> None:
+        """Refuse parameters that are out of range, or contradict each other."""
+        aim = self.problem_of_fit()
+        check_booster(self)
+        if not is_word(self.scores, "scores", (AUTO,)) and not isinstance(self.scores, (bool, np.bool_)):
+            raise TypeError(f"scores must be True, False or {AUTO!r}; got {self.scores!r}.")
         if self.target is not None:
             check_fraction(self.target, "target")
         if not is_word(self.beta, "beta", ("theory",)) and self.beta is not None:
             check_positive(self.beta, "beta")
-        asked = self._aim_of_fit()
-        if self.beta is not None and isinstance(asked.objective, Risk) and asked.alpha is None:
+        if self.beta is not None and isinstance(aim.objective, Risk) and aim.alpha is None:
             raise ValueError(
                 f"beta is for a CVaR; with objective={self.objective!r} it must be None, got {self.beta!r}."
             )
 
-    def _rule(self, history: History, groups: IntArray | None) -> Rule:
-        self.beta_ = self._regularization()
-        asked = self._aim_of_fit().objective
-        self._risk = CVaR(ALPHA) if isinstance(asked, Rate) else asked.bind(self._rows_of_rounds(history, groups))
-        if self._trains_inside:
-            return self._rule_inside(self._risk)
-        if self.beta_ is None:
-            return dual_of(self._risk)
-        return regularized_dual(self._aim_of_fit().alpha or ALPHA, self.beta_)
-
-    @property
-    def _trains_inside(self) -> bool:
-        return super()._trains_inside and self.beta is None
-
-    def _rows_of_rounds(self, history: History, groups: IntArray | None) -> RiskRows:
-        def codes(names: tuple[str, ...]) -> IntArray:
-            return groups_by(names, self._columns, groups)[... if not names else self._train.places]
-
-        n_samples = 1.0 / float((history.start**2).sum())  # as many of equal weight tell as much
-        return RiskRows(n_samples, planned_rounds(self), codes)
-
-    def _round_settings(self, learner: Any) -> dict[str, Any]:
-        return {**super()._round_settings(learner), "beta": self.beta_}
-
-    def _choose(self, aim: Aim) -> None:
-        super()._choose(aim)
-        self.bound_if_learner_exact_ = self._bound_of_rounds()
-
-    def _settle(self, evidence: Any, aim: Aim, chosen: Any = None) -> None:
-        self.bound_if_learner_exact_ = -np.inf  # the rounds have proven nothing about another aim or other rows
-        super()._settle(evidence, aim, chosen)
-
-    def _bound_of_rounds(self) -> float:
-        """Return what no mixture of any models has less risk than, if the learner finds the best model there is."""
-        if self._trains_inside:
-            return self._program.bound
-        is_rate = isinstance(self._aim_of_fit().objective, Rate)
-        if is_rate or not self._risk.is_worst_case or self.outlier_fraction > 0:
-            return -np.inf  # the weights of the rounds are those of another problem
-        proven = float(max(self._history.weighted_losses))
-        return proven if self._held_out is not None else min(proven, self.value_)
-
-    def _regularization(self) -> float | None:
+    def _new_run(self, rows: RunRows, aim: Aim, seeds: Seeds) -> BoostingRun:
+        """Return the run whose rounds take the dual weights: of the program with goals, regularized, or plain."""
+        rows.check_aim(aim)
+        self.forget_choice()
+        train, n_rounds, asked = rows.train, planned_rounds(self), aim.objective
+        alpha = aim.alpha or ALPHA
+        self.beta_ = None if self.beta is None or isinstance(self.beta, str) else float(self.beta)
         if self.beta == "theory":
-            alpha = self._aim_of_fit().alpha or ALPHA
-            return regularized_lpboost_beta(alpha, regularized_lpboost_delta(alpha, planned_rounds(self)))
-        return None if self.beta is None else float(self.beta)
+            self.beta_ = regularized_lpboost_beta(alpha, regularized_lpboost_delta(alpha, n_rounds))
 
-    def _should_stop(self, history: History) -> bool:
-        if self._trains_inside:
-            return self._is_over_inside(self.target)
-        if self.target is None:
-            return False
-        least = minimize_risk(history.losses, self._risk, sample_weight=history.start).value
-        return 1 - least > self.target
+        def codes(names: tuple[str, ...]) -> IntArray:
+            return groups_by(names, rows.columns, train.groups)[... if not names else train.places]
+
+        n_samples = 1.0 / float((train.weights**2).sum())  # as many of equal weight tell as much
+        risk = CVaR(ALPHA) if isinstance(asked, Rate) else asked.bind(RiskRows(n_samples, n_rounds, codes))
+        known: dict[str, Any] = {"risk": risk, "target": self.target}
+        if self.trains_inside:
+            rows, stage, trained = rows.staged(aim, seeds.entropy)
+            size = asked.size if isinstance(asked, Rate) else risk.size
+            program = Program(stage, solve_of(risk, train.codes.size), size)
+            found = {"beta": None, "goals": [str(goal) for goal in aim.goals], "pos_label": self.pos_label}
+            return BoostingRun(self, rows, aim, program.price, seeds, found, program=program, trained=trained, **known)
+        rule = dual_of(risk) if self.beta_ is None else regularized_dual(alpha, self.beta_)
+        return BoostingRun(self, rows, aim, rule, seeds, {"beta": self.beta_}, **known)
+
+    def _mix(self) -> None:
+        """Choose the mixture of the rounds, or of rules of their scores."""
+        self.forget_choice()
+        run, aim = self._run, self.problem_of_fit()
+        self.estimators_, self.weighted_losses_ = list(run.history.models), np.array(run.history.weighted_losses)
+        try:
+            self.choose(run.family(), aim)
+        except InfeasibleGoals as error:
+            if run.program is None:
+                raise
+            raise self._not_found(error, aim) from error
+        self.bound_if_learner_exact_ = self._bound_of_rounds(aim)
+        if isinstance(self.family_, PooledModels):  # of rules it was said
+            warn_of_mixing(self.selection_, self.mixture_, aim)
+
+    def decides_by_scores(self) -> bool:
+        """Tell whether rules of scores decide, or will."""
+        return self.scores is True or super().decides_by_scores()
+
+    def choose(self, family: Family, problem: Aim, choice: Any = None) -> None:
+        """Choose the best mixture of a family's rules: the rounds have proven nothing about another problem."""
+        self.bound_if_learner_exact_ = -np.inf
+        super().choose(family, problem, choice)
+
+    def _bound_of_rounds(self, aim: Aim) -> float:
+        """Return what no mixture of any models has less risk than, if the learner finds the best model there is."""
+        run = self._run
+        if run.program is not None:
+            return run.program.bound
+        if (
+            isinstance(aim.objective, Rate)
+            or run.risk is None
+            or not run.risk.is_worst_case
+            or aim.outlier_fraction > 0
+        ):
+            return -np.inf  # the weights of the rounds are those of another problem
+        proven = float(max(run.history.weighted_losses))
+        return proven if run.rows.held_out is not None else min(proven, self.value_)
+
+    def _not_found(self, error: InfeasibleGoals, aim: Aim) -> InfeasibleGoals:
+        """Return the same error as what it is, of the models that were trained: others of their kind are not ruled out.
+
+        All goals that take part are named, as a goal that none of these models meets may be met by others alone.
+        """
+        aim = aim._replace(budget=None)
+        places = places_in(error, aim)
+        if self._run.can_mix_rules:
+            named, offered = [aim.goals[place] for place in places], (error.joint_bounds, error.held_by)
+            found = InfeasibleGoals(named, error.least_violation, error.nearest_bounds, False, *offered)
+        else:
+            goals = select(self._run.predictions(), aim).goals
+            assert goals is not None  # noqa: S101 - they were missed
+            found = advised(goals, places, error.least_violation, proven=False)
+        found.closest = self._closest(found, aim)
+        found.least_violation = sum(check.violation for check in found.closest.check_goals())
+        missed = "; ".join(str(check) for check in found.closest.check_goals() if not check.holds)
+        found.add_note(
+            f"The nearest mixture of the {len(self._run.history.models)} models that were trained: {missed}."
+        )
+        if not self._run.is_over:
+            n_rounds = self._run.history.n_rounds
+            found.add_note(f"All {n_rounds} rounds were used, and models still helped: raise n_estimators.")
+        return found
+
+    def _closest(self, error: InfeasibleGoals, aim: Aim) -> Self:
+        """Return the classifier that meets the nearest of the bounds that are offered, with the goals as they were."""
+        self.forget_choice()  # that failed
+        if not error.ways_out:
+            models, other = PooledModels(self._run.pool(), self._run.predictions()), copy.copy(self)
+            selection = select(models.kept, aim)
+            other.keep(models, aim)
+            other.store(aim, models.solution(choose_nearest(selection, aim), selection))
+            return other
+        way = min(error.ways_out, key=lambda one: sum(abs(old.bound - new.bound) for old, new in one.items()))
+        family, other = self._run.family(), copy.copy(self)
+        other.choose(family, aim._replace(goals=tuple(way.get(goal, goal) for goal in aim.goals)))
+        other.goals_ = aim.goals
+        return other
+
+    def __getstate__(self) -> dict[str, Any]:
+        return state_to_store(super().__getstate__())
+
+    def stored_state(self) -> dict[str, Any]:
+        """Return what ``save`` stores: no callbacks, which belong to one fit."""
+        return {**self.__getstate__(), "callbacks": ()}
+
+    def __sklearn_tags__(self) -> Any:
+        return set_learner_tags(super().__sklearn_tags__(), base_learner(self.estimator))
+
+    def check_predict_input(self, X: Any) -> Any:
+        """Return rows as the learner takes them."""
+        return check_predict_input(self, base_learner(self.estimator), X)

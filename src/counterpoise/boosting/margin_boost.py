@@ -155,11 +155,9 @@ class RLPBoostClassifier(AdditiveClassifier):
         if not (self.C is None or isinstance(self.C, str)):
             check_edge_cost(float(self.C))
 
-    def _check_samples(self, train: Rows, held_out: Rows | None) -> None:  # noqa: ARG002 - of those held out
+    def _boost(self, train: Rows, held_out: Rows | None, classes: AnyArray, entropy: int) -> Boosted:
         check_chosen(self.C, "C", held_out)
-
-    def _boost(self, train: Rows, held_out: Rows | None, classes: AnyArray, seeds: np.random.SeedSequence) -> Boosted:
-        fit, watched = watched_fit(self._learner(train.codes.size), train, held_out, classes, seeds)
+        fit, watched = watched_fit(self._learner(train.codes.size), train, held_out, classes, entropy)
         rule = AdaBoostStep(step_size(self.learning_rate, self.estimator))
         run = self._run(fit, rule, train.weights, watched)
         if self.C is None:
@@ -234,11 +232,9 @@ class RQPBoostClassifier(AdditiveClassifier):
     def _check_parameters(self) -> None:
         check_cost(self.C)
 
-    def _check_samples(self, train: Rows, held_out: Rows | None) -> None:  # noqa: ARG002 - of those held out
+    def _boost(self, train: Rows, held_out: Rows | None, classes: AnyArray, entropy: int) -> Boosted:
         check_chosen(self.C, "C", held_out)
-
-    def _boost(self, train: Rows, held_out: Rows | None, classes: AnyArray, seeds: np.random.SeedSequence) -> Boosted:
-        fit, watched = watched_fit(self._learner(train.codes.size), train, held_out, classes, seeds)
+        fit, watched = watched_fit(self._learner(train.codes.size), train, held_out, classes, entropy)
         rule = AdaBoostStep(step_size(self.learning_rate, self.estimator))
         run = self._run(fit, rule, train.weights, watched)
         costs = QUADRATIC_COSTS if self.C == "auto" else (float(self.C),)

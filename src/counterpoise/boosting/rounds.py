@@ -98,33 +98,16 @@ class History:
         self._losses = np.concatenate([self.losses, room], axis=1)
 
     def append(self, done: Round, vote: float = 1.0) -> None:
-        """Record a round."""
-        self.add(done.model, done.losses, done.weighted_loss, vote, done.said, done.scores)
-
-    def add(
-        self,
-        model: Any,
-        losses: ByteArray,
-        weighted_loss: float,
-        vote: float = 1.0,
-        said: AnyArray | None = None,
-        scores: FloatArray | None = None,
-    ) -> None:
         """Record what is kept of a round."""
-        self._losses[:, self.n_rounds] = losses
-        self.totals += losses
-        self.models.append(model)
+        self._losses[:, self.n_rounds] = done.losses
+        self.totals += done.losses
+        self.models.append(done.model)
         self.votes.append(vote)
-        if said is not None:
-            self.said.append(said)
-        if scores is not None:
-            self.scores.append(scores)
-        self.weighted_losses.append(weighted_loss)
-
-
-def all_alike(_done: Round, _history: History) -> float:
-    """Give every model one vote: a mixture is chosen after the rounds."""
-    return 1.0
+        if done.said is not None:
+            self.said.append(done.said)
+        if done.scores is not None:
+            self.scores.append(done.scores)
+        self.weighted_losses.append(done.weighted_loss)
 
 
 def boost(
@@ -132,20 +115,21 @@ def boost(
     history: History,
     *,
     reweigh: Rule,
-    vote: Vote = all_alike,
+    vote: Vote | None = None,
     stop: Callable[[Round, History], bool],
     n_rounds: int,
 ) -> History:
     """Fit up to ``n_rounds`` further models, each on weights chosen from the rounds before it.
 
-    A model with a vote of 0 is of no use: it is not kept, and no other follows.
+    Without ``vote`` every model has one vote: a mixture is chosen after the rounds. A model with a vote of 0 is of no
+    use: it is not kept, and no other follows.
     """
     for number in range(history.n_rounds + 1, history.n_rounds + n_rounds + 1):
         weights = reweigh(history) if history.n_rounds else history.start
         model, losses, sides, said, achieved, scores = fit(weights, number)
         achieved = float(weights @ losses) if achieved is None else achieved
         done = Round(number, model, weights, losses, achieved, sides, said, scores=scores)
-        counts = vote(done, history)
+        counts = 1.0 if vote is None else vote(done, history)
         if counts == 0:
             break
         history.append(done, counts)

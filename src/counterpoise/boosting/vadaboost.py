@@ -157,14 +157,12 @@ class VadaBoostClassifier(AdditiveClassifier):
     def _check_parameters(self) -> None:
         check_penalty_parameter(self.penalty, 1.0)
 
-    def _check_samples(self, train: Rows, held_out: Rows | None) -> None:  # noqa: ARG002 - of those held out
-        check_chosen(self.penalty, "penalty", held_out)
-
     def _keep(self, found: list[Any]) -> None:
         self.penalty_ = one_or_all(found) if self.penalty == "auto" else found[0]
 
-    def _boost(self, train: Rows, held_out: Rows | None, classes: AnyArray, seeds: np.random.SeedSequence) -> Boosted:
-        fit, watched = watched_fit(self._learner(train.codes.size), train, held_out, classes, seeds)
+    def _boost(self, train: Rows, held_out: Rows | None, classes: AnyArray, entropy: int) -> Boosted:
+        check_chosen(self.penalty, "penalty", held_out)
+        fit, watched = watched_fit(self._learner(train.codes.size), train, held_out, classes, entropy)
         start, rate = train.weights, step_size(self.learning_rate, self.estimator)
 
         def boost_at(penalty: float) -> Boosted:
@@ -273,14 +271,12 @@ class EBBoostClassifier(AdditiveClassifier):
         # equal, as at first, have no variance: votes are of size 1 / p.
         check_penalty_parameter(self.penalty, 1e6 if isinstance(self.estimator, Stump) else 1.0)
 
-    def _check_samples(self, train: Rows, held_out: Rows | None) -> None:  # noqa: ARG002 - of those held out
-        check_chosen(self.penalty, "penalty", held_out)
-
     def _keep(self, found: list[Any]) -> None:
         self.penalty_ = one_or_all(found) if self.penalty == "auto" else found[0]
 
-    def _boost(self, train: Rows, held_out: Rows | None, classes: AnyArray, seeds: np.random.SeedSequence) -> Boosted:
-        fit, watched = watched_fit(self._learner(train.codes.size), train, held_out, classes, seeds)
+    def _boost(self, train: Rows, held_out: Rows | None, classes: AnyArray, entropy: int) -> Boosted:
+        check_chosen(self.penalty, "penalty", held_out)
+        fit, watched = watched_fit(self._learner(train.codes.size), train, held_out, classes, entropy)
         start, rate = train.weights, step_size(self.learning_rate, self.estimator)
 
         def boost_at(penalty: float) -> Boosted:

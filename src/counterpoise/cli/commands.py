@@ -1,23 +1,31 @@
 """The commands on a user's own data: from a table and a goals file to a model, an audit and a report."""
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from cyclopts import App, Parameter
 
-from counterpoise import __version__
-from counterpoise.cli import ABOUT, DONE, NOT_MET, tables
+from counterpoise import __version__, datasets, explorer, runs
+from counterpoise import report as pages
+from counterpoise.cli import DONE, NOT_MET, OVERVIEW, tables
 from counterpoise.cli.printing import PRINTED, USUAL, Flag, Out, Read, Shown, flowing
 
 app = App(
     name="counterpoise",
-    help=ABOUT,
+    help=OVERVIEW.split("\n\n")[1],
     version=__version__,
     help_format="plaintext",
     result_action="return_value",
     suppress_keyboard_interrupt=False,  # main says what is kept
 )
+
+
+def command(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add a command whose docstring flows: the terminal's width breaks its lines, not the source's."""
+    app.command(flowing(function))
+    return function
 
 
 @app.command(name="--install-completion")
@@ -42,8 +50,7 @@ def install_completion(
     return DONE
 
 
-@app.command
-@flowing
+@command
 def init(
     data: Path,
     /,
@@ -73,20 +80,18 @@ def init(
     output
         Where the goals file goes.
     """
-    from counterpoise.runs import write_new  # noqa: PLC0415 - heavy: only where the command runs
     from counterpoise.runs.starting import start_from  # noqa: PLC0415
 
     with csv.told():
         made = start_from(data, target, groups=tuple(groups or ()), baseline=baseline, beside=output.parent)
-    write_new(output, made.text)
+    runs.write_new(output, made.text)
     next_step = f"{output}: read it, set your goals, then run: counterpoise fit {output}"
     told = "\n".join([next_step, "", "What was guessed:", *map(str, made.guesses)])
     shown.answer(told, {"goals_file": output, "guesses": [one._asdict() for one in made.guesses]})
     return DONE
 
 
-@app.command
-@flowing
+@command
 def fit(
     goals: Path,
     /,
@@ -109,15 +114,12 @@ def fit(
     strict
         Exit with code 1 unless every goal is shown to hold on the test rows.
     """
-    from counterpoise.runs import fit_run  # noqa: PLC0415
-
     with shown.progress() as tell:
-        run = fit_run(goals, output=output, tell=tell, on_event=shown.say)
+        run = runs.fit_run(goals, output=output, tell=tell, on_event=shown.say)
     return _told(run, shown, strict=strict)
 
 
-@app.command
-@flowing
+@command
 def evaluate(
     run: Path,
     data: Path,
@@ -143,16 +145,13 @@ def evaluate(
     strict
         Exit with code 1 unless every goal is met on these rows.
     """
-    from counterpoise.runs import evaluate_run, open_run  # noqa: PLC0415
-
     with csv.told():
-        found = evaluate_run(open_run(run), data, largest_weight=largest_weight)
+        found = runs.evaluate_run(runs.open_run(run), data, largest_weight=largest_weight)
     shown.answer(str(found), found.as_dict())
     return NOT_MET if strict and not found.all_met else DONE
 
 
-@app.command
-@flowing
+@command
 def predict(
     run: Path,
     data: Path,
@@ -182,23 +181,21 @@ def predict(
         For a mixture: a column that tells people apart. The same person then gets the same answer, whatever the other
         columns say.
     """
-    from counterpoise.runs import open_run, predict_run  # noqa: PLC0415
     from counterpoise.runs.use import predictions_of  # noqa: PLC0415
 
     if str(output).startswith("-") and str(output) != "-":
         raise ValueError(f"--output must name a file, or be - to print; got the option {str(output)!r}.")
     with csv.told():
         if str(output) == "-":
-            frame = predictions_of(open_run(run), data, probabilities=probabilities, ids=ids)
+            frame = predictions_of(runs.open_run(run), data, probabilities=probabilities, ids=ids)
             frame.to_csv(sys.stdout, index=False)
             return DONE
-        n_rows = predict_run(open_run(run), data, output, probabilities=probabilities, ids=ids)
+        n_rows = runs.predict_run(runs.open_run(run), data, output, probabilities=probabilities, ids=ids)
     shown.answer(f"{n_rows} predictions in {output}", {"predictions": output, "rows": n_rows})
     return DONE
 
 
-@app.command
-@flowing
+@command
 def explain(
     run: Path,
     data: Path,
@@ -225,17 +222,14 @@ def explain(
     ids
         A column that tells people apart, as for predict.
     """
-    from counterpoise.runs import explain_run, open_run  # noqa: PLC0415
-
     with csv.told():
-        found = explain_run(open_run(run), data, rows=row, ids=ids)
+        found = runs.explain_run(runs.open_run(run), data, rows=row, ids=ids)
     text = "\n\n".join(f"Row {number}\n{one}" for number, one in found.items())
     shown.answer(text, {"rows": [{"row": number, **one.as_dict()} for number, one in found.items()]})
     return DONE
 
 
-@app.command
-@flowing
+@command
 def rebalance(
     run: Path,
     /,
@@ -278,8 +272,6 @@ def rebalance(
     strict
         Exit with code 1 unless every goal is shown to hold on the test rows.
     """
-    from counterpoise.runs import open_run, rebalance_run  # noqa: PLC0415
-
     asked: dict[str, Any] = {
         "alpha": alpha,
         "objective": objective,
@@ -288,7 +280,7 @@ def rebalance(
         "decision": decision,
     }
     asked |= {"budget": budget, "by": None if by is None else [name for name in by if name]}
-    chosen = rebalance_run(open_run(run), **asked, output=output, on_event=shown.say)
+    chosen = runs.rebalance_run(runs.open_run(run), **asked, output=output, on_event=shown.say)
     return _told(chosen, shown, strict=strict)
 
 
@@ -329,20 +321,20 @@ def certify(
     strict
         Exit with code 1 unless every goal is shown to hold.
     """
-    from counterpoise.runs import certify_run, open_run  # noqa: PLC0415
     from counterpoise.runs.summary import audit_text, audit_words  # noqa: PLC0415
 
     with csv.told():
-        done = open_run(run)
-        audit = certify_run(done, data, confidence=confidence, goals=goal, largest_weight=largest_weight, drawn=drawn)
+        done = runs.open_run(run)
+        audit = runs.certify_run(
+            done, data, confidence=confidence, goals=goal, largest_weight=largest_weight, drawn=drawn
+        )
     is_drawn = drawn and len(done.drawn()) > 0  # else each decision is the same whatever the key
     head = "Of the drawn decisions; another key draws others.\n\n" if is_drawn else ""
     shown.answer(head + audit_text(audit), audit_words(audit) | ({"drawn": True} if is_drawn else {}))
     return NOT_MET if strict and not audit.holds else DONE
 
 
-@app.command
-@flowing
+@command
 def report(
     run: Path,
     /,
@@ -363,21 +355,16 @@ def report(
         Write the explorer as a file instead, which works without a server: answers for a grid of tails and bounds.
     """
     if interactive:
-        from counterpoise.explorer import write_interactive  # noqa: PLC0415 - heavy: only where the command runs
-
-        page = write_interactive(run, output)
+        page = explorer.write_interactive(run, output)
         shown.answer(f"explorer: {page}", {"explorer": page})
         return DONE
-    from counterpoise.report import write_report  # noqa: PLC0415
-    from counterpoise.runs import open_run  # noqa: PLC0415
 
-    path = write_report(open_run(run).folder, output)
+    path = pages.write_report(runs.open_run(run).folder, output)
     shown.answer(f"report: {path}", {"report": path})
     return DONE
 
 
-@app.command
-@flowing
+@command
 def explore(
     run: Path,
     /,
@@ -406,7 +393,6 @@ def explore(
     open_
         Open the page in the browser of this machine.
     """
-    from counterpoise.explorer import explore_run  # noqa: PLC0415 - heavy: only where the command runs
 
     def ready(server: Any) -> None:
         shown.answer(f"explorer: {server.address}\nCtrl-C ends it.", {"address": server.address})
@@ -415,19 +401,16 @@ def explore(
 
             webbrowser.open(server.address)
 
-    explore_run(run, output=output, host=host, port=port, say=shown.say, ready=ready)
+    explorer.explore_run(run, output=output, host=host, port=port, say=shown.say, ready=ready)
     return DONE
 
 
 # After those of a run: a word that is no command is answered with the first of them.
 
 
-@app.command
-@flowing
+@command
 def demo(
-    *,
-    output: Annotated[Path, Parameter(name=("--output", "-o"))] = Path("demo-output"),
-    shown: Out = PRINTED,
+    *, output: Annotated[Path, Parameter(name=("--output", "-o"))] = Path("demo-output"), shown: Out = PRINTED
 ) -> int:
     """Show the whole story on data that is made here or ships inside scikit-learn, in about a minute.
 
@@ -446,8 +429,7 @@ def demo(
     return DONE
 
 
-@app.command
-@flowing
+@command
 def warm_up(*, shown: Out = PRINTED) -> int:
     """Compile all kernels now, so that no later command waits for it: for images and CI.
 
@@ -463,12 +445,9 @@ def warm_up(*, shown: Out = PRINTED) -> int:
     return DONE
 
 
-@app.command
-@flowing
+@command
 def goals(
-    *goal: str,
-    list_: Annotated[bool, Parameter(name="--list", negative="")] = False,
-    shown: Out = PRINTED,
+    *goal: str, list_: Annotated[bool, Parameter(name="--list", negative="")] = False, shown: Out = PRINTED
 ) -> int:
     """List all metrics that goals can be made of, or read goals back to see how they are understood.
 
@@ -499,9 +478,7 @@ app.command(data)
 @flowing
 def list_names(*, shown: Out = PRINTED) -> int:
     """List the public data sets that counterpoise knows by name."""
-    from counterpoise.datasets import dataset_names  # noqa: PLC0415
-
-    names = dataset_names()
+    names = datasets.dataset_names()
     shown.answer("\n".join(names), {"names": names})
     return DONE
 
@@ -518,24 +495,20 @@ def fetch(name: str, /, *, shown: Out = PRINTED) -> int:
     name
         As `counterpoise data list` has it.
     """
-    from counterpoise.datasets import load_dataset  # noqa: PLC0415
-
-    found = load_dataset(name)
+    found = datasets.load_dataset(name)
     n_rows, n_columns = found.X.shape
     shown.answer(f"{name}: {n_rows} rows, {n_columns} columns", {"name": name, "rows": n_rows, "columns": n_columns})
     return DONE
 
 
-for command in (tables.choose, tables.apply, tables.audit):
-    app.command(command)
+for one in (tables.choose, tables.apply, tables.audit):
+    command(one)
 
 
 def _told(run: Any, shown: Shown, *, strict: bool) -> int:
     """Write the report where there is none yet, print what a run came to, and return its exit code."""
-    from counterpoise.report import write_report  # noqa: PLC0415
-
     summary, report = run.summary(), run.report
     if not report.is_file():
-        write_report(run.folder)
+        pages.write_report(run.folder)
     shown.answer(f"{summary}\n\nreport: {report}", summary.as_dict() | {"folder": run.folder, "report": report})
     return NOT_MET if strict and not summary.all_hold else DONE

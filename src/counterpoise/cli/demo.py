@@ -10,8 +10,11 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
+from sklearn.datasets import load_breast_cancer
+
 from counterpoise._base.progress import Tell
 from counterpoise._base.text import text_table
+from counterpoise.datasets import loans
 from counterpoise.persist import write_atomically
 from counterpoise.report import write_report
 from counterpoise.runs import Run, fit_run
@@ -23,54 +26,6 @@ Progress = Callable[[], AbstractContextManager[Tell]]
 _OTHERS = (DEPLOYED, FIRST)
 _N_LOANS = 40_000
 _N_TRUTH = 200_000  # people who were not in the table, by whom the truth is told
-
-_LOANS = """\
-# Refuse at least 70 % of the loans that will not be paid back, refuse women who would pay hardly more often than men,
-# change at most 22 % of last year's decisions, else be wrong as rarely as possible.
-seed = 0
-goals = [
-    "recall(train) >= 0.70",
-    "max_difference(false_positive_rate, train, by=sex) <= 0.08",
-    "churn(train) <= 0.22",
-]
-room_for_audit = true           # so that the test rows can show it
-
-[data]
-files = "loans.csv"
-target = "default"
-positive = "yes"
-groups = ["sex"]                # goals speak of it; no decision looks at it
-baseline = "last_year"          # the column with what last year's model said
-
-[splits]
-test = 0.4
-
-[method]
-name = "goals"                  # gradient boosting, cut where the goals are met at the least error
-parameters = { by = "baseline" }    # decisions may look at last year's
-"""
-
-_TUMOURS = """\
-# Raise a false alarm for at most 15 % of the benign tumours, and miss as few of the malignant ones as possible.
-seed = 0
-goals = [
-    "false_positive_rate(train) <= 0.15",
-]
-room_for_audit = true           # so that 228 test rows can show it
-
-[data]
-files = "tumours.csv"
-target = "diagnosis"
-positive = "malignant"
-
-[splits]
-test = 0.4
-
-[method]
-name = "goals"
-models = [{ name = "logistic" }]
-parameters = { objective = "false_negative_rate(train)" }
-"""
 
 
 @contextmanager
@@ -98,7 +53,6 @@ def run_demo(output: Path, say: Say = lambda _text: None, progress: Progress = _
 
 
 def _loans(output: Path, say: Say, progress: Progress) -> Path:
-    from counterpoise.datasets import loans  # noqa: PLC0415 - heavy: only where the demo runs
 
     say(
         f"1. Goals: {_N_LOANS:,} loans of a population that is made up, so that the truth is known. Refuse at least\n"
@@ -106,7 +60,7 @@ def _loans(output: Path, say: Say, progress: Progress) -> Path:
         "   else be wrong as rarely as possible. No decision looks at sex.\n"
     )
     with progress() as tell:
-        run = _fit(output, "loans", loans(_N_LOANS, random_state=0)[0], _LOANS, tell)
+        run = _fit(output, "loans", loans(_N_LOANS, random_state=0)[0], tell)
         table, page = _truth_table(run), write_report(run.folder)
     say(_indented(table))
     n_rows = int(_one(run.results(), "rows", "data", split=TEST))
@@ -117,8 +71,6 @@ def _loans(output: Path, say: Say, progress: Progress) -> Path:
 
 def _truth_table(run: Run) -> str:
     """Return how the goals stand for three deciders, what the audit says, and what is true."""
-    from counterpoise.datasets import loans  # noqa: PLC0415 - heavy: only where the demo runs
-
     people, _ = loans(_N_TRUTH, random_state=1)
     said = run.model().predict(people, sensitive_features=people[["sex"]], baseline=people["last_year"])
     truth = _rates(people, said)
@@ -151,13 +103,12 @@ def _rates(people: Any, said: Any) -> dict[str, float]:
 
 
 def _tumours(output: Path, say: Say, progress: Progress) -> Path:
-    from sklearn.datasets import load_breast_cancer  # noqa: PLC0415 - heavy: only where the demo runs
 
     table = load_breast_cancer(as_frame=True).frame
     table["diagnosis"] = table.pop("target").map({0: "malignant", 1: "benign"})
     say("2. A rate in place of the error: miss as few malignant tumours as possible, with few false alarms.\n")
     with progress() as tell:
-        run = _fit(output, "tumours", table, _TUMOURS, tell)
+        run = _fit(output, "tumours", table, tell)
         found, page = _tumour_table(run), write_report(run.folder)
     say(_indented(found))
     return page
@@ -174,9 +125,9 @@ def _tumour_table(run: Run) -> str:
     return text_table([heads, *rows], "<>>>>")
 
 
-def _fit(output: Path, name: str, table: Any, goals: str, tell: Tell) -> Run:
+def _fit(output: Path, name: str, table: Any, tell: Tell) -> Run:
     write_atomically(output / f"{name}.csv", [table.to_csv(index=False).encode()])
-    write_atomically(output / f"{name}.toml", [goals.encode()])
+    write_atomically(output / f"{name}.toml", [Path(__file__).with_name(f"{name}.toml").read_bytes()])
     return fit_run(output / f"{name}.toml", tell=tell)
 
 

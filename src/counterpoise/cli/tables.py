@@ -6,12 +6,11 @@ from typing import Annotated, Any, Literal
 from cyclopts import Parameter
 
 from counterpoise.cli import DONE, NOT_MET
-from counterpoise.cli.printing import PRINTED, USUAL, Flag, Out, Read, flowing
+from counterpoise.cli.printing import PRINTED, USUAL, Flag, Out, Read
 
 Several = Parameter(negative="")
 
 
-@flowing
 def choose(
     table: Path,
     /,
@@ -114,7 +113,6 @@ def choose(
     return DONE
 
 
-@flowing
 def apply(
     rules: Path,
     table: Path,
@@ -146,7 +144,6 @@ def apply(
     return DONE
 
 
-@flowing
 def audit(
     table: Path,
     /,

@@ -13,6 +13,7 @@ from counterpoise._base.types import AnyArray, FloatArray, IntArray
 from counterpoise.datasets.table import TableData
 
 MISSING = "?"  # the mark of a missing category in the UCI files
+_COMMENT = "|"  # how a line starts there that holds no row
 
 
 class Category(NamedTuple):
@@ -86,15 +87,15 @@ def _from_arrow(array: Any) -> Column:
     return np.asarray(array.to_numpy(zero_copy_only=False))
 
 
-def read_csv(path: Path, names: Sequence[str] | None = None, *, comment: str = "|") -> Columns:
+def read_csv(path: Path, names: Sequence[str] | None = None) -> Columns:
     """Read comma-separated text, with the first line as names unless they are given.
 
-    Blank lines and lines that start with ``comment`` are skipped, spaces around values are not part of them. A column
+    Blank lines and lines that start with ``|`` are skipped, spaces around values are not part of them. A column
     in which every value is a number, or missing, holds numbers.
     """
     with path.open(encoding="utf-8", newline="") as stream:
         rows = [
-            [value.strip() for value in row] for row in csv.reader(stream) if row and not row[0].startswith(comment)
+            [value.strip() for value in row] for row in csv.reader(stream) if row and not row[0].startswith(_COMMENT)
         ]
     header = list(names) if names is not None else rows.pop(0)
     ragged = [row for row in rows if len(row) != len(header)]
@@ -130,7 +131,7 @@ def _join(columns: Sequence[Column]) -> Column:
     return np.concatenate([np.asarray(column) for column in columns])
 
 
-class Group(NamedTuple):
+class GroupColumn(NamedTuple):
     """A sensitive column: where it is found, and what its codes stand for where they are numbers."""
 
     column: str
@@ -174,7 +175,7 @@ class Recipe:
     features: tuple[str, ...] = ()  # none: all but the target, the split and what is dropped
     drop: tuple[str, ...] = ()
     categorical: tuple[str, ...] = ()  # columns of integer codes; string columns are categorical without being listed
-    sensitive: Mapping[str, Group] = field(default_factory=dict)
+    sensitive: Mapping[str, GroupColumn] = field(default_factory=dict)
     has_split: bool = False
     prepare: Callable[[Columns], Columns] | None = None
     build: Build = from_columns
@@ -199,7 +200,7 @@ def as_labels(column: Column) -> IntArray:
     return as_floats(column).astype(np.int64)
 
 
-def _group(column: Column, group: Group) -> AnyArray:
+def _group(column: Column, group: GroupColumn) -> AnyArray:
     if group.names is None or isinstance(column, Category):
         strings = as_strings(column)
         return np.where(strings == MISSING, "", strings)  # an empty text is missing, ``"?"`` would be a group

@@ -27,19 +27,17 @@ def published(urls: Sequence[str], read: Callable[[list[Path]], Columns]) -> Fet
     """Fetch files from their publisher, check them, keep them in the cache, and read them."""
 
     def fetch(cache: Path) -> Columns:
-        return read([_kept_file(url, cache) for url in urls])
+        paths = [cache / url.rsplit("/", 1)[-1] for url in urls]
+        for url, path in zip(urls, paths, strict=True):
+            if path.is_file():
+                verified(path)
+            else:
+                content = download(url)
+                check_sha256(content, path.name, f"the file at {url}")
+                write_atomically(path, [content])
+        return read(paths)
 
     return fetch
-
-
-def _kept_file(url: str, cache: Path) -> Path:
-    path = cache / url.rsplit("/", 1)[-1]
-    if path.is_file():
-        return verified(path)
-    content = download(url)
-    check_sha256(content, path.name, f"the file at {url}")
-    write_atomically(path, [content])
-    return path
 
 
 def download(url: str) -> bytes:

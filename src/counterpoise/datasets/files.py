@@ -56,7 +56,7 @@ class ChecksumMismatch(ValueError):  # noqa: N818 - named for the state it repor
     __module__ = "counterpoise.datasets"
 
 
-class Place(NamedTuple):
+class DataFolder(NamedTuple):
     """A folder to look in, and who named it."""
 
     folder: Path
@@ -66,7 +66,7 @@ class Place(NamedTuple):
         return f"{self.folder} ({self.named_by})"
 
 
-def places(folder: str | os.PathLike[str] | None) -> list[Place]:
+def places(folder: str | os.PathLike[str] | None) -> list[DataFolder]:
     """Return the folders to look in, first choice first.
 
     Examples
@@ -82,10 +82,10 @@ def places(folder: str | os.PathLike[str] | None) -> list[Place]:
                 f"folder must be an existing folder with data files; got {os.fspath(folder)!r}. "
                 f"Leave it out to use {DATA_VARIABLE} or the cache."
             )
-        found.append(Place(Path(folder), "folder="))
+        found.append(DataFolder(Path(folder), "folder="))
     if os.environ.get(DATA_VARIABLE):
-        found.append(Place(Path(os.environ[DATA_VARIABLE]), DATA_VARIABLE))
-    return [*found, Place(cache_folder(), "cache")]
+        found.append(DataFolder(Path(os.environ[DATA_VARIABLE]), DATA_VARIABLE))
+    return [*found, DataFolder(cache_folder(), "cache")]
 
 
 def cache_folder() -> Path:
@@ -103,7 +103,7 @@ def _user_cache() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
 
 
-def find_file(file: str, looked_in: list[Place]) -> Path | None:
+def find_file(file: str, looked_in: list[DataFolder]) -> Path | None:
     """Return the first of the folders' copies of ``file``, verified, or None where there is none."""
     for place in looked_in:
         path = place.folder / file
@@ -133,7 +133,7 @@ def _check_digest(got: str, size: int, file: str, meaning: str) -> None:
         )
 
 
-def not_available(name: str, file: str, looked_in: list[Place], reason: str) -> DataNotAvailable:
+def not_available(name: str, file: str, looked_in: list[DataFolder], reason: str) -> DataNotAvailable:
     """Return the error that says what was looked for, where, and how to provide it."""
     folders = ", ".join(map(str, looked_in))
     return DataNotAvailable(

@@ -10,7 +10,7 @@ import numpy as np
 from counterpoise._base.text import did_you_mean
 from counterpoise.datasets.columns import (
     Columns,
-    Group,
+    GroupColumn,
     Recipe,
     as_strings,
     from_images,
@@ -29,7 +29,7 @@ from counterpoise.datasets.fetch import (
     read_w8a,
     read_wine,
 )
-from counterpoise.datasets.files import ChecksumMismatch, Place, cache_folder, find_file, not_available, places
+from counterpoise.datasets.files import ChecksumMismatch, DataFolder, cache_folder, find_file, not_available, places
 from counterpoise.datasets.table import TableData
 
 _GITHUB = "https://raw.githubusercontent.com"
@@ -115,7 +115,7 @@ RECIPES = {
         target="is_recid",
         features=_COMPAS_FEATURES,
         categorical=("race",),
-        sensitive={"sex": Group("sex"), "race": Group("race_name")},
+        sensitive={"sex": GroupColumn("sex"), "race": GroupColumn("race_name")},
         prepare=_three_races,
         fetch=published([f"{_COMPAS}/compas-scores-two-years.csv"], read_compas),
     ),
@@ -126,7 +126,7 @@ RECIPES = {
             "sorted order, '?' as NaN; y 1 for >50K; the official split."
         ),
         classes={0: 37155, 1: 11687},
-        sensitive={"sex": Group("sex"), "race": Group("race")},
+        sensitive={"sex": GroupColumn("sex"), "race": GroupColumn("race")},
         has_split=True,
         fetch=published([f"{_UCI}/adult/adult.data", f"{_UCI}/adult/adult.test"], read_adult),
     ),
@@ -148,7 +148,7 @@ RECIPES = {
         ),
         classes={0: 420286, 1: 245514},
         categorical=("COW", "MAR", "RELP", "SEX", "RAC1P"),
-        sensitive={"sex": Group("SEX", {1: "Male", 2: "Female"}), "race": Group("RAC1P", _ACS_RACES)},
+        sensitive={"sex": GroupColumn("SEX", {1: "Male", 2: "Female"}), "race": GroupColumn("RAC1P", _ACS_RACES)},
         prepare=_census_race_codes,
         hint="The rows come from the FolkTables files of github.com/dssg/aequitas.",
     ),
@@ -161,7 +161,7 @@ RECIPES = {
         ),
         classes={0: 23364, 1: 6636},
         categorical=("SEX", "EDUCATION", "MARRIAGE"),
-        sensitive={"sex": Group("SEX", {1: "Male", 2: "Female"})},
+        sensitive={"sex": GroupColumn("SEX", {1: "Male", 2: "Female"})},
         fetch=openml(42477, _CREDIT_COLUMNS),
     ),
     "a9a": Recipe(
@@ -189,7 +189,7 @@ RECIPES = {
             *("detailed industry recode", "detailed occupation recode"),
             *("own business or self employed", "veterans benefits"),
         ),
-        sensitive={"sex": Group("sex"), "race": Group("race")},
+        sensitive={"sex": GroupColumn("sex"), "race": GroupColumn("race")},
         has_split=True,
         hint="The rows come from UCI's Census-Income (KDD) archive.",
     ),
@@ -207,7 +207,7 @@ RECIPES = {
         ),
         classes={0: 5581, 1: 1017},
         drop=("molecule_name", "conformation_name"),
-        sensitive={"molecule": Group("molecule_name")},
+        sensitive={"molecule": GroupColumn("molecule_name")},
         fetch=openml(1116, _MUSK_COLUMNS),
     ),
     "wine-quality": Recipe(
@@ -218,7 +218,7 @@ RECIPES = {
         ),
         classes={3: 30, 4: 216, 5: 2138, 6: 2836, 7: 1079, 8: 193, 9: 5},
         drop=("color",),
-        sensitive={"color": Group("color")},
+        sensitive={"color": GroupColumn("color")},
         fetch=published([f"{_WINES}/winequality-red.csv", f"{_WINES}/winequality-white.csv"], read_wine),
     ),
     "abalone": Recipe(
@@ -372,7 +372,7 @@ def load_dataset(name: str, *, folder: str | os.PathLike[str] | None = None) -> 
     return data
 
 
-def _fetched(name: str, recipe: Recipe, looked_in: list[Place]) -> Columns:
+def _fetched(name: str, recipe: Recipe, looked_in: list[DataFolder]) -> Columns:
     if recipe.fetch is None:
         raise not_available(name, recipe.file, looked_in, f"It cannot be fetched. {recipe.hint}")
     try:

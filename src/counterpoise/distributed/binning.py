@@ -17,12 +17,10 @@ from counterpoise.learners.binning import (
     bin_part,
     binned_by,
     check_categorical,
-    check_max_bins,
     find_edges,
     sample_places,
 )
-from counterpoise.mixtures.pool import take_rows
-from counterpoise.mixtures.rows import stack_rows
+from counterpoise.mixtures.rows import stack_rows, take_rows
 
 BINNED, _UNSETTLED = "binned", "bins"  # names in a shard
 
@@ -81,7 +79,7 @@ def bin_over(
     """
     sample = as_floats(as_matrix(sample_over(shards) if sample is None else sample))
     is_categorical = check_categorical(learner.categorical_features, sample.shape[1])
-    edges = find_edges(sample, is_categorical, check_max_bins(learner.max_bins) - 1)
+    edges = find_edges(sample, is_categorical, learner.max_bins)
     seen = reduce(Seen.beside, shards.change("bin", _bin, edges, is_categorical))
     told: tuple[Any, ...] = (edges, is_categorical, seen, names)
     shards.change("bins settled", _settle, *told)

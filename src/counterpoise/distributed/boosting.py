@@ -19,13 +19,12 @@ from counterpoise.boosting.rounds import Fitted, History, Rule
 from counterpoise.boosting.rules import group_table, hedge_table
 from counterpoise.distributed import _kernels
 from counterpoise.distributed.binning import BINNED, bin_over
-from counterpoise.distributed.cells import CELL, Cells, cell_losses, shares_of
-from counterpoise.distributed.rows import CODES, MASS, X
+from counterpoise.distributed.rows import CELL, CODES, MASS, Cells, X, cell_losses, shares_of
 from counterpoise.learners import HistogramTree, Resampled
 from counterpoise.learners._growing import TARGET, Grown, Target, ended, grow_over
 from counterpoise.learners.resampling import fresh_copy
-from counterpoise.mixtures.pool import predict_codes, take_rows
-from counterpoise.mixtures.rows import stack_rows
+from counterpoise.mixtures.pool import predict_codes
+from counterpoise.mixtures.rows import stack_rows, take_rows
 from counterpoise.solvers.mixture import minimize_cvar_over
 from counterpoise.solvers.rows import BitRows, whole_masses
 from counterpoise.solvers.tail import TAIL, WEIGHTS, TailRows
@@ -187,10 +186,10 @@ class ShardFit:
     def _grown(self) -> tuple[Any, Grown]:
         self.shards.leave(TARGET, _aim)
         model = copy.copy(self.learner)
-        grown = grow_over(self.shards, self.layout, len(self.known.classes), model._limits())  # noqa: SLF001 - ours
+        grown = grow_over(self.shards, self.layout, len(self.known.classes), model.growth_limits())
         self.shards.forget(TARGET)
         model.tree_ = grown.tree
-        model._learned(self.known.classes, self.known.n_features, self.known.names)  # noqa: SLF001 - ours
+        model.keep_labels(self.known.classes, self.known.n_features, self.known.names)
         return model, grown
 
     def _sampled(self, number: int) -> Any:

@@ -6,21 +6,21 @@ from typing import Any
 
 from counterpoise._base.shards import Shards
 from counterpoise._base.types import FloatArray
-from counterpoise.distributed.cells import CellAnswers, Cells, cell_losses
-from counterpoise.distributed.rows import Known
+from counterpoise.distributed.rows import CellAnswers, Cells, Known, cell_losses
 from counterpoise.goals import Goal, Rate
 from counterpoise.goals.tables import group_codes
 from counterpoise.mixtures.answers import TRAIN
 from counterpoise.mixtures.choosing import (
     Aim,
+    Choice,
     Evidence,
+    Selection,
     choice_by_name,
     posed,
     select,
     within_budget,
     without_budget,
 )
-from counterpoise.mixtures.game import Choice, Selection
 from counterpoise.solvers.linear_program import MixtureSolution
 from counterpoise.solvers.mixture import minimize_cvar_over
 from counterpoise.solvers.tail import TailOracle

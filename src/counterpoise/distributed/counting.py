@@ -14,10 +14,20 @@ import numpy as np
 from counterpoise._base.shards import Shard, Shards
 from counterpoise._base.types import AnyArray, ArrayLike
 from counterpoise.auditing.audit import Audit, audit, classes_known_to, deferred_by
-from counterpoise.distributed.cells import MOST_CELLS, Values, coded, column_of, in_order
-from counterpoise.distributed.rows import BASELINE, COLUMNS, SAMPLE_WEIGHT, X, Y
+from counterpoise.distributed.rows import (
+    BASELINE,
+    COLUMNS,
+    MOST_CELLS,
+    SAMPLE_WEIGHT,
+    Values,
+    X,
+    Y,
+    coded,
+    column_of,
+    in_order,
+)
 from counterpoise.goals import Table
-from counterpoise.mixtures.scored import RuleClassifier
+from counterpoise.mixtures.base import MixtureBase
 
 
 class Alike(NamedTuple):
@@ -113,5 +123,5 @@ def _asked(shard: Shard, model: Any) -> tuple[Counter[Values], tuple[str, ...], 
     names = tuple(shard.get(COLUMNS) or ())
     if not len(shard[X]):
         return Counter(), names, shard.get(BASELINE) is not None
-    said = model.predict(shard[X], **(looked if isinstance(model, RuleClassifier) else {}))
+    said = model.predict(shard[X], **(looked if isinstance(model, MixtureBase) else {}))
     return count_alike(shard, said), names, shard.get(BASELINE) is not None

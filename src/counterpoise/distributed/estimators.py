@@ -1,26 +1,203 @@
-"""Estimators on Dask collections: the boosters of one machine, fitted where the rows are."""
+"""Estimators on Dask collections: each wraps the estimator of one machine, and fits it where the rows are."""
 
-import copy
+import inspect
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, ClassVar, Self
 
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from counterpoise._base.checks import check_count
 from counterpoise._base.shards import Shards
-from counterpoise.boosting.adalpboost import AdaLPBoostClassifier
-from counterpoise.boosting.lpboost import LPBoostClassifier
-from counterpoise.distributed.asking import as_collection, is_lazy, lazily
-from counterpoise.distributed.collections import Every, Rows, partitions_of
+from counterpoise._base.types import AnyArray
+from counterpoise.boosting.lpboost import AdaLPBoostClassifier, LPBoostClassifier
+from counterpoise.distributed.collections import Every, Load, Rows, is_named, is_path, partitions_of
 from counterpoise.distributed.dask_shards import DaskShards, Parts, as_client
 from counterpoise.distributed.fitting import check, check_rows, decide_over, fit_over, mix_over, prepare
-from counterpoise.distributed.training import train_over
-from counterpoise.mixtures.answers import find_positive
+from counterpoise.distributed.rows import SAMPLE_WEIGHT, X, Y
+from counterpoise.learners.resampling import fresh_copy
 from counterpoise.mixtures.draws import generator_of
+from counterpoise.mixtures.families import answers_of
+from counterpoise.mixtures.folds import trained_copy
 from counterpoise.mixtures.goal import GoalClassifier, listed
 from counterpoise.mixtures.mixture import MixtureClassifier
-from counterpoise.mixtures.pool import named_models, titled_models
+from counterpoise.mixtures.pool import named_models
+
+_MATRIX = 2
+
+
+def lazily(model: Any, method: str, X: Any, more: dict[str, Any]) -> Any:
+    """Return what a method of a model of one machine says about rows: as a collection, where they are one."""
+    given = {name: value for name, value in more.items() if value is not None}
+    X = as_collection(X)
+    if not is_lazy(X):
+        return getattr(model, method)(X, **given)
+    return (_of_array if hasattr(X, "chunks") else _of_frame)(model, method, X, given)
+
+
+def as_collection(X: Any) -> Any:
+    """Return rows in files as a Dask DataFrame; others as they are."""
+    if not is_path(X):
+        return X
+    import dask.dataframe as dd  # noqa: PLC0415 - optional
+
+    return dd.read_parquet(X)
+
+
+def is_lazy(X: Any) -> bool:
+    """Tell whether rows are a Dask collection."""
+    return hasattr(X, "dask")
+
+
+def _answers(model: Any, method: str) -> AnyArray:
+    """Return no rows of the answers, or of the columns of probabilities, as a form for others."""
+    columns = _columns(model, method)
+    return np.asarray(columns)[:0] if method == "predict" else np.empty((0, len(columns)))
+
+
+def _columns(model: Any, method: str) -> AnyArray:
+    """Return what there are probabilities of: the classes, or all decisions, deferral among them."""
+    return model.classes_ if method == "predict_proba" else answers_of(model.family_)
+
+
+def _of_array(model: Any, method: str, X: Any, given: dict[str, Any]) -> Any:
+    import dask.array as da  # noqa: PLC0415 - optional
+
+    _refuse_names(given)
+    answers, rows = _answers(model, method), X.rechunk({1: -1})
+    others = {name: one.to_dask_array() if hasattr(one, "to_dask_array") else one for name, one in given.items()}
+    _require_blocks(rows, others)
+    axes = [part for one in others.values() for part in (one, "ik"[: one.ndim])]
+    wide = {"new_axes": {"c": answers.shape[1]}} if answers.ndim == _MATRIX else {}
+    return da.blockwise(
+        _asked,
+        "ic"[: answers.ndim],
+        rows,
+        "ij",
+        *axes,
+        model=model,
+        method=method,
+        names=tuple(others),
+        concatenate=True,
+        align_arrays=False,  # blocks may be of unknown sizes
+        dtype=answers.dtype,
+        meta=answers,
+        **wide,
+    )
+
+
+def _asked(X: Any, *others: Any, model: Any, method: str, names: tuple[str, ...]) -> Any:
+    return getattr(model, method)(X, **dict(zip(names, others, strict=True)))
+
+
+def _of_frame(model: Any, method: str, X: Any, given: dict[str, Any]) -> Any:
+    named = {name: value for name, value in given.items() if is_named(value)}
+    others = {name: value for name, value in given.items() if not is_named(value)}
+    _require_names(X, named)
+    _require_partitions(X, others)
+    frames = [one.to_dask_dataframe() if hasattr(one, "chunks") else one for one in others.values()]
+    form = _framed(_answers(model, method), None, model, method)
+    asked = (model, method, named, tuple(others))
+    return X.map_partitions(_asked_frame, *asked, *frames, meta=form, align_dataframes=False)
+
+
+def _asked_frame(X: Any, model: Any, method: str, named: Any, names: Any, *others: Any) -> Any:
+    if not len(X):
+        return _framed(_answers(model, method), X.index, model, method)
+    more = {name: X[value] for name, value in named.items()} | dict(zip(names, others, strict=True))
+    wanted = getattr(model, "feature_names_in_", None)
+    features = X if wanted is None or not set(wanted) <= set(X.columns) else X[list(wanted)]
+    return _framed(getattr(model, method)(features, **more), X.index, model, method)
+
+
+def _framed(said: AnyArray, index: Any, model: Any, method: str) -> Any:
+    import pandas as pd  # noqa: PLC0415 - the rows are of it
+
+    return pd.Series(said, index) if method == "predict" else pd.DataFrame(said, index, list(_columns(model, method)))
+
+
+def _refuse_names(given: dict[str, Any]) -> None:
+    for name, value in given.items():
+        if is_named(value):
+            raise ValueError(f"{name} names the column {value!r}, and an array has no names: pass a Dask array.")
+
+
+def _require_names(X: Any, named: dict[str, Any]) -> None:
+    for name, value in named.items():
+        missing = [one for one in ([value] if isinstance(value, str) else value) if one not in X.columns]
+        if missing:
+            raise ValueError(
+                f"{name} names the column {missing[0]!r}, and X has none of that name; it has "
+                f"{', '.join(map(str, X.columns))}."
+            )
+
+
+def _require_blocks(X: Any, others: dict[str, Any]) -> None:
+    for name, one in others.items():
+        if not hasattr(one, "chunks") or one.numblocks[0] != X.numblocks[0]:
+            raise ValueError(_not_cut_alike(name, one, "blocks", X.numblocks[0]))
+
+
+def _require_partitions(X: Any, others: dict[str, Any]) -> None:
+    for name, one in others.items():
+        if getattr(one, "npartitions", None) != X.npartitions:
+            raise ValueError(_not_cut_alike(name, one, "partitions", X.npartitions))
+
+
+def _not_cut_alike(name: str, one: Any, what: str, size: int) -> str:
+    got = f"{one.npartitions} {what}" if hasattr(one, "npartitions") else type(one).__name__
+    return f"{name} must be a Dask collection that is cut at the rows of X, with {size} {what}; got {got}."
+
+
+_MOST_ROWS = 1_000_000  # that a model of one machine is trained on
+
+
+def train_over(model: Any, rows: Rows, client: Any, step: int, seed: int) -> Any:
+    """Return a copy of a model trained on the rows of each partition but for every ``step``-th.
+
+    Random states that are not set are set from the seed.
+    """
+    if type(model).__module__.startswith("lightgbm.dask"):
+        return _by_lightgbm(fresh_copy(model, seed, only_unset=True), rows, client, step)
+    loads, partitions = partitions_of(rows, 1 << 30, Every(step, others=True))
+    from dask import delayed  # noqa: PLC0415 - optional
+
+    lengths = [delayed(_n_rows)(load, parts) for load, parts in zip(loads, partitions, strict=True)]
+    again = -(-sum(client.gather(client.compute(lengths))) // _MOST_ROWS)
+    loads, partitions = partitions_of(rows, 1 << 30, Every(step, others=True, again=again))
+    found = client.gather(client.compute([delayed(load)(parts) for load, parts in zip(loads, partitions, strict=True)]))
+    joined = Load({}).joined([one for one in found if len(one[X])])
+    return trained_copy(model, joined[X], np.asarray(joined[Y]), joined.get(SAMPLE_WEIGHT), seed)
+
+
+def _n_rows(load: Load, parts: list[Any]) -> int:
+    return len(load(parts)[X])
+
+
+def _by_lightgbm(model: Any, rows: Rows, client: Any, step: int) -> Any:
+    """Train by LightGBM's own distributed training; its trees may depend on the workers."""
+    import dask.dataframe as dd  # noqa: PLC0415 - optional
+    from dask import delayed  # noqa: PLC0415
+
+    loads, partitions = partitions_of(rows, 1 << 30, Every(step, others=True))
+    loaded = [delayed(_frame_of)(load, parts) for load, parts in zip(loads, partitions, strict=True)]
+    frame = dd.from_delayed(loaded, verify_meta=False)
+    features = [name for name in frame.columns if name not in (Y, SAMPLE_WEIGHT)]
+    given = {"sample_weight": frame[SAMPLE_WEIGHT]} if SAMPLE_WEIGHT in frame.columns else {}
+    return model.set_params(client=client).fit(frame[features], frame[Y], **given).to_local()
+
+
+def _frame_of(load: Load, parts: list[Any]) -> Any:
+    import pandas as pd  # noqa: PLC0415 - optional
+
+    held = load(parts)
+    frame = held[X] if hasattr(held[X], "columns") else pd.DataFrame(np.asarray(held[X])).rename(columns=str)
+    return frame.assign(**{role: np.asarray(held[role]) for role in (Y, SAMPLE_WEIGHT) if role in held})
+
+
+_FOLDS = 5  # that cv="auto" stands for
 
 
 @contextmanager
@@ -32,13 +209,41 @@ def shards_of(rows: Rows, client: Any, n_shards: int | None, only: Every | None 
         yield shards
 
 
-_FOLDS = 5  # that cv="auto" stands for
+class OverDask(ClassifierMixin, BaseEstimator):
+    """Base of the estimators on Dask collections.
 
+    Attributes
+    ----------
+    local : estimator
+        That of one machine. It has the parameters, and after ``fit`` all that was learned, which can be read here too.
+    """
 
-class OverDask:
-    """What the estimators on Dask collections share."""
+    kind: ClassVar[type]  # of the estimator of one machine
 
-    _twin: ClassVar[type]
+    def __init__(self, *given: Any, **params: Any) -> None:
+        self.local = self.kind(*given, **params)
+
+    def __init_subclass__(cls) -> None:
+        """Show the parameters of the estimator of one machine."""
+        cls.__signature__ = inspect.signature(cls.kind)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "local" or (name.startswith("__") and name.endswith("__")):  # not there yet: it is being copied
+            raise AttributeError(name)
+        return getattr(self.local, name)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters of the estimator of one machine."""
+        return dict(self.local.get_params(deep))
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters of the estimator of one machine."""
+        self.local.set_params(**params)
+        return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Tell whether there is a mixture to decide by."""
+        return hasattr(self.local, "mixture_")
 
     def fit(
         self,
@@ -82,7 +287,13 @@ class OverDask:
 
     def _fit_rows(self, rows: Rows, client: Any, n_shards: int | None) -> None:
         with shards_of(rows, client, n_shards) as shards:
-            fit_over(self, shards)
+            fit_over(self.local, shards)
+
+    def rebalance(self, *given: Any, **changes: Any) -> Self:
+        """Return a classifier with the same models and another mixture: as on one machine, which see."""
+        other = type(self)(**self.get_params(deep=False))
+        other.local = self.local.rebalance(*given, **changes)
+        return other
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, **more: Any) -> float:
         """Return the share of rows that are told their label, of a Dask collection or of rows in memory.
@@ -103,11 +314,8 @@ class OverDask:
 
     def to_local(self) -> Any:
         """Return the fitted estimator of one machine that decides the same."""
-        check_is_fitted(self, "mixture_")
-        params = self.get_params(deep=False)  # type: ignore[attr-defined]
-        twin = self._twin(**params)
-        twin.__dict__.update(copy.copy(self.__dict__))
-        return twin
+        check_is_fitted(self)
+        return self.local
 
     def predict(self, X: Any, **more: Any) -> Any:
         """Decide about every row: lazily, partition by partition, of a Dask collection.
@@ -135,7 +343,7 @@ class OverDask:
         return lazily(self.to_local(), "decision_proba", X, more)
 
 
-class DaskAdaLPBoostClassifier(OverDask, AdaLPBoostClassifier):  # type: ignore[misc]  # other rows are taken
+class DaskAdaLPBoostClassifier(OverDask):
     """``AdaLPBoostClassifier`` on Dask collections.
 
     The parameters are those of ``AdaLPBoostClassifier``. Rounds are judged on the rows they are trained on. Rows,
@@ -148,10 +356,10 @@ class DaskAdaLPBoostClassifier(OverDask, AdaLPBoostClassifier):  # type: ignore[
     >>> model.fit(frame, "label", sensitive_features=["sex"])  # doctest: +SKIP
     """
 
-    _twin = AdaLPBoostClassifier
+    kind = AdaLPBoostClassifier
 
 
-class DaskLPBoostClassifier(OverDask, LPBoostClassifier):  # type: ignore[misc]  # other rows are taken
+class DaskLPBoostClassifier(OverDask):
     """``LPBoostClassifier`` on Dask collections.
 
     The parameters are those of ``LPBoostClassifier``. Rounds train for the goals: a table of what answers cost in each
@@ -164,10 +372,10 @@ class DaskLPBoostClassifier(OverDask, LPBoostClassifier):  # type: ignore[misc] 
     >>> model.fit("rows.parquet", "label")  # doctest: +SKIP
     """
 
-    _twin = LPBoostClassifier
+    kind = LPBoostClassifier
 
 
-class DaskMixtureClassifier(OverDask, MixtureClassifier):  # type: ignore[misc]  # other rows are taken
+class DaskMixtureClassifier(OverDask):
     """``MixtureClassifier`` on Dask collections.
 
     The parameters are those of ``MixtureClassifier``: models that are fitted, sent to the rows and asked there.
@@ -179,15 +387,15 @@ class DaskMixtureClassifier(OverDask, MixtureClassifier):  # type: ignore[misc] 
     >>> model.fit(frame, "label").predict(frame)  # doctest: +SKIP
     """
 
-    _twin = MixtureClassifier
+    kind = MixtureClassifier
 
     def _fit_rows(self, rows: Rows, client: Any, n_shards: int | None) -> None:
-        rows = rows.seen_by([model for _, model in named_models(self.estimators)])
+        rows = rows.seen_by([model for _, model in named_models(self.local.estimators)])
         with shards_of(rows, client, n_shards) as shards:
-            mix_over(self, shards)
+            mix_over(self.local, shards)
 
 
-class DaskGoalClassifier(OverDask, GoalClassifier):  # type: ignore[misc]  # other rows are taken
+class DaskGoalClassifier(OverDask):
     """``GoalClassifier`` on Dask collections.
 
     The parameters are those of ``GoalClassifier``. Here ``cv=k`` chooses the rules on every k-th row of each partition,
@@ -202,30 +410,30 @@ class DaskGoalClassifier(OverDask, GoalClassifier):  # type: ignore[misc]  # oth
     >>> model.fit(frame, "label", sensitive_features=["sex"]).rules_  # doctest: +SKIP
     """
 
-    _twin = GoalClassifier
+    kind = GoalClassifier
 
     def _fit_rows(self, rows: Rows, client: Any, n_shards: int | None) -> None:
-        check(self)
+        local = self.local
+        check(local)
         client = as_client(client)
-        step = None if self._is_prefit else _FOLDS if self.cv == "auto" else check_count(self.cv, "cv", 2)
+        step = None if local.is_prefit else _FOLDS if local.cv == "auto" else check_count(local.cv, "cv", 2)
         only = None if step is None else Every(step)
-        seed = int(generator_of(self.random_state).integers(2**31))
-        named = named_models(self._listed(seed))
+        seed = int(generator_of(local.random_state).integers(2**31))
+        named = named_models(_models(local.estimator, seed))
         models = [model for _, model in named]
         seen = rows.seen_by(models) if step is None else rows  # a copy is trained on all features
         with shards_of(seen, client, n_shards, only) as shards:
             found = prepare(shards)
-            check_rows(self, found.cells)
+            check_rows(local, found.cells)
             if step is not None:
                 models = [train_over(model, rows, client, step, seed) for model in models]
-            self._forget_choice()
-            self.classes_, self.names_ = found.cells.known.classes, [name for name, _ in named]
-            self._let_decide(models, titled_models(named), find_positive(self.classes_, self.pos_label))
-            decide_over(self, found)
+            decide_over(local, found, [(name, model) for (name, _), model in zip(named, models, strict=True)])
 
-    def _listed(self, seed: int) -> list[Any]:
-        if self.estimator is None:
-            from lightgbm import DaskLGBMClassifier  # noqa: PLC0415 - optional
 
-            return [DaskLGBMClassifier(random_state=seed, verbose=-1)]
-        return list(listed(self.estimator))
+def _models(estimator: Any, seed: int) -> list[Any]:
+    """Return the models to train, or those that are fitted."""
+    if estimator is None:
+        from lightgbm import DaskLGBMClassifier  # noqa: PLC0415 - optional
+
+        return [DaskLGBMClassifier(random_state=seed, verbose=-1)]
+    return list(listed(estimator))

@@ -17,7 +17,6 @@ import numpy as np
 
 from counterpoise._base.shards import LocalShards, Shard, available_cpus
 from counterpoise._base.types import AnyArray, FloatArray
-from counterpoise.distributed.cells import CELL, Cells, Values, coded_cells, in_order, require_few
 from counterpoise.distributed.collections import (
     Load,
     Rows,
@@ -29,12 +28,27 @@ from counterpoise.distributed.collections import (
 )
 from counterpoise.distributed.fitting import Prepared, check, decide_over, fitted_models, take_models
 from counterpoise.distributed.lumps import SCORES
-from counterpoise.distributed.rows import BASELINE, CODES, MASS, Facts, X, agreed, encode, facts_of, known_of
+from counterpoise.distributed.rows import (
+    BASELINE,
+    CELL,
+    CODES,
+    MASS,
+    Cells,
+    Facts,
+    Values,
+    X,
+    agreed,
+    coded_cells,
+    encode,
+    facts_of,
+    in_order,
+    known_of,
+    require_few,
+)
 from counterpoise.learners.binning import sample_places
-from counterpoise.mixtures.answers import find_positive
-from counterpoise.mixtures.goal import GoalClassifier
-from counterpoise.mixtures.pool import take_rows
-from counterpoise.mixtures.rows import stack_rows
+from counterpoise.mixtures.goal import GoalClassifier, listed
+from counterpoise.mixtures.pool import named_models
+from counterpoise.mixtures.rows import stack_rows, take_rows
 
 _GIB = 1 << 30
 _CHUNK = 1 << 20  # rows whose cells are numbered anew at once
@@ -113,7 +127,7 @@ def choose_from_parts(model: Any, parts: Parts, folder: str | Path | None = None
     with TemporaryDirectory(dir=folder) as spool:
         rows = _spooled(model, parts, Path(spool))
         try:
-            return decide_over(model, rows)
+            return decide_over(model, rows, named_models(list(listed(model.estimator))))
         finally:
             rows.shards.close()
 
@@ -150,10 +164,9 @@ def _spooled(model: Any, parts: Parts, folder: Path) -> Prepared:
     """Write the scores and the cell of every row down, and return them as shards."""
     found = list(parts.facts())
     classes, weight = agreed(found)
-    model.classes_ = classes
-    named = take_models(model, find_positive(classes, model.pos_label))
-    spool = _Spool(folder, sum(one.n_rows for one in found), len(named), weighs=weight is not None)
-    masses = [spool.add(part, model._members, classes, weight) for part in parts.whole()]  # noqa: SLF001 - ours
+    members = take_models(model, named_models(list(listed(model.estimator))), classes).members
+    spool = _Spool(folder, sum(one.n_rows for one in found), len(members), weighs=weight is not None)
+    masses = [spool.add(part, members, classes, weight) for part in parts.whole()]
     known = known_of(found, classes, masses)
     cells = Cells(*spool.settled(), known, parts.has_baseline)
     require_few(len(cells.values), known)
@@ -200,7 +213,7 @@ class _Spool:
         self.n_written = place.stop
         if place.start == place.stop:
             return told
-        self.scores[place] = np.column_stack([member.score(part[X]) for member in members])
+        self.scores[place] = np.column_stack([member.ask(part[X]) for member in members])
         numbers, values = coded_cells(part)
         own = np.array([self.numbers.setdefault(value, len(self.numbers)) for value in values])
         self.cells[place] = own[numbers]

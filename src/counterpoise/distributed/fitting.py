@@ -9,15 +9,18 @@ import numpy as np
 
 from counterpoise._base.shards import Shard, Shards
 from counterpoise._base.types import AnyArray, FloatArray
-from counterpoise.boosting.adalpboost import AdaLPBoostClassifier
 from counterpoise.boosting.checkpoint import opened
-from counterpoise.boosting.inside_goals import places_in
-from counterpoise.boosting.learner import planned_rounds
-from counterpoise.boosting.rounds import Rule, boost
+from counterpoise.boosting.inputs import round_seed
+from counterpoise.boosting.inside import Program, places_in
+from counterpoise.boosting.learner import base_learner, planned_rounds
+from counterpoise.boosting.lpboost import AdaLPBoostClassifier, hedge_step
+from counterpoise.boosting.rounds import Round, Rule, boost
 from counterpoise.boosting.rules import dual_of
+from counterpoise.boosting.run import DEPTH, draw_seeds, round_settings
 from counterpoise.boosting.stopping import stopping_of
 from counterpoise.distributed.binning import sample_over
 from counterpoise.distributed.boosting import (
+    ELSEWHERE,
     ShardFit,
     ShardHistory,
     by_cell,
@@ -26,23 +29,22 @@ from counterpoise.distributed.boosting import (
     hedge_over,
     take,
 )
-from counterpoise.distributed.cells import Cells, answers_of, find_cells
 from counterpoise.distributed.choosing import check_aim, check_confidences, choose_over, evidence_of
 from counterpoise.distributed.inside import bound_risk, program_over
-from counterpoise.distributed.lumps import SCORES
-from counterpoise.distributed.rows import CODES, X, know
-from counterpoise.distributed.rules import settle_over
+from counterpoise.distributed.lumps import SCORES, choose_rules_over
+from counterpoise.distributed.rows import CODES, Cells, X, answers_of, find_cells, know
 from counterpoise.distributed.watching import Watch
 from counterpoise.goals import InfeasibleGoals, Rate, as_goals
 from counterpoise.goals.advice import advised
 from counterpoise.goals.tables import group_codes
-from counterpoise.mixtures.answers import TRAIN, Positive, find_positive
-from counterpoise.mixtures.draws import KeyedDraws, generator_of, make_key
+from counterpoise.mixtures.answers import TRAIN, find_positive
+from counterpoise.mixtures.choosing import Aim
+from counterpoise.mixtures.draws import generator_of, make_key
+from counterpoise.mixtures.families import PooledModels
 from counterpoise.mixtures.goal import GoalClassifier, listed
-from counterpoise.mixtures.members import members_of
 from counterpoise.mixtures.mixture import MixtureClassifier
-from counterpoise.mixtures.options import as_groups, key_of_decision
-from counterpoise.mixtures.pool import all_classes, named_models, titled_models
+from counterpoise.mixtures.options import as_groups
+from counterpoise.mixtures.pool import ANSWERS, Pool, all_classes, named_models, titled_models
 from counterpoise.mixtures.prechecks import check_problem
 
 # What the boosters of one machine take and those over shards do not, and the value that asks for nothing.
@@ -90,34 +92,29 @@ def fit_over(model: Any, shards: Shards) -> Any:
     model.classes_, model.n_features_in_ = known.classes, known.n_features
     if known.names is not None:
         model.feature_names_in_ = known.names
-    model._forget_choice()  # noqa: SLF001 - ours
-    n_rounds = planned_rounds(model)
-    history = ShardHistory(shards, rows.cells, n_rounds)
-    learner = model._learner_for(known.n_rows)  # noqa: SLF001 - ours
-    if not isinstance(model, AdaLPBoostClassifier):
-        model.beta_ = None  # none is taken
+    model.forget_choice()
+    history = ShardHistory(shards, rows.cells, planned_rounds(model))
+    learner, aim = base_learner(model.estimator, known.n_rows, max_depth=DEPTH), model.problem_of_fit()
     with opened(model.checkpoint) as saved:
-        model._draw_seeds(saved)  # noqa: SLF001 - ours
-        program = program_over(model, history) if getattr(model, "_trains_inside", False) else None
-        rule, stage = (_rule(model, rows, history), None) if program is None else (program.price, program.stage)
-        fit = ShardFit(learner, history, model._round_seed, rows.sample, stage)  # noqa: SLF001 - ours
-        watch = Watch(model, history, program, is_random=fit.is_random)
-        n_left = watch.resume(saved, learner, rows.sample)
+        seeds = draw_seeds(model.random_state, saved)
+        program = program_over(model, aim, history) if model.trains_inside else None
+        rule, stage = (_rule(model, rows, aim, history), None) if program is None else (program.price, program.stage)
+        fit = ShardFit(learner, history, partial(round_seed, seeds.entropy), rows.sample, stage)
+        watch = Watch(model, aim, history, program, is_random=fit.is_random)
+        settings = round_settings(model, learner, aim, seeds, **_found(model, aim, program))
+        n_left = watch.resume(saved, settings, seeds, rows.sample)
         boost(fit, history, reweigh=rule, stop=watch, n_rounds=n_left)
-    key = key_of_decision(model.decision) or model._drawn_key  # noqa: SLF001 - ours
-    model._draws = KeyedDraws.learned(key, rows.sample, None, history.models)  # noqa: SLF001 - ours
+    model.estimators_ = list(history.models)
+    model.learn_draws(seeds.key, np.random.default_rng(seeds.entropy), rows.sample, None)
     model.weighted_losses_ = np.array(history.weighted_losses)
-    return _inside(model, rows, history, watch)
+    return _inside(model, aim, rows, history, watch)
 
 
 def check(model: Any) -> None:
     """Check the parameters of a model, and refuse those that are not taken over shards."""
-    if isinstance(model, GoalClassifier):
-        model._check_shared_parameters()  # noqa: SLF001 - ours
-    else:
-        model._check_parameters()  # noqa: SLF001 - ours
+    model.check_parameters()
     refuse_others(model)
-    check_aim(model._aim_of_fit()._replace(goals=as_goals(model.goals)))  # noqa: SLF001 - ours
+    check_aim(model.problem_of_fit())
     if getattr(model, "deferral", None) is not None:
         raise ValueError(f"deferral={model.deferral!r} is not taken over shards: no rule defers there yet.")
 
@@ -133,14 +130,14 @@ def check_rows(model: Any, cells: Cells) -> None:
         by = replace(by, unknown="pool")
     if isinstance(model, GoalClassifier) and not positive.is_binary:
         raise ValueError(f"Rules of scores over shards are for two classes; got {len(known.classes)}.")
-    aim = model._aim_of_fit()._replace(goals=goals)  # noqa: SLF001 - ours
+    aim = model.problem_of_fit()
     is_trained = not isinstance(model, MixtureClassifier)
     check_problem(aim, {TRAIN: table}, positive, groups=groups, counts=table.counts, trains=is_trained, by=by)
 
 
 def fitted_models(model: Any) -> list[Any]:
     """Return the models of a classifier that chooses among fitted ones."""
-    if not model._is_prefit:  # noqa: SLF001 - ours
+    if not model.is_prefit:
         raise ValueError(
             f"Rows in files are read in parts, and models are not trained on them: train on a sample, and pass "
             f"GoalClassifier(model, cv='prefit'); got cv={model.cv!r}."
@@ -148,13 +145,13 @@ def fitted_models(model: Any) -> list[Any]:
     return [one for _, one in named_models(list(listed(model.estimator)))]
 
 
-def take_models(model: Any, positive: Positive) -> list[Any]:
-    """Let fitted models decide by their scores, and return them by name."""
-    named = named_models(list(listed(model.estimator)))
-    model._forget_choice()  # noqa: SLF001 - ours
-    model.names_ = [name for name, _ in named]
-    model._let_decide([one for _, one in named], titled_models(named), positive)  # noqa: SLF001 - ours
-    return named
+def take_models(model: Any, named: list[tuple[str, Any]], classes: AnyArray) -> Pool:
+    """Let fitted models decide, and return them, to be asked for scores or for answers."""
+    model.forget_choice()
+    model.classes_, model.names_ = classes, [name for name, _ in named]
+    model.estimators_ = [one for _, one in named]
+    tells = None if model.decides_by_scores() else ANSWERS
+    return Pool.of(titled_models(named), find_positive(classes, model.pos_label), model.n_jobs, tells)
 
 
 def refuse_others(model: Any) -> None:
@@ -172,47 +169,56 @@ def refuse_others(model: Any) -> None:
             )
 
 
-def _rule(model: Any, rows: Prepared, history: ShardHistory) -> Rule:
-    known = rows.cells.known
+def _found(model: Any, aim: Aim, program: Program | None) -> dict[str, Any]:
+    """Return settings of the rounds that are not among the parameters, or not as they are given."""
+    if isinstance(model, AdaLPBoostClassifier):
+        return {"eta": model.eta_}
+    model.beta_ = None  # none is taken
+    goals = {"goals": [str(goal) for goal in aim.goals], "pos_label": model.pos_label}
+    return {"beta": None, **({} if program is None else goals)}
+
+
+def _rule(model: Any, rows: Prepared, aim: Aim, history: ShardHistory) -> Rule:
+    known, n_rounds = rows.cells.known, history.n_planned
     if not isinstance(model, AdaLPBoostClassifier):
-        risk = bound_risk(model, history)
+        risk = bound_risk(aim, history)
         return by_cell(dual_of(risk)) if risk.tail_fraction is None else dual_over(risk.tail_fraction)
     if model.reweigh == "samples":
-        model.eta_ = model._step_size(known.total / known.least)  # noqa: SLF001 - ours
+        model.eta_ = hedge_step(model.eta, known.total / known.least, n_rounds)
         return hedge_over(model.eta_)
     table = rows.cells.table()
     if not table.sensitive_columns:
         raise ValueError("reweigh='groups' needs sensitive_features at fit: the groups to reweigh.")
     groups = group_codes(table)[0]
-    model.eta_ = model._step_size(groups.max() + 1)  # noqa: SLF001 - ours
+    model.eta_ = hedge_step(model.eta, groups.max() + 1, n_rounds)
     return hedge_groups_over(model.eta_, groups)
 
 
-def _inside(model: Any, rows: Prepared, history: ShardHistory, watch: Watch) -> Any:
+def _inside(model: Any, aim: Aim, rows: Prepared, history: ShardHistory, watch: Watch) -> Any:
     """Choose the mixture of rounds, and say what is known where it cannot meet the goals that they trained for."""
     try:
-        _settled(model, rows, history)
+        pool = Pool(model.estimators_, find_positive(model.classes_, model.pos_label), model.n_jobs)
+        _settled(model, rows, history, pool)
     except InfeasibleGoals as error:
         if watch.program is None:
             raise
-        raise _not_found(error, model, watch) from error
+        raise _not_found(error, aim, watch) from error
     if not isinstance(model, AdaLPBoostClassifier):
-        model.bound_if_learner_exact_ = _proven(model, history) if watch.program is None else watch.program.bound
+        model.bound_if_learner_exact_ = _proven(model, aim, history) if watch.program is None else watch.program.bound
     return model
 
 
-def _proven(model: Any, history: ShardHistory) -> float:
+def _proven(model: Any, aim: Aim, history: ShardHistory) -> float:
     """Return what no mixture of any models has less risk than, if the learner finds the best model there is."""
-    if isinstance(model._aim_of_fit().objective, Rate):  # noqa: SLF001 - ours
+    if isinstance(aim.objective, Rate):
         return -np.inf  # the weights of the rounds are those of another problem
     return float(min(max(history.weighted_losses), model.value_))
 
 
-def _not_found(error: InfeasibleGoals, model: Any, watch: Watch) -> InfeasibleGoals:
+def _not_found(error: InfeasibleGoals, aim: Aim, watch: Watch) -> InfeasibleGoals:
     """Return the same error as what it is, of the models that were trained: others of their kind are not ruled out."""
     assert watch.program is not None  # noqa: S101 - they trained for goals
     assert watch.program.goals is not None  # noqa: S101 - as above
-    aim = model._aim_of_fit()._replace(goals=as_goals(model.goals))  # noqa: SLF001 - ours
     found = advised(watch.program.goals, places_in(error, aim), error.least_violation, proven=False)
     if not watch.is_over:
         n_rounds = watch.history.n_rounds
@@ -220,14 +226,14 @@ def _not_found(error: InfeasibleGoals, model: Any, watch: Watch) -> InfeasibleGo
     return found
 
 
-def _settled(model: Any, rows: Prepared, history: ShardHistory) -> Any:
+def _settled(model: Any, rows: Prepared, history: ShardHistory, pool: Pool) -> Any:
     """Choose the mixture."""
-    model.estimators_ = list(history.models)
-    answers = answers_of(rows.cells, history.said, find_positive(model.classes_, model.pos_label))
-    aim = model._aim_of_fit()._replace(goals=as_goals(model.goals))  # noqa: SLF001 - ours
-    evidence = evidence_of(rows.cells, answers)
-    model._keep_evidence(evidence, aim)  # noqa: SLF001 - ours
-    model._settle_on(evidence, aim, *choose_over(rows.shards, evidence, aim))  # noqa: SLF001 - ours
+    problem = model.problem_of_fit()
+    evidence = evidence_of(rows.cells, answers_of(rows.cells, history.said, pool.positive))
+    family = PooledModels(pool, evidence)
+    model.keep(family, problem)
+    selection, choice = choose_over(rows.shards, evidence, problem)
+    model.store(problem, family.solution(choice, selection))
     return model
 
 
@@ -242,59 +248,41 @@ def mix_over(model: Any, shards: Shards) -> Any:
         ``"scores"`` of shape (n_rows, n_models).
     """
     check(model)
-    if isinstance(model, GoalClassifier):
-        rows = prepare(shards, partial(all_classes, titled=titled_models(named_models(list(listed(model.estimator))))))
-        check_rows(model, rows.cells)
-        model.classes_ = rows.cells.known.classes
-        take_models(model, find_positive(model.classes_, model.pos_label))
-        return decide_over(model, rows)
-    named = named_models(model.estimators)
-    rows = prepare(shards, lambda labels: members_of(named, labels)[0].classes)
+    named = named_models(list(listed(model.estimator)) if isinstance(model, GoalClassifier) else model.estimators)
+    rows = prepare(shards, partial(all_classes, titled=titled_models(named)))
     check_rows(model, rows.cells)
-    model._forget_choice()  # noqa: SLF001 - ours
-    model.names_, model.estimators_ = [name for name, _ in named], [one for _, one in named]
-    model.classes_ = rows.cells.known.classes
-    model._members = members_of(named, model.classes_)  # noqa: SLF001 - ours
-    return decide_over(model, rows)
+    return decide_over(model, rows, named)
 
 
-def decide_over(model: Any, rows: Prepared) -> Any:
-    """Choose the mixture, or the rules, of a classifier that knows its models and classes."""
+def decide_over(model: Any, rows: Prepared, named: list[tuple[str, Any]]) -> Any:
+    """Choose the mixture, or the rules, of fitted models, given with their names."""
     known, shards = rows.cells.known, rows.shards
+    pool = take_models(model, named, known.classes)
     check_confidences(as_goals(model.goals), known)
     model.n_features_in_ = known.n_features
     if known.names is not None:
         model.feature_names_in_ = known.names
-    key = key_of_decision(model.decision) or make_key(model.random_state)
-    model._generator = generator_of(model.random_state)  # noqa: SLF001 - ours
-    model._draws = KeyedDraws.learned(key, rows.sample, None, model.estimators_)  # noqa: SLF001 - ours
-    if not model.scores:
-        return _settled(model, rows, _asked_over(model, shards, rows.cells))
-    positive = find_positive(known.classes, model.pos_label)
-    if not positive.is_binary:
+    key = make_key(model.random_state)
+    model.learn_draws(key, generator_of(model.random_state), rows.sample, None)
+    if pool.tells == ANSWERS:
+        history = ShardHistory(shards, rows.cells, len(model.estimators_))
+        for number, (one, member) in enumerate(zip(model.estimators_, pool.members, strict=True), 1):
+            said, loss = take(shards, rows.cells, member, number)
+            history.append(Round(number, one, ELSEWHERE, np.empty(0, dtype=np.uint8), loss, said=said))
+        return _settled(model, rows, history, pool)
+    if not pool.positive.is_binary:
         raise ValueError(f"Rules of scores over shards are for two classes; got {len(known.classes)}.")
-    members = model._members  # noqa: SLF001 - ours
-    shards.change(SCORES, _score, members)
+    shards.change(SCORES, _score, pool.members)
     ranges = np.array(shards.map(_ranges))
     ends = np.stack([ranges[:, 0].min(axis=0), ranges[:, 1].max(axis=0)], axis=1)
-    usual = np.array([member.usual(own) for member, own in zip(members, ends, strict=True)])
-    return settle_over(model, shards, rows.cells, positive, usual)
-
-
-def _asked_over(model: Any, shards: Shards, cells: Cells) -> ShardHistory:
-    """Ask models that are fitted about the rows of all shards."""
-    history = ShardHistory(shards, cells, len(model.estimators_))
-    members = model._members  # noqa: SLF001 - ours
-    for number, (one, member) in enumerate(zip(model.estimators_, members, strict=True), 1):
-        said, loss = take(shards, cells, member, number)
-        history.add(one, np.empty(0, dtype=np.uint8), loss, said=said)
-    return history
+    usual = np.array([member.usual(own) for member, own in zip(pool.members, ends, strict=True)])
+    return choose_rules_over(model, pool, shards, rows.cells, usual)
 
 
 def _score(shard: Shard, members: list[Any]) -> None:
     if SCORES not in shard:
         n_rows = len(shard[CODES])
-        columns = [member.score(shard[X]) for member in members] if n_rows else [np.empty(0) for _ in members]
+        columns = [member.ask(shard[X]) for member in members] if n_rows else [np.empty(0) for _ in members]
         shard[SCORES] = np.column_stack(columns)
 
 

@@ -1,14 +1,29 @@
-"""Labelled rows in shards: what each holds, and what must be alike in all of them."""
+"""Labelled rows in shards: what each holds, and what must be alike in all of them.
 
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+Cells: all that goals, rules by groups and the worst group see of a row, counted over shards.
+
+Two rows with the same label, the same answer of the deployed model and the same values in the columns that may be asked
+for are alike to every goal. So a table with one row for each such cell, weighed by the mass of its rows, answers what a
+table of all rows would, whatever their number; and what a model says enters as the share of a cell that it says it of.
+"""
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 
 from counterpoise._base.checks import check_sample_weight, is_frame
-from counterpoise._base.shards import Shard, Shards
-from counterpoise._base.types import AnyArray, FloatArray
-from counterpoise.solvers.rows import whole_masses
+from counterpoise._base.shards import Shard, Shards, total
+from counterpoise._base.types import AnyArray, FloatArray, IntArray
+from counterpoise.goals import Table
+from counterpoise.goals.binding import Tally, Views
+from counterpoise.goals.classes import as_labels
+from counterpoise.goals.rows import Dataset
+from counterpoise.goals.values import find_levels
+from counterpoise.mixtures.answers import TRAIN, Answers, Positive
+from counterpoise.solvers.rows import BitRows, whole_masses
 
 # Names in a shard: features, labels, columns that goals and rules may look at, answers of the deployed model, weights;
 # then the labels as codes, and what each row weighs as whole numbers.
@@ -161,3 +176,202 @@ def classes_in(found: Sequence[Facts]) -> AnyArray:
             f"{len(found)} shard(s){f', {classes.tolist()[0]!r} alone' if len(classes) == 1 else ''}."
         )
     return classes
+
+
+CELL = "cell"  # the name in a shard of the cell of each row
+_CODED = "coded"  # which of the shard's cells each row is in, for a while
+MOST_CELLS = 100_000  # that a table of them is worth
+
+Values = tuple[Hashable, ...]  # the code of the label, the answer of the deployed model, the columns
+
+
+class Cells(NamedTuple):
+    """The different cells, sorted, and what each weighs."""
+
+    values: list[Values]
+    mass: FloatArray
+    known: Known
+    has_baseline: bool
+
+    @property
+    def labels(self) -> IntArray:
+        """Return the code of each cell's label."""
+        return np.array([value[0] for value in self.values], dtype=np.int64)
+
+    def table(self) -> Table:
+        """Return the cells as a table of labelled rows."""
+        columns = dict(zip(self.known.columns, list(zip(*self.values, strict=True))[2:], strict=True))
+        baseline = as_labels([value[1] for value in self.values]) if self.has_baseline else None
+        given = {name: column_of(values) for name, values in columns.items()} or None
+        return Table(None, self.known.classes[self.labels], given, baseline, **self.known.weighed(self.mass))
+
+
+def column_of(values: tuple[Hashable, ...]) -> AnyArray:
+    """Return values as an array, of objects where some are missing."""
+    column = np.empty(len(values), dtype=object)
+    column[:] = values
+    return column if None in values else as_labels(values)
+
+
+def find_cells(shards: Shards, known: Known) -> Cells:
+    """Tell rows apart by all that may be asked about them, and leave the cell of each row in its shard."""
+    found = shards.map(_different)
+    values = sorted(set().union(*(part for part, _ in found)), key=in_order)
+    require_few(len(values), known)
+    mass = total(shards.change(CELL, _number, values))
+    return Cells(values, mass, known, any(has_baseline for _, has_baseline in found))
+
+
+def in_order(value: Values) -> tuple[Any, ...]:
+    """Return what cells are sorted by, whatever their values are."""
+    return tuple((type(one).__name__, str(one), one if isinstance(one, (int, float)) else 0) for one in value)
+
+
+def require_few(n_cells: int, known: Known) -> None:
+    """Refuse columns that tell the rows into too many cells."""
+    if n_cells > MOST_CELLS:
+        raise ValueError(
+            f"The columns {', '.join(known.columns)} tell the rows into {n_cells} different groups, more than "
+            f"{MOST_CELLS}. Name only columns that goals or by speak of, and cut numbers into a few ranges first."
+        )
+
+
+def _parts(shard: Shard) -> list[AnyArray]:
+    """Return what tells rows apart, an array each."""
+    codes = shard[CODES]
+    baseline = shard.get(BASELINE)
+    told = [codes, np.zeros(len(codes), dtype=np.int8) if baseline is None else np.asarray(baseline)]
+    return [*told, *map(np.asarray, (shard.get(COLUMNS) or {}).values())]
+
+
+def coded_cells(shard: Shard) -> tuple[IntArray, list[Values]]:
+    """Return the number of each row's cell among those of the shard, and the values of those."""
+    return coded(_parts(shard))
+
+
+def coded(parts: list[AnyArray]) -> tuple[IntArray, list[Values]]:
+    """Return which of the different combinations of values each row has, and those."""
+    codes, levels = np.zeros(len(parts[0]), dtype=np.int64), list[tuple[list[Hashable], IntArray]]()
+    for part in parts:
+        values, own = _levels(part)
+        codes = codes * len(values) + own
+        codes = _numbered(codes)[1] if len(levels) % 2 else codes  # numbers stay small
+        levels.append((values, own))
+    firsts, numbers = _numbered(codes)
+    found = [tuple(values[own[first]] for values, own in levels) for first in firsts.tolist()]
+    return numbers, found
+
+
+def _numbered(codes: AnyArray) -> tuple[IntArray, IntArray]:
+    """Return the first row of each different number, in their order, and the place of each row's number among them."""
+    least = int(codes.min(initial=0))
+    span = int(codes.max(initial=0)) - least + 1
+    if span > max(codes.size, 1):
+        _, firsts, places = np.unique(codes, return_index=True, return_inverse=True)
+        return firsts, places
+    own = codes.astype(np.int64) - least  # a table of all that lie between is faster than sorting
+    first = np.full(span, -1)
+    first[own[::-1]] = np.arange(codes.size)[::-1]
+    is_there = first >= 0
+    return first[is_there], (np.cumsum(is_there) - 1)[own]
+
+
+def _levels(part: AnyArray) -> tuple[list[Hashable], IntArray]:
+    """Return the different values of an array, missing ones as None, and which of them each row has."""
+    if part.dtype.kind in "biu":
+        firsts, places = _numbered(part)
+        return part[firsts].tolist(), places
+    if part.dtype.kind in "mM":  # as texts: their lists would be of nanoseconds
+        found, codes, _ = find_levels(part, "")
+        return [*found, None], np.where(codes < 0, len(found), codes)
+    import pandas as pd  # noqa: PLC0415 - it finds the values of a million texts ten times faster than a loop
+
+    places, values = pd.factorize(part)
+    listed = np.asarray(values).tolist()
+    return [*listed, None], np.where(places < 0, len(listed), places)
+
+
+def _different(shard: Shard) -> tuple[set[Values], bool]:
+    shard[_CODED] = coded_cells(shard)  # for what comes next
+    return set(shard[_CODED][1]), shard.get(BASELINE) is not None
+
+
+def _number(shard: Shard, values: list[Values]) -> FloatArray:
+    """Leave the cell of each row in the shard, and return the mass of each cell."""
+    place = {value: number for number, value in enumerate(values)}
+    numbers, found = shard.pop(_CODED, None) or coded_cells(shard)
+    own = np.array([place[value] for value in found], dtype=np.int64)
+    shard[CELL] = own[numbers] if len(found) else np.empty(0, dtype=np.int64)
+    return np.bincount(shard[CELL], shard[MASS], len(values)).astype(np.float64)
+
+
+@dataclass(frozen=True)
+class CellAnswers(Answers):
+    """Answers about cells, whose rows a model may tell different things."""
+
+    said: AnyArray | None = None  # (n_cells, n_models, n_classes): shares
+
+    tells_tails: ClassVar[bool] = False
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Return the number of rows of each dataset that the models were asked about."""
+        return {TRAIN: len(self._shares_of_cells()), **super().sizes}
+
+    @property
+    def pool_sizes(self) -> set[int]:
+        """Return how many models the answers are of."""
+        return {self._shares_of_cells().shape[1], *super().pool_sizes}
+
+    def with_dataset(self, name: str, table: Table, said: BitRows | AnyArray | None) -> Answers:
+        """Return the same answers with another dataset; other rows in the place of the cells are rows again."""
+        if name != TRAIN or said is None:
+            return super().with_dataset(name, table, said)
+        return Answers(self.tables, self.positives, self.positive, self.codes).with_dataset(name, table, said)
+
+    def _shares_of_cells(self) -> AnyArray:
+        assert self.said is not None  # noqa: S101 - made with them
+        return self.said
+
+    def _answer(self, place: int) -> int:
+        """Return the class of a code of answers."""
+        if not self.positive.is_binary:
+            return place
+        own = cast("int", self.positive.place)
+        return own if place == 1 else 1 - own
+
+    def counter(self, views: Views) -> Tally:
+        """Return what counts the weight of the rows that each model calls a class, every set of rows once."""
+        others = super().counter(views)
+
+        @cache
+        def count(rows: Dataset, place: int) -> FloatArray:
+            if rows.name != TRAIN:
+                return others(rows, place)
+            places, weights = views.rows(rows)
+            return np.asarray(weights @ self._shares_of_cells()[places, :, self._answer(place)])
+
+        return count
+
+    def shares(self, name: str, mixture: FloatArray) -> FloatArray:
+        """Return the share of the mixture, and of a cell's rows, that calls each cell positive, or each class."""
+        if name != TRAIN:
+            return super().shares(name, mixture)
+        told = np.einsum("cmk,m->ck", self._shares_of_cells(), mixture)
+        return np.asarray(told[:, self.positive.place] if self.positive.is_binary else told)
+
+
+def answers_of(cells: Cells, said: list[FloatArray], positive: Positive) -> CellAnswers:
+    """Return the answers of models, given the masses of cells that each tells each class."""
+    return CellAnswers({TRAIN: cells.table()}, {}, positive, said=shares_of(cells, said))
+
+
+def shares_of(cells: Cells, said: list[FloatArray]) -> FloatArray:
+    """Return the share of each cell that each model tells each class, shape (n_cells, n_models, n_classes)."""
+    mass = np.where(cells.mass > 0, cells.mass, 1.0)
+    return np.asarray(np.stack(said, axis=1) / mass[:, None, None])
+
+
+def cell_losses(cells: Cells, shares: FloatArray) -> FloatArray:
+    """Return the mean loss of each model in each cell, given the shares that it tells each class."""
+    return np.asarray(1.0 - shares[np.arange(len(cells.values)), :, cells.labels])

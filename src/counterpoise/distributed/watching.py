@@ -5,15 +5,15 @@ from typing import Any
 import numpy as np
 
 from counterpoise._base.types import FloatArray
-from counterpoise.boosting.checkpoint import CheckpointFolder
+from counterpoise.boosting.checkpoint import CheckpointFolder, Seeds
 from counterpoise.boosting.inside import Program
-from counterpoise.boosting.resuming import Best, in_own_units
 from counterpoise.boosting.rounds import Round, Standing
+from counterpoise.boosting.run import Best, aim_of_patience, in_own_units
 from counterpoise.boosting.stopping import stopping_of
 from counterpoise.distributed.boosting import ShardHistory
-from counterpoise.distributed.cells import answers_of, cell_losses, shares_of
 from counterpoise.distributed.checkpoint import restored, run_of, save
 from counterpoise.distributed.choosing import choose_over, evidence_of
+from counterpoise.distributed.rows import answers_of, cell_losses, shares_of
 from counterpoise.mixtures.answers import find_positive
 from counterpoise.mixtures.choosing import Aim
 from counterpoise.theory.risks import Risk
@@ -22,16 +22,19 @@ from counterpoise.theory.risks import Risk
 class Watch:
     """Looks at each round, and says which is the last."""
 
-    def __init__(self, model: Any, history: ShardHistory, program: Program | None, *, is_random: bool) -> None:
+    def __init__(
+        self, model: Any, aim: Aim, history: ShardHistory, program: Program | None, *, is_random: bool
+    ) -> None:
         self.model, self.history, self.program, self.is_random = model, history, program, is_random
+        self.aim = aim_of_patience(aim)
         self.best = Best(np.inf, 0)
         self.saved: CheckpointFolder | None = None
 
-    def resume(self, saved: CheckpointFolder | None, learner: Any, sample: Any) -> int:
-        """Take the rounds that were saved, and return how many are left."""
+    def resume(self, saved: CheckpointFolder | None, settings: dict[str, Any], seeds: Seeds, sample: Any) -> int:
+        """Take the rounds that were saved, and return how many are left; settings, seeds and sample decide them."""
         self.saved, is_last = saved, False
         if saved is not None:
-            run = run_of(self.model, learner, self.history.cells, sample)
+            run = run_of(settings, seeds, self.history.cells, sample)
             for said, done in restored(saved, run, self.history):
                 self.note(said)
                 self.best, is_last = Best(*done.best), done.is_last
@@ -65,15 +68,13 @@ class Watch:
         patience = stopping_of(self.model).patience
         if patience is None:
             return False
-        aim = self.model._aim_of_patience()  # noqa: SLF001 - ours
-        size = 1.0 if self.program is None else self.program.objective.size
-        self.best = self.best.after(self._value(in_own_units(aim)) / size, number)
+        size = 1.0 if self.program is None else self.program.size
+        self.best = self.best.after(self._value(in_own_units(self.aim)) / size, number)
         return bool(number - self.best.number >= patience)
 
     def _is_enough(self) -> bool:
         target = getattr(self.model, "target", None)
-        aim = self.model._aim_of_patience()  # noqa: SLF001 - ours
-        return self.is_over or (target is not None and 1 - self._value(aim) > target)
+        return self.is_over or (target is not None and 1 - self._value(self.aim) > target)
 
     def _value(self, aim: Aim) -> float:
         """Return the least risk of a mixture of the rounds so far."""

@@ -30,6 +30,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from counterpoise import persist
 from counterpoise._base.text import load_json
 from counterpoise.explorer.disclosure import told_values
 from counterpoise.explorer.session import Session, spelled
@@ -194,7 +195,7 @@ def describe(session: Session) -> dict[str, Any]:
         "phrases": [one._asdict() | _form(one.name) for one in catalogue() if one.name in FORMS],
         "words": [one.name for one in catalogue()],
         "confidence": parts.confidence,
-        "notes": [*parts.notes, *_notes(session)],
+        "notes": [*parts.notes, *([_ONE_RULE] if session.decides_by_one_rule else [])],
         "most": {"goals": MOST_GOALS, "by": MOST_COLUMNS},
         "least_alpha": session.least_alpha,
     }
@@ -213,17 +214,13 @@ def _form(name: str) -> dict[str, Any]:
     return {"sense": form.sense, "takes_metric": not form.metrics, "by": form.by, "compares": form.combine is not tuple}
 
 
-def _notes(session: Session) -> list[str]:
-    told = "One rule decides: it is searched for where values rest. Until then the best mixture of rules is shown."
-    return [told] if session.decides_by_one_rule else []
-
-
 def _dataset(name: str, table: Table) -> dict[str, Any]:
     values = {column: found for column in table.columns if (found := told_values(table, column)) is not None}
     has = {"labels": table.y is not None, "baseline": table.baseline is not None}
     return {"name": name, "rows": table.n_samples, **has, "columns": values}
 
 
+_ONE_RULE = "One rule decides: it is searched for where values rest. Until then the best mixture of rules is shown."
 GOALS, MODEL, REPORT = "goals", "model", "report"
 _MOST = 1000  # files of one name
 
@@ -297,11 +294,9 @@ class Exporter:
 
     def model_file(self, setting: Setting) -> dict[str, str]:
         """Write the classifier of a setting, and return where it is."""
-        from counterpoise.persist import save  # noqa: PLC0415 - only where asked
-
         model = self.model(setting)
         with self._fresh(".cp", lambda path: path.touch(exist_ok=False)) as path:
-            save(model, path)
+            persist.save(model, path)
         return {"path": str(path)}
 
     def report(self, setting: Setting) -> dict[str, str]:
@@ -347,11 +342,6 @@ class Message(NamedTuple):
     type: str
     seq: int
     words: dict[str, Any]
-
-    @property
-    def is_urgent(self) -> bool:
-        """Tell whether someone waits with a finger on a slider."""
-        return self.type in ("set", "read")
 
 
 def read_message(text: Any) -> Message:
@@ -487,26 +477,21 @@ class Client:
             job.cancel()
 
     def _take(self, message: Message) -> None:
-        if message.type == "export":
-            self._exports = [job for job in self._exports if not job.is_done]
-            if len(self._exports) >= MOST_EXPORTS:
-                self._send(refusal(message.seq, f"{MOST_EXPORTS} exports wait already: ask again when one is done."))
-            else:
-                self._exports.append(self._submitted(message, later=self._writer))
+        is_export = message.type == "export"
+        self._exports = [job for job in self._exports if not job.is_done]
+        if is_export and len(self._exports) >= MOST_EXPORTS:
+            self._send(refusal(message.seq, f"{MOST_EXPORTS} exports wait already: ask again when one is done."))
             return
-        self._replace(message)
-        self._waiting[_name(message)] = self._submitted(message)
-
-    def _submitted(self, message: Message, later: Worker | None = None) -> Job:
-        steps = self._conversation.replies(message)
-        return self._worker.submit(steps, self._send, urgent=message.is_urgent, later=later)
-
-    def _replace(self, message: Message) -> None:
-        """Give up what a newer message makes stale: with another setting everything but exports."""
-        stale = list(self._waiting) if message.type == "set" else [_name(message)]
-        for name in stale:
-            if name in self._waiting:
-                self._waiting.pop(name).cancel()
+        if not is_export:  # a newer message makes others stale: another setting everything but exports
+            for name in list(self._waiting) if message.type == "set" else [_name(message)]:
+                if name in self._waiting:
+                    self._waiting.pop(name).cancel()
+        steps, later = self._conversation.replies(message), self._writer if is_export else None
+        job = self._worker.submit(steps, self._send, urgent=message.type in ("set", "read"), later=later)
+        if is_export:
+            self._exports.append(job)
+        else:
+            self._waiting[_name(message)] = job
 
 
 def _name(message: Message) -> str:

@@ -17,7 +17,7 @@ from counterpoise._base.text import did_you_mean
 from counterpoise._base.types import BoolArray, ByteArray, FloatArray, IntArray
 from counterpoise.explorer.setting import number, shape
 from counterpoise.explorer.solving import Tallied
-from counterpoise.goals import Goal, Rate, Table
+from counterpoise.goals import Goal, Table
 from counterpoise.goals.binding import Views
 from counterpoise.goals.classes import Classes
 from counterpoise.goals.expressions import Ratio, needs
@@ -80,9 +80,17 @@ class DisclosureGuard:
 
 
 def _why(goal: Goal, views: Views, which: str) -> str:
-    named = next(filter(None, (_of_columns(rows, views, which) for rows in _named(goal, views))), "")
-    if isinstance(goal.left, Phrase):
-        named = named or _of_groups(goal.left, views.table(goal.left.rows.name))
+    left, named = goal.left, ""
+    if isinstance(left, Phrase):  # whose rows are looked at before its groups are looked up
+        table = views.table(left.rows.name)
+        many = [name for name in left.by if name in table.columns and _n_values(table, name) > MOST_GROUPS]
+        named = _of_columns(left.rows, views, which)
+        if many and not named:
+            count = _n_values(table, many[0])
+            named = f"The column {many[0]!r} has {count} values: too many to be groups. Use ranges of it."
+    else:
+        told = (_of_columns(rows, views, which) for parts in _counted(goal, views) for rows in parts)
+        named = next(filter(None, told), "")
     if named or not any(_are_few(views, parts) for parts in _counted(goal, views)):
         return named
     return (
@@ -99,22 +107,6 @@ def _of_columns(rows: Dataset, views: Views, which: str) -> str:
             where = f"{which}dataset {rows.name!r}"
             return f"Fewer than {LEAST_ROWS} rows of {where} have {_listed(table, column, text)}"
     return ""
-
-
-def _of_groups(phrase: Phrase, table: Table) -> str:
-    """Say which column has too many values to be groups, before they are listed."""
-    for column in phrase.by:
-        if column in table.columns and (count := _n_values(table, column)) > MOST_GROUPS:
-            return f"The column {column!r} has {count} values: too many to be groups. Use ranges of it."
-    return ""
-
-
-def _named(goal: Goal, views: Views) -> Iterator[Dataset]:
-    """Yield the rows that a goal names, before its groups are looked up."""
-    if isinstance(goal.left, Phrase):
-        yield goal.left.rows
-    else:
-        yield from (rows for parts in _counted(goal, views) for rows in parts)
 
 
 def _counted(goal: Goal, views: Views) -> Iterator[tuple[Dataset, ...]]:
@@ -158,12 +150,9 @@ def _count(views: Views, rows: Dataset) -> int:
 def is_of_few(goal: Goal, told: Tallied) -> bool:
     """Tell whether a goal on ratios, such as precision, is out of few rows: how many depends on what is decided."""
     ratios = [part.left for part in goal.parts(told.views) if isinstance(part.left, Ratio)]
-    return any(_behind(one.denominator, told) < LEAST_ROWS for one in ratios)
-
-
-def _behind(rate: Rate, told: Tallied) -> float:
-    """Return how many rows a rate counts, of the smallest of its groups."""
-    return told.value(rate) * min(_count(told.views, one.out_of) for one in rate.counted)
+    rates = [one.denominator for one in ratios]
+    behind = [told.value(rate) * min(_count(told.views, one.out_of) for one in rate.counted) for rate in rates]
+    return any(count < LEAST_ROWS for count in behind)
 
 
 def _listed(table: Table, column: str, text: str) -> str:

@@ -10,7 +10,6 @@ from counterpoise.explorer.session import Session
 from counterpoise.explorer.setting import Setting
 from counterpoise.explorer.source import asked, check_model, generated, names_of, uniforms_of
 from counterpoise.explorer.state import HeldOutRows, SessionParts
-from counterpoise.goals import Goal, Table
 from counterpoise.mixtures.answers import TRAIN
 from counterpoise.mixtures.base import NEVER
 from counterpoise.mixtures.options import STICKY, kind_of_decision
@@ -19,7 +18,7 @@ from counterpoise.runs.data import Data, RunRows
 from counterpoise.runs.evaluator import final_estimator, has_rules, mixes, seen_by_last
 from counterpoise.runs.fitting import piped
 from counterpoise.runs.folder import GOALS as OWN_GOALS
-from counterpoise.runs.folder import Run, open_run
+from counterpoise.runs.folder import Run
 from counterpoise.runs.goals_file import goals_of, parse_goals_file, rewritten
 from counterpoise.runs.methods import kind_of, models_of
 from counterpoise.runs.rebalanced import changed, write_chosen
@@ -27,11 +26,6 @@ from counterpoise.runs.results import TEST
 from counterpoise.runs.use import check_own_data, own_data
 
 _WITHOUT_ROOM = "# Fitting adds the room for the audit: the bounds below are what must hold, and are met with room.\n"
-
-
-def parts_of_run(folder: str | Path) -> SessionParts:
-    """Return what a session of a finished run holds."""
-    return read_run(open_run(folder)).parts
 
 
 class ReadRun(NamedTuple):
@@ -54,7 +48,8 @@ def read_run(run: Run) -> ReadRun:
     evidence = _with_all_columns(check_model(estimator), data)
     held = _held_out(model, estimator, evidence, data) if TEST in data.splits else None
     notes = () if held is not None else ("The run has no test rows: verdicts on held-out rows are not shown.",)
-    asked_bounds = _bounds_asked(goals_of(run.settings), estimator.goals_)
+    pairs = zip(goals_of(run.settings), estimator.goals_, strict=False)  # aimed elsewhere, with room for the audit
+    asked_bounds = {str(aim): goal.bound for goal, aim in pairs if goal.bound != aim.bound}
     names = _names(run, estimator, evidence)
     title = run.folder.resolve().name
     parts = SessionParts(title, estimator, evidence, held, names, run.settings.confidence, asked_bounds, notes)
@@ -65,18 +60,15 @@ def _with_all_columns(evidence: Any, data: Data) -> Any:
     """Return evidence whose tables hold all columns of the files, which goals may name."""
     known = evidence.scores if isinstance(evidence, ScoreEvidence) else evidence.answers.sizes
     parts = {TRAIN: data.splits[data.chosen_on], **data.extra}
-    tables = {name: one.table() for name, one in parts.items() if name in known and len(one) == _size(evidence, name)}
+    own = evidence.answers.tables
+    tables = {name: one.table() for name, one in parts.items() if name in known and len(one) == own[name].n_samples}
     return evidence.with_tables(tables)
-
-
-def _size(evidence: Any, name: str) -> int:
-    return evidence.answers.tables[name].n_samples  # type: ignore[no-any-return]
 
 
 def _held_out(model: Any, estimator: Any, evidence: Any, data: Data) -> HeldOutRows:
     """Return the test rows, and the further rows that goals name, with what the models say about them."""
     parts: dict[str, RunRows] = {TRAIN: data.splits[TEST], **data.extra}
-    tables: dict[str, Table] = {name: part.table() for name, part in parts.items()}
+    tables = {name: part.table() for name, part in parts.items()}
     said, uniforms = {}, {}
     for name, part in parts.items():
         X, known = seen_by_last(model, part.X), data.said.get(TEST if name == TRAIN else name)
@@ -104,12 +96,6 @@ def _names(run: Run, estimator: Any, evidence: Any) -> list[str]:
     if len(named) == len(known):
         return named
     return known if has_rules(estimator) else [f"round {number}" for number in range(1, len(known) + 1)]
-
-
-def _bounds_asked(asked_for: tuple[Goal, ...], aimed: tuple[Goal, ...]) -> dict[str, float]:
-    """Return by the text of each goal that was aimed elsewhere, with room for the audit, what the goals file asks."""
-    pairs = zip(asked_for, aimed, strict=False)
-    return {str(aim): goal.bound for goal, aim in pairs if goal.bound != aim.bound}
 
 
 class RunExporter(Exporter):

@@ -10,11 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from counterpoise import runs
 from counterpoise._base.checks import check_number
 from counterpoise._base.types import ArrayLike
-from counterpoise.explorer.conversation import asset, describe
+from counterpoise.explorer.conversation import Conversation, Exporter, asset, describe
 from counterpoise.explorer.session import Session
 from counterpoise.explorer.setting import AskedGoal, Setting, numbers
+from counterpoise.explorer.source import session_of_model, session_of_run
 from counterpoise.explorer.state import curve
 from counterpoise.explorer.views import shown
 from counterpoise.goals import Table
@@ -53,15 +55,12 @@ def explore_run(
         raise ModuleNotFoundError(
             f'The explorer needs {error.name}, which is not installed: pip install "counterpoise[explorer]"'
         ) from error
-    from counterpoise.explorer.conversation import Conversation  # noqa: PLC0415 - heavy: only where asked
-    from counterpoise.explorer.of_run import RunExporter, read_run  # noqa: PLC0415 - as above
-    from counterpoise.explorer.session import Session  # noqa: PLC0415 - as above
-    from counterpoise.runs import open_run  # noqa: PLC0415 - as above
+    from counterpoise.explorer.of_run import RunExporter, read_run  # noqa: PLC0415 - needs more of them
 
     check_number(port, "port", "[0, 65535]", "0 for any that is free")
     logging.getLogger("counterpoise.explorer").setLevel(logging.INFO)
     say("reads the run, its models and its data files")
-    read = read_run(open_run(folder))
+    read = read_run(runs.open_run(folder))
     say("solves its setting, which compiles what is not compiled yet")
     session = Session(read.parts)
     session.answer(session.start)  # whatever compiles, compiles now
@@ -126,17 +125,12 @@ def explore(
     given |= {"sample_weight": sample_weight, "largest_weight": largest_weight, "datasets": datasets}
     if isinstance(model, (str, Path)):
         return ExplorerWidget(_of_run(Path(model), output, given))
-    from counterpoise.explorer.conversation import Exporter  # noqa: PLC0415 - heavy: only where asked
-    from counterpoise.explorer.source import session_of_model  # noqa: PLC0415 - as above
-
     return ExplorerWidget(Exporter(session_of_model(model, **given, confidence=confidence), output))
 
 
 def _of_run(folder: Path, output: str | Path | None, given: Mapping[str, Any]) -> Any:
     """Return what exports of a run folder; its held-out rows are the run's own, and no others are taken."""
     from counterpoise.explorer.of_run import RunExporter, read_run  # noqa: PLC0415 - heavy, and needs optional packages
-    from counterpoise.explorer.session import Session  # noqa: PLC0415 - as above
-    from counterpoise.runs import open_run  # noqa: PLC0415 - as above
 
     beside = [name for name, value in given.items() if value is not None]
     if beside:
@@ -144,7 +138,7 @@ def _of_run(folder: Path, output: str | Path | None, given: Mapping[str, Any]) -
             f"A run folder has test rows of its own, and is explored with these; got {', '.join(beside)} too. Pass the "
             f"folder alone, or the model in it: counterpoise.runs.open_run({str(folder)!r}).model()."
         )
-    read = read_run(open_run(folder))
+    read = read_run(runs.open_run(folder))
     return RunExporter(Session(read.parts), read, output)
 
 
@@ -171,11 +165,9 @@ def write_interactive(run_folder: str | Path, output: str | Path | None = None) 
     Path
         Of a page that holds all it needs: no network, and of the rows only sums over groups of ten or more.
     """
-    from counterpoise.explorer.source import session_of_run  # noqa: PLC0415 - heavy: only where asked
-    from counterpoise.runs import open_run  # noqa: PLC0415 - as above
-    from counterpoise.runs.folder import check_place, write_output  # noqa: PLC0415 - as above
+    from counterpoise.runs.folder import check_place, write_output  # noqa: PLC0415 - needs optional packages
 
-    path = open_run(run_folder).folder / PAGE if output is None else Path(output)
+    path = runs.open_run(run_folder).folder / PAGE if output is None else Path(output)
     check_place(path)
     write_output(path, page_of(session_of_run(run_folder)).encode())
     return path

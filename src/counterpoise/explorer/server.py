@@ -228,12 +228,7 @@ class Serving:
             "lifespan": "off",
         }
         config = uvicorn.Config(
-            self.app,
-            http=Visit,
-            ws=Page,
-            ws_max_size=_MOST_RECEIVED,
-            ws_ping_interval=20.0,
-            **settings,
+            self.app, http=Visit, ws=Page, ws_max_size=_MOST_RECEIVED, ws_ping_interval=20.0, **settings
         )
         self._server = uvicorn.Server(config)
 

@@ -21,7 +21,7 @@ from counterpoise.explorer.state import (
     state_of,
 )
 from counterpoise.goals import Goal, InfeasibleGoals
-from counterpoise.goals.binding import Prepared, Views
+from counterpoise.goals.binding import PreparedPredictions, Views
 from counterpoise.goals.text import refuse_deferral
 from counterpoise.mixtures.answers import TRAIN
 from counterpoise.mixtures.choosing import FIXED, Aim, as_aim
@@ -334,7 +334,7 @@ class Session:
         refused = [self._why_unasked(goal, held) for goal in goals]
         found: list[Any] = [{"verdict": "not asked", "note": why} if why else None for why in refused]
         answers: dict[str, Any] = {name: one.answers for name, one in said.items()}
-        prepared = Prepared(held, answers, any(one.are_drawn for one in said.values()))
+        prepared = PreparedPredictions(held, answers, any(one.are_drawn for one in said.values()))
         for on in (True, False):  # those that count are right together; they do not pay for those that are off
             places = [place for place, one in enumerate(setting.goals) if one.on is on and found[place] is None]
             listed = confident([goals[place] for place in places], self.parts.confidence)
@@ -364,7 +364,9 @@ class Session:
                 self._held_views.clear()  # they keep the rows of every goal that was asked
             nobody = {one: np.zeros(table.n_samples) for one, table in held.tables.items()}
             try:
-                (found,) = audit_prepared(confident(goal, self.parts.confidence), Prepared(held, nobody), quick=True)
+                (found,) = audit_prepared(
+                    confident(goal, self.parts.confidence), PreparedPredictions(held, nobody), quick=True
+                )
                 self._unasked[name] = "" if found.is_answered else f"{found.note}."
             except (ValueError, KeyError) as error:
                 self._unasked[name] = str(error)
@@ -372,23 +374,20 @@ class Session:
 
     def _losses(self, found: AnsweredSetting) -> dict[str, Any]:
         """Return the mean and the tail's loss of the mixture and of plain training, on both sets of rows."""
-        told = {"choice": self._loss("chosen_on", found)}
-        return told if self.parts.held_out is None else told | {"held_out": self._loss("held_out", found)}
-
-    def _loss(self, rows: str, found: AnsweredSetting) -> dict[str, float | None]:
-        alpha, state = found.setting.alpha, found.state
-        told = getattr(state, rows)[TRAIN]
-        is_known = rows == "chosen_on" and alpha is not None  # the solver told the tail's loss of the rows of choice
-        mean, tail = told.loss(found.solved, None if is_known else alpha)
-        words = {"mean": mean, "plain_mean": state.plain_mean(rows)}
-        if alpha is not None:
-            words |= {"tail": found.solved.value if is_known else tail, "plain_tail": self._plain_tail(rows, found)}
-        return {name: number(value) for name, value in words.items()}
-
-    def _plain_tail(self, rows: str, found: AnsweredSetting) -> float:
-        """Return the tail's loss of plain training: one model errs or not, so that its mean tells."""
-        alpha, state = found.setting.alpha or 1.0, found.state
-        return min(1.0, state.plain_mean(rows) / alpha)
+        alpha, state, told = found.setting.alpha, found.state, {}
+        for name, rows in {"choice": "chosen_on", "held_out": "held_out"}.items():
+            if rows == "held_out" and self.parts.held_out is None:
+                continue
+            is_known = (
+                rows == "chosen_on" and alpha is not None
+            )  # the solver told the tail's loss of the rows of choice
+            mean, tail = getattr(state, rows)[TRAIN].loss(found.solved, None if is_known else alpha)
+            words = {"mean": mean, "plain_mean": state.plain_mean(rows)}
+            if alpha is not None:  # plain training is one model, which errs or not, so that its mean tells
+                words |= {"tail": found.solved.value if is_known else tail}
+                words |= {"plain_tail": min(1.0, state.plain_mean(rows) / alpha)}
+            told[name] = {word: number(value) for word, value in words.items()}
+        return told
 
     def _group_rates(self, found: AnsweredSetting, said: Mapping[str, Said]) -> dict[str, Any]:
         if self.parts.held_out is None:

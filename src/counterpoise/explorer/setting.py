@@ -5,7 +5,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import count
 from typing import Any, NamedTuple
 
@@ -249,22 +249,14 @@ def _short(value: Any) -> Any:
     return f"{value[:40]}..." if isinstance(value, str) and len(value) > 40 else value  # noqa: PLR2004 - of a message
 
 
-def _alpha_of(value: Any) -> float | None:
-    return None if value is None else check_alpha(value)
-
-
-def _budget_of(value: Any) -> float | None:
-    return None if value is None else check_number(value, "budget", "[0, 1]", "mean loss above the least possible")
-
-
-def _defer_of(value: Any) -> float | None:
-    return None if value is None else check_number(value, "defer", "[0, 1]", "the loss of a deferred row")
+def _part_of(name: str, meaning: str, value: Any) -> float | None:
+    return None if value is None else check_number(value, name, "[0, 1]", meaning)
 
 
 _READ: dict[str, Callable[[Any], Any]] = {
-    "alpha": _alpha_of,
-    "budget": _budget_of,
+    "alpha": lambda value: None if value is None else check_alpha(value),
+    "budget": partial(_part_of, "budget", "mean loss above the least possible"),
     "goals": _goals_of,
     "by": _columns_of,
-    "defer": _defer_of,
+    "defer": partial(_part_of, "defer", "the loss of a deferred row"),
 }

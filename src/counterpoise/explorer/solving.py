@@ -5,18 +5,26 @@ What is kept is a start and never an answer: every answer has a lower bound that
 
 from collections import OrderedDict
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from counterpoise._base.types import FloatArray, IntArray
 from counterpoise.explorer.setting import reach, shape
 from counterpoise.goals import Goal, InfeasibleGoals, Rate
-from counterpoise.goals.binding import Linear, Tally, Views, tally_rates
-from counterpoise.goals.rows import Dataset
+from counterpoise.goals.binding import Tally, Views, tally_rates
+from counterpoise.goals.rows import Dataset, Linear
 from counterpoise.mixtures.answers import Answers
-from counterpoise.mixtures.choosing import Aim, Evidence, choose_mixture, select, within_budget
-from counterpoise.mixtures.game import Choice, Selection, cleaned
+from counterpoise.mixtures.choosing import (
+    Aim,
+    Choice,
+    Evidence,
+    Selection,
+    choose_mixture,
+    cleaned,
+    select,
+    within_budget,
+)
 from counterpoise.mixtures.goal_rows import GoalRows, TalliedGoals
 from counterpoise.mixtures.scores.choosing import RuleSolution, build_program, mean_loss, solution_of
 from counterpoise.mixtures.scores.cuts import CutRules, Rule
@@ -25,9 +33,9 @@ from counterpoise.mixtures.scores.grid import RuleGrid
 from counterpoise.mixtures.scores.program import Budget, NoMixture, RuleLimits, RuleProgram, excess_of
 from counterpoise.mixtures.scores.table import RankedScores
 from counterpoise.solvers import minimize_cvar
-from counterpoise.solvers.bundle import LevelBundle, Limits
-from counterpoise.solvers.linear_program import CuttingPlanes, InfeasibleRows, Simplex
-from counterpoise.solvers.tail import Cut, TailOracle
+from counterpoise.solvers.bundle import LevelBundle, SolveLimits
+from counterpoise.solvers.linear_program import CuttingPlanes, InfeasibleRows
+from counterpoise.solvers.tail import TailCut, TailOracle
 from counterpoise.theory.risks import Mean, Risk
 
 DRAGGED, RELEASED = 3e-3, 1e-4  # gaps, as parts of ``scale_of``, that do while a value moves, and when it rests
@@ -92,31 +100,6 @@ class Tallied(NamedTuple):
     def value(self, rate: Linear) -> float:
         """Return the value of a rate whose classes are known."""
         return float(rate.constant + tally_rates([rate], self.views, self.tally).item())
-
-
-class MixtureProgram(Protocol):
-    """What a session asks of its models."""
-
-    def solve(self, aim: Aim, tol: float) -> Solved:
-        """Return the best mixture, or raise ``Unmet``."""
-
-    def explain(self, aim: Aim) -> Solved:
-        """Return the best mixture where there is one after all, or raise ``InfeasibleGoals``, which takes a while."""
-
-    def can_hold(self, goals: tuple[Goal, ...]) -> bool:
-        """Tell whether some mixture meets goals."""
-
-    def least_excess(self, goals: tuple[Goal, ...], place: int) -> float | None:
-        """Return the least that a goal can be missed by where all others are met: negative where it can be tighter.
-
-        None where another bound changes more than right sides; ``Unmet`` is raised where the others cannot be met.
-        """
-
-    def stored(self, model: Any) -> Solved:
-        """Return the mixture that a fitted model has."""
-
-    def tallied(self, solved: Solved) -> Tallied:
-        """Return the rates of a mixture on the rows of choice, in expectation over its draws."""
 
 
 class GoalRowCache:
@@ -189,7 +172,7 @@ class ModelProgram:
     def __init__(self, evidence: Evidence) -> None:
         self.evidence, self.known = evidence, GoalRowCache(evidence.answers)
         self._oracle = TailOracle.of(evidence.losses, evidence.sample_weight, 1.0)
-        self._cuts: list[tuple[float, Cut]] = []  # with the alpha that they were found at
+        self._cuts: list[tuple[float, TailCut]] = []  # with the alpha that they were found at
         self._start: FloatArray | None = None
 
     def solve(self, aim: Aim, tol: float) -> Solved:
@@ -213,7 +196,7 @@ class ModelProgram:
         rows = self.known.rows(goals)
         try:
             if rows is not None:
-                CuttingPlanes(Simplex(self._oracle.n_models), *rows.as_limits().values())
+                CuttingPlanes(self._oracle.n_models, *rows.as_limits().values())
         except InfeasibleRows:
             return False
         return True
@@ -261,7 +244,7 @@ class ModelProgram:
         goals, n_models = selection.goals, self._oracle.n_models
         limits = (np.empty((0, n_models)), np.empty(0), None) if goals is None else tuple(goals.as_limits().values())
         self._oracle.alpha = alpha
-        bundle = LevelBundle(self._oracle, CuttingPlanes(Simplex(n_models), *limits), Limits(tol))
+        bundle = LevelBundle(self._oracle, CuttingPlanes(n_models, *limits), SolveLimits(tol))
         older = [pair for pair in self._cuts if pair[0] >= alpha]
         bundle.carry([cut for _, cut in older])
         found = bundle.solve(self._start)
@@ -426,3 +409,6 @@ class RulesProgram:
         thresholds = np.array([[*upper, *lower] if defers else upper for upper, lower in levels])
         found = choice.mixture, choice.value, choice.lower, choice.multipliers
         return Solved(choice.rules.models, thresholds, *found, choice.rules.cuts, choice.cost, choice.risk)
+
+
+MixtureProgram: TypeAlias = ModelProgram | RulesProgram  # what a session asks of its models

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from counterpoise import runs
 from counterpoise._base.checks import is_frame
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray
 from counterpoise.explorer.session import Session
@@ -112,9 +113,7 @@ def names_of(model: Any, evidence: Any) -> list[str]:
     return [str(name) if name else f"model {place}" for place, name in enumerate(known)]
 
 
-def held_out(
-    model: Any, evidence: Any, table: Table, X: Any, datasets: dict[str, Table], features: Any = None
-) -> HeldOutRows:
+def held_out(model: Any, evidence: Any, table: Table, X: Any, datasets: dict[str, Table]) -> HeldOutRows:
     """Ask the models once about rows, and note what draws are made with."""
     tables, rows = {TRAIN: table}, {TRAIN: X}
     tables |= {name: known for name, known in evidence.answers.tables.items() if name != TRAIN} | datasets
@@ -125,8 +124,7 @@ def held_out(
             said[name], uniforms[name] = asked(model, evidence, rows[name]), uniforms_of(model, rows[name])
         else:  # those of fit, about which the models were asked then
             said[name], uniforms[name] = _kept(evidence, name), generated(model, own.n_samples)
-    shown = features if features is not None else (X if is_frame(X) else None)
-    return HeldOutRows(tables, said, uniforms, shown)
+    return HeldOutRows(tables, said, uniforms, X if is_frame(X) else None)
 
 
 def asked(model: Any, evidence: Any, X: Any) -> AnyArray:
@@ -146,10 +144,11 @@ def _kept(evidence: Any, name: str) -> AnyArray:
 
 def uniforms_of(model: Any, X: Any) -> FloatArray | None:
     """Return what the draws about rows are made with, as ``predict`` makes them; None where the models vote."""
+    checked = model.check_predict_input(X)
     if kind_of_decision(model.decision) != STICKY:
-        return generated(model, model.check_predict_input(X).shape[0])
+        return generated(model, checked.shape[0])
     known = known_columns(X, getattr(model, "feature_names_in_", None))
-    return np.asarray(model.draws_.uniforms(known, as_columns(model.check_predict_input(X))))
+    return np.asarray(model.draws_.uniforms(known, as_columns(checked)))
 
 
 def generated(model: Any, n_samples: int) -> FloatArray | None:
@@ -169,6 +168,6 @@ def session_of_run(folder: str | Path) -> Session:
     -------
     Session
     """
-    from counterpoise.explorer.of_run import parts_of_run  # noqa: PLC0415 - heavy, and needs optional packages
+    from counterpoise.explorer.of_run import read_run  # noqa: PLC0415 - heavy, and needs optional packages
 
-    return Session(parts_of_run(folder))
+    return Session(read_run(runs.open_run(folder)).parts)

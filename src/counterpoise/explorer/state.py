@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -85,41 +85,6 @@ class Said(NamedTuple):
         return None if self.answers.ndim == 1 else np.asarray(self.answers[:, 2])
 
 
-def said_of(rows: "ToldRows", solved: Solved, *, are_drawn: bool) -> Said:
-    """Return what is said of rows: in expectation where decisions are drawn, so that no key plays a part."""
-    if not are_drawn:
-        return Said(rows.decided(solved), are_drawn=False)
-    positive, deferred = rows.expected(solved), rows.deferred(solved)
-    if deferred is None:
-        return Said(positive, are_drawn=True)
-    others = np.maximum(1.0 - positive - deferred, 0.0)
-    return Said(np.column_stack([others, positive, deferred]), are_drawn=True)
-
-
-class ToldRows(Protocol):
-    """Rows about which everything was asked; only labelled ones have losses."""
-
-    labels: Labels | None
-
-    def expected(self, solved: Solved) -> FloatArray:
-        """Return how likely a draw from the mixture calls each row positive."""
-
-    def decided(self, solved: Solved) -> ByteArray:
-        """Return 1 for rows that are called positive, 2 for deferred ones: by the model's draws, or else by vote."""
-
-    def losses(self, solved: Solved) -> FloatArray:
-        """Return the expected loss of each row over the draws."""
-
-    def deferred(self, solved: Solved) -> FloatArray | None:
-        """Return how likely each row is deferred; None where none may be."""
-
-    def loss(self, solved: Solved, alpha: float | None) -> Loss:
-        """Return the expected loss over the draws."""
-
-    def said(self, solved: Solved) -> Said:
-        """Return what an audit of the rows is made of."""
-
-
 class SortedDraws:
     """Numbers from 0 to 1 that decide by which member each row is decided, sorted once."""
 
@@ -139,42 +104,74 @@ class SortedDraws:
                 first = end
 
 
-class AnsweredRows:
-    """Rows with what each model says about them."""
+class ToldRows:
+    """Rows about which everything was asked; only labelled ones have losses."""
 
-    def __init__(self, bits: BitRows, uniforms: FloatArray | None, labels: Labels | None) -> None:
-        self.labels, self._bits = labels, bits
+    def __init__(self, n_rows: int, uniforms: FloatArray | None, labels: Labels | None) -> None:
+        self.labels, self._n_rows = labels, n_rows
         self._draws = None if uniforms is None else SortedDraws(uniforms)
-        self._oracle: TailOracle | None = None
-        self._means = np.zeros(0)
 
     def expected(self, solved: Solved) -> FloatArray:
         """Return how likely a draw from the mixture calls each row positive."""
-        shares = np.empty(self._bits.n_rows)
-        self._bits.scores(solved.mixture, shares)
-        return np.minimum(shares, 1.0)
+        raise NotImplementedError
+
+    def deferred(self, solved: Solved) -> FloatArray | None:  # noqa: ARG002 - some defer
+        """Return how likely each row is deferred; None where none may be."""
+        return None
+
+    def loss(self, solved: Solved, alpha: float | None) -> Loss:
+        """Return the expected loss over the draws."""
+        raise NotImplementedError
+
+    def _says(self, solved: Solved, member: int, rows: IntArray) -> ByteArray:
+        """Return what one member of the mixture answers about rows."""
+        raise NotImplementedError
 
     def decided(self, solved: Solved) -> ByteArray:
-        """Return which rows are called positive."""
-        if self._draws is None:
-            return (self.expected(solved) > _HALF).astype(np.uint8)
-        said = np.empty(self._bits.n_rows, dtype=np.uint8)
-        for member, rows in self._draws.by_member(solved.mixture):
-            said[rows] = (self._bits.packed[rows, member >> 3] >> np.uint8(member & 7)) & 1
-        return said
-
-    def said(self, solved: Solved) -> Said:
-        """Return what an audit of the rows is made of."""
-        is_one = np.count_nonzero(solved.mixture) == 1
-        return said_of(self, solved, are_drawn=self._draws is not None and not is_one)
+        """Return 1 for rows that are called positive, 2 for deferred ones: by the model's draws, or else by vote."""
+        said = np.empty(self._n_rows, dtype=np.uint8)
+        if self._draws is not None:
+            for member, rows in self._draws.by_member(solved.mixture):
+                said[rows] = self._says(solved, member, rows)
+            return said
+        positive, deferred = self.expected(solved), self.deferred(solved)
+        if deferred is None:
+            return (positive > _HALF).astype(np.uint8)
+        shares = np.column_stack([1.0 - positive - deferred, positive, deferred])
+        return np.asarray(shares.argmax(axis=1), dtype=np.uint8)
 
     def losses(self, solved: Solved) -> FloatArray:
         """Return the expected loss of each row over the draws."""
         assert self.labels is not None  # noqa: S101 - asked of labelled rows
-        return self.labels.losses(self.expected(solved))
+        return self.labels.losses(self.expected(solved), self.deferred(solved))
 
-    def deferred(self, solved: Solved) -> None:
-        """Defer nothing."""
+    def said(self, solved: Solved) -> Said:
+        """Return what an audit is made of: expectations where decisions are drawn, so that no key plays a part."""
+        if self._draws is None or np.count_nonzero(solved.mixture) == 1:
+            return Said(self.decided(solved), are_drawn=False)
+        positive, deferred = self.expected(solved), self.deferred(solved)
+        if deferred is None:
+            return Said(positive, are_drawn=True)
+        others = np.maximum(1.0 - positive - deferred, 0.0)
+        return Said(np.column_stack([others, positive, deferred]), are_drawn=True)
+
+
+class AnsweredRows(ToldRows):
+    """Rows with what each model says about them."""
+
+    def __init__(self, bits: BitRows, uniforms: FloatArray | None, labels: Labels | None) -> None:
+        super().__init__(bits.n_rows, uniforms, labels)
+        self._bits, self._means = bits, np.zeros(0)
+        self._oracle: TailOracle | None = None
+
+    def expected(self, solved: Solved) -> FloatArray:
+        """Return how likely a draw from the mixture calls each row positive."""
+        shares = np.empty(self._n_rows)
+        self._bits.scores(solved.mixture, shares)
+        return np.minimum(shares, 1.0)
+
+    def _says(self, solved: Solved, member: int, rows: IntArray) -> ByteArray:  # noqa: ARG002 - rules have thresholds
+        return np.asarray((self._bits.packed[rows, member >> 3] >> np.uint8(member & 7)) & 1)
 
     def loss(self, solved: Solved, alpha: float | None) -> Loss:
         """Return the expected loss over the draws."""
@@ -184,26 +181,21 @@ class AnsweredRows:
             wrong = said ^ self.labels.is_positive[:, None].view(np.uint8)
             self._oracle = TailOracle.of(wrong, self.labels.weights, 1.0)
             self._means = np.average(wrong, axis=0, weights=self.labels.weights)
+        mean = float(self._means @ solved.mixture)
         if alpha is None:
-            return Loss(float(self._means @ solved.mixture), None)
+            return Loss(mean, None)
         self._oracle.alpha = alpha
-        return Loss(float(self._means @ solved.mixture), self._oracle.value(solved.mixture))
+        return Loss(mean, self._oracle.value(solved.mixture))
 
 
-class RowsWithScores:
+class RowsWithScores(ToldRows):
     """Rows with the scores of each model, and the groups that rules look at."""
 
     def __init__(
-        self,
-        scores: FloatArray,
-        groups: IntArray,
-        n_groups: int,
-        uniforms: FloatArray | None,
-        labels: Labels | None,
+        self, scores: FloatArray, groups: IntArray, n_groups: int, uniforms: FloatArray | None, labels: Labels | None
     ) -> None:
-        self.scores, self.groups, self.labels = scores, groups, labels
-        self._n_groups = n_groups
-        self._draws = None if uniforms is None else SortedDraws(uniforms)
+        super().__init__(len(groups), uniforms, labels)
+        self.scores, self.groups, self._n_groups = scores, groups, n_groups
         self._sorted: _SortedScore | None = None
 
     def expected(self, solved: Solved) -> FloatArray:
@@ -214,47 +206,23 @@ class RowsWithScores:
         """Return how likely each row is deferred; None where none may be."""
         return self._chances(solved, 2) if self._defers(solved) else None
 
-    def decided(self, solved: Solved) -> ByteArray:
-        """Return 1 for rows that are called positive, 2 for deferred ones."""
-        if self._draws is None:
-            return self._voted(solved)
-        said = np.empty(len(self.groups), dtype=np.uint8)
-        for member, rows in self._draws.by_member(solved.mixture):
-            said[rows] = self._says(solved, member, rows)
-        return said
-
-    def said(self, solved: Solved) -> Said:
-        """Return what an audit of the rows is made of."""
-        is_one = np.count_nonzero(solved.mixture) == 1
-        return said_of(self, solved, are_drawn=self._draws is not None and not is_one)
-
-    def losses(self, solved: Solved) -> FloatArray:
-        """Return the expected loss of each row over the draws."""
-        assert self.labels is not None  # noqa: S101 - asked of labelled rows
-        return self.labels.losses(self.expected(solved), self.deferred(solved))
-
     def loss(self, solved: Solved, alpha: float | None) -> Loss:
         """Return the expected loss over the draws."""
         assert self.labels is not None  # noqa: S101 - asked of labelled rows
         if self.scores.shape[1] > 1 or self._defers(solved):
-            return _loss(self.losses(solved), self.labels.weights, alpha)
-        if self._sorted is None:
-            self._sorted = _SortedScore(self.scores, self.groups, self._n_groups, self.labels)
-        return _loss(*self._sorted.cells(solved), alpha)
+            losses, weights = self.losses(solved), self.labels.weights
+        else:
+            self._sorted = self._sorted or _SortedScore(self.scores, self.groups, self._n_groups, self.labels)
+            losses, weights = self._sorted.cells(solved)
+        mean = float(np.average(losses, weights=weights))
+        return Loss(mean, None if alpha is None else cvar_loss(losses, alpha, weights))
 
     def _defers(self, solved: Solved) -> bool:
         return solved.thresholds is not None and solved.thresholds.shape[1] > self._n_groups
 
-    def _voted(self, solved: Solved) -> ByteArray:
-        positive, deferred = self.expected(solved), self.deferred(solved)
-        if deferred is None:
-            return (positive > _HALF).astype(np.uint8)
-        shares = np.column_stack([1.0 - positive - deferred, positive, deferred])
-        return np.asarray(shares.argmax(axis=1), dtype=np.uint8)
-
     def _chances(self, solved: Solved, answer: int) -> FloatArray:
         """Return how likely each row gets an answer."""
-        shares = np.zeros(len(self.groups))
+        shares = np.zeros(self._n_rows)
         for member in np.flatnonzero(solved.mixture).tolist():
             shares += solved.mixture[member] * (self._says(solved, member, slice(None)) == answer)
         return np.minimum(shares, 1.0)
@@ -293,11 +261,6 @@ class _SortedScore:
             losses += [1.0 - chances, chances]
             masses += [mass[0], mass[1]]
         return np.clip(np.concatenate(losses), 0.0, 1.0), np.maximum(np.concatenate(masses), 0.0)
-
-
-def _loss(losses: FloatArray, weights: FloatArray | None, alpha: float | None) -> Loss:
-    mean = float(np.average(losses, weights=weights))
-    return Loss(mean, None if alpha is None else cvar_loss(losses, alpha, weights))
 
 
 def curve(rows: ToldRows, solved: Solved, alphas: FloatArray) -> FloatArray:

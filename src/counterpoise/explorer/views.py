@@ -146,7 +146,7 @@ def _halved(session: Session, program: MixtureProgram, goals: tuple[Goal, ...], 
 
     def can_hold(bound: float) -> bool:
         with session.lock:
-            return program.can_hold((*goals[:place], goal.with_bound(bound), *goals[place + 1 :]))
+            return bool(program.can_hold((*goals[:place], goal.with_bound(bound), *goals[place + 1 :])))
 
     low, high = reach(goal)
     tight, loose = (low, high) if goal.sense == "<=" else (high, low)
@@ -201,8 +201,10 @@ def _value(found: AnsweredSetting, goal: Goal) -> float:
 
 def _frontier(session: Session, setting: Setting, x: Any = None, y: Any = None) -> Iterator[dict[str, Any] | None]:
     """Show the least of one quantity for each bound of another, with all other goals kept."""
-    if x is None and y is None:
-        x, y = axes_of(session, setting)
+    if x is None and y is None and setting.alpha == 1.0:  # the error is the tail of all rows: a goal is beside it
+        goals = (place for place, one in enumerate(setting.goals) if not session.few.why(one.goal))
+        x = next(goals, None)
+        y = None if x is None else ERROR
     x, y = ERROR if x is None else x, TAIL if y is None else y
     across, up = _quantity(session, setting, x), _quantity(session, setting, y)
     if isinstance(across, str) or across == up:
@@ -225,22 +227,12 @@ def _frontier(session: Session, setting: Setting, x: Any = None, y: Any = None) 
         except Unmet:  # at the very edge, by rounding
             continue
         points.append([number(level), number(_height(found, up))])
-    yield {"points": points, "here": _here(session, setting, across, up), "x": _name(across), "y": _name(up)}
-
-
-def _here(session: Session, setting: Setting, across: Goal, up: Goal | str) -> list[float | None] | None:
-    """Return where the present setting is; None where no mixture meets its goals."""
-    try:
+    here = None  # where no mixture meets the goals of the present setting
+    with suppress(Unmet):
         present = session.recent(setting)
-    except Unmet:
-        return None
-    return [number(_value(present, across)), number(_height(present, up))]
-
-
-def axes_of(session: Session, setting: Setting) -> tuple[Any, Any]:
-    """Return two quantities that differ, for a frontier that nobody chose: the error is the tail of all rows."""
-    goals = [place for place, one in enumerate(setting.goals) if not session.few.why(one.goal)]
-    return (goals[0], ERROR) if setting.alpha == 1.0 and goals else (ERROR, TAIL)
+        here = [number(_value(present, across)), number(_height(present, up))]
+    names = [one if isinstance(one, str) else str(one.left) for one in (across, up)]
+    yield {"points": points, "here": here, "x": names[0], "y": names[1]}
 
 
 def _levels(goal: Goal, tightest: float, loosest: float) -> list[float]:
@@ -264,10 +256,6 @@ def _quantity(session: Session, setting: Setting, word: Any) -> Goal | str:
     return goal
 
 
-def _name(quantity: Goal | str) -> str:
-    return quantity if isinstance(quantity, str) else str(quantity.left)
-
-
 def _optimum(session: Session, setting: Setting, up: Goal | str) -> AnsweredSetting:
     """Return the mixture with the least, or for a goal that wants more the most, of a quantity."""
     with session.lock:
@@ -281,16 +269,14 @@ def _objective(up: Goal | str, aim: Aim) -> Any:
         return aim.objective
     if not isinstance(up.left, Rate):
         raise TypeError(f"A frontier shows rates; {up.left} is none that could be made small by itself.")
-    if aim.defer_cost is None and up == (error_rate(Dataset(TRAIN)) <= 1.0):
+    if aim.deferral is None and up == (error_rate(Dataset(TRAIN)) <= 1.0):
         return Mean()  # the same, and faster
     rate = up.left - Rate(0.0, up.right.terms)
     return rate if up.sense == "<=" else -rate
 
 
 def _height(found: AnsweredSetting, up: Goal | str) -> float:
-    if isinstance(up, str):
-        return found.solved.value
-    return _value(found, up)
+    return found.solved.value if isinstance(up, str) else _value(found, up)
 
 
 def _segments(session: Session, setting: Setting) -> Iterator[dict[str, Any] | None]:
@@ -308,14 +294,13 @@ def _segments(session: Session, setting: Setting) -> Iterator[dict[str, Any] | N
         yield {"segments": [], "why": why}
         return
     found = session.recent(setting)
-    told = found.state.held_out[TRAIN]
-    losses = told.losses(found.solved)
+    losses = found.state.held_out[TRAIN].losses(found.solved)
     yield None
     part = RunRows(held.features, None, {}, held.tables[TRAIN].sample_weight, None)
     segments = find_segments(part, losses, alpha)
-    names = ("share", "part", "lift")
     words = [
-        {"text": one.text, "rows": one.n_rows} | {name: number(getattr(one, name)) for name in names}
+        {"text": one.text, "rows": one.n_rows, "share": number(one.share), "part": number(one.part)}
+        | {"lift": number(one.lift)}
         for one in segments
     ]
     yield {"segments": words, "why": "" if words else "no segment has notably more of the tail than others"}
@@ -326,5 +311,4 @@ def _verdicts(session: Session, setting: Setting) -> Iterator[dict[str, Any] | N
     found = session.recent(setting)
     said = {name: rows.said(found.solved) for name, rows in found.state.held_out.items()}
     yield None
-    told = session.verdicts(setting, said, quick=False)
-    yield {"verdicts": told}
+    yield {"verdicts": session.verdicts(setting, said, quick=False)}

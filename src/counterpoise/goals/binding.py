@@ -16,6 +16,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
@@ -33,8 +34,8 @@ from counterpoise.goals.classes import (
     known_labels,
 )
 from counterpoise.goals.rows import DEFAULT, Counted, Dataset, Linear
-from counterpoise.goals.tables import Table, as_tables, require_columns, rows_where, table_of
-from counterpoise.goals.values import MISSING, NoRows, UnknownValue, text_of
+from counterpoise.goals.tables import Table, as_tables, require_columns, table_of
+from counterpoise.goals.values import MISSING, NoRows, UnknownValue, text_of, unknown
 from counterpoise.solvers.rows import exact_parts, exact_sum
 
 Given = TypeVar("Given")
@@ -73,23 +74,19 @@ class BoundRates:
         """Return the value of each rate without its constant; arguments and shape are those of ``values``."""
         total: Any = np.zeros(len(self.constants))
         for number, (name, weights) in enumerate(self.weights.items()):
-            part = weights @ self._rows_of(predictions, name, weights.shape[1])
-            total = total + part if number else part
+            rows, n_samples = np.asarray(predictions_of(predictions, name)), weights.shape[1]
+            if rows.ndim not in {1, 2} or rows.shape[0] != n_samples:
+                raise ValueError(
+                    f"predictions for dataset {name!r} must have {n_samples} rows, as its table; got shape "
+                    f"{rows.shape}."
+                )
+            total = total + weights @ rows if number else weights @ rows
         return np.asarray(total)
 
     def row_weights(self, multipliers: ArrayLike) -> dict[str, FloatArray]:
         """Return the signed weight of each row in ``multipliers @ values``, by dataset."""
         combined = np.asarray(multipliers, dtype=np.float64)
         return {name: np.asarray(weights.T @ combined) for name, weights in self.weights.items()}
-
-    @staticmethod
-    def _rows_of(predictions: Mapping[str, ArrayLike], name: str, n_samples: int) -> AnyArray:
-        rows = np.asarray(predictions_of(predictions, name))
-        if rows.ndim not in {1, 2} or rows.shape[0] != n_samples:
-            raise ValueError(
-                f"predictions for dataset {name!r} must have {n_samples} rows, as its table; got shape {rows.shape}."
-            )
-        return rows
 
 
 def predictions_of(predictions: Mapping[str, Given], name: str) -> Given:
@@ -106,16 +103,22 @@ def bind_rates(rates: Sequence[Linear], views: "Views", names: Sequence[object] 
     ``names`` are what an error calls the rates: the goals that they belong to.
     """
     constants = np.zeros(len(rates))
-    parts: dict[str, list[_Entries]] = {}
+    entries: dict[str, list[tuple[int, IntArray, FloatArray]]] = {}
     for number, rate in enumerate(rates):
         constants[number] = rate.constant
         with asked_by(rate if names is None else names[number]):
             for counted in rate.counted:
-                places, amounts, constant = _resolved(counted, views)
+                places, amounts, constant = _row_weights(counted, views)
                 constants[number] += constant
-                parts.setdefault(counted.rows.name, []).append(_Entries(number, places, amounts))
-    sizes = {name: views.table(name).n_samples * views.classes.n_columns for name in parts}
-    return BoundRates(constants, {name: _stacked(part, len(rates), sizes[name]) for name, part in parts.items()})
+                entries.setdefault(counted.rows.name, []).append((number, places, amounts))
+    weights = {}
+    for name, listed in entries.items():
+        numbers, every_place, every_amount = zip(*listed, strict=True)
+        where = np.repeat(numbers, [len(places) for places in every_place]), np.concatenate(every_place)
+        shape = len(rates), table_of(views.tables, name).n_samples * views.classes.n_columns
+        weights[name] = sparse.coo_array((np.concatenate(every_amount), where), shape=shape).tocsr()
+        weights[name].eliminate_zeros()
+    return BoundRates(constants, weights)
 
 
 def tally_rates(
@@ -133,18 +136,15 @@ def tally_rates(
     found = []
     for number, rate in enumerate(rates):
         with asked_by(rate if names is None else names[number]):
-            found.append(_tally(rate, views, count))
+            counted = rate.counted
+            exponent = math.frexp(max((abs(one.coefficient) for one in counted), default=0.0))[1]
+            sums: dict[Dataset, FloatArray] = {}
+            for one in counted:  # in a power of two near the largest coefficient: sums of any unit stay finite
+                amount = math.ldexp(one.coefficient, -exponent) * _said(one, views, count)
+                sums[one.out_of] = sums.get(one.out_of, np.zeros(1)) + amount
+            total = sum(said / views.divisor(out_of) for out_of, said in sums.items())
+            found.append(np.ldexp(np.asarray(total), exponent))
     return np.array(found)
-
-
-def _tally(rate: Linear, views: "Views", count: "Tally") -> FloatArray:
-    sums: dict[Dataset, FloatArray] = {}
-    exponent = math.frexp(max((abs(one.coefficient) for one in rate.counted), default=0.0))[1]
-    for one in rate.counted:  # in a power of two near the largest coefficient: sums of any unit stay finite
-        amount = math.ldexp(one.coefficient, -exponent) * _said(one, views, count)
-        sums[one.out_of] = sums.get(one.out_of, np.zeros(1)) + amount
-    total = sum(said / views.divisor(out_of) for out_of, said in sums.items())
-    return np.asarray(np.ldexp(np.asarray(total), exponent))
 
 
 def _said(counted: Counted, views: "Views", count: "Tally") -> FloatArray:
@@ -159,40 +159,22 @@ def _said(counted: Counted, views: "Views", count: "Tally") -> FloatArray:
     return others if deferred is None else others - count(rows, deferred)
 
 
-class _Entries(NamedTuple):
-    number: int  # of the rate
-    places: IntArray  # of the rows
-    amounts: FloatArray
-
-
-def _resolved(counted: Counted, views: "Views") -> tuple[IntArray, FloatArray, float]:
+def _row_weights(counted: Counted, views: "Views") -> tuple[IntArray, FloatArray, float]:
     """Return the rows that count, their signed weights, and the constant."""
     places, weights = views.rows(counted.rows)
     share = counted.coefficient * (weights / views.divisor(counted.out_of))  # tiny totals have no reciprocal
-    columns, n_columns = _columns(counted, views), views.classes.n_columns
+    deferred, n_columns = views.classes.deferred_place, views.classes.n_columns
+    # The answers that are counted; where any other class is, those that are not: the class, and deferral.
+    columns = [] if counted.positive is None else [views.place(counted.called)]
+    columns += [] if counted.positive or deferred is None else [deferred]
     if n_columns > 1:
-        is_told = counted.positive is not False
-        places, amounts = (places[:, None] * n_columns + columns).ravel(), np.repeat(share, columns.size)
+        is_told, amounts = counted.positive is not False, np.repeat(share, len(columns))
+        places = (places[:, None] * n_columns + np.array(columns, dtype=np.int64)).ravel()
+    elif columns:
+        is_told, amounts = counted.positive == (columns[0] == 1), share
     else:
-        is_told, amounts = columns.size == 0 or counted.positive == (columns[0] == 1), share
-        places, amounts = (places, amounts) if columns.size else (places[:0], amounts[:0])
+        is_told, places, amounts = True, places[:0], share[:0]
     return (places, amounts, 0.0) if is_told else (places, -amounts, float(share.sum()))  # 1 - prediction counts
-
-
-def _columns(counted: Counted, views: "Views") -> IntArray:
-    """Return the answers that are counted; where any other class is, those that are not: the class, and deferral."""
-    deferred = [] if views.classes.deferred_place is None else [views.classes.deferred_place]
-    called = [] if counted.positive is None else [views.place(counted.called)]
-    return np.array(called if counted.positive else called + deferred, dtype=np.int64)
-
-
-def _stacked(parts: "list[_Entries]", n_rates: int, size: int) -> Any:
-    numbers = np.repeat([part.number for part in parts], [len(part.places) for part in parts])
-    places = np.concatenate([part.places for part in parts])
-    amounts = np.concatenate([part.amounts for part in parts])
-    stacked = sparse.coo_array((amounts, (numbers, places)), shape=(n_rates, size)).tocsr()
-    stacked.eliminate_zeros()
-    return stacked
 
 
 Tally: TypeAlias = Callable[[Dataset, int], FloatArray]  # the weight of rows that are called a class, or deferred
@@ -208,6 +190,7 @@ class Views:
         self._found: dict[Dataset, tuple[IntArray, FloatArray]] = {}
         self._parts: dict[Dataset, list[FloatArray]] = {}
         self._totals: dict[Dataset, float] = {}
+        self._groups: dict[Any, tuple[int, list[Dataset]]] = {}
         self._kept: dict[Any, IntArray] = {}
 
     def kept(self, name: Any, find: Callable[[], IntArray]) -> IntArray:
@@ -219,7 +202,7 @@ class Views:
     def rows(self, rows: Dataset) -> tuple[IntArray, FloatArray]:
         """Return the places of the rows that are meant, and their weights."""
         if rows not in self._found:
-            table, mask = self.table(rows.name), self._mask(rows)
+            table, mask = table_of(self.tables, rows.name), self._mask(rows)
             places = np.arange(table.n_samples) if mask is None else np.flatnonzero(mask)
             self._found[rows] = places, table.weights(places)
         return self._found[rows]
@@ -243,18 +226,9 @@ class Views:
             raise none_of(rows)
         return total
 
-    def heaviest(self, name: str) -> float | None:
-        """Return the most that a row of a dataset's population can weigh; None where all rows weigh the same."""
-        return self.table(name).heaviest(name)
-
     def table(self, name: str) -> Table:
         """Return the table of a dataset."""
         return table_of(self.tables, name)
-
-    @property
-    def has_no_positive(self) -> bool:
-        """Tell whether there are several classes, none of them the positive one."""
-        return bool(self.classes.several) and self.classes.positive is None
 
     def class_texts(self) -> list[str]:
         """Return the texts of all classes."""
@@ -269,32 +243,28 @@ class Views:
                 raise UnknownValue(f"{error} 'of' names a class and no column: rename the column 'of'.") from error
             raise
 
-    def groups(self, rows: Dataset, columns: tuple[str, ...]) -> list[Dataset]:
-        """Return the rows by the values that some columns hold, a missing one too, where there are any."""
-        table, kinds = self.table(rows.name), self._group_codes(rows, columns).tolist()
-        texts = [[*table.levels(column).place, MISSING] for column in columns]  # the last for the code -1
-        named = [
-            {column: known[code] for column, known, code in zip(columns, texts, kind, strict=True)} for kind in kinds
-        ]
-        return list(dict.fromkeys(rows.where(**values) for values in named))
+    def groups(self, rows: Dataset, columns: tuple[str, ...], most: int) -> tuple[int, list[Dataset]]:
+        """Return how many groups the values of some columns make, a missing one too, and the rows of each.
 
-    def count_groups(self, rows: Dataset, columns: tuple[str, ...]) -> int:
-        """Return how many groups the values of some columns make."""
-        return len(self._group_codes(rows, columns))
-
-    def _group_codes(self, rows: Dataset, columns: tuple[str, ...]) -> IntArray:
-        """Return the different codes that some columns hold together, a row for each group, found once."""
-
-        def find() -> IntArray:
-            table, found = self.table(rows.name), self._mask(replace(rows, label=None, baseline=None))
+        No rows where there are more groups than ``most``.
+        """
+        key = rows, columns, most
+        if key not in self._groups:
+            table, mask = table_of(self.tables, rows.name), self._mask(replace(rows, label=None, baseline=None))
             require_columns(table, columns, rows.name)
             parts = [table.levels(column).codes for column in columns]
-            parts = parts if found is None else [part[found] for part in parts]
+            parts = parts if mask is None else [part[mask] for part in parts]
             if len(parts) == 1:  # counted, not sorted: many times as fast
-                return np.flatnonzero(np.bincount(parts[0] + 1))[:, None] - 1  # a missing value has the code -1
-            return np.unique(np.column_stack(parts), axis=0)
-
-        return self.kept(("groups", rows, columns), find)
+                codes = np.flatnonzero(np.bincount(parts[0] + 1))[:, None] - 1  # a missing value has the code -1
+            else:
+                codes = np.unique(np.column_stack(parts), axis=0)
+            texts = [[*table.levels(column).place, MISSING] for column in columns]  # the last for the code -1
+            values = [
+                {column: known[code] for column, known, code in zip(columns, texts, one, strict=True)}
+                for one in (codes.tolist() if len(codes) <= most else ())
+            ]
+            self._groups[key] = len(codes), list(dict.fromkeys(rows.where(**one) for one in values))
+        return self._groups[key]
 
     def codes(self, name: str, part: str) -> IntArray:
         """Return the classes of all rows of a dataset, by their labels ("y") or by the baseline's predictions."""
@@ -307,12 +277,21 @@ class Views:
         return self._codes[key]
 
     def _mask(self, rows: Dataset) -> BoolArray | None:
-        found = rows_where(self.table(rows.name), rows)
+        table = table_of(self.tables, rows.name)
+        require_columns(
+            table, [*(column for column, _ in rows.conditions), *(one.column for one in rows.ranges)], rows.name
+        )
+        masks = []
+        for column, text in rows.conditions:
+            masks.append(table.matches(column, text))
+            if not masks[-1].any():
+                known, where = table.levels(column).place, f" of column {column!r} in dataset {rows.name!r}"
+                raise UnknownValue(str(unknown("value", text, known, where=where)))
+        masks += [table.within(one) for one in rows.ranges]
         for wanted, part in ((rows.label, "y"), (rows.baseline, "baseline")):
             if wanted is not None:
-                is_of_it = (self.codes(rows.name, part) == self.place(rows.of)) == wanted
-                found = is_of_it if found is None else found & is_of_it
-        return found
+                masks.append((self.codes(rows.name, part) == self.place(rows.of)) == wanted)
+        return reduce(np.logical_and, masks) if masks else None
 
 
 @contextmanager
@@ -347,23 +326,20 @@ def _missing(name: str, part: str) -> str:
 
 def none_of(rows: Dataset) -> NoRows:
     """Return the error for rows that a rate is out of, where there are none of positive weight."""
-    return NoRows(f"There is no row of positive weight to take a rate of: {_described(rows)} is empty.")
-
-
-def _described(rows: Dataset) -> str:
     words = [f"{column}={text}" for column, text in rows.conditions] + [str(one) for one in rows.ranges]
     kinds = ("positive", "negative") if rows.of is None else (rows.of, f"other than {rows.of}")
     if rows.label is not None:
         words.append(f"labelled {kinds[0] if rows.label else kinds[1]}")
     if rows.baseline is not None:
         words.append(f"predicted {kinds[0] if rows.baseline else kinds[1]} by the baseline")
-    return f"dataset {rows.name!r}" + (f" restricted to {' and '.join(words)}" if words else "")
+    described = f"dataset {rows.name!r}" + (f" restricted to {' and '.join(words)}" if words else "")
+    return NoRows(f"There is no row of positive weight to take a rate of: {described} is empty.")
 
 
 _TWO = 2  # classes, which can be told apart
 
 
-class Prepared(NamedTuple):
+class PreparedPredictions(NamedTuple):
     """Tables as rates see them, and how positive the prediction of each row is, or how much of each answer."""
 
     views: Views
@@ -392,7 +368,7 @@ def prepare(
     pos_label: Any = None,
     classes: ArrayLike | None = None,
     defer_label: Any = None,
-) -> Prepared:
+) -> PreparedPredictions:
     """Check predictions and bring them to numbers from 0 to 1.
 
     Parameters
@@ -427,9 +403,8 @@ def prepare(
         n_samples = table_of(tables, name).n_samples
         columns = [(n_samples, found.n_columns)] if found.n_columns > 1 else [(n_samples,), (n_samples, 2)]
         _check_shape(array, columns, kind, name)
-    read = {"labels": _from_labels, "probabilities": _from_probabilities, "scores": _from_scores}[kind]
-    said = {name: read(array, found, titles[name]) for name, array in arrays.items()}
-    return Prepared(Views(tables, found), said, kind == "probabilities")
+    said = {name: _as_chances(array, kind, found, titles[name]) for name, array in arrays.items()}
+    return PreparedPredictions(Views(tables, found), said, kind == "probabilities")
 
 
 def _check_shape(array: AnyArray, wanted: Sequence[tuple[int, ...]], kind: str, name: str) -> None:
@@ -451,26 +426,21 @@ def _by_dataset(predictions: Any, tables: Mapping[str, Table]) -> Mapping[str, A
     return dict.fromkeys(tables, predictions)
 
 
-def _from_labels(array: AnyArray, classes: Classes, name: str) -> FloatArray:
-    codes = classes.answers(array, name)
-    return np.asarray(np.eye(classes.n_columns)[codes] if classes.n_columns > 1 else codes.astype(np.float64))
-
-
-def _from_probabilities(array: AnyArray, classes: Classes, name: str) -> FloatArray:
-    if array.ndim > 1 and not classes.several:  # as predict_proba gives them, in sorted order
+def _as_chances(array: AnyArray, kind: str, classes: Classes, name: str) -> FloatArray:
+    """Return predictions of a kind as numbers from 0 to 1."""
+    if kind == "labels":
+        codes = classes.answers(array, name)
+        return np.asarray(np.eye(classes.n_columns)[codes] if classes.n_columns > 1 else codes.astype(np.float64))
+    if kind == "probabilities" and array.ndim > 1 and not classes.several:  # as predict_proba gives them, sorted
         place = 1 if classes.negative is None or classes.negative < classes.positive else 0
         array = array[:, place] if classes.n_columns == 1 else array[:, [1 - place, place, 2]]
-    probabilities = as_numbers(array, name).astype(np.float64)
-    least, largest = value_range(probabilities, name)
+    numbers = as_numbers(array, name).astype(np.float64)
+    least, largest = value_range(numbers, name)
+    if kind == "scores":
+        return np.clip(0.5 + numbers, 0.0, 1.0)
     if least < 0 or largest > 1:
         raise ValueError(f"{name} must lie in [0, 1]; got {least if least < 0 else largest!r}.")
-    return probabilities
-
-
-def _from_scores(array: AnyArray, classes: Classes, name: str) -> FloatArray:  # noqa: ARG001 - one signature for all
-    scores = as_numbers(array, name).astype(np.float64)
-    value_range(scores, name)
-    return np.clip(0.5 + scores, 0.0, 1.0)
+    return numbers
 
 
 def said_by(model: Any, name: str, table: Table) -> AnyArray:

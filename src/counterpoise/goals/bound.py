@@ -19,7 +19,7 @@ from counterpoise.goals.expressions import Goal, Rate, Ratio, Several
 from counterpoise.goals.infeasible import PERCENT, InfeasibleGoals, bound_scale, goal_unit
 from counterpoise.goals.population import standing, tightened_goal
 from counterpoise.goals.rates import COST
-from counterpoise.goals.rows import Linear, Term, fractions
+from counterpoise.goals.rows import fractions
 from counterpoise.goals.tables import as_tables, classes_of
 from counterpoise.goals.text import as_goals, as_objective, refuse_deferral
 from counterpoise.goals.values import written_number
@@ -145,6 +145,7 @@ class WrittenOut(NamedTuple):
     goals: tuple[Goal, ...]
     parts: tuple[Goal, ...]
     owners: IntArray  # the place of the goal that each part belongs to
+    names: list[Goal]  # and that goal
 
     @classmethod
     def of(cls, goals: Sequence[Goal], views: Views) -> Self:
@@ -157,29 +158,20 @@ class WrittenOut(NamedTuple):
             parts += found
             owners += [place] * len(found)
         check_denominators(parts, views)
-        return cls(tuple(goals), tuple(parts), np.array(owners, dtype=np.int64))
+        names = [goals[owner] for owner in owners]
+        return cls(tuple(goals), tuple(parts), np.array(owners, dtype=np.int64), names)
 
-    @property
-    def names(self) -> list[Goal]:
-        """Return the goal that each part belongs to."""
-        return [self.goals[owner] for owner in self.owners]
-
-    @property
-    def risks(self) -> list[float]:
-        """Return the risk that each part may take.
+    def with_margins(self, views: Views) -> list[Goal]:
+        """Return the parts with the bounds that rows of this number must meet to certify goals with a confidence.
 
         A goal that fails does so in some part, whichever it is, so that each may take the whole risk of the goal.
         """
-        each = risk_of_each(self.goals)
-        return [each[owner] for owner in self.owners]
-
-    def with_margins(self, views: Views) -> list[Goal]:
-        """Return the parts with the bounds that rows of this number must meet to certify goals with a confidence."""
-        found = []
-        for part, name, risk in zip(self.parts, self.names, self.risks, strict=True):
-            with asked_by(name) if name.is_several else nullcontext():
-                is_sure = part.confidence is None
-                found.append(part if is_sure else tightened_goal(part, standing(part, views, None), risk))
+        found = list(self.parts)
+        for place, (part, name) in enumerate(zip(self.parts, self.names, strict=True)):
+            if part.confidence is not None:
+                risk = risk_of_each(self.goals)[self.owners[place]]
+                with asked_by(name) if name.is_several else nullcontext():
+                    found[place] = tightened_goal(part, standing(part, views, None), risk)
         return found
 
 
@@ -189,20 +181,14 @@ def check_asked(goals: Sequence[Goal], views: Views, objective: Rate | None = No
     The same for an objective that is a rate.
     """
     limits = WrittenOut.of(goals, views)
-    for part, name in zip(limits.with_margins(views), limits.names, strict=True):
+    asked: list[tuple[object, Goal | Rate]] = list(zip(limits.names, limits.with_margins(views), strict=True))
+    for name, one in [*asked, *([] if objective is None else [(objective, objective)])]:
         with asked_by(name):
-            _check_counted(part.linear, views)
-    if objective is not None:
-        with asked_by(objective):
-            _check_counted(objective.resolved(views), views)
-
-
-def _check_counted(rate: Linear, views: Views) -> None:
-    for counted in rate.counted:
-        if counted.positive is not None:
-            views.place(counted.called)
-        views.rows(counted.rows)
-        views.divisor(counted.out_of)
+            for counted in (one.linear if isinstance(one, Goal) else one.resolved(views)).counted:
+                if counted.positive is not None:
+                    views.place(counted.called)
+                views.rows(counted.rows)
+                views.divisor(counted.out_of)
 
 
 def risk_of_each(goals: Sequence[Goal]) -> list[float]:
@@ -290,31 +276,34 @@ def check_reach(goals: Iterable[Goal], *, trains: bool) -> None:
 def reach_of(goal: Goal) -> Bounds:
     """Return between which numbers a goal's left side is, less the rates on its right."""
     left = goal.left
-    if isinstance(left, Several):
-        reached = [_reach(member) for member in left.sample]
-        low, high = min(one.low for one in reached), max(one.high for one in reached)
-        return Bounds(max(low, 0.0), high if left.sense == "<=" else 1.0) if left.sense else Bounds(low, high)
-    return _reach(left - Rate(0.0, goal.right.terms) if isinstance(left, Rate) else left)
+    if isinstance(left, Rate):
+        return _reach(left - Rate(0.0, goal.right.terms))
+    reached = [_reach(member) for member in left.sample]
+    low, high = min(one.low for one in reached), max(one.high for one in reached)
+    if isinstance(left, Several) and left.sense:
+        return Bounds(max(low, 0.0), high if left.sense == "<=" else 1.0)
+    return Bounds(low, high)
 
 
 def _reach(expression: Rate | Ratio) -> Bounds:
-    if isinstance(expression, Rate):
-        ends = [_reach_of_term(term) for term in expression.terms]
-        low, high = (expression.constant + sum(one[side] for one in ends) for side in (0, 1))
-        return Bounds(low, high)
-    parts = [fractions(side) for side in (expression.numerator, expression.denominator)]
-    is_plain = not expression.numerator.constant and not expression.denominator.constant
-    if not is_plain or any(len(part) != 1 for part in parts) or (parts[0][0].top < 0).any():
-        return Bounds(-math.inf, math.inf)
-    return Bounds(0.0, 1.0 if (parts[0][0].top <= parts[1][0].top).all() else math.inf)
-
-
-def _reach_of_term(term: Term) -> Bounds:
-    if term.metric.name == COST and term.metric.details:  # of its counts one at most is about a row
-        amounts = [term.coefficient * count.coefficient for count in term.metric.counts]
-        return Bounds(min(0.0, *amounts), max(0.0, *amounts))
-    tops = [part.top[part.bottom > 0] for part in fractions(Rate(0.0, (term,)))]
-    return Bounds(float(sum(top.min() for top in tops)), float(sum(top.max() for top in tops)))
+    if isinstance(expression, Ratio):
+        sides = expression.numerator, expression.denominator
+        parts = [fractions(side) for side in sides]
+        if any(side.constant or len(part) != 1 for side, part in zip(sides, parts, strict=True)):
+            return Bounds(-math.inf, math.inf)
+        top, bottom = (part[0].top for part in parts)
+        if (top < 0).any():
+            return Bounds(-math.inf, math.inf)
+        return Bounds(0.0, 1.0 if (top <= bottom).all() else math.inf)
+    low = high = expression.constant
+    for term in expression.terms:
+        if term.metric.name == COST and term.metric.details:  # of its counts one at most is about a row
+            parts_of_term = [np.array([0.0, *(term.coefficient * count.coefficient for count in term.metric.counts)])]
+        else:
+            parts_of_term = [part.top[part.bottom > 0] for part in fractions(Rate(0.0, (term,)))]
+        low += float(sum(part.min() for part in parts_of_term))
+        high += float(sum(part.max() for part in parts_of_term))
+    return Bounds(low, high)
 
 
 def check_contradictions(goals: Sequence[Goal], views: Views) -> None:
@@ -347,64 +336,41 @@ def check_contradictions(goals: Sequence[Goal], views: Views) -> None:
     ...
     counterpoise.goals.InfeasibleGoals: These goals cannot hold together: recall(train) >= 0.9 and recall(train) <= ...
     """
-    limited: dict[Any, _Limited] = {}
+    limited: dict[Any, tuple[list[Goal], list[Goal]]] = {}
     for goal in goals:
         if not goal.is_ratio and not goal.right.terms:
             # Rates that are equal for decided rows, as 1 - recall and the miss rate, differ where some are deferred.
             key = goal.left if views.classes.deferred is None else str(goal.left)
-            limited.setdefault(key, _Limited([], [])).on_side(goal).append(goal)
-    for one in limited.values():
-        if one.lower and one.upper and one.gap > one.rounding:
-            conflict = sorted((one.highest, one.lowest), key=list(goals).index)
-            is_alone = len(goals) == len(one.lower) + len(one.upper)
-            offered = _nearest(one, views) if is_alone else {}
+            limited.setdefault(key, ([], []))[goal.sense == "<="].append(goal)
+    for lower, upper in limited.values():
+        if not lower or not upper:
+            continue
+        highest, lowest = max(lower, key=lambda goal: goal.bound), min(upper, key=lambda goal: goal.bound)
+        gap = highest.bound - lowest.bound
+        rounding = 2 * FEASIBLE * max(bound_scale(goal, goal.bound) for goal in (highest, lowest))  # both still hold
+        if gap > rounding:
+            conflict = sorted((highest, lowest), key=list(goals).index)
+            is_alone = len(goals) == len(lower) + len(upper)
+            offered = _nearest(lower, upper, views) if is_alone else {}
             held = {goal: tuple(other for other in conflict if other is not goal) for goal in offered}
-            raise InfeasibleGoals(conflict, one.gap, offered, held_by=held)
+            raise InfeasibleGoals(conflict, gap, offered, held_by=held)
 
 
-class _Limited(NamedTuple):
-    """The goals that bound one rate by numbers, from below and from above."""
+def _nearest(lower: Sequence[Goal], upper: Sequence[Goal], views: Views) -> dict[Goal, float]:
+    """Return for the goals that contradict each other the bound at which each meets the other, where that is enough.
 
-    lower: list[Goal]
-    upper: list[Goal]
-
-    def on_side(self, goal: Goal) -> list[Goal]:
-        return self.lower if goal.sense == ">=" else self.upper
-
-    @property
-    def highest(self) -> Goal:
-        return max(self.lower, key=lambda goal: goal.bound)
-
-    @property
-    def lowest(self) -> Goal:
-        return min(self.upper, key=lambda goal: goal.bound)
-
-    @property
-    def gap(self) -> float:
-        return self.highest.bound - self.lowest.bound
-
-    @property
-    def rounding(self) -> float:
-        """Return by how much both goals may be missed and still hold."""
-        return 2 * FEASIBLE * max(bound_scale(goal, goal.bound) for goal in (self.highest, self.lowest))
-
-
-def _nearest(limited: _Limited, views: Views) -> dict[Goal, float]:
-    """Return for either goal the bound at which it meets the other, where that alone is enough for all."""
-    low, high = limited.highest, limited.lowest
-    if not isinstance(low.left, Rate) or any(goal.confidence is not None for goal in limited.lower + limited.upper):
+    All goals are on one rate, which they bound from below and from above.
+    """
+    low, high = max(lower, key=lambda goal: goal.bound), min(upper, key=lambda goal: goal.bound)
+    if not isinstance(low.left, Rate) or any(goal.confidence is not None for goal in (*lower, *upper)):
         return {}
-    reach, found = _reach_on_rows(low, views), {}
-    if sum(goal.bound > high.bound for goal in limited.lower) == 1 and reach.low <= high.bound:
+    (part,) = low.parts(views)
+    bound = bind_rates([part.left, -1 * part.left], views, [low, low])  # type: ignore[list-item]
+    sums = bound.constants + sum(least_sums(weights, views) for weights in bound.weights.values())
+    least, most = sums[0], -sums[1]  # that predictions can give the rate on these rows
+    found = {}
+    if sum(goal.bound > high.bound for goal in lower) == 1 and least <= high.bound:
         found[low] = high.bound
-    if sum(goal.bound < low.bound for goal in limited.upper) == 1 and low.bound <= reach.high:
+    if sum(goal.bound < low.bound for goal in upper) == 1 and low.bound <= most:
         found[high] = low.bound
     return found
-
-
-def _reach_on_rows(goal: Goal, views: Views) -> Bounds:
-    """Return the least and the largest value that predictions can give the rate of a goal on these rows."""
-    (part,) = goal.parts(views)
-    bound = bind_rates([part.left, -1 * part.left], views, [goal, goal])  # type: ignore[list-item]
-    low, high = (bound.constants + sum(least_sums(weights, views) for weights in bound.weights.values())).tolist()
-    return Bounds(low, -high)

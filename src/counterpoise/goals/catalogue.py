@@ -1,10 +1,11 @@
 """The usual goals of fairness, metrics of one's own, and a table of all that goals can be made of."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import update_wrapper
 from itertools import permutations
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, cast
 
 from counterpoise._base.checks import check_fraction, check_number
 from counterpoise.goals.expressions import Goal, Rate, Ratio
@@ -16,7 +17,6 @@ from counterpoise.goals.rates import (
     METRICS,
     RATIOS,
     TABLED,
-    Form,
     false_positive_rate,
     named,
     positive_rate,
@@ -149,7 +149,7 @@ def register_metric(define: Definition, /, *, name: str | None = None) -> Callab
     if isinstance(found, Ratio):
         for rate in (found.numerator, found.denominator):
             _as_metric(name, rate)  # which says what is wrong
-        added: dict[str, Any] = {name: lambda rows: Ratio(*_sides(define(rows)), f"{name}({rows})")}
+        added: dict[str, Any] = {name: lambda rows: replace(cast("Ratio", define(rows)), written=f"{name}({rows})")}
     else:
         added = {name: _as_metric(name, found)}
     forget_metric(name)
@@ -167,10 +167,6 @@ def register_metric(define: Definition, /, *, name: str | None = None) -> Callab
 def own_metrics() -> list[str]:
     """Return the names that were registered."""
     return [name for name in TABLED if name not in _BUILT_IN]
-
-
-def _sides(ratio: Any) -> tuple[Rate, Rate]:
-    return ratio.numerator, ratio.denominator
 
 
 def forget_metric(name: str) -> None:
@@ -218,7 +214,6 @@ LEGEND = (
     "prediction of the baseline, c the class that of names, by default the positive one. p=- is a deferred row, which "
     "is not among p!=c."
 )
-_LABELS, _GROUPS, _BASELINE = "labels", "groups", "baseline"
 
 
 class Entry(NamedTuple):
@@ -239,56 +234,35 @@ def catalogue() -> list[Entry]:
     >>> print(*next(entry for entry in catalogue() if entry.name == "recall"), sep="; ")
     recall; #[p=c, y=c] / #[y=c]; labels; the share of positive predictions among the rows labelled positive
     """
-    return [*_metrics(), *_ratios(), *_of_classes(), *_phrases()]
-
-
-def _metrics() -> Iterator[Entry]:
-    for name, metric in METRICS.items():
-        yield Entry(name, _formula(metric), _needs(metric), MEANINGS[name])
-
-
-def _ratios() -> Iterator[Entry]:
+    found = [Entry(name, _formula(metric), _needs(metric), MEANINGS[name]) for name, metric in METRICS.items()]
     for name, make in RATIOS.items():
         ratio = make(Dataset())
-        sides = [ratio.numerator, ratio.denominator]
-        written = [_short(side) for side in sides]
-        needs = dict.fromkeys(word for side in sides for term in side.terms for word in _needs(term.metric).split(", "))
-        yield Entry(name, " / ".join(written), ", ".join(filter(None, needs)), MEANINGS[name])
-
-
-def _of_classes() -> Iterator[Entry]:
-    yield Entry(
-        CONFUSION, "#[p=d, y=c] / #[y=c]", _LABELS, "the share of the rows of one class, of, called another, called"
-    )
-    yield Entry(
-        COST, "sum of cost(c->d) * #[p=d, y=c] / n", _LABELS, "the average cost of a row, with a matrix of costs"
-    )
-    yield Entry(MACRO, "mean over classes c of metric(of=c)", "", "the average of a metric over all classes")
-    yield Entry("abs", "max(rate, -rate)", "", "the absolute value, most often of a difference of two rates")
-
-
-def _phrases() -> Iterator[Entry]:
-    for name, form in FORMS.items():
-        yield Entry(name, _form_formula(form), _form_needs(form), form.meaning)
-
-
-def _form_formula(form: Form) -> str:
-    return form.formula if not form.metrics else f"{form.formula}, of {' and '.join(form.metrics)}"
-
-
-def _form_needs(form: Form) -> str:
-    words = [word for name in form.metrics for word in _needs(METRICS[name]).split(", ")]
-    return ", ".join(filter(None, dict.fromkeys([*words, _GROUPS if form.by else ""])))
-
-
-def _needs(metric: Metric) -> str:
-    cells = [
-        metric.out_of,
-        *(count.cell for count in metric.counts),
-        *(one.out_of for one in metric.counts if one.out_of),
+        sides = [str(side).replace(f"({Dataset()})", "") for side in (ratio.numerator, ratio.denominator)]
+        formula = " / ".join(f"({side})" if " + " in side or " - " in side else side for side in sides)
+        metrics = (term.metric for term in (*ratio.numerator.terms, *ratio.denominator.terms))
+        found.append(Entry(name, formula, _needs(*metrics), MEANINGS[name]))
+    one_class = "the share of the rows of one class, of, called another, called"
+    found += [
+        Entry(CONFUSION, "#[p=d, y=c] / #[y=c]", "labels", one_class),
+        Entry(
+            COST, "sum of cost(c->d) * #[p=d, y=c] / n", "labels", "the average cost of a row, with a matrix of costs"
+        ),
+        Entry(MACRO, "mean over classes c of metric(of=c)", "", "the average of a metric over all classes"),
+        Entry("abs", "max(rate, -rate)", "", "the absolute value, most often of a difference of two rates"),
     ]
-    words = [_LABELS] if any(cell.label is not None for cell in cells) else []
-    return ", ".join(words + ([_BASELINE] if any(cell.baseline is not None for cell in cells) else []))
+    for name, kind in FORMS.items():
+        formula = f"{kind.formula}, of {' and '.join(kind.metrics)}" if kind.metrics else kind.formula
+        needs = [_needs(*(METRICS[metric] for metric in kind.metrics)), "groups" if kind.by else ""]
+        found.append(Entry(name, formula, ", ".join(filter(None, needs)), kind.meaning))
+    return found
+
+
+def _needs(*metrics: Metric) -> str:
+    """Return what metrics ask of the data."""
+    counts = [(metric, count) for metric in metrics for count in metric.counts]
+    cells = [cell for metric, count in counts for cell in (metric.out_of, count.cell, count.out_of) if cell is not None]
+    parts = (("labels", "label"), ("baseline", "baseline"))
+    return ", ".join(word for word, part in parts if any(getattr(cell, part) is not None for cell in cells))
 
 
 def _formula(metric: Metric) -> str:
@@ -296,35 +270,19 @@ def _formula(metric: Metric) -> str:
     parts: dict[Cell, list[Count]] = {}
     for count in metric.counts:
         parts.setdefault(metric.out_of if count.out_of is None else count.out_of, []).append(count)
-    return " + ".join(f"{_sum(counts)} / {_weight(cell) or 'n'}" for cell, counts in parts.items())
-
-
-def _sum(counts: list[Count]) -> str:
-    found = ""
-    for count in counts:
-        size = "" if abs(count.coefficient) == 1 else f"{written_number(abs(count.coefficient))} "
-        sign = ("" if count.coefficient > 0 else "-") if not found else (" + " if count.coefficient > 0 else " - ")
-        found += f"{sign}{size}{_weight(count.cell, _answer(count))}"
-    return f"({found})" if len(counts) > 1 else found
-
-
-def _answer(count: Count) -> str:
-    return "p=-" if count.positive is None else f"p{_is(is_it=count.positive)}c"
+    written = []
+    for cell, counts in parts.items():
+        total = ""
+        for count in counts:
+            size = "" if abs(count.coefficient) == 1 else f"{written_number(abs(count.coefficient))} "
+            sign = ("" if count.coefficient > 0 else "-") if not total else (" + " if count.coefficient > 0 else " - ")
+            answer = "p=-" if count.positive is None else "p=c" if count.positive else "p!=c"
+            total += f"{sign}{size}{_weight(count.cell, answer)}"
+        written.append(f"{f'({total})' if len(counts) > 1 else total} / {_weight(cell) or 'n'}")
+    return " + ".join(written)
 
 
 def _weight(cell: Cell, *words: str) -> str:
-    parts = [*words]
-    parts += [
-        f"{name}{_is(is_it=value)}c" for name, value in (("y", cell.label), ("b", cell.baseline)) if value is not None
-    ]
-    return f"#[{', '.join(parts)}]" if parts else ""
-
-
-def _is(*, is_it: bool) -> str:
-    return "=" if is_it else "!="
-
-
-def _short(rate: Rate | Ratio) -> str:
-    """Return the text of a rate without its rows."""
-    text = str(rate).replace(f"({Dataset()})", "")
-    return f"({text})" if " + " in text or " - " in text else text
+    parts = [(name, value) for name, value in (("y", cell.label), ("b", cell.baseline)) if value is not None]
+    words = (*words, *(f"{name}{'=' if value else '!='}c" for name, value in parts))
+    return f"#[{', '.join(words)}]" if words else ""

@@ -56,11 +56,10 @@ class Classes(NamedTuple):
 
     def codes(self, labels: AnyArray, name: str) -> IntArray:
         """Return the place of each label among the classes."""
-        if not self.several:
-            return is_positive(labels, self, name).astype(np.int64)
         codes = np.full(labels.shape, -1)
-        for place, label in enumerate(self.several):
-            codes[where_equal(labels, label)] = place
+        for place, label in enumerate(self.labels):
+            if label is not None:
+                np.copyto(codes, place, where=where_equal(labels, label))
         if (codes < 0).any():
             raise not_a_class(labels, codes < 0, name, self.labels)
         return codes
@@ -69,7 +68,7 @@ class Classes(NamedTuple):
         """Return the place of each prediction among the classes, or behind them where it is deferred."""
         if self.deferred is None:
             return self.codes(predictions, name)
-        is_deferred = where_deferred(predictions, self.deferred)
+        is_deferred = where_equal(predictions, self.deferred)
         codes = np.full(predictions.shape, len(self.labels))
         codes[~is_deferred] = self.codes(predictions[~is_deferred], name)
         return codes
@@ -96,16 +95,6 @@ def where_equal(labels: AnyArray, label: Any) -> BoolArray:
         return found if is_found else np.broadcast_to(np.asarray(found, dtype=np.bool_), labels.shape)
     except (TypeError, ValueError):  # pandas.NA has no truth value
         return np.array([not is_missing(one) and bool(one == label) for one in labels.tolist()], dtype=np.bool_)
-
-
-def where_deferred(predictions: AnyArray, deferred: Any) -> BoolArray:
-    """Return which predictions are the label of deferred rows."""
-    return where_equal(predictions, deferred)
-
-
-def _where_class(labels: AnyArray, label: Any) -> BoolArray:
-    """Return which labels are a class, none where there is no such class."""
-    return np.zeros(labels.shape, dtype=np.bool_) if label is None else where_equal(labels, label)
 
 
 def check_defer_label(deferred: Any, labels: Iterable[Any], name: str = "defer_label") -> None:
@@ -185,18 +174,9 @@ def _advice(foreign: list[Any], name: str, classes: list[Any]) -> str:
     )
 
 
-def is_positive(labels: AnyArray, classes: Classes, name: str) -> BoolArray:
-    """Return which labels are the positive one, after checking that the others are the negative one."""
-    found = _where_class(labels, classes.positive)
-    foreign = ~(found | _where_class(labels, classes.negative))
-    if foreign.any():
-        raise not_a_class(labels, foreign, name, classes.labels)
-    return found
-
-
 def decided(labels: AnyArray, defer_label: Any) -> AnyArray:
     """Return the labels that are not deferred."""
-    return labels if defer_label is None else labels[~where_deferred(labels, defer_label)]
+    return labels if defer_label is None else labels[~where_equal(labels, defer_label)]
 
 
 def seen_labels(arrays: Iterable[AnyArray | None]) -> AnyArray:

@@ -4,14 +4,15 @@ All are data that can be compared, hashed, printed and evaluated.
 """
 
 import math
+from collections import defaultdict
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Self, cast
 
 from counterpoise._base.checks import check_confidence
-from counterpoise.goals.binding import Prepared, prepare, why_unanswered
-from counterpoise.goals.rows import Counted, Known, Term, canonical, finite, is_number, merged, written_sum
+from counterpoise.goals.binding import PreparedPredictions, Views, prepare, why_unanswered
+from counterpoise.goals.rows import EACH, Counted, Dataset, Metric, Term, finite, is_number, without_negatives
 from counterpoise.goals.values import NoRows, UnknownValue, written_number
 from counterpoise.solvers.linear_program import FEASIBLE
 
@@ -24,10 +25,10 @@ class Expression:
     __array_ufunc__ = None  # numpy's numbers leave the arithmetic to us
 
     def __le__(self, other: Any) -> "Goal":
-        return compared(self, "<=", other)
+        return make_goal(self, "<=", other)
 
     def __ge__(self, other: Any) -> "Goal":
-        return compared(self, ">=", other)
+        return make_goal(self, ">=", other)
 
     def __lt__(self, other: Any) -> "Goal":
         raise TypeError(f"A goal is written with <= or >=; got {self} < {other}.")
@@ -75,12 +76,39 @@ class Expression:
         """Return the ramp rate: a score z counts as a positive prediction with ``max(0, min(1, 1/2 + z))``."""
         return self.at(prepare(scores, data, kind="scores", pos_label=pos_label, classes=classes))
 
-    def at(self, prepared: Prepared) -> float:
+    def at(self, prepared: PreparedPredictions) -> float:
         """Return the value for predictions that were checked already."""
         raise NotImplementedError
 
+    def members(self, views: Views) -> "tuple[Rate | Ratio, ...]":  # noqa: ARG002 - for those that are several
+        """Return what it is the worst of: itself, unless it is the worst of several."""
+        return (cast("Rate | Ratio", self),)
 
-@dataclass(frozen=True, eq=False)
+    @property
+    def sample(self) -> "tuple[Rate | Ratio, ...]":
+        """Return expressions whose values reach as far as its own can."""
+        return (cast("Rate | Ratio", self),)
+
+    @property
+    def all_terms(self) -> tuple[Term, ...]:
+        """Return the terms of all rates that it is made of."""
+        return tuple(term for one in self.sample for term in one.all_terms)
+
+    @property
+    def datasets(self) -> tuple[str, ...]:
+        """Return the names of the datasets, in the order of their first mention."""
+        return tuple(dict.fromkeys(term.rows.name for term in self.all_terms))
+
+    @property
+    def compared_columns(self) -> tuple[str, ...]:
+        """Return the columns whose values are compared, as in sex=F and by=sex; those of ranges are not."""
+        return tuple(dict.fromkeys(name for term in self.all_terms for name in term.rows.compared_columns))
+
+    def __repr__(self) -> str:
+        return f"<{self}>"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Rate(Expression):
     """A constant plus a linear combination of metrics on datasets.
 
@@ -107,14 +135,8 @@ class Rate(Expression):
         return tuple(counted for term in self.terms for counted in term.counted())
 
     @property
-    def datasets(self) -> tuple[str, ...]:
-        """Return the names of the datasets, in the order of their first mention."""
-        return tuple(dict.fromkeys(term.rows.name for term in self.terms))
-
-    @property
-    def compared_columns(self) -> tuple[str, ...]:
-        """Return the columns whose values are compared, as in sex=F; those of ranges are not."""
-        return tuple(dict.fromkeys(name for term in self.terms for name in term.rows.compared_columns))
+    def all_terms(self) -> tuple[Term, ...]:
+        return self.terms
 
     @property
     def size(self) -> float:
@@ -126,11 +148,23 @@ class Rate(Expression):
         """Return how large the terms and the constant can be together."""
         return self.size + abs(self.constant)
 
-    def resolved(self, known: Known) -> "Rate":
+    def resolved(self, views: Views) -> "Rate":
         """Return the rate with averages and sums over all classes written out."""
-        return Rate(self.constant, tuple(part for term in self.terms for part in term.resolved(known)))
+        terms: list[Term] = []
+        for term in self.terms:
+            coefficient, metric, rows = term
+            is_whole = rows.of is None and rows.label is None and rows.baseline is None
+            if rows.of == EACH:
+                texts = views.class_texts()
+                terms += [Term(coefficient / len(texts), metric, replace(rows, of=text)) for text in texts]
+            elif metric.of_each and is_whole and views.classes.several and views.classes.positive is None:
+                each = metric._replace(counts=metric.of_each, of_each=())
+                terms += [Term(coefficient, each, replace(rows, of=text)) for text in views.class_texts()]
+            else:
+                terms.append(term)
+        return Rate(self.constant, tuple(terms))
 
-    def at(self, prepared: Prepared) -> float:
+    def at(self, prepared: PreparedPredictions) -> float:
         return prepared.value(self.resolved(prepared.views))
 
     def __abs__(self) -> "Absolute":
@@ -147,7 +181,10 @@ class Rate(Expression):
 
     def __sub__(self, other: Any) -> "Rate":
         subtracted = as_rate(other)
-        return NotImplemented if subtracted is None else self + subtracted * -1.0
+        if subtracted is None:
+            return NotImplemented
+        turned = tuple(term._replace(coefficient=-term.coefficient) for term in subtracted.terms)
+        return make_rate(self.constant - subtracted.constant, self.terms + turned)
 
     def __rsub__(self, other: Any) -> "Rate":
         return (-self).__add__(other)
@@ -188,17 +225,43 @@ class Rate(Expression):
         return hash(self.canonical())
 
     def canonical(self) -> frozenset[tuple[Any, float]]:
-        """Return the coefficients in the one form that equal rates share."""
-        return canonical(self.constant, (one for term in self.terms for one in term.compared()))
+        """Return coefficients of shares of rows and of positive predictions, which are the same for equal rates.
+
+        Rows labelled (or predicted) negative are written as all rows less the positive ones, and negative predictions
+        as all rows less those predicted positive, as they are unless rows are deferred: those count only where nothing
+        else does. The key None is the constant.
+        """
+        parts: defaultdict[Any, list[float]] = defaultdict(list)
+        parts[None].append(self.constant)
+        for term in self.terms:
+            is_of_deferral = all(count.positive is None for count in term.metric.counts)
+            for coefficient, positive, rows, out_of, called in term.counted():
+                for sign, part in without_negatives(rows, out_of) if is_of_deferral or positive is not None else ():
+                    amount = sign * coefficient
+                    if positive is None:
+                        parts[None, part, out_of].append(amount)
+                        continue
+                    if not positive:
+                        parts[None if part == out_of else (False, part, out_of)].append(amount)
+                    parts[True, part, out_of, called].append(amount if positive else -amount)
+        sums = {key: math.fsum(values) for key, values in parts.items()}  # exact, so that the order cannot matter
+        return frozenset((key, value) for key, value in sums.items() if value)
 
     def __str__(self) -> str:
-        return written_sum(self.constant, self.terms)
+        """Return the text from which the same constant and terms are read."""
+        pieces = [(term.coefficient, str(term)) for term in self.terms]
+        if self.constant or not pieces:
+            comes_first = bool(pieces) and pieces[0][0] < 0 < self.constant  # as in 1 - recall(train)
+            pieces.insert(0 if comes_first else len(pieces), (self.constant, ""))
+        text = ""
+        for number, name in pieces:
+            sign = ("-" if number < 0 else "") if not text else " - " if number < 0 else " + "
+            factors = [*([] if name and abs(number) == 1 else [written_number(abs(number))]), *filter(None, [name])]
+            text += sign + " * ".join(factors)
+        return text
 
-    def __repr__(self) -> str:
-        return f"<{self}>"
 
-
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Ratio(Expression):
     """A ratio of two rates, such as precision, usable in goals against a number.
 
@@ -221,46 +284,41 @@ class Ratio(Expression):
     written: str = field(default="", compare=False)  # the name it goes by, if any
 
     @property
-    def datasets(self) -> tuple[str, ...]:
-        """Return the names of the datasets, in the order of their first mention."""
-        return tuple(dict.fromkeys(self.numerator.datasets + self.denominator.datasets))
+    def all_terms(self) -> tuple[Term, ...]:
+        return self.numerator.terms + self.denominator.terms
 
     @property
-    def compared_columns(self) -> tuple[str, ...]:
-        """Return the columns whose values are compared, as in sex=F; those of ranges are not."""
-        return tuple(dict.fromkeys(self.numerator.compared_columns + self.denominator.compared_columns))
+    def size(self) -> float:
+        """Return how large it can be, about."""
+        return self.numerator.whole_size / self.denominator.whole_size
 
-    def resolved(self, known: Known) -> "Ratio":
+    def resolved(self, views: Views) -> "Ratio":
         """Return the ratio with averages and sums over all classes written out."""
-        return Ratio(self.numerator.resolved(known), self.denominator.resolved(known), self.written)
+        return Ratio(self.numerator.resolved(views), self.denominator.resolved(views), self.written)
 
     def __abs__(self) -> "Absolute":
         return Absolute(self)
 
-    def at(self, prepared: Prepared) -> float:
+    def at(self, prepared: PreparedPredictions) -> float:
         top, bottom = self.numerator.at(prepared), self.denominator.at(prepared)
         if abs(bottom) > _ZERO * self.denominator.whole_size:
             return top / bottom
         return math.copysign(math.inf, top) if abs(top) > _ZERO * self.numerator.whole_size else math.nan
 
     def __mul__(self, other: Any) -> "Ratio":
-        self._refuse_rates(other)
-        return Ratio(self.numerator * other, self.denominator) if is_number(other) else NotImplemented
+        return Ratio(self.numerator * other, self.denominator) if self._takes(other) else NotImplemented
 
     __rmul__ = __mul__
 
     def __truediv__(self, other: Any) -> "Ratio":
-        self._refuse_rates(other)
-        return Ratio(cast("Rate", self.numerator / other), self.denominator) if is_number(other) else NotImplemented
+        return Ratio(cast("Rate", self.numerator / other), self.denominator) if self._takes(other) else NotImplemented
 
     def __rtruediv__(self, other: Any) -> "Ratio":
-        self._refuse_rates(other)
-        return Ratio(self.denominator * other, self.numerator) if is_number(other) else NotImplemented
+        return Ratio(self.denominator * other, self.numerator) if self._takes(other) else NotImplemented
 
     def __add__(self, other: Any) -> "Ratio":
-        self._refuse_rates(other)
         bottom = self.denominator
-        return Ratio(self.numerator + other * bottom, bottom) if is_number(other) else NotImplemented
+        return Ratio(self.numerator + other * bottom, bottom) if self._takes(other) else NotImplemented
 
     __radd__ = __add__
 
@@ -268,18 +326,19 @@ class Ratio(Expression):
         return self * -1.0
 
     def __sub__(self, other: Any) -> "Ratio":
-        self._refuse_rates(other)
-        return self + -other if is_number(other) else NotImplemented
+        return self + -other if self._takes(other) else NotImplemented
 
     def __rsub__(self, other: Any) -> "Ratio":
         return (-self).__add__(other)
 
-    def _refuse_rates(self, other: Any) -> None:
+    def _takes(self, other: Any) -> bool:
+        """Tell whether it can be combined with a value: with numbers, never with rates."""
         if isinstance(other, Expression):
             raise TypeError(
                 f"A ratio can be combined with numbers only: {self} and {other} together are not linear once multiplied"
                 " through. Write a goal on the ratio with a number as its bound."
             )
+        return is_number(other)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Ratio):
@@ -292,35 +351,13 @@ class Ratio(Expression):
     def __str__(self) -> str:
         return self.written or f"{_in_parentheses(self.numerator)} / {_in_parentheses(self.denominator)}"
 
-    def __repr__(self) -> str:
-        return f"<{self}>"
-
 
 class Several(Expression):
     """The worst of several rates or ratios, known once there are data: of groups, of classes, of two signs."""
 
     sense: str = ""  # the only one in which a bound on it is a bound on each
 
-    def members(self, known: Known) -> "tuple[Rate | Ratio, ...]":
-        """Return what it is the worst of."""
-        raise NotImplementedError
-
-    @property
-    def datasets(self) -> tuple[str, ...]:
-        """Return the names of the datasets, in the order of their first mention."""
-        raise NotImplementedError
-
-    @property
-    def compared_columns(self) -> tuple[str, ...]:
-        """Return the columns whose values are compared, as in sex=F and by=sex; those of ranges are not."""
-        raise NotImplementedError
-
-    @property
-    def sample(self) -> "tuple[Rate | Ratio, ...]":
-        """Return expressions whose values reach as far as its own can."""
-        raise NotImplementedError
-
-    def at(self, prepared: Prepared) -> float:
+    def at(self, prepared: PreparedPredictions) -> float:
         if not self.sense:
             raise TypeError(f"{self} has a value for each of its parts; ask a goal on it, as {self} >= 0.8.")
         values = [member.at(prepared) for member in self.members(prepared.views)]
@@ -334,27 +371,16 @@ class Several(Expression):
 
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = __neg__ = _refuse
 
-    def __repr__(self) -> str:
-        return f"<{self}>"
 
-
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Absolute(Several):
     """The absolute value of a rate or a ratio, most often of a difference."""
 
     inner: "Rate | Ratio"
     sense = "<="
 
-    def members(self, known: Known) -> "tuple[Rate | Ratio, ...]":  # noqa: ARG002 - the same for all data
+    def members(self, views: Views) -> "tuple[Rate | Ratio, ...]":  # noqa: ARG002 - the same for all data
         return self.inner, -self.inner
-
-    @property
-    def datasets(self) -> tuple[str, ...]:
-        return self.inner.datasets
-
-    @property
-    def compared_columns(self) -> tuple[str, ...]:
-        return self.inner.compared_columns
 
     @property
     def sample(self) -> "tuple[Rate | Ratio, ...]":
@@ -375,7 +401,7 @@ class Absolute(Several):
 
 def needs(rate: Rate | Ratio, part: str) -> bool:
     """Tell whether a rate tells rows apart by their "label" or by their "baseline"."""
-    counted = (*rate.numerator.counted, *rate.denominator.counted) if isinstance(rate, Ratio) else rate.counted
+    counted = (one for term in rate.all_terms for one in term.counted())
     return any(getattr(rows, part) is not None for one in counted for rows in (one.rows, one.out_of))
 
 
@@ -388,7 +414,10 @@ def as_rate(value: Any) -> "Rate | None":
 
 def make_rate(constant: float, terms: Iterable[Term]) -> Rate:
     """Return a rate with terms of one metric on the same rows added up, after checking its numbers."""
-    found = merged(terms)
+    sums: dict[tuple[Metric, Dataset], float] = {}
+    for coefficient, metric, rows in terms:
+        sums[metric, rows] = sums.get((metric, rows), 0.0) + coefficient
+    found = tuple(Term(coefficient, *key) for key, coefficient in sums.items() if coefficient)  # but those that cancel
     for term in found:
         finite(term.coefficient)
         for count in term.metric.counts:
@@ -437,14 +466,14 @@ class Goal:
         if not is_plain and not isinstance(self.left, Several) and not self.linear.terms:
             raise ValueError(f"A goal needs a rate that does not cancel; got {self}, whatever the predictions.")
 
-    def parts(self, known: Known) -> tuple["Goal", ...]:
+    def parts(self, views: Views) -> tuple["Goal", ...]:
         """Return the goals on one rate or ratio each that this one stands for, with all classes written out."""
-        right = self.right.resolved(known)
-        return tuple(replace(self, left=member.resolved(known), right=right) for member in self.members(known))
+        right = self.right.resolved(views)
+        return tuple(replace(self, left=member.resolved(views), right=right) for member in self.left.members(views))
 
-    def members(self, known: Known) -> tuple[Rate | Ratio, ...]:
+    def members(self, views: Views) -> tuple[Rate | Ratio, ...]:
         """Return the rates or ratios that its parts are on, as they would be written."""
-        return self.left.members(known) if isinstance(self.left, Several) else (self.left,)
+        return self.left.members(views)
 
     @property
     def is_several(self) -> bool:
@@ -454,8 +483,7 @@ class Goal:
     @property
     def is_ratio(self) -> bool:
         """Tell whether the bound multiplies a denominator."""
-        asked = self.left.sample if isinstance(self.left, Several) else (self.left,)
-        return any(isinstance(one, Ratio) for one in asked)
+        return any(isinstance(one, Ratio) for one in self.left.sample)
 
     @property
     def linear(self) -> Rate:
@@ -476,8 +504,7 @@ class Goal:
     @property
     def scale(self) -> float:
         """Return how large what it limits can be: 1 for shares, its amounts for a cost; a tiny part is rounding."""
-        members = self.left.sample if isinstance(self.left, Several) else (self.left,)
-        return max([self.right.size, *map(_scale, members)]) or 1.0
+        return max(self.right.size, *(one.size for one in self.left.sample)) or 1.0
 
     @property
     def compared_columns(self) -> tuple[str, ...]:
@@ -515,14 +542,14 @@ class Goal:
         """Tell whether the goal holds for the ramp rates of scores, as ``Rate.ramp_value``."""
         return self.at(prepare(scores, data, kind="scores", pos_label=pos_label, classes=classes))
 
-    def at(self, prepared: Prepared) -> "GoalCheck":
+    def at(self, prepared: PreparedPredictions) -> "GoalCheck":
         """Evaluate the goal for predictions that were checked already."""
         checks = [_check(part, prepared) for part in self.parts(prepared.views)]
         place = max(range(len(checks)), key=lambda place: (checks[place].violation, _beyond(checks[place])))
         worst = str(self.members(prepared.views)[place]) if self.is_several else ""
         return checks[place]._replace(goal=self, worst=worst)
 
-    def at_least_in_part(self, prepared: Prepared) -> "GoalCheck":
+    def at_least_in_part(self, prepared: PreparedPredictions) -> "GoalCheck":
         """Evaluate the goal as far as there are rows: the note says of which there are none."""
         try:
             return self.at(prepared)
@@ -587,7 +614,7 @@ class GoalCheck(NamedTuple):
         return f"{self.goal}: {verdict} ({self.value:.4g}, bound {self.bound:.4g}{at}{ramp})"
 
 
-def _check(part: Goal, prepared: Prepared) -> GoalCheck:
+def _check(part: Goal, prepared: PreparedPredictions) -> GoalCheck:
     """Evaluate a goal on one rate or ratio."""
     value, bound = part.left.at(prepared), part.right.at(prepared)
     holds = part.linear.at(prepared) <= FEASIBLE * part.linear.size
@@ -600,16 +627,19 @@ def _beyond(check: GoalCheck) -> float:
     return -math.inf if math.isnan(beyond) else beyond
 
 
-def _scale(left: Rate | Ratio) -> float:
-    if isinstance(left, Rate):
-        return left.size
-    return left.numerator.whole_size / left.denominator.whole_size
-
-
-def compared(left: Any, sense: str, other: Any) -> Goal:
+def make_goal(left: Any, sense: str, other: Any) -> Goal:
     """Return the goal that a comparison makes."""
-    if isinstance(left, Several) or isinstance(other, Several):
-        return _on_several(left, sense, other)
+    is_several = isinstance(left, Several)
+    if isinstance(other, Several) or (is_several and not is_number(other)):
+        raise TypeError(
+            f"The worst of several rates can be bounded by a number only; got {left} {sense} {other}. Bring the rates "
+            "to one side, as in abs(a - b) <= 0.1."
+        )
+    if is_several and left.sense and sense != left.sense:
+        raise ValueError(
+            f"{left} can be bounded with {left.sense} only; got {left} {sense} {other}. That it be this far from the "
+            "bound for some of its parts is no limit that a mixture could keep."
+        )
     if isinstance(other, Ratio) or (isinstance(left, Ratio) and isinstance(other, Rate) and other.terms):
         raise TypeError(
             f"A ratio can be bounded by a number only: {left} {sense} {other} is not linear once multiplied through."
@@ -618,17 +648,3 @@ def compared(left: Any, sense: str, other: Any) -> Goal:
     if right is None:
         raise TypeError(f"A goal compares a rate with a number or with other rates; got {left} {sense} {other!r}.")
     return Goal(left, sense, right)
-
-
-def _on_several(left: Any, sense: str, other: Any) -> Goal:
-    if not isinstance(left, Several) or not is_number(other):
-        raise TypeError(
-            f"The worst of several rates can be bounded by a number only; got {left} {sense} {other}. Bring the rates "
-            "to one side, as in abs(a - b) <= 0.1."
-        )
-    if left.sense and sense != left.sense:
-        raise ValueError(
-            f"{left} can be bounded with {left.sense} only; got {left} {sense} {other}. That it be this far from the "
-            "bound for some of its parts is no limit that a mixture could keep."
-        )
-    return Goal(left, sense, Rate(finite(other)))

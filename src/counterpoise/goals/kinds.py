@@ -32,7 +32,7 @@ _CHANCES = 64  # of one answer of two that are told apart: more cost more and gi
 _MOST_DRAWN = 256  # combinations of chances of three or more answers that are told apart
 
 
-class Part(NamedTuple):
+class CountedRows(NamedTuple):
     """Rows that one or several rates count out of, and what each kind of them contributes."""
 
     rows: Dataset
@@ -60,7 +60,7 @@ class Part(NamedTuple):
         span = (float(values.min()), float(values.max()))
         return WeightedSample(np.repeat(values, self.levels.size), weights.ravel(), numbers.ravel(), span)
 
-    def only(self, kinds: BoolArray) -> "Part":
+    def only(self, kinds: BoolArray) -> "CountedRows":
         """Return the rows of some kinds."""
         spread = None if self.spread is None else self.spread[kinds]
         values, counts, totals = self.values[:, kinds], self.counts[kinds], self.totals[kinds]
@@ -74,7 +74,7 @@ def parts_of(
     predictions: Mapping[str, FloatArray] | None,
     *,
     are_drawn: bool = False,
-) -> list[Part]:
+) -> list[CountedRows]:
     """Return the parts of the data that the rates count out of.
 
     Parameters
@@ -108,7 +108,7 @@ def parts_of(
             found.append(_drawn_part(rows, kinds, values, views, said))
             continue
         sums = _sums(rows, kinds, views, said)
-        found.append(Part(rows, values, *sums).only(kinds.of(rows)))
+        found.append(CountedRows(rows, values, *sums).only(kinds.of(rows)))
     return found
 
 
@@ -128,7 +128,7 @@ def _without_rounding(values: FloatArray, added: FloatArray) -> FloatArray:
     return np.array([same[value] for value, _ in sums])
 
 
-class Kinds(NamedTuple):
+class RowKinds(NamedTuple):
     """Kinds of rows: one for each label, baseline and prediction that are told apart."""
 
     letters: tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]  # codes of the classes of each
@@ -170,7 +170,7 @@ class Kinds(NamedTuple):
         return found
 
 
-def _kinds_of(counted: Sequence[Counted], views: Views) -> Kinds:
+def _kinds_of(counted: Sequence[Counted], views: Views) -> RowKinds:
     """Return the kinds that are told apart by what is counted out of the same rows."""
     every = [one.out_of for one in counted] + [one.rows for one in counted]
     labels = {views.place(rows.of) for rows in every if rows.label is not None}
@@ -181,7 +181,9 @@ def _kinds_of(counted: Sequence[Counted], views: Views) -> Kinds:
         called.add(deferred)
     said = _letters(called, n_classes + (deferred is not None))
     letters = _letters(labels, n_classes), _letters(baselines, n_classes), said
-    return Kinds(letters, views.place, deferred, _planned(said, deferred, any(one.positive is None for one in counted)))
+    return RowKinds(
+        letters, views.place, deferred, _planned(said, deferred, any(one.positive is None for one in counted))
+    )
 
 
 def _letters(codes: set[int], n_codes: int) -> tuple[int, ...]:
@@ -198,7 +200,7 @@ def _planned(letters: tuple[int, ...], deferred: int | None, is_asked: bool) -> 
 
 
 class _Sums(NamedTuple):
-    """The last fields of a ``Part``."""
+    """The last fields of a ``CountedRows``."""
 
     counts: FloatArray
     totals: FloatArray
@@ -206,7 +208,7 @@ class _Sums(NamedTuple):
     levels: FloatArray
 
 
-def _sums(rows: Dataset, kinds: Kinds, views: Views, predicted: FloatArray | None) -> _Sums:
+def _sums(rows: Dataset, kinds: RowKinds, views: Views, predicted: FloatArray | None) -> _Sums:
     places, weights = views.rows(rows)
     if not places.size or not weights.max() > 0:
         raise none_of(rows)
@@ -223,7 +225,7 @@ def _sums(rows: Dataset, kinds: Kinds, views: Views, predicted: FloatArray | Non
     return _Sums(counts, totals, spread, found.levels)
 
 
-def _drawn_part(rows: Dataset, kinds: Kinds, values: FloatArray, views: Views, predicted: FloatArray) -> Part:
+def _drawn_part(rows: Dataset, kinds: RowKinds, values: FloatArray, views: Views, predicted: FloatArray) -> CountedRows:
     """Return a part whose rows contribute expectations over draws, given what rows of each kind contribute."""
     places, weights = views.rows(rows)
     if not places.size or not weights.max() > 0:
@@ -237,7 +239,7 @@ def _drawn_part(rows: Dataset, kinds: Kinds, values: FloatArray, views: Views, p
     mixed = np.round(values.reshape(len(values), n_known, n_answers) @ drawn.cells.T, _DIGITS)
     is_here = np.repeat(kinds.of(rows).reshape(n_known, n_answers)[:, 0], n_cells)
     is_pure = np.tile((drawn.cells == 1.0).any(axis=1), n_known)  # between those all values of the population lie
-    part = Part(rows, mixed.reshape(len(values), -1), *sums, is_drawn=True)
+    part = CountedRows(rows, mixed.reshape(len(values), -1), *sums, is_drawn=True)
     return part.only(is_here & (is_pure | (part.counts > 0)))
 
 
@@ -278,7 +280,7 @@ def _drawn_cells(chances: FloatArray) -> _Drawn:
     return _Drawn(sure, np.repeat(every, n_answers), np.tile(np.arange(n_answers), n_rows), chances.ravel())
 
 
-def _known(rows: Dataset, kinds: Kinds, views: Views, places: IntArray) -> IntArray:
+def _known(rows: Dataset, kinds: RowKinds, views: Views, places: IntArray) -> IntArray:
     """Return of which kind each row is by its label and baseline, whatever is predicted."""
     numbers = np.zeros(places.size, dtype=np.int64)
     for which, part in enumerate(("y", "baseline")):
@@ -296,7 +298,7 @@ def _by_kind(
     if views.table(name).counts is not None:
         counts = np.bincount(kinds, share * weights, n_kinds).astype(np.float64)
         return _Sums(counts, counts, None, np.ones(1))
-    heaviest = views.heaviest(name)
+    heaviest = views.table(name).heaviest(name)
     counts = np.bincount(kinds, parts, n_kinds).astype(np.float64)
     if heaviest is None and weights.size and weights[0] == 1.0 and (weights == 1.0).all():
         return _Sums(counts, counts, None, np.ones(1))

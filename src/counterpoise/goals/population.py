@@ -45,7 +45,7 @@ import numpy as np
 from counterpoise._base.types import FloatArray
 from counterpoise.goals.binding import Views, asked_by
 from counterpoise.goals.expressions import Goal, Rate, Ratio
-from counterpoise.goals.kinds import Part, are_disjoint, parts_of
+from counterpoise.goals.kinds import CountedRows, are_disjoint, parts_of
 from counterpoise.goals.rows import Dataset
 from counterpoise.theory.confidence import (
     Bounds,
@@ -206,11 +206,11 @@ _COUNTED = 0.75  # of the risk of means of drawn rows, for bounds as of counts; 
 _REST = 0.2  # of that, for what rounding a row to a sure answer leaves
 
 
-class Standing(NamedTuple):
+class GoalStanding(NamedTuple):
     """What a goal bounds, as given rows show it: ``top / bottom``, each a constant plus means over parts of data."""
 
     constants: tuple[float, float]  # in the units of top and bottom, as the values of the parts are
-    parts: tuple[Part, ...]
+    parts: tuple[CountedRows, ...]
     is_ratio: bool
     exponents: tuple[int, int] = (0, 0)  # of two: the units of top and bottom
 
@@ -242,8 +242,10 @@ class Standing(NamedTuple):
             sample = _proportions(self.parts[0], self._pairs())
             if sample is not None:
                 return Bounds(-upper_weighted_mean(sample.negated(), risk), upper_weighted_mean(sample, risk))
-        sides = [Bounds(*(self._end(which, risk / 2, end) for end in ("low", "high"))) for which in (0, 1)]
-        return _quotient(*sides)
+        top, bottom = ([self._end(which, risk / 2, end) for end in ("low", "high")] for which in (0, 1))
+        divisors = max(bottom[0], 0.0), bottom[1]  # never negative
+        quotients = [one / other if other else math.copysign(math.inf, one) for one in top for other in divisors]
+        return Bounds(min(quotients), max(quotients))
 
     def end(self, risk: float, end: str) -> float:
         """Return the "low" or the "high" end of the bounds alone: of sums of rates each takes its time."""
@@ -314,7 +316,7 @@ class Standing(NamedTuple):
         same = [float(part.values[which, 0]) for part in self.parts if not np.ptp(part.values[which])]
         return self.constants[which] + sum(same) + sign * _upper_sum(varying, risk)
 
-    def best(self, sense: str, factor: float = 1.0) -> "Standing":
+    def best(self, sense: str, factor: float = 1.0) -> "GoalStanding":
         """Return the most favourable outcome there could be, on so many times the rows."""
         sign = 1.0 if sense == "<=" else -1.0
         return self._replace(parts=tuple(_all_of(part, sign * part.values[0], factor) for part in self.parts))
@@ -322,7 +324,7 @@ class Standing(NamedTuple):
 
 def standing(
     goal: Goal, views: Views, predictions: Mapping[str, FloatArray] | None, *, are_drawn: bool = False
-) -> Standing:
+) -> GoalStanding:
     """Return how a goal stands on rows; without predictions, if half of every kind of row were predicted positive.
 
     Where predictions are drawn they are chances, and the goal is on expectations over the draws.
@@ -340,7 +342,7 @@ def standing(
     with asked_by(goal):
         parts = tuple(parts_of(rates, (one, other), views, predictions, are_drawn=are_drawn))
     constants = math.ldexp(rates[0].constant, -one), math.ldexp(rates[1].constant, -other)
-    return Standing(constants, parts, isinstance(goal.left, Ratio), (one, other))
+    return GoalStanding(constants, parts, isinstance(goal.left, Ratio), (one, other))
 
 
 def _exponent(number: float) -> int:
@@ -348,16 +350,21 @@ def _exponent(number: float) -> int:
     return math.frexp(number)[1] - 1 if number else 0
 
 
-def margin_of(goal: Goal, found: Standing, risk: float) -> float:
+def margin_of(goal: Goal, found: GoalStanding, risk: float) -> float:
     """Return how far inside the goal's bound the population surely is; negative where it may be outside."""
     return goal.bound - found.end(risk, "high") if goal.sense == "<=" else found.end(risk, "low") - goal.bound
 
 
-def shortage(goal: Goal, found: Standing, risk: float) -> str | None:
+def shortage(goal: Goal, found: GoalStanding, risk: float) -> str | None:
     """Say how many rows are needed where these are too few to certify the goal, whatever the predictions."""
     share = found.share()
     if share is not None:
-        return _share_shortage(goal, found, share, risk)
+        if can_certify(goal, share, risk):
+            return None
+        allowed = allowed_failures(goal, share)
+        needed = _least(lambda n_rows: share.can_show(allowed, risk, n_rows), 1)
+        what = " that count in the ratio" if found.is_ratio else ""
+        return _too_few(needed, [f"{needed} rows of {found.parts[0].rows}{what} (there are {share.trials:.0f})"])
     if found.is_ratio or margin_of(goal, found.best(goal.sense), risk) >= 0:
         return None
     smallest = min(part.n_rows for part in found.parts)
@@ -368,15 +375,6 @@ def shortage(goal: Goal, found: Standing, risk: float) -> str | None:
     needed = _least(can_hold, smallest)
     wanted = [(part, math.ceil(part.n_rows * (needed or 0) / smallest)) for part in found.parts]
     return _too_few(needed, [f"{count} rows of {part.rows} (there are {part.n_rows})" for part, count in wanted])
-
-
-def _share_shortage(goal: Goal, found: Standing, share: AnyShare, risk: float) -> str | None:
-    if can_certify(goal, share, risk):
-        return None
-    allowed = allowed_failures(goal, share)
-    needed = _least(lambda n_rows: share.can_show(allowed, risk, n_rows), 1)
-    what = " that count in the ratio" if found.is_ratio else ""
-    return _too_few(needed, [f"{needed} rows of {found.parts[0].rows}{what} (there are {share.trials:.0f})"])
 
 
 def _too_few(needed: int | None, wanted: list[str]) -> str:
@@ -399,7 +397,7 @@ def _least(can_hold: Callable[[int], bool], start: int) -> int | None:
     return most
 
 
-def tightened_goal(goal: Goal, found: Standing, risk: float) -> Goal:
+def tightened_goal(goal: Goal, found: GoalStanding, risk: float) -> Goal:
     """Return the goal with the bound that rows such as these must meet to certify it."""
     problem = shortage(goal, found, risk)
     if problem is not None:
@@ -413,7 +411,7 @@ def tightened_goal(goal: Goal, found: Standing, risk: float) -> Goal:
     return goal.with_bound(goal.bound - (end - found.estimate)).with_confidence(None)
 
 
-def _upper_sum(means: Sequence[tuple[Part, FloatArray]], risk: float) -> float:
+def _upper_sum(means: Sequence[tuple[CountedRows, FloatArray]], risk: float) -> float:
     """Return an upper bound on the sum of the parts' means."""
     if len(means) == 2 and are_disjoint(means[0][0].rows, means[1][0].rows):  # noqa: PLR2004
         (one, values), (other, other_values) = means
@@ -428,7 +426,7 @@ def _upper_sum(means: Sequence[tuple[Part, FloatArray]], risk: float) -> float:
     return sum(_upper(part, values, risk / len(means)) for part, values in means)
 
 
-def _as_step(part: Part, values: FloatArray) -> Step | None:
+def _as_step(part: CountedRows, values: FloatArray) -> Step | None:
     """Return a mean of two values as its least value plus a step; None for one that is more than that."""
     if np.unique(values).size != 2:  # noqa: PLR2004
         return None
@@ -436,7 +434,7 @@ def _as_step(part: Part, values: FloatArray) -> Step | None:
     return Step(hits, float(part.counts.sum()), float(np.ptp(values)))
 
 
-def _upper(part: Part, values: FloatArray, risk: float) -> float:
+def _upper(part: CountedRows, values: FloatArray, risk: float) -> float:
     if part.is_weighted:
         return upper_weighted_mean(part.sample(values), risk)
     if part.is_drawn:  # betting is narrower where few rows are nearly sure of an answer, counting where most are
@@ -444,7 +442,7 @@ def _upper(part: Part, values: FloatArray, risk: float) -> float:
     return upper_mean(values, part.counts, risk)
 
 
-def _quick_upper(part: Part, values: FloatArray, risk: float) -> float:
+def _quick_upper(part: CountedRows, values: FloatArray, risk: float) -> float:
     """Return the same bound, or of drawn rows a wider one, at once."""
     if part.is_weighted or not part.is_drawn:
         return _upper(part, values, risk)
@@ -453,7 +451,7 @@ def _quick_upper(part: Part, values: FloatArray, risk: float) -> float:
     return low + (high - low) * upper_bounded_mean(mean, part.n_rows, _COUNTED * risk)
 
 
-def _upper_sum_of_drawn(means: Sequence[tuple[Part, FloatArray]], risk: float) -> float:
+def _upper_sum_of_drawn(means: Sequence[tuple[CountedRows, FloatArray]], risk: float) -> float:
     """Return an upper bound on the sum of two means of drawn rows of disjoint groups: the better of two.
 
     One is by betting on both. For the other each value is rounded to the nearer end of its span. The rounded values are
@@ -473,7 +471,7 @@ def _upper_sum_of_drawn(means: Sequence[tuple[Part, FloatArray]], risk: float) -
     return min(total, upper_weighted_sum(one, other, (1.0 - _COUNTED) * risk))
 
 
-def _proportions(part: Part, pairs: FloatArray) -> WeightedSample | None:
+def _proportions(part: CountedRows, pairs: FloatArray) -> WeightedSample | None:
     """Return a ratio as a weighted mean of ``top / bottom``, unless some rows count in the top alone."""
     top, bottom = pairs
     if top[bottom == 0].any() or bottom.min() < 0:
@@ -483,14 +481,7 @@ def _proportions(part: Part, pairs: FloatArray) -> WeightedSample | None:
     return part.only(inside).sample(values, factors)
 
 
-def _quotient(top: Bounds, bottom: Bounds) -> Bounds:
-    """Return the least and the largest quotient; a bottom is never negative."""
-    divisors = max(bottom.low, 0.0), bottom.high
-    quotients = [one / other if other else math.copysign(math.inf, one) for one in top for other in divisors]
-    return Bounds(min(quotients), max(quotients))
-
-
-def _all_of(part: Part, values: FloatArray, factor: float) -> Part:
+def _all_of(part: CountedRows, values: FloatArray, factor: float) -> CountedRows:
     counts = np.zeros(values.size)
     counts[np.argmin(values)] = round(part.n_rows * factor)
     shares = counts / part.n_rows

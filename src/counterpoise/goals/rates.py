@@ -34,6 +34,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
 import numpy as np
 
+from counterpoise.goals.binding import Views
 from counterpoise.goals.expressions import Rate, Ratio, Several
 from counterpoise.goals.rows import (
     DEFAULT,
@@ -42,7 +43,6 @@ from counterpoise.goals.rows import (
     Cell,
     Count,
     Dataset,
-    Known,
     Metric,
     Term,
     finite,
@@ -144,7 +144,7 @@ def _rate(
 ) -> MetricFunction[Rate]:
     """Enter a metric into the table, and return the function that makes a rate of it."""
     METRICS[name] = Metric(name, counts, out_of, of_each)
-    return _function(name, f"the share of {meaning}", lambda rows: _counted(name, rows))
+    return _function(name, f"the share of {meaning}", lambda rows: cast("Rate", named(name, rows)))
 
 
 def _ratio(name: str, meaning: str, sides: Callable[[Dataset], tuple[Rate, Rate]]) -> MetricFunction[Ratio]:
@@ -165,20 +165,16 @@ def _function(name: str, meaning: str, make: Callable[[Dataset], Made_co]) -> Me
     return metric
 
 
-def _counted(name: str, rows: Dataset) -> Rate:
-    term = Term(1.0, METRICS[name], rows)
-    if not any(term.counted()):
-        raise ValueError(f"{term} counts nothing, because no row of {rows} can be among those that {name} is about.")
-    return Rate(0.0, (term,))
-
-
 def named(name: str, rows: Dataset) -> Rate | Ratio:
     """Return the metric of that name on the rows."""
     if name in RATIOS:
         return RATIOS[name](rows)
     if name not in METRICS:
         raise unknown("metric", name, [*METRICS, *RATIOS])
-    return _counted(name, rows)
+    term = Term(1.0, METRICS[name], rows)
+    if not any(term.counted()):
+        raise ValueError(f"{term} counts nothing, because no row of {rows} can be among those that {name} is about.")
+    return Rate(0.0, (term,))
 
 
 positive_rate = _rate("positive_rate", "positive predictions", Count(positive=True, cell=_ALL))
@@ -307,13 +303,8 @@ def averaged(name: str, rows: Dataset) -> Rate:
         )
     if rows.of is not None:
         raise ValueError(f"{MACRO} is an average over all classes; got of={rows.of}.")
-    (term,) = _plain(named(name, rows)).terms
+    (term,) = cast("Rate", named(name, rows)).terms
     return Rate(0.0, (term._replace(rows=replace(rows, of=EACH)),))
-
-
-def _plain(rate: Rate | Ratio) -> Rate:
-    assert isinstance(rate, Rate)  # noqa: S101 - ratios were refused
-    return rate
 
 
 def metric_name(metric: Any) -> str:
@@ -409,7 +400,7 @@ MOST_GROUPS = 50  # every pair of which makes two rows of the program
 Members = tuple[Rate | Ratio, ...]
 
 
-class Form(NamedTuple):
+class PhraseKind(NamedTuple):
     """A kind of phrase."""
 
     meaning: str
@@ -430,36 +421,25 @@ def _ratios(rates: Sequence[Any]) -> Members:
 
 _GAP, _SHARE = "max over groups - min over groups", "min over groups / max over groups"
 FORMS = {
-    "every_class": Form(
+    "every_class": PhraseKind(
         "a rate of each class, as several goals at once", "metric(of=c), each class c", tuple, by=False
     ),
-    "every_group": Form("a rate of each group, as several goals at once", "metric(column=g), each group g", tuple),
-    "max_difference": Form("the largest difference of a rate between two groups", _GAP, _differences, "<="),
-    "min_ratio": Form("the least ratio of a rate between two groups", _SHARE, _ratios, ">="),
-    "demographic_parity_difference": Form(
-        "the largest difference of positive rates", _GAP, _differences, "<=", ("positive_rate",)
+    "every_group": PhraseKind(
+        "a rate of each group, as several goals at once", "metric(column=g), each group g", tuple
     ),
-    "demographic_parity_ratio": Form("the least ratio of positive rates", _SHARE, _ratios, ">=", ("positive_rate",)),
-    "equal_opportunity_difference": Form("the largest difference of recalls", _GAP, _differences, "<=", ("recall",)),
-    "equal_opportunity_ratio": Form("the least ratio of recalls", _SHARE, _ratios, ">=", ("recall",)),
-    "equalized_odds_difference": Form(
-        "the largest difference of recalls or of false positive rates",
-        _GAP,
-        _differences,
-        "<=",
-        ("recall", "false_positive_rate"),
-    ),
-    "equalized_odds_ratio": Form(
-        "the least ratio of recalls or of false positive rates",
-        _SHARE,
-        _ratios,
-        ">=",
-        ("recall", "false_positive_rate"),
-    ),
+    "max_difference": PhraseKind("the largest difference of a rate between two groups", _GAP, _differences, "<="),
+    "min_ratio": PhraseKind("the least ratio of a rate between two groups", _SHARE, _ratios, ">="),
 }
+for _name, _rates, _metrics in (
+    ("demographic_parity", "positive rates", ("positive_rate",)),
+    ("equal_opportunity", "recalls", ("recall",)),
+    ("equalized_odds", "recalls or of false positive rates", ("recall", "false_positive_rate")),
+):
+    FORMS[f"{_name}_difference"] = PhraseKind(f"the largest difference of {_rates}", _GAP, _differences, "<=", _metrics)
+    FORMS[f"{_name}_ratio"] = PhraseKind(f"the least ratio of {_rates}", _SHARE, _ratios, ">=", _metrics)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Phrase(Several):
     """The worst of a rate over all classes, or over the groups that columns make.
 
@@ -511,16 +491,15 @@ class Phrase(Several):
     def sample(self) -> Members:
         return self._of([replace(self.rows, name=text) for text in "ab"])
 
-    def members(self, known: Known) -> Members:
+    def members(self, views: Views) -> Members:
         if not self.by:
-            return self._of([self.rows.seen_as(text) for text in known.class_texts()])
-        columns, n_groups = " and ".join(map(repr, self.by)), known.count_groups(self.rows, self.by)
+            return self._of([self.rows.seen_as(text) for text in views.class_texts()])
+        columns, (n_groups, groups) = " and ".join(map(repr, self.by)), views.groups(self.rows, self.by, MOST_GROUPS)
         if n_groups > MOST_GROUPS:
             raise ValueError(
                 f"{self} is over at most {MOST_GROUPS} groups; by {columns} there are {n_groups}. Bring values "
                 "together in a column of their own, or use ranges such as age<=33."
             )
-        groups = known.groups(self.rows, self.by)
         if len(groups) < 2 and FORMS[self.form].combine is not tuple:  # noqa: PLR2004
             held = f"one, {groups[0]}" if groups else "none"
             raise NoRows(f"{self} compares groups; by {columns} there is {held}.")
@@ -536,9 +515,6 @@ class Phrase(Several):
     def __str__(self) -> str:
         parts = [*filter(None, [self.metric]), str(self.rows), *(f"by={written_name(column)}" for column in self.by)]
         return f"{self.form}({', '.join(parts)})"
-
-    def __repr__(self) -> str:
-        return f"<{self}>"
 
 
 def _over_groups(form: str) -> Callable[..., Phrase]:

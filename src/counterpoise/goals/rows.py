@@ -1,7 +1,6 @@
 """What a rate counts, as data: rows of named datasets, metrics, and their terms on those rows."""
 
 import math
-from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -19,12 +18,13 @@ from counterpoise.goals.values import (
     read_range,
     text_of,
     written_name,
-    written_number,
     written_value,
 )
 
 DEFAULT = "train"  # the dataset that fit's own X and y are
 EACH = ""  # in the place of a class: each of them, whose rates are then averaged
+MACRO = "macro"  # what the average over classes is called
+_KINDS = tuple(product((False, True), (False, True), (False, True, None)))  # label, baseline, answer; None: deferred
 _MISSING = ("None", "nan", "NaT", "<NA>")
 
 
@@ -71,12 +71,12 @@ class Dataset:
         found = dict(self.conditions)
         for column, value in values.items():
             text = _checked_text(column, value)
-            if not may_be_same(found.setdefault(column, text), text):
+            if found.setdefault(column, text) != text and not may_be_same(found[column], text):
                 raise ValueError(
                     f"where({column}={value!r}) leaves no row, because {column} was {found[column]!r} already. "
                     "For rows of either value write two goals."
                 )
-        between = merged_ranges([*self.ranges, *map(read_range, ranges)])
+        between = merged_ranges([*self.ranges, *map(read_range, ranges)]) if ranges else self.ranges
         return replace(self, conditions=tuple(sorted(found.items())), ranges=between)
 
     def seen_as(self, of: Any) -> "Dataset":
@@ -141,14 +141,11 @@ class Dataset:
         return narrower
 
     def __str__(self) -> str:
-        path = "".join(f".{word}" for word in self._restrictions())
+        parts = (("", self.label), ("baseline_", self.baseline))
+        path = "".join(f".{of}{'positives' if sign else 'negatives'}" for of, sign in parts if sign is not None)
         columns = [f"{written_name(name)}={written_value(value)}" for name, value in self.conditions]
         of = [] if self.of is None else [f"of={written_value(self.of) if self.of else 'each class'}"]
         return ", ".join([f"{written_name(self.name)}{path}", *of, *columns, *map(str, self.ranges)])
-
-    def _restrictions(self) -> list[str]:
-        parts = (("", self.label), ("baseline_", self.baseline))
-        return [f"{of}{'positives' if sign else 'negatives'}" for of, sign in parts if sign is not None]
 
 
 RESTRICTIONS = ("positives", "negatives", "baseline_positives", "baseline_negatives")  # as the text form names them
@@ -160,16 +157,17 @@ class Cell(NamedTuple):
     label: bool | None = None
     baseline: bool | None = None
 
-    def of(self, rows: Dataset) -> Dataset | None:
-        """Return this part of the rows, or None where they have nothing in common."""
-        return _part_of(self, rows)
-
 
 @lru_cache(maxsize=4096)
-def _part_of(cell: Cell, rows: Dataset) -> Dataset | None:
-    label, is_labelled = _both(cell.label, rows.label)
-    baseline, is_predicted = _both(cell.baseline, rows.baseline)
-    return replace(rows, label=label, baseline=baseline).viewed if is_labelled and is_predicted else None
+def part_of(cell: Cell, rows: Dataset) -> Dataset | None:
+    """Return a part of the rows, or None where they have nothing in common with it."""
+    found: dict[str, Any] = {}
+    for part in ("label", "baseline"):
+        wanted, known = getattr(cell, part), getattr(rows, part)
+        if wanted is not None and known is not None and wanted != known:
+            return None
+        found[part] = known if wanted is None else wanted
+    return replace(rows, **found).viewed
 
 
 class Counted(NamedTuple):
@@ -182,25 +180,13 @@ class Counted(NamedTuple):
     called: str | None = None  # the class; None: the one that is usually positive
 
 
-def as_dataset(dataset: Any) -> Dataset:
-    """Return a dataset, given itself or its name."""
-    if isinstance(dataset, Dataset):
-        return dataset
-    if isinstance(dataset, str):
-        return Dataset(dataset)
-    raise TypeError(f"A rate speaks of a Dataset or of its name; got {dataset!r}. Data are bound later, by fit.")
-
-
 def rows_of(dataset: Any, ranges: Iterable[str], of: Any, where: dict[str, Any]) -> Dataset:
     """Return the rows that the arguments of a metric name."""
-    rows = as_dataset(dataset).where(*ranges, **where)
+    if not isinstance(dataset, (Dataset, str)):
+        raise TypeError(f"A rate speaks of a Dataset or of its name; got {dataset!r}. Data are bound later, by fit.")
+    rows = Dataset(dataset) if isinstance(dataset, str) else dataset
+    rows = rows.where(*ranges, **where) if ranges or where else rows
     return rows if of is None else rows.seen_as(of)
-
-
-def _both(wanted: bool | None, given: bool | None) -> tuple[bool | None, bool]:
-    if wanted is None or given is None:
-        return (given if wanted is None else wanted), True
-    return given, wanted == given
 
 
 def _checked_text(column: str, value: Any, *, is_class: bool = False) -> str:
@@ -222,27 +208,6 @@ def _checked_text(column: str, value: Any, *, is_class: bool = False) -> str:
     if not column or (text in _MISSING and not isinstance(value, str)):
         raise ValueError(f"where needs a column and a value; got {column!r}={value!r}. A missing value selects no row.")
     return text
-
-
-_KINDS = tuple(product((False, True), (False, True), (False, True, None)))  # label, baseline, answer; None: deferred
-MACRO = "macro"  # what the average over classes is called
-
-
-class Known(Protocol):
-    """What is known of the classes and groups once there are data."""
-
-    @property
-    def has_no_positive(self) -> bool:
-        """Tell whether there are several classes, none of them the positive one."""
-
-    def class_texts(self) -> list[str]:
-        """Return the texts of all classes."""
-
-    def groups(self, rows: Dataset, columns: tuple[str, ...]) -> list[Dataset]:
-        """Return the rows by the values that some columns hold."""
-
-    def count_groups(self, rows: Dataset, columns: tuple[str, ...]) -> int:
-        """Return how many groups the values of some columns make."""
 
 
 class Linear(Protocol):
@@ -290,34 +255,11 @@ class Term(NamedTuple):
     def counted(self) -> Iterator[Counted]:
         """Yield what is counted on which rows, out of which."""
         for count in self.metric.counts:
-            rows = count.cell.of(self.rows if count.of is None else replace(self.rows, of=count.of))
-            out_of = (self.metric.out_of if count.out_of is None else count.out_of).of(self.rows)
+            rows = part_of(count.cell, self.rows if count.of is None else replace(self.rows, of=count.of))
+            out_of = part_of(self.metric.out_of if count.out_of is None else count.out_of, self.rows)
             if rows is not None and out_of is not None:
                 called = None if count.positive is None else self.rows.of if count.called is None else count.called
                 yield Counted(self.coefficient * count.coefficient, count.positive, rows, out_of, called)
-
-    def compared(self) -> Iterator[Counted]:
-        """Yield what decides whether two rates are equal: deferred rows only where nothing else is counted."""
-        is_of_deferral = all(count.positive is None for count in self.metric.counts)
-        return (one for one in self.counted() if is_of_deferral or one.positive is not None)
-
-    def resolved(self, known: Known) -> "Iterator[Term]":
-        """Yield what the term is once the classes are known: averages and sums over classes are written out."""
-        if self.rows.of == EACH:
-            texts = known.class_texts()
-            for text in texts:
-                yield Term(self.coefficient / len(texts), self.metric, replace(self.rows, of=text))
-        elif self._speaks_of_all(known):
-            counts = self.metric._replace(counts=self.metric.of_each, of_each=())
-            for text in known.class_texts():
-                yield self._replace(metric=counts, rows=replace(self.rows, of=text))
-        else:
-            yield self
-
-    def _speaks_of_all(self, known: Known) -> bool:
-        """Tell whether the term is about several classes alike."""
-        is_whole = self.rows.of is None and self.rows.label is None and self.rows.baseline is None
-        return bool(self.metric.of_each) and is_whole and known.has_no_positive
 
     def __str__(self) -> str:
         if self.rows.of == EACH:
@@ -325,36 +267,7 @@ class Term(NamedTuple):
         return f"{self.metric.name}({self.rows}{self.metric.details})"
 
 
-def merged(terms: Iterable[Term]) -> tuple[Term, ...]:
-    """Return the terms with those of one metric on one dataset added up, and without those that cancel."""
-    found: dict[tuple[Metric, Dataset], float] = {}
-    for coefficient, metric, rows in terms:
-        found[metric, rows] = found.get((metric, rows), 0.0) + coefficient
-    return tuple(Term(coefficient, *key) for key, coefficient in found.items() if coefficient)
-
-
-def canonical(constant: float, counted: Iterable[Counted]) -> frozenset[tuple[Any, float]]:
-    """Return coefficients of shares of rows and of positive predictions, which are the same for equal rates.
-
-    Rows labelled (or predicted) negative are written as all rows less the positive ones, and negative predictions as
-    all rows less those predicted positive, as they are unless rows are deferred. The key None is the constant.
-    """
-    parts: defaultdict[Any, list[float]] = defaultdict(list)
-    parts[None].append(constant)
-    for coefficient, positive, rows, out_of, called in counted:
-        for sign, part in _without_negatives(rows, out_of):
-            amount = sign * coefficient
-            if positive is None:
-                parts[None, part, out_of].append(amount)
-                continue
-            if not positive:
-                parts[None if part == out_of else (False, part, out_of)].append(amount)
-            parts[True, part, out_of, called].append(amount if positive else -amount)
-    sums = {key: math.fsum(values) for key, values in parts.items()}  # exact, so that the order cannot matter
-    return frozenset((key, value) for key, value in sums.items() if value)
-
-
-def _without_negatives(rows: Dataset, out_of: Dataset) -> Iterator[tuple[float, Dataset]]:
+def without_negatives(rows: Dataset, out_of: Dataset) -> Iterator[tuple[float, Dataset]]:
     """Write the rows as a sum of parts that are negative in no way, except as ``out_of`` is."""
     if rows.label is False and out_of.label is None:
         every, positive = replace(rows, label=None).viewed, replace(rows, label=True)
@@ -363,26 +276,8 @@ def _without_negatives(rows: Dataset, out_of: Dataset) -> Iterator[tuple[float, 
     else:
         yield 1.0, rows
         return
-    yield from _without_negatives(every, out_of)
-    yield from ((-sign, part) for sign, part in _without_negatives(positive, out_of))
-
-
-def written_sum(constant: float, terms: Iterable[Term]) -> str:
-    """Return the text of a sum, from which the same constant and terms are read."""
-    pieces = [(term.coefficient, str(term)) for term in terms]
-    if constant or not pieces:
-        comes_first = bool(pieces) and pieces[0][0] < 0 < constant  # as in 1 - recall(train)
-        pieces.insert(0 if comes_first else len(pieces), (constant, ""))
-    first, *others = [_written_piece(*piece) for piece in pieces]
-    return first + "".join(f" - {text[1:]}" if text[0] == "-" else f" + {text}" for text in others)
-
-
-def _written_piece(coefficient: float, name: str) -> str:
-    if not name:
-        return written_number(coefficient)
-    if abs(coefficient) == 1:
-        return name if coefficient > 0 else f"-{name}"
-    return f"{written_number(coefficient)} * {name}"
+    yield from without_negatives(every, out_of)
+    yield from ((-sign, part) for sign, part in without_negatives(positive, out_of))
 
 
 def is_number(value: Any) -> bool:
@@ -415,16 +310,16 @@ class Fraction(NamedTuple):
 
 def fractions(rate: Linear) -> list[Fraction]:
     """Return the shares of which a rate is the sum, beside its constant."""
-    tops: dict[Dataset, FloatArray] = {}
+    found: dict[Dataset, Fraction] = {}
     for one in rate.counted:
-        is_counted = _kinds_in(one.rows) & np.array([answer is one.positive for _, _, answer in _KINDS])
-        tops[one.out_of] = tops.get(one.out_of, np.zeros(len(_KINDS))) + one.coefficient * is_counted
-    return [Fraction(top, _kinds_in(rows).astype(np.float64)) for rows, top in tops.items()]
-
-
-def _kinds_in(rows: Dataset) -> BoolArray:
-    """Return which kinds of rows can be among some rows."""
-    return np.array([rows.label in {None, y} and rows.baseline in {None, baseline} for y, baseline, _ in _KINDS])
+        top, bottom = found.setdefault(one.out_of, Fraction(np.zeros(len(_KINDS)), np.zeros(len(_KINDS))))
+        for place, (label, baseline, answer) in enumerate(_KINDS):
+            is_counted, is_whole = (
+                rows.label in {None, label} and rows.baseline in {None, baseline} for rows in (one.rows, one.out_of)
+            )
+            top[place] += one.coefficient * (is_counted and answer is one.positive)
+            bottom[place] = is_whole
+    return list(found.values())
 
 
 def kinds_of(answers: IntArray, labels: BoolArray | None, baseline: BoolArray | None) -> IntArray:

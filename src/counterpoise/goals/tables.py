@@ -1,7 +1,6 @@
 """The data that a named dataset is bound to, and which of its rows meet a condition."""
 
 from collections.abc import Iterable, Mapping
-from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -16,22 +15,23 @@ from counterpoise._base.checks import (
 )
 from counterpoise._base.types import AnyArray, ArrayLike, BoolArray, FloatArray, IntArray
 from counterpoise.goals.classes import Classes, as_labels, find_classes
-from counterpoise.goals.rows import DEFAULT, Dataset
+from counterpoise.goals.rows import DEFAULT
 from counterpoise.goals.values import (
     MISSING,
     Levels,
     NoRows,
     Range,
-    UnknownValue,
     as_number,
     as_truth,
     combined,
     count_missing,
     find_levels,
     numbers_of,
-    refuse_missing_text,
     unknown,
 )
+
+_MOST_GROUPS = 100  # distinct values of a feature that may still be groups of people, and not a measurement
+_GLANCE = 10_000  # rows that show most measurements to be one
 
 
 def named_columns(features: Any) -> dict[str, AnyArray]:
@@ -71,19 +71,11 @@ def count_rows(parts: Iterable[Any]) -> int:
     """Return the number of rows of the first part of a Table that is there."""
     for values in parts:
         if values is not None:
-            return _length(values)
+            try:
+                return int(values.shape[0]) if hasattr(values, "shape") else len(values)
+            except (TypeError, IndexError):
+                raise ValueError(f"A Table needs an entry for each row; got {values!r}, which has no rows.") from None
     raise ValueError("A Table needs rows: X, y, a baseline or sensitive_features; got none of them.")
-
-
-def _length(values: Any) -> int:
-    try:
-        return int(values.shape[0]) if hasattr(values, "shape") else len(values)
-    except (TypeError, IndexError):
-        raise ValueError(f"A Table needs an entry for each row; got {values!r}, which has no rows.") from None
-
-
-_MOST_GROUPS = 100  # distinct values of a feature that may still be groups of people, and not a measurement
-_GLANCE = 10_000  # rows that show most measurements to be one
 
 
 class Table:
@@ -221,20 +213,16 @@ class Table:
         kept = baseline if self.baseline is None else self.baseline
         return self.replaced(sensitive_features={**self._own_columns, **more} or None, baseline=kept)
 
-    def part(self, places: AnyArray, y: AnyArray, sample_weight: FloatArray | None) -> "Table":
-        """Return some rows with their labels and weights, and features only where they are a data frame's."""
+    def part(self, places: AnyArray, y: AnyArray | None, sample_weight: FloatArray | None, X: Any = None) -> "Table":
+        """Return some rows with their labels and weights; their features are X, or those of a data frame."""
         columns = {name: values[places] for name, values in self._own_columns.items()}
-        X = rows_at(self.X, places) if hasattr(self.X, "iloc") else None
-        baseline, counts = rows_at(self.baseline, places), rows_at(self.counts, places)
-        weighed = {"sample_weight": sample_weight, "counts": counts}
-        return Table(X, y, columns or None, baseline, **weighed).weighed_as(self, places)
+        X = rows_at(self.X, places) if X is None and hasattr(self.X, "iloc") else X
+        weighed = {"sample_weight": sample_weight, "counts": rows_at(self.counts, places)}
+        return Table(X, y, columns or None, rows_at(self.baseline, places), **weighed).weighed_as(self, places)
 
     def only(self, places: AnyArray) -> "Table":
         """Return some of the rows with all that belongs to them."""
-        columns = {name: values[places] for name, values in self._own_columns.items()}
-        parts = self.X, self.y, self.baseline, self.sample_weight, self.counts
-        X, y, baseline, weights, counts = (rows_at(part, places) for part in parts)
-        return Table(X, y, columns or None, baseline, sample_weight=weights, counts=counts).weighed_as(self, places)
+        return self.part(places, *(rows_at(part, places) for part in (self.y, self.sample_weight, self.X)))
 
     def without_features(self) -> "Table":
         """Return the same table without X, but for the columns of a data frame by which goals can tell groups apart."""
@@ -248,7 +236,7 @@ class Table:
         if values.dtype.kind in "biuf":
             return all(np.unique(part).size <= _MOST_GROUPS for part in (values[:_GLANCE], values))
         try:
-            return len(self._found_levels(column).place) <= _MOST_GROUPS
+            return len(self.levels(column, are_compared=False).place) <= _MOST_GROUPS
         except TypeError:  # neither numbers nor words
             return False
 
@@ -257,7 +245,7 @@ class Table:
         values = self.column(column)
         if values.dtype.kind != "O":
             return values
-        levels = self._found_levels(column)
+        levels = self.levels(column, are_compared=False)
         return np.array([*levels.place, None], dtype=object)[levels.codes]
 
     def matches(self, column: str, text: str) -> BoolArray:
@@ -284,17 +272,23 @@ class Table:
             raise NoRows(f"No row has {asked}: {values}.")
         return found
 
-    def levels(self, column: str) -> Levels:
-        """Return the distinct texts of a column and where each stands, after checking that none is ``(missing)``."""
-        levels = self._found_levels(column)
-        refuse_missing_text(levels, column)
-        return levels
+    def levels(self, column: str, *, are_compared: bool = True) -> Levels:
+        """Return the distinct texts of a column and where each stands, found once.
 
-    def _found_levels(self, column: str) -> Levels:
-        """Return the texts of a column, found once; one that nobody compares may hold any."""
+        One that is compared must not hold the text ``(missing)``: goals and rules could not tell it from a missing
+        value.
+        """
         if column not in self._codes:
             self._codes[column] = find_levels(self.column(column), column)
-        return self._codes[column]
+        levels = self._codes[column]
+        if are_compared and MISSING in levels.place:
+            rows = np.flatnonzero(levels.codes == levels.place[MISSING])
+            raise ValueError(
+                f"Column {column!r} must not hold the text {MISSING!r}, which stands for a missing value in goals and "
+                f"rules; {rows.size} of {levels.codes.size} rows do, the first at position {rows[0]}. Put None there "
+                "if the value is missing, else another text."
+            )
+        return levels
 
     def check_loaded(self) -> None:
         """Check what came from a file."""
@@ -313,28 +307,11 @@ class Table:
         return f"Table({', '.join([f'n_samples={self.n_samples}', *has, f'columns={self.columns}'])})"
 
 
-def rows_where(table: Table, rows: Dataset) -> BoolArray | None:
-    """Return the rows of the table that meet the conditions on columns, or None where there are none to meet."""
-    asked = [column for column, _ in rows.conditions] + [one.column for one in rows.ranges]
-    require_columns(table, asked, rows.name)
-    matched = [_with_value(table, column, text, rows.name) for column, text in rows.conditions]
-    matched += [table.within(one) for one in rows.ranges]
-    return reduce(np.logical_and, matched) if matched else None
-
-
 def require_columns(table: Table, columns: Iterable[str], dataset: str) -> None:
     """Refuse columns that the table of a dataset does not have."""
     for column in columns:
         if column not in table.columns:
             raise unknown("column", column, table.columns, where=f" in dataset {dataset!r}{_columns_hint(table)}")
-
-
-def _with_value(table: Table, column: str, text: str, dataset: str) -> BoolArray:
-    matched = table.matches(column, text)
-    if not matched.any():
-        known, where = table.levels(column).place, f" of column {column!r} in dataset {dataset!r}"
-        raise UnknownValue(str(unknown("value", text, known, where=where)))
-    return matched
 
 
 def _columns_hint(table: Table) -> str:

@@ -189,28 +189,6 @@ class Range(NamedTuple):
         return f"{written_number(self.low)}{first}{name}{last}{written_number(self.high)}"
 
 
-def exact_number(text: str) -> float:
-    """Return a number as exactly as it is written: whole numbers of any size stay whole."""
-    value = float(text)
-    if not math.isfinite(value):
-        raise ValueError(f"A condition needs a finite number; got {text}.")
-    return int(text) if re.fullmatch(r"-?\d+", text) else value
-
-
-def compared(column: str, sign: str, number: float) -> Range:
-    """Return the range that a comparison of a column with a number makes.
-
-    Examples
-    --------
-    >>> from counterpoise.goals.values import compared
-    >>> print(compared("age", "<=", 33))
-    age<=33
-    """
-    if sign.startswith("<"):
-        return Range(column, high=number, has_high=sign == "<=")
-    return Range(column, low=number, has_low=sign == ">=")
-
-
 def read_range(text: Any) -> Range:
     """Read a condition on numbers from its text.
 
@@ -234,10 +212,16 @@ def read_range(text: Any) -> Range:
 def between(column: str, *limits: tuple[str, str] | None) -> Range:
     """Return what all limits on a column leave, each a sign and the text of a number."""
     found = Range(column)
-    asked = [compared(column, sign, exact_number(text)) for sign, text in filter(None, limits)]
-    for one in asked:
-        found = found & one
-    if len({one.low is None for one in asked}) < len(asked):
+    asked: list[bool] = []
+    for sign, text in filter(None, limits):
+        number = float(text)
+        if not math.isfinite(number):
+            raise ValueError(f"A condition needs a finite number; got {text}.")
+        number = int(text) if re.fullmatch(r"-?\d+", text) else number  # whole numbers of any size stay whole
+        is_upper, has_end = sign.startswith("<"), sign.endswith("=")
+        one = Range(column, high=number, has_high=has_end) if is_upper else Range(column, low=number, has_low=has_end)
+        found, asked = found & one, [*asked, is_upper]
+    if len(set(asked)) < len(asked):
         raise ValueError(f"Two limits on {column} must be a lower and an upper one, as in 18<={column}<25.")
     return checked(found)
 
@@ -330,17 +314,6 @@ def combined(columns: Mapping[str, Levels], n_samples: int) -> tuple[IntArray, l
         pairs = ((names[place // len(texts)], texts[place % len(texts)]) for place in present.tolist())
         names = [f"{first}{', ' if first else ''}{column}={text}" for first, text in pairs]  # those there are, not all
     return codes, names
-
-
-def refuse_missing_text(levels: Levels, column: str) -> None:
-    """Refuse a column that holds the text ``(missing)``: goals and rules could not tell it from a missing value."""
-    if MISSING in levels.place:
-        rows = np.flatnonzero(levels.codes == levels.place[MISSING])
-        raise ValueError(
-            f"Column {column!r} must not hold the text {MISSING!r}, which stands for a missing value in goals and "
-            f"rules; {rows.size} of {levels.codes.size} rows do, the first at position {rows[0]}. Put None there if "
-            "the value is missing, else another text."
-        )
 
 
 def as_truth(text: str) -> bool | None:

@@ -13,7 +13,7 @@ A fitted tree as flat arrays, and the way down it.
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -68,7 +68,7 @@ def check_tree(tree: Tree, n_features: int, n_classes: int) -> None:
         raise ValueError("a tree points outside of its nodes, features, categories or classes")
 
 
-class Nodes:
+class TreeNodes:
     """The nodes of a tree that grows, the root first."""
 
     def __init__(self) -> None:
@@ -116,7 +116,13 @@ class Nodes:
 
 def leaves_of_rows(tree: Tree, X: Any) -> AnyArray:
     """Return the leaf of each row of a matrix of values, dense or in compressed rows."""
-    used, place = _used_features(tree, X)
+    used, place = None, tree.feature
+    if not (isinstance(X, np.ndarray) and X.dtype == np.float64 and X.flags.c_contiguous):
+        # Only the features that the tree looks at are turned into floats, and only for a few rows at a time.
+        is_split = tree.feature != _LEAF
+        used, places = np.unique(tree.feature[is_split], return_inverse=True)
+        place = np.full(tree.feature.size, _LEAF, dtype=np.int64)
+        place[is_split] = places
     leaves = np.zeros(X.shape[0], dtype=np.uint32)
     splits = (place, tree.left, tree.threshold, tree.missing_left, tree.table, tree.categories)
 
@@ -133,23 +139,17 @@ def leaves_of_rows(tree: Tree, X: Any) -> AnyArray:
     return leaves
 
 
-def _used_features(tree: Tree, X: Any) -> tuple[IntArray | None, IntArray]:
-    """Return the features to look at and the place of each node's among them; None if ``X`` can be read as it is.
-
-    Of other matrices only these features are turned into floats, and only for a few rows at a time.
-    """
-    if isinstance(X, np.ndarray) and X.dtype == np.float64 and X.flags.c_contiguous:
-        return None, tree.feature
-    is_split = tree.feature != _LEAF
-    used, places = np.unique(tree.feature[is_split], return_inverse=True)
-    place = np.full(tree.feature.size, _LEAF, dtype=np.int64)
-    place[is_split] = places
-    return used, place
-
-
 def leaves_of_bins(tree: Tree, binned: BinnedFeatures, rows: AnyArray | None = None) -> AnyArray:
     """Return the leaf of each of the rows, or of all, of features in the bins that the tree was fitted on."""
-    tables = _tables(tree, binned)
+    tables = np.empty((tree.feature.size, 256), dtype=np.uint8)  # for every node that splits which bins go left
+    base, edges = binned.layout
+    splits = (tree.feature, tree.threshold, tree.missing_left, tree.table, tree.categories)
+    bad = _tree_kernels.fill_tables(*splits, base, binned.n_bins, edges, tables)
+    if bad >= 0:
+        raise ValueError(
+            f"The binned features must have the edges that the tree was fitted on; feature {tree.feature[bad]} has no "
+            f"edge at {float(tree.threshold[bad])!r}. Bin new data with bin_like, or pass them as they are."
+        )
     leaves = np.empty(len(binned) if rows is None else rows.size, dtype=np.uint32)
 
     def walk(start: int, stop: int) -> None:
@@ -159,20 +159,6 @@ def leaves_of_bins(tree: Tree, binned: BinnedFeatures, rows: AnyArray | None = N
     with Workers(leaves.size) as workers:
         workers.map_ranges(walk, leaves.size)
     return leaves
-
-
-def _tables(tree: Tree, binned: BinnedFeatures) -> ByteArray:
-    """Return for every node that splits which bins go left."""
-    tables = np.empty((tree.feature.size, 256), dtype=np.uint8)
-    base, edges = binned.layout
-    splits = (tree.feature, tree.threshold, tree.missing_left, tree.table, tree.categories)
-    bad = _tree_kernels.fill_tables(*splits, base, binned.n_bins, edges, tables)
-    if bad >= 0:
-        raise ValueError(
-            f"The binned features must have the edges that the tree was fitted on; feature {tree.feature[bad]} has no "
-            f"edge at {float(tree.threshold[bad])!r}. Bin new data with bin_like, or pass them as they are."
-        )
-    return tables
 
 
 TARGET, GROWTH = "target", "growth"  # names in a shard: what a tree is to tell, and the rows while it grows
@@ -328,18 +314,13 @@ _SANE = (1e-100, 1e100)  # products of two weights in here neither overflow nor 
 _FEWEST = 2  # rows of a node that is split, whatever the limits: it holds two classes
 
 
-class Limits(NamedTuple):
+class GrowthLimits(NamedTuple):
     """When to stop."""
 
     max_depth: int
     min_samples_leaf: int
-    min_samples_split: int
+    least_rows: int  # of a node that is split
     min_gain: float  # part of the whole weight
-
-    @property
-    def least_rows(self) -> int:
-        """The least number of rows of a node that is split."""
-        return max(self.min_samples_split, 2 * self.min_samples_leaf)
 
 
 class Level(NamedTuple):
@@ -369,54 +350,42 @@ class Family(NamedTuple):
     sums: FloatArray  # (2, n_sums)
 
 
-class Least(NamedTuple):
-    """What a split must have at the least."""
-
-    weight: float  # on each side
-    gain: float
-
-
 def grow(
-    binned: BinnedFeatures, codes: AnyArray, n_classes: int, weights: FloatArray, limits: Limits
+    binned: BinnedFeatures, codes: AnyArray, n_classes: int, weights: FloatArray, limits: GrowthLimits
 ) -> tuple[Tree, AnyArray]:
     """Return the tree, and the code that it predicts for each row."""
     target = Target(binned, codes.astype(np.uint16), whole_masses(of_sane_size(weights)))
-    if binned.bins.size <= _SMALL:
-        return _grow_whole(target, n_classes, limits)
-    with LocalShards([partial(dict, {TARGET: target})]) as shards:
-        grown = grow_over(shards, binned, n_classes, limits)
-        return grown.tree, np.concatenate(shards.map(ended, grown))
+    if binned.bins.size > _SMALL:
+        with LocalShards([partial(dict, {TARGET: target})]) as shards:
+            grown = grow_over(shards, binned, n_classes, limits)
+            return grown.tree, np.concatenate(shards.map(ended, grown))
+    whole, predicted = float(target.weights.sum()), np.empty(len(binned), dtype=np.uint16)
+    n_sums = n_classes + (limits.min_samples_leaf > 1)  # one more counts rows
+    fields = grow_whole_tree(
+        *(binned.bins, binned.layout.base, binned.n_bins, binned.is_categorical.view(np.uint8), binned.layout.edges),
+        *(target.weights, target.codes, (n_classes, _ROUNDING * whole, float(limits.min_samples_leaf))),
+        *(n_sums, (limits.max_depth, limits.least_rows, max(limits.min_gain, _ROUNDING) * whole), predicted),
+    )
+    return Tree(*fields), predicted
 
 
-def grow_over(shards: Shards, binned: BinnedFeatures, n_classes: int, limits: Limits) -> Grown:
+def grow_over(shards: Shards, binned: BinnedFeatures, n_classes: int, limits: GrowthLimits) -> Grown:
     """Return the tree of rows that live in shards, each with its ``Target``; ``ended`` tells what it says of them.
 
     ``binned`` is any part of the features: it tells where the bins of each feature lie, which all shards share.
     """
-    with Growth(shards, binned, n_classes, limits) as growth:
-        level = growth.first_level()
-        depth = 0
-        while level.nodes:
-            depth += 1
-            families = growth.split(level, growth.search(level))
-            level = growth.next_level(families, is_last=depth == limits.max_depth)
-        return growth.finish()
-
-
-def _least(whole: float, limits: Limits) -> Least:
-    return Least(_ROUNDING * whole, max(limits.min_gain, _ROUNDING) * whole)
-
-
-def _grow_whole(target: Target, n_classes: int, limits: Limits) -> tuple[Tree, AnyArray]:
-    binned, least = target.binned, _least(float(target.weights.sum()), limits)
-    n_sums = n_classes + (limits.min_samples_leaf > 1)  # one more counts rows
-    layout, predicted = binned.layout, np.empty(len(binned), dtype=np.uint16)
-    fields = grow_whole_tree(
-        *(binned.bins, layout.base, binned.n_bins, binned.is_categorical.view(np.uint8), layout.edges),
-        *(target.weights, target.codes, (n_classes, least.weight, float(limits.min_samples_leaf))),
-        *(n_sums, (limits.max_depth, limits.least_rows, least.gain), predicted),
-    )
-    return Tree(*fields), predicted
+    growth = Growth(shards, binned, n_classes, limits)
+    try:
+        with growth.workers:
+            level, depth = growth.first_level(), 0
+            while level.nodes:
+                depth += 1
+                families = growth.split(level, growth.search(level))
+                level = growth.next_level(families, is_last=depth == limits.max_depth)
+            return growth.finish()
+    finally:
+        for step in range(growth.n_steps):
+            shards.forget((GROWTH, step))
 
 
 def of_sane_size(weights: FloatArray) -> FloatArray:
@@ -431,7 +400,7 @@ def of_sane_size(weights: FloatArray) -> FloatArray:
 class Growth:
     """The state of one tree while it grows level by level."""
 
-    def __init__(self, shards: Shards, binned: BinnedFeatures, n_classes: int, limits: Limits) -> None:
+    def __init__(self, shards: Shards, binned: BinnedFeatures, n_classes: int, limits: GrowthLimits) -> None:
         self.shards, self.binned, self.limits, self.n_classes = shards, binned, limits, n_classes
         # Where leaves, or nodes that are split, have a least number of rows, one more sum counts them.
         self.counts_rows = limits.least_rows > _FEWEST
@@ -439,18 +408,10 @@ class Growth:
         n_first = 1 << min(limits.max_depth - 1, _FIRST_SLOTS)
         self.hists = np.empty((n_first, self.n_sums, int(self.base[-1])))
         self.n_slots, self.free_slots = 0, list[int]()
-        self.nodes, self.leaves, self.leaf_sums = Nodes(), list[int](), list[FloatArray]()
+        self.nodes, self.leaves, self.leaf_sums = TreeNodes(), list[int](), list[FloatArray]()
         self.moves: list[Move] = []  # that are still to be made
         self.n_steps = 0
         self.workers = Workers(self.hists.size)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.workers.close()
-        for step in range(self.n_steps):
-            self.shards.forget((GROWTH, step))
 
     def _change(self, function: object, *given: object) -> list[FloatArray]:
         self.n_steps += 1
@@ -460,7 +421,8 @@ class Growth:
         """Return the level of the root."""
         root = self.nodes.add()
         sums = total(self._change(begin, self.n_classes, self.n_sums))[: self.n_sums]
-        self.least = _least(float(sums[: self.n_classes].sum()), self.limits)
+        whole = float(sums[: self.n_classes].sum())
+        self.least_weight, self.least_gain = _ROUNDING * whole, max(self.limits.min_gain, _ROUNDING) * whole
         if not self._can_split(sums):
             self._end_at(root, sums)
             return Level([], [], [], [], [])
@@ -482,16 +444,18 @@ class Growth:
 
     def _can_split(self, sums: FloatArray) -> bool:
         n_rows = int(sums[-1]) if self.counts_rows else self.limits.least_rows
-        return bool(_tree_kernels.can_split(n_rows, sums, self.n_classes, self.least.weight, self.limits.least_rows))
+        return bool(_tree_kernels.can_split(n_rows, sums, self.n_classes, self.least_weight, self.limits.least_rows))
 
     def search(self, level: Level) -> Splits:
         """Fill the histograms of a level and return the best splits; threads share the features."""
-        self._add_up(level)
+        parts = self._change(move_and_add, self.moves, [node for node, _ in level.additions])
+        self.moves = []
+        self.hists[[slot for _, slot in level.additions]] = parts[0] if len(parts) == 1 else total(parts)
         n_nodes, n_features = len(level.nodes), self.binned.n_features
         subtractions = np.array(level.subtractions, dtype=np.int64).reshape(-1, 2)
         layout = self.base, self.binned.n_bins, self.binned.is_categorical.view(np.uint8)
         split = (*layout, np.array(level.slots), self.hists)
-        limits = (self.n_classes, self.least.weight, float(self.limits.min_samples_leaf))
+        limits = (self.n_classes, self.least_weight, float(self.limits.min_samples_leaf))
         gains, places = np.empty((n_nodes, n_features)), np.empty((n_nodes, n_features), dtype=np.int64)
         missing_left, sums = np.empty((n_nodes, n_features), dtype=np.uint8), np.array(level.sums)
 
@@ -501,15 +465,8 @@ class Growth:
         self.workers.map_ranges(look, n_features, work=n_nodes * self.hists[0].size, multiple=AT_ONCE)
         chosen, tables = np.empty((n_nodes, 2), dtype=np.int64), np.empty((n_nodes, 256), dtype=np.uint8)
         sides, found = np.empty((n_nodes, 2, self.n_sums)), (gains, places, missing_left)
-        _split_kernels.choose_splits(*split, limits, self.least.gain, *found, chosen, tables, sides)
+        _split_kernels.choose_splits(*split, limits, self.least_gain, *found, chosen, tables, sides)
         return Splits(chosen[:, 0], chosen[:, 1], tables, sides)
-
-    def _add_up(self, level: Level) -> None:
-        """Set the histograms of the nodes that are added up to their sums over shards."""
-        parts = self._change(move_and_add, self.moves, [node for node, _ in level.additions])
-        self.moves = []
-        slots = [slot for _, slot in level.additions]
-        self.hists[slots] = parts[0] if len(parts) == 1 else total(parts)
 
     def split(self, level: Level, splits: Splits) -> list[Family]:
         """Make the children of every node that gains; the others are leaves."""

@@ -137,7 +137,7 @@ def crop_and_flip(images: Any, moves: Any, places: Any) -> Any:
     return padded.reshape(-1, n_channels).index_select(0, index.reshape(-1)).view(images.shape)
 
 
-class Asked(NamedTuple):
+class TrainingTargets(NamedTuple):
     """What a network shall learn: pairs of a row and a class code, and how much each matters."""
 
     codes: AnyArray
@@ -233,7 +233,7 @@ _SMALL = 1 << 16  # parameters: layers of a few thousand products a row, too lit
 _THREADS_A_CORE = 2  # where waiting threads must sleep: the fewest that share the work evenly
 
 
-class Place(NamedTuple):
+class NetworkPlace(NamedTuple):
     """Where and in what precision a network computes."""
 
     device: Any
@@ -241,17 +241,19 @@ class Place(NamedTuple):
     captures: bool
 
 
-def find_place(settings: Settings) -> Place:
+def find_place(settings: Settings) -> NetworkPlace:
     """Return where a network computes by its settings."""
     device = find_device(settings.device)
     is_cuda = device.type == "cuda"
     if settings.cuda_graphs is True and not is_cuda:
         raise ValueError("cuda_graphs=True needs a CUDA device; with 'auto' they are used where there is one.")
     halves = settings.precision == "bfloat16" or (settings.precision == "auto" and is_cuda)
-    return Place(device, torch.bfloat16 if halves else torch.float32, is_cuda and settings.cuda_graphs is not False)
+    return NetworkPlace(
+        device, torch.bfloat16 if halves else torch.float32, is_cuda and settings.cuda_graphs is not False
+    )
 
 
-def is_host(place: Place) -> bool:
+def is_host(place: NetworkPlace) -> bool:
     """Tell whether a network as it was built is in its place."""
     return bool(place.device.type == "cpu" and place.dtype == torch.float32)
 
@@ -263,7 +265,7 @@ def is_small(module: nn.Module) -> bool:
 
 
 @contextmanager
-def on(place: Place, *, small: bool, trains: bool = False) -> Iterator[None]:
+def on(place: NetworkPlace, *, small: bool, trains: bool = False) -> Iterator[None]:
     """Compute there, as fast as it goes; torch's flags are one for all threads, which therefore take turns.
 
     Trials choose the fastest kernels of cuDNN for a shape. They are for training, whose batches have one size: each

@@ -26,11 +26,11 @@ from torch.nn.modules.lazy import LazyModuleMixin
 from counterpoise._base.types import AnyArray
 from counterpoise.learners._network_data import (
     N_MOVES,
-    Asked,
     Inputs,
-    Place,
+    NetworkPlace,
     Sampler,
     Standard,
+    TrainingTargets,
     epochs,
     find_place,
     is_host,
@@ -110,7 +110,7 @@ def check_output(module: nn.Module, factory: Factory, shape: tuple[int, ...], n_
         raise ValueError(f"The network of module={factory!r} must keep its state in tensors: make it buffers.")
 
 
-def to_place(module: nn.Module, place: Place, *, is_image: bool) -> nn.Module:
+def to_place(module: nn.Module, place: NetworkPlace, *, is_image: bool) -> nn.Module:
     """Move a network to its device; below float32, all but the batch norms compute in the lower precision."""
     module = module.to(place.device)
     if is_image:
@@ -154,7 +154,9 @@ class Trainer:
     copies, refreshed by one operation for all after each step, in place of a cast for each layer.
     """
 
-    def __init__(self, inputs: Inputs, module: nn.Module, n_classes: int, settings: Settings, place: Place) -> None:
+    def __init__(
+        self, inputs: Inputs, module: nn.Module, n_classes: int, settings: Settings, place: NetworkPlace
+    ) -> None:
         self.inputs, self.settings, self.place, self.n_classes = inputs, settings, place, n_classes
         self.module = to_place(module, place, is_image=inputs.is_image)
         trained = [parameter for parameter in self.module.parameters() if parameter.requires_grad]
@@ -197,7 +199,7 @@ class Trainer:
         with torch.no_grad():
             for name, tensor in self._tensors():
                 tensor.copy_(torch.from_numpy(np.array(state[name])))
-            self._refresh()
+            _copy_all(self._copies, self._masters)
             for kept in self._optimizer.state.values():
                 kept["momentum_buffer"].zero_()
 
@@ -214,13 +216,13 @@ class Trainer:
         for name, tensor in self.module.state_dict(keep_vars=True).items():
             yield name, self._master_of.get(id(tensor), tensor)
 
-    def warm_up(self, asked: Asked, generator: Any) -> None:
+    def warm_up(self, asked: TrainingTargets, generator: Any) -> None:
         """Train on all pairs alike, each once in an epoch."""
         settings = self.settings
         tables = epochs(len(asked.codes), settings.warmup_epochs, settings.batch_size, generator)
         self._run(asked, ((pairs, settings.warmup_rate(epoch)) for epoch, pairs in tables), generator)
 
-    def train(self, asked: Asked, generator: Any) -> None:
+    def train(self, asked: TrainingTargets, generator: Any) -> None:
         """Train on batches drawn by weight, with the learning rate falling on schedule."""
         n_iterations, size = self.settings.n_iterations, self.settings.batch_size
         sampler = Sampler.of(asked.weights, self.place.device)
@@ -228,15 +230,22 @@ class Trainer:
         parts = rates.to(self.place.device).split(self._n_lines)
         self._run(asked, ((sampler.draw((len(part), size), generator), part) for part in parts), generator)
 
-    def _run(self, asked: Asked, tables: Iterable[tuple[Any, Any]], generator: Any) -> None:
+    def _run(self, asked: TrainingTargets, tables: Iterable[tuple[Any, Any]], generator: Any) -> None:
         self.module.train()
         rows, labels = asked.on(self.place.device)
         with self._there():
             for pairs, rates in tables:
-                self._labels[: len(pairs)] = labels[pairs]
-                self._fill(rows[pairs], rates, generator)
-                for step in range(len(pairs)):
-                    self._advance()
+                n_lines = len(pairs)
+                self._labels[:n_lines], self._rows[:n_lines], self._rates[:n_lines] = labels[pairs], rows[pairs], rates
+                if self._moves is not None:
+                    moves = torch.randint(N_MOVES, pairs.shape, generator=generator, device=self.place.device)
+                    self._moves[:n_lines] = moves
+                self._step_number.zero_()
+                for step in range(n_lines):
+                    if self._graph is None:
+                        self._step()
+                    else:
+                        self._graph.replay()
                     if self._queue is not None and step % _QUEUED_STEPS == 0:
                         self._queue.wait_for_earlier()
 
@@ -249,19 +258,6 @@ class Trainer:
     def turn(self, seed: int) -> AbstractContextManager[Any]:
         """Seed what layers draw from, and hold off other threads; a replayed step that draws nothing needs neither."""
         return nullcontext() if self._runs_free else own_randomness(seed, self.place.device)
-
-    def _fill(self, rows: Any, rates: Any, generator: Any) -> None:
-        self._rows[: len(rows)] = rows
-        self._rates[: len(rows)] = rates
-        if self._moves is not None:
-            self._moves[: len(rows)] = torch.randint(N_MOVES, rows.shape, generator=generator, device=self.place.device)
-        self._step_number.zero_()
-
-    def _advance(self) -> None:
-        if self._graph is None:
-            self._step()
-        else:
-            self._graph.replay()
 
     def make_ready(self) -> None:
         """Compile a step and make it a graph, where that is wanted. It trains on anything: ``start`` comes after it."""
@@ -321,12 +317,8 @@ class Trainer:
         _copy_all([master.grad for master, _ in reached], [twin.grad for _, twin in reached])
         self._optimizer.step()
         with torch.no_grad():
-            self._refresh()
+            _copy_all(self._copies, self._masters)
         self.module.zero_grad(set_to_none=True)  # so that a backward pass writes gradients and need not add to zeros
-
-    def _refresh(self) -> None:
-        """Bring the copies of lower precision up to date."""
-        _copy_all(self._copies, self._masters)
 
     def predict_codes(self) -> AnyArray:
         """Return the class code that the network predicts for each of its own rows."""
@@ -392,7 +384,7 @@ class PreparedRows:
         self._in_use = threading.RLock()
 
     def fit(
-        self, factory: Factory, settings: Settings, asked: Asked, n_classes: int, seed: int
+        self, factory: Factory, settings: Settings, asked: TrainingTargets, n_classes: int, seed: int
     ) -> tuple[State, AnyArray]:
         """Train from the warmed-up start on rows drawn by weight; return the parameters and the predicted codes."""
         with self._in_use:
@@ -410,35 +402,28 @@ class PreparedRows:
         with self._in_use:
             kept = self._trainer
             if kept is None or (kept.settings, kept.n_classes) != (settings, n_classes):
-                kept = self._trainer = self._new_trainer(factory, settings, n_classes)
+                with own_randomness(self.seed, self.place.device):
+                    module = build(factory, self.shape, n_classes, self.seed)
+                    check_output(module, factory, self.shape, n_classes)
+                    kept = Trainer(self.inputs, module, n_classes, settings, self.place)
+                    first = kept.state()
+                    kept.make_ready()
+                    kept.start(first)
+                self._trainer = kept
             return kept
 
-    def _new_trainer(self, factory: Factory, settings: Settings, n_classes: int) -> Trainer:
-        with own_randomness(self.seed, self.place.device):
-            module = build(factory, self.shape, n_classes, self.seed)
-            check_output(module, factory, self.shape, n_classes)
-            made = Trainer(self.inputs, module, n_classes, settings, self.place)
-            first = made.state()
-            made.make_ready()
-            made.start(first)
-        return made
-
-    def warm_up(self, factory: Factory, settings: Settings, asked: Asked, n_classes: int) -> Trainer:
+    def warm_up(self, factory: Factory, settings: Settings, asked: TrainingTargets, n_classes: int) -> Trainer:
         """Return a network that is ready to train, after the warm-up where there was none."""
         with self._in_use:
             trainer = self.trainer_for(factory, settings, n_classes)
             if self.shared is None:
+                if self.lesson is not None:  # then the warm-up learns that
+                    labelled = np.flatnonzero(self.lesson >= 0)
+                    asked = TrainingTargets(self.lesson[labelled], np.ones(labelled.size), labelled)
                 with trainer.turn(self.seed):
-                    trainer.warm_up(self._lesson(asked), make_generator(self.seed, _WARM_UP, self.place.device))
+                    trainer.warm_up(asked, make_generator(self.seed, _WARM_UP, self.place.device))
                     self.shared = _finite_state(trainer)
             return trainer
-
-    def _lesson(self, asked: Asked) -> Asked:
-        """Return what the warm-up learns."""
-        if self.lesson is None:
-            return asked
-        labelled = np.flatnonzero(self.lesson >= 0)
-        return Asked(self.lesson[labelled], np.ones(labelled.size), labelled)
 
 
 def _finite_state(trainer: Trainer) -> State:
@@ -454,7 +439,7 @@ def _finite_state(trainer: Trainer) -> State:
     return state
 
 
-def in_double(module: nn.Module, place: Place) -> tuple[nn.Module, Place]:
+def in_double(module: nn.Module, place: NetworkPlace) -> tuple[nn.Module, NetworkPlace]:
     """Return a small network of plain layers to predict in float64, where that costs nothing; others as they are.
 
     Sums in float32 depend on the size of the batch, and so could an answer.

@@ -23,6 +23,7 @@ from counterpoise.learners._tree_kernels import (
     class_sums,
     clear,
     move_rows,
+    rows_of_weight,
     settle_nodes,
     side_to_add,
     spread,
@@ -44,7 +45,7 @@ class Features(NamedTuple):
     is_categorical: ByteArray
 
 
-class Rows(NamedTuple):
+class RowArrays(NamedTuple):
     """The rows that have weight, those of a node side by side, and what each of them adds to a histogram."""
 
     all_weights: FloatArray  # of every row
@@ -57,7 +58,7 @@ class Rows(NamedTuple):
     count_codes: AnyArray
 
 
-class Nodes(NamedTuple):
+class NodeArrays(NamedTuple):
     """The nodes, a left child followed by its sibling."""
 
     feature: IntArray  # -1 in a leaf
@@ -69,7 +70,7 @@ class Nodes(NamedTuple):
     n_made: IntArray  # (1,)
 
 
-class Open(NamedTuple):
+class WaitingNodes(NamedTuple):
     """The nodes that wait to be split, and room for what is known of them."""
 
     stack: IntArray  # (n_slots, 3): node, slot, depth
@@ -82,19 +83,12 @@ class Open(NamedTuple):
 
 
 @inlined
-def lay_out_rows(weights: FloatArray, codes: AnyArray, n_sums: int, n_classes: int) -> tuple[Rows, AnyArray]:
+def lay_out_rows(weights: FloatArray, codes: AnyArray, n_sums: int, n_classes: int) -> tuple[RowArrays, AnyArray]:
     """Return the rows that have weight, and those that have none."""
-    order, n_held = np.empty(weights.size, dtype=np.uint32), 0
-    idle, n_idle = np.empty(weights.size, dtype=np.uint32), 0
-    for row in range(weights.size):
-        if weights[row] > 0.0:
-            order[n_held] = row
-            n_held += 1
-        else:
-            idle[n_idle] = row
-            n_idle += 1
+    order = np.empty(weights.size, dtype=np.uint32)
+    n_held = weights.size - rows_of_weight(weights, order)
     n_counted = n_held if n_sums > n_classes else 0
-    return Rows(
+    return RowArrays(
         weights,
         codes,
         order[:n_held],
@@ -103,13 +97,13 @@ def lay_out_rows(weights: FloatArray, codes: AnyArray, n_sums: int, n_classes: i
         np.empty(n_held, dtype=np.uint16),
         np.ones(n_counted),
         np.full(n_counted, n_classes, dtype=np.uint16),
-    ), idle[:n_idle]
+    ), order[n_held:]
 
 
 @inlined
-def no_nodes(most: int) -> Nodes:
+def no_nodes(most: int) -> NodeArrays:
     """Return room for so many nodes."""
-    return Nodes(
+    return NodeArrays(
         np.full(most, -1, dtype=np.int64),
         np.empty(most, dtype=np.int64),
         np.zeros(most, dtype=np.int64),
@@ -121,7 +115,7 @@ def no_nodes(most: int) -> Nodes:
 
 
 @inlined
-def no_open_nodes(n_rows: int, max_depth: int, n_sums: int, features: Features) -> Open:
+def no_open_nodes(n_rows: int, max_depth: int, n_sums: int, features: Features) -> WaitingNodes:
     """Return an empty stack, and room for as many histograms as will be in use at once."""
     # A node that waits has at least as many rows as its sibling, so at most log2(n_rows) wait; one is being split, and
     # one more histogram is taken before its own is free.
@@ -133,7 +127,7 @@ def no_open_nodes(n_rows: int, max_depth: int, n_sums: int, features: Features) 
     counts[1] = n_slots
     for slot in range(n_slots):
         free[slot] = n_slots - 1 - slot
-    return Open(
+    return WaitingNodes(
         np.empty((n_slots, 3), dtype=np.int64),
         free,
         counts,
@@ -145,7 +139,7 @@ def no_open_nodes(n_rows: int, max_depth: int, n_sums: int, features: Features) 
 
 
 @inlined
-def add_node(nodes: Nodes, start: int, stop: int) -> int:
+def add_node(nodes: NodeArrays, start: int, stop: int) -> int:
     """Add a leaf that holds the rows from ``start`` to ``stop``, and return its number."""
     node = nodes.n_made[0]
     nodes.start[node], nodes.stop[node] = start, stop
@@ -154,21 +148,21 @@ def add_node(nodes: Nodes, start: int, stop: int) -> int:
 
 
 @inlined
-def take_slot(waiting: Open) -> int:
+def take_slot(waiting: WaitingNodes) -> int:
     """Return a slot that no node uses."""
     waiting.counts[1] -= 1
     return int(waiting.free[waiting.counts[1]])
 
 
 @inlined
-def free_slot(waiting: Open, slot: int) -> None:
+def free_slot(waiting: WaitingNodes, slot: int) -> None:
     """Give a slot back."""
     waiting.free[waiting.counts[1]] = slot
     waiting.counts[1] += 1
 
 
 @inlined
-def note_features(waiting: Open, slot: int, used: IntArray) -> None:
+def note_features(waiting: WaitingNodes, slot: int, used: IntArray) -> None:
     """Keep the features that may still split a node."""
     for i in range(used.size):
         waiting.features[slot, i] = used[i]
@@ -176,7 +170,7 @@ def note_features(waiting: Open, slot: int, used: IntArray) -> None:
 
 
 @inlined
-def push(waiting: Open, node: int, slot: int, depth: int) -> None:
+def push(waiting: WaitingNodes, node: int, slot: int, depth: int) -> None:
     """Put a node on the stack."""
     top = waiting.counts[0]
     waiting.stack[top, 0], waiting.stack[top, 1], waiting.stack[top, 2] = node, slot, depth
@@ -203,7 +197,7 @@ def _gather(
 
 
 @inlined
-def _add_up(features: Features, rows: Rows, start: int, stop: int, used: IntArray, hist: FloatArray) -> None:
+def _add_up(features: Features, rows: RowArrays, start: int, stop: int, used: IntArray, hist: FloatArray) -> None:
     """Set the histogram of some features to the sums over a node's rows."""
     here = slice(start, stop)
     bins, base, order = features.bins, features.base, rows.order[here]
@@ -228,7 +222,9 @@ def _subtract(base: AnyArray, used: IntArray, hist: FloatArray, other: FloatArra
 
 
 @inlined
-def _open_root(features: Features, rows: Rows, nodes: Nodes, waiting: Open, limits: Limits, stops: Stops) -> None:
+def _open_root(
+    features: Features, rows: RowArrays, nodes: NodeArrays, waiting: WaitingNodes, limits: Limits, stops: Stops
+) -> None:
     """Add the root, and where it may be split put it on the stack with its histogram."""
     n_classes, least_weight, _ = limits
     n_rows = rows.order.size
@@ -249,7 +245,7 @@ def _open_root(features: Features, rows: Rows, nodes: Nodes, waiting: Open, limi
 
 
 @inlined
-def _best_split(features: Features, waiting: Open, slot: int, limits: Limits) -> tuple[float, int, int, int]:
+def _best_split(features: Features, waiting: WaitingNodes, slot: int, limits: Limits) -> tuple[float, int, int, int]:
     """Return gain, feature, place and 1 if missing values go left; forget the features that split no node below."""
     used, hist, whole = waiting.features[slot], waiting.hists[slot], waiting.wholes[slot]
     best, feature, place, missing_left = 0.0, -1, 0, 0
@@ -271,9 +267,9 @@ def _best_split(features: Features, waiting: Open, slot: int, limits: Limits) ->
 @inlined
 def _open_children(
     features: Features,
-    rows: Rows,
-    nodes: Nodes,
-    waiting: Open,
+    rows: RowArrays,
+    nodes: NodeArrays,
+    waiting: WaitingNodes,
     slot: int,
     left: int,
     depth: int,
@@ -309,7 +305,13 @@ def _open_children(
 
 @inlined
 def _split_top(
-    features: Features, rows: Rows, nodes: Nodes, waiting: Open, sides: FloatArray, limits: Limits, stops: Stops
+    features: Features,
+    rows: RowArrays,
+    nodes: NodeArrays,
+    waiting: WaitingNodes,
+    sides: FloatArray,
+    limits: Limits,
+    stops: Stops,
 ) -> None:
     """Take a node from the stack; where a split of it gains, move its rows to its children."""
     waiting.counts[0] -= 1
@@ -335,7 +337,7 @@ def _split_top(
 
 @inlined
 def _label(
-    features: Features, rows: Rows, idle: AnyArray, nodes: Nodes, n_classes: int, predicted: AnyArray
+    features: Features, rows: RowArrays, idle: AnyArray, nodes: NodeArrays, n_classes: int, predicted: AnyArray
 ) -> tuple[FloatArray, AnyArray]:
     """Return the shares of the classes in each node and its label, and write the label of every row."""
     n_nodes = nodes.n_made[0]
@@ -367,7 +369,7 @@ def _pack(table: ByteArray, bits: ByteArray) -> None:
 
 @inlined
 def _by_levels(
-    features: Features, edges: FloatArray, nodes: Nodes, shares: FloatArray, labels: AnyArray
+    features: Features, edges: FloatArray, nodes: NodeArrays, shares: FloatArray, labels: AnyArray
 ) -> tuple[AnyArray, ...]:
     """Return the fields of a ``Tree``, the nodes numbered level by level."""
     n_nodes = nodes.n_made[0]

@@ -29,7 +29,7 @@ from numba import float64, int64, types, uint8, uint64, void
 
 from counterpoise._base.compiled import helper, kernel
 from counterpoise._base.types import AnyArray, ByteArray, FloatArray, IntArray
-from counterpoise.learners._growing import Nodes, Tree, of_sane_size
+from counterpoise.learners._growing import Tree, TreeNodes, of_sane_size
 from counterpoise.learners._split_kernels import stable_order
 from counterpoise.learners.binning import BinnedFeatures, Workers
 from counterpoise.learners.trees import Stump
@@ -370,7 +370,7 @@ class BernsteinStumps:
         stump gives the shares of the weight.
         """
         stump.tree_, predicted = self._grow(np.ascontiguousarray(weights))
-        stump._learned(classes, self.binned.n_features, self.binned.feature_names)  # noqa: SLF001 - one of ours
+        stump.keep_labels(classes, self.binned.n_features, self.binned.feature_names)
         return predicted
 
     def _grow(self, weights: FloatArray) -> tuple[Tree, ByteArray]:
@@ -382,14 +382,14 @@ class BernsteinStumps:
         has_left, has_right = bool(sides[0].any()), bool(sides[1].any())
         if not (has_left and has_right):  # the other side has samples of zero weight only
             return self._constant(weights, is_positive=split.is_positive_left == has_left)
-        nodes = Nodes()
+        nodes = TreeNodes()
         nodes.split(nodes.add(), self.binned, split.feature, split.place, table)
         tree = nodes.tree(np.concatenate([np.zeros((1, 2)), sides]))
         tree.labels[1:] = split.is_positive_left, not split.is_positive_left
         return tree, (table == split.is_positive_left).view(np.uint8)[self.binned.bins[split.feature]]
 
     def _constant(self, weights: FloatArray, *, is_positive: bool) -> tuple[Tree, ByteArray]:
-        nodes = Nodes()
+        nodes = TreeNodes()
         nodes.add()
         positive = float(weights @ self.codes)
         tree = nodes.tree(np.array([[float(weights.sum()) - positive, positive]]))

@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
-from types import TracebackType
 from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
 import numpy as np
@@ -46,12 +45,7 @@ class Workers:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
+    def __exit__(self, *_: object) -> None:
         """Let the threads go."""
         if self._pool is not None:
             self._pool.shutdown()
@@ -232,10 +226,9 @@ def bin_features(X: Any, *, max_bins: int = 256, categorical_features: ArrayLike
     >>> binned.edges
     [array([2.]), array([0., 2.])]
     """
-    n_value_bins = check_max_bins(max_bins) - 1
     matrix = as_matrix(X)
     is_categorical = check_categorical(categorical_features, matrix.shape[1])
-    edges = find_edges(matrix, is_categorical, n_value_bins, sample_places(matrix.shape[0]))
+    edges = find_edges(matrix, is_categorical, max_bins, sample_places(matrix.shape[0]))
     bins, seen = bin_part(matrix, edges, is_categorical)
     return binned_by(bins, edges, is_categorical, seen)
 
@@ -258,10 +251,34 @@ def sample_places(n_samples: int) -> IntArray | None:
     return np.sort(np.random.default_rng(0).choice(n_samples, _SAMPLE, replace=False))
 
 
-def bin_part(matrix: Any, edges: list[FloatArray], is_categorical: BoolArray) -> tuple[ByteArray, Seen]:
-    """Return the bins of some rows, and what was met in them."""
-    bins, met = _bin_values(matrix, edges, is_categorical, np.ones((matrix.shape[1], 256), dtype=np.uint8))
-    _refuse(met & HAS_BAD_CODE, "codes of categories, whole numbers from 0 to 254 or NaN", "another value", _RECODE)
+def bin_part(
+    matrix: Any, edges: list[FloatArray], is_categorical: BoolArray, known: ByteArray | None = None
+) -> tuple[ByteArray, Seen]:
+    """Return the bins of some rows, and what was met in them; threads share the rows.
+
+    ``known`` has 1 for the codes of categories that have a bin, shape (n_features, 256), and others count as missing.
+    Where it is None all codes have one, and what is no code is refused.
+    """
+    n_samples, n_features = matrix.shape
+    bins = np.empty((n_features, n_samples), dtype=np.uint8)
+    padded = np.full((n_features, 256), np.inf)
+    for feature in np.flatnonzero(~is_categorical):
+        padded[feature, : edges[feature].size] = edges[feature]
+    codes = np.ones((n_features, 256), dtype=np.uint8) if known is None else known
+
+    def bin_range(start: int, stop: int) -> ByteArray:
+        met = np.zeros(n_features, dtype=np.uint8)
+        for place in row_chunks(n_features, start, stop):
+            bin_rows(as_floats(matrix[place]), padded, is_categorical.view(np.uint8), codes, place.start, bins, met)
+        return met
+
+    with Workers(n_samples * n_features) as workers:
+        met = np.bitwise_or.reduce(workers.map_ranges(bin_range, n_samples))
+    if (met & HAS_INFINITY).any():
+        raise _unusable(int(np.flatnonzero(met & HAS_INFINITY)[0]), "finite numbers or NaN", "infinity", _CLIP)
+    if known is None and (met & HAS_BAD_CODE).any():
+        wanted = "codes of categories, whole numbers from 0 to 254 or NaN"
+        raise _unusable(int(np.flatnonzero(met & HAS_BAD_CODE)[0]), wanted, "another value", _RECODE)
     occurs = np.zeros((len(bins), 256), dtype=np.bool_)
     for feature in np.flatnonzero(is_categorical):
         occurs[feature] = np.bincount(bins[feature], minlength=256) > 0
@@ -272,11 +289,10 @@ def binned_by(
     bins: ByteArray, edges: list[FloatArray], is_categorical: BoolArray, seen: Seen, names: AnyArray | None = None
 ) -> BinnedFeatures:
     """Return the bins of some rows with what was met in all rows, so that those of all shards lie alike."""
-    known = [
-        np.flatnonzero(seen.occurs[feature, :MISSING_BIN]).astype(np.float64) if is_categorical[feature] else own
-        for feature, own in enumerate(edges)
-    ]
-    n_bins = np.array([_count_bins(*pair) for pair in zip(known, is_categorical, strict=True)], dtype=np.int64)
+    known, n_bins = list(edges), np.array([own.size + 1 for own in edges], dtype=np.int64)
+    for feature in np.flatnonzero(is_categorical).tolist():
+        codes = np.flatnonzero(seen.occurs[feature, :MISSING_BIN])
+        known[feature], n_bins[feature] = codes.astype(np.float64), codes.max(initial=0) + 1
     return BinnedFeatures(bins, known, is_categorical, n_bins, (seen.met & HAS_MISSING) > 0, names)
 
 
@@ -294,8 +310,8 @@ def bin_like(X: Any, binned: BinnedFeatures) -> BinnedFeatures:
     seen = np.zeros((binned.n_features, 256), dtype=np.uint8)
     for feature in np.flatnonzero(binned.is_categorical):
         seen[feature, binned.edges[feature].astype(np.intp)] = 1
-    bins, met = _bin_values(matrix, binned.edges, binned.is_categorical, seen)
-    has_missing = (met & (HAS_MISSING | HAS_BAD_CODE)) > 0
+    bins, found = bin_part(matrix, binned.edges, binned.is_categorical, seen)
+    has_missing = (found.met & (HAS_MISSING | HAS_BAD_CODE)) > 0
     return BinnedFeatures(bins, binned.edges, binned.is_categorical, binned.n_bins, has_missing)
 
 
@@ -314,17 +330,6 @@ def as_matrix(X: Any, n_features: int | None = None) -> Any:
     if n_features is not None and matrix.shape[1] != n_features:
         raise ValueError(f"X must have {n_features} features, as at fit; got {matrix.shape[1]}.")
     return matrix
-
-
-def check_max_bins(max_bins: Any) -> int:
-    """Return the number of bins after checking that a byte can hold it and that it allows a split."""
-    count = check_count(max_bins, "max_bins")
-    if not 3 <= count <= 256:  # noqa: PLR2004 - the message says it
-        raise ValueError(
-            f"max_bins must lie from 3 to 256: two bins of values and one for missing ones at the least, and what a "
-            f"byte can hold at the most; got {max_bins!r}."
-        )
-    return count
 
 
 def check_categorical(categorical_features: ArrayLike | None, n_features: int) -> BoolArray:
@@ -357,30 +362,36 @@ def as_floats(rows: Any) -> FloatArray:
 
 
 def find_edges(
-    matrix: Any, is_categorical: BoolArray, n_value_bins: int, places: IntArray | None = None
+    matrix: Any, is_categorical: BoolArray, max_bins: Any, places: IntArray | None = None
 ) -> list[FloatArray]:
     """Return the thresholds of every numeric feature, from some or all rows; threads share the features.
 
     Categorical features have none.
     """
+    count = check_count(max_bins, "max_bins")
+    if not 3 <= count <= 256:  # noqa: PLR2004 - the message says it
+        raise ValueError(
+            f"max_bins must lie from 3 to 256: two bins of values and one for missing ones at the least, and what a "
+            f"byte can hold at the most; got {max_bins!r}."
+        )
     n_samples, n_features = matrix.shape
     rows: Any = slice(None) if places is None else places
     sample = matrix[rows].tocsc() if scipy.sparse.issparse(matrix) else matrix
 
     def edges_of(start: int, stop: int) -> list[FloatArray]:
-        return [
-            np.empty(0) if is_categorical[feature] else _edges(_column(sample, rows, feature), n_value_bins, feature)
-            for feature in range(start, stop)
-        ]
+        found = []
+        for feature in range(start, stop):
+            if is_categorical[feature]:
+                column = np.empty(0)
+            elif scipy.sparse.issparse(sample):  # sampled already
+                column = sample[:, [feature]].toarray().ravel()
+            else:
+                column = sample[rows, feature]
+            found.append(_edges(np.asarray(column, dtype=np.float64), count - 1, feature))
+        return found
 
     with Workers(n_samples * n_features) as workers:
         return [edges for part in workers.map_ranges(edges_of, n_features) for edges in part]
-
-
-def _column(sample: Any, rows: Any, feature: int) -> FloatArray:
-    if scipy.sparse.issparse(sample):  # sampled already
-        return np.asarray(sample[:, [feature]].toarray().ravel(), dtype=np.float64)
-    return np.asarray(sample[rows, feature], dtype=np.float64)
 
 
 def _edges(column: FloatArray, n_value_bins: int, feature: int) -> FloatArray:
@@ -389,7 +400,7 @@ def _edges(column: FloatArray, n_value_bins: int, feature: int) -> FloatArray:
     if not values.size:
         return values
     if np.isinf(values[[0, -1]]).any():
-        _refuse_feature(feature, "finite numbers or NaN", "infinity", _CLIP)
+        raise _unusable(feature, "finite numbers or NaN", "infinity", _CLIP)
     distinct = values[np.append(True, values[1:] != values[:-1])]
     lows = distinct[:-1]
     if distinct.size > n_value_bins:
@@ -403,42 +414,9 @@ def _edges(column: FloatArray, n_value_bins: int, feature: int) -> FloatArray:
     return middles
 
 
-def _bin_values(
-    matrix: Any, edges: list[FloatArray], is_categorical: BoolArray, seen: ByteArray
-) -> tuple[ByteArray, ByteArray]:
-    """Return the bins, and what each feature held; threads share the rows."""
-    n_samples, n_features = matrix.shape
-    bins = np.empty((n_features, n_samples), dtype=np.uint8)
-    padded = np.full((n_features, 256), np.inf)
-    for feature in np.flatnonzero(~is_categorical):
-        padded[feature, : edges[feature].size] = edges[feature]
-
-    def bin_range(start: int, stop: int) -> ByteArray:
-        met = np.zeros(n_features, dtype=np.uint8)
-        for place in row_chunks(n_features, start, stop):
-            bin_rows(as_floats(matrix[place]), padded, is_categorical.view(np.uint8), seen, place.start, bins, met)
-        return met
-
-    with Workers(n_samples * n_features) as workers:
-        met = np.bitwise_or.reduce(workers.map_ranges(bin_range, n_samples))
-    _refuse(met & HAS_INFINITY, "finite numbers or NaN", "infinity", _CLIP)
-    return bins, met
-
-
 _CLIP = "Clip infinite values, or set them to NaN, which counts as missing."
 _RECODE = "Encode the categories first, for example with sklearn.preprocessing.OrdinalEncoder."
 
 
-def _refuse(met: AnyArray, wanted: str, got: str, advice: str) -> None:
-    for feature in np.flatnonzero(met)[:1]:
-        _refuse_feature(int(feature), wanted, got, advice)
-
-
-def _refuse_feature(feature: int, wanted: str, got: str, advice: str) -> None:
-    raise ValueError(f"X must hold {wanted} in feature {feature}; got {got}. {advice}")
-
-
-def _count_bins(edges: FloatArray, is_categorical: bool) -> int:
-    if is_categorical:
-        return int(edges[-1]) + 1 if edges.size else 1
-    return edges.size + 1
+def _unusable(feature: int, wanted: str, got: str, advice: str) -> ValueError:
+    return ValueError(f"X must hold {wanted} in feature {feature}; got {got}. {advice}")

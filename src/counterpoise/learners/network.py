@@ -205,7 +205,7 @@ class NetworkLearner(CodeLearner):
 
     def warm_up(self, prepared: "PreparedRows", codes: AnyArray, n_classes: int) -> None:
         """Warm the network up now, as the first ``fit_codes`` would, and keep the result as ``prepared.shared``."""
-        asked = _parts().data.Asked(codes, np.ones(len(codes)))
+        asked = _parts().data.TrainingTargets(codes, np.ones(len(codes)))
         prepared.warm_up(self._factory(), check_settings(self), asked, n_classes)
 
     def fit_codes(
@@ -231,9 +231,9 @@ class NetworkLearner(CodeLearner):
             raise ValueError(f"codes must lie from 0 to {len(classes) - 1}; got {codes.min()} to {codes.max()}.")
         check_sample_weight(weights, len(prepared.inputs) if rows is None else len(rows))
         factory, settings = self._factory(), check_settings(self)
-        asked = _parts().data.Asked(codes, weights, rows)
+        asked = _parts().data.TrainingTargets(codes, weights, rows)
         self.state_, predicted = prepared.fit(factory, settings, asked, len(classes), self._seed())
-        self._learned(classes, prepared.shape[0], prepared.feature_names)
+        self.keep_labels(classes, prepared.shape[0], prepared.feature_names)
         self.input_shape_, (self.centre_, self.scale_) = prepared.shape, prepared.standard
         return self._as_codes(predicted)
 

@@ -214,7 +214,7 @@ class CodeLearner(ClassifierMixin, BaseEstimator):
         """Fit on rows that ``prepare`` returned, and return the codes predicted for them; see ``HistogramTree``."""
         raise NotImplementedError
 
-    def _learned(self, classes: AnyArray, n_features: int, feature_names: AnyArray | None) -> None:
+    def keep_labels(self, classes: AnyArray, n_features: int, feature_names: AnyArray | None) -> None:
         """Keep what a fit tells about labels and features."""
         self.classes_, self.n_features_in_ = classes, n_features
         if feature_names is not None:

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from counterpoise._base.checks import check_count, check_number
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray
-from counterpoise.learners._growing import Limits, Tree, check_tree, grow, leaves_of_bins, leaves_of_rows
+from counterpoise.learners._growing import GrowthLimits, Tree, check_tree, grow, leaves_of_bins, leaves_of_rows
 from counterpoise.learners.binning import BinnedFeatures, as_matrix, bin_features
 from counterpoise.learners.resampling import CodeLearner
 
@@ -129,20 +129,17 @@ class HistogramTree(CodeLearner):
         if len(classes) > _MOST_CLASSES:
             raise ValueError(f"A tree holds at most {_MOST_CLASSES} classes; got {len(classes)}. Is y a real number?")
         self.tree_: Tree
-        self.tree_, predicted = grow(prepared, codes, len(classes), weights, self._limits())
-        self._learned(classes, prepared.n_features, prepared.feature_names)
+        self.tree_, predicted = grow(prepared, codes, len(classes), weights, self.growth_limits())
+        self.keep_labels(classes, prepared.n_features, prepared.feature_names)
         return self._as_codes(predicted)
 
-    def _limits(self) -> Limits:
-        return Limits(
-            _NO_LIMIT if self.max_depth is None else self._limit("max_depth"),
-            self._limit("min_samples_leaf"),
-            self._limit("min_samples_split"),
-            check_number(self.min_gain, "min_gain", "[0, 1)", "a decrease of the Gini impurity"),
-        )
-
-    def _limit(self, name: str) -> int:
-        return min(check_count(getattr(self, name), name), _NO_LIMIT)
+    def growth_limits(self) -> GrowthLimits:
+        """Return when to stop, after a check of the parameters."""
+        depth = _NO_LIMIT if self.max_depth is None else check_count(self.max_depth, "max_depth")
+        leaf, split = (check_count(getattr(self, name), name) for name in ("min_samples_leaf", "min_samples_split"))
+        gain = check_number(self.min_gain, "min_gain", "[0, 1)", "a decrease of the Gini impurity")
+        leaf = min(leaf, _NO_LIMIT)
+        return GrowthLimits(min(depth, _NO_LIMIT), leaf, max(min(split, _NO_LIMIT), 2 * leaf), gain)
 
     def predict_codes(self, X: Any) -> AnyArray:
         """Return the place in ``classes_`` of each predicted label.

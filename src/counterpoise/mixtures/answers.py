@@ -6,13 +6,13 @@ Of two classes it is kept as bits, of more, or where rows may be deferred, as co
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 
 from counterpoise._base.types import AnyArray, BoolArray, FloatArray
 from counterpoise.goals import Goal, GoalCheck, Table
-from counterpoise.goals.binding import Prepared, Tally, Views
+from counterpoise.goals.binding import PreparedPredictions, Tally, Views
 from counterpoise.goals.classes import Classes
 from counterpoise.goals.rows import Dataset
 from counterpoise.solvers.rows import BitRows, pack
@@ -40,13 +40,8 @@ class Positive(NamedTuple):
         if not self.is_binary:
             positive = None if self.place is None else named[self.place]
             return Classes(None, positive, tuple(named), self.deferred)
-        return Classes(named[1 - self.positive_place], named[self.positive_place], (), self.deferred)
-
-    @property
-    def positive_place(self) -> int:
-        """Return the place of the positive class, which there must be."""
-        assert self.place is not None  # noqa: S101 - asked of two classes
-        return self.place
+        place = cast("int", self.place)  # of two classes there always is one
+        return Classes(named[1 - place], named[place], (), self.deferred)
 
     def bits(self, codes: AnyArray) -> BitRows:
         """Return where predicted codes, a column for each model, are the positive class, as bits."""
@@ -175,7 +170,7 @@ class Answers:
         views = self.views()
         names = {name for goal in goals for name in goal.datasets}
         said = {name: np.clip(self.shares(name, mixture), 0.0, 1.0) for name in names if views.table(name)}
-        prepared = Prepared(views, said)
+        prepared = PreparedPredictions(views, said)
         return [goal.at_least_in_part(prepared) for goal in goals]
 
     def check_loaded(self) -> None:

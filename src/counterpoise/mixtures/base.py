@@ -24,12 +24,13 @@ from counterpoise.mixtures.cautions import (
     warn_of_the_average,
     warn_of_the_positive_class,
 )
-from counterpoise.mixtures.choosing import ALPHA, CVAR, FIXED, WORST_GROUP, Aim, as_aim
+from counterpoise.mixtures.choosing import ALPHA, CVAR, FIXED, WORST_GROUP, Aim, Evidence, Selection, as_aim
 from counterpoise.mixtures.deciding import Decider, DecisionRows
-from counterpoise.mixtures.draws import KeyedDraws, generator_of
+from counterpoise.mixtures.draws import KeyedDraws
 from counterpoise.mixtures.explaining import HOW_DRAWN, Contribute, Explanation, contributions_of, explanations
 from counterpoise.mixtures.families import (
     ChosenRules,
+    ClassRules,
     Family,
     PooledModels,
     Solution,
@@ -38,11 +39,17 @@ from counterpoise.mixtures.families import (
     with_columns,
     with_tables,
 )
-from counterpoise.mixtures.game import Selection
 from counterpoise.mixtures.options import STICKY, Deferral, as_groups, key_of_decision, kind_of_decision
-from counterpoise.mixtures.pool import Pool, places_among, unnamed
+from counterpoise.mixtures.pool import Pool, named_models
 from counterpoise.mixtures.prechecks import check_problem
-from counterpoise.mixtures.rows import LabelledData, as_columns, as_rows, checked_features, known_columns, n_rows
+from counterpoise.mixtures.rows import (
+    LabelledData,
+    as_columns,
+    as_rows,
+    checked_features,
+    known_columns,
+    n_rows,
+)
 from counterpoise.theory.risks import Risk
 
 DECISIONS = ("sticky", "sample", "vote")
@@ -57,7 +64,7 @@ _HALF = 0.5
 
 def _has_scores(model: Any) -> bool:
     """Tell whether a classifier decides by rules of scores."""
-    return model.decides_by_scores()
+    return bool(model.decides_by_scores())
 
 
 def _has_probabilities(model: Any) -> bool:
@@ -68,8 +75,8 @@ def _has_probabilities(model: Any) -> bool:
     if isinstance(family, Thresholds):  # one half is the usual threshold of probabilities, and of nothing else
         return bool((family.kept.usual == _HALF).all())
     given = getattr(model, "estimator", None)
-    models = [unnamed(one) for one in (given if isinstance(given, list) else [given])]
-    return not any(hasattr(one, "decision_function") and not hasattr(one, "predict_proba") for one in models)
+    named = named_models(given if isinstance(given, list) and given else [given])
+    return not any(hasattr(one, "decision_function") and not hasattr(one, "predict_proba") for _, one in named)
 
 
 class MixtureBase(ClassifierMixin, BaseEstimator):
@@ -434,7 +441,8 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         given = {"sensitive_features": sensitive_features, "baseline": baseline, "sample_weight": sample_weight}
         family = self._family_on(X, y, datasets, given)
-        return family.predictions(self.chosen_rules()).answers.checks(self.goals_, self.mixture_)
+        predictions: Evidence = family.predictions(self.chosen_rules())
+        return predictions.answers.checks(self.goals_, self.mixture_)
 
     @property
     def risk_(self) -> Risk | None:
@@ -446,7 +454,7 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
 
     def problem_of_fit(self) -> Aim:
         """Return what the parameters ask of a mixture, after checking it."""
-        return self._problem(self.alpha, self.objective, self.goals, self.default_alpha)
+        return self.posed(self.alpha, self.objective, self.goals)
 
     def problem(
         self, alpha: float | None = None, objective: Any = None, goals: Any = None, budget: float | None = None
@@ -454,13 +462,14 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
         """Return what is asked of the mixture of a fitted classifier; what is None is as at present."""
         objective = self.objective_ if objective is None and alpha is None else objective
         goals = self.goals_ if goals is None else goals
-        return self._problem(alpha, objective, goals, self.alpha_, **({} if budget is None else {"budget": budget}))
+        return self.posed(alpha, objective, goals, **({} if budget is None else {"budget": budget}))
 
-    def _problem(self, alpha: Any, objective: Any, goals: Any, default_alpha: float | None, **changed: Any) -> Aim:
+    def posed(self, alpha: Any, objective: Any, goals: Any, **changed: Any) -> Aim:
+        """Return an objective and goals as a problem, with the limits that the other parameters set."""
         limits = {name: getattr(self, name) for name in _LIMITS if hasattr(self, name)} | changed
         decides: dict[str, Any] = {"by": as_groups(self.by), "decision": kind_of_decision(self.decision)}
         decides["prefers_usual"] = self.prefers_usual
-        return as_aim(alpha, objective, goals, default_alpha=default_alpha, **limits, **decides)
+        return as_aim(alpha, objective, goals, default_alpha=self.default_alpha, **limits, **decides)
 
     def choose(self, family: Family, problem: Aim, choice: Any = None) -> None:
         """Choose the best mixture of a family's rules, or take one that was chosen, and store it.
@@ -502,14 +511,11 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
         for name in _CHOSEN:
             self.__dict__.pop(name, None)
 
-    def learn_draws(self, key: Secret, X: Any, weights: FloatArray | None) -> None:
-        """Learn what sticky decisions are drawn with, from rows like those to decide about."""
+    def learn_draws(self, key: Secret, generator: np.random.Generator, X: Any, weights: FloatArray | None) -> None:
+        """Learn what decisions are drawn with: fresh ones, and sticky ones from rows like those to decide about."""
         key = key_of_decision(self.decision) or key
         self.draws_ = KeyedDraws.learned(key, as_columns(X), weights, self.estimators_)
-
-    def start_draws(self) -> None:
-        """Start fresh draws anew."""
-        self._generator = generator_of(self.random_state)
+        self._generator = generator
 
     def decides_by_scores(self) -> bool:
         """Tell whether rules of scores decide, or will: otherwise the answers of models are mixed."""
@@ -528,7 +534,7 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
 
     def _decider_of(self, chosen: ChosenRules | None, shares: FloatArray, draws: Any) -> Decider:
         says, models = self.family_.rules(chosen)
-        return Decider(says, models, shares, draws, answers_of(self.family_), self.family_.shares_rows)
+        return Decider(says, models, shares, draws, answers_of(self.family_), isinstance(self.family_, ClassRules))
 
     def chosen_rules(self) -> ChosenRules | None:
         """Return the rules of scores that decide; None where models themselves are mixed."""
@@ -572,13 +578,10 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
         """Return rows as the models take them: nothing is converted, and columns that ``fit`` did not see are left."""
         check_is_fitted(self, "classes_")
         X = known_columns(as_rows(X), getattr(self, "feature_names_in_", None))
-        self._check_features(X, reset=False)
-        return X
-
-    def _check_features(self, X: Any, *, reset: bool) -> None:
-        _check_feature_names(self, X, reset=reset)
+        _check_feature_names(self, X, reset=False)
         if len(X.shape) > 1:
-            _check_n_features(self, X, reset=reset)
+            _check_n_features(self, X, reset=False)
+        return X
 
     def check_decision(self) -> None:
         """Check how decisions are made, and what rules may look at."""
@@ -598,14 +601,15 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
         if labels.dtype.kind == "f":
             assert_all_finite(labels, input_name="y")
         check_classification_targets(labels)
-        self._check_features(X, reset=True)
+        _check_feature_names(self, X, reset=True)
+        if len(X.shape) > 1:
+            _check_n_features(self, X, reset=True)
         return X, labels
 
     def labelled(self, X: Any, y: Any, **given: Any) -> LabelledData:
         """Return labelled rows, checked; ``given`` is what else belongs to them."""
         checked = self.check_predict_input(X)
-        codes = label_codes(y, n_rows(checked), self.classes_)
-        return LabelledData.of(checked, codes, self.classes_, given=X, **given)
+        return LabelledData.of(checked, y, self.classes_, given=X, **given)
 
     def check_problem(
         self, problem: Aim, data: LabelledData, datasets: Mapping[str, Table] | None, **told: Any
@@ -619,11 +623,8 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
 
     def _family_on(self, X: Any, y: Any, datasets: Mapping[str, Table] | None, given: dict[str, Any]) -> Any:
         """Return what was kept from fit, with what is given in its place."""
-        if (
-            X is None
-            and any(given.get(part) is not None for part in ("sample_weight", "largest_weight"))
-            or (X is None and y is not None)
-        ):
+        loose = [y, given.get("sample_weight"), given.get("largest_weight")]
+        if X is None and any(part is not None for part in loose):
             raise ValueError("y or weights came without X; pass X and y together, or neither.")
         if X is not None and y is None:
             raise ValueError("X came without y; mixtures are chosen and checked on labelled rows.")
@@ -645,11 +646,7 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
 
     def _checked_features(self, name: str, table: Table) -> Any:
         """Return the features of a dataset, checked."""
-        return checked_features(table.X, name, self.use_of_features(), self.check_predict_input)
-
-    def use_of_features(self) -> str:
-        """Return what the features of datasets are for, as messages say it."""
-        return "that the models can be asked about"
+        return checked_features(table.X, name, "that the models can be asked about", self.check_predict_input)
 
     def __sklearn_is_fitted__(self) -> bool:
         """Tell whether there is a mixture to decide by."""
@@ -666,18 +663,6 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
             if not np.array_equal(self.classes_, self.family_.pool.positive.classes):
                 raise ValueError("its models are of other classes")
             self.family_.check_chosen(self.chosen_rules(), self.mixture_, self.selection_)
-
-
-def label_codes(y: Any, n_samples: int, classes: AnyArray) -> IntArray:
-    """Return the places of labels among the sorted classes, after checking that there is one for each row."""
-    labels = np.asarray(y)
-    if labels.shape != (n_samples,):
-        raise ValueError(f"y must have shape ({n_samples},), one label for each row of X; got shape {labels.shape}.")
-    codes, is_unknown = places_among(labels, classes)
-    if is_unknown.any():
-        label = labels[is_unknown].tolist()[0]
-        raise ValueError(f"y holds the label {label!r}, which is not among the classes {classes.tolist()}.")
-    return codes
 
 
 def _log_odds(member: Any, X: Any) -> FloatArray:

@@ -1,4 +1,14 @@
-"""The choice of a mixture: what it is chosen on, what is asked of it, and which one that leads to."""
+"""The choice of a mixture: what it is chosen on, what is asked of it, and which one that leads to.
+
+A randomized classifier draws one model for each person from its mixture. Every loss and every rate is then linear in
+the mixture, so with the models' losses and rates at hand the best mixture for any alpha and any goals is a small
+optimization and trains nothing.
+
+To find the best mixture of at most k models is a combinatorial problem, for which three candidates are tried: models
+are dropped by their share of the mixture, half of the surplus at a time, each time solving anew; a corner of the
+linearized problem, which has at most one model more than there are goals, filled up with the models of the largest
+shares; and the best single model.
+"""
 
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -7,19 +17,137 @@ import numpy as np
 
 from counterpoise._base.checks import check_alpha, check_number
 from counterpoise._base.text import did_you_mean
-from counterpoise._base.types import ByteArray, FloatArray, IntArray
+from counterpoise._base.types import AnyArray, BoolArray, ByteArray, FloatArray, IntArray
 from counterpoise.goals import Goal, InfeasibleGoals, Rate, Ratio, Table, as_objective
 from counterpoise.goals.bound import asked_goals
 from counterpoise.goals.rates import METRICS, RATIOS
 from counterpoise.goals.tables import group_codes
 from counterpoise.goals.text import OWN_WORDS, refuse_deferral
+from counterpoise.metrics import cvar_loss
 from counterpoise.mixtures.answers import TRAIN, Answers
-from counterpoise.mixtures.few_models import choose_few
-from counterpoise.mixtures.game import Choice, Game, Selection, group_losses, outliers
-from counterpoise.mixtures.goal_rows import goal_rows, linear_rate, mean_limit
+from counterpoise.mixtures.goal_rows import GoalRows, LinearRate, goal_rows, linear_rate, mean_limit
 from counterpoise.mixtures.options import Deferral, Groups
+from counterpoise.solvers import minimize_risk, solve_weights_lp
+from counterpoise.solvers.linear_program import FEASIBLE, InfeasibleRows, MixtureSolution
 from counterpoise.theory.risk_text import is_nearly_risk_text, is_risk_text, parse_risk
 from counterpoise.theory.risks import CVaR, Mean, Risk, RiskRows, WorstGroup
+
+_SHARE = 1e-10  # of the mixture, below which a model is never drawn in practice: rounding of the solver
+_ROUNDING = 1e-12  # part of a sum of weights that is lost in adding them up
+
+
+class Selection(NamedTuple):
+    """The rows on which the mixture is chosen: the models' losses there, what the rows weigh, and what must hold."""
+
+    losses: ByteArray  # (n_samples, n_models), zero-one
+    sample_weight: FloatArray | None
+    groups: IntArray | None  # group code of each row where the worst group counts, else None
+    goals: GoalRows | None = None
+    rate: LinearRate | None = None  # what is minimized instead of a risk of the losses
+    risk: Risk | None = None  # what is minimized, bound to the rows, where it is neither a CVaR nor the worst group
+
+    def first(self, n_models: int) -> "Selection":
+        """Return the same rows with the losses of the first models only."""
+        goals = None if self.goals is None else self.goals.only(np.arange(n_models))
+        rate = None if self.rate is None else self.rate._replace(row=self.rate.row[:n_models])
+        return self._replace(losses=self.losses[:, :n_models], goals=goals, rate=rate)
+
+
+class Choice(NamedTuple):
+    """A mixture, and the risk it has on the rows where it was chosen."""
+
+    mixture: FloatArray
+    value: float
+    gap: float  # no mixture has a risk below value - gap; not a number where none was sought
+    multipliers: FloatArray  # of the goals: what the risk would gain for each unit of a bound
+    cost: float = 0.0  # of a limit on the number of models: how much more risk than without it
+
+
+class Game(NamedTuple):
+    """``min over mixture of shift + risk(losses @ mixture)`` subject to goals."""
+
+    losses: AnyArray
+    risk: Risk
+    sample_weight: FloatArray | None
+    goals: GoalRows | None
+    shift: float = 0.0
+
+    def solve(self, minimize: Callable[..., MixtureSolution] = minimize_risk) -> Choice:
+        """Return the best mixture, or raise ``InfeasibleGoals``; ``minimize`` takes what ``minimize_risk`` does."""
+        goals = self.goals
+        limits = {} if goals is None else goals.as_limits()
+        try:
+            found = minimize(self.losses, self.risk, sample_weight=self.sample_weight, **limits)
+        except InfeasibleRows as error:
+            assert goals is not None  # noqa: S101 - there are no other rows
+            raise goals.infeasible(error) from error
+        mixture = cleaned(found.mixture)
+        if goals is not None and _excess(mixture, **limits) > max(_excess(found.mixture, **limits), FEASIBLE):
+            mixture = found.mixture  # a goal needs the least of shares
+        prices = found.multipliers if goals is None else goals.prices(found.multipliers)
+        return Choice(mixture, self.shift + found.value, found.gap, prices)
+
+    def value(self, mixture: FloatArray) -> float:
+        """Return the risk of a mixture."""
+        if self.risk.tail_fraction is not None:
+            return self.shift + cvar_loss(self.losses, self.risk.tail_fraction, self.sample_weight, mixture=mixture)
+        return self.shift + self.risk.value(self.losses @ mixture, self.sample_weight)
+
+    def single_values(self) -> FloatArray:
+        """Return the risk of each model alone."""
+        alpha = self.risk.tail_fraction
+        if self.losses.dtype == np.uint8 and alpha is not None:  # zero-one: Proposition 1 of Zhai et al. 2021
+            errors = np.average(self.losses, axis=0, weights=self.sample_weight)
+            return self.shift + np.minimum(errors / alpha, 1.0)
+        return np.array([self.value(alone) for alone in np.eye(self.losses.shape[1])])
+
+    def violations(self) -> FloatArray:
+        """Return by how much each model alone misses the goals, in total, in parts of the goals' sizes."""
+        if self.goals is None:
+            return np.zeros(self.losses.shape[1])
+        missed = self.goals.missed() / self.goals.goal_sizes[:, None]
+        worst = np.zeros((len(self.goals.goals), missed.shape[1]))
+        np.maximum.at(worst, self.goals.places, missed)
+        return np.asarray(worst.sum(axis=0))
+
+    def only(self, models: IntArray) -> "Game":
+        """Return the same problem for some of the models."""
+        goals = None if self.goals is None else self.goals.only(models)
+        return self._replace(losses=self.losses[:, models], goals=goals)
+
+
+def group_losses(selection: Selection) -> FloatArray:
+    """Return the average loss of every model on every group that weighs anything, shape (n_groups, n_models)."""
+    groups = selection.groups
+    assert groups is not None  # noqa: S101 - callers checked
+    weight = np.ones(groups.size) if selection.sample_weight is None else selection.sample_weight
+    totals = np.bincount(groups, weight)
+    share = np.divide(weight, totals[groups], out=np.zeros(weight.size), where=weight > 0)
+    columns = [np.bincount(groups, share * column) for column in selection.losses.T]
+    return np.asarray(np.column_stack(columns)[totals > 0])
+
+
+def outliers(losses: AnyArray, sample_weight: FloatArray | None, fraction: float) -> BoolArray:
+    """Return which samples have the highest losses, up to ``fraction`` of the weight; earlier rows first on ties."""
+    weight = np.ones(losses.size) if sample_weight is None else sample_weight
+    order = np.argsort(-losses, kind="stable")
+    reached = np.cumsum(weight[order])
+    is_outlier = np.zeros(losses.size, dtype=np.bool_)
+    is_within = reached <= fraction * reached[-1] * (1 + _ROUNDING)
+    is_outlier[order[is_within & (reached < reached[-1])]] = True  # some weight is always left
+    return is_outlier
+
+
+def cleaned(mixture: FloatArray) -> FloatArray:
+    """Return a mixture without shares that are rounding."""
+    mixture = np.where(mixture > _SHARE, mixture, 0.0)
+    return np.asarray(mixture / mixture.sum())
+
+
+def _excess(mixture: FloatArray, rows: FloatArray, bounds: FloatArray, row_scale: FloatArray) -> float:
+    """Return the largest part of its scale by which a goal is missed."""
+    return float(((rows @ mixture - bounds) / row_scale).max())
+
 
 CVAR, WORST_GROUP = "cvar", "worst-group"
 ALPHA = 0.1  # of mixtures, where neither alpha nor an objective is given
@@ -67,11 +195,6 @@ class Aim(NamedTuple):
         """Return the tail fraction, where a tail is what counts."""
         return self.objective.alpha if isinstance(self.objective, CVaR) else None
 
-    @property
-    def defer_cost(self) -> float | None:
-        """Return the loss of a deferred row; None where every row is decided."""
-        return None if self.deferral is None else self.deferral.cost
-
 
 def as_aim(
     alpha: float | None, objective: Any, goals: Any, *, default_alpha: float | None = ALPHA, **limits: Any
@@ -83,15 +206,6 @@ def as_aim(
     aim = Aim(_risk_or_rate(alpha, objective, default_alpha), asked_goals(goals), **limits)
     if aim.budget is not None:
         check_number(aim.budget, "budget", "[0, 1]", "mean loss above the least possible")
-    _check_deferral(aim)
-    is_other = isinstance(aim.objective, Risk) and not isinstance(aim.objective, (CVaR, WorstGroup))
-    if aim.outlier_fraction > 0 and is_other:
-        raise ValueError(f"outlier_fraction is for a CVaR; with objective={aim.objective!r} it must be 0.")
-    return aim
-
-
-def _check_deferral(aim: Aim) -> None:
-    """Check that nothing is asked about deferred rows where there are none."""
     if aim.deferral is not None and not isinstance(aim.deferral, Deferral):
         raise TypeError(
             "deferral must be None, or Deferral(cost) with the loss of a row that a person decides about, as in "
@@ -99,6 +213,10 @@ def _check_deferral(aim: Aim) -> None:
         )
     if aim.deferral is None:
         refuse_deferral([*aim.goals, *([aim.objective] if isinstance(aim.objective, Rate) else [])])
+    is_other = isinstance(aim.objective, Risk) and not isinstance(aim.objective, (CVaR, WorstGroup))
+    if aim.outlier_fraction > 0 and is_other:
+        raise ValueError(f"outlier_fraction is for a CVaR; with objective={aim.objective!r} it must be 0.")
+    return aim
 
 
 def _risk_or_rate(alpha: float | None, objective: Any, default_alpha: float | None) -> Risk | Rate:
@@ -132,8 +250,12 @@ def _risk_or_rate(alpha: float | None, objective: Any, default_alpha: float | No
 def select(evidence: Evidence, aim: Aim) -> Selection:
     """Return the rows with what is asked of mixtures on them."""
     losses, sample_weight, groups, answers = evidence
-    if not answers.tells_tails:
-        _require_means(aim.objective)
+    is_mean = isinstance(aim.objective, Rate | WorstGroup) or aim.objective.tail_fraction == 1.0
+    if not answers.tells_tails and not is_mean:
+        raise ValueError(
+            f"Of rows in shards only the means of groups are kept, which do not tell {aim.objective!r}: pass X and y "
+            "to choose on, or fit again."
+        )
     table = answers.tables[TRAIN]
     asked = Selection(losses, sample_weight, None, goal_rows(answers, aim.goals))
     if isinstance(aim.objective, Rate):
@@ -144,15 +266,6 @@ def select(evidence: Evidence, aim: Aim) -> Selection:
         return asked
     rows = RiskRows(row_count(asked), losses.shape[1], lambda names: groups_by(names, table, groups))
     return asked._replace(risk=aim.objective.bind(rows))
-
-
-def _require_means(objective: Risk | Rate) -> None:
-    """Refuse a risk that is no mean, of all rows or of groups, where only means are known."""
-    if isinstance(objective, Risk) and not isinstance(objective, WorstGroup) and objective.tail_fraction != 1.0:
-        raise ValueError(
-            f"Of rows in shards only the means of groups are kept, which do not tell {objective!r}: pass X and y to "
-            "choose on, or fit again."
-        )
 
 
 def row_count(selection: Selection) -> float:
@@ -255,3 +368,62 @@ def choice_by_name(aim: Aim, n_models: int, value: Callable[[FloatArray], float]
     """Return the mixture that an aim names in the place of the best: the average of all models, or the first alone."""
     mixture = np.full(n_models, 1 / n_models) if aim.mixture == "average" else np.eye(1, n_models)[0]
     return Choice(mixture, value(mixture), np.nan, np.zeros(0))
+
+
+def choose_few(game: Game, max_models: int) -> Choice:
+    """Return a mixture of at most ``max_models`` models, with its cost: how much more risk it has than the best of all.
+
+    The gap of the choice is against the best mixture of all models.
+    """
+    best = game.solve()
+    if np.count_nonzero(best.mixture) <= max_models:
+        return best
+    tried = (_dropped(game, best, max_models), _filled_corner(game, best, max_models), _single(game))
+    found = [choice for choice in tried if choice is not None]
+    if not found:
+        n_goals = 0 if game.goals is None else len(game.goals.goals)
+        raise ValueError(
+            f"No mixture of at most {max_models} models was found that meets the goals; the best of all mixes "
+            f"{np.count_nonzero(best.mixture)}. Allow more models: {n_goals + 1} are enough for {n_goals} goals."
+        )
+    chosen = min(found, key=lambda choice: choice.value)
+    cost = max(chosen.value - best.value, 0.0)
+    return chosen._replace(gap=chosen.value - (best.value - best.gap), cost=cost)
+
+
+def _dropped(game: Game, best: Choice, max_models: int) -> Choice | None:
+    choice: Choice | None = best
+    while choice is not None and np.count_nonzero(choice.mixture) > max_models:
+        by_share = np.argsort(-choice.mixture, kind="stable")
+        n_kept = int(np.count_nonzero(choice.mixture))
+        n_kept -= max(1, (n_kept - max_models) // 2)
+        choice = _solved(game, np.sort(by_share[:n_kept]))
+    return choice
+
+
+def _filled_corner(game: Game, best: Choice, max_models: int) -> Choice | None:
+    if game.goals is None:
+        return None
+    cost = game.single_values()[None]
+    corner = solve_weights_lp(cost, 1.0, **game.goals.as_limits()).mixture > 0
+    by_share = np.argsort(-(best.mixture + corner), kind="stable")  # those of the corner first
+    return _solved(game, np.sort(by_share[:max_models])) if corner.sum() <= max_models else None
+
+
+def _single(game: Game) -> Choice | None:
+    meets = game.violations() == 0
+    if not meets.any():
+        return None
+    values = np.where(meets, game.single_values(), np.inf)
+    return _solved(game, np.array([values.argmin()]))
+
+
+def _solved(game: Game, models: IntArray) -> Choice | None:
+    """Return the best mixture of some models, as one of all; None where they cannot meet the goals."""
+    try:
+        found = game.only(models).solve()
+    except InfeasibleGoals:
+        return None
+    mixture = np.zeros(game.losses.shape[1])
+    mixture[models] = found.mixture
+    return found._replace(mixture=mixture)

@@ -86,7 +86,7 @@ class Decider(NamedTuple):
         """Return the probability of each answer: each class, then deferral where there is any."""
         active = np.flatnonzero(self.shares)
         rows = rows.asked(self.models[active].tolist())
-        return shared([self.rules[place](rows) for place in active], self.shares[active], len(self.answers))
+        return shared([self.rules[place](rows) for place in active.tolist()], self.shares[active], len(self.answers))
 
     def shares_by(self, place: int, rows: DecisionRows) -> FloatArray:
         """Return how likely one rule gives each answer about each row: surely one, unless it shares rows."""

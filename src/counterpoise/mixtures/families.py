@@ -1,4 +1,4 @@
-"""Three families of rules, each with what was kept of the selection rows: what can be decided, and which rules are best.
+"""Three families of rules, each with what was kept of the selection rows: what can be decided, and what is best.
 
 ``PooledModels`` decide by the answers of models, ``Thresholds`` by scores, with a threshold for each group,
 ``ClassRules`` by the probabilities of more than two classes. All have one interface:
@@ -27,13 +27,22 @@ from counterpoise._base.types import AnyArray, FloatArray, IntArray
 from counterpoise.goals import InfeasibleGoals, Table
 from counterpoise.goals.classes import check_defer_label
 from counterpoise.mixtures.answers import TRAIN, Answers
-from counterpoise.mixtures.choosing import FIXED, Aim, Evidence, choose_mixture, choose_or_nearest, select, value_of
+from counterpoise.mixtures.choosing import (
+    FIXED,
+    Aim,
+    Choice,
+    Evidence,
+    Selection,
+    choose_mixture,
+    choose_or_nearest,
+    select,
+    value_of,
+)
 from counterpoise.mixtures.class_scores.choosing import ClassSolution, as_fixed, choose_class_rules, usual_rule
 from counterpoise.mixtures.class_scores.rules import ClassRule, argmax_rule
 from counterpoise.mixtures.class_scores.table import Calibration, ClassEvidence, no_calibration
 from counterpoise.mixtures.deciding import DecisionRows, Says, with_label
 from counterpoise.mixtures.explaining import Compared, nearest_changes
-from counterpoise.mixtures.game import Choice, Selection
 from counterpoise.mixtures.pool import Pool, failures
 from counterpoise.mixtures.rows import LabelledData, groups_of
 from counterpoise.mixtures.scores.choosing import RuleSolution, choose_rules, mean_loss
@@ -77,8 +86,6 @@ class PooledModels(NamedTuple):
     pool: Pool
     kept: Evidence
 
-    shares_rows = False  # whether rules say how likely each answer is
-
     @classmethod
     def of(cls, pool: Pool, data: LabelledData, dataset: str | None = TRAIN) -> "PooledModels":
         """Ask models about labelled rows."""
@@ -101,7 +108,7 @@ class PooledModels(NamedTuple):
         return self
 
     def solve(self, problem: Aim, choice: Choice | None = None) -> Solution:
-        """Return the best mixture, or the solution of one that was chosen; raise ``InfeasibleGoals`` if there is none."""
+        """Return the best mixture, or that which was chosen; raise ``InfeasibleGoals`` where there is none."""
         selection = select(self.kept, problem)
         return self.solution(choice or choose_mixture(selection, problem), selection)
 
@@ -146,8 +153,6 @@ class Thresholds(NamedTuple):
     pool: Pool
     kept: ScoreEvidence
 
-    shares_rows = False
-
     def with_rows(self, data: LabelledData, dataset: str | None = None) -> "Thresholds":
         """Return the same models, asked about other selection rows, of a name that stored columns may know."""
         return self._replace(kept=_with_rows(self, data, dataset))
@@ -158,7 +163,9 @@ class Thresholds(NamedTuple):
 
     def prepared(self, problem: Aim) -> "Thresholds":
         """Return the same scores, with what deferring a row costs and is called."""
-        return self._replace(kept=self.kept._replace(deferral=_deferral(problem, self.pool)))
+        if problem.deferral is not None:
+            check_defer_label(problem.deferral.label, self.pool.positive.classes.tolist(), "label")
+        return self._replace(kept=self.kept._replace(deferral=problem.deferral))
 
     def solve(self, problem: Aim, choice: RuleSolution | None = None) -> Solution:
         """Return the best rules and their shares, or the solution of those that were chosen.
@@ -185,6 +192,12 @@ class Thresholds(NamedTuple):
             edges = (usual.cuts % ranked.cuts.n_cuts).reshape(len(usual), -1, ranked.cuts.n_groups)
             usual = usual.only((edges[:, 0] == edges[:, -1]).all(axis=1))  # those that defer nothing
             errors = float(loss.of(choice.rules)[0] @ choice.mixture), float(loss.of(usual).min())
+        deferred = 0.0
+        if self.kept.deferral is not None:
+            weights = table.weights()
+            deferred = float(weights @ (said.answers.codes[TRAIN] == DEFERRED) @ choice.mixture / weights.sum())
+        levels = self._levels([rule for rule, share in zip(rules, choice.mixture, strict=True) if share > 0])
+        is_constant = problem.goals and np.isinf(levels).all() and np.ptp(np.sign(levels)) == 0
         return Solution(
             choice.mixture,
             choice.value,
@@ -195,23 +208,9 @@ class Thresholds(NamedTuple):
             ONE_RULE if is_fixed else THRESHOLDS,
             choice.cost,
             errors,
-            self._deferred(said, choice.mixture),
-            self._constant(problem, rules, choice.mixture),
+            deferred,
+            self.kept.answers.positive.labels[int(levels.flat[0] < 0)] if is_constant else None,
         )
-
-    def _deferred(self, said: Evidence, mixture: FloatArray) -> float:
-        """Return the share of the selection rows that is deferred."""
-        if self.kept.deferral is None:
-            return 0.0
-        codes, weights = said.answers.codes[TRAIN], said.answers.tables[TRAIN].weights()
-        return float(weights @ (codes == DEFERRED) @ mixture / weights.sum())
-
-    def _constant(self, problem: Aim, rules: list[Rule], mixture: FloatArray) -> Any:
-        """Return the one answer that goals let all rows have, whatever their scores; None where there is none."""
-        levels = self._levels([rule for rule, share in zip(rules, mixture, strict=True) if share > 0])
-        if not (problem.goals and np.isinf(levels).all() and np.ptp(np.sign(levels)) == 0):
-            return None
-        return self.kept.answers.positive.labels[int(levels.flat[0] < 0)]
 
     def _levels(self, rules: list[Rule]) -> FloatArray:
         """Return the thresholds of rules by group, and behind them the lower ones, where rules may defer."""
@@ -224,7 +223,7 @@ class Thresholds(NamedTuple):
 
     def rules(self, chosen: ChosenRules) -> tuple[list[Says], IntArray]:
         """Return what each rule says of rows, and the place of the model that it asks."""
-        place, rules = self.pool.positive.positive_place, chosen.rules
+        place, rules = self.pool.positive.place, chosen.rules
         return [partial(_cut, rule, place) for rule in rules], np.array([rule.model for rule in rules])
 
     def usual(self, groups: RuleGroups) -> ChosenRules:
@@ -256,7 +255,7 @@ class Thresholds(NamedTuple):
             raise ValueError(f"a rule is not of one of {n_scores} models with thresholds for {', '.join(names)}")
 
 
-def _cut(rule: Rule, place: int, rows: DecisionRows) -> IntArray:
+def _cut(rule: Rule, place: Any, rows: DecisionRows) -> IntArray:
     """Return the place of the class that a rule says of each row, or that behind both where it defers."""
     scores, (upper, lower) = rows.told_by(rule.model), map(np.array, rule.levels)
     is_above = scores > upper[rows.groups]
@@ -272,8 +271,6 @@ class ClassRules(NamedTuple):
     pool: Pool
     kept: ClassEvidence
 
-    shares_rows = True
-
     def with_rows(self, data: LabelledData, dataset: str | None = None) -> "ClassRules":
         """Return the same models, asked about other selection rows, of a name that stored columns may know."""
         return self._replace(kept=_with_rows(self, data, dataset))
@@ -284,10 +281,12 @@ class ClassRules(NamedTuple):
 
     def prepared(self, problem: Aim) -> "ClassRules":
         """Return the same, calibrated, with what deferring a row costs and is called."""
-        return self._replace(kept=self.kept._replace(deferral=_deferral(problem, self.pool)).calibrated())
+        if problem.deferral is not None:
+            check_defer_label(problem.deferral.label, self.pool.positive.classes.tolist(), "label")
+        return self._replace(kept=self.kept._replace(deferral=problem.deferral).calibrated())
 
     def solve(self, problem: Aim, choice: ClassSolution | None = None) -> Solution:  # noqa: ARG002 - the explorer has none
-        """Return the best rules that are found, and their shares; raise ``InfeasibleGoals`` where none meet the goals."""
+        """Return the best rules that are found, with shares; raise ``InfeasibleGoals`` where none meet the goals."""
         kept = self.kept
         groups, calibrations = find_groups(problem.by, kept.answers.tables[TRAIN]), kept.found or ()
         known = kept.known(groups, calibrations)
@@ -322,7 +321,7 @@ class ClassRules(NamedTuple):
 
     def rules(self, chosen: ChosenRules) -> tuple[list[Says], IntArray]:
         """Return how likely each rule gives each answer about rows, and the place of the model that it asks."""
-        says = [partial(_shares, rule, chosen.calibrations[rule.model]) for rule in chosen.rules]
+        says: list[Says] = [partial(_shares, rule, chosen.calibrations[rule.model]) for rule in chosen.rules]
         return says, np.array([rule.model for rule in chosen.rules])
 
     def usual(self, groups: RuleGroups) -> ChosenRules:
@@ -409,13 +408,6 @@ def with_columns(family: Any, sensitive_features: Any, baseline: Any) -> Any:
         kept = kept._replace(groups=groups_of(sensitive_features, table.n_samples)[0])
     answers = replace(kept.answers, tables={**kept.answers.tables, TRAIN: table})
     return family._replace(kept=kept._replace(answers=answers))
-
-
-def _deferral(problem: Aim, pool: Pool) -> Any:
-    """Return what deferring a row costs, and what is then said of it: nothing that a class is called."""
-    if problem.deferral is not None:
-        check_defer_label(problem.deferral.label, pool.positive.classes.tolist(), "label")
-    return problem.deferral
 
 
 def _check_rules(

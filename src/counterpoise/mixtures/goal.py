@@ -4,7 +4,7 @@ It trains a strong model, or takes one that is fitted, and decides by the best t
 under the goals.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from itertools import count
 from typing import Any, Self, TypeAlias
@@ -22,11 +22,11 @@ from counterpoise.mixtures.answers import TRAIN, Positive, find_positive
 from counterpoise.mixtures.averages import AveragedClassifier
 from counterpoise.mixtures.base import MixtureBase
 from counterpoise.mixtures.choosing import FIXED, check_one_rule
-from counterpoise.mixtures.draws import make_key
+from counterpoise.mixtures.draws import generator_of, make_key
 from counterpoise.mixtures.families import rules_of_scores
-from counterpoise.mixtures.folds import Training, averages_folds, check_cv, splits_of, texts_in, unheard
+from counterpoise.mixtures.folds import Training, averages_folds, check_cv, splits_of, texts_in
 from counterpoise.mixtures.options import Deferral
-from counterpoise.mixtures.pool import Pool, all_classes, named_models, titled_models, unnamed
+from counterpoise.mixtures.pool import Pool, all_classes, named_models, titled_models
 from counterpoise.mixtures.rows import set_input_tags
 
 PREFIT = "prefit"
@@ -226,8 +226,7 @@ class GoalClassifier(MixtureBase):
         titled, positive = self._models_and_classes(labels)
         self.forget_choice()
         self.classes_ = positive.classes
-        key = make_key(self.random_state)
-        self.start_draws()
+        key, generator = make_key(self.random_state), generator_of(self.random_state)
         problem, weights = self.problem_of_fit(), check_sample_weight(sample_weight, len(labels))
         selection_rows = (X, labels, given) if X_val is None else (X_val, y_val, held_out)
         data = self.labelled(*selection_rows[:2], **selection_rows[2], largest_weight=largest_weight)
@@ -237,9 +236,11 @@ class GoalClassifier(MixtureBase):
         if self.is_prefit:
             self.estimators_ = list(titled.values())
         else:
-            self.estimators_, scores = self._train(titled, positive, X, labels, sample_weight, has_folds=X_val is None)
-        pool = self.pool_of(titled, positive)
-        self.learn_draws(key, X, weights)
+            self.estimators_, scores = self._train(
+                titled, positive, X, labels, sample_weight, generator, has_folds=X_val is None
+            )
+        pool = Pool.of(dict(zip(titled, self.estimators_, strict=True)), positive, self.n_jobs)
+        self.learn_draws(key, generator, X, weights)
         scores = pool.ask(data.X, data.codes.size, TRAIN) if scores is None else scores
         self.choose(self.with_datasets(rules_of_scores(pool, data, scores), datasets), problem)
         return self
@@ -249,15 +250,11 @@ class GoalClassifier(MixtureBase):
         """Tell whether the models are fitted already."""
         is_said = isinstance(self.cv, str) and self.cv == PREFIT
         models = self.estimator if isinstance(self.estimator, list) and self.estimator else [self.estimator]
-        return is_said or all(isinstance(unnamed(model), FrozenEstimator) for model in models)
+        return is_said or all(isinstance(model, FrozenEstimator) for _, model in named_models(models))
 
     def decides_by_scores(self) -> bool:
         """Tell that rules of scores decide."""
         return True
-
-    def pool_of(self, titled: Iterable[str], positive: Positive) -> Pool:
-        """Return the models that decide, to be asked for scores, given what messages call them."""
-        return Pool.of(dict(zip(titled, self.estimators_, strict=True)), positive, self.n_jobs)
 
     def check_parameters(self) -> None:
         """Check what needs no rows."""
@@ -311,6 +308,7 @@ class GoalClassifier(MixtureBase):
         X: Any,
         labels: AnyArray,
         sample_weight: Any,
+        generator: np.random.Generator,
         *,
         has_folds: bool,
     ) -> tuple[list[Any], FloatArray | None]:
@@ -320,20 +318,28 @@ class GoalClassifier(MixtureBase):
         trained once more, on all rows.
         """
         weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-        training = Training(titled, X, labels, weights, positive, self.n_jobs, unheard)
-        splits = splits_of(self.cv, X, labels, self._seed()) if has_folds else []
+        seeds = (int(generator.integers(2**31)) for _ in count())  # of the folds, their models, and those of all rows
+        splits = splits_of(self.cv, X, labels, next(seeds)) if has_folds else []
         n_times = len(splits) if isinstance(self.cv, str) and splits else len(splits) + 1  # those of the folds may do
-        training = training._replace(heard=self._counted(titled, n_times))
+        names = {title: name or title for title, name in zip(titled, self.names_, strict=True)}
+        numbers, n_trained = count(1), len(titled) * n_times
+
+        def report(title: str) -> None:
+            number = next(numbers)
+            if self._tell is not None:
+                self._tell(number, max(number, n_trained), names[title])
+
+        training = Training(titled, X, labels, weights, positive, self.n_jobs, report)
         try:
             if not splits:
-                return training.whole(titled, self._seed()), None
-            scores, folds = training.crossed(splits, self._seed())
+                return training.whole(titled, next(seeds)), None
+            scores, folds = training.crossed(splits, next(seeds))
             averages = [
                 AveragedClassifier(own) if averages_folds(self.cv, scores[:, place], own) else None
                 for place, own in enumerate(folds)
             ]
             again = [title for title, average in zip(titled, averages, strict=True) if average is None]
-            whole = iter(training.whole(again, self._seed()))
+            whole = iter(training.whole(again, next(seeds)))
             return [next(whole) if average is None else average for average in averages], scores
         except ValueError as error:
             texts = texts_in(X) if self.estimator is None else []
@@ -352,21 +358,6 @@ class GoalClassifier(MixtureBase):
             yield
         finally:
             del self._tell
-
-    def _counted(self, titled: dict[str, Any], n_times: int) -> Callable[[str], None]:
-        """Return what counts the models trained, at least so often each, and reports how far the training is."""
-        tell, numbers, total = self._tell, count(1), len(titled) * n_times
-        names = {title: name or title for title, name in zip(titled, self.names_, strict=True)}
-
-        def heard(title: str) -> None:
-            number = next(numbers)
-            if tell is not None:
-                tell(number, max(number, total), names[title])
-
-        return heard
-
-    def _seed(self) -> int:
-        return int(self._generator.integers(2**31))
 
     def __sklearn_clone__(self) -> Self:
         """Keep models that are fitted: a clone without what they learned would be of no use."""

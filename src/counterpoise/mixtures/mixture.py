@@ -16,7 +16,7 @@ from counterpoise._base.types import ArrayLike
 from counterpoise.goals import Table
 from counterpoise.mixtures.answers import find_positive
 from counterpoise.mixtures.base import MixtureBase
-from counterpoise.mixtures.draws import make_key
+from counterpoise.mixtures.draws import generator_of, make_key
 from counterpoise.mixtures.families import PooledModels
 from counterpoise.mixtures.pool import ANSWERS, Pool, all_classes, named_models, titled_models
 from counterpoise.mixtures.rows import set_input_tags
@@ -168,15 +168,14 @@ class MixtureClassifier(MixtureBase):
         titled = titled_models(named)
         self.classes_ = all_classes(labels, titled)
         pool = Pool.of(titled, find_positive(self.classes_, self.pos_label), self.n_jobs, ANSWERS)
-        key = make_key(self.random_state)
-        self.start_draws()
+        key, generator = make_key(self.random_state), generator_of(self.random_state)
         problem = self.problem_of_fit()
         given = {"sensitive_features": sensitive_features, "baseline": baseline, "sample_weight": sample_weight}
         data = self.labelled(X, labels, **given, largest_weight=largest_weight)
         if pool.needs_rows():  # else no model would be asked
             self.check_problem(problem, data, datasets, trains=False)
         family = PooledModels.of(pool, data)
-        self.learn_draws(key, X, data.sample_weight)
+        self.learn_draws(key, generator, X, data.sample_weight)
         self.choose(self.with_datasets(family, datasets), problem)
         return self
 

@@ -14,9 +14,9 @@ from counterpoise._base.checks import as_numbers, is_frame
 from counterpoise._base.progress import who_hears
 from counterpoise._base.shards import in_threads
 from counterpoise._base.types import AnyArray, ByteArray, FloatArray, IntArray
-from counterpoise.goals.classes import as_labels, where_equal
+from counterpoise.goals.classes import as_labels
 from counterpoise.mixtures.answers import TRAIN, Positive
-from counterpoise.mixtures.rows import n_rows, take_rows
+from counterpoise.mixtures.rows import n_rows, places_among, take_rows
 
 ANSWERS, SCORES, PROBABILITIES = "answers", "scores", "probabilities"  # what the models of a pool are asked for
 _CHUNK = 65_536  # rows asked about at once: what a model needs on the way (probabilities, distances) stays small
@@ -146,7 +146,11 @@ class Pool(NamedTuple):
             if chunk.stop == n_samples:
                 heard()
 
-        in_threads(fill, [(place, chunk) for place in live for chunk in chunks], self.n_jobs, shared=True)
+        tasks = [(place, chunk) for place in live for chunk in chunks]
+        if len(tasks) == 1:
+            fill(*tasks[0])
+        else:
+            in_threads(fill, tasks, self.n_jobs, shared=True)
         for place in asked.keys() - live.keys():
             columns[:, place] = asked[place].on(dataset, n_samples)
         return columns
@@ -194,9 +198,9 @@ def make_member(title: str, model: Any, positive: Positive, tells: str) -> Membe
 
 def ask_model(name: str, ask: Callable[[Any], Any], X: Any) -> Any:
     """Return what a model says; an error tells which model it was."""
-    names = feature_names(getattr(ask, "__self__", ask))
-    if names is not None and is_frame(X) and list(X.columns) != names and set(names) <= set(X.columns):
-        X = X[names]  # in the order of the model: some look at places alone
+    names = getattr(getattr(ask, "__self__", ask), "feature_names_in_", None)
+    if names is not None and is_frame(X) and list(X.columns) != list(names) and set(names) <= set(X.columns):
+        X = X[list(names)]  # in the order of the model: some look at places alone
     try:
         return ask(X)
     except NotFittedError as error:
@@ -267,16 +271,6 @@ def codes_of(predicted: Any, n_samples: int, classes: AnyArray, name: str, order
             f"{classes.tolist()} that it was trained on.{hint}"
         )
     return codes
-
-
-def places_among(labels: AnyArray, classes: AnyArray) -> tuple[IntArray, AnyArray]:
-    """Return the places of labels in the sorted classes, and which labels are not there."""
-    try:
-        codes = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
-        return codes.astype(np.int64), np.asarray(classes[codes] != labels)
-    except TypeError:  # objects that cannot be compared with the classes, such as None or text with numbers
-        known = [where_equal(labels, label) for label in classes.tolist()]
-        return np.argmax(known, axis=0), ~np.any(known, axis=0)
 
 
 def is_text(labels: AnyArray) -> bool:
@@ -370,16 +364,8 @@ def named_models(estimators: Any) -> list[tuple[str, Any]]:
         raise TypeError(f"estimators must be a list of fitted models; got {type(estimators).__name__}.")
     if len(estimators) == 0:
         raise ValueError("estimators must hold at least one fitted model; got an empty list.")
-    return [entry if _is_named(entry) else ("", entry) for entry in estimators]
-
-
-def _is_named(entry: Any) -> bool:
-    return isinstance(entry, tuple) and len(entry) == _PAIR and isinstance(entry[0], str)
-
-
-def unnamed(entry: Any) -> Any:
-    """Return the model of an entry of a pool: a model, or a pair of a name and a model."""
-    return entry[1] if _is_named(entry) else entry
+    is_pair = [isinstance(one, tuple) and len(one) == _PAIR and isinstance(one[0], str) for one in estimators]
+    return [one if is_named else ("", one) for one, is_named in zip(estimators, is_pair, strict=True)]
 
 
 def titled_models(named: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -45,7 +45,7 @@ def check_problem(
         are then refused here. Otherwise the choice among the models refuses them, and says which bound they can meet.
     """
     check_reach(aim.goals, trains=trains)
-    deferred = None if aim.defer_cost is None else True  # whatever the answer is called
+    deferred = None if aim.deferral is None else True  # whatever the answer is called
     objective, train = aim.objective, tables[TRAIN]
     views = Views(tables, positive._replace(deferred=deferred).labels)
     check_asked(aim.goals, views, objective if isinstance(objective, Rate) else None)

@@ -10,6 +10,7 @@ from sklearn.utils import get_tags
 from counterpoise._base.checks import check_sample_weight, is_frame
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray, IntArray
 from counterpoise.goals import Table
+from counterpoise.goals.classes import where_equal
 from counterpoise.goals.tables import group_codes
 
 
@@ -26,7 +27,7 @@ class LabelledData(NamedTuple):
     def of(
         cls,
         X: Any,
-        codes: IntArray,
+        y: Any,
         classes: AnyArray,
         *,
         given: Any = None,
@@ -35,12 +36,35 @@ class LabelledData(NamedTuple):
         sample_weight: ArrayLike | None = None,
         largest_weight: float | None = None,
     ) -> "LabelledData":
-        """Return rows whose features and labels are checked; ``given`` are the rows as they came."""
+        """Return rows whose features are checked; ``given`` are the rows as they came."""
+        codes = label_codes(y, n_rows(X), classes)
         weight = check_sample_weight(sample_weight, codes.size)
         groups = None if sensitive_features is None else groups_of(sensitive_features, codes.size)[0]
         features = given if is_frame(given) else np.empty((codes.size, 0))
         weights: dict[str, Any] = {"sample_weight": sample_weight, "largest_weight": largest_weight}
         return cls(X, codes, weight, groups, Table(features, classes[codes], sensitive_features, baseline, **weights))
+
+
+def label_codes(y: Any, n_samples: int, classes: AnyArray) -> IntArray:
+    """Return the places of labels among the sorted classes, after checking that there is one for each row."""
+    labels = np.asarray(y)
+    if labels.shape != (n_samples,):
+        raise ValueError(f"y must have shape ({n_samples},), one label for each row of X; got shape {labels.shape}.")
+    codes, is_unknown = places_among(labels, classes)
+    if is_unknown.any():
+        label = labels[is_unknown].tolist()[0]
+        raise ValueError(f"y holds the label {label!r}, which is not among the classes {classes.tolist()}.")
+    return codes
+
+
+def places_among(labels: AnyArray, classes: AnyArray) -> tuple[IntArray, AnyArray]:
+    """Return the places of labels in the sorted classes, and which labels are not there."""
+    try:
+        codes = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
+        return codes.astype(np.int64), np.asarray(classes[codes] != labels)
+    except TypeError:  # objects that cannot be compared with the classes, such as None or text with numbers
+        known = [where_equal(labels, label) for label in classes.tolist()]
+        return np.argmax(known, axis=0), ~np.any(known, axis=0)
 
 
 def n_rows(X: Any) -> int:

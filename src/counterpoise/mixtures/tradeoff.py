@@ -17,10 +17,9 @@ from counterpoise._base.checks import as_numbers, check_count, check_losses, che
 from counterpoise._base.text import text_table
 from counterpoise._base.types import ArrayLike, FloatArray, IntArray
 from counterpoise.goals import Goal, InfeasibleGoals, Rate, as_goals, positive_rate
-from counterpoise.mixtures.choosing import Aim, as_aim, least_mean, posed, select, within_budget
+from counterpoise.mixtures.choosing import Aim, Game, Selection, as_aim, least_mean, posed, select, within_budget
 from counterpoise.mixtures.class_scores.choosing import ClassPath
 from counterpoise.mixtures.families import ClassRules
-from counterpoise.mixtures.game import Game, Selection
 from counterpoise.mixtures.goal_rows import GoalRows, check_range, goal_rows, own_bound
 from counterpoise.mixtures.scores.choosing import RulePath
 from counterpoise.mixtures.scores.table import rank

@@ -19,7 +19,7 @@ from counterpoise._base.lazy import imported
 from counterpoise._base.text import load_json
 from counterpoise._base.types import AnyArray, IntArray
 from counterpoise.persist.container import UnreadableModel
-from counterpoise.persist.values import Form, ModelFile, Parts
+from counterpoise.persist.values import Codec, ModelFile, Parts
 
 _NUMBER = r"(?:-?[0-9]+(?:\.[0-9]*)?(?:e[+-]?[0-9]+)?|-?inf|-?nan)"
 _NUMBERS = re.compile(f"{_NUMBER}(?: {_NUMBER})*")
@@ -352,7 +352,7 @@ _LIBRARIES = (
     ),
 )
 UNCHECKED = {"CatBoost": "catboost.core.CatBoostClassifier"}  # the forms that need trust, and in whose name
-BOOSTED = {library.title: Form(library.apart, library.together) for library in _LIBRARIES}
+BOOSTED = {library.title: Codec(library.apart, library.together) for library in _LIBRARIES}
 
 
 def boosted_form_of(value: Any) -> str | None:

@@ -177,7 +177,7 @@ class Packer:
         order: Literal["C", "F"] = "F" if array.flags.f_contiguous and not array.flags.c_contiguous else "C"
         flat = np.asarray(array).ravel(order)
         name, kind = array.dtype.str, str(order)
-        if _is_zero_one(flat):
+        if flat.dtype == np.bool_ or (flat.dtype == np.uint8 and flat.size > _FEW and int(flat.max()) <= 1):
             name, kind, flat = _BITS, f"{order} {array.dtype.str}", np.packbits(flat.view(np.uint8))
         start = self._sizes.get(name, 0)
         self._parts.setdefault(name, []).append(flat)
@@ -186,25 +186,17 @@ class Packer:
 
     def members(self) -> dict[str, bytes]:
         """Return the packs as files of one-dimensional arrays."""
-        return {
-            f"arrays/{_file_name(name)}.npy": _npy(np.concatenate(parts, dtype=parts[0].dtype))
-            for name, parts in self._parts.items()
-        }
+        found = {}
+        for name, parts in self._parts.items():
+            stream = io.BytesIO()
+            np.lib.format.write_array(stream, np.concatenate(parts, dtype=parts[0].dtype), allow_pickle=False)
+            found[f"arrays/{_file_name(name)}.npy"] = stream.getvalue()
+        return found
 
 
 def _file_name(pack: str) -> str:
     """Return the name of a pack in letters that any file system takes."""
     return pack.translate({ord("<"): "little-", ord(">"): "big-", ord("|"): "", ord("["): "-", ord("]"): ""})
-
-
-def _is_zero_one(flat: AnyArray) -> bool:
-    return flat.dtype == np.bool_ or (flat.dtype == np.uint8 and flat.size > _FEW and int(flat.max()) <= 1)
-
-
-def _npy(array: AnyArray) -> bytes:
-    stream = io.BytesIO()
-    np.lib.format.write_array(stream, array, allow_pickle=False)
-    return stream.getvalue()
 
 
 class Unpacker:

@@ -24,6 +24,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from counterpoise import __version__
 from counterpoise._base.checks import check_choice, is_frame
 from counterpoise._base.lazy import imported
 from counterpoise.persist.container import UnreadableModel, UnstorableModel
@@ -105,12 +106,12 @@ def save_model(
     """
     mlflow = _mlflow(UnstorableModel)
     told = {"method": method, "ids": ids, "sensitive_features": list(sensitive_features), "baseline": baseline}
-    asked = _Asked(model, told)
+    asked = _ServedModel(model, told)
     asked.check()
     if signature is None and input_example is not None:
         signature = mlflow.models.infer_signature(input_example, asked.predict(input_example))
     made = mlflow.models.Model() if mlflow_model is None else mlflow_model
-    made.add_flavor(FLAVOUR, data=f"data/{_FILE}", counterpoise_version=_version(), model_class=type(model).__name__)
+    made.add_flavor(FLAVOUR, data=f"data/{_FILE}", counterpoise_version=__version__, model_class=type(model).__name__)
     with tempfile.TemporaryDirectory() as folder:
         save(model, Path(folder) / _FILE, trusted=trusted)
         mlflow.pyfunc.save_model(
@@ -186,12 +187,12 @@ def _mlflow(kind: type[ValueError]) -> Any:
     return imported("mlflow", kind, 'Models are kept in MLflow with mlflow: pip install "counterpoise[mlflow]".')
 
 
-def _load_pyfunc(path: str, model_config: Mapping[str, Any] | None = None) -> "_Asked":
+def _load_pyfunc(path: str, model_config: Mapping[str, Any] | None = None) -> "_ServedModel":
     """Return what answers for the model: MLflow calls this by its name."""
-    return _Asked(load(path), dict(model_config or {}))
+    return _ServedModel(load(path), dict(model_config or {}))
 
 
-class _Asked(NamedTuple):
+class _ServedModel(NamedTuple):
     """A model, and what the columns are that it is told beside the features."""
 
     model: Any
@@ -252,13 +253,7 @@ def _environment(settings: Mapping[str, Any]) -> dict[str, Any]:
         return dict(settings)
     import sklearn  # noqa: PLC0415 - this file lies below scikit-learn
 
-    usual = [f"counterpoise[mlflow]=={_version()}", f"scikit-learn=={sklearn.__version__}"]
+    usual = [f"counterpoise[mlflow]=={__version__}", f"scikit-learn=={sklearn.__version__}"]
     extra = settings.get("extra_pip_requirements") or []
     others = {name: value for name, value in settings.items() if name not in _ENVIRONMENTS}
     return {**others, "pip_requirements": [*usual, *extra]}
-
-
-def _version() -> str:
-    from counterpoise import __version__  # noqa: PLC0415 - the package is not whole while its parts load
-
-    return __version__

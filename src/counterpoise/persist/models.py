@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from counterpoise import __version__
 from counterpoise.persist.container import UnreadableModel, UnstorableModel, read_container, write_container
 from counterpoise.persist.files import opened, write_atomically
 from counterpoise.persist.nodes import Decoder, Encoder
@@ -200,8 +201,6 @@ def _decoded(data: bytes, name: str, trusted: Sequence[str], *, waits: bool = Fa
 
 def _description(value: Any) -> dict[str, Any]:
     """Return what tells a reader of the manifest which model this is; loading does not look at it."""
-    from counterpoise import __version__  # noqa: PLC0415 - the package is not whole while its parts load
-
     classes, names = (getattr(value, attribute, None) for attribute in ("classes_", "feature_names_in_"))
     return {
         "library": __version__,

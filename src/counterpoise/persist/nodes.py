@@ -74,6 +74,9 @@ Child = Any  # None, bool, int, float, str or [number]
 _MOST_BITS = 4096  # of a whole number in decimal digits: Python refuses to read many more
 
 
+_AS_TEXT: dict[type, Callable[[Any], str]] = {bytes: bytes.hex, int: hex, float: repr}
+
+
 class Encoder:
     """Turns values into nodes.
 
@@ -188,11 +191,9 @@ class Encoder:
 
     def _file(self, content: bytes, suffix: str = "") -> list[Any]:
         """Add a file of another library, which has a suffix, or a model in a file of its own."""
-        kind, name = (
-            ("file", f"models/{len(self.files)}.{suffix}") if suffix else ("part", f"parts/{len(self.files)}.cp")
-        )
+        name = f"models/{len(self.files)}.{suffix}" if suffix else f"parts/{len(self.files)}.cp"
         self.files[name] = content
-        return [kind, name]
+        return ["file" if suffix else "part", name]
 
     def _store_apart(self, models: Sequence[Any], step: str) -> None:
         """Store models in files of their own, so that each can be read when it is wanted."""
@@ -224,9 +225,6 @@ class Encoder:
 
     def _refusal(self, what: str) -> UnstorableModel:
         return UnstorableModel(f"{self._place()} is {what}")
-
-
-_AS_TEXT: dict[type, Callable[[Any], str]] = {bytes: bytes.hex, int: hex, float: repr}
 
 
 def state_of(value: Any) -> dict[str, Any]:

@@ -16,7 +16,7 @@ import numpy as np
 from counterpoise._base.lazy import imported
 from counterpoise._base.types import AnyArray
 from counterpoise.persist.container import UnreadableModel, UnstorableModel, check_stored
-from counterpoise.persist.values import Form, Parts
+from counterpoise.persist.values import Codec, Parts
 
 MEMBER = "foreign.skops"
 _NEEDS_SKOPS = ', which needs skops: pip install "counterpoise[models]"'
@@ -122,9 +122,12 @@ def check_foreign(models: Any) -> None:
 
 def check_part(part: Any) -> None:
     """Check one object, given that those inside of it are checked too."""
-    tree = getattr(part, "tree_", None)
+    tree: Any = getattr(part, "tree_", None)
     if type(tree).__name__ == "Tree":
-        _check_tree(tree, part.n_features_in_)
+        left, right = tree.children_left, tree.children_right
+        _require(tree.n_features == part.n_features_in_)
+        depth = check_nodes(left, right, tree.feature, left == -1, tree.n_features)
+        _require(tree.max_depth >= depth)  # room is made for so many steps
     if type(part).__module__ in ("sklearn.ensemble._forest", "sklearn.ensemble._gb"):
         inner = list(np.ravel(np.array(getattr(part, "estimators_", []), dtype=object)))
         _require(all(one.n_features_in_ == part.n_features_in_ for one in inner))
@@ -186,13 +189,6 @@ def _walk(root: Any) -> Iterator[Any]:
                 waiting.append(one)
 
 
-def _check_tree(tree: Any, n_features: int) -> None:
-    _require(tree.n_features == n_features)
-    is_leaf = tree.children_left == -1
-    depth = check_nodes(tree.children_left, tree.children_right, tree.feature, is_leaf, n_features)
-    _require(tree.max_depth >= depth)  # room is made for so many steps
-
-
 def _check_predictor(predictor: Any, n_features: int, is_category: Any) -> None:
     nodes = predictor.nodes
     is_leaf = nodes["is_leaf"].astype(bool)
@@ -250,7 +246,7 @@ ESTIMATORS = {
 _MADE_AGAIN = "_loss"  # of histogram gradient boosting: compiled, and told by the parameters
 _ROUNDS = "_predictors"
 _WORDS = 8  # of 32 bits each: a set of categories
-_CHECKS = {"dtype", "ensure_all_finite", "force_all_finite"}
+_CHECKS = {"dtype", "ensure_all_finite"}
 
 
 class Rounds(NamedTuple):
@@ -390,9 +386,9 @@ def _check_together(keywords: Any) -> Any:
 
 
 PARTS = {
-    "tree of scikit-learn": Form(_tree_apart, _tree_together),
-    "histogram trees of scikit-learn": Form(_rounds_apart, _rounds_together),
-    "check of arrays": Form(lambda check: (dict(check.keywords),), _check_together),
+    "tree of scikit-learn": Codec(_tree_apart, _tree_together),
+    "histogram trees of scikit-learn": Codec(_rounds_apart, _rounds_together),
+    "check of arrays": Codec(lambda check: (dict(check.keywords),), _check_together),
 }
 
 

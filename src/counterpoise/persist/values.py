@@ -63,7 +63,7 @@ class Waiting:
         return repr(self.loaded())
 
 
-class Form(NamedTuple):
+class Codec(NamedTuple):
     """How a value of a type is taken apart and put together."""
 
     apart: Callable[[Any], Parts]
@@ -150,13 +150,13 @@ def _number_type_together(name: Any, is_dtype: Any) -> Any:
 
 
 VALUES = {
-    "SeedSequence": Form(_seeds_apart, _seeds_together),
-    "Generator": Form(_generator_apart, _generator_together),
-    "RandomState": Form(_random_state_apart, _random_state_together),
-    "secret": Form(lambda secret: (bytes(secret),), Secret),
-    "sparse rows": Form(_sparse_apart, _sparse_together),
-    "slice": Form(lambda cut: (cut.start, cut.stop, cut.step), _slice_together),
-    "number type": Form(lambda kind: (np.dtype(kind).str, isinstance(kind, np.dtype)), _number_type_together),
+    "SeedSequence": Codec(_seeds_apart, _seeds_together),
+    "Generator": Codec(_generator_apart, _generator_together),
+    "RandomState": Codec(_random_state_apart, _random_state_together),
+    "secret": Codec(lambda secret: (bytes(secret),), Secret),
+    "sparse rows": Codec(_sparse_apart, _sparse_together),
+    "slice": Codec(lambda cut: (cut.start, cut.stop, cut.step), _slice_together),
+    "number type": Codec(lambda kind: (np.dtype(kind).str, isinstance(kind, np.dtype)), _number_type_together),
 }
 
 

@@ -10,6 +10,7 @@ import textwrap
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,34 +36,6 @@ _VARIABLES = {
 }
 _WIDTH = 3.5  # inches: about 330 pixels on the page, so that a phone shows text at nearly its full size
 _POINTS_PER_INCH = 72
-_SETTINGS: dict[Any, Any] = {
-    "axes.axisbelow": True,
-    "axes.edgecolor": MUTED,
-    "axes.labelcolor": INK,
-    "axes.linewidth": 0.6,
-    "axes.labelsize": 9.0,
-    "axes.titlesize": 9.0,
-    "axes.spines.right": False,
-    "axes.spines.top": False,
-    "figure.constrained_layout.h_pad": 0.02,
-    "figure.constrained_layout.w_pad": 0.02,
-    "font.size": 9.0,
-    "grid.color": FAINT,
-    "grid.linewidth": 0.6,
-    "legend.fontsize": 8.5,
-    "lines.linewidth": 1.4,
-    "lines.markersize": 4.5,
-    "svg.fonttype": "none",
-    "svg.hashsalt": "counterpoise",
-    "text.color": INK,
-    "text.parse_math": False,  # names may hold dollar signs
-    "xtick.color": MUTED,
-    "xtick.labelsize": 8.5,
-    "xtick.labelcolor": INK,
-    "ytick.color": MUTED,
-    "ytick.labelsize": 8.5,
-    "ytick.labelcolor": INK,
-}
 _TAG = re.compile(r"<[^<>]+>")  # text has &lt; and &gt; in their place
 _NAME = re.compile(r'(\sid="|href="#|url\(#)')
 _FONT = re.compile(r"font-family: [^;\"]+;? ?|font: ")
@@ -91,6 +64,7 @@ def draw(name: str, title: str, message: str, fill: Callable[[Any], None], *, he
         figure.savefig(stream, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
     body = stream.getvalue().partition("</metadata>")[2].rpartition("</svg>")[0]
     body = re.sub(r"<style.*?</style>|<!--.*?-->", "", body, flags=re.DOTALL)
+    body = re.sub(r"\s*\n\s*", " ", body).strip()
     return Markup(
         '<svg role="img" aria-labelledby="{0}-title {0}-desc" viewBox="0 0 {1:g} {2:g}">'
         '<title id="{0}-title">{3}</title><desc id="{0}-desc">{4}</desc>{5}</svg>'
@@ -100,7 +74,7 @@ def draw(name: str, title: str, message: str, fill: Callable[[Any], None], *, he
         height * _POINTS_PER_INCH,
         escape(title),
         escape(message),
-        Markup(_TAG.sub(lambda tag: _adapted(tag[0], name), _compact(body))),  # noqa: S704 - matplotlib escaped the text inside
+        Markup(_TAG.sub(lambda tag: _adapted(tag[0], name), body)),  # noqa: S704 - matplotlib escaped the text inside
     )
 
 
@@ -111,7 +85,7 @@ def _plain_style() -> Iterator[None]:
 
     with mpl.rc_context(), warnings.catch_warnings():
         mpl.rcdefaults()
-        mpl.rcParams.update(_SETTINGS)
+        mpl.rc_file(Path(__file__).with_suffix(".mplstyle"), use_default_template=False)
         # Text is drawn by the browser, with fonts of its own.
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
         yield
@@ -122,10 +96,6 @@ def _adapted(tag: str, name: str) -> str:
         tag = tag.replace(colour, variable)
     tag = _NAME.sub(rf"\g<1>{name}-", tag)
     return _FONT.sub("", tag).replace("xlink:href", "href")
-
-
-def _compact(body: str) -> str:
-    return re.sub(r"\s*\n\s*", " ", body).strip()
 
 
 _LABEL = 20  # letters of a name beside an axis

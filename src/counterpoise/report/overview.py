@@ -41,23 +41,10 @@ from counterpoise.report.wording import (
     verdict_of,
 )
 from counterpoise.runs.folder import SECONDS
-from counterpoise.runs.results import DEPLOYED, FIRST, MIXTURE, REALISED, TEST, of_goal
+from counterpoise.runs.results import DEPLOYED, FIRST, MIXTURE, REALISED, TEST
 
 _MOST_TIMES = 1000.0  # as many rows: more is no advice
 _DIGITS = 2  # of a number of rows that is a guess
-
-
-class _Standing(NamedTuple):
-    """A goal on the rows that count."""
-
-    estimate: float
-    bound: float
-    width: float  # of the interval, on the side of the bound
-    rows: float
-
-    @property
-    def gap(self) -> float:
-        return abs(self.estimate - self.bound)
 
 
 def next_steps(record: Record, cards: Sequence[GoalCard]) -> list[str]:
@@ -66,7 +53,7 @@ def next_steps(record: Record, cards: Sequence[GoalCard]) -> list[str]:
     steps = [step for card in open_ones for step in _steps(record, card)]
     if any(card.is_met is not True for card in open_ones) or any(card.verdict is FAILS for card in open_ones):
         steps += _aim(record)
-    elif open_ones and _may_have_room(record):
+    elif open_ones and not record.settings.get("room_for_audit") and not _reads_parts(record):
         steps.append("Or set room_for_audit = true, which meets the goals with room for the rows there are.")
     if cards and all(card.verdict is HOLDS for card in cards):
         steps.append("Audit it again on fresh rows now and then.")
@@ -75,15 +62,17 @@ def next_steps(record: Record, cards: Sequence[GoalCard]) -> list[str]:
 
 def _steps(record: Record, card: GoalCard) -> Iterator[str]:
     """Yield what would decide about an undecided goal that is met, as far as the rows tell."""
-    stands = _standing(record, card)
-    if card.verdict is FAILS or not card.is_met or not stands.gap > 0 or not math.isfinite(stands.width):
+    parts = ("estimate", "low", "high", "bound", "rows")
+    estimate, low, high, bound, rows = (record.goal(card.name, part) for part in parts)
+    gap, width = abs(estimate - bound), estimate - low if estimate >= bound else high - estimate
+    if card.verdict is FAILS or not card.is_met or not gap > 0 or not math.isfinite(width):
         return
-    needed = stands.rows * (stands.width / stands.gap) ** 2
-    if stands.rows < needed < _MOST_TIMES * stands.rows:
+    needed = rows * (width / gap) ** 2
+    if rows < needed < _MOST_TIMES * rows:
         about = count(float(f"{needed:.{_DIGITS}g}"))
         yield (
-            f"{_upper(card.name)} is inside its bound by {number(stands.gap)}: about {about} rows in place of "
-            f"{count(stands.rows)} would show it, if it stays there."
+            f"{_upper(card.name)} is inside its bound by {number(gap)}: about {about} rows in place of "
+            f"{count(rows)} would show it, if it stays there."
         )
 
 
@@ -95,11 +84,6 @@ def _aim(record: Record) -> Iterator[str]:
         yield "Ask for bounds that are tighter by the width of an interval, so that new rows show the goals to hold."
     elif record.is_mixture or record.texts.get("met_on"):
         yield "Set room_for_audit = true, which aims at tighter bounds, so that new rows show the goals to hold."
-
-
-def _may_have_room(record: Record) -> bool:
-    """Tell whether room for the audit can be asked for, and is not."""
-    return not record.settings.get("room_for_audit") and not _reads_parts(record)
 
 
 def _reads_parts(record: Record) -> bool:
@@ -120,9 +104,13 @@ def _dearest(record: Record, cards: Sequence[GoalCard]) -> Iterator[str]:
     for card in cards:
         points = frontier_points(record, card.name)
         at = [value for _, value, _ in points_at(card.aimed, points)]
-        if at:
-            changed, least = _loosened(record, card, points)
-            found.append((at[0] - least, at[0], card.name, changed))
+        if at and (record.certificate or is_ratio(card.text)):  # of which a few bounds near the asked one were tried
+            # not the loosest bound, which can cost more: of a lower average loss a budget allows less for the tail
+            bound, least, _ = min(points, key=lambda point: point[1])
+            found.append((at[0] - least, at[0], card.name, f"with the bound {number(bound)}"))
+        elif at:  # a frontier ends where all is as without its goal
+            least = points[0 if is_at_least(card.text) else -1][1]
+            found.append((at[0] - least, at[0], card.name, "without it"))
     cost, value, name, changed = max(found, default=(0.0, 0.0, "", ""))
     if len(found) > 1 and cost > 0 and aim.show(value) != aim.show(value - cost):
         yield (
@@ -131,34 +119,11 @@ def _dearest(record: Record, cards: Sequence[GoalCard]) -> Iterator[str]:
         )
 
 
-def _loosened(record: Record, card: GoalCard, points: Sequence[tuple[float, float, float]]) -> tuple[str, float]:
-    """Return how a goal is loosened, and the least value then: a frontier ends where all is as without its goal.
-
-    A loosest bound can cost more than others: of a lower average loss a budget allows less for the tail.
-    """
-    if record.certificate or is_ratio(card.text):  # of which a few bounds near the asked one were tried
-        bound, least, _ = min(points, key=lambda point: point[1])
-        return f"with the bound {number(bound)}", least
-    return "without it", points[0 if is_at_least(card.text) else -1][1]
-
-
-def _standing(record: Record, card: GoalCard) -> _Standing:
-    estimate, low, high, bound, rows = (
-        record.value(of_goal(part), settings=card.name) for part in ("estimate", "low", "high", "bound", "rows")
-    )
-    return _Standing(estimate, bound, estimate - low if estimate >= bound else high - estimate, rows)
-
-
 def _upper(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-_READY = {
-    HOLDS: "Ready to deploy",
-    FAILS: "Not ready to deploy",
-    UNDECIDED: "Not decided yet",
-    UNKNOWN: "Not judged",
-}
+_READY = {HOLDS: "Ready to deploy", FAILS: "Not ready to deploy", UNDECIDED: "Not decided yet", UNKNOWN: "Not judged"}
 _MISSED = FAILS.sign
 _PAIR = 2  # goals that are spoken of as "both" and "either"
 
@@ -170,14 +135,6 @@ class Headline(NamedTuple):
     title: str
     sentences: Sequence[str]
     steps: Sequence[str]
-
-
-class Fact(NamedTuple):
-    """One number to see at a glance, and what it stands beside."""
-
-    label: str
-    value: str
-    note: str
 
 
 def headline(record: Record, cards: Sequence[GoalCard]) -> Headline:
@@ -212,15 +169,18 @@ def comparison(record: Record, cards: Sequence[GoalCard]) -> PageTable | None:
     methods = [method for method in (MIXTURE, FIRST, DEPLOYED) if method in measured(record)]
     if len(methods) == 1 or not cards:
         return None
-    rows: list[list[str | Noted]] = [
-        [card.text, Noted(card.verdict, ""), *(_estimate(record, card, method) for method in methods)] for card in cards
-    ]
+    rows: list[list[str | Noted]] = []
+    for card in cards:
+        told = [number(record.goal(card.name, "estimate", method=method)) for method in methods]
+        misses = [record.goal(card.name, "violation", method=method) > 0 for method in methods]
+        cells = [one + f"\N{NO-BREAK SPACE}{_MISSED}" * missed for one, missed in zip(told, misses, strict=True)]
+        rows.append([card.text, Noted(card.verdict, ""), *cells])
     errors = [record.value("error", method=method) for method in methods]
     aim = "as few" if reported_objective(record).text.startswith("the share wrong of all") else ""
     rows.append(["share wrong" + (", expected" if record.is_drawn else ""), aim, *map(number, errors)])
     heads = ("asked", "verdict", *(measured(record)[method] for method in methods))
-    told = f"On the {record.judged} rows, for which train stands in a goal; {_MISSED} misses the bound"
-    return PageTable(told, heads, rows, wide=(1,))
+    caption = f"On the {record.judged} rows, for which train stands in a goal; {_MISSED} misses the bound"
+    return PageTable(caption, heads, rows, wide=(1,))
 
 
 def drawn_table(record: Record, cards: Sequence[GoalCard]) -> PageTable | None:
@@ -229,26 +189,17 @@ def drawn_table(record: Record, cards: Sequence[GoalCard]) -> PageTable | None:
         return None
     rows: list[list[str | Noted]] = []
     for card in cards:
-        part = {name: record.drawn_value(of_goal(name), settings=card.name) for name in ("estimate", "verdict")}
-        part["violation"] = record.drawn_value(of_goal("violation"), settings=card.name)
-        expected = record.value(of_goal("estimate"), settings=card.name)
-        verdict = Noted(verdict_of(part["verdict"]), stand_on_rows(part["violation"]))
-        rows.append([card.text, number(expected), number(part["estimate"]), verdict])
-    quantities: list[tuple[str, str, str, float | None]] = [("share wrong", "error", "error", None)]
+        drawn = {part: record.goal(card.name, part, drawn=True) for part in ("estimate", "verdict", "violation")}
+        verdict = Noted(verdict_of(drawn["verdict"]), stand_on_rows(drawn["violation"]))
+        rows.append([card.text, number(record.goal(card.name, "estimate")), number(drawn["estimate"]), verdict])
+    quantities: list[tuple[str, str, float | None]] = [("share wrong", "error", None)]
     if record.tail is not None:
-        quantities.append((f"{loss_word(record)}, worst-off {fraction(record.tail)}", "cvar", "cvar", record.tail))
-    for label, quantity, own, alpha in quantities:
-        expected = record.value(quantity, alpha=alpha)
-        rows.append([label, number(expected), number(record.drawn_value(own, alpha=alpha)), ""])
+        quantities.append((f"{loss_word(record)}, worst-off {fraction(record.tail)}", "cvar", record.tail))
+    for label, quantity, alpha in quantities:
+        expected, found = (record.value(quantity, alpha=alpha, drawn=drawn) for drawn in (False, True))
+        rows.append([label, number(expected), number(found), ""])
     heads = ("asked", "expected", "of the drawn decisions", "verdict on the drawn decisions")
     return PageTable(f"Of the drawn decisions, {record.judged} rows", heads, rows, wide=(3,))
-
-
-def _estimate(record: Record, card: GoalCard, method: str) -> str:
-    """Return what a goal's rate is for a method, and whether it misses the bound."""
-    where: dict[str, Any] = {"method": method, "settings": card.name}
-    misses = record.value(of_goal("violation"), **where) > 0
-    return number(record.value(of_goal("estimate"), **where)) + (f"\N{NO-BREAK SPACE}{_MISSED}" if misses else "")
 
 
 def _what_costs(record: Record, cards: Sequence[GoalCard]) -> str:
@@ -354,16 +305,15 @@ def _subject(names: Sequence[str]) -> str:
     return words[0].upper() + words[1:]
 
 
-def facts(record: Record, cards: Sequence[GoalCard]) -> list[Fact]:
+def facts(record: Record, cards: Sequence[GoalCard]) -> list[tuple[str, str, str]]:
     """Return the numbers to see at a glance."""
     split, found = record.judged, []
     if cards:
         holding = sum(card.verdict is HOLDS for card in cards)
         n_met = _n_met(cards)
         beside = f"on the {split} rows" if n_met is None else f"{n_met} met on the {split} rows as they are"
-        found.append(Fact("Goals shown to hold", f"{holding} of {len(cards)}", beside))
-    objective = objective_fact(record)
-    found += [Fact(*one) for one in (objective, deferral_fact(record)) if one]
+        found.append(("Goals shown to hold", f"{holding} of {len(cards)}", beside))
+    found += [one for one in (objective_fact(record), deferral_fact(record)) if one]
     expected = ", expected" if record.is_drawn else ""  # over the draws
     quantities: list[tuple[str, str, float | None]] = [("Wrong, all rows", "error", None)]
     if record.tail is not None:
@@ -378,10 +328,10 @@ def facts(record: Record, cards: Sequence[GoalCard]) -> list[Fact]:
             realised = record.value(REALISED, split=split, alpha=alpha) if quantity == "cvar" else math.nan
             if math.isfinite(realised):
                 told.insert(0, f"once drawn: {percent(realised)}")
-            found.append(Fact(label + expected, percent(ours), ", ".join(told)))
+            found.append((label + expected, percent(ours), ", ".join(told)))
     rows = record.value("rows", method="data", split=split)
     if math.isfinite(rows):
-        found.append(Fact(f"{split.capitalize()} rows", count(rows), "the judgement rests on these"))
+        found.append((f"{split.capitalize()} rows", count(rows), "the judgement rests on these"))
     return found
 
 

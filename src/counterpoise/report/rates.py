@@ -10,23 +10,7 @@ from counterpoise.report import figures
 from counterpoise.report.record import Record
 from counterpoise.report.sections import FigurePanel, PageTable, measured, noun
 from counterpoise.report.wording import MISSING, count, fraction, number, percent
-from counterpoise.runs.results import (
-    BOUGHT,
-    CALIBRATION,
-    CALLED,
-    CONFUSION,
-    DECIDED_ERROR,
-    DEFER_RATE,
-    FIRST,
-    MIXTURE,
-    N_SAMPLES,
-    SCORES,
-    ends_of_group,
-    of_group,
-    places_called,
-    rates_in,
-    trials_of_group,
-)
+from counterpoise.runs import results
 
 _CELLS = ("true positives", "false positives", "false negatives", "true negatives")
 _LEFT = ("deferred positives", "deferred negatives")
@@ -37,7 +21,7 @@ def decision_table(record: Record) -> PageTable | None:
     left = () if record.defer_cost is None else _LEFT
     rows = []
     for method, label in measured(record).items():
-        cells = [record.value(CONFUSION + cell, method=method) for cell in (*_CELLS, *left)]
+        cells = [record.value(results.CONFUSION + cell, method=method) for cell in (*_CELLS, *left)]
         if all(map(math.isfinite, cells)):
             rows.append([label, *_cell_rates(*cells)[: None if left else -1], *map(count, cells)])
     rates = ("wrong", "recall", "precision", "false positive rate", "called positive", *(("deferred",) if left else ()))
@@ -66,7 +50,7 @@ def _share(part: float, whole: float) -> str:
 
 def score_sentence(record: Record) -> str:
     """Return how good the scores are that rules cut; nothing where there are none."""
-    auc, brier = (record.value(name, method=FIRST) for name in ("auc", "brier score"))
+    auc, brier = (record.value(name, method=results.FIRST) for name in ("auc", "brier score"))
     if not math.isfinite(auc):
         return ""
     fit = f", and their Brier score {number(brier)}" if math.isfinite(brier) else ""
@@ -75,10 +59,13 @@ def score_sentence(record: Record) -> str:
 
 def calibration_table(record: Record) -> PageTable | None:
     """Return the mean score and the share of positives in each tenth of the rows by score."""
-    tenths = [row.settings for row in record.named(CALIBRATION + "score")]
-    where: dict[str, Any] = {"method": FIRST}
+    tenths = [row.settings for row in record.named(results.CALIBRATION + "score")]
+    where: dict[str, Any] = {"method": results.FIRST}
     rows = [
-        [name, *(percent(record.value(CALIBRATION + part, settings=name, **where)) for part in ("score", "share"))]
+        [
+            name,
+            *(percent(record.value(results.CALIBRATION + part, settings=name, **where)) for part in ("score", "share")),
+        ]
         for name in tenths
     ]
     heads = ("rows by score", "mean score", "positive")
@@ -90,7 +77,7 @@ def score_panels(record: Record) -> list[FigurePanel]:
     panels = []
     for place, (name, entry) in enumerate(record.entries("scores").items(), start=1):
         counts = {
-            kind: [row.value for row in record.named(SCORES + kind) if row.method == name]
+            kind: [row.value for row in record.named(results.SCORES + kind) if row.method == name]
             for kind in ("positive", "negative")
         }
         rules = [
@@ -127,10 +114,12 @@ def class_recalls(record: Record) -> PageTable | None:
     """Return how often each class is recognized by every method; of many classes those recognized least."""
     texts, names = _texts(record), measured(record)
     found = {method: answers for method in names if (answers := _answers(record, method)) is not None}
-    if not texts or MIXTURE not in found:
+    if not texts or results.MIXTURE not in found:
         return None
-    ours, left = found[MIXTURE], () if record.defer_cost is None else ("left to a person",)
-    order = sorted(found, key=lambda method: method == MIXTURE)  # what was chosen stands last, beside its precision
+    ours, left = found[results.MIXTURE], () if record.defer_cost is None else ("left to a person",)
+    order = sorted(
+        found, key=lambda method: method == results.MIXTURE
+    )  # what was chosen stands last, beside its precision
     places, told = list(range(len(texts))), ""
     if len(texts) > _MOST_LISTED:
         places = sorted(filter(ours.rows.get, places), key=ours.recall)[:_MOST_LISTED]
@@ -145,31 +134,37 @@ def class_recalls(record: Record) -> PageTable | None:
         ]
         for place in places
     ]
-    heads = ("class", "rows", *(f"recall: {names[one]}" for one in order), f"precision: {names[MIXTURE]}", *left)
+    heads = (
+        "class",
+        "rows",
+        *(f"recall: {names[one]}" for one in order),
+        f"precision: {names[results.MIXTURE]}",
+        *left,
+    )
     return PageTable(f"Classes on the {record.judged} rows{told}", heads, rows)
 
 
 def worst_class(record: Record) -> str:
     """Return which class is recognized least often, in words; nothing where there are two classes."""
     found, texts = {}, _texts(record)
-    for method in (MIXTURE, FIRST):
+    for method in (results.MIXTURE, results.FIRST):
         answers = _answers(record, method)
         recalls = [] if answers is None else [(answers.recall(place), text) for place, text in enumerate(texts)]
         known = [one for one in recalls if math.isfinite(one[0])]
         if known:
             found[method] = min(known)
-    if MIXTURE not in found:
+    if results.MIXTURE not in found:
         return ""
-    recall, text = found[MIXTURE]
+    recall, text = found[results.MIXTURE]
     beside = ""
-    if FIRST in found:
-        beside = f"; of plain training {found[FIRST][1]}, {percent(found[FIRST][0])}"
+    if results.FIRST in found:
+        beside = f"; of plain training {found[results.FIRST][1]}, {percent(found[results.FIRST][0])}"
     return f"Recognized least often is {text}, {percent(recall)} of its rows{beside}."
 
 
 def confusions(record: Record) -> PageTable | None:
     """Return how many rows of each class are called which; of many classes the largest confusions only."""
-    texts, answers = _texts(record), _answers(record, MIXTURE)
+    texts, answers = _texts(record), _answers(record, results.MIXTURE)
     if not texts or answers is None:
         return None
     if len(texts) > _MOST_CROSSED:
@@ -201,8 +196,8 @@ def _texts(record: Record) -> list[str]:
 
 def _answers(record: Record, method: str) -> _Answers | None:
     """Return the answers of a method on the rows that count; None where they were not counted."""
-    counted = [row for row in record.named(CALLED) if (row.method, row.split) == (method, record.judged)]
-    cells = {places_called(row.settings): row.value for row in counted if row.value > 0}
+    counted = [row for row in record.named(results.CALLED) if (row.method, row.split) == (method, record.judged)]
+    cells = {results.places_called(row.settings): row.value for row in counted if row.value > 0}
     rows: dict[int, float] = defaultdict(float)
     said: dict[int | None, float] = defaultdict(float)
     for (label, answer), n in cells.items():
@@ -223,8 +218,8 @@ def group_table(record: Record) -> PageTable | None:
     rows = [
         [
             text,
-            count(record.value(of_group(N_SAMPLES), settings=name)),
-            *(show(record.value(of_group(rate), settings=name)) for rate, show in shows.items()),
+            count(record.value(results.of_group(results.N_SAMPLES), settings=name)),
+            *(show(record.value(results.of_group(rate), settings=name)) for rate, show in shows.items()),
         ]
         for name, text in groups.items()
     ]
@@ -235,7 +230,7 @@ def rate_panels(record: Record) -> list[FigurePanel]:
     """Return a figure for each rate that at least two groups have, all rows among them."""
     groups = _groups(record)
     first, *others = list(groups) or [""]
-    others.sort(key=lambda name: -record.value(of_group(N_SAMPLES), settings=name))
+    others.sort(key=lambda name: -record.value(results.of_group(results.N_SAMPLES), settings=name))
     shown = [first, *(name for name in groups if name in others[: _MOST_DOTS - 1])]
     panels = []
     for rate in _rates(record):
@@ -250,19 +245,23 @@ def rate_panels(record: Record) -> list[FigurePanel]:
 
 def _rates(record: Record) -> list[str]:
     """Return the rates that some group has."""
-    return rates_in(row.quantity for row in record.rows if row.split == record.judged and math.isfinite(row.value))
+    return results.rates_in(
+        row.quantity for row in record.rows if row.split == record.judged and math.isfinite(row.value)
+    )
 
 
 def _groups(record: Record) -> dict[str, str]:
     """Return the groups in the order of the results, with their words."""
     words = record.entries("groups")
-    names = dict.fromkeys(row.settings for row in record.named(*map(of_group, _rates(record))))
+    names = dict.fromkeys(row.settings for row in record.named(*map(results.of_group, _rates(record))))
     return {name: str(words.get(name, {}).get("text", name)) for name in names}
 
 
 def _dot(record: Record, rate: str, name: str, text: str) -> figures.Dot:
-    value, trials = (record.value(quantity, settings=name) for quantity in (of_group(rate), trials_of_group(rate)))
-    ends = tuple(record.value(quantity, settings=name) for quantity in ends_of_group(rate))
+    value, trials = (
+        record.value(quantity, settings=name) for quantity in (results.of_group(rate), results.trials_of_group(rate))
+    )
+    ends = tuple(record.value(quantity, settings=name) for quantity in results.ends_of_group(rate))
     if all(map(math.isfinite, ends)):  # of an expected rate, which is no count
         return figures.Dot(text, value, *ends)
     return figures.Dot(text, value, *count_bounds(value, round(trials) if math.isfinite(trials) else None))
@@ -273,10 +272,10 @@ def _show(record: Record, rate: str) -> Callable[[float], str]:
 
     Where rates are counts out of rows, so are all that are shares; weighted rates tell it by their size alone.
     """
-    counts, known = {trials_of_group(one) for one in _rates(record)}, {row.quantity for row in record.rows}
+    counts, known = {results.trials_of_group(one) for one in _rates(record)}, {row.quantity for row in record.rows}
     if counts & known:
-        return percent if trials_of_group(rate) in known else number
-    values = [row.value for row in record.named(of_group(rate)) if math.isfinite(row.value)]
+        return percent if results.trials_of_group(rate) in known else number
+    values = [row.value for row in record.named(results.of_group(rate)) if math.isfinite(row.value)]
     return percent if all(0 <= value <= 1 for value in values) else number
 
 
@@ -295,20 +294,20 @@ class DeferralPoint(NamedTuple):
 
 def deferral_sentence(record: Record) -> str:
     """Return how many rows are left to a person, and how the others fare; nothing where none are."""
-    left, wrong = (record.value(quantity) for quantity in (DEFER_RATE, DECIDED_ERROR))
+    left, wrong = (record.value(quantity) for quantity in (results.DEFER_RATE, results.DECIDED_ERROR))
     if not math.isfinite(left):
         return ""
     head = f"{percent(left)} of the {record.judged} rows are left to a person"
     if not math.isfinite(wrong):
         return f"{head}: nobody is decided about."
-    plain = record.value("error", method=FIRST)
+    plain = record.value("error", method=results.FIRST)
     beside = f" (plain training, which decides about all rows: {percent(plain)})" if math.isfinite(plain) else ""
     return f"{head}; of the others the {noun(record)} decides {percent(wrong)} wrongly{beside}."
 
 
 def deferral_fact(record: Record) -> tuple[str, str, str] | None:
     """Return how many rows are left to a person as label, value and what is beside it."""
-    left, wrong = (record.value(quantity) for quantity in (DEFER_RATE, DECIDED_ERROR))
+    left, wrong = (record.value(quantity) for quantity in (results.DEFER_RATE, results.DECIDED_ERROR))
     if not math.isfinite(left):
         return None
     expected = ", expected" if record.is_drawn else ""
@@ -317,13 +316,16 @@ def deferral_fact(record: Record) -> tuple[str, str, str] | None:
 
 def deferral_table(record: Record) -> PageTable | None:
     """Return for each group how often it is deferred, beside all rows, and how often it is decided wrongly."""
-    rates = {row.settings: row.value for row in record.named(of_group("defer_rate")) if row.split == record.judged}
+    rates = {
+        row.settings: row.value for row in record.named(results.of_group("defer_rate")) if row.split == record.judged
+    }
     words = record.entries("groups")
     every = next(iter(rates.values()), math.nan)
     rows = []
     for name, rate in rates.items():
         size, decided, wrong = (
-            record.value(of_group(part), settings=name) for part in (N_SAMPLES, "decided_error_rate", "error_rate")
+            record.value(results.of_group(part), settings=name)
+            for part in (results.N_SAMPLES, "decided_error_rate", "error_rate")
         )
         times = f"{rate / every:.2f}" if every > 0 else MISSING
         text = str(words.get(name, {}).get("text", name))
@@ -338,7 +340,7 @@ def deferral_panel(record: Record) -> FigurePanel | None:
     if len(points) < 2:  # noqa: PLR2004 - no curve
         return None
     lines = {_tail(record): [point.tail for point in points], "wrong": [point.error for point in points]}
-    limits, now = [point.limit for point in points], record.value(DEFER_RATE)
+    limits, now = [point.limit for point in points], record.value(results.DEFER_RATE)
     figure = figures.deferral_figure("deferral", record.judged, limits, lines, now)
     heads = ("deferred at most", "deferred", _tail(record), "wrong", "wrong among the decided")
     rows = [[percent(point.limit), *map(percent, point[1:])] for point in points]
@@ -347,7 +349,7 @@ def deferral_panel(record: Record) -> FigurePanel | None:
 
 
 def _note(record: Record) -> str:
-    split = next(row.split for row in record.named(BOUGHT + "error"))
+    split = next(row.split for row in record.named(results.BOUGHT + "error"))
     told = f"Each limit is on the {split} rows, where the mixtures were chosen anew inside the other goals"
     return (
         f"{told}; nothing was trained."
@@ -358,10 +360,10 @@ def _note(record: Record) -> str:
 
 def curve_points(record: Record) -> list[DeferralPoint]:
     """Return the points of the curve on the rows that count, by limit."""
-    limits = sorted({float(row.settings.removeprefix(_RATE)) for row in record.named(BOUGHT + "error")})
-    names = (DEFER_RATE, "tail", "error", DECIDED_ERROR)
+    limits = sorted({float(row.settings.removeprefix(_RATE)) for row in record.named(results.BOUGHT + "error")})
+    names = (results.DEFER_RATE, "tail", "error", results.DECIDED_ERROR)
     return [
-        DeferralPoint(limit, *(record.value(BOUGHT + name, settings=f"{_RATE}{limit!r}") for name in names))
+        DeferralPoint(limit, *(record.value(results.BOUGHT + name, settings=f"{_RATE}{limit!r}") for name in names))
         for limit in limits
     ]
 

@@ -29,7 +29,12 @@ class Record:
 
     @cached_property
     def _values(self) -> dict[tuple[Any, ...], float]:
-        return {_key(row.quantity, row.method, row.split, row.settings, row.alpha): row.value for row in self.rows}
+        tables = {False: self.rows, True: self.drawn}
+        return {
+            (drawn, *_key(row.quantity, row.method, row.split, row.settings, row.alpha)): row.value
+            for drawn, rows in tables.items()
+            for row in rows
+        }
 
     def value(
         self,
@@ -39,19 +44,18 @@ class Record:
         split: str | None = None,
         settings: str = "",
         alpha: float | None = None,
+        drawn: bool = False,
     ) -> float:
-        """Return one number, by default on the rows that count; not a number where the table has none."""
+        """Return one number, by default on the rows that count; not a number where the table has none.
+
+        Those of the drawn decisions are in a table of their own.
+        """
         where = self.judged if split is None else split
-        return self._values.get(_key(quantity, method, where, settings, alpha), math.nan)
+        return self._values.get((drawn, *_key(quantity, method, where, settings, alpha)), math.nan)
 
-    def drawn_value(self, quantity: str, *, settings: str = "", alpha: float | None = None) -> float:
-        """Return one number of the drawn decisions on the rows that count; not a number where there is none."""
-        key = _key(quantity, MIXTURE, self.judged, settings, alpha)
-        return self._drawn_values.get(key, math.nan)
-
-    @cached_property
-    def _drawn_values(self) -> dict[tuple[Any, ...], float]:
-        return {_key(row.quantity, row.method, row.split, row.settings, row.alpha): row.value for row in self.drawn}
+    def goal(self, name: str, part: str, **where: Any) -> float:
+        """Return one number of a goal, as ``value`` does: its estimate, bound, verdict or another."""
+        return self.value(of_goal(part), settings=name, **where)
 
     def named(self, *quantities: str) -> list[ResultRow]:
         """Return the rows of some quantities, in their order."""

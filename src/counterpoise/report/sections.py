@@ -19,19 +19,7 @@ from counterpoise.report.wording import (
     stand_on_rows,
     verdict_of,
 )
-from counterpoise.runs.results import (
-    AVERAGE,
-    CVAR,
-    DEPLOYED,
-    FIRST,
-    MIXTURE,
-    OWN,
-    RATE,
-    REALISED,
-    RISK,
-    WORST_GROUP,
-    of_goal,
-)
+from counterpoise.runs import results
 
 _SOME_ALPHAS = (0.01, 0.05, 0.1, 0.2, 0.5, 1.0)  # shown in numbers beside the curve
 _MOST_MODELS = 15  # in the table of the mixture; the rest is summed up
@@ -76,10 +64,15 @@ def noun(record: Record) -> str:
     return "mixture" if record.is_mixture else "model"
 
 
-def measured(record: Record) -> dict[str, str]:
-    """Return the methods whose losses were measured, and what they are called."""
-    names = {MIXTURE: noun(record), FIRST: "plain training", AVERAGE: "average of all", DEPLOYED: "deployed model"}
-    known = {row.method for row in record.named("error", "cvar")}
+def measured(record: Record, *quantities: str) -> dict[str, str]:
+    """Return the methods for which quantities were measured, by default losses, and what they are called."""
+    names = {
+        results.MIXTURE: noun(record),
+        results.FIRST: "plain training",
+        results.AVERAGE: "average of all",
+        results.DEPLOYED: "deployed model",
+    }
+    known = {row.method for row in record.named(*(quantities or ("error", "cvar")))}
     return {method: name for method, name in names.items() if method in known}
 
 
@@ -90,60 +83,52 @@ def loss_noun(record: Record) -> str:
 
 def goal_cards(record: Record) -> list[GoalCard]:
     """Return a card for each goal."""
-    return [
-        _goal_card(record, place, name, entry) for place, (name, entry) in enumerate(record.entries("goals").items())
-    ]
+    return [_goal_card(record, place, *one) for place, one in enumerate(record.entries("goals").items(), start=1)]
 
 
 def _goal_card(record: Record, place: int, name: str, entry: Mapping[str, Any]) -> GoalCard:
     text = str(entry.get("text", name))
-    bound = _goal_value(record, name, "bound", record.judged)
+    bound = record.goal(name, "bound")
     lines: list[list[str | Noted]] = []
     dots = []
     for split in record.splits:
         estimate, low, high, margin, rows, verdict = (
-            _goal_value(record, name, part, split) for part in ("estimate", "low", "high", "margin", "rows", "verdict")
+            record.goal(name, part, split=split) for part in ("estimate", "low", "high", "margin", "rows", "verdict")
         )
-        plain = record.value(of_goal("estimate"), method=FIRST, split=split, settings=name)
+        plain = record.goal(name, "estimate", method=results.FIRST, split=split)
         if all(map(math.isnan, (estimate, low, high, verdict))):
             continue
         numbers = [number(part) for part in (estimate, low, high, margin)]
-        judged = Noted(verdict_of(verdict), stand_on_rows(_goal_value(record, name, "violation", split)))
+        judged = Noted(verdict_of(verdict), stand_on_rows(record.goal(name, "violation", split=split)))
         lines.append([split, judged, *numbers, count(rows), number(plain)])
         dots.append(figures.Dot(split, estimate, low, high, plain))
     heads = ("rows of", "verdict", "estimate", "low", "high", "margin", "rows", "plain training")
     confidence = "" if entry.get("confidence") is None else f"{entry['confidence']:g}"
     level = f", confidence {confidence}" if confidence else ""
-    violation = _goal_value(record, name, "violation", record.judged)
+    violation = record.goal(name, "violation")
     goal = _parsed(text)
     return GoalCard(
         name=name,
         text=text,
         confidence=confidence,
-        verdict=verdict_of(_goal_value(record, name, "verdict", record.judged)),
+        verdict=verdict_of(record.goal(name, "verdict")),
         is_met=None if math.isnan(violation) else violation <= 0,
         aimed=bound if entry.get("aimed") is None else float(entry["aimed"]),
         note=" ".join(_goal_notes(entry, goal)),
-        figure=figures.goal_figure(f"goal-{place + 1}", text, dots, bound, "" if goal is None else goal.sense),
+        figure=figures.goal_figure(f"goal-{place}", text, dots, bound, "" if goal is None else goal.sense),
         table=PageTable(f"{name}: bound {number(bound)}{level}", heads, lines, wide=(1,)),
     )
 
 
 def _goal_notes(entry: Mapping[str, Any], goal: Any) -> list[str]:
     """Return what must be known to read the numbers of a goal."""
-    notes = (
-        []
-        if entry.get("aimed") is None
-        else [f"Decisions were chosen to meet {number(float(entry['aimed']))}, to leave room for this audit."]
-    )
+    notes = []
+    if entry.get("aimed") is not None:
+        notes.append(f"Decisions were chosen to meet {number(float(entry['aimed']))}, to leave room for this audit.")
     unanswered = entry.get("unanswered")
     for split, why in unanswered.items() if isinstance(unanswered, Mapping) else ():
         notes.append(f"The {split} rows cannot answer it: {why}.")
     return [*notes, *([_BOTH_SIDES] if goal is not None and goal.right.terms else [])]
-
-
-def _goal_value(record: Record, name: str, part: str, split: str) -> float:
-    return record.value(of_goal(part), split=split, settings=name)
 
 
 def _parsed(text: str) -> Any:
@@ -196,7 +181,7 @@ def curve_panels(record: Record) -> list[FigurePanel]:
 
 def curve_table(record: Record) -> PageTable:
     """Return the CVaR at some tail fractions on the rows that count: alpha, and those near round numbers."""
-    methods, is_drawn = measured(record), bool(record.named(REALISED))
+    methods, is_drawn = measured(record), bool(record.named(results.REALISED))
     known = {row.alpha for row in record.named("cvar") if row.split == record.judged and row.alpha}
     levels = {min(known, key=lambda alpha: abs(math.log(alpha / level))) for level in _SOME_ALPHAS if known}
     rows = []
@@ -204,51 +189,34 @@ def curve_table(record: Record) -> PageTable:
         levels.add(record.tail)
     for level in sorted(levels):
         values = [record.value("cvar", method=method, alpha=level) for method in methods]
-        values += [record.value(REALISED, alpha=level)] if is_drawn else []
+        values += [record.value(results.REALISED, alpha=level)] if is_drawn else []
         rows.append([f"{fraction(level)}{' (alpha)' if level == record.tail else ''}", *map(percent, values)])
     heads = ("worst-off", *methods.values(), *([f"{noun(record)}, once drawn"] if is_drawn else []))
     return PageTable(f"{loss_noun(record).capitalize()} on the worst-off part of the {record.judged} rows", heads, rows)
 
 
-class Model(NamedTuple):
-    """A model of a mixture."""
-
-    title: str
-    description: str
-    share: str
-    error: str
-    bar: float  # length, as a part of all
-
-
-class MixtureTable(NamedTuple):
-    """The models of a mixture with their shares, largest first."""
-
-    models: Sequence[Model]
-    note: str
-
-
-def mixture(record: Record) -> MixtureTable | None:
-    """Return the models that carry weight; what is true of each of them is said once."""
+def mixture(record: Record) -> dict[str, Any] | None:
+    """Return the models that carry weight, largest first; what is true of each of them is said once."""
     shares = {row.method: row.value for row in record.named("share")}
     words = record.entries("models")
     active = sorted((name for name in shares if shares[name] > _NOTHING), key=lambda name: -shares[name])
     if not active:
         return None
-    models = []
+    models: list[dict[str, Any]] = []
     for name in active[:_MOST_MODELS]:
         entry = words.get(name, {})
-        error = percent(record.value("error", method=name))
-        title, description = str(entry.get("title") or name), str(entry.get("description") or "")
-        models.append(Model(title, description, percent(shares[name]), error, shares[name]))
+        told = {"title": str(entry.get("title") or name), "description": str(entry.get("description") or "")}
+        told["error"] = percent(record.value("error", method=name))
+        models.append({**told, "share": percent(shares[name]), "bar": shares[name]})
     weight = f"{len(active)} of {many(len(shares), 'model')} {'carries' if len(active) == 1 else 'carry'} weight."
     notes = [weight] if len(shares) > 1 else []
-    if len({model.description for model in models}) == 1 and len(models) > 1:
-        notes += [f"Each is: {models[0].description}."] if models[0].description else []
-        models = [model._replace(description="") for model in models]
+    if len({model["description"] for model in models}) == 1 and len(models) > 1:
+        notes += [f"Each is: {models[0]['description']}."] if models[0]["description"] else []
+        models = [model | {"description": ""} for model in models]
     rest = [shares[name] for name in active[_MOST_MODELS:]]
     if rest:
         notes.append(f"The {len(models)} largest are listed; the others have {percent(sum(rest))} together.")
-    return MixtureTable(models, " ".join(notes))
+    return {"models": models, "note": " ".join(notes)}
 
 
 def tail_table(record: Record) -> PageTable | None:
@@ -284,7 +252,7 @@ class ReportedObjective(NamedTuple):
     @property
     def has_values(self) -> bool:
         """Tell whether the results table has it as a quantity of its own."""
-        return self.kind in {RATE, RISK, WORST_GROUP}
+        return self.kind in {results.RATE, results.RISK, results.WORST_GROUP}
 
     @property
     def least(self) -> str:
@@ -294,7 +262,7 @@ class ReportedObjective(NamedTuple):
     @property
     def is_code(self) -> bool:
         """Tell whether the text is that of a rate or a risk."""
-        return self.kind in {RATE, RISK}
+        return self.kind in {results.RATE, results.RISK}
 
     @property
     def show(self) -> Callable[[float], str]:
@@ -305,15 +273,15 @@ class ReportedObjective(NamedTuple):
 def reported_objective(record: Record) -> ReportedObjective:
     """Return the aim of a run; of one that does not tell, the tail."""
     told = record.texts.get("objective")
-    words = told if isinstance(told, Mapping) else {"kind": CVAR}
+    words = told if isinstance(told, Mapping) else {"kind": results.CVAR}
     share = "the share wrong" if record.defer_cost is None else "the loss"  # which counts deferred rows too
-    if words.get("kind") in {RATE, RISK}:
+    if words.get("kind") in {results.RATE, results.RISK}:
         return ReportedObjective(str(words["kind"]), str(words.get("text", "")))
-    if words.get("kind") == WORST_GROUP:
+    if words.get("kind") == results.WORST_GROUP:
         by = f" by {words['text']}" if words.get("text") else ""
-        return ReportedObjective(WORST_GROUP, f"{share} in the worst group{by}")
-    if words.get("kind") != CVAR or record.alpha is None:
-        return ReportedObjective(OWN, "")
+        return ReportedObjective(results.WORST_GROUP, f"{share} in the worst group{by}")
+    if words.get("kind") != results.CVAR or record.alpha is None:
+        return ReportedObjective(results.OWN, "")
     if record.tail is None:
         return ReportedObjective(_ERROR, f"{share} of all rows")
     return ReportedObjective(_TAIL, f"{share} of the worst-off {fraction(record.tail)}")
@@ -332,7 +300,7 @@ def asked_lines(record: Record) -> list[tuple[str, str]]:
 def objective_table(record: Record) -> PageTable | None:
     """Return the objective on every split, for each method it was measured for."""
     aim = reported_objective(record)
-    methods = _methods(record)
+    methods = measured(record, "objective")
     if not aim.has_values or not methods:
         return None
     rows = [
@@ -342,42 +310,30 @@ def objective_table(record: Record) -> PageTable | None:
     return PageTable(aim.text, ("rows of", *methods.values()), rows)
 
 
-def objective_sentence(record: Record) -> str:
-    """Return how small the objective is on the rows that count, and beside it for others."""
-    aim, split = reported_objective(record), record.judged
-    ours = record.value("objective", split=split)
-    if not aim.has_values or not math.isfinite(ours):
-        return ""
-    others = ", ".join(_others(record, aim))
-    return f"The objective, {aim.text}, is {aim.show(ours)} on the {split} rows{f' ({others})' if others else ''}."
-
-
 def objective_fact(record: Record) -> tuple[str, str, str] | None:
     """Return the objective on the rows that count as label, value and what is beside it."""
-    aim = reported_objective(record)
-    ours = record.value("objective")
+    aim, ours = reported_objective(record), record.value("objective")
     if not aim.has_values or not math.isfinite(ours):
         return None
-    label = aim.text if aim.is_code else f"{loss_word(record)}, worst group"
-    return label, aim.show(ours), ", ".join(_others(record, aim))
+    others = {name: record.value("objective", method=one) for one, name in measured(record, "objective").items()}
+    others.pop(noun(record), None)
+    told = [f"{name}: {aim.show(value)}" for name, value in others.items() if math.isfinite(value)]
+    return aim.text if aim.is_code else f"{loss_word(record)}, worst group", aim.show(ours), ", ".join(told)
+
+
+def objective_sentence(record: Record) -> str:
+    """Return how small the objective is on the rows that count, and beside it for others."""
+    found = objective_fact(record)
+    if found is None:
+        return ""
+    _, value, others = found
+    beside = f" ({others})" if others else ""
+    return f"The objective, {reported_objective(record).text}, is {value} on the {record.judged} rows{beside}."
 
 
 def loss_word(record: Record) -> str:
     """Return what is counted, as a label: wrong answers, or with deferred rows a loss."""
     return "Wrong" if record.defer_cost is None else "Loss"
-
-
-def _others(record: Record, aim: ReportedObjective) -> list[str]:
-    values = {
-        name: record.value("objective", method=method) for method, name in _methods(record).items() if method != MIXTURE
-    }
-    return [f"{name}: {aim.show(value)}" for name, value in values.items() if math.isfinite(value)]
-
-
-def _methods(record: Record) -> dict[str, str]:
-    names = {MIXTURE: noun(record), FIRST: "plain training", DEPLOYED: "deployed model"}
-    known = {row.method for row in record.named("objective")}
-    return {method: name for method, name in names.items() if method in known}
 
 
 _MOST_POINTS = 7  # in numbers
@@ -386,22 +342,14 @@ _ROUNDING = 1e-9  # part of the largest bound of a frontier by which two bounds 
 
 def frontier_panels(record: Record) -> list[FigurePanel]:
     """Return the frontier of each goal for which there is one."""
-    aim = reported_objective(record)
-    return [
-        panel
-        for place, (name, entry) in enumerate(record.entries("goals").items())
-        if (panel := _panel(record, aim, place, name, entry)) is not None
-    ]
+    found = {name: frontier_points(record, name) for name in record.entries("goals")}
+    return [_panel(record, place, name, points) for place, (name, points) in enumerate(found.items()) if points]
 
 
-def _panel(
-    record: Record, aim: ReportedObjective, place: int, name: str, entry: Mapping[str, Any]
-) -> FigurePanel | None:
+def _panel(record: Record, place: int, name: str, points: list[tuple[float, float, float]]) -> FigurePanel:
+    aim, entry = reported_objective(record), record.entries("goals")[name]
     text = str(entry.get("text", name))
-    points = frontier_points(record, name)
-    if not points:
-        return None
-    bound = record.value(of_goal("bound"), settings=name)
+    bound = record.goal(name, "bound")
     figure = figures.frontier_figure(f"frontier-{place + 1}", text, points, aim.least, aim.show, bound)
     aimed = entry.get("aimed")
     edge, mark = (bound, " (asked)") if aimed is None else (float(aimed), " (aimed at)")

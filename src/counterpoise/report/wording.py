@@ -49,7 +49,7 @@ def stand_on_rows(violation: float) -> str:
     >>> stand_on_rows(0.0), stand_on_rows(0.0192), stand_on_rows(0.00001), stand_on_rows(float("nan"))
     ('met on these rows', 'missed by 0.0192', 'missed by less than 0.0001', '')
     """
-    if not _finite(violation):
+    if not math.isfinite(violation):
         return ""
     if violation <= 0:
         return "met on these rows"
@@ -63,12 +63,14 @@ def number(value: float) -> str:
     >>> number(0.91862), number(-0.00001), number(float("nan")) == "\N{EN DASH}"
     ('0.9186', '0.0000', True)
     """
-    return f"{value:.4f}".replace("-0.0000", "0.0000").replace("-", "\N{MINUS SIGN}") if _finite(value) else MISSING
+    return (
+        f"{value:.4f}".replace("-0.0000", "0.0000").replace("-", "\N{MINUS SIGN}") if math.isfinite(value) else MISSING
+    )
 
 
 def percent(value: float) -> str:
     """Return a share in percent with one decimal, a dash where there is none."""
-    return f"{100 * value:.1f}\N{NO-BREAK SPACE}%" if _finite(value) else MISSING
+    return f"{100 * value:.1f}\N{NO-BREAK SPACE}%" if math.isfinite(value) else MISSING
 
 
 def fraction(alpha: float) -> str:
@@ -83,7 +85,7 @@ def fraction(alpha: float) -> str:
 
 def count(value: float) -> str:
     """Return a whole number with its thousands apart, a dash where there is none."""
-    return f"{value:,.0f}" if _finite(value) else MISSING
+    return f"{value:,.0f}" if math.isfinite(value) else MISSING
 
 
 def points(value: float) -> str:
@@ -108,28 +110,21 @@ def shortened(text: str, length: int) -> str:
 
 
 def tail_sentence(
-    *,
-    mixture: float,
-    first: float,
-    alpha: float,
-    rows: str,
-    noun: str,
-    cost: str = "",
-    realised: float = math.nan,
+    *, mixture: float, first: float, alpha: float, rows: str, noun: str, cost: str = "", realised: float = math.nan
 ) -> str:
     """Return what the model does for the worst-off; ``cost`` says as what a deferred row counts, where some are.
 
     ``realised`` is the same number once decisions are drawn, where they are.
     """
-    expects = "is expected to get" if _finite(realised) else "gets"
+    expects = "is expected to get" if math.isfinite(realised) else "gets"
     head = f"Of the worst-off {fraction(alpha)} of the {rows} rows the {noun} {expects} {percent(mixture)} wrong"
     head += f", where {cost}" if cost else ""
-    drawn = f" Once decisions are drawn, those who are then worst off are {percent(realised)} wrong." * _finite(
+    drawn = f" Once decisions are drawn, those who are then worst off are {percent(realised)} wrong." * math.isfinite(
         realised
     )
     gain = first - mixture
-    if not _finite(gain):
-        return f"{head}.{drawn}" if _finite(mixture) else ""
+    if not math.isfinite(gain):
+        return f"{head}.{drawn}" if math.isfinite(mixture) else ""
     if abs(gain) < _EQUAL:
         return f"{head}, as many as plain training.{drawn}"
     return f"{head}; plain training {percent(first)}, {points(gain)} {'more' if gain > 0 else 'less'}.{drawn}"
@@ -138,14 +133,10 @@ def tail_sentence(
 def cost_sentence(*, mixture: float, first: float, rows: str, noun: str, asked: str) -> str:
     """Return how wrong the model is over all rows, and that it costs what was asked; nothing for no such wish."""
     cost = mixture - first
-    if not _finite(cost):
-        return f"Over all {rows} rows the {noun} gets {percent(mixture)} wrong." if _finite(mixture) else ""
+    if not math.isfinite(cost):
+        return f"Over all {rows} rows the {noun} gets {percent(mixture)} wrong." if math.isfinite(mixture) else ""
     both = f"over all {rows} rows the {noun} gets {percent(mixture)} wrong, plain training {percent(first)}"
     if not asked:
         return f"{both[0].upper()}{both[1:]}."
     verb = "cost" if " and " in asked else "costs"
     return f"{asked} {verb} {points(cost) + ' of' if cost > _EQUAL else 'no'} plain error: {both}."
-
-
-def _finite(value: float) -> bool:
-    return math.isfinite(value)

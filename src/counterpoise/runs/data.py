@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from pandas.api.types import union_categoricals
 
+from counterpoise import persist
 from counterpoise._base.checks import warn_caller
 from counterpoise._base.types import AnyArray, FloatArray
 from counterpoise.datasets.table import split_rows
@@ -59,7 +60,10 @@ def features_of(frame: Any, columns: RunColumns, path: Path) -> Any:
                 raise DataError(f"Column {name!r} of {path} must hold numbers as in training; {odd_cell(frame[name])}.")
             made[name] = np.full(len(frame), np.nan)
         else:
-            made[name] = _finite(frame[name].to_numpy(), name, path)
+            made[name] = frame[name].to_numpy()
+            if made[name].dtype.kind == "f" and np.isinf(made[name]).any():
+                row = int(np.isinf(made[name]).argmax()) + 1
+                raise DataError(f"Column {name!r} of {path} must hold finite numbers; row {row} holds infinity.")
     for name in columns.categorical:
         made[name] = as_texts(frame[name])
     return pd.DataFrame(made, copy=False)
@@ -84,13 +88,6 @@ def reads_as_number(text: str) -> bool:
     except ValueError:
         return False
     return "_" not in text and not math.isnan(number)
-
-
-def _finite(values: AnyArray, name: str, path: Path) -> AnyArray:
-    if values.dtype.kind == "f" and np.isinf(values).any():
-        row = int(np.isinf(values).argmax()) + 1
-        raise DataError(f"Column {name!r} of {path} must hold finite numbers; row {row} holds infinity.")
-    return values
 
 
 def as_texts(column: Any) -> Any:
@@ -245,11 +242,6 @@ class RunRows:
         columns = {str(name): self.X[name].to_numpy() for name in self.X.columns}
         return self.table(X).replaced(sensitive_features={**columns, **self.groups} or None)
 
-    def of_two(self, positive: Any) -> "RunRows":
-        """Return the rows with labels that say whether they are of the positive class."""
-        y, baseline = (None if labels is None else labels == positive for labels in (self.y, self.baseline))
-        return replace(self, y=y, baseline=baseline)
-
     def rows(self, places: AnyArray) -> "RunRows":
         """Return some of the rows."""
         y, weights, baseline = (None if one is None else one[places] for one in (self.y, self.weights, self.baseline))
@@ -270,10 +262,19 @@ class Data(NamedTuple):
     deployed: Any = None  # the deployed model, where its file is named
     rest: Any = None  # the rows beside a sample of them, ``runs.sampled.Rest``
 
+    def part(self, name: str) -> RunRows:
+        """Return the rows of a split or an extra dataset."""
+        return {**self.splits, **self.extra}[name]
+
     @property
     def chosen_on(self) -> str:
         """Return the split on which a mixture is chosen."""
         return VALIDATION if VALIDATION in self.splits else TRAIN
+
+    @property
+    def judged(self) -> str:
+        """Return the split that counts: the test rows, or where there are none those of the choice."""
+        return TEST if TEST in self.splits else self.chosen_on
 
 
 def data_files(settings: RunSettings, folder: Path) -> list[Path]:
@@ -292,27 +293,23 @@ def load_data(settings: RunSettings, folder: Path) -> Data:
             "The rows of this run were read in parts (data.sample), and only counts of them were kept: to choose anew, "
             "fit a goals file with the other goals. evaluate and predict take other files."
         )
-    with written_as(settings.data.written):
-        return _load_data(settings, folder)
-
-
-def _load_data(settings: RunSettings, folder: Path) -> Data:
     asked = settings.data
     main = [folder / name for name in asked.files]
-    names = feature_names(column_names(main[0]), settings, main[0])
-    frame = _read_all(main, wanted_columns(settings, names), settings)
-    columns = find_columns(frame, names, asked)
-    whole = part_of(frame, columns, settings, main[0], largest_weight=asked.largest_weight)
-    named = _named_rows(frame, settings.splits.column, main[0])
-    del frame
-    classes = check_classes(whole.labels, asked.positive, asked.target, main[0])
-    splits = _split(whole, settings, named)
-    for split in (VALIDATION, TEST):
-        files = getattr(settings.splits, f"{split}_files")
-        if files is not None:
-            named_files = [folder / name for name in files]
-            splits[split] = read_part(named_files, columns, settings, largest_weight=asked.largest_weight)
-    extra = extra_parts(settings, columns, folder)
+    with written_as(asked.written):
+        names = feature_names(column_names(main[0]), settings, main[0])
+        frame = _read_all(main, wanted_columns(settings, names), settings)
+        columns = find_columns(frame, names, asked)
+        whole = part_of(frame, columns, settings, main[0], largest_weight=asked.largest_weight)
+        named = _named_rows(frame, settings.splits.column, main[0])
+        del frame
+        classes = check_classes(whole.labels, asked.positive, asked.target, main[0])
+        splits = _split(whole, settings, named)
+        for split in (VALIDATION, TEST):
+            files = getattr(settings.splits, f"{split}_files")
+            if files is not None:
+                named_files = [folder / name for name in files]
+                splits[split] = read_part(named_files, columns, settings, largest_weight=asked.largest_weight)
+        extra = extra_parts(settings, columns, folder)
     data = Data(main[0].stem, columns, classes, positive_of(classes, asked.positive), splits, extra, {})
     _check_labels(data, settings)
     return with_baseline_model(data, settings, folder)
@@ -408,8 +405,12 @@ def part_of(
     """Return the rows of a frame by the parts that its columns play."""
     asked = settings.data
     X = features_of(frame, columns, path)
-    if settings.preprocessing.missing == "refuse":
-        _refuse_missing(X, path)
+    missing = X.isna().sum()
+    if settings.preprocessing.missing == "refuse" and missing.any():
+        name = missing.index[missing.to_numpy() > 0][0]
+        raise DataError(
+            f'preprocessing.missing = "refuse", but column {name!r} of {path} lacks {int(missing[name])} of {len(X)}.'
+        )
     weights, baseline = (name if name in frame else None for name in (asked.weights, asked.baseline))
     return RunRows(
         X,
@@ -419,15 +420,6 @@ def part_of(
         None if baseline is None else labels_of(frame, baseline, path),
         None if weights is None else largest_weight,
     )
-
-
-def _refuse_missing(X: Any, path: Path) -> None:
-    missing = X.isna().sum()
-    if missing.any():
-        name = missing.index[missing.to_numpy() > 0][0]
-        raise DataError(
-            f'preprocessing.missing = "refuse", but column {name!r} of {path} lacks {int(missing[name])} of {len(X)}.'
-        )
 
 
 def _named_rows(frame: Any, column: str | None, path: Path) -> dict[str, AnyArray]:
@@ -503,9 +495,7 @@ def with_baseline_model(data: Data, settings: RunSettings, folder: Path) -> Data
     name = settings.data.baseline_model
     if name is None:
         return data
-    from counterpoise.persist import load  # noqa: PLC0415 - only where asked
-
-    model = load(folder / name)
+    model = persist.load(folder / name)
 
     def asked(part: RunRows) -> RunRows:
         try:

@@ -13,13 +13,13 @@ from counterpoise._base.types import AnyArray, BoolArray, FloatArray, IntArray
 from counterpoise.auditing.audit import Audit, audit_prepared, confident
 from counterpoise.goals import Dataset, Goal, Rate, Table, as_objective, error_rate
 from counterpoise.goals.binding import prepare
-from counterpoise.goals.classes import where_deferred
+from counterpoise.goals.classes import where_equal
 from counterpoise.goals.rates import TABLED
 from counterpoise.metrics import RateTable, rate_table
 from counterpoise.mixtures.base import DRAWN
 from counterpoise.mixtures.choosing import groups_by, row_count
 from counterpoise.mixtures.class_scores.rules import SOFT, RatioRule, TierRule
-from counterpoise.mixtures.deciding import Decider, DecisionRows, with_label
+from counterpoise.mixtures.deciding import Decider, DecisionRows, shared, with_label
 from counterpoise.mixtures.families import ClassRules
 from counterpoise.mixtures.goal import GoalClassifier
 from counterpoise.mixtures.mixture import MixtureClassifier
@@ -27,7 +27,7 @@ from counterpoise.mixtures.options import Deferral, kind_of_decision
 from counterpoise.mixtures.pool import failures
 from counterpoise.mixtures.rows import groups_of
 from counterpoise.runs.data import Data, RunRows
-from counterpoise.runs.results import AVERAGE, DEPLOYED, FIRST, MIXTURE, TRAIN
+from counterpoise.runs.results import AVERAGE, DEPLOYED, FIRST, MIXTURE, TRAIN, ResultRow
 from counterpoise.runs.settings import RunSettings
 from counterpoise.theory.risks import Risk, RiskRows
 
@@ -52,17 +52,14 @@ def has_rules(model: Any) -> bool:
     return hasattr(final_estimator(model), "rules_")
 
 
+def scored_by(model: Any) -> Any:
+    """Return the scores that rules were chosen on, with what deferring costs; None where a model has no rules."""
+    return final_estimator(model).family_.kept if has_rules(model) else None
+
+
 def has_class_rules(model: Any) -> bool:
     """Tell whether the rules of a model are of the probabilities of more than two classes, and not of a score."""
     return has_rules(model) and isinstance(final_estimator(model).family_, ClassRules)
-
-
-def deferral_of(model: Any) -> Deferral | None:
-    """Return what deferring a row costs, and what is then said of it; None where every row is decided about."""
-    if has_rules(model):
-        model = final_estimator(model).family_.kept
-    found: Deferral | None = getattr(model, "deferral", None)
-    return found
 
 
 def keeps_answers(model: Any) -> bool:
@@ -94,21 +91,18 @@ class AskedModel:
 
     def __init__(self, model: Any, data: Data, plain: Any = None) -> None:
         self.model, self.data, self.plain, self.estimator = model, data, plain, final_estimator(model)
-        self.deferral = deferral_of(model)
+        # what deferring a row costs, and what is then said of it; None where every row is decided about
+        self.deferral: Deferral | None = getattr(scored_by(model) or model, "deferral", None)
 
     @property
     def is_drawn(self) -> bool:
         """Tell whether answers are drawn, if only from one model or rule."""
         return hasattr(self.estimator, "mixture_") and kind_of_decision(self.estimator.decision) in DRAWN
 
-    def part(self, name: str) -> RunRows:
-        """Return the rows of a split or an extra dataset."""
-        return {**self.data.splits, **self.data.extra}[name]
-
     def says(self, method: str, name: str) -> AnyArray | None:
         """Return the labels that a method gives to rows; None where there is no such method."""
         asked = {MIXTURE: self.model, FIRST: self.plain}[method]
-        return None if asked is None else np.asarray(asked.predict(self.part(name).X))
+        return None if asked is None else np.asarray(asked.predict(self.data.part(name).X))
 
     def shares(self, method: str, name: str) -> FloatArray | None:  # noqa: ARG002 - others draw
         """Return how likely a method says each class of each row, and defers it; None where no key changes anything.
@@ -129,7 +123,7 @@ class AskedModel:
 
     def kept(self, name: str, kinds: str) -> AnyArray | None:
         """Return what the models were found to say, or score, earlier; None where it is not known."""
-        said, shape = self.data.said.get(name), (len(self.part(name)), len(self.estimator.estimators_))
+        said, shape = self.data.said.get(name), (len(self.data.part(name)), len(self.estimator.estimators_))
         if said is None or said.shape != shape + self._told_each or said.dtype.kind not in kinds:
             return None
         is_class = said.dtype.kind == "f" or (said.min(initial=0) >= 0 and said.max(initial=0) < len(self.data.classes))
@@ -142,91 +136,73 @@ class AskedModel:
 
     def _lost(self, shares: FloatArray, split: str) -> FloatArray:
         """Return how likely rows are given another label than their own; a deferred row counts with its cost."""
-        labels = np.searchsorted(self.data.classes, self.part(split).labels)
+        labels = np.searchsorted(self.data.classes, self.data.part(split).labels)
         lost = 1.0 - shares[np.arange(labels.size), labels]
         return np.asarray(lost if self.deferral is None else lost - (1.0 - self.deferral.cost) * shares[:, -1])
 
 
 class AskedModels(AskedModel):
-    """A mixture of models; plain training is the first of them."""
+    """A mixture of models; plain training is the first of them.
+
+    Those of a pool are slow to ask: what they said is kept with the data, for any other mixture of them.
+    """
 
     _found: tuple[str, AnyArray] | None = None  # the rows about which all models were asked last
 
     def says(self, method: str, name: str) -> AnyArray | None:
         """Return the labels that a method gives to rows."""
-        part = self.part(name)
+        if keeps_answers(self.model) and (name not in self.data.splits or self.kept(name, "iu") is not None):
+            if method == FIRST:
+                return np.asarray(self.data.classes[self.codes(name)[:, 0]])
+            return np.asarray(self.estimator.decider().decide(self._rows(name), self.data.part(name).X))
+        X = self.data.part(name).X  # as its users would ask it: some models only
         if method == MIXTURE:
-            return np.asarray(self.model.predict(part.X))
-        return np.asarray(self.estimator.estimators_[0].predict(seen_by_last(self.model, part.X)))
+            return np.asarray(self.model.predict(X))
+        return np.asarray(self.estimator.estimators_[0].predict(seen_by_last(self.model, X)))
 
     def shares(self, method: str, name: str) -> FloatArray | None:
         """Return how likely a draw says each class of each row; None for plain training."""
-        if method != MIXTURE or not self._draws_models:
+        mixture = self.estimator.mixture_
+        if method != MIXTURE or not self.is_drawn or np.count_nonzero(mixture) == 1:
             return None
-        codes, mixture = self.codes(name), self.estimator.mixture_
-        shares, rows = np.zeros((len(codes), len(self.estimator.classes_))), np.arange(len(codes))
-        for model in np.flatnonzero(mixture):
-            shares[rows, codes[:, model]] += mixture[model]
-        return np.minimum(shares, 1.0)
-
-    @property
-    def _draws_models(self) -> bool:
-        """Tell whether one of several models is drawn for each row."""
-        return self.is_drawn and bool(np.count_nonzero(self.estimator.mixture_) > 1)
+        codes = self.codes(name)
+        return shared(list(codes.T), mixture, len(self.estimator.classes_))
 
     def row_losses(self, split: str) -> dict[str, FloatArray]:
         """Return the probability that methods err on each row of a split."""
-        losses = self._losses(split)
+        losses, mixture = self._losses(split), self.estimator.mixture_
         found = {FIRST: losses[:, 0].astype(np.float64), AVERAGE: losses.mean(axis=1)}
-        return found | ({MIXTURE: _expected(losses, self.estimator.mixture_)} if self.is_drawn else {})
+        if self.is_drawn:
+            total = np.zeros(len(losses))
+            for model in np.flatnonzero(mixture):
+                total += mixture[model] * losses[:, model]
+            found[MIXTURE] = np.minimum(total, 1.0)
+        return found
 
     def member_errors(self, split: str) -> list[float]:
         """Return how often each model errs on a split."""
-        weights = self.part(split).weights
+        weights = self.data.part(split).weights
         return [float(np.average(wrong, weights=weights)) for wrong in self._losses(split).T]  # no copy of them all
 
     def codes(self, name: str) -> AnyArray:
-        """Return the place of the class that each model says of each row; what was asked last is kept."""
-        if self._found is None or self._found[0] != name:
-            part, pool = self.part(name), self.estimator.pool()
-            self._found = name, pool.ask(seen_by_last(self.model, part.X), len(part))
-        return self._found[1]
-
-    def _losses(self, split: str) -> AnyArray:
-        """Return where each model errs on a split."""
-        return failures(self.codes(split), np.searchsorted(self.estimator.classes_, self.part(split).labels))
-
-
-class AskedPool(AskedModels):
-    """A mixture of models that are slow to ask: what they said is kept with the data, for any other mixture of them."""
-
-    def says(self, method: str, name: str) -> AnyArray | None:
-        """Return the labels that a method gives to rows."""
-        if name in self.data.splits and self.kept(name, "iu") is None:  # as its users would ask it: some models only
-            return super().says(method, name)
-        if method == FIRST:
-            return np.asarray(self.data.classes[self.codes(name)[:, 0]])
-        return self.estimator.decider().decide(self._rows(name), self.part(name).X)  # type: ignore[no-any-return]
-
-    def shares(self, method: str, name: str) -> FloatArray | None:
-        """Return how likely a draw says each class of each row; None for plain training."""
-        if method != MIXTURE or not self._draws_models:
-            return None
-        return self.estimator.decider().probabilities(self._rows(name))  # type: ignore[no-any-return]
-
-    def codes(self, name: str) -> AnyArray:
-        """Return the place of the class that each model says of each row, asked once."""
-        known = self.kept(name, "iu")
+        """Return the place of the class that each model says of each row; of those that are fast the last are kept."""
+        is_slow = keeps_answers(self.model)
+        known = self.kept(name, "iu") if is_slow else self._found[1] if self._found and self._found[0] == name else None
         if known is None:
-            part, pool = self.part(name), self.estimator.pool()
-            known = self.data.said[name] = pool.ask(part.X, len(part))
+            part, pool = self.data.part(name), self.estimator.pool()
+            known = pool.ask(seen_by_last(self.model, part.X), len(part))
+            if is_slow:
+                self.data.said[name] = known
+            else:
+                self._found = name, known
         return known
 
     def _rows(self, name: str) -> Any:
-        return self.estimator.rows_to_decide(self.part(name).X, told=self.codes(name))
+        return self.estimator.rows_to_decide(self.data.part(name).X, told=self.codes(name))
 
     def _losses(self, split: str) -> AnyArray:
-        return failures(self.codes(split), np.searchsorted(self.data.classes, self.part(split).labels))
+        """Return where each model errs on a split."""
+        return failures(self.codes(split), np.searchsorted(self.estimator.classes_, self.data.part(split).labels))
 
 
 class ScoredSplit(NamedTuple):
@@ -248,18 +224,18 @@ class AskedRules(AskedModel):
 
     def says(self, method: str, name: str) -> AnyArray | None:
         """Return the labels that a method gives to rows."""
-        asked = self.scored(name)
-        return _decider(asked, method).decide(asked.rows, self._features(name))
+        rows, _, rules, usual = self.scored(name)
+        return (rules if method == MIXTURE else usual).decide(rows, seen_by_last(self.model, self.data.part(name).X))
 
     def shares(self, method: str, name: str) -> FloatArray | None:
         """Return how likely a method says each class of each row, and defers it, over the draws of rules."""
-        asked = self.scored(name)
-        decider = _decider(asked, method)
+        rows, _, rules, usual = self.scored(name)
+        decider = rules if method == MIXTURE else usual
         is_shared = method == MIXTURE and any(map(shares_rows, self.estimator.rules_))
         if not self.is_drawn or not (np.count_nonzero(decider.shares) > 1 or is_shared):
             return None
         if (method, name) not in self._shares:
-            self._shares[method, name] = decider.probabilities(asked.rows)
+            self._shares[method, name] = decider.probabilities(rows)
         return self._shares[method, name]
 
     def row_losses(self, split: str) -> dict[str, FloatArray]:
@@ -269,7 +245,7 @@ class AskedRules(AskedModel):
 
     def member_errors(self, split: str) -> list[float]:
         """Return how often each rule errs on a split; who defers does not err."""
-        (rows, _, rules, _), part, classes = self.scored(split), self.part(split), self.estimator.classes_
+        (rows, _, rules, _), part, classes = self.scored(split), self.data.part(split), self.estimator.classes_
         labels = np.searchsorted(classes, part.labels)
         each, n_classes = np.arange(labels.size), len(classes)
         said = (rules.shares_by(place, rows) for place in range(rules.shares.size))
@@ -279,30 +255,26 @@ class AskedRules(AskedModel):
     @property
     def _told_each(self) -> tuple[int, ...]:
         """Return the shape of what one model says of one row: a score, or a probability for each class."""
-        shape: tuple[int, ...] = self.estimator.family_.kept.scores[TRAIN].shape[2:]
+        shape: tuple[int, ...] = scored_by(self.model).scores[TRAIN].shape[2:]
         return shape
 
     def scored(self, name: str) -> ScoredSplit:
         """Return rows with scores and who decides; those of choice have scores of models that have not seen them."""
         if name not in self._scored:
-            estimator, X = self.estimator, self._features(name)
+            estimator, X = self.estimator, seen_by_last(self.model, self.data.part(name).X)
             if name == self.data.chosen_on:
                 kept = estimator.family_.kept
-                scores, groups = kept.scores[TRAIN], kept.group_codes(estimator.groups_)[TRAIN]
+                scores, groups = kept.scores[TRAIN], estimator.groups_.codes_of_each(kept.answers.tables)[TRAIN]
                 told = {place: scores[:, place] for place in range(scores.shape[1])}
                 rows = DecisionRows(estimator.check_predict_input(X), groups, estimator.pool(), told)
             else:
-                known = self.kept(name, "f")
+                looked, known = looked_at(self.data.part(name)), self.kept(name, "f")
                 scores = estimator.pool().ask(estimator.check_predict_input(X), len(X)) if known is None else known
-                rows = estimator.rows_to_decide(X, **looked_at(self.part(name)), told=scores)
+                rows = estimator.rows_to_decide(X, **looked, told=scores)
                 if keeps_answers(self.model):
                     self.data.said[name] = scores
             self._scored[name] = ScoredSplit(rows, scores, estimator.decider(), estimator.usual_decider())
         return self._scored[name]
-
-    def _features(self, name: str) -> Any:
-        """Return rows as the models take them."""
-        return seen_by_last(self.model, self.part(name).X)
 
 
 class AskedCounts(AskedModel):
@@ -310,7 +282,7 @@ class AskedCounts(AskedModel):
 
     def says(self, method: str, name: str) -> AnyArray | None:
         """Return the labels that a method gives to rows, the drawn ones where rows are told apart by them."""
-        part = self.part(name)
+        part = self.data.part(name)
         if method == FIRST:
             return part.told[0]
         return part.drawn if part.drawn is not None else self.data.classes[self._chances(name).argmax(axis=1)]
@@ -321,36 +293,25 @@ class AskedCounts(AskedModel):
         return None if method != MIXTURE or not self.is_drawn or is_one else self._chances(name)
 
     def _chances(self, name: str) -> FloatArray:
-        said = np.minimum(np.column_stack(self.part(name).told[1:]) @ self.estimator.mixture_, 1.0)
+        said = np.minimum(np.column_stack(self.data.part(name).told[1:]) @ self.estimator.mixture_, 1.0)
         is_positive = self.data.classes == self.data.positive
         return np.asarray(np.where(is_positive, said[:, None], 1.0 - said[:, None]))
 
     def member_errors(self, split: str) -> list[float]:
         """Return how often each rule errs on a split."""
-        part = self.part(split)
+        part = self.data.part(split)
         is_positive = part.labels == self.data.positive
         return [float(np.average(said != is_positive, weights=part.counts)) for said in part.told[1:]]
 
 
-class Told(NamedTuple):
-    """What is said of rows: by plain training, and whether each rule says yes, as ``RunRows`` keeps it; the drawn."""
-
-    by_each: list[AnyArray]
-    drawn: AnyArray
-
-
-def told_by(model: Any, part: RunRows, positive: Any) -> Told:
-    """Return what plain training and rules say of rows, and the drawn decisions."""
+def told_by(model: Any, part: RunRows, positive: Any) -> tuple[list[AnyArray], AnyArray]:
+    """Return what plain training says of rows and whether each rule says yes, as rows keep it; the drawn decisions."""
     estimator = final_estimator(model)
     rules, usual = estimator.decider(), estimator.usual_decider()
     rows = estimator.rows_to_decide(part.X, **looked_at(part)).asked(range(len(estimator.estimators_)))
     place = estimator.classes_.tolist().index(positive)
     each = [rules.shares_by(number, rows)[:, place].astype(np.int8) for number in range(rules.shares.size)]
-    return Told([usual.decide(rows, part.X), *each], rules.decide(rows, part.X))
-
-
-def _decider(asked: ScoredSplit, method: str) -> Decider:
-    return asked.rules if method == MIXTURE else asked.usual
+    return [usual.decide(rows, part.X), *each], rules.decide(rows, part.X)
 
 
 def asked_of(model: Any, data: Data, plain: Any) -> AskedModel:
@@ -359,15 +320,7 @@ def asked_of(model: Any, data: Data, plain: Any) -> AskedModel:
         return AskedCounts(model, data, plain)
     if has_rules(model):
         return AskedRules(model, data, plain)
-    kind = AskedPool if keeps_answers(model) else AskedModels if mixes(model) else AskedModel
-    return kind(model, data, plain)
-
-
-def _expected(losses: AnyArray, mixture: FloatArray) -> FloatArray:
-    total = np.zeros(len(losses))
-    for model in np.flatnonzero(mixture):
-        total += mixture[model] * losses[:, model]
-    return np.minimum(total, 1.0)
+    return (AskedModels if mixes(model) else AskedModel)(model, data, plain)
 
 
 _DEFERRED = 2  # beside no and yes
@@ -386,9 +339,13 @@ class RunEvaluator:
         self._said: dict[tuple[str, str], AnyArray | None] = {}
         self._audits: dict[tuple[str, str, tuple[Goal, ...]], Audit] = {}
 
-    def part(self, name: str) -> RunRows:
-        """Return the rows of a split or an extra dataset."""
-        return self.asked.part(name)
+    def row(
+        self, method: str, quantity: str, split: str, value: float, settings: str = "", alpha: float | None = None
+    ) -> ResultRow:
+        """Return one number as a row of the results table."""
+        learner = self.settings.method.learner
+        where = (self.settings.seed, alpha, quantity, split, float(value), settings)
+        return ResultRow("run", self.data.name, learner.name if learner else "", method, *where)
 
     def decisions(self, name: str) -> AnyArray:
         """Return what the model decides about a split or an extra dataset, drawn where it draws."""
@@ -402,7 +359,7 @@ class RunEvaluator:
         """Return the labels that a method gives to rows, asked once; None where there is no such method."""
         if (method, name) not in self._said:
             deployed = method == DEPLOYED
-            self._said[method, name] = self.part(name).baseline if deployed else self.asked.says(method, name)
+            self._said[method, name] = self.data.part(name).baseline if deployed else self.asked.says(method, name)
         return self._said[method, name]
 
     def shares(self, method: str, name: str) -> FloatArray | None:
@@ -413,18 +370,20 @@ class RunEvaluator:
         said = self.says(method, name)
         if said is None:
             return None
-        is_said: BoolArray = np.asarray(said[:, None] == self._answers)
+        classes = self.data.classes
+        answers = classes if self.deferral is None else with_label(classes, self.deferral.label)
+        is_said: BoolArray = np.asarray(said[:, None] == answers)
         return is_said.astype(np.float64)
+
+    def all_shares(self, split: str) -> dict[str, FloatArray]:
+        """Return the same of rows of a split for every method that says something about them."""
+        found = {method: self.shares(method, split) for method in (MIXTURE, FIRST, DEPLOYED)}
+        return {method: shares for method, shares in found.items() if shares is not None}
 
     def deferred(self, method: str, name: str) -> FloatArray | None:
         """Return how likely a method defers each row; None where nothing is deferred."""
         shares = None if self.deferral is None or method == AVERAGE else self.shares(method, name)
         return None if shares is None else np.asarray(shares[:, -1])
-
-    @property
-    def _answers(self) -> AnyArray:
-        """Return what may be said: the classes, and behind them that a row is deferred, where some are."""
-        return self.data.classes if self.deferral is None else with_label(self.data.classes, self.deferral.label)
 
     @property
     def classes(self) -> dict[str, Any]:
@@ -443,12 +402,12 @@ class RunEvaluator:
         """Return 1 for each wrong answer, and for deferred rows their cost."""
         lost: FloatArray = np.asarray(said != self.data.splits[split].labels).astype(np.float64)
         if self.deferral is not None:
-            lost[where_deferred(said, self.deferral.label)] = self.deferral.cost
+            lost[where_equal(said, self.deferral.label)] = self.deferral.cost
         return lost
 
     def tables(self, names: Iterable[str], split: str) -> dict[str, Table]:
         """Return the datasets that goals name, with a split in the place of ``train``."""
-        return {name: self.part(_place(name, split)).table() for name in names}
+        return {name: self.data.part(_place(name, split)).table() for name in names}
 
     def can_say(self, method: str, split: str, goals: Iterable[Goal]) -> bool:
         """Tell whether a method answers for all rows that goals speak of, with a split in the place of ``train``."""
@@ -462,24 +421,20 @@ class RunEvaluator:
         """
         asked = tuple(goals)
         if (split, method, asked) not in self._audits:
-            names = dict.fromkeys(name for goal in asked for name in goal.datasets)
-            is_drawn = self.draws(method, [_place(name, split) for name in names])
+            is_drawn = self.draws(method, [_place(name, split) for goal in asked for name in goal.datasets])
             says, kind = (self.shares, "probabilities") if is_drawn else (self.says, "labels")
-            said = {name: says(method, _place(name, split)) for name in names}
-            self._audits[split, method, asked] = self._audit_of(said, asked, split, kind, quick=method != MIXTURE)
+            self._audits[split, method, asked] = self._audit_of(says, method, asked, split, kind=kind)
         return self._audits[split, method, asked]
 
     def audit_drawn(self, split: str, goals: Iterable[Goal]) -> Audit:
         """Return the audit of the drawn decisions, with a split in the place of ``train``: another key gives others."""
-        asked = tuple(goals)
-        names = dict.fromkeys(name for goal in asked for name in goal.datasets)
-        return self._audit_of({name: self.says(MIXTURE, _place(name, split)) for name in names}, asked, split)
+        return self._audit_of(self.says, MIXTURE, tuple(goals), split)
 
-    def _audit_of(
-        self, said: dict[str, Any], goals: tuple[Goal, ...], split: str, kind: str = "labels", *, quick: bool = False
-    ) -> Audit:
+    def _audit_of(self, says: Any, method: str, goals: tuple[Goal, ...], split: str, *, kind: str = "labels") -> Audit:
+        names = dict.fromkeys(name for goal in goals for name in goal.datasets)
+        said = {name: says(method, _place(name, split)) for name in names}
         prepared = prepare(said, self.tables(said, split), kind=kind, **self.classes)
-        return audit_prepared(confident(goals, self.settings.confidence), prepared, quick=quick)
+        return audit_prepared(confident(goals, self.settings.confidence), prepared, quick=method != MIXTURE)
 
     def risk_value(self, risk: Risk, losses: FloatArray, split: str) -> float:
         """Return a risk of losses on a split; a calibrated one has the radius of the rows it was chosen on."""
@@ -513,8 +468,8 @@ class RunEvaluator:
             truth = np.ones(len(part), dtype=np.bool_)
             told["rates"] = ["error_rate"]
         else:
-            part = part.of_two(positive)
-            truth, told["baseline"] = part.labels, part.baseline
+            truth = part.labels == positive
+            told["baseline"] = None if part.baseline is None else part.baseline == positive
         if self.deferral is not None:
             rates = ["defer_rate", "decided_error_rate", *told.get("rates", TABLED)]
             told |= {"defer_label": _DEFERRED, "rates": rates}

@@ -20,8 +20,8 @@ from scipy.stats import norm
 
 from counterpoise._base.progress import RunProgress, Tell
 from counterpoise._base.types import FloatArray
+from counterpoise.auditing.audit import tightened
 from counterpoise.goals import Goal, InfeasibleGoals, Table, as_goals, bind, bind_objective
-from counterpoise.goals.advice import tightened
 from counterpoise.goals.binding import ASKED_BY, Views
 from counterpoise.goals.bound import check_contradictions
 from counterpoise.goals.catalogue import own_metrics
@@ -31,6 +31,7 @@ from counterpoise.mixtures.choosing import as_aim, groups_by
 from counterpoise.mixtures.options import as_groups
 from counterpoise.mixtures.rows import groups_of
 from counterpoise.mixtures.scores.table import find_groups
+from counterpoise.runs import methods
 from counterpoise.runs.data import Data, RunRows, data_files, load_data
 from counterpoise.runs.errors import DataError, RunFolderError, short
 from counterpoise.runs.evaluator import RunEvaluator, final_estimator, mixes
@@ -46,24 +47,11 @@ from counterpoise.runs.fitting import (
 )
 from counterpoise.runs.folder import CHECKPOINT, MODEL, Prints, Run, Writer, fingerprints, writing
 from counterpoise.runs.goals_file import goals_of, parse_goals_file, read_bytes
-from counterpoise.runs.measuring import measure_all, predict_seconds
-from counterpoise.runs.methods import (
-    DEPLOYED,
-    GOALS,
-    METHODS,
-    POOL,
-    as_values,
-    defers,
-    describe,
-    has_scores,
-    make,
-    models_of,
-    trains_inside,
-)
+from counterpoise.runs.measuring import measure_all
 from counterpoise.runs.reading import WordsAmongNumbers, heard
 from counterpoise.runs.results import MIXTURE, TEST, TRAIN
 from counterpoise.runs.sampled import counted_data, fit_on_sample, load_sample, seen_by_goals
-from counterpoise.runs.settings import MethodSettings, RunSettings
+from counterpoise.runs.settings import RunSettings
 from counterpoise.theory.risks import Risk, RiskRows
 
 _PRICE = 0.01  # of what is made small: the most that room may cost where nobody says how much
@@ -81,10 +69,16 @@ def with_room(work: Work, model: Any) -> Any:
         return model
     aims = _aimed(work, model)
     most = _costs(model) + (_PRICE if asked is True else float(asked))
-    chosen, part = _try(work, model, aims, 1.0, most), 1.0
-    if chosen is None:
-        chosen, part = _halved(work, model, aims, most)
-        work.say(f"leaves {part:.0%} of the room that the audit takes: more cannot be had, or costs too much")
+    whole = _try(work, model, aims, 1.0, most)
+    if whole is not None:
+        return whole
+    chosen, least, too_much = model, 0.0, 1.0
+    for _ in range(_HALVINGS):
+        middle = (least + too_much) / 2
+        found = _try(work, model, aims, middle, most)
+        least, too_much = (least, middle) if found is None else (middle, too_much)
+        chosen = chosen if found is None else found
+    work.say(f"leaves {least:.0%} of the room that the audit takes: more cannot be had, or costs too much")
     return chosen
 
 
@@ -99,17 +93,6 @@ def _costs(model: Any) -> FloatArray:
     chosen_on = estimator.selection_
     mean = np.average(chosen_on.losses, axis=0, weights=chosen_on.sample_weight) @ estimator.mixture_
     return np.array([estimator.value_, mean])
-
-
-def _halved(work: Work, model: Any, aims: list[Goal], most: FloatArray) -> tuple[Any, float]:
-    """Return the mixture with the most room that there is at the price, and which part of the room that is."""
-    chosen, least, too_much = model, 0.0, 1.0
-    for _ in range(_HALVINGS):
-        middle = (least + too_much) / 2
-        found = _try(work, model, aims, middle, most)
-        least, too_much = (least, middle) if found is None else (middle, too_much)
-        chosen = chosen if found is None else found
-    return chosen, least
 
 
 def _try(work: Work, model: Any, aims: list[Goal], part: float, most: FloatArray) -> Any:
@@ -135,40 +118,28 @@ def _aimed(work: Work, model: Any) -> list[Goal]:
     """Return the goals that leave room, given a model that meets them as they stand."""
     data, judge = work.data, RunEvaluator(work.settings, work.data, model, work.goals)
     part = data.splits[data.chosen_on]
-    n_shown = _rows_to_show(len(part), len(data.splits[TEST]), work)
+    # on so few rows an audit would be as hard to pass as it is on the test rows, with chance counted in
+    n_test, n_goals = len(data.splits[TEST]), len(work.goals)
+    luck = norm.isf(_MISSED / n_goals) / norm.isf((1.0 - work.settings.confidence) / n_goals)
+    width: float = 1.0 / math.sqrt(n_test) + luck * math.sqrt(1.0 / len(part) + 1.0 / n_test)
+    n_shown = max(1, min(len(part), round(width**-2)))
     some = np.random.default_rng(work.settings.seed).permutation(len(part))[:n_shown]
-    tables = {TRAIN: part.rows(some).table(), **{name: one.table() for name, one in data.extra.items()}}
+    tables = _tables(part.rows(some), data)
     named = {TRAIN: data.chosen_on} | {name: name for name in data.extra}
     is_drawn = judge.draws(MIXTURE, named.values())
     said = {name: (judge.shares if is_drawn else judge.says)(MIXTURE, place) for name, place in named.items()}
     said[TRAIN] = np.asarray(said[TRAIN])[some]
     found = []
     for goal in as_goals(work.enforced):
-        names = goal.datasets
+        asked = {name: tables[name] for name in goal.datasets}
+        told: dict[str, Any] = {"predictions": {name: said[name] for name in asked}, "n_goals": n_goals}
+        told |= {"confidence": work.settings.confidence if goal.confidence is None else None, **judge.classes}
         try:
-            found.append(
-                tightened(
-                    goal,
-                    {name: tables[name] for name in names},
-                    predictions={name: said[name] for name in names},
-                    confidence=work.settings.confidence if goal.confidence is None else None,
-                    n_goals=len(work.goals),
-                    kind="probabilities" if is_drawn else "labels",
-                    **judge.classes,
-                )
-            )
+            found.append(tightened(goal, asked, kind="probabilities" if is_drawn else "labels", **told))
         except ValueError as error:
             work.say(f"no room can be left for the audit of {short(goal)}, which is met as it stands: {error}")
             found.append(goal)
     return found
-
-
-def _rows_to_show(n_chosen_on: int, n_test: int, work: Work) -> int:
-    """Return on how few rows an audit would be as hard to pass as it is on the test rows, with chance counted in."""
-    n_goals = len(work.goals)
-    luck = norm.isf(_MISSED / n_goals) / norm.isf((1.0 - work.settings.confidence) / n_goals)
-    width: float = 1.0 / math.sqrt(n_test) + luck * math.sqrt(1.0 / n_chosen_on + 1.0 / n_test)
-    return max(1, min(n_chosen_on, round(width**-2)))
 
 
 _KEPT = "What was trained is kept: change the goals in the file and give the same command."
@@ -277,43 +248,39 @@ def checked_goals(settings: RunSettings, data: Data) -> tuple[Goal, ...]:
             if error is not None:
                 hint = "" if data.rest is None else " With data.sample its columns must be named in data.groups."
                 raise DataError(f"The goal {short(goal)} cannot be asked of the {split} rows: {error}{hint}") from error
-    if settings.method.enforce_goals and any(goal.confidence is not None for goal in goals):
-        _check_confidences(goals, data)
     if settings.method.enforce_goals and goals:
-        tables = _tables(data, data.chosen_on)
-        deferred = True if defers(settings.method) else None  # whatever the answer is called
+        tables = _tables(data.splits[data.chosen_on], data)
+        if any(goal.confidence is not None for goal in goals):
+            try:  # of so many rows to choose on no decisions may be certified to meet them
+                bind(goals, tables, classes=data.classes, pos_label=data.positive)
+            except ValueError as error:
+                where = f"on the {data.chosen_on} rows"
+                raise DataError(f"The goals cannot be met with confidence {where}: {error}") from error
+        deferred = True if methods.defers(settings.method) else None  # whatever the answer is called
         classes = classes_of(tables, classes=data.classes, pos_label=data.positive)._replace(deferred=deferred)
         check_contradictions(goals, Views(tables, classes))
     return goals
 
 
-def _check_confidences(goals: tuple[Goal, ...], data: Data) -> None:
-    """Refuse goals with a confidence that no decisions about so many rows to choose on could be certified to meet."""
-    try:
-        bind(goals, _tables(data, data.chosen_on), classes=data.classes, pos_label=data.positive)
-    except ValueError as error:
-        raise DataError(f"The goals cannot be met with confidence on the {data.chosen_on} rows: {error}") from error
-
-
-def _tables(data: Data, split: str) -> dict[str, Table]:
-    """Return the rows of a split in the place of ``train``, and the further ones that goals name."""
-    return {"train": data.splits[split].table()} | {name: one.table() for name, one in data.extra.items()}
+def _tables(part: RunRows, data: Data) -> dict[str, Table]:
+    """Return rows in the place of ``train``, and the further ones that goals name."""
+    return {TRAIN: part.table()} | {name: one.table() for name, one in data.extra.items()}
 
 
 def check_objective(settings: RunSettings, data: Data) -> None:
     """Refuse an objective of rows or groups that are not there, before models are trained for it."""
     method, part = settings.method, data.splits[data.chosen_on]
-    asked = method.parameters.get("objective") if METHODS[method.name].does in ("mixes", "trains") else None
-    limits = {"deferral": as_values(method.parameters).get("deferral")}
+    asked = method.parameters.get("objective") if methods.METHODS[method.name].does in ("mixes", "trains") else None
+    limits = {"deferral": methods.as_values(method.parameters).get("deferral")}
     risk = as_aim(None, asked, (), default_alpha=settings.alpha, **limits).objective
     if not isinstance(risk, Risk):
         try:
-            bind_objective(risk, _tables(data, data.chosen_on), classes=data.classes, pos_label=data.positive)
+            bind_objective(risk, _tables(part, data), classes=data.classes, pos_label=data.positive)
         except ValueError as error:
             raise DataError(f"method.parameters.objective: {error}") from error
         return
     codes = groups_of(part.groups, len(part))[0] if part.groups else None
-    table = part.table() if method.name == POOL else Table(None, part.y, part.groups or None)
+    table = part.table() if method.name == methods.POOL else Table(None, part.y, part.groups or None)
     try:
         risk.bind(RiskRows(len(part), 1, lambda names: groups_by(names, table, codes)))
     except ValueError as error:
@@ -323,8 +290,17 @@ def check_objective(settings: RunSettings, data: Data) -> None:
 def check_rules(settings: RunSettings, data: Data) -> None:
     """Refuse models that rules have no scores of, and what these may not look at, before anything is trained."""
     method = settings.method
-    _check_probabilities(method, data)
-    parameters = as_values(method.parameters)
+    if method.name == methods.GOALS and len(data.classes) > 2:  # noqa: PLR2004 - of two any score will do
+        for place, one in enumerate(methods.models_of(method), start=1):
+            if not hasattr(
+                data.deployed if one.name == methods.DEPLOYED else methods.make(one, seed=0), "predict_proba"
+            ):
+                raise DataError(
+                    f"method.models[{place}]: {methods.describe(one)} tells no probabilities, by which rules tell "
+                    f"{len(data.classes)} classes apart. Name another model, or let a pool mix answers: "
+                    'method.name = "pool".'
+                )
+    parameters = methods.as_values(method.parameters)
     if parameters.get("deferral") is not None:
         try:
             check_defer_label(parameters["deferral"].label, data.classes.tolist(), "label")
@@ -337,22 +313,9 @@ def check_rules(settings: RunSettings, data: Data) -> None:
         raise DataError(f"method.parameters.by: {error} Columns of groups are named in data.groups.") from error
 
 
-def _check_probabilities(method: MethodSettings, data: Data) -> None:
-    """Refuse models that tell no probabilities where rules of more than two classes are of these."""
-    if not has_scores(method) or len(data.classes) <= 2:  # noqa: PLR2004 - of two any score will do
-        return
-    for place, one in enumerate(models_of(method), start=1):
-        if not hasattr(data.deployed if one.name == DEPLOYED else make(one, seed=0), "predict_proba"):
-            raise DataError(
-                f"method.models[{place}]: {describe(one)} tells no probabilities, by which rules tell "
-                f"{len(data.classes)} classes apart. Name another model, or let a pool mix answers: "
-                'method.name = "pool".'
-            )
-
-
 def why_not_asked(goals: Iterable[Goal], part: RunRows, data: Data) -> Iterator[ValueError | None]:
     """Yield for each goal why it cannot be asked of these rows, in the place of ``train``; None where it can."""
-    tables = {"train": part.table()} | {name: one.table() for name, one in data.extra.items()}
+    tables = _tables(part, data)
     for goal in goals:
         try:
             bind([goal.with_confidence(None)], tables, classes=data.classes, pos_label=data.positive)
@@ -368,12 +331,12 @@ def why_not_asked(goals: Iterable[Goal], part: RunRows, data: Data) -> Iterator[
 def _other_ways(settings: RunSettings) -> Iterator[str]:
     """Yield what may meet goals that decisions by the scores of plain models cannot."""
     method = settings.method
-    if method.name != GOALS:
+    if method.name != methods.GOALS:
         return
     if not method.models:
         pair = 'models = [{ name = "gradient_boosting" }, { name = "logistic" }]'
         yield f"Another model beside it may meet more: {pair} in [method]."
-    if as_groups(as_values(method.parameters).get("by", ())).names:
+    if as_groups(methods.as_values(method.parameters).get("by", ())).names:
         return
     if settings.data.groups:
         names = json.dumps(settings.data.groups)
@@ -394,16 +357,19 @@ def _fit(work: Work, writer: Writer, prints: Prints, command: str) -> None:
             writer.save_model(model)
         seconds = time.monotonic() - started
         work.say(f"fitted in {seconds:.1f} s; measures it on every split")
-        if work.settings.method.name != POOL:  # whose bar goes on while its models are asked
+        if work.settings.method.name != methods.POOL:  # whose bar goes on while its models are asked
             work.tell(RunProgress(0, 0, "measuring", seconds, 0.0))
         plain = plain_model(work)
-        counted = None if work.data.rest is None else counted_data(work, model)
-        judge = RunEvaluator(work.settings, work.data if counted is None else counted.data, model, work.goals, plain)
+        is_sampled = work.data.rest is not None
+        data, counted = counted_data(work, model) if is_sampled else (work.data, None)
+        judge = RunEvaluator(work.settings, data, model, work.goals, plain)
         times, by_draws = {"fit": seconds}, None
-        if counted is None:
-            times["predict"] = predict_seconds(judge)
-        elif counted.drawn is not None:
-            by_draws = RunEvaluator(work.settings, judge.data._replace(splits={TEST: counted.drawn}), model, work.goals)
+        if not is_sampled:
+            started = time.monotonic()
+            judge.decisions(judge.data.judged)  # they are then known
+            times["predict"] = time.monotonic() - started
+        elif counted is not None:
+            by_draws = RunEvaluator(work.settings, judge.data._replace(splits={TEST: counted}), model, work.goals)
         rows, texts, drawn = measure_all(judge, by_draws)
         texts["commands"] = [command, shlex.join(["counterpoise", "report", writer.folder.name])]
         writer.save_said(work.data.said, prints)
@@ -412,7 +378,7 @@ def _fit(work: Work, writer: Writer, prints: Prints, command: str) -> None:
         with suppress(RunFolderError):  # a full disk takes no last words either
             writer.log(f"stopped: {type(error).__name__}: {error}".removesuffix(": "))
         if isinstance(error, InfeasibleGoals):
-            error.add_note(_KEPT_INSIDE if trains_inside(work.settings.method) else _KEPT)
+            error.add_note(_KEPT_INSIDE if methods.trains_inside(work.settings.method) else _KEPT)
             for way in _other_ways(work.settings):
                 error.add_note(way)
         with writing(work.checkpoint):  # an error of the system, of a round that could not be kept

@@ -1,7 +1,7 @@
 """Fitting what a goals file asks for: a model that takes raw frames, and plain training beside it to compare with."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import count
@@ -16,6 +16,7 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
+from counterpoise import persist
 from counterpoise._base.progress import RunProgress, Tell, hearing
 from counterpoise._base.types import AnyArray
 from counterpoise.goals import Goal, Rate
@@ -23,26 +24,12 @@ from counterpoise.mixtures.base import NEVER
 from counterpoise.mixtures.cautions import Caution
 from counterpoise.mixtures.choosing import as_aim
 from counterpoise.mixtures.draws import derived_key
+from counterpoise.runs import methods
 from counterpoise.runs.data import Data
 from counterpoise.runs.errors import DataError, listed
 from counterpoise.runs.evaluator import final_estimator, has_rules, keeps_answers, looked_at, seen_by_last
 from counterpoise.runs.folder import run_key
 from counterpoise.runs.goals_file import line_of_model
-from counterpoise.runs.methods import (
-    DEPLOYED,
-    GOALS,
-    METHODS,
-    POOL,
-    as_values,
-    describe,
-    kind_of,
-    make,
-    models_of,
-    split_parameters,
-    tail_of,
-    training_needs_alpha,
-    trains_inside,
-)
 from counterpoise.runs.reading import heard
 from counterpoise.runs.results import CVAR, TRAIN, VALIDATION
 from counterpoise.runs.settings import MethodSettings, ModelSettings, PreprocessingSettings, RunColumns, RunSettings
@@ -81,7 +68,7 @@ _ABSENT = -1  # the code of missing and unknown categories where a method takes 
 def wanted_features(asked: MethodSettings | ModelSettings) -> str:
     """Return which features a method wants: those of its base learner where one is named."""
     learner = getattr(asked, "learner", None)
-    return METHODS[(learner or asked).name].features
+    return methods.METHODS[(learner or asked).name].features
 
 
 def preprocessor(asked: PreprocessingSettings, columns: RunColumns, features: str, *, takes_missing: bool) -> Any:
@@ -97,42 +84,17 @@ def preprocessor(asked: PreprocessingSettings, columns: RunColumns, features: st
     ordinal = asked.categorical == "ordinal" or (asked.categorical == "auto" and for_trees)
     steps: list[tuple[str, Any, list[str]]] = []
     if columns.categorical and asked.categorical != "drop":
-        encoder = _ordinal(asked, keep=keep) if ordinal else _one_hot(asked)
+        rare, absent = {"max_categories": asked.max_categories}, np.nan if keep else _ABSENT
+        unknown = {"handle_unknown": "use_encoded_value", "unknown_value": absent, "encoded_missing_value": absent}
+        one_hot = OneHotEncoder(handle_unknown="infrequent_if_exist", sparse_output=False, **rare)
+        encoder = OrdinalEncoder(dtype=np.float32, **unknown, **rare) if ordinal else one_hot
         steps.append(("categories", encoder, columns.categorical))
     if columns.numeric:
-        steps.append(("numbers", _numbers(keep=keep, scale=scale), columns.numeric))
+        imputer = SimpleImputer(strategy="median", keep_empty_features=True)
+        # one that does not scale still makes numbers of truth values; "passthrough" would make objects of all columns
+        scaler = StandardScaler() if scale else StandardScaler(copy=False, with_mean=False, with_std=False)
+        steps.append(("numbers", scaler if keep else make_pipeline(imputer, scaler), columns.numeric))
     return ColumnTransformer(steps, sparse_threshold=0.0, verbose_feature_names_out=False)
-
-
-def category_places(asked: PreprocessingSettings, columns: RunColumns, features: str) -> list[int]:
-    """Return which of the transformed features are codes of categories, for trees that split them by subset."""
-    coded = features == "trees" and asked.categorical in {"auto", "ordinal"} and asked.missing != "impute"
-    return list(range(len(columns.categorical))) if coded else []
-
-
-def _ordinal(asked: PreprocessingSettings, *, keep: bool) -> Any:
-
-    absent = np.nan if keep else _ABSENT
-    return OrdinalEncoder(
-        handle_unknown="use_encoded_value",
-        unknown_value=absent,
-        encoded_missing_value=absent,
-        max_categories=asked.max_categories,
-        dtype=np.float32,
-    )
-
-
-def _one_hot(asked: PreprocessingSettings) -> Any:
-
-    return OneHotEncoder(handle_unknown="infrequent_if_exist", max_categories=asked.max_categories, sparse_output=False)
-
-
-def _numbers(*, keep: bool, scale: bool) -> Any:
-
-    imputer = SimpleImputer(strategy="median", keep_empty_features=True)
-    # one that does not scale still makes numbers of truth values, where "passthrough" would make objects of all columns
-    scaler = StandardScaler() if scale else StandardScaler(copy=False, with_mean=False, with_std=False)
-    return scaler if keep else make_pipeline(imputer, scaler)
 
 
 Say = Callable[[str], None]
@@ -164,10 +126,6 @@ class Work(NamedTuple):
     keep: Keep
     goals_file: bytes = b""
 
-    def line_of(self, place: int) -> str:
-        """Return the line of the goals file that a model of the method is on, as messages say it."""
-        return line_of_model(self.goals_file.decode(errors="replace"), place)
-
     @property
     def pos_label(self) -> Any:
         """Return the positive class where it is not the usual one of two."""
@@ -187,14 +145,14 @@ class Work(NamedTuple):
 def fit_model(work: Work) -> Any:
     """Return the fitted model: a pipeline from raw frames to labels, or a mixture of such pipelines."""
     method = work.settings.method
-    if method.name == POOL:
+    if method.name == methods.POOL:
         return _fit_pool(work)
-    if method.name == GOALS:
+    if method.name == methods.GOALS:
         return _fit_goals(work)
-    if METHODS[method.name].does == "mixes":
+    if methods.METHODS[method.name].does == "mixes":
         return _fit_mixture(work)
-    estimator = make(method, seed=work.settings.seed, key=work.key, **_learner(work, method))
-    if METHODS[method.name].does == "trains":
+    estimator = methods.make(method, seed=work.settings.seed, key=work.key, **_learner(work, method))
+    if methods.METHODS[method.name].does == "trains":
         estimator.set_params(goals=work.enforced, pos_label=work.pos_label)
     return _fit_pipeline(work, method, estimator)
 
@@ -220,7 +178,9 @@ def inside_goals(work: Work, model: Any, *, alpha: float | None = None, objectiv
         given |= {"X": seen_by_last(model, part.X), "y": part.y, "sample_weight": part.weights}
         given["sensitive_features"] = part.groups or None
     new = {name: one for name, one in data.extra.items() if name not in known}
-    others = new if trains_inside(work.settings.method) else data.extra  # rounds knew all columns, and chose on a part
+    others = (
+        new if methods.trains_inside(work.settings.method) else data.extra
+    )  # rounds knew all columns, and chose on a part
     chosen = estimator.rebalance(
         **given,
         goals=work.enforced,
@@ -233,11 +193,11 @@ def inside_goals(work: Work, model: Any, *, alpha: float | None = None, objectiv
 def plain_model(work: Work) -> Any:
     """Return plain training to compare with, on the same features; None where the model shows it itself."""
     method = work.settings.method
-    kind = METHODS[method.name]
+    kind = methods.METHODS[method.name]
     if kind.does == "mixes" or (kind.does == "plain" and not kind.boosts):
         return None
     asked = method.learner or ModelSettings(name="logistic" if kind.does == "trains" else "histogram_tree")
-    return _fit_pipeline(work, asked, make(asked, seed=work.settings.seed))
+    return _fit_pipeline(work, asked, methods.make(asked, seed=work.settings.seed))
 
 
 def _fit_mixture(work: Work) -> Any:
@@ -246,12 +206,12 @@ def _fit_mixture(work: Work) -> Any:
     method, data = work.settings.method, work.data
     pace = Pace(work.tell)
     parts = {"pos_label": work.pos_label, **_learner(work, method)}
-    if training_needs_alpha(method):  # else the rounds serve any alpha, also that of another try
-        parts |= tail_of(method, work.settings.alpha)
-    if trains_inside(method):
+    if methods.training_needs_alpha(method):  # else the rounds serve any alpha, also that of another try
+        parts |= methods.tail_of(method, work.settings.alpha)
+    if methods.trains_inside(method):
         parts["goals"] = work.enforced
     kept = {"checkpoint": str(work.checkpoint), "callbacks": [pace]}
-    estimator = make(method, seed=work.settings.seed, key=work.key, **kept, **parts)
+    estimator = methods.make(method, seed=work.settings.seed, key=work.key, **kept, **parts)
     pace.total = planned_rounds(estimator)
     train = data.splits[TRAIN]
     prepare = _preprocessor(work, method, estimator)
@@ -260,7 +220,10 @@ def _fit_mixture(work: Work) -> Any:
     if VALIDATION in data.splits:
         part = data.splits[VALIDATION]
         held_out = {"X_val": prepare.transform(part.X), "y_val": part.y, "sensitive_features_val": part.groups or None}
-    held_out |= _seen_by_rounds(work, prepare) if trains_inside(method) else {}
+    if methods.trains_inside(method):  # rounds that train for goals look at more than labelled rows
+        tables = {name: one.with_all_columns(prepare.transform(one.X)) for name, one in data.extra.items()}
+        held_out |= {"table": train.table(), "datasets": tables, "largest_weight": train.largest_weight}
+        held_out |= {"table_val": data.splits[VALIDATION].table()} if VALIDATION in data.splits else {}
     estimator.fit(X, train.y, train.weights, sensitive_features=train.groups or None, **held_out)
     estimator.set_params(checkpoint=None, callbacks=())
     model = piped(prepare, estimator)
@@ -271,17 +234,9 @@ def _fit_mixture(work: Work) -> Any:
     return inside_goals(work, model, alpha=work.settings.alpha if is_tail else None)
 
 
-def _seen_by_rounds(work: Work, prepare: Any) -> dict[str, Any]:
-    """Return what rounds that train for goals look at beside the labelled rows, as ``fit`` takes it."""
-    splits = work.data.splits
-    tables = {name: one.with_all_columns(prepare.transform(one.X)) for name, one in work.data.extra.items()}
-    asked = {"table": splits[TRAIN].table(), "datasets": tables, "largest_weight": splits[TRAIN].largest_weight}
-    return asked | ({"table_val": splits[VALIDATION].table()} if VALIDATION in splits else {})
-
-
 def _fit_goals(work: Work) -> Any:
     """Train strong models, keep them, and choose the rules of their scores inside the goals."""
-    later = as_values(split_parameters(work.settings.method)[1])
+    later = methods.as_values(methods.split_parameters(work.settings.method)[1])
     path = work.checkpoint / "trained.cp"
     model = kept_model(path, work.say, f"{path.name} of the checkpoint cannot be read; the models are trained again")
     if model is None:
@@ -297,11 +252,13 @@ def _fit_goals(work: Work) -> Any:
 
 def _trained_for_goals(work: Work) -> Any:
     """Return strong models with the scores that rules are chosen on; goals wait, so that others need no training."""
-    data, asked = work.data, models_of(work.settings.method)
-    method = work.settings.method.model_copy(update={"parameters": split_parameters(work.settings.method)[0]})
-    models = [(one.title or describe(one), _unfitted(work, one)) for one in asked]
-    pace = Pace(work.tell)
-    estimator = make(method, seed=work.settings.seed, key=work.key, estimator=models, pos_label=work.pos_label)
+    data, asked = work.data, methods.models_of(work.settings.method)
+    method = work.settings.method.model_copy(update={"parameters": methods.split_parameters(work.settings.method)[0]})
+    models, pace = [], Pace(work.tell)
+    for one in asked:
+        made = _told_categories(work, one, methods.make(one, seed=work.settings.seed))
+        models.append((one.title or methods.describe(one), piped(_preprocessor(work, one, made), made)))
+    estimator = methods.make(method, seed=work.settings.seed, key=work.key, estimator=models, pos_label=work.pos_label)
     train, held_out = data.splits[TRAIN], {}
     if VALIDATION in data.splits:
         part = data.splits[VALIDATION]
@@ -314,22 +271,13 @@ def _trained_for_goals(work: Work) -> Any:
     return estimator
 
 
-def _unfitted(work: Work, asked: ModelSettings) -> Any:
-    """Return a model behind its preprocessing."""
-    estimator = _told_categories(work, asked, make(asked, seed=work.settings.seed))
-    return piped(_preprocessor(work, asked, estimator), estimator)
-
-
 def _fit_pool(work: Work) -> Any:
     method, data = work.settings.method, work.data
     pace = Pace(work.tell, len(method.models) * (1 + n_asked(work)))
-    pool = []
-    for number, asked in enumerate(method.models, start=1):
-        with naming(work, asked, number - 1):
-            pool.append((asked.title or f"{number}: {describe(asked)}", pool_member(work, asked, number)))
-        pace.step(number, asked.title or describe(asked))
-    parts = {**tail_of(method, work.settings.alpha), "pos_label": work.pos_label}
-    mixture = make(method, seed=work.settings.seed, key=work.key, estimators=pool, **parts)
+    titles = [one.title or f"{number}: {methods.describe(one)}" for number, one in enumerate(method.models, start=1)]
+    pool = list(zip(titles, trained_pool(work, method.models, pace), strict=True))
+    parts = {**methods.tail_of(method, work.settings.alpha), "pos_label": work.pos_label}
+    mixture = methods.make(method, seed=work.settings.seed, key=work.key, estimators=pool, **parts)
     part = data.splits[data.chosen_on]
     work.say("asks the models about the rows")
     mixture.fit(part.X, part.y, part.weights, **looked_at(part))
@@ -337,17 +285,20 @@ def _fit_pool(work: Work) -> Any:
     return inside_goals(work, mixture)
 
 
-@contextmanager
-def naming(work: Work, asked: ModelSettings, place: int) -> Iterator[None]:
-    """Say which model of the goals file it was that could not be fitted."""
-    try:
-        yield
-    except (DataError, OSError):
-        raise
-    except Exception as error:
-        where = f"method.models[{place + 1}]{work.line_of(place)}"
-        reason = " ".join(str(error).split())
-        raise DataError(f"{where}, {describe(asked)}, cannot be fitted: {type(error).__name__}: {reason}") from error
+def trained_pool(work: Work, asked: Sequence[ModelSettings], pace: Pace) -> list[Any]:
+    """Return models one after the other, and say which of the goals file it was that could not be fitted."""
+    pool = []
+    for number, one in enumerate(asked, start=1):
+        try:
+            pool.append(_pool_member(work, one, number))
+        except (DataError, OSError):
+            raise
+        except Exception as error:
+            line = line_of_model(work.goals_file.decode(errors="replace"), number - 1)
+            which, reason = f"method.models[{number}]{line}, {methods.describe(one)}", " ".join(str(error).split())
+            raise DataError(f"{which}, cannot be fitted: {type(error).__name__}: {reason}") from error
+        pace.step(number, one.title or methods.describe(one))
+    return pool
 
 
 def n_asked(work: Work) -> int:
@@ -361,7 +312,7 @@ def asking_told(work: Work) -> Iterator[None]:
     n_models, numbers = len(work.settings.method.models), count(1)
     pace = Pace(work.tell, n_models * (1 + n_asked(work)))
     pace.resume(n_models)
-    if work.settings.method.name != POOL:
+    if work.settings.method.name != methods.POOL:
         yield
         return
     with hearing(lambda: pace.step(min(n_models + next(numbers), pace.total), "asking the models about the rows")):
@@ -370,26 +321,24 @@ def asking_told(work: Work) -> Iterator[None]:
 
 def kept_model(path: Path, say: Say, damaged: str) -> Any:
     """Return the model that an earlier fit kept; None where there is none, or it cannot be read, which is said."""
-    from counterpoise.persist import UnreadableModel, load  # noqa: PLC0415 - only where a run is fitted
-
     try:
-        return load(path) if path.exists() else None
-    except UnreadableModel:  # damaged, or of another version of the library
+        return persist.load(path) if path.exists() else None
+    except persist.UnreadableModel:  # damaged, or of another version of the library
         say(damaged)
         return None
 
 
-def pool_member(work: Work, asked: ModelSettings, number: int) -> Any:
+def _pool_member(work: Work, asked: ModelSettings, number: int) -> Any:
     """Return a model of the pool: from the checkpoint where it was fitted before, else fitted and kept there."""
-    if asked.name == DEPLOYED:
+    if asked.name == methods.DEPLOYED:
         return work.data.deployed
     path = work.checkpoint / f"model-{number:03}.cp"
     kept = kept_model(path, work.say, f"{path.name} of the checkpoint cannot be read; the model is fitted again")
     if kept is not None:
         return kept
-    tail = tail_of(asked, work.settings.alpha) if METHODS[asked.name].does == "mixes" else {}
+    tail = methods.tail_of(asked, work.settings.alpha) if methods.METHODS[asked.name].does == "mixes" else {}
     key = partial(work.key, f"model {number}")
-    model = _fit_pipeline(work, asked, make(asked, seed=work.settings.seed + number, key=key, **tail))
+    model = _fit_pipeline(work, asked, methods.make(asked, seed=work.settings.seed + number, key=key, **tail))
     work.keep(model, f"{work.checkpoint.name}/{path.name}")
     return model
 
@@ -404,7 +353,7 @@ def _fit_pipeline(work: Work, asked: MethodSettings | ModelSettings, estimator: 
     if train.weights is not None and has_fit_parameter(estimator, "sample_weight"):
         given["sample_weight"] = train.weights
     elif train.weights is not None:
-        work.say(f"{describe(asked)} takes no weights: all rows weigh the same in it")
+        work.say(f"{methods.describe(asked)} takes no weights: all rows weigh the same in it")
     if has_fit_parameter(estimator, "datasets"):
         tables = {name: one.table(prepare.transform(one.X)) for name, one in work.data.extra.items()}
         given |= {"sensitive_features": train.groups or None, "datasets": tables}
@@ -429,14 +378,15 @@ def _learner(work: Work, method: MethodSettings) -> dict[str, Any]:
     asked = method.learner
     if asked is None:  # boosters have their own
         return {}
-    learner = make(asked, seed=work.settings.seed, key=partial(work.key, "learner"))
+    learner = methods.make(asked, seed=work.settings.seed, key=partial(work.key, "learner"))
     return {"estimator": _told_categories(work, asked, learner)}
 
 
 def _told_categories(work: Work, asked: MethodSettings | ModelSettings, estimator: Any) -> Any:
-    places = category_places(work.settings.preprocessing, work.data.columns, wanted_features(asked))
-    if places and hasattr(estimator, "categorical_features"):
-        estimator.set_params(categorical_features=places)
+    how, n_categories = work.settings.preprocessing, len(work.data.columns.categorical)
+    is_coded = how.categorical in {"auto", "ordinal"} and how.missing != "impute" and wanted_features(asked) == "trees"
+    if is_coded and n_categories and hasattr(estimator, "categorical_features"):  # which trees split by subset
+        estimator.set_params(categorical_features=list(range(n_categories)))
     if isinstance(getattr(estimator, "class_weight", None), dict):
         estimator.set_params(class_weight=_class_weights(estimator, work.data.classes, asked))
     return estimator
@@ -448,8 +398,8 @@ def _class_weights(estimator: Any, classes: AnyArray, asked: MethodSettings | Mo
     unknown = next((name for name in estimator.class_weight if str(name) not in codes), None)
     if unknown is not None:
         raise DataError(
-            f"parameters.class_weight of {kind_of(asked).title} must name classes, {listed(classes.tolist(), most=10)};"
-            f" got {unknown!r}."
+            f"parameters.class_weight of {methods.kind_of(asked).title} must name classes, "
+            f"{listed(classes.tolist(), most=10)}; got {unknown!r}."
         )
     by_code = type(estimator).__name__ == "HistGradientBoostingClassifier"  # which looks at the codes of the classes
     found = {codes[str(name)]: float(weight) for name, weight in estimator.class_weight.items()}

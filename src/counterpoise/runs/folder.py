@@ -36,6 +36,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from counterpoise import persist
 from counterpoise._base.text import Secret, load_json
 from counterpoise._base.types import AnyArray
 from counterpoise.mixtures.draws import check_key, make_key
@@ -76,10 +77,11 @@ def keep_key(folder: Path, key: bytes) -> None:
         raise RunFolderError(f"{folder / KEY} cannot be written: {error.strerror or error}.") from error
 
 
-_SETTINGS = "settings.json"  # by which a run folder is known
-OWN = ("goals.toml", _SETTINGS, "model.cp", "results.csv", "texts.json", "environment.json", "log.txt", "done.json")
+GOALS, SETTINGS, MODEL, RESULTS = "goals.toml", "settings.json", "model.cp", "results.csv"
+TEXTS, ENVIRONMENT, LOG, DONE = "texts.json", "environment.json", "log.txt", "done.json"
 SAID = "said.cp"  # what the models of a pool said about the rows of the run: they need not be asked again
 DRAWN = "drawn.csv"  # what the drawn decisions come to: other numbers with another key of the draws
+_OWN = (GOALS, SETTINGS, MODEL, RESULTS, TEXTS, ENVIRONMENT, LOG, DONE, SAID, DRAWN, KEY)
 REPORT = "report.html"
 _WAIT = 10.0  # seconds for others: whoever writes one file, and not a whole run, has done so by then
 
@@ -105,7 +107,7 @@ def check_place(path: Path, *, read: Path | None = None, option: str = "--output
         raise RunFolderError(f"{path} is a folder; {option} must name a file.")
     if not path.parent.is_dir():
         raise RunFolderError(f"There is no folder {path.parent} for {path.name}. Make it first, or name another place.")
-    if path.name in (*OWN, SAID, DRAWN, KEY) and _is_run(path.parent):
+    if path.name in _OWN and _is_run(path.parent):
         raise RunFolderError(f"{path} is a part of the run itself; {option} must name another file.")
     if read is not None and path.exists() and read.exists() and path.samefile(read):
         raise RunFolderError(f"{path} is the data file itself; {option} must name another file.")
@@ -131,22 +133,18 @@ def write_frame(frame: Any, path: Path) -> None:
         import pyarrow as pa  # noqa: PLC0415 - heavy, and optional
         from pyarrow import parquet  # noqa: PLC0415
 
+        # Columns of numbers and texts are texts, as CSV has them: a deferred row among numbers, say.
+        mixed = [name for name in frame if len({type(value) for value in frame[name].array}) > 1]
+        table = pa.Table.from_pandas(frame.astype(dict.fromkeys(mixed, str)), preserve_index=False)
         # Without the types of pandas beside those of the file: it cannot read all that it writes.
-        table = pa.Table.from_pandas(_of_one_kind(frame), preserve_index=False)
         parquet.write_table(table.replace_schema_metadata(None), buffer)
     else:
         frame.to_csv(buffer, index=False)
     write_output(path, buffer.getvalue())
 
 
-def _of_one_kind(frame: Any) -> Any:
-    """Return a frame with columns of numbers and texts as texts, as CSV has them: a deferred row among numbers, say."""
-    mixed = [name for name in frame if len({type(value) for value in frame[name].array}) > 1]
-    return frame.astype(dict.fromkeys(mixed, str)) if mixed else frame
-
-
 def _is_run(folder: Path) -> bool:
-    return (folder / _SETTINGS).is_file()
+    return (folder / SETTINGS).is_file()
 
 
 @contextmanager
@@ -163,12 +161,10 @@ def writing(path: Path) -> Iterator[None]:
         ) from error
 
 
-GOALS, SETTINGS, MODEL, RESULTS, TEXTS, ENVIRONMENT, LOG, DONE = OWN
 CHECKPOINT = "checkpoint"
 SECONDS = "seconds"  # the key of the times of a run in its environment
 _PART = ".part"  # the ending of what a kill may leave half written or half removed
 _FORMAT = 1
-_CHUNK = 1 << 20
 _MOST_JSON = 1 << 25  # bytes: those of a run with 100,000 columns are a few million
 _TRAINED_BY = ("counterpoise", "numpy", "scikit-learn")  # packages of other versions may train other models
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "highspy", "pandas", "pyarrow", "pydantic", "skops")
@@ -182,9 +178,7 @@ class Run(NamedTuple):
 
     def model(self) -> Any:
         """Return the fitted model, which takes frames with the columns of the data files."""
-        from counterpoise.persist import load  # noqa: PLC0415 - only where the model is wanted
-
-        return load(self.folder / MODEL)
+        return persist.load(self.folder / MODEL)
 
     def waiting_model(self) -> Any:
         """Return the fitted model; those that it is a mixture of wait in its file until they are asked."""
@@ -194,11 +188,9 @@ class Run(NamedTuple):
 
     def said(self) -> dict[str, AnyArray]:
         """Return what the models of a pool said about the rows of the run; nothing where it was not kept."""
-        from counterpoise.persist import UnreadableModel, loads  # noqa: PLC0415 - as above
-
         try:
-            found = loads((self.folder / SAID).read_bytes())
-        except (OSError, UnreadableModel):  # of an earlier version, or damaged: the models can be asked
+            found = persist.loads((self.folder / SAID).read_bytes())
+        except (OSError, persist.UnreadableModel):  # damaged, or made by another version: the models can be asked
             return {}
         is_own = isinstance(found, dict) and found.get("run") == read_json(self.folder / SETTINGS)["fingerprint"]
         told = found.get("said") if is_own else None  # another run's models may have said something else
@@ -272,9 +264,15 @@ def open_run(folder: str | Path) -> Run:
     absent = [name for name in (GOALS, MODEL, RESULTS, TEXTS, ENVIRONMENT) if not (folder / name).is_file()]
     if absent:
         raise RunFolderError(f"The run in {folder} is damaged: it lacks {', '.join(absent)}. Fit it again elsewhere.")
-    run = Run(folder, _settings(folder))
+    try:
+        words = read_json(folder / SETTINGS)
+        RunColumns(**words["columns"])
+        (folder / words["sources"]).resolve()
+        settings = RunSettings.model_validate({key: words[key] for key in RunSettings.model_fields})
+    except (KeyError, TypeError, ValueError) as error:
+        raise RunFolderError(f"{folder / SETTINGS} is damaged. Fit the run again in another folder.") from error
     _check_finished(folder)
-    return run
+    return Run(folder, settings)
 
 
 def _check_finished(folder: Path) -> None:
@@ -283,16 +281,6 @@ def _check_finished(folder: Path) -> None:
         raise RunFolderError(
             f"The run in {folder} is damaged: {DONE} is of another run than {SETTINGS}. Fit it again elsewhere."
         )
-
-
-def _settings(folder: Path) -> RunSettings:
-    try:
-        words = read_json(folder / SETTINGS)
-        RunColumns(**words["columns"])
-        (folder / words["sources"]).resolve()
-        return RunSettings.model_validate({key: words[key] for key in RunSettings.model_fields})
-    except (KeyError, TypeError, ValueError) as error:
-        raise RunFolderError(f"{folder / SETTINGS} is damaged. Fit the run again in another folder.") from error
 
 
 class Prints(NamedTuple):
@@ -325,18 +313,15 @@ def _hash(values: Any) -> str:
 
 
 def _hash_of(path: Path) -> str:
-    found = hashlib.sha256()
     try:
         with opened(path) as stream:
-            while chunk := stream.read(_CHUNK):
-                found.update(chunk)
+            return hashlib.file_digest(stream, "sha256").hexdigest()  # type: ignore[arg-type]  # it can be read into
     except FileNotFoundError as error:
         raise DataError(f"There is no data file {path}.") from error
     except IsADirectoryError as error:
         raise DataError(f"{path} must be a CSV or Parquet file; it is a folder.") from error
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror}.") from error
-    return found.hexdigest()
 
 
 class Writer:
@@ -416,16 +401,14 @@ class Writer:
 
     def save_model(self, model: Any, name: str = MODEL) -> None:
         """Write a model."""
-        from counterpoise.persist import dumps  # noqa: PLC0415 - only where a model was fitted
-
-        self.write(name, dumps(model), private=True)  # it holds the key of the draws
+        self.write(name, persist.dumps(model), private=True)  # it holds the key of the draws
 
     def save_said(self, said: Mapping[str, AnyArray], prints: Prints) -> None:
         """Write what models said about the rows of the run."""
-        from counterpoise.persist import dumps  # noqa: PLC0415 - as above
-
         if said:
-            self.write(SAID, dumps({"run": prints.run, "said": dict(said)}), private=True)  # about single people
+            self.write(
+                SAID, persist.dumps({"run": prints.run, "said": dict(said)}), private=True
+            )  # about single people
 
     def finish(
         self,

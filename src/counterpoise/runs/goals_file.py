@@ -21,7 +21,7 @@ from counterpoise.persist.files import read_file
 from counterpoise.runs.errors import GoalsFileError, listed, short, twice_in
 from counterpoise.runs.methods import DEPLOYED, GOALS, METHODS, Faults, check_method, defers
 from counterpoise.runs.results import CVAR, SPLITS, TRAIN
-from counterpoise.runs.settings import GoalSettings, MethodSettings, RunSettings, SplitSettings, is_parquet
+from counterpoise.runs.settings import MethodSettings, RunSettings, is_parquet
 
 _MODEL = re.compile(r"\s*\[\[\s*method\s*\.\s*models\s*\]\]")
 _MODELS = re.compile(r"^\s*(?:method\.)?models\s*=\s*\[", re.MULTILINE)
@@ -128,18 +128,13 @@ def rewritten(content: bytes, settings: RunSettings, *, sources: Path) -> str:
     if before.alpha != settings.alpha:
         words["alpha"] = settings.alpha
     if before.goals != settings.goals:
-        words["goals"] = [_as_written(goal) for goal in settings.goals]
+        words["goals"] = [
+            one.goal if one.confidence is None else {"goal": one.goal, "confidence": one.confidence}
+            for one in settings.goals
+        ]
     if before.method.parameters != settings.method.parameters:
         words["method"] = words.get("method", {}) | {"parameters": dict(settings.method.parameters) or None}
-    return as_toml(_with_whole_paths(words, settings, sources))
-
-
-def _as_written(asked: GoalSettings) -> str | dict[str, Any]:
-    return asked.goal if asked.confidence is None else {"goal": asked.goal, "confidence": asked.confidence}
-
-
-def _with_whole_paths(words: dict[str, Any], settings: RunSettings, sources: Path) -> dict[str, Any]:
-    """Name files by where the settings say they are now: what the words name may be where they were once."""
+    # Files are named by where the settings say they are now: what the words name may be where they were once.
     tables: list[tuple[dict[str, Any], Any, tuple[str, ...]]] = [
         (words.get(table, {}), getattr(settings, table), keys) for table, keys in _FILES.items()
     ]
@@ -147,14 +142,10 @@ def _with_whole_paths(words: dict[str, Any], settings: RunSettings, sources: Pat
     for table, asked, keys in tables:
         for key in keys:
             if key in table:
-                table[key] = _whole(getattr(asked, key), sources)
-    return words
-
-
-def _whole(names: str | list[str], sources: Path) -> str | list[str]:
-    """Return whole paths, of one file as a text."""
-    paths = [str((sources / name).resolve()) for name in ([names] if isinstance(names, str) else names)]
-    return paths[0] if len(paths) == 1 else paths
+                names = getattr(asked, key)
+                paths = [str((sources / name).resolve()) for name in ([names] if isinstance(names, str) else names)]
+                table[key] = paths[0] if len(paths) == 1 else paths
+    return as_toml(words)
 
 
 def _lines(words: Mapping[str, Any], place: str) -> list[str]:
@@ -165,17 +156,11 @@ def _lines(words: Mapping[str, Any], place: str) -> list[str]:
             later += ["", f"[{place}{key}]", *_lines(value, f"{place}{key}.")]
         elif isinstance(value, list) and value and all(isinstance(one, Mapping) for one in value):
             later += [line for one in value for line in ("", f"[[{place}{key}]]", *_lines(one, f"{place}{key}."))]
+        elif isinstance(value, list) and len(f"{key} = {in_toml(value)}") > _LONG:
+            lines += [f"{key} = [", *(f"    {in_toml(one)}," for one in value), "]"]
         elif value is not None:
-            lines += _value_lines(key, value)
+            lines.append(f"{key} = {in_toml(value)}")
     return lines + later
-
-
-def _value_lines(key: str, value: Any) -> list[str]:
-    """Return a key and its value; of a long list each entry is on a line of its own."""
-    line = f"{key} = {in_toml(value)}"
-    if not isinstance(value, list) or len(line) <= _LONG:
-        return [line]
-    return [f"{key} = [", *(f"    {in_toml(one)}," for one in value), "]"]
 
 
 def _key(name: str) -> str:
@@ -216,21 +201,17 @@ def sample_faults(settings: RunSettings) -> Faults:
             yield key, f"{_WHY}: leave it out; got {value!r}."
     if defers(method):
         yield ("method", "parameters", "deferral"), f"{_WHY}: no rule defers there yet."
-    yield from _objective_faults(settings)
-    for number, goal in enumerate(settings.goals):
-        if goal.confidence is not None and method.enforce_goals:
-            message = "data.sample takes goals without a confidence; leave it out: the test rows audit the goal."
-            yield ("goals", number), message
-
-
-def _objective_faults(settings: RunSettings) -> Faults:
     from counterpoise.distributed.choosing import check_aim  # noqa: PLC0415 - only where rows are read in parts
     from counterpoise.mixtures.choosing import as_aim  # noqa: PLC0415
 
     try:
-        check_aim(as_aim(None, settings.method.parameters.get("objective"), (), default_alpha=settings.alpha))
+        check_aim(as_aim(None, method.parameters.get("objective"), (), default_alpha=settings.alpha))
     except (TypeError, ValueError) as error:
         yield ("method", "parameters", "objective"), str(error)
+    for number, goal in enumerate(settings.goals):
+        if goal.confidence is not None and method.enforce_goals:
+            message = "data.sample takes goals without a confidence; leave it out: the test rows audit the goal."
+            yield ("goals", number), message
 
 
 _SHOWN = 60  # characters of a value in a message
@@ -316,20 +297,20 @@ def _has_long_number(value: Any) -> bool:
 
 def goals_of(settings: RunSettings) -> tuple[Goal, ...]:
     """Return the goals that settings ask for, each with the confidence it carries."""
-    goals = []
-    for asked in settings.goals:
-        goal = parse_goal(asked.goal)
-        goals.append(goal if asked.confidence is None else goal.with_confidence(asked.confidence))
-    return tuple(goals)
+    read = [(parse_goal(asked.goal), asked.confidence) for asked in settings.goals]
+    return tuple(goal if level is None else goal.with_confidence(level) for goal, level in read)
 
 
 def _faults(settings: RunSettings) -> Faults:
     """Yield what is wrong with keys that depend on each other, or on what methods and goals there are."""
     method = settings.method
     yield from _data_faults(settings)
-    yield from _written_faults(settings)
+    try:
+        settings.data.written.check()
+    except ValueError as error:
+        key, _, words = str(error).partition(" ")
+        yield ("data", key), f"it {words}"
     yield from _file_faults(settings)
-    yield from _split_faults(settings.splits)
     yield from sample_faults(settings)
     yield from ((("method", *key), message) for key, message in check_method(method))
     yield from _one_rule_faults(settings)
@@ -389,14 +370,6 @@ def _data_faults(settings: RunSettings) -> Faults:
             yield ("method", "models", number), message
 
 
-def _written_faults(settings: RunSettings) -> Faults:
-    try:
-        settings.data.written.check()
-    except ValueError as error:
-        key, _, words = str(error).partition(" ")
-        yield ("data", key), f"it {words}"
-
-
 def _file_faults(settings: RunSettings) -> Faults:
     lists: dict[tuple[str, ...], list[str]] = {("data", "files"): settings.data.files}
     lists |= {("splits", key): getattr(settings.splits, key) or [] for key in ("validation_files", "test_files")}
@@ -405,9 +378,7 @@ def _file_faults(settings: RunSettings) -> Faults:
         twice = twice_in(files)
         if twice is not None:
             yield key, f"expected each file once; got {twice!r} twice."
-
-
-def _split_faults(splits: SplitSettings) -> Faults:
+    splits = settings.splits
     for name in ("validation", "test"):
         if getattr(splits, name) is not None and getattr(splits, f"{name}_files") is not None:
             yield ("splits", name), f"expected a fraction or {name}_files; got both."
@@ -432,7 +403,8 @@ def _goal_faults(text: str, known: Iterable[str], key: Sequence[Any], *, defers:
 def _words(error: ValidationError, text: str, path: Path) -> str:
     """Return the first error of pydantic in our words; errors on keys that do not exist come first."""
     first = min(error.errors(), key=lambda one: one["type"] != "extra_forbidden")
-    key = tuple(part for part in first["loc"] if not _is_branch(part))
+    branches = ("str", "int", "float", "bool")  # members of a union, which users never wrote; others have a bracket
+    key = tuple(part for part in first["loc"] if not (isinstance(part, str) and (part in branches or "[" in part)))
     where = f"{path}{_line(text, key)}"
     if first["type"] == "extra_forbidden":
         known = _known_keys(key[:-1])
@@ -440,15 +412,11 @@ def _words(error: ValidationError, text: str, path: Path) -> str:
         hint = did_you_mean(str(key[-1]), known)
         return f"{where}: unknown key {_shown(key[-1])} in {table}.{hint} Known: {', '.join(known)}."
     if first["type"] == "missing":
-        return f"{where}: {_dotted(key)} is missing; expected {_wanted(key)}."
+        wanted = {"files": "a CSV or Parquet file", "target": "the column to predict", "data": "a table [data]"}
+        return f"{where}: {_dotted(key)} is missing; expected {wanted.get(str(key[-1]), 'a value')}."
     kinds = {one["type"] for one in error.errors() if one["loc"][: len(key)] == first["loc"][: len(key)]}
     expected = "a number" if kinds == {"int_type", "float_type"} else _expected(first)
     return f"{where}, {_dotted(key)}: expected {expected}; got {_shown(first['input'])}."
-
-
-def _is_branch(part: Any) -> bool:
-    """Tell whether a part of a location names a member of a union, which users never wrote."""
-    return isinstance(part, str) and (part in {"str", "int", "float", "bool"} or "[" in part)
 
 
 def _expected(error: Any) -> str:
@@ -465,12 +433,6 @@ def _expected(error: Any) -> str:
     if words.startswith(("less", "greater")):
         return f"a number {words}"
     return simple.get(words, words[:1].lower() + words[1:])
-
-
-def _wanted(key: Sequence[Any]) -> str:
-    return {"files": "a CSV or Parquet file", "target": "the column to predict", "data": "a table [data]"}.get(
-        str(key[-1]), "a value"
-    )
 
 
 def _known_keys(key: Sequence[Any]) -> list[str]:

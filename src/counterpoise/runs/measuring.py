@@ -2,7 +2,6 @@
 
 import math
 import re
-import time
 import warnings
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import zip_longest
@@ -10,7 +9,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpoise._base.types import FloatArray
 from counterpoise.auditing.audit import GoalAudit
 from counterpoise.goals import Goal, Rate
 from counterpoise.metrics import RateTable, cvar_curve, cvar_loss
@@ -18,7 +16,7 @@ from counterpoise.mixtures.cautions import Caution
 from counterpoise.mixtures.choosing import FIXED
 from counterpoise.mixtures.class_scores.rules import SOFT, RatioRule, TierRule
 from counterpoise.mixtures.tradeoff import TradeoffPoint, tradeoff
-from counterpoise.runs.data import Data
+from counterpoise.runs import results
 from counterpoise.runs.evaluator import (
     RunEvaluator,
     has_class_rules,
@@ -29,28 +27,7 @@ from counterpoise.runs.evaluator import (
     some_rows,
 )
 from counterpoise.runs.methods import GOALS, METHODS, describe, kind_of, models_of
-from counterpoise.runs.results import (
-    CVAR,
-    DEFER_RATE,
-    DEPLOYED,
-    FIRST,
-    MIXTURE,
-    N_SAMPLES,
-    OWN,
-    RATE,
-    REALISED,
-    RISK,
-    TEST,
-    VERDICTS,
-    WORST_GROUP,
-    ResultRow,
-    ends_of_group,
-    of_goal,
-    of_group,
-    trials_of_group,
-)
 from counterpoise.runs.scoring import (
-    Number,
     class_numbers,
     class_texts,
     decision_numbers,
@@ -73,21 +50,15 @@ def rule_text(rule: Any, models: Sequence[str], classes: Sequence[Any] = (), gro
     if isinstance(rule, TierRule):
         return f"{models[rule.model]}: {_tiers(rule, classes, groups)}"
     if isinstance(rule, RatioRule):
-        return f"{models[rule.model]}: {_ratios(rule)}"
+        highest = float(rule.shares.max())
+        second = f", or the second with a chance of up to {highest:.2g} where it is nearly as likely" if highest else ""
+        return f"{models[rule.model]}: the likeliest class{second}"
     told = f"{models[rule.model]} above {_levels(rule.thresholds)}"
     return told if rule.lower is None else f"{told}; deferred above {_levels(rule.lower)}"
 
 
-class _Weights(NamedTuple):
-    """How much the probability of each class counts beside that of the usual one, and what is added to it."""
-
-    times: FloatArray
-    added: FloatArray
-    are_pairs_apart: bool  # what an answer is worth differs between labels that it is wrong about
-
-
 def _tiers(rule: TierRule, classes: Sequence[Any], groups: Sequence[str]) -> str:
-    told = [_counted(_weights(rule, group), classes) for group in range(len(rule.benefits))]
+    told = [_weights(rule, group, classes) for group in range(len(rule.benefits))]
     left = ", or left to a person" if rule.defer_cost is not None else ""
     if not any(told):
         return _said(rule, "") + left
@@ -105,56 +76,39 @@ def _said(rule: TierRule, weighted: str) -> str:
     return f"the class of the {step}largest {weighted}probability"
 
 
-def _weights(rule: TierRule, group: int) -> _Weights:
-    """Return how a rule weighs probabilities: the benefit of a class is taken apart into its own part and a rest."""
+def _weights(rule: TierRule, group: int, classes: Sequence[Any]) -> str:
+    """Return how much the probability of each class counts beside that of the usual one, and what is added to it.
+
+    The benefit of a class is taken apart into its own part and a rest. Those that differ most from the usual one come
+    first; nothing is said where all are alike.
+    """
     n_classes = rule.benefits.shape[1]
     benefits, own = rule.benefits[group][:, :n_classes], np.eye(n_classes, dtype=np.bool_)
     others = benefits.T[~own].reshape(n_classes, n_classes - 1)  # of each answer, where it is wrong
-    added = np.median(others, axis=1)
-    weights = 1.0 / rule.alpha + benefits[own] - added
+    rest = np.median(others, axis=1)
+    weights = 1.0 / rule.alpha + benefits[own] - rest
     usual = float(np.median(weights))
     scale = usual if usual > 0 else 1.0
-    apart = bool((np.ptp(others, axis=1) > _ALIKE * scale).any())
-    return _Weights(weights / scale, (added - np.median(added)) / scale, apart)
-
-
-def _counted(weights: _Weights, classes: Sequence[Any]) -> str:
-    """Return the weights of classes, those that differ most from the usual one first; nothing where all are alike."""
-    change = np.abs(weights.times - 1.0) + np.abs(weights.added)
-    order = np.argsort(-change, kind="stable")
-    apart = [place for place in order.tolist() if change[place] > _ALIKE]
-    named = [_one(weights, place, classes) for place in apart[:_MOST_NAMED]]
-    more = [f"{len(apart) - _MOST_NAMED} more"] if len(apart) > _MOST_NAMED else []
-    alike = ["others \N{MULTIPLICATION SIGN} 1"] if named and len(apart) < len(classes) else []
-    pairs = ["single confusions apart"] if weights.are_pairs_apart else []
-    return ", ".join([*named, *more, *alike, *pairs])
-
-
-def _one(weights: _Weights, place: int, classes: Sequence[Any]) -> str:
-    added = float(weights.added[place])
-    sign = "+" if added > 0 else "\N{MINUS SIGN}"
-    more = f" {sign} {abs(added):.2f}" if abs(added) > _ALIKE else ""
-    return f"{classes[place]!s} \N{MULTIPLICATION SIGN} {float(weights.times[place]):.2f}{more}"
-
-
-def _ratios(rule: RatioRule) -> str:
-    highest = float(rule.shares.max())
-    if highest == 0:
-        return "the likeliest class"
-    return f"the likeliest class, or the second with a chance of up to {highest:.2g} where it is nearly as likely"
+    times, added = weights / scale, (rest - np.median(rest)) / scale
+    change = np.abs(times - 1.0) + np.abs(added)
+    apart = [place for place in np.argsort(-change, kind="stable").tolist() if change[place] > _ALIKE]
+    told = []
+    for place in apart[:_MOST_NAMED]:
+        sign = "+" if added[place] > 0 else "\N{MINUS SIGN}"
+        more = f" {sign} {abs(float(added[place])):.2f}" if abs(added[place]) > _ALIKE else ""
+        told.append(f"{classes[place]!s} \N{MULTIPLICATION SIGN} {float(times[place]):.2f}{more}")
+    if len(apart) > _MOST_NAMED:
+        told.append(f"{len(apart) - _MOST_NAMED} more")
+    if apart and len(apart) < len(classes):
+        told.append("others \N{MULTIPLICATION SIGN} 1")
+    if (np.ptp(others, axis=1) > _ALIKE * scale).any():  # what an answer is worth differs between labels
+        told.append("single confusions apart")
+    return ", ".join(told)
 
 
 def _levels(levels: dict[str, float]) -> str:
-    return ", ".join(_named_levels(levels))
-
-
-def _named_levels(levels: dict[str, float]) -> Iterator[str]:
-    for name, one in levels.items():
-        yield _threshold(one) if len(levels) == 1 else f"{_threshold(one)} ({name})"
-
-
-def _threshold(value: float) -> str:
-    return f"{value:.4f}" if math.isfinite(value) else "everything" if value > 0 else "nothing"
+    told = [f"{one:.4f}" if math.isfinite(one) else "everything" if one > 0 else "nothing" for one in levels.values()]
+    return told[0] if len(told) == 1 else ", ".join(f"{one} ({name})" for name, one in zip(levels, told, strict=True))
 
 
 _MOST_EXPLAINED = 200  # rows among which examples are looked for
@@ -169,28 +123,15 @@ _COUNTED = "the rows were read in parts, and only counts of them were kept"
 class Measured(NamedTuple):
     """Rows of the results table, and texts by kind."""
 
-    rows: list[ResultRow]
+    rows: list[results.ResultRow]
     texts: dict[str, Any]
-    drawn: list[ResultRow] = []  # noqa: RUF012 - of the drawn decisions, which depend on the key of the draws
-
-
-def judged_split(data: Data) -> str:
-    """Return the split that counts: the test rows, or where there are none those of the choice."""
-    return TEST if TEST in data.splits else data.chosen_on
-
-
-def predict_seconds(judge: RunEvaluator) -> float:
-    """Return how long it takes to decide about the rows that count; they are then known."""
-    started = time.monotonic()
-    judge.decisions(judged_split(judge.data))
-    return time.monotonic() - started
+    drawn: list[results.ResultRow] = []  # noqa: RUF012 - of the drawn decisions, which depend on the key of the draws
 
 
 def measure_all(judge: RunEvaluator, drawn: RunEvaluator | None = None) -> Measured:
     """Return all rows and texts of a run; ``drawn`` judges the drawn decisions, where other rows tell them."""
-    data = judge.data
-    judged = judged_split(data)
-    rows = [_row(judge, "data", "columns", "", len(data.columns.features))]
+    data, judged = judge.data, judge.data.judged
+    rows = [judge.row("data", "columns", "", len(data.columns.features))]
     for split in data.splits:
         rows += [*_data_rows(judge, split), *loss_rows(judge, split), *_objective_rows(judge, split)]
         rows += goal_rows(judge, split)
@@ -198,13 +139,11 @@ def measure_all(judge: RunEvaluator, drawn: RunEvaluator | None = None) -> Measu
     bars, panels = histogram(judge)
     rates = judge.rates(judged)
     rows += [*_group_rows(judge, judged, rates), *_frontier_rows(judge), *_share_rows(judge, judged), *segments]
-    answers = [*decision_numbers(judge, judged), *class_numbers(judge, judged)]
-    rows += _rows_of(judge, [*answers, *score_numbers(judge, judged), *bars])
-    rows += _rows_of(judge, deferral_curve(judge, list(dict.fromkeys([data.chosen_on, judged]))))
+    rows += [*decision_numbers(judge, judged), *class_numbers(judge, judged), *score_numbers(judge, judged), *bars]
+    rows += deferral_curve(judge, list(dict.fromkeys([data.chosen_on, judged])))
     texts = {"segments": words, "scores": panels, "why": _reasons(judge, rows, judged)}
     texts["examples"] = _examples(judge, judged)
-    drawn_rows = list(rows_of_drawn(judge, judged, drawn or judge)) if judge.draws(MIXTURE, [judged]) else []
-    return Measured(rows, _texts(judge, rates) | texts, drawn_rows)
+    return Measured(rows, _texts(judge, rates) | texts, list(rows_of_drawn(judge, judged, drawn or judge)))
 
 
 def _examples(judge: RunEvaluator, split: str) -> list[str]:
@@ -220,17 +159,19 @@ def _examples(judge: RunEvaluator, split: str) -> list[str]:
     return list(dict.fromkeys(map(str, shown)))
 
 
-def rows_of_drawn(judge: RunEvaluator, split: str, drawn: RunEvaluator) -> Iterator[ResultRow]:
-    """Yield the error, the tail and the goals of the drawn decisions: with another key others are drawn."""
+def rows_of_drawn(judge: RunEvaluator, split: str, drawn: RunEvaluator) -> Iterator[results.ResultRow]:
+    """Yield the error, the tail and the goals of the drawn decisions, if any: with another key others are drawn."""
+    if not judge.draws(results.MIXTURE, [split]):
+        return
     said, part = drawn.decisions(split), drawn.data.splits[split]
     losses, alpha = drawn.lost(said, split), float(judge.settings.alpha)
-    yield _row(judge, MIXTURE, "error", split, float(np.average(said != part.labels, weights=part.mass)))
-    yield _row(judge, MIXTURE, "cvar", split, cvar_loss(losses, alpha, part.mass), alpha=alpha)
+    yield judge.row(results.MIXTURE, "error", split, np.average(said != part.labels, weights=part.mass))
+    yield judge.row(results.MIXTURE, "cvar", split, cvar_loss(losses, alpha, part.mass), alpha=alpha)
     if not judge.goals:
         return
     for number, found in enumerate(drawn.audit_drawn(split, judge.goals), start=1):
         for name, value in _standing(found).items():
-            yield _row(judge, MIXTURE, of_goal(name), split, value, settings=f"goal {number}")
+            yield judge.row(results.MIXTURE, results.of_goal(name), split, value, settings=f"goal {number}")
 
 
 def measure_answers(judge: RunEvaluator, split: str, words: dict[str, Any], shares: Sequence[float] = ()) -> Measured:
@@ -241,150 +182,121 @@ def measure_answers(judge: RunEvaluator, split: str, words: dict[str, Any], shar
     rates = judge.rates(split)
     rows = [*_data_rows(judge, split), *loss_rows(judge, split), *goal_rows(judge, split)]
     rows += _group_rows(judge, split, rates)
-    rows += [_row(judge, f"model {number}", "share", "", share) for number, share in enumerate(shares, start=1)]
-    rows += _rows_of(judge, [*decision_numbers(judge, split), *class_numbers(judge, split)])
+    rows += [judge.row(f"model {number}", "share", "", share) for number, share in enumerate(shares, start=1)]
+    rows += [*decision_numbers(judge, split), *class_numbers(judge, split)]
     data = judge.data
     positive = "" if data.positive is None else f", positive class {data.positive}"
     reasons = {"frontier": "the answers came without a model that could be cut at another threshold"}
     texts = {
         "goals": _goal_texts(judge),
         "groups": _named("group", (found.group for found in rates), start=0),
-        "objective": {"kind": OWN},
+        "objective": {"kind": results.OWN},
         **_deferral_text(judge),
         **class_texts(judge),
         "data": [f"{data.name}: {data.splits[split].n_rows} rows; target {judge.settings.data.target}{positive}."],
         "why": reasons | {"segments": "the answers came without the tail that counts"},
     }
-    drawn = list(rows_of_drawn(judge, split, judge)) if judge.draws(MIXTURE, [split]) else []
-    return Measured(rows, texts | words, drawn)
+    return Measured(rows, texts | words, list(rows_of_drawn(judge, split, judge)))
 
 
-def _row(
-    judge: RunEvaluator,
-    method: str,
-    quantity: str,
-    split: str,
-    value: float,
-    *,
-    alpha: float | None = None,
-    settings: str = "",
-) -> ResultRow:
-    """Return one number."""
-    learner = judge.settings.method.learner.name if judge.settings.method.learner else ""
-    where = (judge.settings.seed, alpha, quantity, split, float(value), settings)
-    return ResultRow("run", judge.data.name, learner, method, *where)
-
-
-def _rows_of(judge: RunEvaluator, numbers: Iterable[Number]) -> list[ResultRow]:
-    return [_row(judge, one.method, one.quantity, one.split, one.value, settings=one.settings) for one in numbers]
-
-
-def _data_rows(judge: RunEvaluator, split: str) -> Iterator[ResultRow]:
+def _data_rows(judge: RunEvaluator, split: str) -> Iterator[results.ResultRow]:
     """Yield how many rows a split has, and of which classes."""
     part = judge.data.splits[split]
-    yield _row(judge, "data", "rows", split, part.n_rows)
+    yield judge.row("data", "rows", split, part.n_rows)
     for label in judge.data.classes:
-        share = float(np.average(part.labels == label, weights=part.counts))
-        yield _row(judge, "data", "class share", split, share, settings=str(label))
+        yield judge.row("data", "class share", split, np.average(part.labels == label, weights=part.counts), str(label))
 
 
-def loss_rows(judge: RunEvaluator, split: str) -> Iterator[ResultRow]:
+def loss_rows(judge: RunEvaluator, split: str) -> Iterator[results.ResultRow]:
     """Yield the error, the CVaR of the loss at many tail fractions and the share of deferred rows, by method."""
     weights = judge.data.splits[split].mass
     alphas = np.unique([*_ALPHAS, float(judge.settings.alpha)])
     alphas[-1] = 1.0
     for method, losses in judge.row_losses(split).items():
-        for quantity, value in error_and_deferral(judge, method, split, losses).items():
-            yield _row(judge, method, quantity, split, value)
+        told = error_and_deferral(judge, method, split, losses)
+        for quantity, value in told.items():
+            yield judge.row(method, quantity, split, value)
         tails = {"cvar": cvar_curve(losses, alphas, weights)}
-        if method == MIXTURE and judge.draws(method, [split]):
-            tails[REALISED] = realised_tails(judge, split, losses, alphas)
+        if method == results.MIXTURE and judge.draws(method, [split]):
+            # Once decisions are drawn each row is wrong, deferred or right. How many are is known before the draw:
+            # without deferral the tail's loss is min(1, error / alpha), whatever the mixture.
+            wrong, left = told["error"], told.get(results.DEFER_RATE, 0.0)
+            cost = 0.0 if judge.deferral is None else judge.deferral.cost
+            tails[results.REALISED] = cvar_curve([1.0, cost, 0.0], alphas, [wrong, left, max(1.0 - wrong - left, 0.0)])
         for quantity, values in tails.items():
             for alpha, value in zip(alphas.tolist(), values.tolist(), strict=True):
-                yield _row(judge, method, quantity, split, value, alpha=alpha)
+                yield judge.row(method, quantity, split, value, alpha=alpha)
 
 
-def realised_tails(judge: RunEvaluator, split: str, losses: FloatArray, alphas: FloatArray) -> FloatArray:
-    """Return the CVaR of the losses once decisions are drawn: each row is then wrong, deferred or right.
-
-    It follows from the shares of such rows, so that it is known before the draw; without deferral it is
-    ``min(1, error / alpha)``, whatever the mixture.
-    """
-    told = error_and_deferral(judge, MIXTURE, split, losses)
-    wrong, left = told["error"], told.get(DEFER_RATE, 0.0)
-    cost = 0.0 if judge.deferral is None else judge.deferral.cost
-    return cvar_curve([1.0, cost, 0.0], alphas, [wrong, left, max(1.0 - wrong - left, 0.0)])
-
-
-def _objective_rows(judge: RunEvaluator, split: str) -> Iterator[ResultRow]:
+def _objective_rows(judge: RunEvaluator, split: str) -> Iterator[results.ResultRow]:
     """Yield what was made small, where it is a rate or the worst group's loss, in expectation over the draws."""
-    methods = (MIXTURE, FIRST, DEPLOYED)
+    methods = (results.MIXTURE, results.FIRST, results.DEPLOYED)
     values: dict[str, float | None] = {}
     if isinstance(judge.aim, Rate):
         values = {method: judge.expected_objective(judge.aim, method, split) for method in methods}
-    elif isinstance(judge.aim, Risk) and _kind(judge) != CVAR:
+    elif isinstance(judge.aim, Risk) and _kind(judge) != results.CVAR:
         found = judge.row_losses(split)
         values = {method: judge.risk_value(judge.aim, found[method], split) for method in methods if method in found}
     for method, value in values.items():
         if value is not None:
-            yield _row(judge, method, "objective", split, value)
+            yield judge.row(method, "objective", split, value)
 
 
 def _kind(judge: RunEvaluator) -> str:
     """Return which kind of thing was made small, as the report tells them apart."""
     aim = judge.aim
     if isinstance(aim, CVaR) and aim.alpha == judge.settings.alpha:
-        return CVAR
-    kinds = {Rate: RATE, WorstGroup: WORST_GROUP, Risk: RISK}
-    return next((word for kind, word in kinds.items() if isinstance(aim, kind)), OWN)
+        return results.CVAR
+    kinds = {Rate: results.RATE, WorstGroup: results.WORST_GROUP, Risk: results.RISK}
+    return next((word for kind, word in kinds.items() if isinstance(aim, kind)), results.OWN)
 
 
-def goal_rows(judge: RunEvaluator, split: str, unasked: Collection[str] = ()) -> Iterator[ResultRow]:
+def goal_rows(judge: RunEvaluator, split: str, unasked: Collection[str] = ()) -> Iterator[results.ResultRow]:
     """Yield how each goal stands on a split, but for some by name, for the model and those it is compared with."""
     numbered = {f"goal {number}": goal for number, goal in enumerate(judge.goals, start=1)}
     asked = {name: goal for name, goal in numbered.items() if name not in unasked}
-    for method in (MIXTURE, FIRST, DEPLOYED):
+    for method in (results.MIXTURE, results.FIRST, results.DEPLOYED):
         if not asked or not judge.can_say(method, split, asked.values()):
             continue
         for name, found in zip(asked, judge.audit(split, asked.values(), method), strict=True):
             for part, value in _standing(found).items():
-                if method == MIXTURE or part in {"estimate", "violation"}:
-                    yield _row(judge, method, of_goal(part), split, value, settings=name)
+                if method == results.MIXTURE or part in {"estimate", "violation"}:
+                    yield judge.row(method, results.of_goal(part), split, value, settings=name)
 
 
 def _standing(found: GoalAudit) -> dict[str, float]:
     """Return the numbers of a goal."""
     return {
         **{part: getattr(found, part) for part in ("estimate", "low", "high", "bound", "margin")},
-        "verdict": VERDICTS[found.verdict],
+        "verdict": results.VERDICTS[found.verdict],
         "violation": found.violation,
         "rows": sum(count for _, count in found.counts),
     }
 
 
-def _group_rows(judge: RunEvaluator, split: str, rates: RateTable) -> Iterator[ResultRow]:
+def _group_rows(judge: RunEvaluator, split: str, rates: RateTable) -> Iterator[results.ResultRow]:
     """Yield the rates of every group, and out of how many rows each is."""
     for place, found in enumerate(rates):
-        values: dict[str, float] = {of_group(N_SAMPLES): found.n_samples}
-        values |= {of_group(rate): value for rate, value in found.rates.items() if not np.isnan(value)}
-        values |= {trials_of_group(rate): count for rate, count in found.trials.items() if count}
+        values: dict[str, float] = {results.of_group(results.N_SAMPLES): found.n_samples}
+        values |= {results.of_group(rate): value for rate, value in found.rates.items() if not np.isnan(value)}
+        values |= {results.trials_of_group(rate): count for rate, count in found.trials.items() if count}
         for rate, ends in found.bounds.items():
-            values |= {ends_of_group(rate)[side]: end for side, end in enumerate(ends) if not np.isnan(end)}
+            values |= {results.ends_of_group(rate)[side]: end for side, end in enumerate(ends) if not np.isnan(end)}
         for name, value in values.items():
-            yield _row(judge, MIXTURE, name, split, value, settings=f"group {place}")
+            yield judge.row(results.MIXTURE, name, split, value, settings=f"group {place}")
 
 
-def _frontier_rows(judge: RunEvaluator) -> Iterator[ResultRow]:
+def _frontier_rows(judge: RunEvaluator) -> Iterator[results.ResultRow]:
     """Yield the least of what was made small for many bounds of each goal; alpha where it is the tail's loss."""
     if not judge.is_mixture:
         return
-    alpha = judge.estimator.alpha_ if _kind(judge) == CVAR else None
+    alpha = judge.estimator.alpha_ if _kind(judge) == results.CVAR else None
     for number, goal in enumerate(judge.estimator.goals_, start=1):
         for bound, point in sorted(_frontier(judge, goal).items()):
             where: dict[str, Any] = {"alpha": alpha, "settings": f"goal {number} bound={bound!r}"}
             for name in ("value", "lower"):
                 quantity = f"frontier {name}"
-                yield _row(judge, MIXTURE, quantity, judge.data.chosen_on, getattr(point, name), **where)
+                yield judge.row(results.MIXTURE, quantity, judge.data.chosen_on, getattr(point, name), **where)
 
 
 def _frontier(judge: RunEvaluator, goal: Goal) -> dict[float, TradeoffPoint]:
@@ -400,26 +312,26 @@ def _frontier(judge: RunEvaluator, goal: Goal) -> dict[float, TradeoffPoint]:
     return {point.bound: point for point in points if not np.isnan(point.value)}
 
 
-def _segment_rows(judge: RunEvaluator, split: str) -> tuple[list[ResultRow], list[dict[str, str]]]:
+def _segment_rows(judge: RunEvaluator, split: str) -> tuple[list[results.ResultRow], list[dict[str, str]]]:
     """Return which segments of a split the tail is made of: their numbers, and their words."""
     alpha = float(judge.settings.alpha)
-    segments = find_segments(judge.data.splits[split], judge.row_losses(split)[MIXTURE], alpha)
+    segments = find_segments(judge.data.splits[split], judge.row_losses(split)[results.MIXTURE], alpha)
     rows = []
     for number, one in enumerate(segments, start=1):
         parts = {"tail share of segment": one.share, "tail part": one.part, "segment rows": one.n_rows}
         for name, value in (parts | {"tail lift": one.lift}).items():
-            rows.append(_row(judge, MIXTURE, name, split, value, settings=f"segment {number}", alpha=alpha))
+            rows.append(judge.row(results.MIXTURE, name, split, value, settings=f"segment {number}", alpha=alpha))
     return rows, _named("segment", (one.text for one in segments))
 
 
-def _share_rows(judge: RunEvaluator, split: str) -> Iterator[ResultRow]:
+def _share_rows(judge: RunEvaluator, split: str) -> Iterator[results.ResultRow]:
     """Yield the share of each model, or rule, in the mixture and its error."""
     if not judge.is_mixture:
         return
     shares, errors = judge.estimator.mixture_.tolist(), judge.asked.member_errors(split)
     for number, (share, error) in enumerate(zip(shares, errors, strict=True), start=1):
-        yield _row(judge, f"model {number}", "share", "", share)
-        yield _row(judge, f"model {number}", "error", split, error)
+        yield judge.row(f"model {number}", "share", "", share)
+        yield judge.row(f"model {number}", "error", split, error)
 
 
 def _texts(judge: RunEvaluator, rates: RateTable) -> dict[str, Any]:
@@ -476,7 +388,7 @@ def _goal_texts(judge: RunEvaluator) -> list[dict[str, Any]]:
 
 def _unanswered(judge: RunEvaluator, place: int) -> dict[str, dict[str, str]]:
     """Return by split why its rows cannot answer a goal, where some cannot."""
-    splits = [split for split in judge.data.splits if judge.can_say(MIXTURE, split, judge.goals)]
+    splits = [split for split in judge.data.splits if judge.can_say(results.MIXTURE, split, judge.goals)]
     found = {split: judge.audit(split, judge.goals)[place] for split in splits}
     notes = {split: one.note for split, one in found.items() if not one.is_answered}
     return {"unanswered": notes} if notes else {}
@@ -484,10 +396,16 @@ def _unanswered(judge: RunEvaluator, place: int) -> dict[str, dict[str, str]]:
 
 def _objective_text(judge: RunEvaluator) -> dict[str, str]:
     kind, aim = _kind(judge), judge.aim
-    bound = judge.estimator.risk_ if judge.is_mixture and kind == RISK else aim  # with the radius that was calibrated
+    bound = (
+        judge.estimator.risk_ if judge.is_mixture and kind == results.RISK else aim
+    )  # with the radius that was calibrated
     written = _LONG.sub(lambda number: f"{float(number[0]):.4g}", str(bound))
     text = ", ".join(aim.names) if isinstance(aim, WorstGroup) else written
-    return {"kind": kind, "text": text} if text and kind in {RATE, RISK, WORST_GROUP} else {"kind": kind}
+    return (
+        {"kind": kind, "text": text}
+        if text and kind in {results.RATE, results.RISK, results.WORST_GROUP}
+        else {"kind": kind}
+    )
 
 
 def _deferral_text(judge: RunEvaluator) -> dict[str, Any]:
@@ -547,7 +465,7 @@ def _weight_words(settings: RunSettings) -> Iterator[str]:
             yield f"Rows{where} are weighted by {settings.data.weights}; {most}."
 
 
-def _reasons(judge: RunEvaluator, rows: Iterable[ResultRow], judged: str) -> dict[str, str]:
+def _reasons(judge: RunEvaluator, rows: Iterable[results.ResultRow], judged: str) -> dict[str, str]:
     """Return for each part of a report that has no rows why it has none."""
     known: set[str] = {row.quantity for row in rows}
     found: dict[str, str] = {}

@@ -47,7 +47,7 @@ METHODS = {
     GOALS: Method(
         "counterpoise.mixtures.goal", "GoalClassifier", "each", "mixes", "strong model inside goals", crosses=True
     ),
-    "adalpboost": Method(_BOOSTING + "adalpboost", "AdaLPBoostClassifier", "trees", "mixes", "AdaLPBoost", boosts=True),
+    "adalpboost": Method(_BOOSTING + "lpboost", "AdaLPBoostClassifier", "trees", "mixes", "AdaLPBoost", boosts=True),
     "lpboost": Method(_BOOSTING + "lpboost", "LPBoostClassifier", "trees", "mixes", "LPBoost", boosts=True),
     POOL: Method("counterpoise.mixtures.mixture", "MixtureClassifier", "each", "mixes", "mixture of a pool"),
     "constrained": Method(
@@ -119,11 +119,6 @@ def split_parameters(asked: MethodSettings) -> tuple[dict[str, Any], dict[str, A
 def defers(asked: MethodSettings) -> bool:
     """Tell whether a method may leave rows to a person."""
     return asked.parameters.get("deferral") is not None
-
-
-def has_scores(asked: MethodSettings) -> bool:
-    """Tell whether a method decides by rules of the scores of its models."""
-    return asked.name == GOALS
 
 
 def as_values(parameters: Mapping[str, Any]) -> dict[str, Any]:
@@ -241,40 +236,28 @@ def _check_parameters(asked: ModelSettings | MethodSettings) -> Faults:
         else:
             yield ("parameters", name), _unknown(f"parameter of {asked.name}", name, names)
         return
-    bad_tables = list(_check_tables(asked.parameters))
-    if bad_tables:
-        yield from bad_tables
-        return
-    message = _bad_value(accepted, kind.defaults | asked.parameters)
-    if message:
-        yield ("parameters",), message
+    yield from _value_faults(accepted, kind.defaults | asked.parameters)
 
 
-def _check_tables(parameters: Mapping[str, Any]) -> Faults:
-    """Yield what is wrong with the tables among parameters, beside what their classes say of their parts."""
+def _value_faults(estimator: Any, parameters: dict[str, Any]) -> Faults:
+    """Yield what an estimator says against parameters; every kind has its own way to check them."""
     for name, example in _TABLES.items():
-        if not isinstance(parameters.get(name, {}), Mapping):
-            message = f"{name} is a table, as in {name} = {example}; got {parameters[name]!r}."
-            yield ("parameters", name), message
-        elif "validation_fraction" in parameters.get(name, {}):
+        table = parameters.get(name, {})
+        if not isinstance(table, Mapping):
+            yield ("parameters", name), f"{name} is a table, as in {name} = {example}; got {table!r}."
+            return
+        if "validation_fraction" in table:
             message = "validation_fraction is set by splits.validation; got it as a part of stopping."
             yield ("parameters", name), message
-
-
-def _bad_value(estimator: Any, parameters: dict[str, Any]) -> str:
-    """Return what an estimator says against parameters; every kind has its own way to check them."""
-    try:
-        estimator.set_params(**as_values(parameters))
-    except (TypeError, ValueError) as error:
-        return str(error)
+            return
     own = getattr(estimator, "_check_parameters", getattr(estimator, "_check_shared_parameters", None))
     check = estimator._validate_params if hasattr(estimator, "_parameter_constraints") else own  # noqa: SLF001
     try:
+        estimator.set_params(**as_values(parameters))
         if check is not None:  # trees of ours check theirs when they are fitted
             check()
     except (TypeError, ValueError) as error:  # scikit-learn's own error is a ValueError
-        return str(error)
-    return ""
+        yield ("parameters",), str(error)
 
 
 def _unknown(kind: str, name: str, known: Sequence[str]) -> str:

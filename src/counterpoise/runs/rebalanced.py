@@ -18,8 +18,9 @@ from counterpoise.runs.fitting import Work, inside_goals, told_cautions, unheard
 from counterpoise.runs.folder import CHECKPOINT, GOALS, KEY, SETTINGS, Run, Writer, fingerprints, keep_key, read_json
 from counterpoise.runs.goals_file import goals_of, rewritten
 from counterpoise.runs.measuring import measure_all
-from counterpoise.runs.methods import as_values, defers, has_scores
-from counterpoise.runs.settings import GoalSettings, MethodSettings, RunSettings
+from counterpoise.runs.methods import GOALS as SCORED
+from counterpoise.runs.methods import as_values, defers
+from counterpoise.runs.settings import GoalSettings, RunSettings
 from counterpoise.runs.use import known_goals, own_data
 
 
@@ -97,12 +98,23 @@ def changed(
     """Return the fields of settings that ask for something else, with arguments as for ``rebalance_run``."""
     changes: dict[str, Any] = {} if alpha is None else {"alpha": check_alpha(alpha)}
     method, cost = settings.method, others.pop("defer_cost", None)
-    if alpha is not None or objective is not None:
-        method = _method_with(method, objective)
-    if others:
-        method = method.model_copy(update={"parameters": method.parameters | others})
+    parameters = dict(method.parameters)
+    if alpha is not None or objective is not None:  # without the latter the tail is the objective
+        parameters.pop("objective", None)
+    if objective is not None:
+        parameters["objective"] = str(as_aim(None, objective, ()).objective)
+    parameters |= others
     if cost is not None:
-        method = _method_deferring(method, cost)
+        if method.name != SCORED:
+            name = f"the method {method.name!r} has none to defer between"
+            raise ValueError(f"defer_cost is for rules of scores; {name}.")
+        before = parameters.pop("deferral", {})
+        if cost != NEVER:
+            meaning = f"the loss of a row that a person decides about, or {NEVER!r}"
+            own = {"cost": check_number(cost, "defer_cost", "[0, 1]", meaning)}
+            parameters["deferral"] = {**before, **own}
+    is_changed = alpha is not None or objective is not None or bool(others) or cost is not None
+    method = method.model_copy(update={"parameters": parameters}) if is_changed else method
     if goals is not None:
         asked = [(str(goal.with_confidence(None)), goal.confidence) for goal in known_goals(goals, settings)]
         changes["goals"] = [GoalSettings(goal=text, confidence=confidence) for text, confidence in asked]
@@ -159,25 +171,6 @@ def write_chosen(
             writer.save_said(data.said, prints)
             writer.finish(rows, texts, prints, drawn=drawn)
     return Run(writer.folder, settings)
-
-
-def _method_with(method: MethodSettings, objective: str | None) -> MethodSettings:
-    """Return the method with another objective among its parameters; None is the tail."""
-    others = {name: value for name, value in method.parameters.items() if name != "objective"}
-    asked = {} if objective is None else {"objective": str(as_aim(None, objective, ()).objective)}
-    return method.model_copy(update={"parameters": others | asked})
-
-
-def _method_deferring(method: MethodSettings, cost: float | str) -> MethodSettings:
-    """Return the method with another cost of a deferred row, or without any."""
-    if not has_scores(method):
-        raise ValueError(f"defer_cost is for rules of scores; the method {method.name!r} has none to defer between.")
-    parameters = {name: value for name, value in method.parameters.items() if name != "deferral"}
-    if cost != NEVER:
-        meaning = f"the loss of a row that a person decides about, or {NEVER!r}"
-        own = {"cost": check_number(cost, "defer_cost", "[0, 1]", meaning)}
-        parameters["deferral"] = {**method.parameters.get("deferral", {}), **own}
-    return method.model_copy(update={"parameters": parameters})
 
 
 def _command(run: Run, settings: RunSettings, changes: dict[str, Any], folder: Path) -> str:

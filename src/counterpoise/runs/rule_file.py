@@ -197,7 +197,9 @@ def _check_words(words: Mapping[str, Any], wanted: Mapping[str, Any], where: str
 def _check_rules(found: RuleFile, path: Path) -> None:
     """Check what the types of the words do not tell."""
     starts, groups = [rule.start for rule in found.rules], [tuple(rule.thresholds) for rule in found.rules]
-    numbers = [level for rule in found.rules for level in (rule.share, *rule.thresholds.values(), *_lower(rule))]
+    numbers = [
+        level for rule in found.rules for level in (rule.share, *rule.thresholds.values(), *(rule.lower or {}).values())
+    ]
     problems = {
         "at least one rule": not found.rules,
         "names of columns in by, each once": not all(isinstance(name, str) for name in found.by)
@@ -223,21 +225,13 @@ def _check_rules(found: RuleFile, path: Path) -> None:
         ),
     }
     missing = next((what for what, is_wrong in problems.items() if is_wrong), None)
-    if missing is None and _shares_differ(found.rules):
-        missing = "shares that are the parts of the draws from one start to the next"
+    if missing is None:  # a reader would believe the share, and people get that of the draws
+        edges = [*(int(start, 16) for start in starts), 16**_DIGITS]
+        drawn = [(end - start) / 16**_DIGITS for start, end in pairwise(edges)]
+        if any(abs(rule.share - part) > _ROUNDED for rule, part in zip(found.rules, drawn, strict=True)):
+            missing = "shares that are the parts of the draws from one start to the next"
     if missing is not None:
         raise DataError(f"{path} must have {missing}; it has not. Write it anew with counterpoise choose.")
-
-
-def _shares_differ(rules: Sequence[FileRule]) -> bool:
-    """Tell whether a share is not that of the draws: a reader would believe the one, and people get the other."""
-    edges = [*(int(rule.start, 16) for rule in rules), 16**_DIGITS]
-    drawn = [(end - start) / 16**_DIGITS for start, end in pairwise(edges)]
-    return any(abs(rule.share - part) > _ROUNDED for rule, part in zip(rules, drawn, strict=True))
-
-
-def _lower(rule: FileRule) -> list[float]:
-    return [*(rule.lower or {}).values()]
 
 
 def _is_class(found: RuleFile) -> bool:

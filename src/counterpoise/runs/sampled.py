@@ -18,10 +18,9 @@ import pandas as pd
 from counterpoise._base.shards import Shard
 from counterpoise._base.types import AnyArray
 from counterpoise.distributed import rows as names_of
-from counterpoise.distributed.cells import Values
 from counterpoise.distributed.counting import alike, count_alike
 from counterpoise.distributed.files import choose_from_parts
-from counterpoise.distributed.rows import Facts
+from counterpoise.distributed.rows import Facts, Values
 from counterpoise.mixtures.choosing import FIXED
 from counterpoise.runs.data import (
     SET_ASIDE,
@@ -39,7 +38,7 @@ from counterpoise.runs.data import (
 )
 from counterpoise.runs.errors import DataError
 from counterpoise.runs.evaluator import told_by
-from counterpoise.runs.fitting import Pace, Work, naming, pool_member
+from counterpoise.runs.fitting import Pace, Work, trained_pool
 from counterpoise.runs.methods import GOALS, describe, make, models_of, tail_of
 from counterpoise.runs.reading import column_names, count_rows, read_in_parts
 from counterpoise.runs.results import TEST, TRAIN, VALIDATION
@@ -57,11 +56,14 @@ class Rest(NamedTuple):
     def frames(self) -> Iterator[tuple[Path, Any, dict[str, AnyArray]]]:
         """Yield some rows at a time: the file, a frame, and which of its rows are in which split."""
         number, asked = 0, self.settings.data
+        how: dict[str, Any] = {"missing": asked.missing, "values": compared_columns(self.settings)}
+        test, sample = self.shares
         for path in self.files:
-            for frame in read_in_parts(
-                path, self.wanted, missing=asked.missing, values=compared_columns(self.settings)
-            ):
-                yield path, frame, self._drawn(len(frame), number)
+            for frame in read_in_parts(path, self.wanted, **how):
+                chance = np.random.default_rng([self.settings.seed, number]).random(len(frame))
+                codes = np.digitize(chance, [test, test + sample])
+                splits = enumerate((TEST, TRAIN, VALIDATION))
+                yield path, frame, {split: np.flatnonzero(codes == code) for code, split in splits}
                 number += 1
 
     def parts(self, columns: RunColumns) -> Iterator[dict[str, RunRows]]:
@@ -69,12 +71,6 @@ class Rest(NamedTuple):
         for path, frame, places in self.frames():
             whole = part_of(frame, columns, self.settings, path)
             yield {split: whole.rows(own) for split, own in places.items()}
-
-    def _drawn(self, n_rows: int, number: int) -> dict[str, AnyArray]:
-        test, sample = self.shares
-        chance = np.random.default_rng([self.settings.seed, number]).random(n_rows)
-        codes = np.digitize(chance, [test, test + sample])
-        return {split: np.flatnonzero(codes == code) for code, split in enumerate((TEST, TRAIN, VALIDATION))}
 
     @property
     def shares(self) -> tuple[float, float]:
@@ -111,25 +107,34 @@ def load_sample(settings: RunSettings, folder: Path) -> Data:
     files = [folder / name for name in settings.data.files]
     names = feature_names(column_names(files[0]), settings, files[0])
     rest = Rest(settings, files, wanted_columns(settings, names), sum(map(count_rows, files)))
-    _check_shares(rest)
+    if not rest.n_rows:
+        raise DataError(f"{rest.files[0]} must hold rows; there are none.")
+    test, share = rest.shares
+    if test + share >= 1:
+        most = int(rest.n_rows * (1 - test))
+        raise DataError(
+            f"data.sample must leave rows to choose on: of {rest.n_rows} rows {test:.0%} test, so it must be below "
+            f"{most}; got {settings.data.sample}. Without it all rows are read at once."
+        )
     frames, labels = [], []
     for path, frame, places in rest.frames():
         labels.append(labels_of(frame, settings.data.target, path)[places[VALIDATION]])
         frames.append(frame.iloc[places[TRAIN]])
-        _check_kinds(frame, frames[0], path)
+        for name in sorted(_texts_of(frame) ^ _texts_of(frames[0])):
+            kind = "texts" if name in _texts_of(frame) else "numbers"
+            raise DataError(
+                f"Column {name!r} must be of one kind in all files; it holds {kind} in {path}, others in files before "
+                "it. Mend the files."
+            )
     sample = joined(frames, _texts_of(frames[0]))
     columns = find_columns(sample, names, settings.data)
     part = part_of(sample, columns, settings, files[0])
     classes = _checked_classes(part, labels, settings, files[0])
-    facts = [_facts(one, columns, settings) for one in labels]
+    features, groups = tuple(columns.features), tuple(settings.data.groups)
+    facts = [Facts(len(one), len(features), features, groups, np.unique(one), float(len(one)), 1.0) for one in labels]
     chosen = _Chosen(rest, columns, facts, settings.data.baseline is not None)
     positive = positive_of(classes, settings.data.positive)
     return Data(files[0].stem, columns, classes, positive, {TRAIN: part}, {}, {}, rest=chosen)
-
-
-def _facts(labels: AnyArray, columns: RunColumns, settings: RunSettings) -> Facts:
-    n_rows, names = len(labels), tuple(columns.features)
-    return Facts(n_rows, len(names), names, tuple(settings.data.groups), np.unique(labels), float(n_rows), 1.0)
 
 
 def seen_by_goals(data: Data) -> Data:
@@ -141,27 +146,6 @@ def seen_by_goals(data: Data) -> Data:
 
 def _texts_of(frame: Any) -> set[str]:
     return {name for name in frame.columns if frame[name].dtype.name == "category"}
-
-
-def _check_kinds(frame: Any, first: Any, path: Path) -> None:
-    for name in sorted(_texts_of(frame) ^ _texts_of(first)):
-        kind = "texts" if name in _texts_of(frame) else "numbers"
-        raise DataError(
-            f"Column {name!r} must be of one kind in all files; it holds {kind} in {path}, others in files before it. "
-            "Mend the files."
-        )
-
-
-def _check_shares(rest: Rest) -> None:
-    if not rest.n_rows:
-        raise DataError(f"{rest.files[0]} must hold rows; there are none.")
-    test, sample = rest.shares
-    if test + sample >= 1:
-        most = int(rest.n_rows * (1 - test))
-        raise DataError(
-            f"data.sample must leave rows to choose on: of {rest.n_rows} rows {test:.0%} test, so it must be below "
-            f"{most}; got {rest.settings.data.sample}. Without it all rows are read at once."
-        )
 
 
 def _checked_classes(sample: RunRows, others: list[AnyArray], settings: RunSettings, path: Path) -> AnyArray:
@@ -183,11 +167,8 @@ def _checked_classes(sample: RunRows, others: list[AnyArray], settings: RunSetti
 def fit_on_sample(work: Work) -> Any:
     """Train models on the sample, and choose the rules of their scores on all rows that are set aside for it."""
     asked, chosen = models_of(work.settings.method), work.data.rest
-    pace, pool = Pace(work.tell, len(asked)), []
-    for number, one in enumerate(asked, start=1):
-        with naming(work, one, number - 1):
-            pool.append((one.title or describe(one), pool_member(work, one, number)))
-        pace.step(number, one.title or describe(one))
+    titles = [one.title or describe(one) for one in asked]
+    pool = list(zip(titles, trained_pool(work, asked, Pace(work.tell, len(asked))), strict=True))
     method = MethodSettings(name=GOALS, parameters={**work.settings.method.parameters, "cv": "prefit"})
     told = {**tail_of(method, work.settings.alpha), "pos_label": work.pos_label, "goals": work.enforced}
     chooser = make(method, seed=work.settings.seed, key=work.key, estimator=pool, **told)
@@ -202,38 +183,30 @@ def fit_on_sample(work: Work) -> Any:
     return model
 
 
-def counted_data(work: Work, model: Any) -> "CountedData":
-    """Return the rows of all splits, those that are alike once, with what the model says of them."""
+def counted_data(work: Work, model: Any) -> tuple[Data, RunRows | None]:
+    """Return the rows of all splits, those that are alike once, with what the model says of them; and the drawn.
+
+    The first are told apart by what each rule says of them, and the same whatever the key of the draws. The other are
+    the test rows by the drawn decisions; None where there are no test rows.
+    """
     drawn: Counter[Values] = Counter()
     counts: dict[str, Counter[Values]] = {split: Counter() for split in (TRAIN, VALIDATION, TEST)}
     chosen = work.data.rest
     for number, parts in enumerate(chosen.rest.parts(chosen.columns)):
         for split, part in parts.items():
             if len(part):
-                told, shard = told_by(model, part, work.data.positive), _shard(number, part)
-                counts[split].update(count_alike(shard, *told.by_each))
+                (by_each, decisions), shard = told_by(model, part, work.data.positive), _shard(number, part)
+                counts[split].update(count_alike(shard, *by_each))
                 if split == TEST:
-                    drawn.update(count_alike(shard, told.drawn))
+                    drawn.update(count_alike(shard, decisions))
     splits = {split: _part(found, chosen, work.settings) for split, found in counts.items() if found}
-    return CountedData(work.data._replace(splits=splits, rest=None), _drawn_part(drawn, chosen, work.settings))
-
-
-class CountedData(NamedTuple):
-    """Rows that are alike once: by what each rule says of them, and the test rows by the drawn decisions."""
-
-    data: Data  # the same whatever the key of the draws
-    drawn: RunRows | None
-
-
-def _drawn_part(counts: Counter[Values], chosen: _Chosen, settings: RunSettings) -> RunRows | None:
-    if not counts:
-        return None
-    part = _part(counts, chosen, settings)
-    return replace(part, drawn=part.told[0], told=())
+    by_draws = _part(drawn, chosen, work.settings) if drawn else None
+    if by_draws is not None:
+        by_draws = replace(by_draws, drawn=by_draws.told[0], told=())
+    return work.data._replace(splits=splits, rest=None), by_draws
 
 
 def _part(counts: Counter[Values], chosen: _Chosen, settings: RunSettings) -> RunRows:
-
     table, said = alike(counts, settings.data.groups, has_baseline=chosen.has_baseline)
     groups = {name: table.column(name) for name in settings.data.groups}
     whole = RunRows(pd.DataFrame(index=range(table.n_samples)), table.y, groups, None, table.baseline)

@@ -85,7 +85,8 @@ class RunSummary(NamedTuple):
         if tail and self.realised_cvar is not None:
             lines[0] += f" expected, {self.realised_cvar:.4f} once decisions are drawn"
         if self.defer_rate is not None:
-            lines.append(f"deferred: {self.defer_rate:.4f} of the rows" + self._among_decided())
+            among = "" if self.decided_error is None else f"; error {self.decided_error:.4f} among the others"
+            lines.append(f"deferred: {self.defer_rate:.4f} of the rows{among}")
         if self.value is not None:
             lines.append(f"made as small as possible: {self.objective}, {self.value:.4f}")
         if not self.goals:
@@ -100,9 +101,6 @@ class RunSummary(NamedTuple):
             notes = [f"{one.goal}: {one.note}" for one in self.goals if one.note]
             lines += ["", table, *notes, *_remarks([one.goal for one in self.goals])]
         return "\n".join(lines)
-
-    def _among_decided(self) -> str:
-        return "" if self.decided_error is None else f"; error {self.decided_error:.4f} among the others"
 
 
 def summarize_run(

@@ -1,6 +1,6 @@
 """Tables with answers or scores: answers audited, rules chosen and written as JSON, decisions made by such rules."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,7 +12,7 @@ from counterpoise._base.checks import check_choice, check_confidence, check_numb
 from counterpoise._base.types import AnyArray, FloatArray, IntArray
 from counterpoise.auditing.audit import Audit
 from counterpoise.goals import Goal, GoalCheck, Table, as_goals
-from counterpoise.goals.classes import check_defer_label, reads_as, where_deferred
+from counterpoise.goals.classes import check_defer_label, reads_as, where_equal
 from counterpoise.mixtures.choosing import FIXED
 from counterpoise.mixtures.goal import GoalClassifier
 from counterpoise.mixtures.options import Deferral
@@ -40,12 +40,6 @@ class TableRoles(NamedTuple):
     positive: Any = None
     confidence: float | None = None
     deferral: Deferral | None = None  # what deferring a row costs, and what is then said of it
-
-    @property
-    def columns(self) -> dict[str, list[str]]:
-        """Return the columns named, by what names them."""
-        single = {"target": self.target, "baseline": self.baseline, "weights": self.weights}
-        return {"groups": list(self.groups)} | {key: [name] for key, name in single.items() if name is not None}
 
 
 class TableAudit(NamedTuple):
@@ -76,19 +70,22 @@ class LabelledTable(NamedTuple):
         return RunRows(self.frame, self.labels, groups, weights, self.baseline, limit)
 
 
-def read_table(path: Path, asked: TableRoles, others: dict[str, list[str]] | None = None) -> LabelledTable:
+def read_table(path: Path, asked: TableRoles, others: dict[str, list[str]]) -> LabelledTable:
     """Read a labelled table, after checking that it has all columns that are named."""
     if asked.largest_weight is not None:
         check_positive(asked.largest_weight, "largest_weight")
         if asked.weights is None:
             raise ValueError(f"--largest-weight is for weighted rows; got {asked.largest_weight:g} and no --weights.")
-    known = column_names(path)
-    for key, names in (asked.columns | (others or {})).items():
+    known, single = column_names(path), {"target": asked.target, "baseline": asked.baseline, "weights": asked.weights}
+    columns = (
+        {"groups": list(asked.groups)} | {key: [name] for key, name in single.items() if name is not None} | others
+    )
+    for key, names in columns.items():
         check_columns(names, known, path, f"--{key}: ")
-    compared = [name for names in (asked.columns | (others or {})).values() for name in names]
-    compared += [name for goal in asked.goals for name in goal.compared_columns]
-    frame, refused = read_usable(path, known, values=frozenset(compared))
-    wrong = [name for names in (asked.columns | (others or {})).values() for name in names if name in refused]
+    named = [name for names in columns.values() for name in names]
+    compared = [name for goal in asked.goals for name in goal.compared_columns]
+    frame, refused = read_usable(path, known, values=frozenset([*named, *compared]))
+    wrong = [name for name in named if name in refused]
     if wrong:
         raise DataError(f"Column {wrong[0]!r} of {path} must hold numbers or texts; it holds dates, lists or the like.")
     labels = labels_of(frame, asked.target, path)
@@ -100,20 +97,15 @@ def read_table(path: Path, asked: TableRoles, others: dict[str, list[str]] | Non
             f"The answers in column {asked.baseline!r} of {path} must be classes of column {asked.target!r}, "
             f"{listed(classes.tolist(), most=10)}; got {min(foreign, key=str)!r}."
         )
-    return LabelledTable(path, frame, labels, baseline, classes, _positive(classes, asked, path))
-
-
-def _positive(classes: AnyArray, asked: TableRoles, path: Path) -> Any:
-    """Return the positive class; the command line tells numbers and texts apart as little as a CSV file."""
-    if asked.positive is None:
-        return positive_of(classes, None)
-    named = {str(label): label for label in classes.tolist()}
-    if str(asked.positive) not in named:
-        raise DataError(
-            f"--positive must be a class of column {asked.target!r} of {path}: {listed(named, most=10)}; got "
-            f"{str(asked.positive)!r}."
-        )
-    return named[str(asked.positive)]
+    positive, texts = positive_of(classes, None), {str(label): label for label in classes.tolist()}
+    if asked.positive is not None:  # the command line tells numbers and texts apart as little as a CSV file
+        if str(asked.positive) not in texts:
+            raise DataError(
+                f"--positive must be a class of column {asked.target!r} of {path}: {listed(texts, most=10)}; got "
+                f"{str(asked.positive)!r}."
+            )
+        positive = texts[str(asked.positive)]
+    return LabelledTable(path, frame, labels, baseline, classes, positive)
 
 
 def audit_table(
@@ -177,19 +169,14 @@ def audit_table(
         target, checked(goals), groups, baseline, weights, largest_weight, positive, confidence, deferral
     )
     table = read_table(Path(path), asked, {"prediction": [prediction]})
-    said = _as_answers(labels_of(table.frame, prediction, table.path), table.classes, deferral)
+    said = labels_of(table.frame, prediction, table.path)
+    if deferral is not None:  # as classes are written: a column of numbers is one of texts where some rows are deferred
+        known = {reads_as(label): label for label in (*table.classes.tolist(), deferral.label)}
+        answers = [known.get(reads_as(label), label) for label in said.tolist()]
+        said = np.empty(said.size, dtype=object)
+        said[:] = answers
     words = {"method": f"answers that stand in the column {prediction}", "source": table.path.name}
     return judged(table, said, asked, TEST, words)
-
-
-def _as_answers(said: AnyArray, classes: AnyArray, deferral: Deferral | None) -> AnyArray:
-    """Return answers as classes are written: a column of numbers is one of texts where some rows are deferred."""
-    if deferral is None:
-        return said
-    known = {reads_as(label): label for label in (*classes.tolist(), deferral.label)}
-    found = np.empty(said.size, dtype=object)
-    found[:] = [known.get(reads_as(label), label) for label in said.tolist()]
-    return found
 
 
 def checked(goals: Any) -> tuple[Goal, ...]:
@@ -221,7 +208,7 @@ def judged(
     left = np.zeros(said.size, dtype=np.bool_)
     if asked.deferral is not None:
         check_defer_label(asked.deferral.label, table.classes.tolist())
-        left = where_deferred(said, asked.deferral.label)
+        left = where_equal(said, asked.deferral.label)
     classes = table.classes.tolist()
     foreign = set(said[~left].tolist()) - set(classes)
     if foreign:
@@ -230,7 +217,13 @@ def judged(
             f"{listed(classes, most=10)}; got {oddest(foreign, classes)!r}. If it stands for rows that "
             "a person decides about, name it with --defer-label."
         )
-    settings = _settings(table, asked)
+    positive = None if table.positive is None else np.asarray(table.positive).item()
+    roles = {"groups": list(asked.groups), "baseline": asked.baseline, "weights": asked.weights, "positive": positive}
+    names = {"files": [table.path.name], "target": asked.target, "largest_weight": asked.largest_weight}
+    level = {} if asked.confidence is None else {"confidence": check_confidence(asked.confidence)}
+    goals = [str(goal.with_confidence(None)) for goal in asked.goals]
+    # what a goals file would say of the table
+    settings = RunSettings.model_validate({"data": names | roles, "alpha": 1.0, "goals": goals} | level)
     parts = {split: table.part(asked)}
     data = Data(table.path.stem, RunColumns([], []), table.classes, table.positive, parts, {}, {})
     judge = RunEvaluator(settings, data, _Said(said, asked.deferral, chances), asked.goals)
@@ -239,19 +232,7 @@ def judged(
     except ValueError as error:
         raise DataError(f"The goals cannot be asked of the rows of {table.path}: {error}") from error
     measured, told = measure_answers(judge, split, words, shares), settings.model_dump(exclude_defaults=True)
-    positive = None if table.positive is None else np.asarray(table.positive).item()
     return TableAudit(audit, measured, told, positive)
-
-
-def _settings(table: LabelledTable, asked: TableRoles) -> RunSettings:
-    """Return what a goals file would say of the table."""
-    roles = {"groups": list(asked.groups), "baseline": asked.baseline, "weights": asked.weights}
-    positive = None if table.positive is None else np.asarray(table.positive).item()
-    names = {"files": [table.path.name], "target": asked.target, "positive": positive}
-    words = {"data": names | roles | {"largest_weight": asked.largest_weight}, "alpha": 1.0}
-    level = {} if asked.confidence is None else {"confidence": check_confidence(asked.confidence)}
-    goals = [str(goal.with_confidence(None)) for goal in asked.goals]
-    return RunSettings.model_validate(words | level | {"goals": goals})
 
 
 class _Said(NamedTuple):
@@ -376,21 +357,36 @@ def choose_table(
     )  # fmt: skip
     others = {"score": list(scores), "by": list(by), "ids": [] if ids is None else [ids]}
     table = read_table(table_path, asked, others)
-    _check_two(table, target)
+    if len(table.classes) != 2:  # noqa: PLR2004 - a threshold tells two classes apart
+        raise DataError(
+            f"Column {target!r} of {table.path} must hold two classes, which thresholds tell apart; it holds "
+            f"{len(table.classes)}: {listed(table.classes.tolist(), most=10)}. "
+            "For more, fit a goals file: counterpoise init."
+        )
     columns = {name: _scores(table.frame, name, table_path) for name in scores}
     tail = 1.0 if alpha is None and objective is None else alpha
     aim: dict[str, Any] = {"alpha": tail, "objective": objective, "budget": budget, "decision": decision}
     label = None
     if asked.deferral is not None:
         label, aim["deferral"] = asked.deferral.label, asked.deferral
-    model = _fitted(table, asked, columns, group_columns(table_path, by), by=by, **aim)
+    part, names = table.part(asked), {"goals": asked.goals, "pos_label": table.positive, "by": by}
+    model = GoalClassifier(list(columns.values()), cv="prefit", **names, **aim)
+    features: dict[str, Any] = {"baseline": part.baseline, "largest_weight": part.largest_weight}
+    features["sensitive_features"] = part.groups | group_columns(table_path, by)
+    model.fit(table.frame, part.labels, part.weights, **features)
     negative = next(label for label in table.classes.tolist() if label != table.positive)
     rules = as_file_rules(model.rules_, model.mixture_, list(columns))
     made = RuleFile(np.asarray(table.positive).item(), negative, by, text_key, rules, label)
     people = [str(number) for number in range(len(table.labels))] if ids is None else id_texts(table_path, ids)
     codes = file_groups(made, table_path, len(people))
     said, chances = made.decide(columns, codes, people), made.chances(columns, codes) if len(rules) > 1 else None
-    answers = judged(table, said, asked, TRAIN, _words(made, table_path), [one.share for one in rules], chances)
+    named = [
+        {"name": f"model {number}", "title": f"rule {number}", "description": str(one)}
+        for number, one in enumerate(rules, start=1)
+    ]
+    words = {"method": f"rules of the scores {', '.join(made.scores)}", "source": table_path.name, "models": named}
+    words["met_on"] = TRAIN if len(rules) > 1 else ""
+    answers = judged(table, said, asked, TRAIN, words, [one.share for one in rules], chances)
     chosen_on = {"table": table_path.name, "goals": [str(goal) for goal in asked.goals]}
     write_output(place, made.as_json(chosen_on=chosen_on).encode(), private=True)  # it holds the key of draws
     return Chosen(made, model.check_goals(), model.value_, answers)
@@ -406,21 +402,6 @@ def deferral_asked(cost: float | None, label: str | None) -> Deferral | None:
             f"defer_label is what is said of deferred rows, and nothing is deferred; got {label!r} and no defer_cost."
         )
     return None
-
-
-def _fitted(
-    table: LabelledTable,
-    asked: TableRoles,
-    columns: Mapping[str, FloatArray],
-    groups: dict[str, AnyArray],
-    **settings: Any,
-) -> GoalClassifier:
-    """Return the best thresholds of the scores, or the best mixture of them."""
-    part, names = table.part(asked), {"goals": asked.goals, "pos_label": table.positive}
-    model = GoalClassifier(list(columns.values()), cv="prefit", **names, **settings)
-    features: dict[str, Any] = {"sensitive_features": part.groups | groups, "baseline": part.baseline}
-    features |= {"largest_weight": part.largest_weight}
-    return model.fit(table.frame, part.labels, part.weights, **features)
 
 
 def apply_rules(rules: str | Path, path: str | Path, output: str | Path, *, ids: str) -> int:
@@ -492,22 +473,3 @@ def _scores(frame: Any, name: str, path: Path) -> FloatArray:
             f"the first is row {bad[0] + 1}. Score those rows, or leave them out."
         )
     return values
-
-
-def _words(made: RuleFile, path: Path) -> dict[str, Any]:
-    """Return what a report says of rules."""
-    named = [
-        {"name": f"model {number}", "title": f"rule {number}", "description": str(one)}
-        for number, one in enumerate(made.rules, start=1)
-    ]
-    method = f"rules of the scores {', '.join(made.scores)}"
-    return {"method": method, "source": path.name, "models": named, "met_on": TRAIN if len(named) > 1 else ""}
-
-
-def _check_two(table: LabelledTable, target: str) -> None:
-    if len(table.classes) != 2:  # noqa: PLR2004 - a threshold tells two classes apart
-        raise DataError(
-            f"Column {target!r} of {table.path} must hold two classes, which thresholds tell apart; it holds "
-            f"{len(table.classes)}: {listed(table.classes.tolist(), most=10)}. "
-            "For more, fit a goals file: counterpoise init."
-        )

@@ -7,11 +7,11 @@ from either, a text that reads as a plain number, a date or a time is one. What 
 
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import time
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -56,17 +56,17 @@ _TRUTHS = {"True": True, "true": True, "False": False, "false": False}
 _LONGEST = 3000  # characters of what may be a number
 
 
-class Ids(NamedTuple):
-    """The ids of a file: as they stand, to be written again, and as the values that people are told apart by."""
-
-    written: Any
-    told: list[Any]
-
-
-def read_ids(path: Path, name: str) -> Ids:
-    """Return a column of ids."""
+def read_ids(path: Path, name: str) -> tuple[Any, list[Any]]:
+    """Return a column of ids: as they stand, to be written again, and the values that people are told apart by."""
     check_columns([name], column_names(path), path, "ids: ")
-    return _told(read_column(path, name))
+    column = read_column(path, name)
+    if pa.types.is_float32(column.type) or pa.types.is_float16(column.type):  # as written: 0.1, not 0.10000000149
+        numbers = column.to_numpy()
+        return numbers, [float(str(number)) for number in numbers]
+    values = column.to_pylist()
+    if isinstance(column.type, pa.BaseExtensionType):  # such as UUIDs, which pandas does not know
+        return [str(value) for value in values], values
+    return column.to_pandas(types_mapper=pd.ArrowDtype), [value_of(value) for value in values]
 
 
 def value_of(key: Any) -> Any:
@@ -78,43 +78,20 @@ def value_of(key: Any) -> Any:
     >>> value_of("12"), value_of("012"), value_of("2.50"), value_of("2026-11-03")
     (12, '012', Decimal('2.50'), Timestamp('2026-11-03 00:00:00'))
     """
-    if isinstance(key, bytes):  # older files keep texts as bytes
-        key = _decoded(key)
+    with suppress(UnicodeDecodeError):
+        key = key.decode() if isinstance(key, bytes) else key  # older files keep texts as bytes
     if not isinstance(key, str) or len(key) > _LONGEST:
         return key
     if _NUMBER.fullmatch(key):
         return Decimal(key) if "." in key else int(key)
     if _FLOAT.fullmatch(key):
         return float(key)
-    if _MOMENT.fullmatch(key) or _TIME.fullmatch(key):
-        return _time_of(key)
+    with suppress(ValueError):  # such as a thirteenth month
+        if _TIME.fullmatch(key):
+            return time.fromisoformat(key)
+        if _MOMENT.fullmatch(key):
+            return pd.Timestamp(key)
     return _TRUTHS.get(key, key)
-
-
-def _decoded(key: bytes) -> str | bytes:
-    try:
-        return key.decode()
-    except UnicodeDecodeError:
-        return key
-
-
-def _time_of(text: str) -> Any:
-
-    try:
-        return time.fromisoformat(text) if _TIME.fullmatch(text) else pd.Timestamp(text)
-    except ValueError:  # such as a thirteenth month
-        return text
-
-
-def _told(column: Any) -> Ids:
-
-    if pa.types.is_float32(column.type) or pa.types.is_float16(column.type):  # as written: 0.1, not 0.10000000149
-        numbers = column.to_numpy()
-        return Ids(numbers, [float(str(number)) for number in numbers])
-    values = column.to_pylist()
-    if isinstance(column.type, pa.BaseExtensionType):  # such as UUIDs, which pandas does not know
-        return Ids([str(value) for value in values], values)
-    return Ids(column.to_pandas(types_mapper=pd.ArrowDtype), [value_of(value) for value in values])
 
 
 _FIRST_ROWS = 10  # that are explained, where none are named
@@ -197,7 +174,10 @@ def predictions_of(run: Run, data_path: str | Path, *, probabilities: bool = Fal
         with written_as(run.settings.data.written):
             written[ids], by["ids"] = read_ids(path, ids)
     seen = _looked_at(run, model, part, path)
-    made: dict[str, Any] = {"prediction": _predicted(model, part.X, f"Column {ids!r} of {path}", **by, **seen)}
+    try:
+        made: dict[str, Any] = {"prediction": model.predict(part.X, **by, **seen)}
+    except BadId as error:
+        raise DataError(f"Column {ids!r} of {path} cannot tell people apart: {error}") from error
     if probabilities:
         if not hasattr(model, "predict_proba"):
             raise ValueError(f"The method {run.settings.method.name!r} tells no probabilities.")
@@ -264,13 +244,6 @@ def _check_looked_at(run: Run, model: Any, part: RunRows, path: Path) -> None:
         if name not in known:
             column = run.settings.data.baseline if name == BASELINE else name
             raise DataError(f"{path} must have the column {column!r}, which the rules of this run look at.")
-
-
-def _predicted(model: Any, X: Any, place: str, **by: Any) -> Any:
-    try:
-        return model.predict(X, **by)
-    except BadId as error:
-        raise DataError(f"{place} cannot tell people apart: {error}") from error
 
 
 def certify_run(

@@ -38,7 +38,7 @@ _SLACK_QUADRATIC = 0.3
 _PRICE = 0.1  # least price of a model at the start on the simplex, as a part of the range
 
 
-class Program(NamedTuple):
+class MarginProgram(NamedTuple):
     """The data of the problem; margins of size 1 or so, caps above 0."""
 
     margins: FloatArray  # (n_samples, n_models)
@@ -48,7 +48,7 @@ class Program(NamedTuple):
     on_simplex: bool
 
 
-class Point(NamedTuple):
+class PathPoint(NamedTuple):
     """A strictly feasible point of both programs, or a direction between two."""
 
     votes: FloatArray
@@ -73,7 +73,7 @@ def one_thread() -> Any:
     return _blas().limit(limits=1, user_api="blas")
 
 
-def start_on_simplex(program: Program, edge_at: float, near: tuple[FloatArray, FloatArray] | None) -> Point:
+def start_on_simplex(program: MarginProgram, edge_at: float, near: tuple[FloatArray, FloatArray] | None) -> PathPoint:
     """Return a start at equal votes, or close to the given votes and multipliers."""
     n_models = program.margins.shape[1]
     votes = np.full(n_models, 1.0 / n_models)
@@ -85,10 +85,10 @@ def start_on_simplex(program: Program, edge_at: float, near: tuple[FloatArray, F
     level = slopes.max() + _PRICE * np.ptp(slopes) + _SLACK_LINEAR**2
     margins = program.margins @ votes
     surplus, slacks = _parted(margins - np.quantile(margins, edge_at), _SLACK_LINEAR)
-    return Point(votes, slacks, surplus, multipliers, program.caps - multipliers, level - slopes)
+    return PathPoint(votes, slacks, surplus, multipliers, program.caps - multipliers, level - slopes)
 
 
-def start_with_ridge(program: Program, near: FloatArray | None) -> Point:
+def start_with_ridge(program: MarginProgram, near: FloatArray | None) -> PathPoint:
     """Return a start where the dual is best along the caps, or close to the given multipliers."""
     caps = program.caps
     if near is None:
@@ -103,10 +103,10 @@ def start_with_ridge(program: Program, near: FloatArray | None) -> Point:
     mean = float((multipliers * surplus + (caps - multipliers) * slacks).mean()) / 2
     pulls, prices = _parted(slopes, np.sqrt(mean * program.ridge))
     surplus, slacks = _soft(program, pulls / program.ridge)
-    return Point(pulls / program.ridge, slacks, surplus, multipliers, caps - multipliers, prices)
+    return PathPoint(pulls / program.ridge, slacks, surplus, multipliers, caps - multipliers, prices)
 
 
-def _soft(program: Program, votes: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _soft(program: MarginProgram, votes: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return surplus and slacks at the votes, well above zero."""
     above = program.margins @ votes - program.target
     return _parted(above, _SLACK_QUADRATIC * (1.0 + float(np.abs(above).mean())))
@@ -120,7 +120,9 @@ def _parted(difference: FloatArray, least: float | FloatArray) -> tuple[FloatArr
     return np.where(is_above, larger, smaller), np.where(is_above, smaller, larger)
 
 
-def follow_path(program: Program, start: Point, *, is_done: Callable[[Point], bool], max_iter: int) -> int:
+def follow_path(
+    program: MarginProgram, start: PathPoint, *, is_done: Callable[[PathPoint], bool], max_iter: int
+) -> int:
     """Follow the central path from the start until ``is_done``, and return the number of steps.
 
     ``is_done`` sees every point, and keeps what it needs of them. Gram matrices are at first taken in single precision,
@@ -141,7 +143,7 @@ def follow_path(program: Program, start: Point, *, is_done: Callable[[Point], bo
     return max_iter
 
 
-def _step(program: Program, point: Point, matrix: AnyArray) -> Point:
+def _step(program: MarginProgram, point: PathPoint, matrix: AnyArray) -> PathPoint:
     """Predict along the tangent of the path, correct towards its centre, and move."""
     newton = _Newton(program, point, matrix)
     pairs, gap = _products(point), _gap(point)
@@ -153,17 +155,17 @@ def _step(program: Program, point: Point, matrix: AnyArray) -> Point:
     return _moved(point, corrected, *_lengths(program, point, corrected, _BOUNDARY))
 
 
-def _products(point: Point) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _products(point: PathPoint) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the products of the pairs of which one is zero at the optimum."""
     return point.multipliers * point.surplus, point.room * point.slacks, point.votes * point.prices
 
 
-def _gap(point: Point) -> float:
+def _gap(point: PathPoint) -> float:
     """Return the sum of the products, which is the gap between the two programs."""
     return sum(float(pair.sum()) for pair in _products(point))
 
 
-def _lengths(program: Program, point: Point, direction: Point, part: float) -> tuple[float, float]:
+def _lengths(program: MarginProgram, point: PathPoint, direction: PathPoint, part: float) -> tuple[float, float]:
     """Return the steps in the primal and the dual, at most 1, that go ``part`` of the way to the boundary."""
     falls = [float((-change / value).max()) for value, change in zip(point, direction, strict=True)]
     primal, dual = max(falls[:_N_PRIMAL]), max(falls[_N_PRIMAL:])
@@ -172,15 +174,15 @@ def _lengths(program: Program, point: Point, direction: Point, part: float) -> t
     return min(1.0, part / max(primal, _FLOOR)), min(1.0, part / max(dual, _FLOOR))
 
 
-def _moved(point: Point, direction: Point, primal: float, dual: float) -> Point:
+def _moved(point: PathPoint, direction: PathPoint, primal: float, dual: float) -> PathPoint:
     steps = [primal] * _N_PRIMAL + [dual] * (len(point) - _N_PRIMAL)
-    return Point(*(value + step * change for value, step, change in zip(point, steps, direction, strict=True)))
+    return PathPoint(*(value + step * change for value, step, change in zip(point, steps, direction, strict=True)))
 
 
 class _Newton:
     """The Newton system at a point, factored once for the predictor and the corrector."""
 
-    def __init__(self, program: Program, point: Point, matrix: AnyArray) -> None:
+    def __init__(self, program: MarginProgram, point: PathPoint, matrix: AnyArray) -> None:
         self.program, self.point, self.is_exact = program, point, matrix is program.margins
         self.theta = 1.0 / (point.surplus / point.multipliers + point.slacks / point.room)
         self.factor = cho_factor(self._system(matrix), lower=True, overwrite_a=True, check_finite=False)
@@ -203,7 +205,7 @@ class _Newton:
         solution: Any = cho_solve(self.factor, right, check_finite=False)
         return np.asarray(solution)
 
-    def direction(self, on_surplus: FloatArray, on_slacks: FloatArray, on_votes: FloatArray) -> Point:
+    def direction(self, on_surplus: FloatArray, on_slacks: FloatArray, on_votes: FloatArray) -> PathPoint:
         """Return the direction in which the products of the pairs change by the given amounts."""
         program, point = self.program, self.point
         wanted = on_surplus / point.multipliers - on_slacks / point.room
@@ -215,7 +217,7 @@ class _Newton:
             weights = program.ridge + point.prices / point.votes
             more = self._reduced(pull - weights * votes + multipliers @ program.margins - level, 0.0)
             votes, level, multipliers = votes + more[0], level + more[1], multipliers + more[2]
-        return Point(
+        return PathPoint(
             votes,
             (on_slacks + point.slacks * multipliers) / point.room,
             (on_surplus - point.surplus * multipliers) / point.multipliers,

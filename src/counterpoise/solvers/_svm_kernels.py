@@ -124,7 +124,8 @@ def sparse_products(matrix: Matrix, index: IntArray, weights: FloatArray, produc
                 products[columns[place], columns[other]] += entry * data[other]
 
 
-def _best_dual(centre: float, score: float, stiffness: float, up: float, down: float) -> float:
+@register_jitable  # type: ignore[untyped-decorator]
+def _reply(centre: float, score: float, stiffness: float, up: float, down: float) -> float:
     """Return the best dual of one row: the exact maximum of a concave piecewise quadratic.
 
     It is ``-abs(dual - (up - down)) / 2 - dual * score - (dual - centre)**2 / (2 * stiffness)`` on [-down, up].
@@ -134,7 +135,8 @@ def _best_dual(centre: float, score: float, stiffness: float, up: float, down: f
     return min(max(min(below_kink, max(above_kink, up - down)), -down), up)
 
 
-def _room_to_stay(dual: float, score: float, up: float, down: float) -> float:
+@register_jitable  # type: ignore[untyped-decorator]
+def _room(dual: float, score: float, up: float, down: float) -> float:
     """Return by how much the score may change before a dual at a corner of its function leaves it."""
     if dual == up:
         return -0.5 - score if down > 0.0 else 0.5 - score
@@ -143,10 +145,6 @@ def _room_to_stay(dual: float, score: float, up: float, down: float) -> float:
     if dual == up - down:
         return 0.5 - abs(score)
     return -1.0
-
-
-_reply = register_jitable(_best_dual)
-_room = register_jitable(_room_to_stay)
 
 
 @kernel(types.Tuple((int64, float64))(_floats, _floats, _floats, _floats, float64, _floats, _ints))

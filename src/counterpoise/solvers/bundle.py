@@ -25,14 +25,13 @@ their level from the best lower bound: then an answer either lifts that bound or
 """
 
 from collections.abc import Callable
-from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
 from counterpoise._base.checks import check_choice, check_count, check_positive, check_vector
 from counterpoise._base.types import ArrayLike, FloatArray
 from counterpoise.solvers.linear_program import (
-    Box,
     CuttingPlanes,
     MixtureSolution,
     ModelMinimum,
@@ -50,7 +49,7 @@ BENT = 1e-7  # part of the function's range by which a cut may be above it: roun
 Callback = Callable[[Progress], bool | None]
 
 
-class Limits(NamedTuple):
+class SolveLimits(NamedTuple):
     """When a solve ends."""
 
     tol: float
@@ -83,9 +82,6 @@ class Oracle(Protocol):
     def proof(self, cuts: list[Any], shares: FloatArray) -> Proof:
         """Return the mean of cuts by shares that sum to 1, its slope computed anew."""
 
-    def close(self) -> None:
-        """Let go of what is held."""
-
 
 AnyOracle = TypeVar("AnyOracle", bound=Oracle)
 
@@ -93,98 +89,67 @@ AnyOracle = TypeVar("AnyOracle", bound=Oracle)
 class LevelBundle(Generic[AnyOracle]):
     """The method on one function, or on one after the other where the cuts of the first are cuts of the next."""
 
-    def __init__(self, oracle: AnyOracle, planes: CuttingPlanes, limits: Limits) -> None:
+    def __init__(self, oracle: AnyOracle, planes: CuttingPlanes, limits: SolveLimits) -> None:
         self.oracle, self.planes, self.limits = oracle, planes, limits
         # The master sees a function with values in [0, 1], whatever its units.
         self.shift, self.span = oracle.low, (oracle.high - oracle.low) or 1.0
         self.cuts: list[Any] = []
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.oracle.close()
-
     def put_under(self, rows: FloatArray, bounds: FloatArray, scale: FloatArray | None) -> None:
         """Put other constraints in place of the present ones; the cuts stay."""
-        self.planes = CuttingPlanes(self.planes.domain, rows, bounds, scale)
-        for cut in self.cuts:
-            self.planes.add((cut.slope - self.shift) / self.span)
+        self.planes = CuttingPlanes(self.planes.size, rows, bounds, scale)
+        cuts, self.cuts = self.cuts, []
+        self.carry(cuts)
 
     def carry(self, cuts: list[Any]) -> None:
-        """Begin with cuts that are known already."""
+        """Take in cuts that are known already."""
         for cut in cuts:
-            self._add(cut)
+            self.cuts.append(cut)
+            self.planes.add((cut.slope - self.shift) / self.span)
 
     def solve(self, start: FloatArray | None) -> MixtureSolution:
         """Alternate between a cut at the point and the point nearest to the best one below the level."""
-        point = self._feasible(start)
+        n_models, limits = self.oracle.n_models, self.limits
+        begin = self.planes.project(np.full(n_models, 1.0 / n_models) if start is None else start, np.inf)
+        point = self.planes.inside if begin is None else begin
         best, value, lower = point, np.inf, -np.inf
-        for n_iter in range(1, self.limits.max_iter + 1):
+        for n_iter in range(1, limits.max_iter + 1):
             cut = self.oracle.cut(point)
-            self._require_convex(cut, point, best, value)
-            self._add(cut)
-            if cut.slope @ point < value:
-                best, value = point, float(cut.slope @ point)
+            height = float(cut.slope @ point)
+            # Refuse a function that has a cut above it: an earlier one at the point, or the new one at the best.
+            earlier = self.shift + self.span * float((self.planes.slopes @ point).max(initial=-np.inf))
+            above = max(earlier - height, float(cut.slope @ best) - value)
+            if above > BENT * max(self.span, abs(height)):
+                raise NotConvex(above)
+            self.carry([cut])
+            if height < value:
+                best, value = point, height
             model = self.planes.minimize()
-            last, lower = lower, self._unscaled(model.lower)
-            if self._is_done(Progress(n_iter, value, lower)) or n_iter == self.limits.max_iter:
+            last, lower = lower, self.shift + self.span * model.lower
+            stop = limits.callback is not None and limits.callback(Progress(n_iter, value, lower))
+            if stop or value - lower <= max(limits.tol, _ROUNDING * self.span) or n_iter == limits.max_iter:
                 break
-            self._drop_inactive(model)
+            self._drop_inactive(model, 2 * n_models + limits.spare_cuts)
             part = _LEVEL if lower - last > _STALLED * (value - lower) else _LEVEL_STALLED
-            level = self._scaled(lower + part * (value - lower))
-            projected = self.planes.project(best, level)
+            projected = self.planes.project(best, (lower + part * (value - lower) - self.shift) / self.span)
             point = model.point if projected is None else projected
-        self._drop_inactive(model, spare=0)
-        return self._certified(best, model, n_iter)
+        self._drop_inactive(model, 0)
+        # Both players' vectors, with the bounds computed from them alone.
+        proof = self.oracle.proof(self.cuts, model.shares[model.shares > 0])
+        prices = model.multipliers * self.span
+        value, lower = self.oracle.value(best), self.planes.proven(proof.slope, prices)
+        prices = prices / self.planes.row_scale
+        return MixtureSolution(best, proof.weights, prices, value, lower, n_iter, proof.offset)
 
-    def _feasible(self, start: FloatArray | None) -> FloatArray:
-        n_models = self.oracle.n_models
-        point = np.full(n_models, 1.0 / n_models) if start is None else start
-        projected = self.planes.project(point, np.inf)
-        return self.planes.inside if projected is None else projected
-
-    def _scaled(self, value: float) -> float:
-        return (value - self.shift) / self.span
-
-    def _unscaled(self, value: float) -> float:
-        return self.shift + self.span * value
-
-    def _add(self, cut: Any) -> None:
-        self.cuts.append(cut)
-        self.planes.add((cut.slope - self.shift) / self.span)
-
-    def _require_convex(self, cut: Any, point: FloatArray, best: FloatArray, value: float) -> None:
-        """Refuse a function that has a cut above it: an earlier one at the point, or the new one at the best."""
-        height = float(cut.slope @ point)
-        earlier = self._unscaled(float((self.planes.slopes @ point).max(initial=-np.inf)))
-        above = max(earlier - height, float(cut.slope @ best) - value)
-        if above > BENT * max(self.span, abs(height)):
-            raise NotConvex(above)
-
-    def _is_done(self, progress: Progress) -> bool:
-        stop = self.limits.callback is not None and self.limits.callback(progress)
-        return bool(stop) or progress.gap <= max(self.limits.tol, _ROUNDING * self.span)
-
-    def _drop_inactive(self, model: ModelMinimum, spare: int | None = None) -> None:
+    def _drop_inactive(self, model: ModelMinimum, spare: int) -> None:
         """Forget cuts that the master's dual does not use, the newest excepted, once there are many."""
         n_models, n_cuts = self.oracle.n_models, len(self.cuts)
-        spare = 2 * n_models + self.limits.spare_cuts if spare is None else spare
         if n_cuts <= spare:
             return
         used = model.shares > 0
         used[n_cuts - min(spare, n_models) :] = True
         self.planes.keep(used)
         self.cuts = [cut for cut, is_used in zip(self.cuts, used, strict=True) if is_used]
-
-    def _certified(self, mixture: FloatArray, model: ModelMinimum, n_iter: int) -> MixtureSolution:
-        """Return both players' vectors with the bounds computed from them alone."""
-        proof = self.oracle.proof(self.cuts, model.shares[model.shares > 0])
-        prices = model.multipliers * self.span
-        lower = self.planes.proven(proof.slope, prices)
-        value = self.oracle.value(mixture)
-        prices = prices / self.planes.row_scale
-        return MixtureSolution(mixture, proof.weights, prices, value, lower, n_iter, proof.offset)
 
 
 class NotConvex(ArithmeticError):  # noqa: N818 - named for what was found
@@ -292,7 +257,8 @@ def maximize_concave(
     point = np.zeros(size) if start is None else check_vector(start, "start", size, "one for each multiplier")
     point, accuracy, n_misses = np.clip(point, 0.0, radius), _FIRST * tol, 0
     answer = _checked(oracle(point, accuracy), size)
-    model = _Model(size, radius, _unit(answer))
+    # In parts of a unit a solver's tolerances mean the same for functions of any size.
+    model = _Model(size, radius, power_of_two(max(abs(answer.upper), float(np.abs(answer.slope).max()))))
     for offset, slope in zip(*cuts, strict=True) if cuts is not None else ():
         model.planes.add(-slope / model.unit, -float(offset) / model.unit)
     while True:
@@ -301,15 +267,19 @@ def maximize_concave(
         top = model.planes.minimize()
         gap = model.unit * (-top.lower - model.lower)
         if gap <= tol or len(model.points) >= limit or n_misses >= _MAX_MISSES:
-            return model.solution(top)
-        point, level = _CHOOSERS[chooser](model, top)
+            upper = max(-top.lower, model.lower)  # equal but for rounding where the model is exact
+            bounds = model.unit * model.lower, model.unit * upper
+            return MultiplierSolution(model.points[model.best], *bounds, model.best, top.shares, len(model.points))
+        if chooser == "center-of-mass":
+            point, level = _at_center_of_mass(model, top)
+        elif chooser == "maximum":
+            point, level = top.point, -top.lower
+        else:  # the point nearest to the best one where the model is at least the level
+            level = model.lower + _CONCAVE_LEVEL * (-top.lower - model.lower)
+            projected = model.planes.project(model.points[model.best], -level)
+            point = top.point if projected is None else projected  # rounding near the end: the top always will do
         accuracy = max(model.unit * (level - model.lower) / 2, tol / 4)
         answer = _checked(oracle(point, accuracy), size)
-
-
-def _unit(answer: OracleAnswer) -> float:
-    """Return what the model is in parts of, so that a solver's tolerances mean the same for functions of any size."""
-    return power_of_two(max(abs(answer.upper), float(np.abs(answer.slope).max())))
 
 
 def _checked(answer: OracleAnswer, size: int) -> OracleAnswer:
@@ -326,8 +296,8 @@ class _Model:
     """What the answers so far say: cuts below the convex ``-F``, and the best lower bound of F, in parts of a unit."""
 
     def __init__(self, size: int, radius: float, unit: float) -> None:
-        self.unit = unit
-        self.planes = CuttingPlanes(Box(size, radius), np.empty((0, size)), np.empty(0))
+        self.radius, self.unit = radius, unit
+        self.planes = CuttingPlanes(size, np.empty((0, size)), np.empty(0), most=radius)
         self.points: list[FloatArray] = []
         self.lower, self.best = -np.inf, 0
 
@@ -339,27 +309,10 @@ class _Model:
         self.points.append(point.copy())
         self.planes.add(-slope, float(slope @ point) - upper)
 
-    def solution(self, top: ModelMinimum) -> MultiplierSolution:
-        """Return the best point with the bounds."""
-        upper = self.unit * max(-top.lower, self.lower)  # equal but for rounding where the model is exact
-        lower, best = self.unit * self.lower, self.best
-        return MultiplierSolution(self.points[best], lower, upper, best, top.shares, len(self.points))
-
-
-def _at_maximum(_model: _Model, top: ModelMinimum) -> tuple[FloatArray, float]:
-    return top.point, -top.lower
-
-
-def _at_level(model: _Model, top: ModelMinimum) -> tuple[FloatArray, float]:
-    """Return the point nearest to the best one where the model is at least the level."""
-    level = model.lower + _CONCAVE_LEVEL * (-top.lower - model.lower)
-    projected = model.planes.project(model.points[model.best], -level)
-    return top.point if projected is None else projected, level  # rounding near the end: the top always will do
-
 
 def _at_center_of_mass(model: _Model, top: ModelMinimum) -> tuple[FloatArray, float]:
     """Return the centre of mass of what lies between the model and the best lower bound, for one multiplier."""
-    slopes, offsets, radius = -model.planes.slopes[:, 0], -model.planes.offsets, model.planes.domain.most
+    slopes, offsets, radius = -model.planes.slopes[:, 0], -model.planes.offsets, model.radius
     steeper = np.subtract.outer(slopes, slopes)
     with np.errstate(divide="ignore", invalid="ignore"):
         crossings = np.subtract.outer(offsets, offsets) / -steeper
@@ -375,10 +328,3 @@ def _at_center_of_mass(model: _Model, top: ModelMinimum) -> tuple[FloatArray, fl
     along = widths * (places[:-1] * (2 * left + right) + places[1:] * (left + 2 * right)) / 6
     upward = widths * (left**2 + left * right + right**2) / 6
     return np.array([along.sum() / area]), model.lower + float(upward.sum()) / area
-
-
-_CHOOSERS: dict[str, Callable[[_Model, ModelMinimum], tuple[FloatArray, float]]] = {
-    "maximum": _at_maximum,
-    "level": _at_level,
-    "center-of-mass": _at_center_of_mass,
-}

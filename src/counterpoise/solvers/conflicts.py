@@ -32,7 +32,7 @@ class Conflict(NamedTuple):
 
 def can_hold(matrix: Any, bounds: ArrayLike, *, scale: ArrayLike | None = None, domain: Domain = "box") -> bool:
     """Tell whether some x in the domain has ``matrix @ x <= bounds``, up to ``FEASIBLE``; arguments as below."""
-    program = _Program(matrix, bounds, scale, domain)
+    program = _ConflictProgram(matrix, bounds, scale, domain)
     return program.holding(np.arange(program.n_constraints)) is not None
 
 
@@ -64,11 +64,15 @@ def find_conflict(
     >>> found.members.tolist(), round(found.least_violation, 6)
     ([0, 2], 0.7)
     """
-    program = _Program(matrix, bounds, scale, domain)
+    program = _ConflictProgram(matrix, bounds, scale, domain)
     everything = np.arange(program.n_constraints)
     if program.holding(everything) is not None:
         return None
-    members = _irreducible(program, everything)
+    members = everything
+    for candidate in everything:  # drop one after the other where the rest still conflicts (the deletion filter)
+        rest = members[members != candidate]
+        if program.holding(rest) is None:
+            members = rest
     excess = program.matrix @ program.least_point(members, np.ones(members.size)) - program.bounds
     return Conflict(members, float(np.maximum(excess[members], 0.0).sum()))
 
@@ -96,7 +100,7 @@ def least_relaxation(
     >>> round(least_relaxation([[-1.0], [1.0]], [-0.9, 0.2], 0, ([0.0], 1.0)), 6)
     0.7
     """
-    program = _Program(matrix, bounds, scale, domain, np.asarray(slope[0], dtype=np.float64)[None])
+    program = _ConflictProgram(matrix, bounds, scale, domain, np.asarray(slope[0], dtype=np.float64)[None])
     return program.least_relaxation(place, float(slope[1]))
 
 
@@ -118,7 +122,7 @@ def least_point(
     >>> least_point([[-1.0], [1.0]], [-0.9, 0.2], [1.0, 2.0], np.array([[5.0]])).round(6).tolist()
     [-0.2, 0.2, 1.0]
     """
-    program = _Program(matrix, bounds, scale, domain, extra)
+    program = _ConflictProgram(matrix, bounds, scale, domain, extra)
     point = program.least_point(np.arange(program.n_constraints), np.asarray(prices, dtype=np.float64))
     return np.concatenate([program.matrix @ point, program.extra @ point])
 
@@ -159,7 +163,7 @@ def merge_columns(matrix: Any) -> Any:
     return sp.csr_array(columns @ gather)
 
 
-class _Program:
+class _ConflictProgram:
     """Constraints scaled so that ``FEASIBLE`` means the same for all, and the linear programs over some of them.
 
     ``extra`` are more rows over the same variables, which limit nothing by themselves.
@@ -241,32 +245,28 @@ class _Program:
         With a divisor the last variable is what the domain is multiplied by, and ``divisor @ x = 1``; None where no
         point of the domain has a divisor above zero.
         """
-        above, equal, totals = self._domain(cost.size, is_scaled=divisor is not None)
+        n_variables, upper = self.n_variables, np.full(cost.size, np.inf)
+        parts, ends, totals = [rows], [limits], list[float]()  # rows that are at most their ends, or equal their totals
+        if self.domain == "simplex":
+            total = np.append(np.ones(n_variables), np.zeros(cost.size - n_variables))
+            if divisor is not None:
+                total[-1] = -1.0
+            parts, totals = [*parts, total[None]], [0.0 if divisor is not None else 1.0]
+        elif divisor is None:
+            upper[:n_variables] = 1.0
+        else:
+            parts.append(sp.hstack([sp.eye_array(n_variables), -np.ones((n_variables, 1))]))
+            ends.append(np.zeros(n_variables))
         if divisor is not None:
-            equal, totals = np.vstack([equal, divisor[None]]), np.append(totals, 1.0)
-        n_above = 0 if above is None else above.shape[0]
-        most = np.concatenate([limits, np.zeros(n_above), totals])
-        upper = np.full(cost.size, np.inf)
-        if self.domain == "box" and divisor is None:
-            upper[: self.n_variables] = 1.0
-        least = np.append(np.full(most.size - totals.size, -np.inf), totals)
-        parts = [part for part in (rows, above, equal) if part is not None and part.shape[0]]
+            parts, totals = [*parts, divisor[None]], [*totals, 1.0]
+        most = np.concatenate([*ends, totals])
+        least = np.append(np.full(most.size - len(totals), -np.inf), totals)
+        parts = [part for part in parts if part.shape[0]]
         matrix = sp.vstack([sp.csr_array(part) for part in parts]) if sp.issparse(rows) else np.vstack(parts)
         found = solve_linear_program(cost, matrix, (least, most), lower=np.zeros(cost.size), upper=upper)
         if found is None and divisor is not None:
             return None
         return found_by_highs(found).point
-
-    def _domain(self, n_columns: int, *, is_scaled: bool) -> tuple[Any, FloatArray, FloatArray]:
-        """Return rows that are at most 0, if any, and rows that equal given totals: what makes up the domain."""
-        n_variables = self.n_variables
-        if self.domain == "box":
-            within = sp.hstack([sp.eye_array(n_variables), -np.ones((n_variables, 1))]) if is_scaled else None
-            return within, np.empty((0, n_columns)), np.empty(0)
-        total = np.append(np.ones(n_variables), np.zeros(n_columns - n_variables))
-        if is_scaled:
-            total[-1] = -1.0
-        return None, total[None], np.array([0.0 if is_scaled else 1.0])
 
 
 def _beside(rows: Any, more: FloatArray) -> Any:
@@ -281,12 +281,3 @@ def _dense(rows: Any) -> FloatArray:
 def _largest(values: FloatArray) -> float:
     """Return the largest size of some numbers; 1 where all are zero."""
     return float(np.abs(values).max(initial=0.0)) or 1.0
-
-
-def _irreducible(program: _Program, members: IntArray) -> IntArray:
-    """Drop one constraint after the other where the rest still conflicts (the deletion filter)."""
-    for candidate in members:
-        rest = members[members != candidate]
-        if program.holding(rest) is None:
-            members = rest
-    return members

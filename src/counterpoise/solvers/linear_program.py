@@ -84,11 +84,6 @@ class MixtureSolution(NamedTuple):
         """Return ``value - lower``: the optimum is at most this far below ``value``."""
         return self.value - self.lower
 
-    def in_units(self, shift: float, span: float) -> "MixtureSolution":
-        """Return the solution for losses ``shift + span * losses``."""
-        value, lower = shift + span * self.value, shift + span * self.lower  # of a CVaR, which moves with the losses
-        return self._replace(multipliers=self.multipliers * span, value=value, lower=lower)
-
 
 class Progress(NamedTuple):
     """What a callback is told after each iteration."""
@@ -174,9 +169,8 @@ def solve_linear_program(
     >>> solve_linear_program(np.array([2.0, 1.0]), np.ones((1, 2)), (one, one), lower=np.zeros(2), upper=free).point
     array([0., 1.])
     """
-    model = _model(cost, matrix, within, lower, upper)
     for presolve in ("choose", "off"):  # where constraints leave a point, presolve may call that unbounded
-        found = _run(_program(model, presolve))
+        found = HotProgram(cost, matrix, within, lower=lower, upper=upper, presolve=presolve).solve()
         if found is not None:
             return found
     return None
@@ -206,15 +200,45 @@ class HotProgram:
         *,
         lower: FloatArray,
         upper: FloatArray,
+        presolve: str = "off",
     ) -> None:
-        self._lp = _program(_model(cost, matrix, within, lower, upper), "off")
-        self._columns, self._rows = (np.arange(size, dtype=np.int32) for size in (cost.size, within[0].size))
+        import highspy  # noqa: PLC0415 - compiled, and needed here alone
 
-    def solve(self, cost: FloatArray, within: tuple[FloatArray, FloatArray]) -> LinearSolution | None:
-        """Return the minimizer for other costs and vectors that the rows are within; None as above."""
-        self._lp.changeColsCost(cost.size, self._columns, cost)
-        self._lp.changeRowsBounds(self._rows.size, self._rows, *within)
-        return _run(self._lp)
+        model = highspy.HighsLp()
+        model.num_row_, model.num_col_ = matrix.shape
+        model.col_cost_, model.col_lower_, model.col_upper_ = cost, lower, upper
+        model.row_lower_, model.row_upper_ = within
+        entries = model.a_matrix_
+        entries.format_ = highspy.MatrixFormat.kRowwise
+        if isinstance(matrix, np.ndarray):  # in a quarter of the time that a sparse array takes to be made
+            rows, columns = np.nonzero(matrix)
+            starts = np.zeros(len(matrix) + 1, dtype=np.int32)
+            np.cumsum(np.count_nonzero(matrix, axis=1), out=starts[1:])
+            entries.start_, entries.index_, entries.value_ = starts, columns.astype(np.int32), matrix[rows, columns]
+        else:
+            import scipy.sparse as sp  # noqa: PLC0415 - slow to import
+
+            by_row = sp.csr_array(matrix)
+            entries.start_, entries.index_, entries.value_ = by_row.indptr, by_row.indices, by_row.data
+        self._lp = _empty_program(presolve)
+        self._lp.passModel(model)
+        self._optimal = highspy.HighsModelStatus.kOptimal
+
+    def solve(
+        self, cost: FloatArray | None = None, within: tuple[FloatArray, FloatArray] | None = None
+    ) -> LinearSolution | None:
+        """Return the minimizer, for other costs and vectors that the rows are within where given; None as above."""
+        if cost is not None:
+            self._lp.changeColsCost(cost.size, np.arange(cost.size, dtype=np.int32), cost)
+        if within is not None:
+            rows = np.arange(within[0].size, dtype=np.int32)
+            self._lp.changeRowsBounds(rows.size, rows, *within)
+        self._lp.run()
+        solution = self._lp.getSolution()
+        if self._lp.getModelStatus() != self._optimal or not solution.dual_valid:
+            return None
+        n_iter = int(self._lp.getInfo().simplex_iteration_count)
+        return LinearSolution(np.array(solution.col_value), np.array(solution.row_dual), n_iter)
 
     @property
     def is_infeasible(self) -> bool:
@@ -228,41 +252,7 @@ class HotProgram:
         self._lp.clearSolver()
 
 
-def _model(
-    cost: FloatArray, matrix: Any, within: tuple[FloatArray, FloatArray], lower: FloatArray, upper: FloatArray
-) -> Any:
-    import highspy  # noqa: PLC0415 - compiled, and needed here alone
-
-    model = highspy.HighsLp()
-    model.num_row_, model.num_col_ = matrix.shape
-    model.col_cost_, model.col_lower_, model.col_upper_ = cost, lower, upper
-    model.row_lower_, model.row_upper_ = within
-    entries = model.a_matrix_
-    entries.format_ = highspy.MatrixFormat.kRowwise
-    entries.start_, entries.index_, entries.value_ = _by_row(matrix)
-    return model
-
-
-def _by_row(matrix: Any) -> tuple[Any, Any, Any]:
-    """Return where each row begins, and the columns and values of the entries that are not 0."""
-    if isinstance(matrix, np.ndarray):  # in a quarter of the time that a sparse array takes to be made
-        rows, columns = np.nonzero(matrix)
-        starts = np.zeros(len(matrix) + 1, dtype=np.int32)
-        np.cumsum(np.count_nonzero(matrix, axis=1), out=starts[1:])
-        return starts, columns.astype(np.int32), matrix[rows, columns]
-    import scipy.sparse as sp  # noqa: PLC0415 - slow to import
-
-    by_row = sp.csr_array(matrix)
-    return by_row.indptr, by_row.indices, by_row.data
-
-
-def _program(model: Any, presolve: str) -> Any:
-    lp = empty_program(presolve)
-    lp.passModel(model)
-    return lp
-
-
-def empty_program(presolve: str) -> Any:
+def _empty_program(presolve: str) -> Any:
     """Return HiGHS without a program yet, set as all linear programs here are solved."""
     import highspy  # noqa: PLC0415 - as above
 
@@ -270,17 +260,6 @@ def empty_program(presolve: str) -> Any:
     for option, setting in {**_OPTIONS, "presolve": presolve}.items():
         lp.setOptionValue(option, setting)
     return lp
-
-
-def _run(lp: Any) -> LinearSolution | None:
-    import highspy  # noqa: PLC0415 - as above
-
-    lp.run()
-    solution = lp.getSolution()
-    if lp.getModelStatus() != highspy.HighsModelStatus.kOptimal or not solution.dual_valid:
-        return None
-    n_iter = int(lp.getInfo().simplex_iteration_count)
-    return LinearSolution(np.array(solution.col_value), np.array(solution.row_dual), n_iter)
 
 
 EQUALITY = 5  # daqp's mark for an equality
@@ -323,82 +302,72 @@ class ModelMinimum(NamedTuple):
     lower: float
 
 
-class Simplex(NamedTuple):
-    """The mixtures: non-negative, of sum 1."""
-
-    size: int
-
-    @property
-    def equalities(self) -> FloatArray:
-        """Return the left sides of equations; their right sides are 1."""
-        return np.ones((1, self.size))
-
-    @property
-    def most(self) -> float:
-        """Return what no entry is above, beyond what the equations say."""
-        return np.inf
-
-    def clean(self, point: FloatArray) -> FloatArray:
-        """Return the point inside to the last bit."""
-        mixture = np.maximum(point, 0.0)
-        return np.asarray(mixture / mixture.sum())
-
-    def least(self, slope: FloatArray) -> float:
-        """Return the least value of a linear function: that at one of the corners."""
-        return float(slope.min())
-
-
-class Box(NamedTuple):
-    """Multipliers: each from 0 to ``most``."""
-
-    size: int
-    most: float
-
-    @property
-    def equalities(self) -> FloatArray:
-        """Return none."""
-        return np.empty((0, self.size))
-
-    def clean(self, point: FloatArray) -> FloatArray:
-        """Return the point inside to the last bit."""
-        return np.clip(point, 0.0, self.most)
-
-    def least(self, slope: FloatArray) -> float:
-        """Return the least value of a linear function: that at one of the corners."""
-        return self.most * float(np.minimum(slope, 0.0).sum())
-
-
 class CuttingPlanes:
     """Cuts ``offset + slope @ x <= v`` and rows ``rows @ x <= bounds`` in a domain.
 
-    Rows and bounds are kept scaled. Bounds that no point meets but for rounding are those that one does meet: nothing
-    that follows needs a tolerance of its own.
+    The domain is the simplex, of mixtures that are non-negative and sum to 1, or where ``most`` is given the box of
+    multipliers from 0 to ``most``. Rows and bounds are kept scaled. Bounds that no point meets but for rounding are
+    those that one does meet: nothing that follows needs a tolerance of its own.
     """
 
     def __init__(
-        self, domain: Simplex | Box, rows: FloatArray, bounds: FloatArray, scale: FloatArray | None = None
+        self,
+        size: int,
+        rows: FloatArray,
+        bounds: FloatArray,
+        scale: FloatArray | None = None,
+        *,
+        most: float | None = None,
     ) -> None:
-        self.domain = domain
+        self.size, self.most = size, most
         self.row_scale = constraint_scale(np.abs(rows).max(axis=1, initial=0.0), bounds) if scale is None else scale
         self.rows, self.bounds = rows / self.row_scale[:, None], bounds / self.row_scale
-        # One matrix, grown by doubling: the equations, the rows, then the cuts.
-        self._matrix = np.vstack([domain.equalities, self.rows])
+        # One matrix, grown by doubling: the equation of the simplex, the rows, then the cuts.
+        self._n_equal = int(most is None)
+        self._matrix = np.vstack([np.ones((self._n_equal, size)), self.rows])
         self._first = len(self._matrix)
         self.offsets = np.empty(0)
-        self._duals = np.zeros(domain.size + self._first)  # of the last projection, where the next one starts
-        self._lp = self._new_lp()
-        self.inside = domain.clean(np.full(domain.size, 1.0 / domain.size))  # a point that satisfies the rows
-        if len(rows):
-            self._require_feasible_rows(rows, bounds)
+        self._duals = np.zeros(size + self._first)  # of the last projection, where the next one starts
+        self._lp = _empty_program("off")  # presolve forgets the basis, and the hot start with it
+        self._lp.addVars(size, np.zeros(size), np.full(size, np.inf if most is None else most))
+        self._lp.addVar(-np.inf, np.inf)
+        self._lp.changeColCost(size, 1.0)
+        self._columns = np.arange(size + 1, dtype=np.int32)
+        if most is None:
+            self._lp.addRow(1.0, 1.0, size, self._columns[:-1], np.ones(size))
+        self.inside = self.clean(np.full(size, 1.0 / size))  # a point that satisfies the rows
+        if not len(rows):
+            return
+        # Minimize the largest violation; its multipliers prove infeasibility where it is more than rounding.
+        for row, bound in zip(self.rows, self.bounds.tolist(), strict=True):
+            self._lp.addRow(-np.inf, bound, size + 1, self._columns, np.append(row, -1.0))
+        self._lp.run()
+        solution = self._lp.getSolution()
+        self.inside = self.clean(np.array(solution.col_value)[:-1])
+        if (self.rows @ self.inside - self.bounds).max() > FEASIBLE:
+            duals = np.maximum(-np.array(solution.row_dual)[self._n_equal :], 0.0)
+            multipliers = np.where(duals > FEASIBLE, duals, 0.0) / self.row_scale
+            raise InfeasibleRows(rows, bounds, multipliers / multipliers.sum())
+        self.bounds = np.maximum(self.bounds, self.rows @ self.inside)
+        for row, bound in enumerate(self.bounds.tolist(), start=self._n_equal):
+            self._lp.changeRowBounds(row, -np.inf, bound)
+            self._lp.changeCoeff(row, size, 0.0)  # from here on the last variable is the model's value alone
+
+    def clean(self, point: FloatArray) -> FloatArray:
+        """Return a point inside of the domain to the last bit."""
+        if self.most is not None:
+            return np.clip(point, 0.0, self.most)
+        mixture = np.maximum(point, 0.0)
+        return np.asarray(mixture / mixture.sum())
 
     def add(self, slope: FloatArray, offset: float = 0.0) -> None:
         """Add the cut ``offset + slope @ x``."""
         place = self._first + self.offsets.size
         if place == len(self._matrix):
-            self._matrix = np.vstack([self._matrix, np.empty((place + _SPARE, self.domain.size))])
+            self._matrix = np.vstack([self._matrix, np.empty((place + _SPARE, self.size))])
         self._matrix[place] = slope
         self.offsets = np.append(self.offsets, offset)
-        self._add_row(slope, -1.0, -offset)
+        self._lp.addRow(-np.inf, -offset, self.size + 1, self._columns, np.append(slope, -1.0))
 
     @property
     def slopes(self) -> FloatArray:
@@ -407,8 +376,7 @@ class CuttingPlanes:
 
     def keep(self, chosen: BoolArray) -> None:
         """Drop all cuts but the chosen ones."""
-        first = self.domain.size + self._first
-        self._duals = np.concatenate([self._duals[:first], self._cut_duals(first)[chosen]])
+        self._duals = self._all_duals()[np.append(np.ones(self.size + self._first, dtype=np.bool_), chosen)]
         kept, self.offsets = self.slopes[chosen], self.offsets[chosen]
         self.slopes[:] = kept
         gone = np.flatnonzero(~chosen) + self._first
@@ -417,7 +385,8 @@ class CuttingPlanes:
     def minimize(self) -> ModelMinimum:
         """Return the least value of the model and what proves it."""
         found = self._solve()
-        if found is None or self._misses(found):
+        height = np.inf if found is None else found.shares @ (self.offsets + self.slopes @ found.point)
+        if found is None or height - found.lower > _MISMATCH * max(1.0, abs(found.lower)):
             self._lp.clearSolver()  # hot starts have ended on wrong objectives (HiGHS issue 3294)
             found = self._solve() or found
         return found_by_highs(found)
@@ -426,22 +395,21 @@ class CuttingPlanes:
         """Return the feasible point nearest to ``centre`` with all cuts at most ``level``, or None."""
         import daqp  # noqa: PLC0415 - compiled, and needed here alone
 
-        size, n_cuts = self.domain.size, self.offsets.size
-        matrix, n_equal = self._matrix[: self._first + n_cuts], self._first - len(self.rows)
+        size, n_cuts, n_equal = self.size, self.offsets.size, self._n_equal
+        matrix = self._matrix[: self._first + n_cuts]
         # In terms of the step from the centre its length is all that counts: without Hessian and cost daqp has
         # nothing to factorize.
         limits = np.concatenate([np.ones(n_equal), self.bounds, min(level, _FREE) - self.offsets]) - matrix @ centre
-        upper = np.concatenate([np.minimum(self.domain.most - centre, _FREE), limits])
+        upper = np.concatenate([np.minimum((np.inf if self.most is None else self.most) - centre, _FREE), limits])
         lower = np.concatenate([-centre, limits[:n_equal], np.full(len(self.rows) + n_cuts, -_FREE)])
         sense = np.zeros(upper.size, dtype=np.int32)
         sense[size : size + n_equal] = EQUALITY
-        first = size + self._first
-        start = np.concatenate([self._duals[:first], self._cut_duals(first)])
+        start, limit = self._all_duals(), 20 * upper.size
         step, _, status, found = daqp.solve(
-            None, None, matrix, upper, lower, sense, primal_tol=1e-10, iter_limit=20 * upper.size, dual_start=start
+            None, None, matrix, upper, lower, sense, primal_tol=1e-10, iter_limit=limit, dual_start=start
         )
         if status <= 0:
-            self._duals = np.zeros(first)
+            self._duals = np.zeros(size + self._first)
             return None
         self._duals = np.array(found["lam"])
         return self._feasible(centre + step)
@@ -451,38 +419,19 @@ class CuttingPlanes:
 
         There ``slope @ x >= (slope + multipliers @ rows) @ x - multipliers @ bounds``, a linear function.
         """
-        return self.domain.least(slope + multipliers @ self.rows) - float(multipliers @ self.bounds)
+        slope = slope + multipliers @ self.rows  # least at a corner of the domain
+        least = float(slope.min()) if self.most is None else self.most * float(np.minimum(slope, 0.0).sum())
+        return least - float(multipliers @ self.bounds)
 
-    def _misses(self, found: ModelMinimum) -> bool:
-        height = found.shares @ (self.offsets + self.slopes @ found.point)
-        return bool(height - found.lower > _MISMATCH * max(1.0, abs(found.lower)))
-
-    def _cut_duals(self, first: int) -> FloatArray:
-        """Return the last duals of the cuts, zero for those added since."""
-        known = self._duals[first:]
-        return np.concatenate([known, np.zeros(self.offsets.size - known.size)])
+    def _all_duals(self) -> FloatArray:
+        """Return the duals of the last projection, zero for cuts added since."""
+        n_more = self.size + self._first + self.offsets.size - self._duals.size
+        return np.concatenate([self._duals, np.zeros(n_more)])
 
     def _feasible(self, point: FloatArray) -> FloatArray | None:
         """Return the point in the domain to the last bit, or None where it then violates a row."""
-        cleaned = self.domain.clean(point)
-        return cleaned if self._violation(cleaned) <= FEASIBLE / 2 else None
-
-    def _violation(self, point: FloatArray) -> float:
-        return float((self.rows @ point - self.bounds).max(initial=0.0))
-
-    def _new_lp(self) -> Any:
-        lp, size = empty_program("off"), self.domain.size  # presolve forgets the basis, and the hot start with it
-        lp.addVars(size, np.zeros(size), np.full(size, self.domain.most))
-        lp.addVar(-np.inf, np.inf)
-        lp.changeColCost(size, 1.0)
-        self._columns = np.arange(size + 1, dtype=np.int32)
-        for equation in self.domain.equalities:
-            lp.addRow(1.0, 1.0, size, self._columns[:-1], equation)
-        return lp
-
-    def _add_row(self, entries: FloatArray, last: float, bound: float) -> None:
-        values = np.append(entries, last)
-        self._lp.addRow(-np.inf, bound, values.size, self._columns, values)
+        cleaned = self.clean(point)
+        return cleaned if (self.rows @ cleaned - self.bounds).max(initial=0.0) <= FEASIBLE / 2 else None
 
     def _solve(self) -> ModelMinimum | None:
         self._lp.run()
@@ -490,26 +439,10 @@ class CuttingPlanes:
         if not solution.value_valid or not solution.dual_valid:
             return None
         point = self._feasible(np.array(solution.col_value)[:-1])
-        duals = np.maximum(-np.array(solution.row_dual), 0.0)[self._first - len(self.rows) :]
+        duals = np.maximum(-np.array(solution.row_dual), 0.0)[self._n_equal :]
         multipliers, shares = np.split(duals, [len(self.rows)])
         if point is None or not shares.sum() > 0:
             return None
         multipliers, shares = multipliers / shares.sum(), shares / shares.sum()
         lower = float(shares @ self.offsets) + self.proven(shares @ self.slopes, multipliers)
         return ModelMinimum(point, shares, multipliers, lower)
-
-    def _require_feasible_rows(self, rows: FloatArray, bounds: FloatArray) -> None:
-        """Minimize the largest violation; its multipliers prove infeasibility where it is more than rounding."""
-        for row, bound in zip(self.rows, self.bounds.tolist(), strict=True):
-            self._add_row(row, -1.0, bound)
-        self._lp.run()
-        solution, last, n_equal = self._lp.getSolution(), self.domain.size, self._first - len(rows)
-        self.inside = self.domain.clean(np.array(solution.col_value)[:last])
-        if self._violation(self.inside) > FEASIBLE:
-            duals = np.maximum(-np.array(solution.row_dual)[n_equal:], 0.0)
-            multipliers = np.where(duals > FEASIBLE, duals, 0.0) / self.row_scale
-            raise InfeasibleRows(rows, bounds, multipliers / multipliers.sum())
-        self.bounds = np.maximum(self.bounds, self.rows @ self.inside)
-        for row, bound in enumerate(self.bounds.tolist(), start=n_equal):
-            self._lp.changeRowBounds(row, -np.inf, bound)
-            self._lp.changeCoeff(row, last, 0.0)  # from here on the last variable is the model's value alone

@@ -21,7 +21,7 @@ The mixture with the least risk, for any convex risk: the level bundle method on
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from contextlib import closing
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -42,12 +42,11 @@ from counterpoise._base.checks import (
 )
 from counterpoise._base.shards import Shards
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray
-from counterpoise.solvers.bundle import BENT, MAX_ITER, Callback, LevelBundle, Limits, NotConvex, Proof
+from counterpoise.solvers.bundle import BENT, MAX_ITER, Callback, LevelBundle, NotConvex, Proof, SolveLimits
 from counterpoise.solvers.linear_program import (
     CuttingPlanes,
     InfeasibleRows,
     MixtureSolution,
-    Simplex,
     found_by_highs,
     solve_linear_program,
 )
@@ -86,32 +85,28 @@ def solve_weights_lp(
     caps = mass / (check_alpha(alpha) * mass.sum())
     limits = check_rows(rows, bounds, n_models)
     scale = check_row_scale(row_scale, len(limits[1]))
-    planes = CuttingPlanes(Simplex(n_models), *limits, scale)  # raises where the rows cannot hold
+    planes = CuttingPlanes(n_models, *limits, scale)  # raises where the rows cannot hold
     low, high = value_range(matrix, "losses")
-    span = (high - low) or 1.0
-    return _solved((matrix - low) / span, caps, planes).in_units(low, span)
-
-
-def _solved(losses: FloatArray, caps: FloatArray, planes: CuttingPlanes) -> MixtureSolution:
-    """Solve for losses in [0, 1] and rows of size 1: there a solver's tolerances mean something."""
-    (n_samples, n_models), n_rows = losses.shape, len(planes.rows)
-    matrix = np.zeros((n_models + 1, n_samples + n_rows + 1))
-    matrix[:-1, :n_samples], matrix[:-1, n_samples:-1], matrix[:-1, -1] = losses.T, planes.rows.T, -1.0
-    matrix[-1, :n_samples] = 1.0
+    span, n_rows = (high - low) or 1.0, len(planes.rows)
+    matrix = (matrix - low) / span  # with losses in [0, 1] and rows of size 1 a solver's tolerances mean something
+    entries = np.zeros((n_models + 1, n_samples + n_rows + 1))
+    entries[:-1, :n_samples], entries[:-1, n_samples:-1], entries[:-1, -1] = matrix.T, planes.rows.T, -1.0
+    entries[-1, :n_samples] = 1.0
     solved = solve_linear_program(
         np.concatenate([np.zeros(n_samples), planes.bounds, [-1.0]]),
-        matrix,
+        entries,
         (np.append(np.zeros(n_models), 1.0), np.append(np.full(n_models, _INF), 1.0)),
         lower=np.append(np.zeros(n_samples + n_rows), -_INF),
         upper=np.concatenate([caps, np.full(n_rows + 1, _INF)]),
     )
     found = found_by_highs(solved)
     # Both vectors on their simplex to the last bit, then the bounds from them alone.
-    mixture = planes.domain.clean(found.duals[:n_models])
+    mixture = planes.clean(found.duals[:n_models])
     weights = project_capped(found.point[:n_samples], caps)
-    multipliers = np.maximum(found.point[n_samples:-1], 0.0)
-    value, lower = worst_mean(losses @ mixture, caps), planes.proven(weights @ losses, multipliers)
-    return MixtureSolution(mixture, weights, multipliers / planes.row_scale, value, lower, found.n_iter)
+    prices = np.maximum(found.point[n_samples:-1], 0.0)
+    value, lower = worst_mean(matrix @ mixture, caps), planes.proven(weights @ matrix, prices)
+    prices = prices / planes.row_scale * span
+    return MixtureSolution(mixture, weights, prices, low + span * value, low + span * lower, found.n_iter)
 
 
 _SMALL = 4000  # losses in a problem that HiGHS solves at once
@@ -192,15 +187,17 @@ def minimize_cvar(
     ([0.75, 0.25], 0.75)
     """
     alpha, tol = check_alpha(alpha), check_positive(tol, "tol")
-    max_iter = check_count(max_iter, "max_iter")
+    ends = SolveLimits(tol, check_count(max_iter, "max_iter"), callback)
     problem = _check_problem(losses, sample_weight, rows, bounds, row_scale)
     if start is not None:
         start = check_mixture(start, problem.losses.shape[1], "start")
-    if _use_highs(method, problem.losses):
+    check_choice(method, "method", ("auto", "bundle", "highs"))
+    if method == "highs" or (method == "auto" and _suits_highs(problem.losses)):
         settings = {"sample_weight": sample_weight, "rows": rows, "bounds": bounds, "row_scale": row_scale}
         return solve_weights_lp(problem.losses, alpha, **settings)
-    with _bundle(problem, alpha, Limits(tol, max_iter, callback)) as bundle:
-        return bundle.solve(start)
+    planes = problem.planes
+    with closing(TailOracle.of(problem.losses, problem.sample_weight, alpha)) as oracle:
+        return LevelBundle(oracle, planes, ends).solve(start)
 
 
 def cvar_path(
@@ -239,16 +236,17 @@ def cvar_path(
     [0.5, 0.5, 0.25]
     """
     levels, tol = check_alphas(alphas), check_positive(tol, "tol")
-    max_iter = check_count(max_iter, "max_iter")
+    ends = SolveLimits(tol, check_count(max_iter, "max_iter"), callback)
     problem = _check_problem(losses, sample_weight, rows, bounds, row_scale)
     if _suits_highs(problem.losses):
         settings = {"sample_weight": sample_weight, "rows": rows, "bounds": bounds, "row_scale": row_scale}
         return [solve_weights_lp(problem.losses, float(level), **settings) for level in levels]
     found: dict[int, MixtureSolution] = {}
-    start = None
-    with _bundle(problem, 1.0, Limits(tol, max_iter, callback)) as bundle:
+    start, planes = None, problem.planes
+    with closing(TailOracle.of(problem.losses, problem.sample_weight, 1.0)) as oracle:
+        bundle = LevelBundle(oracle, planes, ends)
         for place in np.argsort(-levels, kind="stable").tolist():
-            bundle.oracle.alpha = float(levels[place])
+            oracle.alpha = float(levels[place])
             found[place] = bundle.solve(start)
             start = found[place].mixture
     return [found[place] for place in range(levels.size)]
@@ -288,12 +286,13 @@ def bounds_path(
     [None, 1.0, 0.75, 0.5]
     """
     alpha, tol, max_iter = check_alpha(alpha), check_positive(tol, "tol"), check_count(max_iter, "max_iter")
-    problem = _check_problem(losses, sample_weight, None, None)
+    problem = _check_problem(losses, sample_weight, None, None, None)
     sets = [check_rows(rows, bounds, problem.losses.shape[1]) for rows, bounds in limits]
     scales = [check_row_scale(row_scale, len(bounds)) for _, bounds in sets]
     found: list[MixtureSolution | None] = []
     start, suits_highs = None, _suits_highs(problem.losses)
-    with _bundle(problem, alpha, Limits(tol, max_iter)) as bundle:
+    with closing(TailOracle.of(problem.losses, problem.sample_weight, alpha)) as oracle:
+        bundle = LevelBundle(oracle, problem.planes, SolveLimits(tol, max_iter))
         for (rows, bounds), scale in zip(sets, scales, strict=True):
             try:
                 if suits_highs:
@@ -339,19 +338,21 @@ def minimize_cvar_over(
     """
     oracle = TailOracle(shards, check_alpha(alpha))
     limits = check_rows(rows, bounds, oracle.n_models)
-    planes = CuttingPlanes(Simplex(oracle.n_models), *limits, check_row_scale(row_scale, len(limits[1])))
-    ends = Limits(check_positive(tol, "tol"), check_count(max_iter, "max_iter"), callback)
-    with LevelBundle(oracle, planes, ends) as bundle:
-        return bundle.solve(None if start is None else check_mixture(start, oracle.n_models, "start"))
+    planes = CuttingPlanes(oracle.n_models, *limits, check_row_scale(row_scale, len(limits[1])))
+    ends = SolveLimits(check_positive(tol, "tol"), check_count(max_iter, "max_iter"), callback)
+    start = None if start is None else check_mixture(start, oracle.n_models, "start")
+    return LevelBundle(oracle, planes, ends).solve(start)
 
 
-@dataclass(frozen=True)
-class _Problem:
+class _CheckedProblem(NamedTuple):
     losses: AnyArray
     sample_weight: FloatArray | None
-    rows: FloatArray
-    bounds: FloatArray
-    row_scale: FloatArray | None
+    limits: tuple[FloatArray, FloatArray, FloatArray | None]  # rows, bounds, scale of rows
+
+    @property
+    def planes(self) -> CuttingPlanes:
+        """Return the constraints without a cut yet; raises where the rows cannot hold."""
+        return CuttingPlanes(self.losses.shape[1], *self.limits)
 
 
 def _check_problem(
@@ -359,18 +360,12 @@ def _check_problem(
     sample_weight: ArrayLike | None,
     rows: ArrayLike | None,
     bounds: ArrayLike | None,
-    row_scale: ArrayLike | None = None,
-) -> _Problem:
+    row_scale: ArrayLike | None,
+) -> _CheckedProblem:
     matrix = check_losses(losses)
-    n_samples, n_models = matrix.shape
-    limits = check_rows(rows, bounds, n_models)
+    limits = check_rows(rows, bounds, matrix.shape[1])
     scale = check_row_scale(row_scale, len(limits[1]))
-    return _Problem(matrix, check_sample_weight(sample_weight, n_samples), *limits, scale)
-
-
-def _use_highs(method: str, losses: AnyArray) -> bool:
-    check_choice(method, "method", ("auto", "bundle", "highs"))
-    return method == "highs" or (method == "auto" and _suits_highs(losses))
+    return _CheckedProblem(matrix, check_sample_weight(sample_weight, len(matrix)), (*limits, scale))
 
 
 def _suits_highs(losses: AnyArray) -> bool:
@@ -380,11 +375,6 @@ def _suits_highs(losses: AnyArray) -> bool:
     if n_models <= _MANY_MODELS or n_samples > _FEW_SAMPLES * n_models:
         return False
     return n_samples <= _FEW_REAL_SAMPLES * n_models or is_zero_one(losses)
-
-
-def _bundle(problem: _Problem, alpha: float, limits: Limits) -> LevelBundle[TailOracle]:
-    planes = CuttingPlanes(Simplex(problem.losses.shape[1]), problem.rows, problem.bounds, problem.row_scale)
-    return LevelBundle(TailOracle.of(problem.losses, problem.sample_weight, alpha), planes, limits)
 
 
 _LEAST_SPAN = 1e-4  # part of the values: what is less of a range may be their rounding
@@ -470,13 +460,11 @@ def minimize_risk(
             callback=callback,
             max_iter=max_iter,
         )
-    matrix = check_losses(losses)
-    n_samples, n_models = matrix.shape
-    limits = check_rows(rows, bounds, n_models)
-    planes = CuttingPlanes(Simplex(n_models), *limits, check_row_scale(row_scale, len(limits[1])))
-    start = None if start is None else check_mixture(start, n_models, "start")
-    oracle = RiskOracle(matrix, check_sample_weight(sample_weight, n_samples), risk)
-    ends = Limits(check_positive(tol, "tol"), check_count(max_iter, "max_iter"), callback)
+    problem = _check_problem(losses, sample_weight, rows, bounds, row_scale)
+    planes = problem.planes
+    start = None if start is None else check_mixture(start, planes.size, "start")
+    oracle = RiskOracle(problem.losses, problem.sample_weight, risk)
+    ends = SolveLimits(check_positive(tol, "tol"), check_count(max_iter, "max_iter"), callback)
     try:
         found = LevelBundle(oracle, planes, ends).solve(start)
         oracle.require_proof(found)
@@ -540,9 +528,6 @@ class RiskOracle:
             above = found.offset + float(slope @ mixture) - value
             if above > BENT * max(self.high - self.low, abs(value)):
                 raise NotConvex(above)
-
-    def close(self) -> None:
-        """Hold nothing."""
 
     def _supporting(self, mixture: FloatArray) -> tuple[FloatArray, float]:
         """Return weights w and an offset with ``w @ losses + offset`` equal to the risk here, and nowhere above it."""

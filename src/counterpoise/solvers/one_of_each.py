@@ -8,6 +8,7 @@ the search is exact for two lists of tens of thousands of options, and says what
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -37,24 +38,6 @@ class OneOfEach(NamedTuple):
     def gap(self) -> float:
         """Return by how much a choice may be better, at most."""
         return max(self.value - self.lower, 0.0) if self.violation == 0 else np.inf
-
-
-class _Lists(NamedTuple):
-    options: list[FloatArray]  # of each list (n_limits + n_objectives, n_options)
-    constants: FloatArray
-    bounds: FloatArray
-    ordered: tuple[tuple[int, int], ...]
-
-    def keys(self, sums: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the total violation and the objective of choices, one column each."""
-        n_limits = self.bounds.size
-        excess = sums[:n_limits] - self.bounds[:, None]
-        return np.maximum(excess, 0.0).sum(axis=0), sums[n_limits:].max(axis=0)
-
-    def sums(self, places: IntArray) -> FloatArray:
-        """Return the sums of one choice."""
-        parts = [own[:, place] for own, place in zip(self.options, places.tolist(), strict=True)]
-        return np.asarray(self.constants + np.sum(parts, axis=0))
 
 
 def choose_one_of_each(
@@ -102,44 +85,51 @@ def choose_one_of_each(
     """
     first = np.asarray(options[0])
     constants = np.zeros(len(first)) if constants is None else np.asarray(constants, dtype=np.float64)
-    lists = _Lists([np.asarray(own, dtype=np.float64) for own in options], constants, bounds, tuple(ordered))
-    best = np.array([0] * len(lists.options)) if start is None else np.asarray(start).copy()
-    search = _Choosing(lists, best, max_looks)
+    lists = [np.asarray(own, dtype=np.float64) for own in options]
+    best = np.zeros(len(lists), dtype=np.int64) if start is None else np.asarray(start).copy()
+    search = _ChoiceSearch(lists, constants, bounds, tuple(ordered), best)
+    chosen = [own[:, [place]] for own, place in zip(lists, best.tolist(), strict=True)]
+    search.take(_Some(np.sum(chosen, axis=0), best[:, None], np.zeros(1)), to_violation=True)
     lower, least = np.inf, 0.0
     if search.violation == 0 or search.least_of_mixtures() <= _KEPT:  # else no choice keeps the limits
-        lower = search.improve(to_violation=False)
+        lower = search.improve(max_looks, to_violation=False)
     if search.violation > 0 and nearest:
-        search.looks = max_looks
-        least = search.improve(to_violation=True)
+        least = search.improve(max_looks, to_violation=True)
     return OneOfEach(search.places, search.violation, search.value, lower, least)
 
 
-class _Choosing:
-    """The best choice so far, and how many pairs may still be looked at."""
+@dataclass
+class _ChoiceSearch:
+    """The lists, and the best choice so far."""
 
-    def __init__(self, lists: _Lists, places: IntArray, looks: int) -> None:
-        self.lists, self.places, self.looks = lists, places, looks
-        violation, value = lists.keys(lists.sums(places)[:, None])
-        self.violation, self.value = float(violation[0]), float(value[0])
-        if any(places[one] > places[other] for one, other in lists.ordered):
-            self.violation = self.value = np.inf
+    options: list[FloatArray]
+    constants: FloatArray
+    bounds: FloatArray
+    ordered: tuple[tuple[int, int], ...]
+    places: IntArray
+    violation: float = np.inf
+    value: float = np.inf
 
     def least_of_mixtures(self) -> float:
         """Return the least violation of mixtures of choices, above which all choices are."""
-        weights, floor = _prices(self.lists, to_violation=True)
-        return floor + sum(float((weights @ options).min()) for options in self.lists.options)
+        weights, floor = self._prices(to_violation=True)
+        return floor + sum(float((weights @ options).min()) for options in self.options)
 
-    def improve(self, *, to_violation: bool) -> float:
+    def improve(self, looks: int, *, to_violation: bool) -> float:
         """Look for a better choice, and return what no choice is below: in violation, or in value inside of limits.
 
         Lists are joined, those with the fewest options that matter first, until two are left.
         """
-        weights, floor = _prices(self.lists, to_violation=to_violation)
+        weights, floor = self._prices(to_violation=to_violation)
         known = []
-        for place, options in enumerate(self.lists.options):
+        for place, options in enumerate(self.options):
             costs = weights @ options
+            bounds = costs - costs.min()
             floor += float(costs.min())
-            known.append(_Some.of_list(options, costs - costs.min(), place, len(self.lists.options)))
+            order = np.argsort(bounds, kind="stable")
+            places = np.zeros((len(self.options), order.size), dtype=np.int64)
+            places[place] = order
+            known.append(_Some(options[:, order], places, bounds[order]))
         lost = np.inf  # the least bound of what is not looked at
         while len(known) > 2:  # noqa: PLR2004 - the last two are looked at in pairs
             slack = self._best(to_violation=to_violation) - floor
@@ -147,9 +137,9 @@ class _Choosing:
             joined, above = known[0].joined(known[1], slack)
             known, lost = [joined, *known[2:]], min(lost, floor + above)
         if len(known) == 1:
-            self._take(known[0], _Some.nothing(self.lists), to_violation=to_violation)
+            self.take(known[0], to_violation=to_violation)
         else:
-            lost = min(lost, self._look(known[0], known[1], floor, to_violation=to_violation))
+            lost = min(lost, self._look(known[0], known[1], floor, looks, to_violation=to_violation))
         return min(self._best(to_violation=to_violation), lost)
 
     def _best(self, *, to_violation: bool) -> float:
@@ -157,7 +147,7 @@ class _Choosing:
             return self.violation
         return self.value if self.violation == 0 else np.inf
 
-    def _look(self, one: "_Some", other: "_Some", floor: float, *, to_violation: bool) -> float:
+    def _look(self, one: "_Some", other: "_Some", floor: float, looks: int, *, to_violation: bool) -> float:
         """Look at pairs, by rising bound of the first; return the least bound of those that are not looked at."""
         begin = 0
         while begin < one.bounds.size:
@@ -167,22 +157,26 @@ class _Choosing:
                 break
             n_other = max(other.n_within(slack - one.bounds[begin]), 1)
             end = min(begin + max(_CHUNK // n_other, 1), max(one.n_within(slack), begin + 1))
-            self.looks -= (end - begin) * n_other
-            if self.looks < 0:
+            looks -= (end - begin) * n_other
+            if looks < 0:
                 return floor + float(one.bounds[begin])
-            self._take(one.only(slice(begin, end)), other.only(slice(n_other)), to_violation=to_violation)
+            self.take(one.only(slice(begin, end)), other.only(slice(n_other)), to_violation=to_violation)
             begin = end
         return np.inf
 
-    def _take(self, one: "_Some", other: "_Some", *, to_violation: bool) -> None:
-        """Take the best of all pairs of some choices, where it is better."""
-        sums = one.sums[:, :, None] + other.sums[:, None] + self.lists.constants[:, None, None]
-        violation, value = self.lists.keys(sums.reshape(len(sums), -1))
-        for first, second in self.lists.ordered:
+    def take(self, one: "_Some", other: "_Some | None" = None, *, to_violation: bool) -> None:
+        """Take the best of some choices, or of all pairs of them with others, where it is better."""
+        if other is None:  # the one choice of no list
+            other = _Some(np.zeros((self.constants.size, 1)), np.zeros((len(self.options), 1), np.int64), np.zeros(1))
+        pairs = one.sums[:, :, None] + other.sums[:, None] + self.constants[:, None, None]
+        sums, n_limits = pairs.reshape(len(pairs), -1), self.bounds.size
+        violation = np.maximum(sums[:n_limits] - self.bounds[:, None], 0.0).sum(axis=0)
+        value = sums[n_limits:].max(axis=0)
+        for first, second in self.ordered:
             places = [(one.places[at][:, None] + other.places[at]).ravel() for at in (first, second)]
             violation = np.where(places[0] > places[1], np.inf, violation)
         least = violation.min()
-        if least > 0 and not to_violation:
+        if least == np.inf or (least > 0 and not to_violation):
             return
         value = np.where(violation <= least, value, np.inf)
         at = int(value.argmin())
@@ -191,6 +185,47 @@ class _Choosing:
             self.places = one.places[:, row] + other.places[:, column]
             self.violation, self.value = float(violation[at]), float(value[at])
 
+    def _prices(self, *, to_violation: bool) -> tuple[FloatArray, float]:
+        """Return weights of the sums and an offset: choices that keep the limits cost at least what the weights say.
+
+        For the violation weights of limits are at most 1 and objectives weigh nothing; for the value the objectives
+        share a weight of 1. They are the dual solution of the linear program over mixtures of the choices, by column
+        generation.
+        """
+        n_limits, n_sums = self.bounds.size, self.constants.size
+        n_lists, is_limit = len(self.options), np.arange(n_sums) < n_limits
+        most = np.where(is_limit, 1.0 if to_violation else _LARGEST_PRICE, 0.0 if to_violation else 1.0)
+        gain = self.constants - np.where(is_limit, np.append(self.bounds, np.zeros(n_sums - n_limits)), 0.0)
+        shares = None if to_violation else np.append((~is_limit).astype(np.float64), np.zeros(n_lists))[None]
+        limits = [(0.0, top) for top in most] + [(None, None)] * n_lists
+        weights = np.where(is_limit | to_violation, 0.0, 1.0 / max(n_sums - n_limits, 1))
+        best = -np.inf, weights
+        rows: list[FloatArray] = []
+        for _ in range(_MAX_ROUNDS):
+            least = 0.0
+            for place, own in enumerate(self.options):
+                costs = weights @ own
+                at = int(costs.argmin())
+                least += float(costs[at])
+                rows.append(np.concatenate([-own[:, at], np.eye(n_lists)[place]]))  # its share is at most what it costs
+            if weights @ gain + least > best[0]:
+                best = float(weights @ gain + least), weights
+            solved = linprog(
+                -np.append(gain, np.ones(n_lists)),
+                np.array(rows),
+                np.zeros(len(rows)),
+                shares,
+                None if shares is None else np.ones(1),
+                limits,
+                method="highs",
+            )
+            if solved.x is None or -solved.fun - best[0] <= _CLOSED * max(1.0, abs(best[0])):
+                break
+            weights = np.clip(solved.x[:n_sums], 0.0, most)
+            if shares is not None and n_sums > n_limits:
+                weights[n_limits:] /= max(weights[n_limits:].sum(), 1e-300)
+        return best[1], float(best[1] @ gain)
+
 
 class _Some(NamedTuple):
     """Choices of some of the lists, by rising bound: what any choice with them costs at least, above the floor."""
@@ -198,18 +233,6 @@ class _Some(NamedTuple):
     sums: FloatArray
     places: IntArray  # (n_lists, n_choices): 0 in lists that are not chosen from
     bounds: FloatArray
-
-    @classmethod
-    def of_list(cls, options: FloatArray, bounds: FloatArray, place: int, n_lists: int) -> "_Some":
-        order = np.argsort(bounds, kind="stable")
-        places = np.zeros((n_lists, order.size), dtype=np.int64)
-        places[place] = order
-        return cls(options[:, order], places, bounds[order])
-
-    @classmethod
-    def nothing(cls, lists: _Lists) -> "_Some":
-        """Return the one choice of no list."""
-        return cls(np.zeros((lists.constants.size, 1)), np.zeros((len(lists.options), 1), np.int64), np.zeros(1))
 
     def only(self, some: slice) -> "_Some":
         return _Some(self.sums[:, some], self.places[:, some], self.bounds[some])
@@ -233,44 +256,3 @@ class _Some(NamedTuple):
         rows, columns = rows[order], columns[order]
         sums, places = self.sums[:, rows] + other.sums[:, columns], self.places[:, rows] + other.places[:, columns]
         return _Some(sums, places, bounds[order]), above
-
-
-def _prices(lists: _Lists, *, to_violation: bool) -> tuple[FloatArray, float]:
-    """Return weights of the sums and an offset: choices that keep the limits cost at least what the weights say.
-
-    For the violation weights of limits are at most 1 and objectives weigh nothing; for the value the objectives share
-    a weight of 1. They are the dual solution of the linear program over mixtures of the choices, by column generation.
-    """
-    n_limits, n_sums = lists.bounds.size, lists.constants.size
-    n_lists, is_limit = len(lists.options), np.arange(n_sums) < n_limits
-    most = np.where(is_limit, 1.0 if to_violation else _LARGEST_PRICE, 0.0 if to_violation else 1.0)
-    gain = lists.constants - np.where(is_limit, np.append(lists.bounds, np.zeros(n_sums - n_limits)), 0.0)
-    shares = None if to_violation else np.append((~is_limit).astype(np.float64), np.zeros(n_lists))[None]
-    limits = [(0.0, top) for top in most] + [(None, None)] * n_lists
-    weights = np.where(is_limit | to_violation, 0.0, 1.0 / max(n_sums - n_limits, 1))
-    best = -np.inf, weights
-    rows: list[FloatArray] = []
-    for _ in range(_MAX_ROUNDS):
-        least = 0.0
-        for place, own in enumerate(lists.options):
-            costs = weights @ own
-            at = int(costs.argmin())
-            least += float(costs[at])
-            rows.append(np.concatenate([-own[:, at], np.eye(n_lists)[place]]))  # its share is at most what it costs
-        if weights @ gain + least > best[0]:
-            best = float(weights @ gain + least), weights
-        solved = linprog(
-            -np.append(gain, np.ones(n_lists)),
-            np.array(rows),
-            np.zeros(len(rows)),
-            shares,
-            None if shares is None else np.ones(1),
-            limits,
-            method="highs",
-        )
-        if solved.x is None or -solved.fun - best[0] <= _CLOSED * max(1.0, abs(best[0])):
-            break
-        weights = np.clip(solved.x[:n_sums], 0.0, most)
-        if shares is not None and n_sums > n_limits:
-            weights[n_limits:] /= max(weights[n_limits:].sum(), 1e-300)
-    return best[1], float(best[1] @ gain)

@@ -33,7 +33,7 @@ import scipy.sparse as sp
 
 from counterpoise._base.types import ArrayLike, BoolArray, FloatArray, IntArray
 from counterpoise.solvers.bundle import OracleAnswer, maximize_concave
-from counterpoise.solvers.linear_program import FEASIBLE, Simplex, found_by_highs, solve_linear_program
+from counterpoise.solvers.linear_program import FEASIBLE, found_by_highs, solve_linear_program
 from counterpoise.solvers.svm import solve_kernel_svm, solve_svm
 from counterpoise.solvers.svm_problem import Gram, SVMSolution, check_gram
 
@@ -168,18 +168,18 @@ class RampProblem:
         """Return the problem without constraints."""
         return self.only(np.empty(0, dtype=np.int64))
 
-    def at(self, point: FloatArray) -> "State":
+    def at(self, point: FloatArray) -> "RampState":
         """Return what is to be known of a point."""
         scores = self.machine.scores(point)
         values = self.constants + self.weights @ ramp(scores)
-        return State(point, scores, float(values[0]) + self.ridge(point), values[1:])
+        return RampState(point, scores, float(values[0]) + self.ridge(point), values[1:])
 
     def ridge(self, point: FloatArray) -> float:
         """Return the regularization of a point."""
         return self.regularization / 2 * self.machine.square(point)
 
 
-class State(NamedTuple):
+class RampState(NamedTuple):
     """A point, its scores, its objective with the regularization, and by how much it exceeds each constraint."""
 
     point: FloatArray
@@ -207,7 +207,7 @@ class Majorization(NamedTuple):
 class RampSolution(NamedTuple):
     """A point and how it was reached."""
 
-    state: State
+    state: RampState
     multipliers: FloatArray  # of the last convex program
     history: list[Majorization]
 
@@ -215,7 +215,7 @@ class RampSolution(NamedTuple):
 class _Majorizer:
     """The convex program around a state: hinges where they touch the ramps, constants elsewhere."""
 
-    def __init__(self, problem: RampProblem, state: State, *, focus: float, last: SVMSolution | None) -> None:
+    def __init__(self, problem: RampProblem, state: RampState, *, focus: float, last: SVMSolution | None) -> None:
         self.problem, self.focus = problem, focus  # focus: what the objective counts beside the constraints
         self.last = last  # where the next support vector machine starts
         self.is_up = (state.scores >= -_HALF).astype(np.float64)  # 1 - ramp is bounded by its hinge
@@ -269,7 +269,7 @@ class Plan:
     radius: float = 1e3
     focus: float = 1.0
     chooser: str = "level"  # "center-of-mass", exact for one multiplier, takes more support vector machines
-    stop: Callable[[State], bool] = lambda _state: False
+    stop: Callable[[RampState], bool] = lambda _state: False
 
 
 def minimize_ramp(problem: RampProblem, start: FloatArray, plan: Plan) -> RampSolution:
@@ -301,40 +301,37 @@ def minimize_ramp(problem: RampProblem, start: FloatArray, plan: Plan) -> RampSo
         majorizer.add(state.point, state.scores)
         for point in points:  # those that made up the last solution are near the next
             majorizer.add(point, problem.machine.scores(point))
-        better, step = _solve(majorizer, first, multipliers, plan, tol)
-        last, points = majorizer.last, step.points
+        better, done, points = _solve(majorizer, first, multipliers, plan, tol)
+        last = majorizer.last
         gained = _merit(state, plan) - _merit(better, plan)
-        multipliers, state = step.done.multipliers, better if gained >= 0 else state
+        multipliers, state = done.multipliers, better if gained >= 0 else state
         kept = state if _stays(state, first) else kept
-        history.append(step.done._replace(value=state.value, violation=state.violation))
+        history.append(done._replace(value=state.value, violation=state.violation))
         if plan.stop(state) or (gained <= plan.tol and tol <= plan.tol):
             break
         tol = float(np.clip(_TIGHTER * gained, _CLOSEST * plan.tol, tol))
     return RampSolution(kept, multipliers, history)
 
 
-def _merit(state: State, plan: Plan) -> float:
+def _merit(state: RampState, plan: Plan) -> float:
     """Return what must not rise: the objective where the point is feasible, else the violation with it."""
     return plan.focus * state.value + (0.0 if state.violation <= FEASIBLE else plan.radius * state.violation)
 
 
-def _stays(state: State, first: State) -> bool:
+def _stays(state: RampState, first: RampState) -> bool:
     """Tell whether a point exceeds the constraints no more than the start, but for rounding."""
     return state.violation <= max(first.violation, FEASIBLE)
 
 
-class _Step(NamedTuple):
-    done: Majorization
-    points: list[FloatArray]  # whose mean is the new point
-
-
-def _solve(majorizer: _Majorizer, first: State, multipliers: FloatArray, plan: Plan, tol: float) -> tuple[State, _Step]:
-    """Solve the convex program, and return the next state and how it came about."""
+def _solve(
+    majorizer: _Majorizer, first: RampState, multipliers: FloatArray, plan: Plan, tol: float
+) -> tuple[RampState, Majorization, list[FloatArray]]:
+    """Solve the convex program; return the next state, how it came about, and the points whose mean it is."""
     problem, n_known = majorizer.problem, len(majorizer.points)
     if not problem.n_constraints:
         answer = majorizer.answer(multipliers, tol)
         done = Majorization(0.0, 0.0, answer.lower, answer.upper - answer.lower, 1, multipliers)
-        return problem.at(majorizer.points[-1]), _Step(done, [])
+        return problem.at(majorizer.points[-1]), done, []
     found = maximize_concave(
         majorizer.answer,
         problem.n_constraints,
@@ -355,7 +352,7 @@ def _solve(majorizer: _Majorizer, first: State, multipliers: FloatArray, plan: P
     gap = max(float(shares @ values[:, 0]) + plan.radius * excess - found.lower, 0.0)  # below 0 by rounding alone
     done = Majorization(0.0, 0.0, found.lower, gap, len(majorizer.points) - n_known, found.multipliers)
     used = [majorizer.points[place] for place in np.flatnonzero(shares > _USED)]
-    return better, _Step(done, used)
+    return better, done, used
 
 
 def best_mean(values: FloatArray, *, radius: float) -> FloatArray:
@@ -397,7 +394,8 @@ def best_mean(values: FloatArray, *, radius: float) -> FloatArray:
     )
     if found is None and is_firm:  # HiGHS may give up where there is next to no room; the first point has its place
         return np.asarray(np.eye(1, n_points)[0])
-    return Simplex(n_points).clean(found_by_highs(found).point[:n_points])
+    shares = np.maximum(found_by_highs(found).point[:n_points], 0.0)
+    return np.asarray(shares / shares.sum())
 
 
 _TIGHTENINGS = 6  # trainings after the first, at most
@@ -407,7 +405,7 @@ _EQUAL = 1e-12  # part of all weight of the objective below which two values dif
 Noise = Callable[[FloatArray], FloatArray]  # from a point to how much the score of each row may be off by rounding
 
 
-class Cut(NamedTuple):
+class ThresholdCut(NamedTuple):
     """Decisions by ``score - threshold > noise``, and what they come to."""
 
     threshold: float
@@ -416,12 +414,18 @@ class Cut(NamedTuple):
     holds: bool  # whether no constraint is
     is_constant: bool  # whether all rows that count have the same decision
 
+    @property
+    def rank(self) -> tuple[bool, bool, float]:
+        """Return what is less for better decisions."""
+        missed = float(np.maximum(self.excess, 0.0).sum())
+        return not self.holds, self.is_constant, self.value if self.holds else missed
+
 
 class Decided(NamedTuple):
     """A point and the threshold on its scores."""
 
     solution: RampSolution
-    cut: Cut
+    cut: ThresholdCut
     noise: FloatArray
 
 
@@ -456,17 +460,8 @@ class Sweep:
         self.problem, self.sizes = problem, sizes
         self.floors = scores - noise  # a row is positive where the threshold is below
         order = np.argsort(-self.floors, kind="stable")
-        self._set_thresholds(self.floors[order], noise[order])
-        counts = np.abs(problem.weights).sum(axis=0)[order] > 0
-        n_counted = np.concatenate([[0], np.cumsum(counts)])
-        self.is_constant = (n_counted == 0) | (n_counted == n_counted[-1])
-        objective = problem.weights[[0]].toarray().ravel()[order]
-        self.values = problem.constants[0] + np.concatenate([[0.0], np.cumsum(objective)])
-        self._equal = _EQUAL * float(np.abs(objective).sum())
-        self._set_excess(np.argsort(order))
-
-    def _set_thresholds(self, floors: FloatArray, noise: FloatArray) -> None:
-        """Set the threshold of each cut: ``k`` rows are above the ``k``-th."""
+        floors, noise = self.floors[order], noise[order]
+        # The threshold of each cut: ``k`` rows are above the ``k``-th.
         above, below = floors[0] + max(1.0, abs(floors[0])), floors[-1] - max(1.0, abs(floors[-1]))  # 1: a ramp's width
         self.thresholds = np.concatenate([[above], floors[1:] / 2 + floors[:-1] / 2, [below]])
         self.n_above_zero = int(np.searchsorted(-floors, 0.0))
@@ -474,6 +469,13 @@ class Sweep:
         is_apart = floors[:-1] - floors[1:] > noise[:-1] + noise[1:]
         self.is_cut = np.concatenate([[True], is_apart, [True]])
         self.is_cut[self.n_above_zero] = True
+        counts = np.abs(problem.weights).sum(axis=0)[order] > 0
+        n_counted = np.concatenate([[0], np.cumsum(counts)])
+        self.is_constant = (n_counted == 0) | (n_counted == n_counted[-1])
+        objective = problem.weights[[0]].toarray().ravel()[order]
+        self.values = problem.constants[0] + np.concatenate([[0.0], np.cumsum(objective)])
+        self._equal = _EQUAL * float(np.abs(objective).sum())
+        self._set_excess(np.argsort(order))
 
     def _set_excess(self, places: IntArray) -> None:
         """Set how many constraints each cut misses, and by how much in all; a constraint changes at its own rows."""
@@ -489,22 +491,22 @@ class Sweep:
             excess[jumps] += np.diff(np.maximum(values, 0.0) / size, prepend=0.0)
         self.n_missed, self.total_excess = np.cumsum(missed), np.cumsum(excess)
 
-    def at_zero(self) -> Cut:
+    def at_zero(self) -> ThresholdCut:
         """Return the decisions by the sign of the score."""
         return self._cut(self.n_above_zero)
 
-    def best(self) -> Cut | None:
+    def best(self) -> ThresholdCut | None:
         """Return the cut that meets the constraints with the least objective, else the one that misses them least.
 
         Cuts that decide the same for all rows are left out; None where there are no others.
         """
         return self._best(self.is_cut & ~self.is_constant)
 
-    def constant(self) -> Cut | None:
+    def constant(self) -> ThresholdCut | None:
         """Return the best of the cuts that meet the constraints and decide the same for all rows; None if none does."""
         return self._best(self.is_cut & self.is_constant & (self.n_missed == 0))
 
-    def _best(self, among: BoolArray) -> Cut | None:
+    def _best(self, among: BoolArray) -> ThresholdCut | None:
         if not among.any():
             return None
         holds = among & (self.n_missed == 0)
@@ -513,11 +515,11 @@ class Sweep:
         least = places[values <= values.min() + self._equal]
         return self._cut(int(least[np.abs(self.thresholds[least]).argmin()]))
 
-    def _cut(self, place: int) -> Cut:
+    def _cut(self, place: int) -> ThresholdCut:
         threshold = float(self.thresholds[place])
         values = self.problem.constants + self.problem.weights @ (self.floors > threshold)
         holds = not _is_exceeded(values[1:], self.sizes).any()
-        return Cut(threshold, float(values[0]), values[1:], holds, bool(self.is_constant[place]))
+        return ThresholdCut(threshold, float(values[0]), values[1:], holds, bool(self.is_constant[place]))
 
 
 def _is_exceeded(values: FloatArray, sizes: FloatArray | float) -> BoolArray:
@@ -571,16 +573,11 @@ def decide(problem: RampProblem, found: RampSolution, noise_of: Noise, sizes: Fl
         found = again._replace(state=problem.at(again.state.point))
         if found.state.violation > FEASIBLE:
             break
-    return min(decided, key=_rank)
+    return min(decided, key=lambda one: one.cut.rank)
 
 
-def _is_enough(cut: Cut | None, constant: Cut | None, ramped: float) -> bool:
+def _is_enough(cut: ThresholdCut | None, constant: ThresholdCut | None, ramped: float) -> bool:
     """Tell whether decisions meet the constraints, and not by being next to constant where the ramps are not."""
     if cut is None or cut.is_constant or not cut.holds:
         return False
     return constant is None or constant.value - cut.value >= _WORTH * (constant.value - ramped)
-
-
-def _rank(decided: Decided) -> tuple[bool, bool, float]:
-    cut = decided.cut
-    return not cut.holds, cut.is_constant, cut.value if cut.holds else float(np.maximum(cut.excess, 0.0).sum())

@@ -23,7 +23,6 @@ never of raw scores, so nothing is lost to cancellation.
 
 from bisect import bisect_left
 from collections.abc import Iterator
-from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
@@ -31,7 +30,6 @@ from numba import float64, int64, types, uint8, void
 
 from counterpoise._base.checks import as_numbers, check_count, check_vector, value_range
 from counterpoise._base.compiled import kernel
-from counterpoise._base.shards import available_cpus
 from counterpoise._base.types import AnyArray, ArrayLike, BoolArray, ByteArray, FloatArray, IntArray
 
 
@@ -213,10 +211,9 @@ def log_rests(scores: FloatArray, logs: FloatArray, rests: FloatArray) -> None:
 
 
 _CHUNK = 8192  # rows handled at once: their floats stay in the cache; a multiple of the four whose codes share a byte
-_MIN_SHARD = 16_384  # below this many rows a second thread costs more than it saves
 
 
-class Rows(Protocol):
+class LossRows(Protocol):
     """Some rows of the loss matrix."""
 
     n_rows: int
@@ -305,20 +302,17 @@ class RealRows:
         return sums
 
     def _chunks(self) -> Iterator[tuple[slice, FloatArray]]:
-        for place in _chunk_slices(self.n_rows):
+        for start in range(0, self.n_rows, _CHUNK):
+            place = slice(start, min(start + _CHUNK, self.n_rows))
             yield place, self.losses[place].astype(np.float64, copy=False)
-
-
-def _chunk_slices(n_rows: int) -> Iterator[slice]:
-    for start in range(0, n_rows, _CHUNK):
-        yield slice(start, min(start + _CHUNK, n_rows))
 
 
 def pack(losses: AnyArray) -> ByteArray | None:
     """Return zero-one losses packed to bits, or None as soon as another value turns up."""
     n_rows, n_models = losses.shape
     packed = np.empty((n_rows, (n_models + 7) // 8), dtype=np.uint8)
-    for place in _chunk_slices(n_rows):
+    for start in range(0, n_rows, _CHUNK):
+        place = slice(start, start + _CHUNK)
         chunk = np.ascontiguousarray(losses[place])
         if not is_zero_one(chunk):
             return None
@@ -339,17 +333,10 @@ def is_zero_one(chunk: AnyArray) -> bool:
     return bool(((chunk == 0) | (chunk == 1)).all())
 
 
-def load_rows(losses: AnyArray) -> Rows:
+def load_rows(losses: AnyArray) -> LossRows:
     """Return some rows of a loss matrix in their fastest form, checked to be finite."""
     packed = pack(losses)
     return RealRows(losses) if packed is None else BitRows(packed, losses.shape[1])
-
-
-def shard_slices(n_rows: int) -> list[slice]:
-    """Cut the rows into one slice for each thread worth starting."""
-    n_shards = max(1, min(available_cpus(), n_rows // _MIN_SHARD))
-    edges = [n_rows * shard // n_shards for shard in range(n_shards + 1)]
-    return [slice(*pair) for pair in pairwise(edges)]
 
 
 _FAR = 1e300  # no score is farther from another: differences stay finite
@@ -378,8 +365,7 @@ def worst_weights(losses: ArrayLike, caps: ArrayLike) -> FloatArray:
     >>> worst_weights([3.0, 1.0, 2.0, 2.0], caps=0.4).tolist()
     [0.4, 0.0, 0.3, 0.3]
     """
-    vector = _vector(losses, "losses")
-    limits = _caps(caps, vector.size)
+    vector, limits = _checked(losses, "losses", caps)
     edge, above = _edge(vector, limits)
     tied = vector == edge
     weights = np.where(vector > edge, limits, 0.0)
@@ -407,8 +393,7 @@ def worst_mean(losses: ArrayLike, caps: ArrayLike) -> float:
     >>> worst_mean([3.0, 1.0, 2.0, 2.0], caps=0.5)
     2.5
     """
-    vector = _vector(losses, "losses")
-    limits = _caps(caps, vector.size)
+    vector, limits = _checked(losses, "losses", caps)
     edge, _ = _edge(vector, limits)
     return float(edge + np.maximum(vector - edge, 0.0) @ limits)
 
@@ -435,30 +420,22 @@ def project_capped(scores: ArrayLike, caps: ArrayLike) -> FloatArray:
     >>> project_capped([0.9, 0.5, 0.1], caps=0.5).round(3).tolist()
     [0.5, 0.45, 0.05]
     """
-    vector = _vector(scores, "scores")
-    limits = _caps(caps, vector.size)
+    vector, limits = _checked(scores, "scores", caps)
     order = np.argsort(-vector)
     falling, limits_ = vector[order], np.minimum(limits[order], 1.0)
     # The shift lies below the lowest score at which the weights do not yet sum to 1 ...
-    base = falling[bisect_left(range(vector.size), 1.0, key=lambda k: _filled(falling - falling[k], limits_)) - 1]
-    # ... and how far below, relative to that score, is where a piecewise linear function reaches 1.
-    height = _height(falling[falling >= base] - base, limits_[falling >= base])
-    return np.asarray(np.clip((vector - base) + height, 0.0, limits))
-
-
-def _filled(heights: FloatArray, caps: FloatArray) -> float:
-    return float(np.clip(heights, 0.0, caps).sum())
-
-
-def _height(heights: FloatArray, caps: FloatArray) -> float:
-    """Return the rise at which ``sum(min(heights + rise, caps))`` is 1, for non-negative heights."""
-    room = np.sort(np.maximum(caps - heights, 0.0))
-    # Before the k-th weight reaches its cap, the first k have risen by their room and the others all alike.
+    first = bisect_left(range(vector.size), 1.0, key=lambda k: np.clip(falling - falling[k], 0.0, limits_).sum())
+    base = falling[first - 1]
+    heights, own = falling[falling >= base] - base, limits_[falling >= base]
+    # ... and how far below, relative to that score, is the rise at which ``sum(min(heights + rise, own))`` is 1: before
+    # the k-th weight reaches its cap, the first k have risen by their room and the others all alike.
+    room = np.sort(np.maximum(own - heights, 0.0))
     risen = np.concatenate([[0.0], np.cumsum(room)[:-1]])
-    wanted = 1.0 - _filled(heights, caps)
+    wanted = 1.0 - float(np.clip(heights, 0.0, own).sum())
     rises = (wanted - risen) / np.arange(room.size, 0, -1)
     fits = np.flatnonzero(rises <= room)
-    return max(float(rises[fits[0]]), 0.0) if fits.size else float(room[-1])
+    rise = max(float(rises[fits[0]]), 0.0) if fits.size else float(room[-1])
+    return np.asarray(np.clip((vector - base) + rise, 0.0, limits))
 
 
 def capped_softmax(scores: ArrayLike, caps: ArrayLike, *, prior: ArrayLike | None = None) -> FloatArray:
@@ -486,8 +463,7 @@ def capped_softmax(scores: ArrayLike, caps: ArrayLike, *, prior: ArrayLike | Non
     >>> capped_softmax(np.log([8.0, 1.0, 1.0]), caps=0.5).round(3).tolist()
     [0.5, 0.25, 0.25]
     """
-    vector = _vector(scores, "scores")
-    limits = _caps(caps, vector.size)
+    vector, limits = _checked(scores, "scores", caps)
     base = np.ones(vector.size) if prior is None else check_vector(prior, "prior", vector.size, "one for each sample")
     if base.min() < 0:
         raise ValueError(f"prior must not be negative; got {float(base.min())!r}.")
@@ -498,22 +474,17 @@ def capped_softmax(scores: ArrayLike, caps: ArrayLike, *, prior: ArrayLike | Non
             f"they sum to {float(limits[live].sum())!r}."
         )
     scores_, logs, caps_ = vector[live], np.log(base[live]), limits[live]
-    order = _cap_order(scores_, logs - np.log(caps_), _edge(scores_, caps_)[0])
+    # The order in which weights reach their caps as the shift falls: by ``scores + lead``, highest first. Measured from
+    # the edge of the worst weights, where it matters, the scores are small numbers; farther off, where sums are
+    # rounded, the score decides and then the lead.
+    lead, edge = logs - np.log(caps_), _edge(scores_, caps_)[0]
+    order = np.lexsort((-lead, -scores_, -(np.clip(scores_ - edge, -_FAR, _FAR) + lead)))
     n_full = _count_full(scores_[order], logs[order], caps_[order])
     is_full = np.zeros(live.size, dtype=np.bool_)
     is_full[order[:n_full]] = True
     weights = np.zeros(vector.size)
     weights[live] = _filled_up(scores_, base[live], caps_, is_full)
     return weights
-
-
-def _cap_order(scores: FloatArray, lead: FloatArray, edge: float) -> IntArray:
-    """Return the order in which weights reach their caps as the shift falls: by ``scores + lead``, highest first.
-
-    Measured from the edge of the worst weights, where it matters, the scores are small numbers; farther off, where sums
-    are rounded, the score decides and then the lead.
-    """
-    return np.lexsort((-lead, -scores, -(np.clip(scores - edge, -_FAR, _FAR) + lead)))
 
 
 def _count_full(scores: FloatArray, logs: FloatArray, caps: FloatArray) -> int:
@@ -554,14 +525,12 @@ def _edge(losses: FloatArray, caps: FloatArray) -> tuple[float, float]:
     return edge, float(caps[losses > edge].sum())
 
 
-def _vector(values: ArrayLike, name: str) -> FloatArray:
+def _checked(values: ArrayLike, name: str, caps: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """Return values and caps, one of each for every sample."""
     size = np.size(values)
     if size == 0:
         raise ValueError(f"{name} must hold at least one entry; got none.")
-    return check_vector(values, name, size, "one entry for each sample")
-
-
-def _caps(caps: ArrayLike, size: int) -> FloatArray:
+    vector = check_vector(values, name, size, "one entry for each sample")
     given = as_numbers(np.broadcast_to(caps, (size,)) if np.ndim(caps) == 0 else caps, "caps")
     given = np.where(given == np.inf, 1.0, given)  # no weight is larger
     limits = check_vector(given, "caps", size, "one cap for each sample")
@@ -572,4 +541,4 @@ def _caps(caps: ArrayLike, size: int) -> FloatArray:
         raise ValueError(
             f"caps must sum to at least 1, or no weights that sum to 1 stay below them; they sum to {total!r}."
         )
-    return limits / min(total, 1.0)
+    return vector, limits / min(total, 1.0)

@@ -31,8 +31,8 @@ import numpy as np
 from counterpoise._base.checks import as_numbers, check_count, check_positive, check_sample_weight, value_range
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray, IntArray
 from counterpoise.solvers._interior_point import (
-    Point,
-    Program,
+    MarginProgram,
+    PathPoint,
     follow_path,
     one_thread,
     start_on_simplex,
@@ -317,13 +317,18 @@ class _LinearSearch:
             self.votes = np.eye(n_models)[(self.weights @ self.margins).argmax()]
         else:
             caps = np.minimum(self.caps, _UNREACHED)
-            program = Program(self.margins, caps, np.zeros(n_models), 0.0, on_simplex=True)
+            program = MarginProgram(self.margins, caps, np.zeros(n_models), 0.0, on_simplex=True)
             start = start_on_simplex(program, 1 / self.C, near)
             n_iter = follow_path(program, start, is_done=self._is_done, max_iter=max_iter)
-            self._drop_models()
+            # Set to zero the votes that tend there, where the tolerance allows it. Not where the soft margin is not
+            # above zero: models that contradict each other are then as good as any, and if only they were left their
+            # votes would cancel, where it is the other, small votes that decide.
+            fewer = np.where(self.is_out, 0.0, self.votes)
+            if fewer.any() and self._soft_margin(fewer) >= max(self.upper - self.tol, self.tol):
+                self.votes = fewer
         return self._certified(n_iter), (self.votes, self.weights)
 
-    def _is_done(self, point: Point) -> bool:
+    def _is_done(self, point: PathPoint) -> bool:
         value = self._soft_margin(point.votes)
         upper = self.shift + self.span * float((point.multipliers @ self.margins).max())
         if value > self.value:
@@ -335,16 +340,6 @@ class _LinearSearch:
 
     def _soft_margin(self, votes: FloatArray) -> float:
         return self.shift - self.span * worst_mean(self.margins @ (votes / -votes.sum()), self.caps)
-
-    def _drop_models(self) -> None:
-        """Set to zero the votes that tend there, where the tolerance allows it.
-
-        Not where the soft margin is not above zero. Models that contradict each other are then as good as any: if only
-        they were left their votes would cancel, and it is the other, small votes that decide.
-        """
-        fewer = np.where(self.is_out, 0.0, self.votes)
-        if fewer.any() and self._soft_margin(fewer) >= max(self.upper - self.tol, self.tol):
-            self.votes = fewer
 
     def _certified(self, n_iter: int) -> SoftMarginSolution:
         """Return both vectors for all models and samples, with the bounds computed from them alone."""
@@ -370,7 +365,7 @@ class _QuadraticSearch:
         self.caps = C * problem.masses
         self.value, self.lower = np.inf, -np.inf
 
-    def _is_done(self, point: Point) -> bool:
+    def _is_done(self, point: PathPoint) -> bool:
         reply = np.maximum(point.multipliers @ self.margins, 0.0) / self.ridge  # the best votes against them
         lower = float(point.multipliers.sum() - reply @ (self.ridge * reply) / 2)
         if lower > self.lower:
@@ -388,7 +383,7 @@ class _QuadraticSearch:
         return float(votes @ (self.ridge * votes) / 2 + self.caps @ np.maximum(0.0, 1.0 - self.margins @ votes))
 
     def solve(self, near: _Near | None, max_iter: int) -> tuple[HingeSolution, _Near]:
-        program = Program(self.margins, self.caps, self.ridge, 1.0, on_simplex=False)
+        program = MarginProgram(self.margins, self.caps, self.ridge, 1.0, on_simplex=False)
         start = start_with_ridge(program, None if near is None else near[1])
         n_iter = follow_path(program, start, is_done=self._is_done, max_iter=max_iter)
         fewer = np.where(self.is_out, 0.0, self.votes)

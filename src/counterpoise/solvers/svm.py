@@ -46,19 +46,18 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.sparse import issparse
 
 from counterpoise._base.checks import as_numbers, check_choice, check_count, check_positive, check_vector, value_range
-from counterpoise._base.types import AnyArray, ArrayLike, FloatArray, IntArray
+from counterpoise._base.types import ArrayLike, FloatArray, IntArray
 from counterpoise.solvers import _svm_kernels as kernels
 from counterpoise.solvers.linear_program import power_of_two
 from counterpoise.solvers.svm_problem import (
-    Bounds,
     Gram,
     GramRows,
     LinearRows,
     Problem,
+    SVMBounds,
     SVMSolution,
     balanced,
     check_gram,
-    linear_rows,
 )
 
 _SWEEPS = 5  # between computations of the bounds, which cost about two
@@ -68,7 +67,7 @@ _SMALLEST = 1e-300  # square of a row; a row of zeros then takes its best dual i
 
 
 def maximize_by_ascent(
-    rows: LinearRows | GramRows, problem: Problem, bounds: Bounds, duals: FloatArray, bias: float, max_iter: int
+    rows: LinearRows | GramRows, problem: Problem, bounds: SVMBounds, duals: FloatArray, bias: float, max_iter: int
 ) -> int:
     """Improve the bounds until they are good enough; return the number of sweeps."""
     pace = 1.0 / problem.regularization
@@ -87,26 +86,16 @@ def maximize_by_ascent(
         order = np.arange(duals.size)
         for _ in range(min(_SWEEPS, max_iter - n_iter)):
             rng.shuffle(order)
+            weights = (problem.up, problem.down, stiffness)
             n_kept, bias, room = kernels.sweep(
-                rows.matrix,
-                rows.index,
-                order,
-                problem.up,
-                problem.down,
-                stiffness,
-                duals,
-                state,
-                bias,
-                pace,
-                bias_pace,
-                room,
+                rows.matrix, rows.index, order, *weights, duals, state, bias, pace, bias_pace, room
             )
             order = order[:n_kept]
             n_iter += 1
 
 
 def _offer_both(
-    rows: LinearRows | GramRows, problem: Problem, bounds: Bounds, duals: FloatArray, state: FloatArray, bias: float
+    rows: LinearRows | GramRows, problem: Problem, bounds: SVMBounds, duals: FloatArray, state: FloatArray, bias: float
 ) -> None:
     """Offer the classifier with its best bias, and the duals made to sum to 0."""
     products = rows.scores(state)
@@ -136,7 +125,7 @@ _TINY = 1e-300
 
 
 @dataclass
-class Point:
+class NewtonPoint:
     """A classifier, its scores, and the centre and softness of the stage."""
 
     coefficients: FloatArray
@@ -145,28 +134,28 @@ class Point:
     softness: float
 
 
-def starting_point(rows: LinearRows, problem: Problem) -> Point:
+def starting_point(rows: LinearRows, problem: Problem) -> NewtonPoint:
     """Return a point to begin at: the solution on a sample of the rows where there are many, else zeros.
 
     A step from zeros needs the curvature of nearly all rows, one from a good classifier that of the few near the kinks.
     """
     n_rows, zeros = rows.index.size, np.zeros(rows.n_columns)
     if n_rows < _MANY:
-        return Point(zeros, 0.0, np.zeros(n_rows), _COLD)
+        return NewtonPoint(zeros, 0.0, np.zeros(n_rows), _COLD)
     chosen = np.sort(np.random.default_rng(0).choice(n_rows, _SAMPLE, replace=False))
     total = problem.up + problem.down
     scale = total.sum() / total[chosen].sum()
     part = Problem(problem.up[chosen] * scale, problem.down[chosen] * scale, problem.regularization, problem.fit_bias)
-    bounds = Bounds(tol=_COARSE * float(total.sum()))
-    sample = LinearRows(rows.matrix, rows.n_columns, rows.index[chosen])
-    minimize_by_newton(sample, part, bounds, Point(zeros, 0.0, np.zeros(_SAMPLE), _COLD), _COARSE_STEPS)
-    point = Point(bounds.coefficients, bounds.bias, np.zeros(n_rows), _SHARPEST)
+    bounds = SVMBounds(tol=_COARSE * float(total.sum()))
+    sample = LinearRows(rows.X, rows.index[chosen])
+    minimize_by_newton(sample, part, bounds, NewtonPoint(zeros, 0.0, np.zeros(_SAMPLE), _COLD), _COARSE_STEPS)
+    point = NewtonPoint(bounds.coefficients, bounds.bias, np.zeros(n_rows), _SHARPEST)
     point.centre = _best_reply(rows, problem, point, rows.scores(point.coefficients) - point.bias).duals
     point.softness = WARM
     return point
 
 
-def minimize_by_newton(rows: LinearRows, problem: Problem, bounds: Bounds, point: Point, max_iter: int) -> int:
+def minimize_by_newton(rows: LinearRows, problem: Problem, bounds: SVMBounds, point: NewtonPoint, max_iter: int) -> int:
     """Improve the bounds until they are good enough or the steps run out; return the number of Newton steps."""
     scores = rows.scores(point.coefficients) - point.bias
     for n_iter in range(max_iter):
@@ -195,14 +184,14 @@ class _Reply(NamedTuple):
     hinges: float  # of the classifier, not smoothed
 
 
-def _best_reply(rows: LinearRows, problem: Problem, point: Point, scores: FloatArray) -> _Reply:
+def _best_reply(rows: LinearRows, problem: Problem, point: NewtonPoint, scores: FloatArray) -> _Reply:
     duals, free = np.empty_like(scores), np.empty(scores.size, dtype=np.int64)
     n_free, hinges = kernels.replies(point.centre, scores, problem.up, problem.down, point.softness, duals, free)
     return _Reply(duals, free[:n_free], rows.state(duals), hinges)
 
 
 def _offer_step(
-    rows: LinearRows, problem: Problem, bounds: Bounds, point: Point, scores: FloatArray, reply: _Reply
+    rows: LinearRows, problem: Problem, bounds: SVMBounds, point: NewtonPoint, scores: FloatArray, reply: _Reply
 ) -> float:
     """Offer the classifier, and the duals made to sum to 0; return how far the stage is from its end.
 
@@ -222,15 +211,20 @@ def _offer_step(
     return (smoothed - lower + _distance(problem, point, duals)) / max(value - lower, _TINY)
 
 
-def _distance(problem: Problem, point: Point, duals: FloatArray) -> float:
+def _distance(problem: Problem, point: NewtonPoint, duals: FloatArray) -> float:
     """Return what the smoothed dual takes off for the distance from the centre."""
     return float(point.softness / 2 * ((duals - point.centre) ** 2 / (problem.up + problem.down)).sum())
 
 
-def _newton_step(rows: LinearRows, problem: Problem, point: Point, reply: _Reply) -> FloatArray:
+def _newton_step(rows: LinearRows, problem: Problem, point: NewtonPoint, reply: _Reply) -> FloatArray:
     """Return the step in coefficients and bias."""
     n_columns, total = rows.n_columns, problem.up + problem.down
-    curved = _curved_rows(total, reply.free)
+    # The rows whose curvature counts: the free ones, or all where those weigh next to nothing. The curvature of all
+    # rows bounds that of the smoothed problem everywhere, so its step lowers the value. That of nearly none has no
+    # scale: the step in the bias, which nothing regularizes, can be 1e13, harmless for weights that are rounding and
+    # too far off to return from for the next ones.
+    is_enough = total[reply.free].sum() > _NEXT_TO_NOTHING * total.sum()
+    curved = reply.free if is_enough else np.arange(total.size)
     stiffness = total[curved] / point.softness
     slope = np.append(
         problem.regularization * point.coefficients - reply.summed, reply.duals.sum() if problem.fit_bias else 0.0
@@ -243,16 +237,6 @@ def _newton_step(rows: LinearRows, problem: Problem, point: Point, reply: _Reply
     if not problem.fit_bias:
         curvature[-1, :-1] = curvature[:-1, -1] = 0.0
     return -_solve_positive(curvature, slope)
-
-
-def _curved_rows(total: FloatArray, free: IntArray) -> IntArray:
-    """Return the rows whose curvature counts: the free ones, or all where those weigh next to nothing.
-
-    The curvature of all rows bounds that of the smoothed problem everywhere, so its step lowers the value. That of
-    nearly none has no scale: the step in the bias, which nothing regularizes, can be 1e13, harmless for weights that
-    are rounding and too far off to return from for the next ones.
-    """
-    return free if total[free].sum() > _NEXT_TO_NOTHING * total.sum() else np.arange(total.size)
 
 
 def _solve_positive(matrix: FloatArray, right: FloatArray) -> FloatArray:
@@ -270,7 +254,9 @@ def _solve_positive(matrix: FloatArray, right: FloatArray) -> FloatArray:
             ridge *= _RIDGE_FACTOR
 
 
-def _line_search(problem: Problem, point: Point, scores: FloatArray, step: FloatArray, change: FloatArray) -> float:
+def _line_search(
+    problem: Problem, point: NewtonPoint, scores: FloatArray, step: FloatArray, change: FloatArray
+) -> float:
     """Return a length at which the smoothed value is nearly flat along the step, and not above where it began.
 
     The slope alone does not tell: past a sharp kink the value can rise for long at a small part of the first slope.
@@ -360,23 +346,10 @@ def solve_svm(
     """
     matrix = _check_matrix(X)
     method = check_choice(method, "method", ("auto", "newton", "ascent"))
-    n_rows, n_columns = matrix.shape
-    index, problem = _problem(up, down, n_rows, regularization, fit_bias)
-    _check_start(start, n_rows, n_columns)
-    by_ascent = method == "ascent" or (method == "auto" and n_columns >= _WIDE)
-    most = _MAX_SWEEPS if by_ascent else _MAX_STEPS
-    limit = most if max_iter is None else check_count(max_iter, "max_iter")
-    bounds = _bounds_at_zero(problem, n_columns, Bounds(check_positive(tol, "tol") / problem.unit))
-    rows = linear_rows(matrix, index)
-    duals, bias = _first_duals(problem, index, start)
-    if bounds.done:
-        n_iter = 0
-    elif by_ascent:
-        n_iter = maximize_by_ascent(rows, problem, bounds, duals, bias, limit)
-    else:
-        point = starting_point(rows, problem) if start is None else Point(start.coefficients, bias, duals, WARM)
-        n_iter = minimize_by_newton(rows, problem, bounds, point, limit)
-    return _certified(rows, problem, bounds, n_rows, n_iter)
+    by_ascent = method == "ascent" or (method == "auto" and matrix.shape[1] >= _WIDE)
+    index, problem = _problem(up, down, matrix.shape[0], regularization, fit_bias)
+    limit = (_MAX_SWEEPS if by_ascent else _MAX_STEPS) if max_iter is None else max_iter
+    return _solved(matrix.shape, LinearRows(matrix, index), problem, tol, start, limit, by_ascent=by_ascent)
 
 
 def solve_kernel_svm(
@@ -415,15 +388,49 @@ def solve_kernel_svm(
     [0.5, -0.5]
     """
     checked = check_gram(gram)
-    n_rows = checked.matrix.shape[0]
-    index, problem = _problem(up, down, n_rows, regularization, fit_bias)
-    _check_start(start, n_rows, n_rows)
-    limit = check_count(max_iter, "max_iter")
-    bounds = _bounds_at_zero(problem, n_rows, Bounds(check_positive(tol, "tol") / problem.unit))
-    rows = GramRows(checked, index)
-    duals, bias = _first_duals(problem, index, start)
-    n_iter = 0 if bounds.done else maximize_by_ascent(rows, problem, bounds, duals, bias, limit)
-    return _certified(rows, problem, bounds, n_rows, n_iter)
+    index, problem = _problem(up, down, len(checked.matrix), regularization, fit_bias)
+    return _solved(checked.matrix.shape, GramRows(checked, index), problem, tol, start, max_iter, by_ascent=True)
+
+
+def _solved(
+    shape: tuple[int, int],
+    rows: LinearRows | GramRows,
+    problem: Problem,
+    tol: float,
+    start: SVMSolution | None,
+    max_iter: int,
+    *,
+    by_ascent: bool,
+) -> SVMSolution:
+    """Solve by one of the two methods, and return the best vectors with the bounds computed from them alone."""
+    n_rows, n_coefficients = shape
+    if start is not None and (start.duals.shape != (n_rows,) or start.coefficients.shape != (n_coefficients,)):
+        raise ValueError(
+            f"start must be a solution on the same rows and columns: {n_rows} duals and {n_coefficients} coefficients; "
+            f"got {start.duals.size} and {start.coefficients.size}."
+        )
+    limit, unit = check_count(max_iter, "max_iter"), problem.unit
+    # What is known before any step: a classifier and duals of zeros.
+    bounds, nothing = SVMBounds(check_positive(tol, "tol") / unit), np.zeros(problem.up.size)
+    bounds.offer(np.zeros(n_coefficients), 0.0, problem.hinges(nothing))
+    bounds.offer_duals(nothing, problem.proven(nothing, 0.0))
+    duals, bias = nothing.copy(), 0.0
+    if start is not None:
+        duals = np.clip(start.duals[rows.index] / unit, -problem.down, problem.up)
+        bias = start.bias if problem.fit_bias else 0.0
+    n_iter = 0
+    if not bounds.done and isinstance(rows, LinearRows) and not by_ascent:
+        point = starting_point(rows, problem) if start is None else NewtonPoint(start.coefficients, bias, duals, WARM)
+        n_iter = minimize_by_newton(rows, problem, bounds, point, limit)
+    elif not bounds.done:
+        n_iter = maximize_by_ascent(rows, problem, bounds, duals, bias, limit)
+    products, square = rows.evaluate(bounds.coefficients)
+    value = problem.regularization / 2 * square + problem.hinges(products - bounds.bias)
+    lower = problem.proven(bounds.duals, rows.square(bounds.duals))
+    duals = np.zeros(n_rows)
+    duals[rows.index] = unit * bounds.duals
+    # Rounding alone can put the lower bound above the value, and counts for nothing there.
+    return SVMSolution(bounds.coefficients, bounds.bias, duals, unit * value, unit * min(lower, value), n_iter)
 
 
 def _problem(
@@ -442,35 +449,6 @@ def _problem(
     return index, Problem(weights[0][index] / unit, weights[1][index] / unit, strength / unit, bool(fit_bias), unit)
 
 
-def _bounds_at_zero(problem: Problem, n_coefficients: int, bounds: Bounds) -> Bounds:
-    """Return the bounds with what is known before any step: a classifier and duals of zeros."""
-    nothing = np.zeros(problem.up.size)
-    bounds.offer(np.zeros(n_coefficients), 0.0, problem.hinges(nothing))
-    bounds.offer_duals(nothing, problem.proven(nothing, 0.0))
-    return bounds
-
-
-def _first_duals(problem: Problem, index: IntArray, start: SVMSolution | None) -> tuple[FloatArray, float]:
-    """Return duals inside their intervals, and a bias."""
-    if start is None:
-        return np.zeros(index.size), 0.0
-    bias = start.bias if problem.fit_bias else 0.0
-    return np.clip(start.duals[index] / problem.unit, -problem.down, problem.up), bias
-
-
-def _certified(rows: LinearRows | GramRows, problem: Problem, bounds: Bounds, n_rows: int, n_iter: int) -> SVMSolution:
-    """Return the best vectors with the bounds computed from them alone.
-
-    Rounding alone can put the lower bound above the value, and counts for nothing there.
-    """
-    products, square = rows.evaluate(bounds.coefficients)
-    value = problem.regularization / 2 * square + problem.hinges(products - bounds.bias)
-    lower = problem.proven(bounds.duals, rows.square(bounds.duals))
-    duals, unit = np.zeros(n_rows), problem.unit
-    duals[rows.index] = unit * bounds.duals
-    return SVMSolution(bounds.coefficients, bounds.bias, duals, unit * value, unit * min(lower, value), n_iter)
-
-
 def _check_matrix(X: Any) -> Any:
     """Return X as a C-ordered dense or a canonical CSR matrix of floats, itself where it is one."""
     matrix: Any = X.tocsr() if issparse(X) else as_numbers(X, "X")
@@ -478,31 +456,18 @@ def _check_matrix(X: Any) -> Any:
         raise ValueError(f"X must have shape (n_rows, n_columns), at least one of each; got shape {matrix.shape}.")
     kind = matrix.dtype if matrix.dtype in (np.float32, np.float64) else np.float64
     if not issparse(matrix):
-        dense = np.ascontiguousarray(matrix, dtype=kind)
-        _check_size(dense)
-        return dense
-    if matrix.data.dtype.kind not in "biuf":
-        raise TypeError(f"X must hold real numbers; got dtype {matrix.dtype}.")
-    if not matrix.has_canonical_format:  # an entry given in parts would have a wrong square
-        matrix = matrix.copy()
-        matrix.sum_duplicates()
-    if matrix.nnz:
-        _check_size(matrix.data)
-    return matrix.astype(kind, copy=False)
-
-
-def _check_size(values: AnyArray) -> None:
-    largest = max(map(abs, value_range(values, "X")))
+        matrix = values = np.ascontiguousarray(matrix, dtype=kind)
+    else:
+        if matrix.data.dtype.kind not in "biuf":
+            raise TypeError(f"X must hold real numbers; got dtype {matrix.dtype}.")
+        if not matrix.has_canonical_format:  # an entry given in parts would have a wrong square
+            matrix = matrix.copy()
+            matrix.sum_duplicates()
+        values = matrix.data
+    largest = max(map(abs, value_range(values, "X"))) if values.size else 0.0
     if largest > _LARGEST:
         raise ValueError(
             f"X must hold numbers of at most {_LARGEST:g} in size, whose squares can be added up; got {largest!r}. "
             "Divide its columns by their largest numbers first, as MaxAbsScaler does."
         )
-
-
-def _check_start(start: SVMSolution | None, n_rows: int, n_coefficients: int) -> None:
-    if start is not None and (start.duals.shape != (n_rows,) or start.coefficients.shape != (n_coefficients,)):
-        raise ValueError(
-            f"start must be a solution on the same rows and columns: {n_rows} duals and {n_coefficients} coefficients; "
-            f"got {start.duals.size} and {start.coefficients.size}."
-        )
+    return matrix.astype(kind, copy=False)

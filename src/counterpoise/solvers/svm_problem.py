@@ -17,7 +17,7 @@ import numpy as np
 from scipy.linalg import lapack
 
 from counterpoise._base.checks import as_numbers, value_range
-from counterpoise._base.types import AnyArray, ArrayLike, FloatArray, IntArray
+from counterpoise._base.types import ArrayLike, FloatArray, IntArray
 from counterpoise.solvers import _svm_kernels as kernels
 
 _MATRIX = 2  # dimensions
@@ -67,28 +67,19 @@ def check_gram(gram: "ArrayLike | Gram", name: str = "gram") -> Gram:
     if matrix.ndim != _MATRIX or matrix.shape[0] != matrix.shape[1] or not matrix.size:
         raise ValueError(f"{name} must have shape (n_rows, n_rows), one of each row; got shape {matrix.shape}.")
     largest = max(map(abs, value_range(matrix, name)))
-    matrix = _symmetric(matrix, largest, name)
-    return Gram(matrix, largest * _least_shift(matrix, largest, name))
-
-
-def _symmetric(matrix: FloatArray, largest: float, name: str) -> FloatArray:
-    """Return the matrix, or its symmetric part where rounding has made it another."""
     difference = float(np.abs(matrix - matrix.T).max())
     if difference > _ASYMMETRY * largest:
         raise ValueError(f"{name} must be symmetric, the kernel of all pairs of rows; got a matrix that is not.")
-    return matrix if difference == 0.0 else (matrix + matrix.T) / 2
-
-
-def _least_shift(matrix: FloatArray, largest: float, name: str) -> float:
-    """Return how much the diagonal must be raised, as a part of the largest entry, to have a Cholesky factor."""
+    if difference > 0.0:  # by rounding
+        matrix = (matrix + matrix.T) / 2
     if largest == 0.0:
-        return 0.0
-    for rounding in _ROUNDING:
+        return Gram(matrix, 0.0)
+    for rounding in _ROUNDING:  # by how much of the largest entry the diagonal must be raised to have a Cholesky factor
         shift, raised = rounding * len(matrix), matrix / largest
         raised.flat[:: len(matrix) + 1] += shift
         _, failed_at = lapack.dpotrf(raised.T, lower=True, clean=False, overwrite_a=True)
         if failed_at == 0:
-            return shift
+            return Gram(matrix, largest * shift)
     raise ValueError(
         f"{name} must be positive semidefinite, as the kernel of all pairs of rows is; the part of its first "
         f"{failed_at} rows and columns is not. Take a kernel that is, such as 'rbf', and compute it in double "
@@ -170,7 +161,7 @@ def balanced(duals: FloatArray, problem: Problem) -> tuple[FloatArray, IntArray]
 
 
 @dataclass
-class Bounds:
+class SVMBounds:
     """The best vectors so far from both sides, and when they are good enough."""
 
     tol: float
@@ -191,14 +182,9 @@ class Bounds:
             self.duals, self.lower = duals.copy(), lower
 
     @property
-    def gap(self) -> float:
-        """Return the distance of the bounds."""
-        return self.value - self.lower
-
-    @property
     def done(self) -> bool:
         """Tell whether the bounds are what was asked for."""
-        return self.gap <= max(self.tol, _BOUND_ROUNDING * self.value)
+        return self.value - self.lower <= max(self.tol, _BOUND_ROUNDING * self.value)
 
 
 _CHUNK = 8192  # rows handled at once: their floats stay in the cache
@@ -207,8 +193,12 @@ _CHUNK = 8192  # rows handled at once: their floats stay in the cache
 class LinearRows:
     """Rows whose state is a coefficient for each column. ``index`` chooses the rows that take part."""
 
-    def __init__(self, matrix: kernels.Matrix, n_columns: int, index: IntArray) -> None:
-        self.matrix, self.n_columns, self.index = matrix, n_columns, index
+    def __init__(self, X: Any, index: IntArray) -> None:
+        """Take some rows of a checked dense or CSR matrix."""
+        self.X, self.n_columns, self.index = X, X.shape[1], index
+        self.matrix: kernels.Matrix = (X,)
+        if not isinstance(X, np.ndarray):
+            self.matrix = (X.data, X.indices, np.asarray(X.indptr, dtype=np.int64))
 
     def state(self, weights: FloatArray, chosen: IntArray | None = None) -> FloatArray:
         """Return the weighted sum of the rows, or of the chosen ones."""
@@ -293,11 +283,3 @@ class GramRows:
     def squares(self) -> FloatArray:
         """Return the squared norm of each row in feature space."""
         return np.asarray(self.matrix[1][self.index])
-
-
-def linear_rows(X: Any, index: IntArray) -> LinearRows:
-    """Return the rows of a checked dense or CSR matrix."""
-    if isinstance(X, np.ndarray):
-        return LinearRows((X,), X.shape[1], index)
-    ends: AnyArray = np.asarray(X.indptr, dtype=np.int64)
-    return LinearRows((X.data, X.indices, ends), X.shape[1], index)

@@ -17,29 +17,30 @@ its slope: their mean of that model's losses. So the cuts of the solve before se
 evaluations instead of dozens.
 """
 
+from contextlib import closing
 from functools import partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from counterpoise._base.checks import check_alpha, check_positive
-from counterpoise._base.shards import LocalShards, Shard, Shards, total
+from counterpoise._base.shards import LocalShards, Shard, Shards, available_cpus, total
 from counterpoise._base.types import AnyArray, ByteArray, FloatArray, IntArray
-from counterpoise.solvers.bundle import LevelBundle, Limits, Proof
-from counterpoise.solvers.linear_program import CuttingPlanes, MixtureSolution, Simplex
+from counterpoise.solvers.bundle import LevelBundle, Proof, SolveLimits
+from counterpoise.solvers.linear_program import CuttingPlanes, MixtureSolution
 from counterpoise.solvers.rows import (
-    Rows,
+    LossRows,
     add_coded_weights,
     histogram,
     is_zero_one,
     keep_bin,
     load_rows,
-    shard_slices,
     tail_codes,
 )
 
 _BINS = 4096  # of a histogram of scores: two rounds of them separate any million scores
 _FEW = 10_000  # scores that are looked through faster than a thread is woken
+_MIN_SHARD = 16_384  # below this many rows a second thread costs more than it saves
 _SENT = 2048  # scores of a bin that a shard hands over as they are
 _TIE = 1e-12  # scores closer than this part of the losses' range count as equal: rounding, not order
 
@@ -47,7 +48,7 @@ TAIL = "tail"  # the name of the rows of losses in a shard
 Path = tuple[tuple[float, float, int], ...]  # bins, each of the one before it: (low, scale, number)
 
 
-class Tail(NamedTuple):
+class TailEdge(NamedTuple):
     """Where the tail begins, and the weight of a unit of mass above and at that edge."""
 
     low: float  # scores from low ...
@@ -56,11 +57,11 @@ class Tail(NamedTuple):
     partial: float
 
 
-class Cut(NamedTuple):
+class TailCut(NamedTuple):
     """Worst weights at some mixture: ``slope @ mixture`` is a lower bound of the CVaR at every mixture."""
 
     slope: FloatArray  # weights @ losses
-    tail: Tail
+    tail: TailEdge
     # Of each shard here: which rows are above the edge and at it, two bits each. Of shards elsewhere only the mixture,
     # by which they find it again.
     codes: list[ByteArray] | FloatArray
@@ -79,7 +80,7 @@ class Pending(NamedTuple):
 class TailRows:
     """Some rows with their masses, and the scores of the mixture last asked about, which can be computed again."""
 
-    def __init__(self, rows: Rows, mass: FloatArray | None) -> None:
+    def __init__(self, rows: LossRows, mass: FloatArray | None) -> None:
         self.rows = rows
         self.mass = np.ones(1) if mass is None else mass
         self.step = 0 if mass is None else 1
@@ -93,53 +94,18 @@ class TailRows:
         if self._mixture is None or not np.array_equal(self._mixture, mixture):
             self.rows.scores(mixture, self.scores)
             self._mixture = mixture.copy()
-            self._restart()
-
-    def _restart(self) -> None:
-        self.path: Path = ()
-        self.pending, self.pending_mass = self.scores, self.mass
+            self.path: Path | None = None
 
     def narrow(self, mixture: FloatArray, path: Path) -> None:
         """Keep the scores of a bin pending."""
         self.score(mixture)
-        if self.path != path[: len(self.path)]:
-            self._restart()
+        if self.path is None or self.path != path[: len(self.path)]:
+            self.path, self.pending, self.pending_mass = (), self.scores, self.mass
         for low, scale, chosen in path[len(self.path) :]:
             self.pending, self.pending_mass = keep_bin(
                 self.pending, self.pending_mass, self.step, low, scale, _BINS - 1, chosen
             )
         self.path = path
-
-    def few(self, tie: float) -> Pending:
-        """Return what is known of the pending scores."""
-        if not self.pending.size:
-            return Pending(0, np.inf, -np.inf, np.empty(0), np.empty(0))
-        low, high = float(self.pending.min()), float(self.pending.max())
-        mass = self.pending_mass if self.step else np.ones(1)
-        if high - low <= tie:
-            held = float(mass.sum()) if self.step else float(self.pending.size)
-            return Pending(self.pending.size, low, high, np.array([low, high]), np.array([held, 0.0]))
-        if self.pending.size > _SENT:
-            return Pending(self.pending.size, low, high, None, None)
-        values, places = np.unique(self.pending, return_inverse=True)
-        masses = np.bincount(places, mass if self.step else None, values.size).astype(np.float64)
-        return Pending(self.pending.size, low, high, values, masses)
-
-    def codes(self, tail: Tail) -> ByteArray:
-        """Return which rows are above the edge and at it."""
-        codes = np.zeros((self.scores.size + 3) // 4, dtype=np.uint8)
-        tail_codes(self.scores, tail.low, tail.high, codes)
-        return codes
-
-    def sums(self, codes: ByteArray) -> FloatArray:
-        """Return two sums of losses, which are exact where masses are whole numbers: above the edge, and at it."""
-        return self.rows.coded(codes, self.mass, self.step)
-
-    def mean_weights(self, tails: list[Tail], codes: list[ByteArray], shares: FloatArray) -> FloatArray:
-        weights = np.zeros(self.rows.n_rows)
-        for tail, coded, share in zip(tails, codes, shares.tolist(), strict=True):
-            add_coded_weights(coded, self.mass, self.step, share * tail.full, share * tail.partial, weights)
-        return weights
 
 
 # What runs where the rows are. Each names the mixture it is about, so that shards which were made again can answer.
@@ -158,20 +124,28 @@ def _histogram(shard: Shard, mixture: FloatArray, path: Path, low: float, scale:
 
 
 def _pending(shard: Shard, mixture: FloatArray, path: Path, tie: float) -> Pending:
-    shard[TAIL].narrow(mixture, path)
-    return shard[TAIL].few(tie)  # type: ignore[no-any-return]
-
-
-def _cut(shard: Shard, mixture: FloatArray, tail: Tail, is_kept: bool) -> tuple[FloatArray, ByteArray | None]:
+    """Return what is known of the pending scores."""
     rows: TailRows = shard[TAIL]
-    rows.score(mixture)
-    codes = rows.codes(tail)
-    return rows.sums(codes), codes if is_kept else None
+    rows.narrow(mixture, path)
+    scores, mass = rows.pending, rows.pending_mass if rows.step else None
+    if not scores.size:
+        return Pending(0, np.inf, -np.inf, np.empty(0), np.empty(0))
+    low, high = float(scores.min()), float(scores.max())
+    if high - low <= tie:
+        held = float(scores.size if mass is None else mass.sum())
+        return Pending(scores.size, low, high, np.array([low, high]), np.array([held, 0.0]))
+    if scores.size > _SENT:
+        return Pending(scores.size, low, high, None, None)
+    values, places = np.unique(scores, return_inverse=True)
+    return Pending(scores.size, low, high, values, np.bincount(places, mass, values.size).astype(np.float64))
 
 
-def _coded_sums(shard: Shard, packed: list[ByteArray]) -> FloatArray:
-    rows: TailRows = shard[TAIL]
-    return rows.rows.coded(packed[shard.number], rows.mass, rows.step)
+def _cut(
+    shard: Shard, tail: TailEdge, kept: list[ByteArray] | FloatArray, is_kept: bool
+) -> tuple[FloatArray, ByteArray | None]:
+    """Return two sums of losses, exact where masses are whole numbers: above the edge, and at it; and the codes."""
+    rows, codes = shard[TAIL], _codes_of(shard, tail, kept)
+    return rows.rows.coded(codes, rows.mass, rows.step), codes if is_kept else None
 
 
 def _excess(shard: Shard, mixture: FloatArray, edge: float) -> float:
@@ -185,19 +159,27 @@ def _excess(shard: Shard, mixture: FloatArray, edge: float) -> float:
 WEIGHTS = "weights"  # the name of the rows' weights in a shard
 
 
-def _weigh(shard: Shard, tails: list[Tail], kept: list[list[ByteArray] | FloatArray], shares: FloatArray) -> FloatArray:
+def _weigh(
+    shard: Shard, tails: list[TailEdge], kept: list[list[ByteArray] | FloatArray], shares: FloatArray
+) -> FloatArray:
     """Leave the mean of the cuts' weights in the shard, and return the cut that it is by itself."""
     rows: TailRows = shard[TAIL]
-    codes = [_codes_of(shard, *pair) for pair in zip(tails, kept, strict=True)]
-    shard[WEIGHTS] = rows.mean_weights(tails, codes, shares)
-    return rows.rows.columns(shard[WEIGHTS])
+    weights = shard[WEIGHTS] = np.zeros(rows.rows.n_rows)
+    for tail, own, share in zip(tails, kept, shares.tolist(), strict=True):
+        codes = _codes_of(shard, tail, own)
+        add_coded_weights(codes, rows.mass, rows.step, share * tail.full, share * tail.partial, weights)
+    return rows.rows.columns(weights)
 
 
-def _codes_of(shard: Shard, tail: Tail, kept: list[ByteArray] | FloatArray) -> ByteArray:
+def _codes_of(shard: Shard, tail: TailEdge, kept: list[ByteArray] | FloatArray) -> ByteArray:
+    """Return which rows are above the edge and at it: as they were kept, or found again from the mixture."""
     if isinstance(kept, list):
         return kept[shard.number]
-    shard[TAIL].score(kept)
-    return shard[TAIL].codes(tail)  # type: ignore[no-any-return]
+    rows: TailRows = shard[TAIL]
+    rows.score(kept)
+    codes = np.zeros((rows.scores.size + 3) // 4, dtype=np.uint8)
+    tail_codes(rows.scores, tail.low, tail.high, codes)
+    return codes
 
 
 def weights_of(shard: Shard) -> FloatArray:
@@ -222,7 +204,9 @@ class TailOracle:
     @classmethod
     def of(cls, losses: AnyArray, sample_weight: FloatArray | None, alpha: float) -> Self:
         """Return the function of a matrix of losses, a part of it for each thread worth starting."""
-        places = shard_slices(losses.shape[0])
+        n_rows = losses.shape[0]
+        n_shards = max(1, min(available_cpus(), n_rows // _MIN_SHARD))
+        places = [slice(n_rows * shard // n_shards, n_rows * (shard + 1) // n_shards) for shard in range(n_shards)]
         masses = [None if sample_weight is None else sample_weight[place] for place in places]
         sources = [partial(_loaded, losses[place], mass) for place, mass in zip(places, masses, strict=True)]
         return cls(LocalShards(sources), alpha, closes=True)
@@ -232,22 +216,29 @@ class TailOracle:
         if self._closes:
             self.shards.close()
 
-    def cut(self, mixture: FloatArray) -> Cut:
+    def cut(self, mixture: FloatArray) -> TailCut:
         """Return the worst weights at ``mixture`` as a cut."""
-        tail = self._find_tail(mixture, self.alpha * self.total)
-        parts = self.shards.map(_cut, mixture, tail, self.shards.is_here)
-        kept: Any = [codes for _, codes in parts] if self.shards.is_here else mixture
-        return Cut(_weighed(total([sums for sums, _ in parts]), tail), tail, kept)
+        return self._cut_from(self._find_tail(mixture, self.alpha * self.total), mixture)
 
-    def coded(self, cut: Cut) -> ByteArray:
+    def _cut_from(self, tail: TailEdge, kept: list[ByteArray] | FloatArray) -> TailCut:
+        """Return the cut of a tail, given the codes of each shard's rows or the mixture."""
+        sums, codes = zip(*self.shards.map(_cut, tail, kept, self.shards.is_here), strict=True)
+        above, tied = total(sums)
+        slope = np.asarray(tail.full * above + tail.partial * tied)
+        return TailCut(slope, tail, list(codes) if self.shards.is_here else kept)
+
+    def coded(self, cut: TailCut) -> ByteArray:
         """Return the code of each row, of rows that are here: with the tail, all that a cut needs."""
         parts = zip(cut.codes, self.sizes, strict=True)
-        return np.concatenate([_unpacked(codes, size) for codes, size in parts])
+        return np.concatenate([((codes[:, None] >> _SHIFTS) & np.uint8(3)).ravel()[:size] for codes, size in parts])
 
-    def cut_of(self, tail: Tail, codes: ByteArray) -> Cut:
+    def cut_of(self, tail: TailEdge, codes: ByteArray) -> TailCut:
         """Return the cut of a tail and codes of rows."""
-        packed = [_packed(part) for part in np.split(codes, np.cumsum(self.sizes)[:-1])]
-        return Cut(_weighed(total(self.shards.map(_coded_sums, packed)), tail), tail, packed)
+        packed = []
+        for part in np.split(codes, np.cumsum(self.sizes)[:-1]):
+            padded = np.append(part, np.zeros(-part.size % 4, dtype=np.uint8)).reshape(-1, 4)
+            packed.append(np.asarray(np.bitwise_or.reduce(padded << _SHIFTS, axis=1)))
+        return self._cut_from(tail, packed)
 
     def value(self, mixture: FloatArray) -> float:
         """Return the CVaR: ``min over edges of edge + mean(max(scores - edge, 0)) / alpha``, attained at the tail's."""
@@ -256,7 +247,7 @@ class TailOracle:
         edge = self._find_tail(mixture, mass).high
         return edge + float(sum(self.shards.map(_excess, mixture, edge))) / mass
 
-    def proof(self, cuts: list[Cut], shares: FloatArray) -> Proof:
+    def proof(self, cuts: list[TailCut], shares: FloatArray) -> Proof:
         """Return the mean of the cuts' sample weights, by shares that sum to 1, and the cut that it is by itself.
 
         The weights stay in the shards, where they go by the name ``WEIGHTS``; those of shards here are returned too.
@@ -266,14 +257,18 @@ class TailOracle:
         weights = np.concatenate(self.shards.map(weights_of)) if self.shards.is_here else np.empty(0)
         return Proof(weights, slope)
 
-    def _find_tail(self, mixture: FloatArray, mass: float) -> Tail:
+    def _find_tail(self, mixture: FloatArray, mass: float) -> TailEdge:
         """Return the edge above which lies less than ``mass``, and down to which at least that much."""
         low, high, above, path = self.low, self.high, 0.0, tuple[tuple[float, float, int], ...]()
         tie, light = _TIE * (high - low), False
         while True:
             scale = _BINS / (high - low) if high > low else 0.0
             bins = total(self.shards.map(_histogram, mixture, path, low, scale, light=light))
-            chosen, above = _bin_at(bins, above, mass)
+            # The bin in which the mass from the top down reaches ``mass``, and the mass above that bin.
+            reach = above + np.cumsum(bins[::-1])
+            last = _BINS - 1 - int(np.flatnonzero(bins)[0])  # where rounding leaves the total just short of mass
+            place = min(int(np.searchsorted(reach, mass)), last)
+            chosen, above = _BINS - 1 - place, float(reach[place - 1]) if place else above
             path = (*path, (low, scale, chosen))
             found = self.shards.map(_pending, mixture, path, tie, light=light)
             low, high = min(one.low for one in found), max(one.high for one in found)
@@ -284,7 +279,7 @@ class TailOracle:
             light = max(one.n_rows for one in found) < _FEW
 
 
-def _edge_among(found: list[Pending], above: float, mass: float, tie: float) -> Tail:
+def _edge_among(found: list[Pending], above: float, mass: float, tie: float) -> TailEdge:
     """Return the edge among scores that are known one by one, with that much mass above all of them."""
     values, masses = (np.concatenate([part[place] for part in found]) for place in (3, 4))
     order = np.argsort(-values, kind="stable")
@@ -296,32 +291,11 @@ def _edge_among(found: list[Pending], above: float, mass: float, tie: float) -> 
     return _tail(low, high, (mass - above - masses[values > high].sum()) / masses[is_tied].sum(), mass)
 
 
-def _tail(low: float, high: float, share: float, mass: float) -> Tail:
-    return Tail(low, high, 1.0 / mass, min(max(float(share), 0.0), 1.0) / mass)
-
-
-def _weighed(sums: FloatArray, tail: Tail) -> FloatArray:
-    return np.asarray(tail.full * sums[0] + tail.partial * sums[1])
+def _tail(low: float, high: float, share: float, mass: float) -> TailEdge:
+    return TailEdge(low, high, 1.0 / mass, min(max(float(share), 0.0), 1.0) / mass)
 
 
 _SHIFTS = np.arange(0, 8, 2, dtype=np.uint8)  # of four codes in a byte
-
-
-def _unpacked(codes: ByteArray, size: int) -> ByteArray:
-    return np.asarray((codes[:, None] >> _SHIFTS) & np.uint8(3)).ravel()[:size]
-
-
-def _packed(codes: ByteArray) -> ByteArray:
-    padded = np.append(codes, np.zeros(-codes.size % 4, dtype=np.uint8)).reshape(-1, 4)
-    return np.asarray(np.bitwise_or.reduce(padded << _SHIFTS, axis=1))
-
-
-def _bin_at(bins: FloatArray, above: float, mass: float) -> tuple[int, float]:
-    """Return the bin in which the mass from the top down reaches ``mass``, and the mass above that bin."""
-    reach = above + np.cumsum(bins[::-1])
-    last = _BINS - 1 - int(np.flatnonzero(bins)[0])  # where rounding leaves the total just short of mass
-    place = min(int(np.searchsorted(reach, mass)), last)
-    return _BINS - 1 - place, float(reach[place - 1]) if place else above
 
 
 _ROOM = 0.1  # of the newest model in the mixture that a solve starts from
@@ -343,7 +317,7 @@ def minimize_linear(
     >>> found.mixture.tolist(), round(found.value, 6), found.multipliers.round(6).tolist(), found.gap < 1e-9
     ([0.75, 0.25], 0.2, [0.4], True)
     """
-    planes = CuttingPlanes(Simplex(values.size), rows, bounds, row_scale)
+    planes = CuttingPlanes(values.size, rows, bounds, row_scale)
     low, span = float(values.min()), float(np.ptp(values)) or 1.0
     planes.add((values - low) / span)
     found = planes.minimize()
@@ -352,23 +326,32 @@ def minimize_linear(
     return MixtureSolution(found.point, np.ones(1), prices / planes.row_scale, value, lower, 1)
 
 
-class Kinds(NamedTuple):
+class SampleKinds(NamedTuple):
     """Samples told apart by the losses of models."""
 
     of: IntArray  # the kind of each sample
     losses: AnyArray  # (n_kinds, n_models)
 
     @classmethod
-    def alike(cls, n_samples: int) -> "Kinds":
+    def alike(cls, n_samples: int) -> "SampleKinds":
         """Return all samples as one kind, before any model is known."""
         return cls(np.zeros(n_samples, dtype=np.int64), np.empty((1, 0), dtype=np.uint8))
 
-    def split(self, column: AnyArray) -> "tuple[Kinds, IntArray]":
+    def split(self, column: AnyArray) -> "tuple[SampleKinds, IntArray]":
         """Return the kinds with a further model, and of which kind each was a part."""
-        levels, places = _levels(column)
-        present, of = _numbered(levels.size * self.of + places, levels.size * len(self.losses))
+        if is_zero_one(np.ascontiguousarray(column)):
+            levels, places = np.arange(2, dtype=np.uint8), column.astype(np.int64)
+        else:
+            levels, places = np.unique(column, return_inverse=True)  # the different losses, and which each sample has
+        codes, size = levels.size * self.of + places, levels.size * len(self.losses)
+        if size > _SPARSE * codes.size:
+            present, of = np.unique(codes, return_inverse=True)
+        else:
+            present, place_of = np.flatnonzero(np.bincount(codes, minlength=size)), np.empty(size, dtype=np.int64)
+            place_of[present] = np.arange(present.size)
+            of = place_of[codes]
         parents = present // levels.size
-        return Kinds(of, np.column_stack([self.losses[parents], levels[present % levels.size]])), parents
+        return SampleKinds(of, np.column_stack([self.losses[parents], levels[present % levels.size]])), parents
 
     def mass(self, sample_weight: FloatArray | None) -> FloatArray:
         """Return the weight of each kind, or the number of its samples."""
@@ -378,26 +361,6 @@ class Kinds(NamedTuple):
         """Return weights of samples, given those of kinds: each has its share of its kind's."""
         each = np.divide(weights, mass, out=np.zeros(mass.size), where=mass > 0)[self.of]
         return each if sample_weight is None else each * sample_weight
-
-
-def _levels(column: AnyArray) -> tuple[AnyArray, AnyArray]:
-    """Return the different losses, and which of them each sample has."""
-    column = np.ascontiguousarray(column)
-    if is_zero_one(column):
-        return np.arange(2, dtype=np.uint8), column.astype(np.int64)
-    levels, places = np.unique(column, return_inverse=True)
-    return levels, places
-
-
-def _numbered(codes: IntArray, size: int) -> tuple[IntArray, IntArray]:
-    """Return the codes below ``size`` that are there, in ascending order, and each code as its place among them."""
-    if size > _SPARSE * codes.size:
-        present, places = np.unique(codes, return_inverse=True)
-        return present, places
-    present = np.flatnonzero(np.bincount(codes, minlength=size))
-    place_of = np.empty(size, dtype=np.int64)
-    place_of[present] = np.arange(present.size)
-    return present, place_of[codes]
 
 
 class GrowingMixture:
@@ -424,8 +387,8 @@ class GrowingMixture:
 
     def __init__(self, alpha: float, *, tol: float = 1e-4) -> None:
         self.alpha, self.tol = check_alpha(alpha), check_positive(tol, "tol")
-        self._kinds = Kinds.alike(0)
-        self._cuts: list[tuple[Tail, ByteArray]] = []  # with the code of each kind
+        self._kinds = SampleKinds.alike(0)
+        self._cuts: list[tuple[TailEdge, ByteArray]] = []  # with the code of each kind
         self._weight: FloatArray | None = None
         self._mixture = np.empty(0)
 
@@ -442,34 +405,26 @@ class GrowingMixture:
 
         The losses are those of the solve before, with further columns, on the same samples.
         """
-        n_models = losses.shape[1]
-        planes = CuttingPlanes(Simplex(n_models), rows, bounds, row_scale)
-        self._tell_apart(losses, sample_weight)
-        mass = self._kinds.mass(sample_weight)
-        with LevelBundle(TailOracle.of(self._kinds.losses, mass, self.alpha), planes, Limits(self.tol)) as bundle:
-            bundle.carry([bundle.oracle.cut_of(*kept) for kept in self._cuts])
-            found = bundle.solve(self._start(n_models))
-            self._cuts = [(cut.tail, bundle.oracle.coded(cut)) for cut in bundle.cuts]
-        self._mixture = found.mixture
-        return found._replace(weights=self._kinds.shared(found.weights, mass, sample_weight))
-
-    def _tell_apart(self, losses: AnyArray, sample_weight: FloatArray | None) -> None:
-        """Split kinds by the models since the solve before, and the cuts with them; begin anew for other weights."""
-        if not _same(self._weight, sample_weight) or self._kinds.of.size != len(losses):
-            self._kinds, self._weight, self._cuts = Kinds.alike(len(losses)), sample_weight, []
-        for column in losses.T[self._kinds.losses.shape[1] :]:
+        n_models, n_more = losses.shape[1], losses.shape[1] - self._mixture.size
+        planes = CuttingPlanes(n_models, rows, bounds, row_scale)
+        known = self._weight
+        is_same = known is sample_weight
+        if known is not None and sample_weight is not None:
+            is_same = np.array_equal(known, sample_weight)
+        if not is_same or self._kinds.of.size != len(losses):  # begin anew for other weights
+            self._kinds, self._weight, self._cuts = SampleKinds.alike(len(losses)), sample_weight, []
+        for column in losses.T[self._kinds.losses.shape[1] :]:  # split kinds by the models since the solve before
             self._kinds, parents = self._kinds.split(column)
             self._cuts = [(tail, codes[parents]) for tail, codes in self._cuts]
-
-    def _start(self, n_models: int) -> FloatArray | None:
-        n_more = n_models - self._mixture.size
-        if not self._mixture.size or n_more < 0:
-            return None
-        fresh = np.full(n_more, _ROOM / max(n_more, 1))
-        return np.append(self._mixture * (1 - fresh.sum()), fresh)
-
-
-def _same(one: FloatArray | None, other: FloatArray | None) -> bool:
-    if one is None or other is None:
-        return one is other
-    return one is other or np.array_equal(one, other)
+        start = None
+        if self._mixture.size and n_more >= 0:
+            fresh = np.full(n_more, _ROOM / max(n_more, 1))
+            start = np.append(self._mixture * (1 - fresh.sum()), fresh)
+        mass = self._kinds.mass(sample_weight)
+        with closing(TailOracle.of(self._kinds.losses, mass, self.alpha)) as oracle:
+            bundle = LevelBundle(oracle, planes, SolveLimits(self.tol))
+            bundle.carry([oracle.cut_of(*kept) for kept in self._cuts])
+            found = bundle.solve(start)
+            self._cuts = [(cut.tail, oracle.coded(cut)) for cut in bundle.cuts]
+        self._mixture = found.mixture
+        return found._replace(weights=self._kinds.shared(found.weights, mass, sample_weight))

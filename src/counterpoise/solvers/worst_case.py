@@ -429,21 +429,15 @@ def regularized_weights(
     mixture = np.full(n_models, 1.0 / n_models) if start is None else check_mixture(start, n_models, "start")
     game = _Game(matrix, alpha, mass)
     n_iter = 0
-    scaled = game.scaled(beta)
-    # A start that the caller knows to be good needs no detour through smaller betas.
-    for step_beta in _betas(scaled) if start is None else [scaled]:
+    scaled = min(beta * game.span, _LAST_BETA)  # beta for losses in [0, 1], as far as it makes a difference
+    betas = [scaled]  # that rise to the last in steps that Newton's method follows easily
+    while start is None and betas[0] > _FIRST_BETA:  # a start that the caller knows to be good needs no detour
+        betas.insert(0, max(betas[0] / _BETA_FACTOR, _FIRST_BETA))
+    for step_beta in betas:
         aim = tol / game.span if step_beta == scaled else 0.1 / step_beta
         mixture, n_done = _newton(game, mixture, step_beta, aim, max_iter - n_iter)
         n_iter += n_done
-    return game.certified(mixture, beta, n_iter)
-
-
-def _betas(last: float) -> list[float]:
-    """Return betas that rise to ``last`` in steps that Newton's method follows easily."""
-    betas = [last]
-    while betas[-1] > _FIRST_BETA:
-        betas.append(max(betas[-1] / _BETA_FACTOR, _FIRST_BETA))
-    return betas[::-1]
+    return game.certified(mixture, beta, scaled, n_iter)
 
 
 class _Point(NamedTuple):
@@ -469,10 +463,6 @@ class _Game:
         self.caps = mass / (alpha * mass.sum())
         self.prior = mass / mass.mean()
 
-    def scaled(self, beta: float) -> float:
-        """Return ``beta`` for losses in [0, 1], as far as it makes a difference."""
-        return min(beta * self.span, _LAST_BETA)
-
     def at(self, mixture: FloatArray, beta: float) -> _Point:
         scores = np.empty(self.rows.n_rows)
         self.rows.scores(mixture, scores)
@@ -497,14 +487,14 @@ class _Game:
         centred = np.sqrt(shares)[:, None] * (rows - mean)
         return np.asarray(beta * (centred.T @ centred))
 
-    def certified(self, mixture: FloatArray, beta: float, n_iter: int) -> RegularizedSolution:
+    def certified(self, mixture: FloatArray, beta: float, scaled: float, n_iter: int) -> RegularizedSolution:
         """Return both players' vectors with the bounds computed from them alone."""
-        weights = self.at(mixture, self.scaled(beta)).weights
+        weights = self.at(mixture, scaled).weights
         entropy = self.entropy(weights)
         scores = np.empty(self.rows.n_rows)
         self.rows.scores(mixture, scores)
-        value = float(weights @ scores) + entropy * self.span / self.scaled(beta)
-        kept = self.scaled(beta) / (beta * self.span)
+        value = float(weights @ scores) + entropy * self.span / scaled
+        kept = scaled / (beta * self.span)
         if kept < 1:  # beyond the last beta: the best reply is convex in 1 / beta, and without entropy the worst mean
             value = kept * value + (1 - kept) * worst_mean(scores, self.caps)
         lower = float(self.rows.columns(weights).min()) + entropy / beta
@@ -517,20 +507,15 @@ def _newton(game: _Game, mixture: FloatArray, beta: float, tol: float, max_iter:
     for n_iter in range(max_iter):
         if point.gap <= tol:
             return point.mixture, n_iter
-        target = _simplex_newton_point(point, game.curvature(point.weights, beta))
+        # The minimizer over the simplex of the quadratic model at the point.
+        hessian, n_models = game.curvature(point.weights, beta), mixture.size
+        hessian += (_LEAST_RIDGE + _RIDGE * float(np.trace(hessian)) / n_models) * np.eye(n_models)
+        target = minimize_on_simplex(hessian, point.slope - hessian @ point.mixture)
         moved = None if target is None else _backtrack(game, point, target, beta)
         if moved is None:  # no progress in floating point: the caller reads the gap
             return point.mixture, n_iter
         point = moved
     return point.mixture, max(max_iter, 0)
-
-
-def _simplex_newton_point(point: _Point, curvature: FloatArray) -> FloatArray | None:
-    """Return the minimizer over the simplex of the quadratic model at the point."""
-    n_models = point.mixture.size
-    ridge = _LEAST_RIDGE + _RIDGE * float(np.trace(curvature)) / n_models
-    hessian = curvature + ridge * np.eye(n_models)
-    return minimize_on_simplex(hessian, point.slope - hessian @ point.mixture)
 
 
 def _backtrack(game: _Game, point: _Point, target: FloatArray, beta: float) -> _Point | None:

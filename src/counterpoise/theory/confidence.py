@@ -135,23 +135,21 @@ def upper_weighted_sum(one: WeightedSample, other: WeightedSample, risk: float) 
     Two bounds for half of the risk each would also do, and are up to a half wider.
     """
     known = [_edges(sample, risk) for sample in (one, other)]
-    (edges, logs), (others, other_logs) = sorted(known, key=lambda found: -float(np.ptp(found.edges[1:])))
+    (edges, logs), (others, other_logs) = sorted(known, key=lambda found: -float(np.ptp(found[0][1:])))
     places = np.searchsorted(other_logs, -math.log(risk) - logs[:-1])
     return float((edges[1:] + others[np.minimum(places, others.size - 1)]).max())
 
 
-class _Edges(NamedTuple):
-    edges: FloatArray  # of cells, in one of which the mean is
-    logs: FloatArray  # of the wealth there
+def _edges(sample: WeightedSample, risk: float) -> tuple[FloatArray, FloatArray]:
+    """Return edges of cells, in one of which the mean is, and the logarithm of the wealth at each.
 
-
-def _edges(sample: WeightedSample, risk: float) -> _Edges:
-    """Return cells from the low end of the span to where the wealth is enough whatever that of another sample."""
+    They go from the low end of the span to where the wealth is enough whatever that of another sample.
+    """
     wealth, level = _Wealth.of(sample, risk), -math.log(risk)
     least = -_Wealth.of(sample.negated(), risk).least(level)
     most = wealth.least(level - math.log(_FLOOR))
     edges = np.append(sample.span[0], np.linspace(least, most, _CELLS))
-    return _Edges(edges, np.maximum.accumulate(wealth.logs(edges)))  # they grow but for rounding
+    return edges, np.maximum.accumulate(wealth.logs(edges))  # they grow but for rounding
 
 
 class _Wealth(NamedTuple):
@@ -433,51 +431,33 @@ def upper_sum_of_two(one: Step, other: Step, risk: float) -> float:
         one, other = other, one
     guard = risk * _GUARD / 2
     least = 1.0 - upper_share(one.trials - one.hits, one.trials, guard)
-    pair = _pair(one, other, np.linspace(least, upper_share(one.hits, one.trials, guard), _GRID_CELLS + 1))
+    edges = np.linspace(least, upper_share(one.hits, one.trials, guard), _GRID_CELLS + 1)
+    most = one.factor + other.factor
+    seen = one.factor * one.hits / one.trials + other.factor * other.hits / other.trials
+    # The distribution of the first count at the low end of each cell, shape (n_cells, n_points), and for each chunk of
+    # it the largest second count with which the sum is as small as seen: ties count, rounding or not.
+    points = _chunks(edges, one.trials)
+    reached = _cdf(points, one.trials, edges[:-1, None])
+    left = (seen - one.factor * (points[:-1] + 1.0) / one.trials) / other.factor
+    room = np.floor(other.trials * (left + _ROUNDING * most / other.factor))
 
     def is_rejected(theta: float) -> bool:
-        return _largest_tail(theta, pair) <= risk * (1.0 - _GUARD)
+        """Bound the probability of a sum as small as seen, over all shares whose sum is theta, by the risk."""
+        low, high = ((theta - one.factor * ends) / other.factor for ends in (edges[1:], edges[:-1]))
+        possible = (low <= 1.0) & (high >= 0.0)
+        own = reached[possible]
+        tails = _cdf(room, other.trials, np.maximum(low[possible, None], 0.0))
+        outside = own[:, 0] + 1.0 - own[:, -1]
+        largest = (outside + (np.diff(own, axis=1) * tails).sum(axis=1)).max(initial=0.0)
+        return bool(largest <= risk * (1.0 - _GUARD))
 
-    most = one.factor + other.factor
-    low, high = pair.seen, sum(step.factor * upper_share(step.hits, step.trials, risk / 2) for step in (one, other))
+    low, high = seen, sum(step.factor * upper_share(step.hits, step.trials, risk / 2) for step in (one, other))
     while high < most and not is_rejected(high):  # rare: two separate bounds are nearly always farther out
-        low, high = high, min(2.0 * high - pair.seen, most)
+        low, high = high, min(2.0 * high - seen, most)
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
         low, high = (low, middle) if is_rejected(middle) else (middle, high)
     return high
-
-
-class _Pair(NamedTuple):
-    """Two shares, and what does not depend on their sum."""
-
-    one: Step
-    other: Step
-    seen: float  # the sum of the shares seen
-    edges: FloatArray  # of the cells in which the first share is looked for
-    reached: FloatArray  # (n_cells, n_points): the distribution of the first count at the low end of each cell
-    room: FloatArray  # (n_chunks,): the largest second count with which the sum is as small as seen
-
-
-def _pair(one: Step, other: Step, edges: FloatArray) -> _Pair:
-    seen = one.factor * one.hits / one.trials + other.factor * other.hits / other.trials
-    points = _chunks(edges, one.trials)
-    left = (seen - one.factor * (points[:-1] + 1.0) / one.trials) / other.factor
-    rounding = _ROUNDING * (one.factor + other.factor) / other.factor
-    room = np.floor(other.trials * (left + rounding))  # ties count, rounding or not
-    return _Pair(one, other, seen, edges, _cdf(points, one.trials, edges[:-1, None]), room)
-
-
-def _largest_tail(theta: float, pair: _Pair) -> float:
-    """Return a bound on the probability of a sum as small as seen, over all shares whose sum is theta."""
-    least, most = ((theta - pair.one.factor * ends) / pair.other.factor for ends in (pair.edges[1:], pair.edges[:-1]))
-    possible = (least <= 1.0) & (most >= 0.0)
-    if not possible.any():
-        return 0.0
-    reached = pair.reached[possible]
-    tails = _cdf(pair.room, pair.other.trials, np.maximum(least[possible, None], 0.0))
-    outside = reached[:, 0] + 1.0 - reached[:, -1]
-    return float((outside + (np.diff(reached, axis=1) * tails).sum(axis=1)).max())
 
 
 def _chunks(edges: FloatArray, n_trials: float) -> FloatArray:

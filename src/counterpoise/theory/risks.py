@@ -59,25 +59,14 @@ class Risk(ABC):
     be convex. ``0.5 * Mean() + 0.5 * CVaR(0.1)`` is a risk again.
     """
 
-    @property
-    def is_worst_case(self) -> bool:
-        """Tell whether the value is always ``subgradient @ losses``: then it need not be asked for."""
-        return False
-
-    @property
-    def is_law_invariant(self) -> bool:
-        """Tell whether only losses and their weights count, not which rows have them: then equal rows can be merged."""
-        return False
-
-    @property
-    def tail_fraction(self) -> float | None:
-        """Return alpha where the risk is a CVaR: then faster ways are open."""
-        return None
-
-    @property
-    def size(self) -> float:
-        """Return the scale of the risk of losses between 0 and 1, which tolerances are parts of: 1, times a factor."""
-        return 1.0
+    # Whether the value is always ``subgradient @ losses``: then it need not be asked for.
+    is_worst_case: bool = False
+    # Whether only losses and their weights count, not which rows have them: then equal rows can be merged.
+    is_law_invariant: bool = False
+    # Alpha where the risk is a CVaR: then faster ways are open.
+    tail_fraction: float | None = None
+    # The scale of the risk of losses between 0 and 1, which tolerances are parts of: 1, times a factor.
+    size: float = 1.0
 
     @abstractmethod
     def value(self, losses: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
@@ -106,10 +95,7 @@ class Risk(ABC):
 class WorstCase(Risk):
     """Base of risks that are the mean loss under the worst of a set of weights: the subgradient is those weights."""
 
-    @property
-    def is_worst_case(self) -> bool:
-        """Return True."""
-        return True
+    is_worst_case = True
 
     def value(self, losses: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Return ``subgradient(losses) @ losses``."""
@@ -123,17 +109,17 @@ class WeightedSum(Risk):
     parts: tuple[tuple[float, Risk], ...]
 
     @property
-    def is_worst_case(self) -> bool:
+    def is_worst_case(self) -> bool:  # type: ignore[override]
         """Tell whether all parts are."""
         return all(risk.is_worst_case for _, risk in self.parts)
 
     @property
-    def is_law_invariant(self) -> bool:
+    def is_law_invariant(self) -> bool:  # type: ignore[override]
         """Tell whether all parts are."""
         return all(risk.is_law_invariant for _, risk in self.parts)
 
     @property
-    def size(self) -> float:
+    def size(self) -> float:  # type: ignore[override]
         """Return the sum of the sizes."""
         return sum(factor * risk.size for factor, risk in self.parts)
 
@@ -181,14 +167,10 @@ class MeanVariance(Risk):
     """
 
     penalty: float
+    is_law_invariant = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "penalty", check_penalty(self.penalty))
-
-    @property
-    def is_law_invariant(self) -> bool:
-        """Return True."""
-        return True
 
     def subgradient(self, losses: ArrayLike, sample_weight: ArrayLike | None = None) -> FloatArray:
         """Return ``2 q_i (mean + penalty (loss_i - mean))`` for the samples' own weights q."""
@@ -288,15 +270,8 @@ class Mean(WorstCase):
     [0.75, 0.25]
     """
 
-    @property
-    def is_law_invariant(self) -> bool:
-        """Return True."""
-        return True
-
-    @property
-    def tail_fraction(self) -> float:
-        """Return 1: all samples."""
-        return 1.0
+    is_law_invariant = True
+    tail_fraction = 1.0  # all samples
 
     def subgradient(self, losses: ArrayLike, sample_weight: ArrayLike | None = None) -> FloatArray:
         """Return the samples' own weights."""
@@ -320,17 +295,13 @@ class CVaR(WorstCase):
     """
 
     alpha: float
+    is_law_invariant = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "alpha", check_alpha(self.alpha))  # a plain float, whose text can be read back
 
     @property
-    def is_law_invariant(self) -> bool:
-        """Return True."""
-        return True
-
-    @property
-    def tail_fraction(self) -> float:
+    def tail_fraction(self) -> float:  # type: ignore[override]
         """Return ``alpha``."""
         return self.alpha
 
@@ -409,6 +380,7 @@ class _Ball(WorstCase):
     confidence: float = 0.9
     degrees_of_freedom: float | None = None
     divergence: ClassVar[str]
+    is_law_invariant = True
 
     def __post_init__(self) -> None:
         if isinstance(self.radius, str):
@@ -419,11 +391,6 @@ class _Ball(WorstCase):
         if self.degrees_of_freedom is not None:
             degrees = check_positive(self.degrees_of_freedom, "degrees_of_freedom")
             object.__setattr__(self, "degrees_of_freedom", degrees)
-
-    @property
-    def is_law_invariant(self) -> bool:
-        """Return True."""
-        return True
 
     def bind(self, rows: RiskRows) -> Risk:
         """Return the risk with its radius."""

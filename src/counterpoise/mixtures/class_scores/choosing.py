@@ -10,7 +10,7 @@ from counterpoise.goals import Goal, InfeasibleGoals, Rate
 from counterpoise.goals.advice import explain
 from counterpoise.goals.infeasible import rate_unit, rounded_to_safety
 from counterpoise.mixtures.answers import TRAIN
-from counterpoise.mixtures.choosing import Aim, Evidence, check_one_rule, groups_by, value_of
+from counterpoise.mixtures.choosing import Aim, Evidence, check_one_rule, cleaned, groups_by, value_of
 from counterpoise.mixtures.class_scores.program import (
     FIRST_STEP,
     LEVELS,
@@ -30,7 +30,6 @@ from counterpoise.mixtures.class_scores.program import (
 from counterpoise.mixtures.class_scores.ratio_bins import choose_by_ratio
 from counterpoise.mixtures.class_scores.rules import ClassRule, TierRule, argmax_rule
 from counterpoise.mixtures.class_scores.table import CalibratedScores, no_calibration
-from counterpoise.mixtures.game import cleaned
 from counterpoise.mixtures.goal_rows import GoalRows, linear_rate
 from counterpoise.mixtures.no_rule import no_single_rule
 from counterpoise.solvers.linear_program import MixtureSolution

@@ -8,8 +8,7 @@ import numpy as np
 from counterpoise._base.types import FloatArray, IntArray
 from counterpoise.goals import Goal, Rate
 from counterpoise.mixtures.answers import TRAIN
-from counterpoise.mixtures.choosing import Aim, groups_by
-from counterpoise.mixtures.game import cleaned
+from counterpoise.mixtures.choosing import Aim, cleaned, groups_by
 from counterpoise.mixtures.goal_rows import GoalRows, check_range, goal_rows, linear_rate, own_bound
 from counterpoise.mixtures.scores.cuts import CutRules, coupled
 from counterpoise.mixtures.scores.program import (

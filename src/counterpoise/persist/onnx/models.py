@@ -22,6 +22,7 @@ from counterpoise.persist.onnx.graph import (
 
 Say = Callable[[Graph, str, Any], str]  # a graph, its rows and a model: the name of what the model says
 _BINARY = 2
+_VOTERS = ("Ada", "Vada", "EB", "RLP", "RQP", "DRO")  # boosters whose models vote
 _WHAT_CAN = (
     "what can be written are trees of counterpoise; trees, forests, histogram gradient boosting without categories and "
     "linear models of scikit-learn, also behind a StandardScaler in a Pipeline; boosters and mixtures of these, rules "
@@ -29,12 +30,15 @@ _WHAT_CAN = (
 )
 
 
-class Kind(NamedTuple):
-    """How models of a class say it; what is None they do not, or not here."""
+class Translator(NamedTuple):
+    """How models of a class say it; what is None they do not, or not here.
+
+    Where answers have no way of their own, they are told by the scores, or else by the probabilities.
+    """
 
     probabilities: Say | None
-    answers: Say | None
     scores: Say | None = None  # of the second of two classes, a column; or of each class: their decision function
+    answers: Say | None = None
 
 
 def decision_shares(graph: Graph, rows: str, model: Any) -> str:
@@ -56,33 +60,28 @@ def probabilities(graph: Graph, rows: str, model: Any) -> str:
 
 def answers(graph: Graph, rows: str, model: Any) -> str:
     """Return what ``predict`` of a model says."""
-    say = _kind_of(model).answers
-    if say is None or getattr(model, "decision", "fixed") not in ("vote", "fixed"):
+    kind, n_classes = _kind_of(model), len(model.classes_)
+    if getattr(model, "decision", "fixed") not in ("vote", "fixed"):
         raise UnstorableModel(
             f"a model of the mixture is a {type(model).__name__} that draws its answers, and draws stay outside: set "
             "decision='vote' in it"
         )
-    return say(graph, rows, model)
+    if kind.answers is not None:
+        return kind.answers(graph, rows, model)
+    if kind.scores is None:
+        return graph.is_largest(probabilities(graph, rows, model), n_classes)
+    scores = kind.scores(graph, rows, model)
+    if n_classes == _BINARY:
+        return graph.with_complement(graph.is_above(scores, np.array(0.0)))
+    return graph.is_largest(scores, n_classes)
 
 
-def _kind_of(model: Any) -> Kind:
+def _kind_of(model: Any) -> Translator:
     library = type(model).__module__.split(".", maxsplit=1)[0]
     found = _KINDS.get(f"{library}.{type(model).__name__}")
     if found is None or not isinstance(getattr(model, "classes_", None), np.ndarray):  # several outputs have a list
         raise UnstorableModel(f"a {type(model).__name__} of {library} has no form there; {_WHAT_CAN}")
     return found
-
-
-def _likeliest(graph: Graph, rows: str, model: Any) -> str:
-    """Return the class that is likeliest, as most models answer."""
-    return graph.is_largest(probabilities(graph, rows, model), len(model.classes_))
-
-
-def _decided(graph: Graph, scores: str, n_classes: int) -> str:
-    """Return answers by the sign of one column of scores, or by the largest of several."""
-    if n_classes == _BINARY:
-        return graph.with_complement(graph.is_above(scores, np.array(0.0)))
-    return graph.is_largest(scores, n_classes)
 
 
 class _Leaves(NamedTuple):
@@ -159,10 +158,6 @@ def _of_logistic(graph: Graph, rows: str, model: Any) -> str:
     return _by_log_odds(graph, _linear_scores(graph, rows, model), len(model.classes_))
 
 
-def _linear_answers(graph: Graph, rows: str, model: Any) -> str:
-    return _decided(graph, _linear_scores(graph, rows, model), len(model.classes_))
-
-
 def _of_ramp(graph: Graph, rows: str, model: Any) -> str:
     scores = graph.add("Add", _constrained_scores(graph, rows, model), np.array(0.5 + float(model.threshold_)))
     return graph.with_complement(graph.add("Clip", scores, np.array(0.0), np.array(1.0)))
@@ -179,10 +174,6 @@ def _constrained_scores(graph: Graph, rows: str, model: Any) -> str:
 def _constrained_decision(graph: Graph, rows: str, model: Any) -> str:
     shift = 0.0 if model.decision == "fixed" else float(model.threshold_)
     return graph.add("Add", _constrained_scores(graph, rows, model), np.array(shift))
-
-
-def _constrained_answers(graph: Graph, rows: str, model: Any) -> str:
-    return _decided(graph, _constrained_decision(graph, rows, model), len(model.classes_))
 
 
 def _behind_steps(say: Say) -> Say:
@@ -255,16 +246,15 @@ def _of_rules(graph: Graph, rows: str, model: Any) -> str:
     """Return the shares of the rules that say each class."""
     if len(model.classes_) > _BINARY:
         raise UnstorableModel(f"rules of more than two classes have no form there; {_WHAT_CAN}")
-    label = model.classes_[1] if model.pos_label is None else model.pos_label
+    label = model.classes_[model.family_.pool.positive.place]
     is_positive = (model.classes_ == label).astype(np.float64)
     active, terms = np.flatnonzero(model.mixture_).tolist(), []
     for column in sorted({model.rules_[place].model for place in active}):
         some = [place for place in active if model.rules_[place].model == column]
         score, shares = _score(graph, rows, model.estimators_[column], label), model.mixture_[some]
         # Rules add to the positive class above their thresholds, to the other one where not above the lower ones.
-        upper, lower = np.array([model.rules_[place].levels for place in some]).transpose(
-            1, 2, 0
-        )  # (n_groups, n_rules)
+        levels = np.array([model.rules_[place].levels for place in some])  # (n_rules, 2, n_groups)
+        upper, lower = levels.transpose(1, 2, 0)
         is_below = graph.add("Sub", np.array(1.0), graph.is_above(score, _of_group(graph, lower)))
         terms += [
             graph.add("MatMul", graph.is_above(score, _of_group(graph, upper)), np.outer(shares, is_positive)),
@@ -317,30 +307,23 @@ def _of_votes(graph: Graph, rows: str, model: Any) -> str:
     return _by_log_odds(graph, odds, n_classes)
 
 
-def _vote_answers(graph: Graph, rows: str, model: Any) -> str:
-    return _decided(graph, _votes(graph, rows, model), len(model.classes_))
-
-
-_TREE = Kind(_of_tree, _tree_answers)
-_FOREST = Kind(_of_forest, _likeliest)
-_LOGISTIC = Kind(_of_logistic, _linear_answers, _linear_scores)
-_LINEAR = Kind(None, _linear_answers, _linear_scores)
-_MIXTURE = Kind(_mean_probabilities, _of_vote)
-_VOTES = Kind(_of_votes, _vote_answers, _votes)
+_TREE = Translator(_of_tree, answers=_tree_answers)
+_MIXTURE = Translator(_mean_probabilities, answers=_of_vote)
+_PIPELINE = Translator(*(_behind_steps(say) for say in (probabilities, _decision, answers)))
 _KINDS = {
     f"{library}.{name}": kind
     for library, kind, names in (
         ("counterpoise", _TREE, ("HistogramTree", "Stump", "LeastErrorStump")),
         ("counterpoise", _MIXTURE, [f"{one}Classifier" for one in ("AdaLPBoost", "LPBoost", "Mixture", "Goal")]),
-        ("counterpoise", _VOTES, [f"{one}BoostClassifier" for one in ("Ada", "Vada", "EB", "RLP", "RQP", "DRO")]),
-        ("counterpoise", Kind(_of_average, _likeliest), ["AveragedClassifier"]),
-        ("counterpoise", Kind(_of_ramp, _constrained_answers, _constrained_decision), ["ConstrainedClassifier"]),
+        ("counterpoise", Translator(_of_votes, _votes), [f"{one}BoostClassifier" for one in _VOTERS]),
+        ("counterpoise", Translator(_of_average), ["AveragedClassifier"]),
+        ("counterpoise", Translator(_of_ramp, _constrained_decision), ["ConstrainedClassifier"]),
         ("sklearn", _TREE, ("DecisionTreeClassifier", "ExtraTreeClassifier")),
-        ("sklearn", _FOREST, ("RandomForestClassifier", "ExtraTreesClassifier")),
-        ("sklearn", Kind(_of_gradient_boosting, _likeliest), ["HistGradientBoostingClassifier"]),
-        ("sklearn", _LOGISTIC, ("LogisticRegression", "LogisticRegressionCV")),
-        ("sklearn", _LINEAR, ("LinearSVC", "Perceptron", "RidgeClassifier")),
-        ("sklearn", Kind(*(_behind_steps(say) for say in (probabilities, answers, _decision))), ["Pipeline"]),
+        ("sklearn", Translator(_of_forest), ("RandomForestClassifier", "ExtraTreesClassifier")),
+        ("sklearn", Translator(_of_gradient_boosting), ["HistGradientBoostingClassifier"]),
+        ("sklearn", Translator(_of_logistic, _linear_scores), ("LogisticRegression", "LogisticRegressionCV")),
+        ("sklearn", Translator(None, _linear_scores), ("LinearSVC", "Perceptron", "RidgeClassifier")),
+        ("sklearn", _PIPELINE, ["Pipeline"]),
     )
     for name in names
 }

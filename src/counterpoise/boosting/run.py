@@ -1,0 +1,558 @@
+"""Rounds of boosters whose models are mixed: what they need, when they end, what the mixture is chosen on.
+
+A ``BoostingRun`` holds the rows, the rule that reweighs them, what fits a model, and the rounds so far. It can be
+interrupted: a checkpoint holds what decides the rounds and what is left of each, and a later fit goes on from there.
+"""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from counterpoise._base.checks import check_choice, check_count, check_fraction, is_frame
+from counterpoise._base.types import AnyArray, ArrayLike, ByteArray, FloatArray
+from counterpoise.boosting.adaboost import AdaBoostClassifier
+from counterpoise.boosting.checkpoint import (
+    NOT_OF_ROUNDS,
+    CheckpointFolder,
+    Run,
+    SavedRound,
+    Seeds,
+    as_checkpoint,
+    data_texts,
+    opened,
+    setting_texts,
+)
+from counterpoise.boosting.inputs import (
+    Rows,
+    check_callbacks,
+    check_predict_input,
+    draw_entropy,
+    held_out_rows,
+    round_seed,
+    set_aside,
+    training_rows,
+    unequal,
+)
+from counterpoise.boosting.inside import InsideFit, Program, Stage
+from counterpoise.boosting.learner import RoundsFit, base_learner, is_ensemble, planned_rounds, rounds_fit
+from counterpoise.boosting.rounds import IMPROVEMENT, Callback, History, Round, Rule, Standing, boost
+from counterpoise.boosting.rules import without_outliers
+from counterpoise.boosting.stopping import AUTO, check_stopping, stopping_of, warn_of_no_errors
+from counterpoise.goals import InfeasibleGoals, Rate, Table
+from counterpoise.goals.bound import asked_goals
+from counterpoise.goals.tables import with_train
+from counterpoise.mixtures.answers import TRAIN, Answers, Positive, find_positive
+from counterpoise.mixtures.base import DECISIONS
+from counterpoise.mixtures.cautions import warn_of_the_average
+from counterpoise.mixtures.choosing import MIXTURES, Aim, Evidence, Selection, choose_mixture, select
+from counterpoise.mixtures.draws import make_key
+from counterpoise.mixtures.families import PooledModels, Thresholds
+from counterpoise.mixtures.options import kind_of_decision
+from counterpoise.mixtures.pool import Pool, predict_codes, scoring_method, titled_models
+from counterpoise.mixtures.prechecks import check_problem
+from counterpoise.mixtures.rows import checked_features
+from counterpoise.mixtures.scores.table import ScoreEvidence
+from counterpoise.solvers import minimize_risk
+from counterpoise.theory.risks import Mean, Risk
+
+BUDGET = 0.03  # by default: what the tail may cost on average
+_FOLDS = 5  # by default, where the losses on rows that a model has seen would tell nothing
+DEPTH = 4  # of the default trees: the shallower, the more they differ from the strong model
+_STRONG = AdaBoostClassifier(n_estimators=300)
+_BINARY = 2
+# Rows from which rules of scores are chosen on those of folds: below, models trained on all rows differ from them.
+_ROWS_FOR_SCORES = 20_000
+
+
+class GivenRows(NamedTuple):
+    """Labelled rows as ``fit`` is given them, with what goals may ask of them."""
+
+    X: Any
+    y: Any
+    sample_weight: ArrayLike | None = None
+    sensitive_features: Any = None
+    baseline: ArrayLike | None = None
+    largest_weight: float | None = None
+    table: Table | None = None
+
+    def goal_table(self) -> Table:
+        """Return what goals may ask: a table, or columns, those of X where they have names, and a limit on weights."""
+        n_samples = len(np.asarray(self.y))
+        if self.table is not None:
+            if self.table.n_samples != n_samples:
+                raise ValueError(f"table must hold a row for each of the {n_samples} samples; got {self.table!r}.")
+            return self.table.beside(self.sensitive_features, self.baseline)
+        features = self.X if is_frame(self.X) else np.empty((n_samples, 0))
+        limit = self.largest_weight
+        weights = None if limit is None else self.sample_weight
+        given = self.sensitive_features, self.baseline
+        return Table(features, None, *given, sample_weight=weights, largest_weight=limit)
+
+
+class RunRows(NamedTuple):
+    """Rows to train on, those on which the mixture is chosen, and what goals know of them and of other datasets."""
+
+    classes: AnyArray
+    positive: Positive
+    train: Rows
+    held_out: Rows | None
+    columns: Table  # of the rows that ``fit`` is given
+    table: Table  # of those on which the mixture is chosen
+    datasets: Mapping[str, Table]  # others, as far as the mixture is chosen on them
+    check: Callable[[Any], Any]  # features of other datasets as the models take them
+    purpose: str  # of those, as messages say it
+
+    @property
+    def chosen(self) -> Rows:
+        """Return the rows on which the mixture is chosen."""
+        return self.train if self.held_out is None else self.held_out
+
+    def answers(self) -> Answers:
+        """Return what goals know of the rows on which the mixture is chosen, before any model has answered."""
+        rows = self.chosen
+        places = np.arange(self.table.n_samples) if rows.places is None else rows.places
+        table = self.table.part(places, self.classes[rows.codes], unequal(rows.weights))
+        return Answers({TRAIN: table}, {}, self.positive)
+
+    def features(self, name: str, table: Table) -> Any:
+        """Return the features of another dataset as the models take them."""
+        return checked_features(table.X, name, self.purpose, self.check)
+
+    def check_aim(self, aim: Aim) -> None:
+        """Refuse goals, objective and datasets that do not fit the rows, before any model is trained."""
+        rows = self.chosen
+        is_confident = any(goal.confidence is not None and TRAIN in goal.datasets for goal in aim.goals)
+        if is_confident and self.table.largest_weight is None:  # goals on weights without a limit
+            Table(None, rows.codes, sample_weight=rows.weights).heaviest(TRAIN)
+        tables = with_train(self.answers().tables[TRAIN], self.datasets)
+        for name, table in self.datasets.items():
+            self.features(name, table)
+        check_problem(aim, tables, self.positive, groups=rows.groups)
+
+    def staged(self, aim: Aim, entropy: int) -> "tuple[RunRows, Stage, dict[str, Table]]":
+        """Return the stage that rounds inside goals train on, and what of other datasets is for them.
+
+        Where the mixture is chosen on other rows than those of training, as large a part of other datasets is for it:
+        of a single row, the same.
+        """
+        train, rate = self.train, aim.objective if isinstance(aim.objective, Rate) else None
+        own = self.columns.part(np.asarray(train.places), self.classes[train.codes], unequal(train.weights))
+        names = dict.fromkeys(name for asked in (*aim.goals, rate) if asked is not None for name in asked.datasets)
+        trained, kept = {name: self.datasets[name] for name in names if name in self.datasets}, dict(self.datasets)
+        if self.held_out is not None:
+            n_held, generator = self.held_out.codes.size, np.random.default_rng(round_seed(entropy, 0))
+            for name, table in trained.items():
+                n_rows = table.n_samples
+                order = generator.permutation(n_rows) if n_rows > 1 else np.zeros(2, dtype=np.int64)
+                n_aside = max(round(n_held / (n_held + train.codes.size) * n_rows), 1)
+                n_aside = min(n_aside, max(n_rows - 1, 1))
+                trained[name] = table.only(np.sort(order[n_aside:]))
+                kept[name] = table.only(np.sort(order[:n_aside]))
+        features = {name: self.features(name, table) for name, table in trained.items()}
+        stage = Stage.of(train, features, {TRAIN: own, **trained}, self.positive, aim.goals, rate)
+        return self._replace(datasets=kept), stage, trained
+
+
+def draw_seeds(random_state: Any, saved: CheckpointFolder | None) -> Seeds:
+    """Return the seeds of a fit; where the system draws them and rounds are saved, those of these rounds."""
+    if random_state is None and saved is not None and saved.seeds is not None:
+        return saved.seeds
+    key = make_key(random_state)  # before the entropy: a RandomState is drawn from twice
+    return Seeds(draw_entropy(random_state), key)
+
+
+def check_booster(booster: Any) -> None:
+    """Check the parameters that all boosters whose models are mixed have, but for the aim."""
+    if booster.n_estimators is not None:
+        check_count(booster.n_estimators, "n_estimators")
+    check_fraction(booster.outlier_fraction, "outlier_fraction")
+    check_choice(kind_of_decision(booster.decision), "decision", DECISIONS)
+    check_choice(booster.mixture, "mixture", MIXTURES)
+    is_optimal, got = booster.mixture == "optimal", f"got mixture={booster.mixture!r}."
+    if asked_goals(booster.goals, trains=True, defers=False) and not is_optimal:
+        raise ValueError(f"Goals need mixture='optimal', which is free to meet them; {got}")
+    if booster.budget not in (None, BUDGET) and not is_optimal:  # the default has nothing to limit there
+        raise ValueError(f"budget needs mixture='optimal', which is free to keep it; {got}")
+    check_stopping(booster, takes_folds=True)
+    as_checkpoint(booster.checkpoint)
+    check_callbacks(booster.callbacks)
+
+
+def round_settings(booster: Any, learner: Any, aim: Aim, seeds: Seeds, **found: Any) -> dict[str, Any]:
+    """Return the settings that decide the rounds, with the learner as it is for the samples, and what was found."""
+    params = booster.get_params(deep=False)
+    return {
+        "booster": type(booster),
+        **{name: value for name, value in params.items() if name not in NOT_OF_ROUNDS},
+        "estimator": learner,
+        **asdict(stopping_of(booster)),
+        "alpha": aim.alpha,
+        "random_state": None if booster.random_state is None else seeds.entropy,
+        **({} if booster.objective is None else {"objective": repr(booster.objective)}),
+        **found,
+    }
+
+
+def state_to_store(state: dict[str, Any]) -> dict[str, Any]:
+    """Return the state of a booster as it is copied and saved: without the run, which refers to the samples."""
+    state = {name: value for name, value in state.items() if name != "_run"}
+    if isinstance(state["checkpoint"], os.PathLike):  # a text can be saved anywhere
+        state["checkpoint"] = os.fspath(state["checkpoint"])
+    return state
+
+
+class Best(NamedTuple):
+    """The least risk so far, as a part of its size, and its round."""
+
+    value: float
+    number: int
+
+    def after(self, value: float, number: int) -> "Best":
+        """Return the same after another round; as long as goals are not met, none has stalled."""
+        return Best(value, number) if value < self.value - IMPROVEMENT or not np.isfinite(value) else self
+
+
+def in_own_units(aim: Aim) -> Aim:
+    """Return an aim whose risk is divided by its size, so that what is a tolerance for one is one for all."""
+    size = aim.objective.size
+    if isinstance(aim.objective, Rate) or size == 1:
+        return aim
+    return aim._replace(objective=aim.objective * (1 / size))
+
+
+def aim_of_patience(aim: Aim) -> Aim:
+    """Return what rounds are judged by, goals left aside: early rounds rarely meet them."""
+    aim = aim._replace(goals=(), mixture="optimal", budget=None)  # with which fits may go on from these rounds
+    return aim._replace(objective=Mean()) if isinstance(aim.objective, Rate) else aim
+
+
+class BoostingRun:
+    """The rounds of a booster, and all that further ones need.
+
+    Parameters
+    ----------
+    booster : classifier
+        Whose parameters decide the rounds; it is not kept.
+    rows : RunRows
+    aim : Aim
+        What the mixture will be chosen for.
+    rule : Rule
+        How rows are reweighed, or answers priced, after each round.
+    seeds : Seeds
+    found : dict
+        Settings of the rounds that ``fit`` found, such as a step size.
+    risk : Risk, optional
+        That ``target`` is about, where rounds do not look at goals.
+    program : Program, optional
+        The mixture problem of the models so far, where rounds look at goals.
+    trained : dict from names to Table
+        What other rows than those of ``rows.train`` decide the rounds.
+    """
+
+    fit: RoundsFit | InsideFit
+
+    def __init__(
+        self,
+        booster: Any,
+        rows: RunRows,
+        aim: Aim,
+        rule: Rule,
+        seeds: Seeds,
+        found: Mapping[str, Any],
+        *,
+        risk: Risk | None = None,
+        target: float | None = None,
+        program: Program | None = None,
+        trained: Mapping[str, Table] | None = None,
+    ) -> None:
+        self.rows, self.aim, self.seeds, self.risk, self.target = rows, aim, seeds, risk, target
+        self.program, self.trained, self.n_jobs = program, trained or {}, booster.n_jobs
+        self.reweigh = without_outliers(rule, float(booster.outlier_fraction))
+        self.history, self.best = History(rows.train.weights, planned_rounds(booster)), Best(np.inf, 0)
+        stopping, n_samples = stopping_of(booster), (program.stage.rows if program else rows.train).codes.size
+        self.patience = stopping.patience
+        self.is_default = booster.estimator is None
+        self.learner = base_learner(booster.estimator, n_samples, max_depth=DEPTH)
+        self.settings = round_settings(booster, self.learner, aim, seeds, **found)
+        asked = stopping.n_folds
+        if asked == AUTO:
+            is_strong = self.is_default or is_ensemble(booster.estimator)
+            asked = _FOLDS if is_strong and rows.held_out is None else None
+        self.n_folds = None if asked is None else min(int(asked), n_samples)
+        self.scores = booster.scores
+        if self.scores and not isinstance(self.scores, str):
+            problem = self._lack_of_scores([base_learner(booster.estimator)])
+            if problem:
+                raise ValueError(f"scores=True mixes thresholds of scores, and {problem}")
+
+    def start(self, n_rounds: int, saved: CheckpointFolder | None, callbacks: Sequence[Callback]) -> None:
+        """Prepare the rows for the learner, by default after a strong model in the first round, and run the rounds."""
+        if saved is not None:
+            saved.claim(self.record())
+        positive, classes, stage = self.rows.positive, self.rows.classes, self.program and self.program.stage
+        # Rules are chosen on scores of folds where those of models trained on all rows hardly differ.
+        n_enough = _ROWS_FOR_SCORES if isinstance(self.scores, str) else 0
+        are_scored = stage and self.scores and len(classes) == _BINARY and self.rows.train.codes.size >= n_enough
+        has_scores = are_scored and scoring_method(self.learner) is not None
+        fit = rounds_fit(
+            _STRONG if self.is_default else None,
+            self.learner,
+            stage.rows if stage else self.rows.train,
+            classes,
+            partial(round_seed, self.seeds.entropy),
+            self.n_folds,
+            positive if has_scores else None,
+        )
+        self.fit = InsideFit(fit, stage) if stage else fit
+        self.go_on(n_rounds, saved, callbacks)
+
+    def record(self) -> Run:
+        """Return what decides the rounds, for a checkpoint to compare."""
+        tables = self.trained if self.program is None else {TRAIN: self.rows.columns, **self.trained}
+        data = data_texts(self.rows.classes, self.rows.train, self.rows.held_out, tables)
+        is_drawn = self.settings["random_state"] is None  # by the system
+        return Run(setting_texts(self.settings), data, self.seeds if is_drawn else None)
+
+    def more(self, n_rounds: int, checkpoint: Any, callbacks: Sequence[Callback]) -> None:
+        """Run further rounds, with those before them in a checkpoint where one is asked for."""
+        with opened(checkpoint) as saved:
+            if saved is not None:
+                saved.claim(self.record(), self.history.n_rounds)
+            self.history.reserve(n_rounds)
+            self.go_on(n_rounds, saved, callbacks)
+
+    def go_on(self, n_rounds: int, saved: CheckpointFolder | None, callbacks: Sequence[Callback]) -> None:
+        """Take up to ``n_rounds`` further rounds from the checkpoint, and fit the rest."""
+
+        def stop(done: Round, history: History) -> bool:
+            done = done._replace(standing=self._note(done))
+            if self.rows.held_out is not None:
+                predicted = predict_codes(done.model, self.rows.held_out.X, self.rows.classes)
+                history.held_out.append((predicted != self.rows.held_out.codes).view(np.uint8))
+            is_last = self._is_last(done.number)
+            if saved is not None:  # before the callbacks: one that raises or stops has its round on disk
+                self._save(done, is_last, saved)
+            asked = [bool(callback(done)) for callback in callbacks]  # all of them are called
+            return any(asked) or is_last
+
+        n_left = n_rounds if saved is None else self._restore(saved, n_rounds, callbacks)
+        boost(self.fit, self.history, reweigh=self.reweigh, stop=stop, n_rounds=n_left)
+
+    def _note(self, done: Any) -> Standing | None:
+        """Take note of a round that was fitted or restored, and return how the mixture stands inside goals."""
+        if self.program is None:
+            return None
+        self.program.add(done.said, done.losses)
+        self.reweigh(self.history)  # solves the program, of which the next round then knows
+        return self.program.standing
+
+    def _is_last(self, number: int) -> bool:
+        """Tell whether patience is at its end, the target is reached, or another round would be of no use."""
+        if self.patience is not None:
+            self.best = self.best.after(self.value_so_far(), number)
+            if number - self.best.number >= self.patience:
+                return True
+        least = np.inf
+        if self.target is not None and self.program is not None:
+            least = self.program.standing.value
+        elif self.target is not None and self.risk is not None:
+            least = minimize_risk(self.history.losses, self.risk, sample_weight=self.history.start).value
+        return bool(self.target is not None and 1 - least > self.target) or self.is_over or self.repeats
+
+    @property
+    def is_over(self) -> bool:
+        """Tell whether the learner finds no model that helps inside the goals."""
+        return self.program is not None and self.program.is_over(is_random=self.fit.is_random)
+
+    @property
+    def repeats(self) -> bool:
+        """Tell whether the next round would only repeat a model: all samples fared alike, so they weigh as at first."""
+        n_plain = 2 if self.is_default else 1  # the strong model, and one at the samples' own weights
+        is_stuck = self.history.n_rounds >= n_plain and np.ptp(self.history.totals) == 0
+        return bool(self.program is None and is_stuck and not self.fit.is_random)
+
+    def warn_of_no_errors(self) -> None:
+        """Say where the learner left nothing to boost."""
+        if self.repeats and not self.history.totals.any() and self.n_folds is None:
+            other = ", or set Stopping(n_folds=5): rounds are then judged on rows not fitted to"
+            warn_of_no_errors(self.history.n_rounds, other)
+
+    def _save(self, done: Round, is_last: bool, saved: CheckpointFolder) -> None:
+        shared = getattr(self.fit.prepared, "shared", None)  # what the learner learned once for all rounds
+        if shared is not None:
+            saved.write_shared(shared)
+        left = SavedRound(
+            model=done.model,
+            losses=done.losses,
+            held_out=self.history.held_out[-1] if self.history.held_out else None,
+            weighted_loss=done.weighted_loss,
+            memory=self.history.memory,
+            best=(self.best.value, self.best.number),
+            is_last=is_last,
+            uses_shared=shared is not None,
+            said=done.said,
+            scores=done.scores,
+        )
+        saved.write(done.number, left)
+
+    def _restore(self, saved: CheckpointFolder, n_rounds: int, callbacks: Sequence[Callback]) -> int:
+        """Take up to ``n_rounds`` further rounds from the checkpoint, and return how many are left to fit."""
+        history = self.history
+        first, last = history.n_rounds + 1, history.n_rounds + n_rounds
+        is_last = False
+        for number in range(first, min(last, saved.n_rounds) + 1):
+            done = saved.read(number)
+            known = done.model, history.start, done.losses, done.weighted_loss
+            history.append(Round(number, *known, said=done.said, scores=done.scores))
+            history.memory = done.memory
+            self.best = Best(*done.best)
+            if done.held_out is not None:
+                history.held_out.append(done.held_out)
+            self._note(done)
+            if done.uses_shared and getattr(self.fit.prepared, "shared", None) is None:
+                self.fit.prepared.shared = saved.read_shared()
+            is_last = done.is_last
+            if is_last:
+                break
+        if history.n_rounds >= first:
+            for callback in callbacks:
+                if hasattr(callback, "resume"):
+                    callback.resume(history.n_rounds)
+        return 0 if is_last else last - history.n_rounds
+
+    def value_so_far(self) -> float:
+        """Return the least risk of a mixture of the rounds so far, where it will be chosen, as a part of its size."""
+        if self.program is None:
+            rows, losses = self._judged()
+            aim = in_own_units(aim_of_patience(self.aim))
+            known = Evidence(losses, unequal(rows.weights), rows.groups, self.rows.answers())
+            return choose_mixture(select(known, aim), aim).value
+        if self.rows.held_out is None:
+            return self.program.standing.value / self.program.size
+        aim = in_own_units(self.aim._replace(budget=None))
+        try:
+            return choose_mixture(select(self.predictions(), aim), aim).value / aim.objective.size
+        except InfeasibleGoals:
+            return np.inf
+
+    def _judged(self) -> tuple[Rows, ByteArray]:
+        """Return the rows on which the mixture is chosen, and the losses of all models there."""
+        if self.rows.held_out is None:
+            return self.rows.train, self.history.losses
+        return self.rows.held_out, np.array(self.history.held_out).T
+
+    def pool(self) -> Pool:
+        """Return the models, to be asked for answers."""
+        return Pool(self.history.models, self.rows.positive, self.n_jobs)
+
+    def predictions(self) -> Evidence:
+        """Return the losses and answers of the models on the rows where the mixture is chosen, and on all datasets."""
+        if self.program is not None and self.rows.held_out is None:
+            return self.program.stage.evidence(np.column_stack(self.history.said), self.history.losses)
+        (rows, losses), positive = self._judged(), self.rows.positive
+        answers, pool = self.rows.answers(), self.pool()
+        said: Any = None
+        if positive.is_binary:  # then losses tell predictions
+            said = positive.bits_of_losses(losses, rows.codes)
+        elif self.rows.held_out is None and self.history.said:
+            said = np.column_stack(self.history.said)
+        elif self.history.said or positive.place is not None or self.aim.goals or isinstance(self.aim.objective, Rate):
+            said = pool.ask(rows.X, rows.codes.size)
+        answers = answers.with_dataset(TRAIN, answers.tables[TRAIN], said)
+        for name, table in self.rows.datasets.items():
+            codes = pool.ask(self.rows.features(name, table), table.n_samples)
+            answers = answers.with_dataset(name, table, positive.said(codes))
+        return Evidence(losses, unequal(rows.weights), rows.groups, answers)
+
+    def family(self) -> PooledModels | Thresholds:
+        """Return what the mixture is chosen among: rules of scores where they can be mixed, else the models."""
+        if not self.can_mix_rules:
+            return PooledModels(self.pool(), self.predictions())
+        titled = titled_models([("", model) for model in self.history.models])
+        pool = Pool.of(titled, self.rows.positive, self.n_jobs)
+        rows, answers = self.rows.chosen, self.rows.answers()
+        by_name: dict[str, Any] = {}
+        if self.rows.held_out is not None:
+            by_name[TRAIN] = pool.ask(rows.X, rows.codes.size)
+            for name, table in self.rows.datasets.items():
+                by_name[name] = pool.ask(self.rows.features(name, table), table.n_samples, name)
+                answers = answers.with_dataset(name, table, None)
+        elif self.program is not None:
+            stage, scores = self.program.stage, np.column_stack(self.history.scores)
+            answers, by_name = stage.answers, {name: scores[place] for name, place in stage.places.items()}
+        usual = [member.usual(column) for member, column in zip(pool.members, by_name[TRAIN].T, strict=True)]
+        kept = ScoreEvidence(by_name, answers, unequal(rows.weights), rows.groups, np.array(usual))
+        return Thresholds(pool, kept)
+
+    @property
+    def can_mix_rules(self) -> bool:
+        """Tell whether rules of scores are to be mixed and can be."""
+        if not self.scores or (isinstance(self.scores, str) and self.program is None):
+            return False
+        is_scored = self.rows.held_out is not None or len(self.history.scores) == self.history.n_rounds
+        return is_scored and not self._lack_of_scores(self.history.models)
+
+    def _lack_of_scores(self, models: list[Any]) -> str:
+        """Return why rules of models cannot be mixed; nothing where they can."""
+        if len(self.rows.classes) > _BINARY:
+            return f"a threshold tells two classes apart; got {len(self.rows.classes)}. Set scores=False."
+        if self.rows.held_out is None and (self.n_folds is None or self.program is None):
+            return (
+                "chooses on rows that no model was trained on: set Stopping(validation_fraction=0.3), or pass X_val "
+                "and y_val."
+            )
+        lacking = [model for model in models if scoring_method(model) is None]
+        return f"{lacking[0]!r} has neither predict_proba nor decision_function. Set scores=False." if lacking else ""
+
+
+def run_rounds(
+    booster: Any,
+    aim: Aim,
+    given: GivenRows,
+    validation: GivenRows,
+    datasets: Any,
+    new_run: Callable[[RunRows, Aim, Seeds], BoostingRun],
+) -> tuple[BoostingRun, Seeds, Rows]:
+    """Check the rows, run the rounds of a booster, and return them with the seeds and all rows.
+
+    The booster learns its classes and the names of features. ``new_run`` checks what is asked of the rows.
+    """
+    learner = base_learner(booster.estimator)
+    known = given.X, given.y, given.sample_weight, given.sensitive_features
+    classes, every = training_rows(booster, learner, *known)
+    booster.classes_ = classes
+    with opened(booster.checkpoint) as saved:
+        seeds = draw_seeds(booster.random_state, saved)
+        held_out = held_out_rows(booster, learner, validation.X, validation.y, validation.sensitive_features)
+        rows, columns = (every, held_out), given.goal_table()
+        if held_out is None:
+            rows = set_aside(every, classes, stopping_of(booster), seeds.entropy)
+        table = columns if held_out is None else validation.goal_table()
+        purpose = "that models are trained on" if booster.trains_inside else "that the models can be asked about"
+        check, positive = partial(check_predict_input, booster, learner), find_positive(classes, booster.pos_label)
+        others = with_train(None, datasets)
+        run = new_run(RunRows(classes, positive, *rows, columns, table, others, check, purpose), aim, seeds)
+        run.start(planned_rounds(booster), saved, booster.callbacks)
+    return run, seeds, every
+
+
+def warn_of_mixing(selection: Selection, mixture: FloatArray, aim: Aim) -> None:
+    """Say what the tail and the goals cost on average beside the first model."""
+    if aim.mixture == "optimal":
+        means = np.average(selection.losses, axis=0, weights=selection.sample_weight)
+        warn_of_the_average(float(means @ mixture), float(means[0]), "its first model", aim)
+
+
+def more_rounds(run: BoostingRun | None, n_rounds: int, checkpoint: Any, callbacks: Sequence[Callback]) -> None:
+    """Run further rounds of a booster, in the process that fitted it."""
+    n_more = check_count(n_rounds, "n_estimators")
+    if run is None:
+        raise ValueError(
+            "fit_more needs the samples that the classifier was fitted on; one that was loaded, copied or "
+            "rebalanced does not have them. Call it on the one that was fitted."
+        )
+    run.more(n_more, checkpoint, callbacks)
