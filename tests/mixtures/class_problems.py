@@ -7,10 +7,9 @@ from scipy.optimize import linprog
 from counterpoise.goals import Table, bind
 from counterpoise.mixtures.answers import Answers, find_positive
 from counterpoise.mixtures.choosing import as_aim
-from counterpoise.mixtures.class_scores.calibration import no_calibration
 from counterpoise.mixtures.class_scores.choosing import choose_class_rules
-from counterpoise.mixtures.class_scores.evidence import ClassEvidence
-from counterpoise.mixtures.scores.groups import RuleGroups
+from counterpoise.mixtures.class_scores.table import ClassEvidence, no_calibration
+from counterpoise.mixtures.scores.table import RuleGroups
 
 ALL = RuleGroups((), ("all",))
 

@@ -12,8 +12,7 @@ from counterpoise.mixtures.answers import Answers, find_positive
 from counterpoise.mixtures.choosing import as_aim
 from counterpoise.mixtures.options import Deferral
 from counterpoise.mixtures.scores.choosing import choose_rules
-from counterpoise.mixtures.scores.evidence import ScoreEvidence, rank
-from counterpoise.mixtures.scores.groups import RuleGroups
+from counterpoise.mixtures.scores.table import RuleGroups, ScoreEvidence, rank
 from counterpoise.solvers import minimize_risk
 from counterpoise.theory.risks import KL, CVaR, EmpiricalLikelihood, Mean, WorstGroup
 

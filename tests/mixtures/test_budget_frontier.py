@@ -11,8 +11,8 @@ from sklearn.tree import DecisionTreeClassifier
 from counterpoise import MixtureClassifier, tradeoff
 from counterpoise.goals import as_goals
 from counterpoise.mixtures.choosing import as_aim
-from counterpoise.mixtures.class_scores.path import ClassPath
-from counterpoise.mixtures.scores.path import RulePath
+from counterpoise.mixtures.class_scores.choosing import ClassPath
+from counterpoise.mixtures.scores.choosing import RulePath
 from counterpoise.theory.risks import CVaR
 
 GOALS = ("recall(train) >= 0.5", "false_positive_rate(train) <= 0.6")

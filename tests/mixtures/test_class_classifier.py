@@ -10,7 +10,7 @@ from sklearn.naive_bayes import GaussianNB
 import counterpoise as cp
 from counterpoise import certify
 from counterpoise.goals import InfeasibleGoals, Table
-from counterpoise.mixtures.class_scores.tiers import TierRule
+from counterpoise.mixtures.class_scores.rules import TierRule
 
 X, CODES = make_classification(
     900, 8, n_informative=6, n_classes=4, n_clusters_per_class=1, class_sep=1.3, flip_y=0.03, random_state=0

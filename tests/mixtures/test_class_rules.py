@@ -9,12 +9,11 @@ from scipy.optimize import linprog
 
 from counterpoise.goals import InfeasibleGoals, as_goals
 from counterpoise.metrics import cvar_loss
-from counterpoise.mixtures.class_scores.calibration import calibrated
 from counterpoise.mixtures.class_scores.choosing import OF_RATIOS
 from counterpoise.mixtures.class_scores.ratio_bins import find_bins
-from counterpoise.mixtures.class_scores.refining import PricedRows, refined
-from counterpoise.mixtures.class_scores.tiers import RatioRule, TierRule, argmax_rule
-from counterpoise.mixtures.scores.groups import RuleGroups
+from counterpoise.mixtures.class_scores.rules import PricedRows, RatioRule, TierRule, argmax_rule, refined
+from counterpoise.mixtures.class_scores.table import calibrated
+from counterpoise.mixtures.scores.table import RuleGroups
 from counterpoise.solvers import minimize_cvar
 
 NOBODY = np.zeros(1, dtype=np.int64)
@@ -103,8 +102,8 @@ def ratio_family(known, alpha, most=None):
     corners = np.array(np.meshgrid(*[[0.0, 1.0]] * bins.n_bins)).reshape(bins.n_bins, -1).T
     said = [known.said(RatioRule(0, bins.edges, one))["train"] for one in corners]
     losses = np.column_stack([known.losses(one) for one in said])
-    limits = {"rows": [known.evidence.mass @ losses], "bounds": [most]} if most is not None else {}
-    return minimize_cvar(losses, alpha, sample_weight=known.evidence.mass, tol=1e-7, **limits).value
+    limits = {"rows": [known.mass @ losses], "bounds": [most]} if most is not None else {}
+    return minimize_cvar(losses, alpha, sample_weight=known.mass, tol=1e-7, **limits).value
 
 
 @pytest.mark.parametrize("alpha", [0.5, 0.7])
@@ -123,7 +122,7 @@ def test_the_fast_path_keeps_goals_on_errors_and_is_left_where_goals_name_classe
     told, labels = drawn_rows(2, 400, 5)
     known = known_rows(told, labels)
     free = chosen(known, 0.6)
-    error = float(known.evidence.mass @ known.losses(known.said(free.rules[0])["train"]))
+    error = float(known.mass @ known.losses(known.said(free.rules[0])["train"]))
     kept = chosen(known, 0.6, [f"error_rate(train) <= {error - 0.004:.6f}"])
     assert kept.covers == OF_RATIOS
     assert kept.value >= free.value - 1e-9

@@ -5,9 +5,9 @@ import pytest
 
 from counterpoise.mixtures.choosing import as_aim
 from counterpoise.mixtures.scores.choosing import limits_of, mean_loss
+from counterpoise.mixtures.scores.cuts import CutRules, coupled
 from counterpoise.mixtures.scores.fixed import search_fixed
 from counterpoise.mixtures.scores.program import CellLosses, RuleProgram, cheapest_rules
-from counterpoise.mixtures.scores.rules import CutRules, coupled
 from counterpoise.theory.risks import KL, CVaR, EmpiricalLikelihood, Mean, WorstGroup
 from tests.mixtures.score_problems import (
     chosen,
@@ -46,10 +46,8 @@ def test_the_cheapest_interval_is_that_of_all_intervals(first):
         by_hand = weights @ losses_of(problem, said["train"])
         if problem.goals:
             rows, bounds = goal_rows_of(problem, said)
-            prices, limits = (
-                rng.random(len(rows)),
-                limits_of(ranked, as_aim(1.0, None, problem.goals, deferral=deferral_of(problem))),
-            )
+            aim = as_aim(1.0, None, problem.goals, deferral=deferral_of(problem))
+            prices, (limits, _) = rng.random(len(rows)), limits_of(ranked, aim)
             constant, added = limits.costs(prices)
             base, costs = base + constant - prices @ limits.bounds, costs + added
             by_hand = by_hand + prices @ (rows - bounds[:, None])
@@ -146,5 +144,5 @@ def test_the_program_needs_no_rule_that_defers_to_begin_with():
     problem = random_problem(4, defers=True)._replace(goals=[], budget=None, objective=CVaR(0.3), defer_cost=0.25)
     choice, ranked = chosen(problem, _TOL)
     start = ranked.usual_rules().only(slice(1, 2))
-    found = RuleProgram(ranked.cuts, cells_of(problem, ranked), CVaR(0.3)).solve(start, _TOL)
-    assert found.solution.value == pytest.approx(choice.value, abs=1e-6)
+    _, found = RuleProgram(ranked.cuts, cells_of(problem, ranked), CVaR(0.3)).solve(start, _TOL)
+    assert found.value == pytest.approx(choice.value, abs=1e-6)

@@ -20,7 +20,7 @@ from counterpoise.goals import InfeasibleGoals, Table, parse_goal
 from counterpoise.goals.infeasible import NEAREST, bound_scale
 from counterpoise.mixtures.choosing import as_aim
 from counterpoise.mixtures.scores.choosing import limits_of
-from counterpoise.mixtures.scores.limits import nearest_of_all
+from counterpoise.mixtures.scores.program import nearest_of_all
 
 N_PROBLEMS = 300
 EXACT = 2e-6  # a bound is offered with room of up to 1e-6, for what a solver may have missed by
@@ -35,7 +35,7 @@ def searched(problem, place):
         {"train": problem.scores}, {"train": table}, {"train": codes}, texts, None, None, cost
     )
     ranked = score_problems.ranked_of(rows, ("sex=F", "sex=M"))
-    limits = limits_of(ranked, as_aim(1.0, None, texts, deferral=None if cost is None else cp.Deferral(cost)))
+    limits, _ = limits_of(ranked, as_aim(1.0, None, texts, deferral=None if cost is None else cp.Deferral(cost)))
     return nearest_of_all(limits, place, ranked.usual_rules())
 
 

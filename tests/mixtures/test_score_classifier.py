@@ -17,7 +17,7 @@ from counterpoise.displays import CVaRCurveDisplay, RateDisplay
 from counterpoise.goals import InfeasibleGoals, Table, parse_goal
 from counterpoise.learners import HistogramTree
 from counterpoise.mixtures.cautions import Everybody
-from counterpoise.mixtures.scores.rules import Rule
+from counterpoise.mixtures.scores.cuts import Rule
 
 N = 600
 RNG = np.random.default_rng(0)

@@ -5,7 +5,7 @@ import pytest
 
 from counterpoise.metrics import cvar_loss
 from counterpoise.mixtures.choosing import as_aim
-from counterpoise.mixtures.scores.choosing import limits_of, within_budget
+from counterpoise.mixtures.scores.choosing import limits_of
 from counterpoise.mixtures.scores.grid import RuleGrid
 from counterpoise.theory.risks import CVaR
 from tests.mixtures.score_problems import chosen, random_problem, written_out
@@ -23,11 +23,7 @@ def one_score(seed):
 
 
 def limits(problem, ranked):
-    aim = as_aim(1.0, None, problem.goals)
-    found = limits_of(ranked, aim)
-    if problem.budget is None:
-        return found
-    return within_budget(ranked, found, ranked.usual_rules(), problem.budget)[0]
+    return limits_of(ranked, as_aim(1.0, None, problem.goals, budget=problem.budget))[0]
 
 
 @pytest.mark.parametrize("seed", range(24))

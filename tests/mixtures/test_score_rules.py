@@ -6,8 +6,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from counterpoise.mixtures.scores.cuts import find_cuts
-from counterpoise.mixtures.scores.rules import CutRules, coupled
+from counterpoise.mixtures.scores.cuts import CutRules, coupled, find_cuts
 from counterpoise.solvers import minimize_cvar
 from counterpoise.theory.risks import Mean, MeanVariance, WorstGroup
 from tests.mixtures.score_problems import RISKS, chosen, every_rule, proven, random_problem

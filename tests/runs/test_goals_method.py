@@ -75,7 +75,7 @@ def test_goals_hold_on_scores_of_models_that_did_not_see_the_rows(run):
     assert all(check.holds for check in model.check_goals())
     assert len(model.estimators_) == 2
     scores, labels = kept_scores(model), kept_table(model).y
-    groups = model.family_.kept.group_codes(model.groups_)["train"]
+    groups = model.groups_.codes_of_each(model.family_.kept.answers.tables)["train"]
     lost = np.zeros(labels.size)
     for rule, share in zip(model.rules_, model.mixture_, strict=True):
         said = scores[:, rule.model] > np.array([*rule.thresholds.values()])[groups]

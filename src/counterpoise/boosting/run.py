@@ -54,7 +54,7 @@ from counterpoise.mixtures.families import PooledModels, Thresholds
 from counterpoise.mixtures.options import kind_of_decision
 from counterpoise.mixtures.pool import Pool, predict_codes, scoring_method, titled_models
 from counterpoise.mixtures.rows import checked_features
-from counterpoise.mixtures.scores.evidence import ScoreEvidence
+from counterpoise.mixtures.scores.table import ScoreEvidence
 from counterpoise.solvers import minimize_risk
 from counterpoise.theory.risks import Mean, Risk
 

@@ -30,12 +30,11 @@ from counterpoise.mixtures.choosing import Aim, groups_by
 from counterpoise.mixtures.families import Thresholds
 from counterpoise.mixtures.goal_rows import TalliedGoals
 from counterpoise.mixtures.pool import Pool
-from counterpoise.mixtures.scores.choosing import Asked, limits_of, pose, solve, within_budget
-from counterpoise.mixtures.scores.cuts import block_starts, exponent_counts, noise_of, rounding_room
-from counterpoise.mixtures.scores.evidence import Ranked, ScoreEvidence, rank
-from counterpoise.mixtures.scores.groups import RuleGroups, find_groups
-from counterpoise.mixtures.scores.program import TOL, CellLosses, Found, RuleProgram
-from counterpoise.mixtures.scores.rules import Rule
+from counterpoise.mixtures.scores.choosing import build_program, limits_of
+from counterpoise.mixtures.scores.cuts import Rule, block_starts, exponent_counts, noise_of, rounding_room
+from counterpoise.mixtures.scores.program import TOL, CellLosses, RuleProgram
+from counterpoise.mixtures.scores.table import RankedScores, RuleGroups, ScoreEvidence, find_groups, rank
+from counterpoise.solvers.linear_program import MixtureSolution
 from counterpoise.theory.risks import Mean, WorstGroup
 
 SCORES = "scores"  # the name in a shard of the scores, (n_rows, n_models)
@@ -257,24 +256,20 @@ def evidence_of(lumps: Lumps, cells: Cells, positive: Positive, usual: FloatArra
 
 
 def _judged(
-    ranked: Ranked, lumps: Lumps, edges: Edges, noise: list[float], aim: Aim, tol: float
+    ranked: RankedScores, lumps: Lumps, edges: Edges, noise: list[float], aim: Aim, tol: float
 ) -> tuple[float, list[IntArray]]:
     """Return the lower bound over all thresholds, and the bins in which a better one may hide."""
     all_bins = [np.flatnonzero(can_split(lumps, model, own.size + 1, noise[model])) for model, own in enumerate(edges)]
     try:
-        limits, start = limits_of(ranked, aim), ranked.usual_rules()
-        if aim.budget is not None:
-            limits, start = within_budget(ranked, limits, start, aim.budget)
-        asked = pose(ranked, aim)
-        program = RuleProgram(ranked.cuts, asked.losses, asked.risk, limits)
-        found = solve(program, start, tol)
+        limits, start = limits_of(ranked, aim)
+        program = build_program(ranked, aim, limits)
+        _, one = program.solve(start, tol, explains=True)
     except InfeasibleGoals:
         if not any(bins.size for bins in all_bins):
             raise
         return -np.inf, all_bins  # finer ones may meet them
-    one = found.solution
     costs, _ = program.priced(one.weights, one.multipliers)
-    row_costs = _row_costs(ranked, aim, asked, found, limits.budget is not None)
+    row_costs = _row_costs(ranked, aim, program, one)
     hidden = [_hidden(ranked, lumps, row_costs, model, bins, tol) for model, bins in enumerate(all_bins)]
     lower = one.offset + float(min(cost - slack for cost, (slack, _) in zip(costs, hidden, strict=True)))
     if not any(bins.size for bins in all_bins):  # each score has its own bin: what any round proved is proven
@@ -284,41 +279,40 @@ def _judged(
     hiding = [bins if near[model] else bins[:0] for model, (_, bins) in enumerate(hidden)]
     if one.value - lower <= 2 * tol:
         hiding = [bins[:0] for bins in hiding]
-    return asked.shift + lower, hiding
+    return program.shift + lower, hiding
 
 
-def _row_costs(ranked: Ranked, aim: Aim, asked: Asked, found: Found, has_budget: bool) -> FloatArray:
+def _row_costs(ranked: RankedScores, aim: Aim, program: RuleProgram, one: MixtureSolution) -> FloatArray:
     """Return what calling each lump positive costs, by the dual."""
-    given, one = ranked.evidence, found.solution
-    sign, views = np.where(given.is_positive, -1.0, 1.0), ranked.answers().views()
+    has_budget = program.limits is not None and program.limits.budget is not None
+    sign, views = np.where(ranked.is_positive, -1.0, 1.0), ranked.answers().views()
     prices = one.multipliers[: one.multipliers.size - has_budget]
-    costs = _weights_of(ranked, aim, asked, one.weights) * sign
+    costs = _weights_of(ranked, aim, program, one.weights) * sign
     if isinstance(aim.objective, Rate):
         costs = bind_rates([aim.objective.resolved(views)], views).row_weights(np.ones(1)).get(TRAIN, 0.0 * sign)
     if has_budget:
-        costs = costs + one.multipliers[-1] * given.mass * sign
+        costs = costs + one.multipliers[-1] * ranked.mass * sign
     if aim.goals:
         costs = costs + TalliedGoals.of(aim.goals, views).row_costs(prices).get(TRAIN, 0.0)
     return np.asarray(costs)
 
 
-def _weights_of(ranked: Ranked, aim: Aim, asked: Asked, weights: FloatArray) -> FloatArray:
+def _weights_of(ranked: RankedScores, aim: Aim, program: RuleProgram, weights: FloatArray) -> FloatArray:
     """Return the weights of the lumps, given those of the rows of the program."""
-    given = ranked.evidence
-    if isinstance(asked.losses, CellLosses):
-        return asked.losses.row_weights(weights)
+    if isinstance(program.losses, CellLosses):
+        return program.losses.row_weights(weights)
     if not isinstance(aim.objective, WorstGroup):
-        return given.mass
-    codes = groups_by(aim.objective.names, given.answers.tables[TRAIN], given.groups)
+        return ranked.mass
+    codes = groups_by(aim.objective.names, ranked.table.answers.tables[TRAIN], ranked.table.groups)
     groups, places = np.unique(codes, return_inverse=True)
-    totals = np.bincount(places, given.mass, groups.size)
+    totals = np.bincount(places, ranked.mass, groups.size)
     own = np.zeros(groups.size)
     own[totals > 0] = weights / totals[totals > 0]
-    return np.asarray(own[places] * given.mass)
+    return np.asarray(own[places] * ranked.mass)
 
 
 def _hidden(
-    ranked: Ranked, lumps: Lumps, costs: FloatArray, model: int, bins: IntArray, tol: float
+    ranked: RankedScores, lumps: Lumps, costs: FloatArray, model: int, bins: IntArray, tol: float
 ) -> tuple[float, IntArray]:
     """Return by how much thresholds inside of bins may be cheaper than those between them, and the bins with such."""
     n_groups, n_bins = len(ranked.groups.names), int(lumps.keys[:, 1 + model].max()) + 2
@@ -369,7 +363,7 @@ def choose_rules_over(model: Any, pool: Pool, shards: Shards, cells: Cells, usua
     problem = model.problem_of_fit()
     found = refine_over(shards, cells, pool.positive, problem, partial(find_groups, problem.by), usual)
     model.choose(Thresholds(pool, found.evidence), problem)
-    codes = found.evidence.group_codes(model.groups_)[TRAIN]
+    codes = model.groups_.codes_of_each(found.evidence.answers.tables)[TRAIN]
     model.rules_ = true_rules(model.rules_, model.groups_, codes, found.lumps, usual)
     model.gap_, model.n_passes_ = max(model.value_ - found.lower, 0.0), found.n_passes
     return model

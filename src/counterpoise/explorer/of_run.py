@@ -13,7 +13,7 @@ from counterpoise.explorer.state import HeldOutRows, SessionParts
 from counterpoise.mixtures.answers import TRAIN
 from counterpoise.mixtures.base import NEVER
 from counterpoise.mixtures.options import STICKY, kind_of_decision
-from counterpoise.mixtures.scores.evidence import ScoreEvidence
+from counterpoise.mixtures.scores.table import ScoreEvidence
 from counterpoise.runs.data import Data, RunRows
 from counterpoise.runs.evaluator import final_estimator, has_rules, mixes, seen_by_last
 from counterpoise.runs.fitting import piped

@@ -25,7 +25,7 @@ from counterpoise.goals.binding import PreparedPredictions, Views
 from counterpoise.goals.text import refuse_deferral
 from counterpoise.mixtures.answers import TRAIN
 from counterpoise.mixtures.choosing import FIXED, Aim
-from counterpoise.mixtures.scores.evidence import ScoreEvidence
+from counterpoise.mixtures.scores.table import ScoreEvidence
 from counterpoise.theory.risks import Risk
 
 

@@ -26,14 +26,12 @@ from counterpoise.mixtures.choosing import (
     within_budget,
 )
 from counterpoise.mixtures.goal_rows import GoalRows, TalliedGoals
-from counterpoise.mixtures.scores.choosing import Asked, RuleChoice, choice_of, mean_loss, pose
-from counterpoise.mixtures.scores.choosing import solve as solve_rules
-from counterpoise.mixtures.scores.deciding import decided
-from counterpoise.mixtures.scores.evidence import Ranked
+from counterpoise.mixtures.scores.choosing import RuleSolution, build_program, mean_loss, solution_of
+from counterpoise.mixtures.scores.cuts import CutRules, Rule
+from counterpoise.mixtures.scores.fixed import deciding_rules
 from counterpoise.mixtures.scores.grid import RuleGrid
-from counterpoise.mixtures.scores.limits import Budget, RuleLimits, excess_of
-from counterpoise.mixtures.scores.program import FixedLosses, NoMixture, RuleProgram
-from counterpoise.mixtures.scores.rules import CutRules, Rule
+from counterpoise.mixtures.scores.program import Budget, NoMixture, RuleLimits, RuleProgram, excess_of
+from counterpoise.mixtures.scores.table import RankedScores
 from counterpoise.solvers import minimize_cvar
 from counterpoise.solvers.bundle import LevelBundle, SolveLimits
 from counterpoise.solvers.linear_program import CuttingPlanes, InfeasibleRows
@@ -85,12 +83,12 @@ class Solved(NamedTuple):
     risk: Risk | None = None  # as it is bound to the rows, where it is no CVaR, worst group or rate
 
     @property
-    def choice(self) -> Choice | RuleChoice:
+    def choice(self) -> Choice | RuleSolution:
         """Return the same as the library's classifiers take it."""
         if self.cuts is None:
             return Choice(self.mixture, self.value, self.value - self.lower, self.prices, self.cost)
         rules = CutRules(self.models, self.cuts)
-        return RuleChoice(rules, self.mixture, self.value, self.lower, self.prices, self.cost, self.risk)
+        return RuleSolution(rules, self.mixture, self.value, self.lower, self.prices, self.cost, self.risk)
 
 
 class Tallied(NamedTuple):
@@ -262,7 +260,7 @@ class ModelProgram:
 class RulesProgram:
     """Mixtures of all rules of scores within groups: from a grid for one score, by column generation for several."""
 
-    def __init__(self, ranked: Ranked, *, prefers_usual: bool, decision: str = "sticky") -> None:
+    def __init__(self, ranked: RankedScores, *, prefers_usual: bool, decision: str = "sticky") -> None:
         self.ranked, self.prefers_usual, self.decision = ranked, prefers_usual, decision
         self.known = GoalRowCache(ranked.answers())
         self._grid = RuleGrid(ranked) if ranked.cuts.n_models == 1 and not ranked.cuts.defers else None
@@ -289,8 +287,9 @@ class RulesProgram:
         """Return the best mixture where there is one after all, or raise ``InfeasibleGoals``."""
         limits = self._limits(aim)
         if aim.budget is not None:
-            least = solve_rules(RuleProgram(self.ranked.cuts, FixedLosses(self._mean), Mean(), limits), self._start)
-            limits = RuleLimits(limits.cuts, limits.goals, Budget(self._mean, least.solution.value + aim.budget))
+            program = RuleProgram(self.ranked.cuts, self._mean, Mean(), limits)
+            _, least = program.solve(self._start, explains=True)
+            limits = limits._replace(budget=Budget(self._mean, least.value + aim.budget))
         solved = self._generated(limits, aim, RELEASED)
         if self._grid is not None and solved.cuts is not None:
             self._learn(solved.cuts, np.union1d(self._grid.usual(), solved.cuts), RELEASED)
@@ -302,7 +301,7 @@ class RulesProgram:
         if self._grid is not None:
             return self._grid.can_hold(limits, self._coarse)
         try:
-            RuleProgram(self.ranked.cuts, FixedLosses(self._mean), Mean(), limits).solve(self._start, 1.0)
+            RuleProgram(self.ranked.cuts, self._mean, Mean(), limits).solve(self._start, 1.0)
         except NoMixture:
             return False
         return True
@@ -313,19 +312,19 @@ class RulesProgram:
         if rows is None or not _is_moved_by(rows, place):
             return None
         try:
-            found = excess_of(RuleLimits(self.ranked.cuts, rows), place).solve(
+            rules, found = excess_of(RuleLimits(self.ranked.cuts, rows), place).solve(
                 self._edges, _EDGE * _size_of(rows, place)
             )
         except NoMixture as error:
             raise Unmet from error
-        used = found.rules.only(found.solution.mixture > 0)
+        used = rules.only(found.mixture > 0)
         self._edges = self._usual.joined(used).joined(self._edges).only(slice(_MOST_RULES))
-        return found.solution.value
+        return found.value
 
     def stored(self, model: Any) -> Solved:
         """Return the mixture of rules that a fitted model has."""
         rules, value = self.ranked.as_cuts(model.rules_), float(model.value_)
-        found = RuleChoice(rules, model.mixture_, value, value - float(model.gap_), _prices(model), 0.0, None)
+        found = RuleSolution(rules, model.mixture_, value, value - float(model.gap_), _prices(model))
         return self._as_solved(found, model.rules_)
 
     def tallied(self, solved: Solved) -> Tallied:
@@ -353,15 +352,15 @@ class RulesProgram:
             return limits
         if self._least is None or self._least[0] != aim.goals:
             if self._grid is None:
-                program = RuleProgram(self.ranked.cuts, FixedLosses(self._mean), Mean(), limits)
-                value = solve_rules(program, self._start, _EXACT).solution.value
+                program = RuleProgram(self.ranked.cuts, self._mean, Mean(), limits)
+                value = program.solve(self._start, _EXACT, explains=True)[1].value
             else:
                 found = self._grid.solve(1.0, limits, self._fine, _EXACT)
                 if found is None:
                     raise Unmet
                 value, self._fine = found.value, found.grid
             self._least = (aim.goals, value)
-        return RuleLimits(limits.cuts, limits.goals, Budget(self._mean, self._least[1] + aim.budget))
+        return limits._replace(budget=Budget(self._mean, self._least[1] + aim.budget))
 
     def _from_grid(self, limits: RuleLimits, aim: Aim, tol: float) -> Solved:
         assert self._grid is not None  # noqa: S101 - there is one score
@@ -373,23 +372,21 @@ class RulesProgram:
         self._learn(found.rules.cuts, found.grid, tol)
         rows = np.zeros(0) if limits.goals is None else found.multipliers[: limits.goals.bounds.size]
         prices = rows if limits.goals is None else limits.goals.prices(rows)
-        choice = RuleChoice(found.rules, found.mixture, found.value, found.lower, prices, 0.0, None, rows)
+        choice = RuleSolution(found.rules, found.mixture, found.value, found.lower, prices)
         return self._solved(choice, aim, tol)
 
     def _generated(self, limits: RuleLimits, aim: Aim, tol: float) -> Solved:
-        asked = pose(self.ranked, aim) if not self._is_tail(aim) or aim.alpha == 1.0 else self._posed(aim)
-        program = RuleProgram(self.ranked.cuts, asked.losses, asked.risk, limits)
-        found = solve_rules(program, self._start, tol * scale_of(aim.objective))
-        used = found.rules.only(found.solution.mixture > 0)
+        if not self._is_tail(aim) or aim.alpha == 1.0:
+            program = build_program(self.ranked, aim, limits)
+        else:  # the losses of a tail tell rows apart whatever the tail, so they are kept
+            if self._tail_losses is None or self._tail_losses.sample_weight.size > 20 * _MOST_FINE:
+                self._tail_losses = build_program(self.ranked, aim).losses
+            assert isinstance(aim.objective, Risk)  # noqa: S101 - a tail
+            program = RuleProgram(self.ranked.cuts, self._tail_losses, aim.objective, limits)
+        rules, found = program.solve(self._start, tol * scale_of(aim.objective), explains=True)
+        used = rules.only(found.mixture > 0)
         self._start = self._usual.joined(used).only(slice(_MOST_RULES))
-        return self._solved(choice_of(found, asked, limits), aim, tol)
-
-    def _posed(self, aim: Aim) -> Any:
-        """Return a tail as it is asked; its losses tell rows apart whatever the tail, so they are kept."""
-        if self._tail_losses is None or self._tail_losses.sample_weight.size > 20 * _MOST_FINE:
-            self._tail_losses = pose(self.ranked, aim).losses
-        assert isinstance(aim.objective, Risk)  # noqa: S101 - a tail
-        return Asked(self._tail_losses, aim.objective)
+        return self._solved(solution_of(program, rules, found), aim, tol)
 
     def _learn(self, used: IntArray, grid: IntArray, tol: float) -> None:
         """Begin the next time with the grid that was needed, unless it has grown large, and with the cuts in use."""
@@ -400,13 +397,14 @@ class RulesProgram:
         else:
             self._coarse = grid if grid.size <= _MOST_COARSE else own
 
-    def _solved(self, choice: RuleChoice, aim: Aim, tol: float) -> Solved:
+    def _solved(self, choice: RuleSolution, aim: Aim, tol: float) -> Solved:
         """Return a choice as the library makes it of the best mixture; under goals only where it rests."""
         if tol <= RELEASED or not aim.goals:
-            choice = decided(self.ranked, aim, choice, self.decision, prefers_usual=self.prefers_usual)
+            own = aim._replace(decision=self.decision, prefers_usual=self.prefers_usual)
+            choice = deciding_rules(self.ranked, own, choice)
         return self._as_solved(choice, self.ranked.as_rules(choice.rules, are_usual=choice.is_usual))
 
-    def _as_solved(self, choice: RuleChoice, rules: Sequence[Rule]) -> Solved:
+    def _as_solved(self, choice: RuleSolution, rules: Sequence[Rule]) -> Solved:
         levels, defers = [rule.levels for rule in rules], self.ranked.cuts.defers
         thresholds = np.array([[*upper, *lower] if defers else upper for upper, lower in levels])
         found = choice.mixture, choice.value, choice.lower, choice.multipliers

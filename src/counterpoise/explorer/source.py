@@ -21,7 +21,7 @@ from counterpoise.mixtures.answers import TRAIN
 from counterpoise.mixtures.base import DRAWN
 from counterpoise.mixtures.options import STICKY, kind_of_decision
 from counterpoise.mixtures.rows import as_columns, known_columns
-from counterpoise.mixtures.scores.evidence import ScoreEvidence
+from counterpoise.mixtures.scores.table import ScoreEvidence
 
 _SEED = 0  # of draws that a model makes afresh
 

@@ -17,8 +17,7 @@ from counterpoise.metrics import cvar_curve, cvar_loss
 from counterpoise.mixtures.answers import TRAIN, bits_of
 from counterpoise.mixtures.choosing import Evidence
 from counterpoise.mixtures.options import Deferral, as_groups
-from counterpoise.mixtures.scores.evidence import ScoreEvidence, rank
-from counterpoise.mixtures.scores.groups import RuleGroups, find_groups
+from counterpoise.mixtures.scores.table import RuleGroups, ScoreEvidence, find_groups, rank
 from counterpoise.solvers.rows import BitRows
 from counterpoise.solvers.tail import TailOracle
 
@@ -416,7 +415,7 @@ def _of_models(given: Evidence, held: HeldOutRows | None) -> SessionState:
 
 def _labels(table: Table, given: Evidence | ScoreEvidence) -> Labels | None:
     positive = given.answers.positive.labels.positive
-    cost = given.defer_cost or 0.0 if isinstance(given, ScoreEvidence) else 0.0
+    cost = given.deferral.cost if isinstance(given, ScoreEvidence) and given.deferral else 0.0
     return None if table.y is None else Labels(np.asarray(table.y == positive), table.sample_weight, cost)
 
 

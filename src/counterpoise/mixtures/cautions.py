@@ -16,7 +16,7 @@ from counterpoise.goals.classes import says_yes
 from counterpoise.mixtures.answers import TRAIN, Positive
 from counterpoise.mixtures.choosing import Aim, groups_by
 from counterpoise.mixtures.options import as_groups
-from counterpoise.mixtures.scores.groups import find_groups
+from counterpoise.mixtures.scores.table import find_groups
 from counterpoise.theory.risks import RiskRows
 
 _PAIR = 2  # classes

@@ -38,21 +38,17 @@ from counterpoise.mixtures.choosing import (
     select,
     value_of,
 )
-from counterpoise.mixtures.class_scores.calibration import Calibration, no_calibration
-from counterpoise.mixtures.class_scores.choosing import ClassChoice, choose_class_rules, usual_rule
-from counterpoise.mixtures.class_scores.evidence import ClassEvidence
-from counterpoise.mixtures.class_scores.fixed import as_fixed
-from counterpoise.mixtures.class_scores.tiers import ClassRule, argmax_rule
+from counterpoise.mixtures.class_scores.choosing import ClassSolution, as_fixed, choose_class_rules, usual_rule
+from counterpoise.mixtures.class_scores.rules import ClassRule, argmax_rule
+from counterpoise.mixtures.class_scores.table import Calibration, ClassEvidence, no_calibration
 from counterpoise.mixtures.deciding import DecisionRows, Says, with_label
 from counterpoise.mixtures.explaining import Compared, nearest_changes
 from counterpoise.mixtures.pool import Pool, failures
 from counterpoise.mixtures.rows import LabelledData, groups_of
-from counterpoise.mixtures.scores.choosing import RuleChoice, choose_rules, mean_loss
-from counterpoise.mixtures.scores.deciding import decided, no_rule
-from counterpoise.mixtures.scores.evidence import DEFERRED, ScoreEvidence, rank
-from counterpoise.mixtures.scores.fixed import best_fixed
-from counterpoise.mixtures.scores.groups import RuleGroups, find_groups
-from counterpoise.mixtures.scores.rules import Rule
+from counterpoise.mixtures.scores.choosing import RuleSolution, choose_rules, mean_loss
+from counterpoise.mixtures.scores.cuts import Rule
+from counterpoise.mixtures.scores.fixed import best_fixed, deciding_rules, no_rule
+from counterpoise.mixtures.scores.table import DEFERRED, RuleGroups, ScoreEvidence, find_groups, rank
 from counterpoise.theory.risks import Risk
 
 MODELS, THRESHOLDS = "all mixtures of the models", "all mixtures of all thresholds of all models"
@@ -171,7 +167,7 @@ class Thresholds(NamedTuple):
             check_defer_label(problem.deferral.label, self.pool.positive.classes.tolist(), "label")
         return self._replace(kept=self.kept._replace(deferral=problem.deferral))
 
-    def solve(self, problem: Aim, choice: RuleChoice | None = None) -> Solution:
+    def solve(self, problem: Aim, choice: RuleSolution | None = None) -> Solution:
         """Return the best rules and their shares, or the solution of those that were chosen.
 
         Raise ``InfeasibleGoals`` where none meet the goals.
@@ -187,13 +183,15 @@ class Thresholds(NamedTuple):
                     raise
                 either = "No mixture of rules meets them either."
                 raise no_rule(ranked, problem, best_fixed(ranked, problem), [either], error) from error
-            choice = decided(ranked, problem, best, problem.decision, prefers_usual=problem.prefers_usual)
+            choice = deciding_rules(ranked, problem, best)
         rules = ranked.as_rules(choice.rules, are_usual=choice.is_usual)
         said = ranked.as_evidence(choice.rules)
         errors = None
         if isinstance(problem.objective, Risk):
-            loss = mean_loss(ranked)
-            errors = float(loss.of(choice.rules)[0] @ choice.mixture), float(loss.of(ranked.usual_decisions()).min())
+            loss, usual = mean_loss(ranked), ranked.usual_rules()
+            edges = (usual.cuts % ranked.cuts.n_cuts).reshape(len(usual), -1, ranked.cuts.n_groups)
+            usual = usual.only((edges[:, 0] == edges[:, -1]).all(axis=1))  # those that defer nothing
+            errors = float(loss.of(choice.rules)[0] @ choice.mixture), float(loss.of(usual).min())
         deferred = 0.0
         if self.kept.deferral is not None:
             weights = table.weights()
@@ -211,7 +209,7 @@ class Thresholds(NamedTuple):
             choice.cost,
             errors,
             deferred,
-            self.kept.positive.labels[int(levels.flat[0] < 0)] if is_constant else None,
+            self.kept.answers.positive.labels[int(levels.flat[0] < 0)] if is_constant else None,
         )
 
     def _levels(self, rules: list[Rule]) -> FloatArray:
@@ -235,7 +233,8 @@ class Thresholds(NamedTuple):
     def predictions(self, chosen: ChosenRules) -> Evidence:
         """Return what rules say about all rows that were kept."""
         models = np.array([rule.model for rule in chosen.rules])
-        return self.kept.told(models, self._levels(chosen.rules), self.kept.group_codes(chosen.groups))
+        codes = chosen.groups.codes_of_each(self.kept.answers.tables)
+        return self.kept.told(models, self._levels(chosen.rules), codes)
 
     def compare(self, chosen: ChosenRules, rows: DecisionRows, places: IntArray, n_used: int) -> Compared:
         """Return what the scores of rows are compared with; nothing where several rules are mixed."""
@@ -286,16 +285,16 @@ class ClassRules(NamedTuple):
             check_defer_label(problem.deferral.label, self.pool.positive.classes.tolist(), "label")
         return self._replace(kept=self.kept._replace(deferral=problem.deferral).calibrated())
 
-    def solve(self, problem: Aim, choice: ClassChoice | None = None) -> Solution:  # noqa: ARG002 - the explorer has none
+    def solve(self, problem: Aim, choice: ClassSolution | None = None) -> Solution:  # noqa: ARG002 - the explorer has none
         """Return the best rules that are found, with shares; raise ``InfeasibleGoals`` where none meet the goals."""
         kept = self.kept
         groups, calibrations = find_groups(problem.by, kept.answers.tables[TRAIN]), kept.found or ()
         known = kept.known(groups, calibrations)
         best = choose_class_rules(known, problem)
         chosen = as_fixed(known, problem, best) if problem.decision == FIXED else best
-        usual = usual_rule(kept, problem, known) if problem.prefers_usual else None
+        usual = usual_rule(known, problem) if problem.prefers_usual else None
         if usual is not None:
-            calibrations = (no_calibration(known.n_classes),) * kept.n_models
+            calibrations = (no_calibration(known.shape[1]),) * kept.n_models
             known = kept.known(groups, calibrations)
             chosen = chosen.only(usual, value_of(known.as_evidence([usual]), problem, np.ones(1)))
         said = known.as_evidence(chosen.rules)

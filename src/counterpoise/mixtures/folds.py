@@ -5,7 +5,7 @@ others. Here the rows are split into folds, a model is trained on the rows outsi
 models of the folds then decide as one, by the mean of their log-odds, where they have any.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from numbers import Integral
 from typing import Any, NamedTuple
 

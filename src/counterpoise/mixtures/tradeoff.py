@@ -18,11 +18,11 @@ from counterpoise._base.text import text_table
 from counterpoise._base.types import ArrayLike, FloatArray, IntArray
 from counterpoise.goals import Goal, InfeasibleGoals, Rate, as_goals, positive_rate
 from counterpoise.mixtures.choosing import Aim, Game, Selection, as_aim, least_mean, posed, select, within_budget
-from counterpoise.mixtures.class_scores.path import ClassPath
+from counterpoise.mixtures.class_scores.choosing import ClassPath
 from counterpoise.mixtures.families import ClassRules
 from counterpoise.mixtures.goal_rows import GoalRows, check_range, goal_rows, own_bound
-from counterpoise.mixtures.scores.evidence import rank
-from counterpoise.mixtures.scores.path import RulePath
+from counterpoise.mixtures.scores.choosing import RulePath
+from counterpoise.mixtures.scores.table import rank
 from counterpoise.solvers import bounds_path, minimize_risk
 from counterpoise.solvers.linear_program import InfeasibleRows, MixtureSolution
 from counterpoise.theory.risks import CVaR, Risk, RiskRows
@@ -206,10 +206,10 @@ def _of_rules(model: Any, goal: Any, bounds: ArrayLike | None, aim: Aim, n_point
         raise ValueError("Of more than two classes it is not known beforehand which bounds can be met: pass bounds.")
     else:
         path = ClassPath(kept.known(model.groups_, model.calibrations_), aim, goals, tol)
-        own = np.flatnonzero(path.limits.places == 0)
+        own = np.flatnonzero(path.program.limits.goals.template.places == 0)
     levels = path.default_bounds(n_points) if bounds is None else _check_bounds(bounds)
     found, rules = path.solve(levels)
-    points = tuple(_point(float(level), one, path.asked.shift, own) for level, one in zip(levels, found, strict=True))
+    points = tuple(_point(float(level), one, path.program.shift, own) for level, one in zip(levels, found, strict=True))
     return Tradeoff(points, path.goals[0], aim.objective, tuple(rules if ranked is None else ranked.as_rules(rules)))
 
 

@@ -18,7 +18,7 @@ from counterpoise.goals.rates import TABLED
 from counterpoise.metrics import RateTable, rate_table
 from counterpoise.mixtures.base import DRAWN
 from counterpoise.mixtures.choosing import groups_by, row_count
-from counterpoise.mixtures.class_scores.tiers import SOFT, RatioRule, TierRule
+from counterpoise.mixtures.class_scores.rules import SOFT, RatioRule, TierRule
 from counterpoise.mixtures.deciding import Decider, DecisionRows, shared, with_label
 from counterpoise.mixtures.families import ClassRules
 from counterpoise.mixtures.goal import GoalClassifier
@@ -264,7 +264,7 @@ class AskedRules(AskedModel):
             estimator, X = self.estimator, seen_by_last(self.model, self.data.part(name).X)
             if name == self.data.chosen_on:
                 kept = estimator.family_.kept
-                scores, groups = kept.scores[TRAIN], kept.group_codes(estimator.groups_)[TRAIN]
+                scores, groups = kept.scores[TRAIN], estimator.groups_.codes_of_each(kept.answers.tables)[TRAIN]
                 told = {place: scores[:, place] for place in range(scores.shape[1])}
                 rows = DecisionRows(estimator.check_predict_input(X), groups, estimator.pool(), told)
             else:

@@ -30,7 +30,7 @@ from counterpoise.goals.tables import classes_of
 from counterpoise.mixtures.choosing import as_aim, groups_by
 from counterpoise.mixtures.options import as_groups
 from counterpoise.mixtures.rows import groups_of
-from counterpoise.mixtures.scores.groups import find_groups
+from counterpoise.mixtures.scores.table import find_groups
 from counterpoise.runs import methods
 from counterpoise.runs.data import Data, RunRows, data_files, load_data
 from counterpoise.runs.errors import DataError, RunFolderError, short

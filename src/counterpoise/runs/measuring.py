@@ -14,7 +14,7 @@ from counterpoise.goals import Goal, Rate
 from counterpoise.metrics import RateTable, cvar_curve, cvar_loss
 from counterpoise.mixtures.cautions import Caution
 from counterpoise.mixtures.choosing import FIXED
-from counterpoise.mixtures.class_scores.tiers import SOFT, RatioRule, TierRule
+from counterpoise.mixtures.class_scores.rules import SOFT, RatioRule, TierRule
 from counterpoise.mixtures.tradeoff import TradeoffPoint, tradeoff
 from counterpoise.runs import results
 from counterpoise.runs.evaluator import (

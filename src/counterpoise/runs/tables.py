@@ -16,7 +16,7 @@ from counterpoise.goals.classes import check_defer_label, reads_as, where_equal
 from counterpoise.mixtures.choosing import FIXED
 from counterpoise.mixtures.goal import GoalClassifier
 from counterpoise.mixtures.options import Deferral
-from counterpoise.mixtures.scores.groups import BASELINE, RuleGroups
+from counterpoise.mixtures.scores.table import BASELINE, RuleGroups
 from counterpoise.runs.data import Data, RunRows, check_classes, groups_of, labels_of, odd_cell, positive_of, weights_of
 from counterpoise.runs.errors import DataError, check_columns, listed, oddest
 from counterpoise.runs.evaluator import RunEvaluator

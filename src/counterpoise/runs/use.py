@@ -25,7 +25,7 @@ from counterpoise.goals.values import NoRows
 from counterpoise.mixtures.draw_messages import BadId
 from counterpoise.mixtures.draws import draws_of
 from counterpoise.mixtures.explaining import Explanation
-from counterpoise.mixtures.scores.groups import BASELINE
+from counterpoise.mixtures.scores.table import BASELINE
 from counterpoise.runs.data import (
     Data,
     RunRows,

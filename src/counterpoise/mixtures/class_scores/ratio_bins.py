@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpoise._base.types import FloatArray, IntArray
+from counterpoise._base.types import FloatArray
 from counterpoise.metrics import cvar_loss
 from counterpoise.mixtures.answers import TRAIN
 from counterpoise.mixtures.choosing import Aim
-from counterpoise.mixtures.class_scores.evidence import Known
-from counterpoise.mixtures.class_scores.limits import Limits
-from counterpoise.mixtures.class_scores.tiers import RatioRule, best_two
+from counterpoise.mixtures.class_scores.program import ClassLimits
+from counterpoise.mixtures.class_scores.rules import RatioRule, best_two
+from counterpoise.mixtures.class_scores.table import CalibratedScores
 from counterpoise.mixtures.goal_rows import GoalRows
 from counterpoise.solvers.linear_program import solve_linear_program
 
@@ -47,28 +47,29 @@ class Bins(NamedTuple):
         return np.column_stack([shares, 1.0 - shares, np.ones(shares.size)]).ravel()
 
 
-def find_bins(known: Known) -> Bins:
+def find_bins(known: CalibratedScores) -> Bins:
     """Return bins of about as many rows each."""
-    top, codes, mass = best_two(known.probabilities[TRAIN][0]), known.evidence.codes, known.evidence.mass
+    top, codes, mass = best_two(known.probabilities[TRAIN][0]), known.labels, known.mass
     order = np.argsort(top.ratio, kind="stable")
     below = np.cumsum(mass[order])
     edges = np.unique(top.ratio[order[np.searchsorted(below, np.arange(1, N_BINS) / N_BINS - _ROUNDING)]])
     edges = edges[edges > top.ratio.min()]
     places = np.searchsorted(edges, top.ratio, side="right")
     kinds = np.where(codes == top.first, 0, np.where(codes == top.second, 1, 2))
-    return Bins(edges, _summed(places, kinds, mass, edges.size + 1))
+    sums = np.bincount(places * _KINDS + kinds, mass, (edges.size + 1) * _KINDS).astype(np.float64)
+    return Bins(edges, sums.reshape(-1, _KINDS))
 
 
-def _summed(places: IntArray, kinds: IntArray, mass: FloatArray, n_bins: int) -> FloatArray:
-    sums = np.bincount(places * _KINDS + kinds, mass, n_bins * _KINDS).astype(np.float64)
-    return sums.reshape(n_bins, _KINDS)
-
-
-def choose_by_ratio(known: Known, aim: Aim, limits: Limits) -> tuple[RatioRule, float, float, FloatArray] | None:
+def choose_by_ratio(
+    known: CalibratedScores, aim: Aim, limits: ClassLimits
+) -> tuple[RatioRule, float, float, FloatArray] | None:
     """Return the best rule of the family, its value, a lower bound and the goals' prices; None where none is found."""
     alpha: Any = aim.objective.tail_fraction  # type: ignore[union-attr]
     bins = find_bins(known)
-    rows = _goal_rows(known, limits, bins)
+    rows = None
+    if limits.goals is not None:  # on members that say the first class, and the second in one of the bins
+        every = np.vstack([np.zeros(bins.n_bins), np.eye(bins.n_bins)])
+        rows = limits.goals.rows([known.said(RatioRule(0, bins.edges, shares)) for shares in every])
     most = np.inf
     if aim.budget is not None:
         least = _least_mean(bins, rows)
@@ -79,8 +80,7 @@ def choose_by_ratio(known: Known, aim: Aim, limits: Limits) -> tuple[RatioRule, 
     if solved is None:
         return None
     shares, duals = solved
-    lost, mass = bins.losses(shares), bins.mass.ravel()
-    value = cvar_loss(lost, alpha, mass)
+    value = cvar_loss(bins.losses(shares), alpha, bins.mass.ravel())
     prices = np.zeros(0)
     if rows is not None:
         prices = rows.prices(np.maximum(duals[: len(rows.bounds)], 0.0) / limits.units[: len(rows.bounds)])
@@ -88,30 +88,16 @@ def choose_by_ratio(known: Known, aim: Aim, limits: Limits) -> tuple[RatioRule, 
     return RatioRule(0, bins.edges, shares), value, min(lower, value), prices
 
 
-def _goal_rows(known: Known, limits: Limits, bins: Bins) -> GoalRows | None:
-    """Return the goals on members that say the first class, and the second in one of the bins."""
-    if limits.goals is None:
-        return None
-    rules = [RatioRule(0, bins.edges, shares) for shares in np.vstack([np.zeros(bins.n_bins), np.eye(bins.n_bins)])]
-    said = [known.said(rule) for rule in rules]
-    return limits.goals.rows(said)
-
-
 def _least_mean(bins: Bins, rows: GoalRows | None) -> float | None:
     """Return the least mean loss under the goals."""
     constant, added = bins.means
     if rows is None:
         return constant + float(np.minimum(added, 0.0).sum())
-    matrix, bounds = _as_limits(rows)
+    matrix, bounds = _limits(bins, rows, np.inf)
     found = solve_linear_program(
         added, matrix, (np.full(bounds.size, -np.inf), bounds), lower=np.zeros(added.size), upper=np.ones(added.size)
     )
     return None if found is None else constant + float(added @ found.point)
-
-
-def _as_limits(rows: GoalRows) -> tuple[FloatArray, FloatArray]:
-    """Return goals as limits on the chances of the second class in each bin."""
-    return rows.rows[:, 1:] - rows.rows[:, :1], rows.bounds - rows.rows[:, 0]
 
 
 def _program(bins: Bins, alpha: float, rows: GoalRows | None, most: float) -> tuple[FloatArray, FloatArray] | None:
@@ -139,8 +125,10 @@ def _program(bins: Bins, alpha: float, rows: GoalRows | None, most: float) -> tu
 
 
 def _limits(bins: Bins, rows: GoalRows | None, most: float) -> tuple[FloatArray, FloatArray]:
-    """Return the goals, and then the budget, as limits on the chances."""
-    matrix, bounds = (np.zeros((0, bins.n_bins)), np.zeros(0)) if rows is None else _as_limits(rows)
+    """Return the goals, and then the budget, as limits on the chances of the second class in each bin."""
+    matrix, bounds = np.zeros((0, bins.n_bins)), np.zeros(0)
+    if rows is not None:
+        matrix, bounds = rows.rows[:, 1:] - rows.rows[:, :1], rows.bounds - rows.rows[:, 0]
     if not np.isfinite(most):
         return matrix, bounds
     constant, added = bins.means
@@ -154,15 +142,11 @@ def _lower_bound(bins: Bins, alpha: float, rows: GoalRows | None, most: float, d
     weights = np.clip(duals[bounds.size :], 0.0, mass / alpha)
     if weights.sum() <= 0:
         return 0.0
-    weights = _of_sum_one(weights, mass / alpha)
+    missing, room = 1.0 - weights.sum(), mass / alpha - weights  # to a sum of one, each at most its own limit
+    if missing <= 0:
+        weights /= weights.sum()
+    else:
+        weights = weights + missing * room / max(float(room.sum()), _TINY)
     by_bin = weights.reshape(-1, _KINDS)
     slopes = by_bin[:, 0] - by_bin[:, 1] + prices @ matrix
     return float(by_bin[:, 1:].sum() + np.minimum(slopes, 0.0).sum() - prices @ bounds)
-
-
-def _of_sum_one(weights: FloatArray, most: FloatArray) -> FloatArray:
-    """Return weights of sum one, each at most its own limit, near those given."""
-    missing = 1.0 - weights.sum()
-    if missing <= 0:
-        return np.asarray(weights / weights.sum())
-    return np.asarray(weights + missing * (most - weights) / max(float((most - weights).sum()), _TINY))

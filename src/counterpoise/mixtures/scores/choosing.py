@@ -1,51 +1,36 @@
-"""The choice of a mixture of rules: what is asked as a program over every threshold, and the rules that solve it."""
+"""The choice of a mixture of rules: a problem as a program over every threshold, and the rules that solve it."""
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
 
 from counterpoise._base.types import FloatArray, IntArray
-from counterpoise.goals import Rate
+from counterpoise.goals import Goal, Rate
 from counterpoise.mixtures.answers import TRAIN
 from counterpoise.mixtures.choosing import Aim, cleaned, groups_by
-from counterpoise.mixtures.goal_rows import goal_rows, linear_rate
-from counterpoise.mixtures.scores.evidence import Ranked
-from counterpoise.mixtures.scores.limits import Budget, RuleLimits, infeasible
+from counterpoise.mixtures.goal_rows import GoalRows, check_range, goal_rows, linear_rate, own_bound
+from counterpoise.mixtures.scores.cuts import CutRules, coupled
 from counterpoise.mixtures.scores.program import (
     TOL,
+    Budget,
     CellLosses,
-    FixedLosses,
-    Found,
-    Losses,
     NoMixture,
+    RuleLimits,
     RuleProgram,
     Sums,
-    as_sums,
     edge_losses,
+    excess_of,
     reaching,
 )
-from counterpoise.mixtures.scores.rules import CutRules, coupled
+from counterpoise.mixtures.scores.table import RankedScores
+from counterpoise.solvers.linear_program import MixtureSolution
 from counterpoise.theory.risks import CVaR, Mean, Risk, RiskRows, WorstGroup
 
 EXACT = 1e-7  # gap of the least mean loss from which a budget is counted: of errors, which count 1
-_NONE = np.zeros(0)
 
 
-class Asked(NamedTuple):
-    """An objective as a risk of linear functions of the rules."""
-
-    losses: Losses
-    risk: Risk
-    shift: float = 0.0
-
-    @property
-    def bound_risk(self) -> Risk | None:
-        """Return the risk as it is bound to the rows, where it is no CVaR, worst group or rate."""
-        return self.risk if isinstance(self.losses, CellLosses) and self.risk.tail_fraction is None else None
-
-
-class RuleChoice(NamedTuple):
+class RuleSolution(NamedTuple):
     """Rules and their shares, with what proves them."""
 
     rules: CutRules
@@ -53,111 +38,122 @@ class RuleChoice(NamedTuple):
     value: float
     lower: float  # no mixture of any rules of any model has less
     multipliers: FloatArray  # of the goals
-    cost: float  # of one rule in the place of the best mixture
-    risk: Risk | None  # bound to the rows, where it is no CVaR, worst group or rate
-    row_prices: FloatArray = _NONE  # multipliers of the rows of the goals, of which one may have several
+    cost: float = 0.0  # of one rule in the place of the best mixture
+    risk: Risk | None = None  # bound to the rows, where it is no CVaR, worst group or rate
     is_usual: bool = False  # whether it is a model at its usual threshold, kept as such
 
-    def only(self, rule: CutRules, value: float, *, is_usual: bool = False) -> Self:
-        """Return one rule in the place of the best mixture; its cost is how much more risk it has."""
-        cost = self.cost + max(value - self.value, 0.0)  # the best mixture is known to its gap
-        return self._replace(rules=rule, mixture=np.ones(1), value=value, cost=cost, is_usual=is_usual)
 
-
-def choose_rules(ranked: Ranked, aim: Aim, tol: float = TOL) -> RuleChoice:
+def choose_rules(ranked: RankedScores, aim: Aim, tol: float = TOL) -> RuleSolution:
     """Return the best mixture of all rules, or raise ``InfeasibleGoals``."""
-    limits, start = limits_of(ranked, aim), ranked.usual_rules()
-    if aim.budget is not None:
-        limits, start = within_budget(ranked, limits, start, aim.budget)
-    asked = pose(ranked, aim)
-    return choice_of(solve(RuleProgram(ranked.cuts, asked.losses, asked.risk, limits), start, tol), asked, limits)
+    limits, start = limits_of(ranked, aim)
+    program = build_program(ranked, aim, limits)
+    return solution_of(program, *program.solve(start, tol, explains=True))
 
 
-def choice_of(found: Found, asked: Asked, limits: RuleLimits) -> RuleChoice:
-    """Return rules and shares from the solution of a program."""
-    rules, mixture = coupled(found.rules, cleaned(found.solution.mixture))
-    value, lower, multipliers, row_prices = _numbers(found, asked, limits)
-    return RuleChoice(rules, mixture, value, lower, multipliers, 0.0, asked.bound_risk, row_prices)
+def limits_of(ranked: RankedScores, aim: Aim) -> tuple[RuleLimits, CutRules]:
+    """Return the goals for every cut and rules to begin with.
 
-
-def limits_of(ranked: Ranked, aim: Aim) -> RuleLimits:
-    """Return the goals for every cut."""
-    return RuleLimits(ranked.cuts, goal_rows(ranked.answers(), aim.goals))
-
-
-def solve(program: RuleProgram, start: CutRules, tol: float = TOL) -> Found:
-    """Return the best mixture, or raise ``InfeasibleGoals``."""
-    try:
-        return program.solve(start, tol)
-    except NoMixture as error:
-        assert isinstance(program.limits, RuleLimits)  # noqa: S101 - of this file
-        raise infeasible(program.limits, error) from error.error
-
-
-def within_budget(ranked: Ranked, limits: RuleLimits, start: CutRules, budget: float) -> tuple[RuleLimits, CutRules]:
-    """Return the limits with a budget above the least mean loss under the goals, and rules that keep it."""
+    Where there is a budget it is above the least mean loss under the goals, and the rules keep it.
+    """
+    limits, start = RuleLimits(ranked.cuts, goal_rows(ranked.answers(), aim.goals)), ranked.usual_rules()
+    if aim.budget is None:
+        return limits, start
     loss = mean_loss(ranked)
-    least = solve(least_mean(limits, loss), start, EXACT)
-    return limits.within(Budget(loss, least.solution.value + budget)), least.rules
+    start, least = RuleProgram(ranked.cuts, loss, Mean(), limits).solve(start, EXACT, explains=True)
+    return limits._replace(budget=Budget(loss, least.value + aim.budget)), start
 
 
-def least_mean(limits: RuleLimits, loss: Sums) -> RuleProgram:
-    """Return the program of the least mean loss within limits, from which a budget is counted."""
-    return RuleProgram(limits.cuts, FixedLosses(loss), Mean(), limits)
-
-
-def pose(ranked: Ranked, aim: Aim) -> Asked:
-    """Return what is minimized."""
-    objective, given = aim.objective, ranked.evidence
+def build_program(ranked: RankedScores, aim: Aim, limits: RuleLimits | None = None) -> RuleProgram:
+    """Return the program of a problem's objective within limits."""
+    objective, cuts, mass = aim.objective, ranked.cuts, ranked.mass
     if isinstance(objective, Rate):
         rate = linear_rate(ranked.answers(), objective)
-        return Asked(reaching(as_sums(rate.row[None], ranked.cuts), ranked.cuts), Mean(), rate.constant)
+        return RuleProgram(cuts, reaching(rate.row[None], cuts), Mean(), limits, rate.constant)
+    if not isinstance(objective, WorstGroup) and objective.tail_fraction == 1.0:
+        return RuleProgram(cuts, mean_loss(ranked), Mean(), limits)
+    table, groups = ranked.table.answers.tables[TRAIN], ranked.table.groups
     if isinstance(objective, WorstGroup):
-        sums = _group_losses(ranked, objective)
-        return Asked(FixedLosses(sums), CVaR(1 / len(sums.constants)))
-    if objective.tail_fraction == 1.0:
-        return Asked(FixedLosses(mean_loss(ranked)), Mean())
-    risk = objective.bind(_risk_rows(ranked))
-    codes, is_positive = ranked.codes[TRAIN], given.is_positive
-    told: dict[str, Any] = {"merge": risk.is_law_invariant, "defer_cost": given.defer_cost}
-    return Asked(CellLosses(ranked.cuts, codes, is_positive, given.mass, **told), risk)
+        codes = groups_by(objective.names, table, groups)
+        parts = [np.flatnonzero(codes == group) for group in np.unique(codes[mass > 0]).tolist()]
+        sums = mean_loss(ranked, [(rows, mass[rows] / mass[rows].sum()) for rows in parts])
+        return RuleProgram(cuts, sums, CVaR(1 / len(parts)), limits)
+    # What is chosen has one dimension for each threshold.
+    n_samples, n_levels = 1.0 / float((mass**2).sum()), cuts.n_models * cuts.n_groups * (1 + cuts.defers)
+    risk = objective.bind(RiskRows(n_samples, n_levels + 1, lambda names: groups_by(names, table, groups)))
+    is_same, cost = risk.is_law_invariant, ranked.defer_cost
+    losses = CellLosses(cuts, ranked.codes[TRAIN], ranked.is_positive, mass, merge=is_same, defer_cost=cost)
+    return RuleProgram(cuts, losses, risk, limits)
 
 
-def mean_loss(ranked: Ranked) -> Sums:
-    """Return the mean loss of every rule."""
-    return _mean_losses(ranked, [(ranked.train, ranked.evidence.mass)])
-
-
-def _mean_losses(ranked: Ranked, parts: Iterable[tuple[IntArray | slice, FloatArray]]) -> Sums:
-    """Return the mean loss of every rule on some parts of the labelled rows, given the rows and shares of each."""
+def mean_loss(ranked: RankedScores, parts: Iterable[tuple[IntArray | slice, FloatArray]] | None = None) -> Sums:
+    """Return the mean loss of every rule, or that on each of some parts of the labelled rows, with their shares."""
     constants, added = [], []
-    for rows, share in parts:
-        is_positive = ranked.evidence.is_positive[rows]
-        edges = edge_losses(is_positive, ranked.evidence.defer_cost)
+    for rows, share in [(slice(ranked.mass.size), ranked.mass)] if parts is None else parts:
+        is_positive = ranked.is_positive[rows]
+        edges = edge_losses(is_positive, ranked.defer_cost)
         constants.append(float(share[is_positive].sum()))
         added.append(np.concatenate([ranked.cuts.sums(rows, share * edge) for edge in edges]))
     return Sums(np.array(constants), np.array(added))
 
 
-def _group_losses(ranked: Ranked, objective: WorstGroup) -> Sums:
-    """Return the mean loss of every rule on each group that weighs anything."""
-    given = ranked.evidence
-    groups, mass = groups_by(objective.names, given.answers.tables[TRAIN], given.groups), given.mass
-    parts = [np.flatnonzero(groups == group) for group in np.unique(groups[mass > 0]).tolist()]
-    return _mean_losses(ranked, [(rows, mass[rows] / mass[rows].sum()) for rows in parts])
+def solution_of(program: RuleProgram, rules: CutRules, found: MixtureSolution) -> RuleSolution:
+    """Return rules that fall together in all groups and their shares, given the solution of a program."""
+    rules, mixture = coupled(rules, cleaned(found.mixture))
+    goals = None if program.limits is None else program.limits.goals
+    prices = np.zeros(0) if goals is None else goals.prices(found.multipliers[: len(goals.bounds)])
+    is_bound = isinstance(program.losses, CellLosses) and program.risk.tail_fraction is None
+    values = program.shift + found.value, program.shift + found.lower
+    return RuleSolution(rules, mixture, *values, prices, risk=program.risk if is_bound else None)
 
 
-def _risk_rows(ranked: Ranked) -> RiskRows:
-    """Return the rows that a risk is bound to: what is chosen has one dimension for each threshold."""
-    given, cuts = ranked.evidence, ranked.cuts
-    table = given.answers.tables[TRAIN]
-    n_samples, n_levels = 1.0 / float((given.mass**2).sum()), cuts.n_models * len(cuts.edges(0))
-    return RiskRows(n_samples, n_levels + 1, lambda names: groups_by(names, table, given.groups))
+class RulePath:
+    """The best mixture of rules for each of many bounds of the first goal: each from the rules of the ones before.
 
+    A budget is counted anew for each bound.
+    """
 
-def _numbers(found: Found, asked: Asked, limits: RuleLimits) -> tuple[float, float, FloatArray, FloatArray]:
-    """Return value, lower bound and the multipliers of the goals and of their rows, in the units of the objective."""
-    one, goals = found.solution, limits.goals
-    rows = _NONE if goals is None else one.multipliers[: len(goals.bounds)]
-    prices = rows if goals is None else goals.prices(rows)
-    return asked.shift + one.value, asked.shift + one.lower, prices, rows
+    def __init__(self, ranked: RankedScores, aim: Aim, goals: tuple[Goal, ...], tol: float) -> None:
+        self.goals, self.tol, self.budget = goals, tol, aim.budget
+        rows = goal_rows(ranked.answers(), goals)
+        assert isinstance(rows, GoalRows)  # noqa: S101 - there is a goal
+        self.rows, self.program, self.mean = rows, build_program(ranked, aim), mean_loss(ranked)
+        self.rules = ranked.usual_rules()
+
+    def default_bounds(self, n_points: int) -> FloatArray:
+        """Return bounds from the tightest possible to where the goal costs nothing."""
+        check_range(self.rows)
+        tightest = excess_of(RuleLimits(self.program.cuts, self.rows), 0)
+        self.rules, found = tightest.solve(self.rules, self.tol, explains=True)
+        assert tightest.limits is not None  # noqa: S101 - those of the other goals
+        free = [float((tightest.losses.of(rules) @ one.mixture).max()) for rules, one in self._optima(tightest.limits)]
+        return np.linspace(own_bound(self.rows, found.value), own_bound(self.rows, max(found.value, *free)), n_points)
+
+    def solve(self, levels: FloatArray) -> tuple[list[MixtureSolution | None], CutRules]:
+        """Return the best mixture for each bound, None where there is none, over the rules that all of them need."""
+        found: dict[int, MixtureSolution] = {}
+        for place in np.argsort(levels, kind="stable").tolist():
+            level = float(levels[place])
+            if not self.rows.can_show(0, level):
+                continue
+            try:
+                found[place] = self._optima(RuleLimits(self.program.cuts, self.rows.with_bound(0, level)))[-1][1]
+            except NoMixture as error:
+                self.rules = error.rules
+        for place, one in found.items():
+            more = np.zeros(len(self.rules) - one.mixture.size)
+            found[place] = one._replace(mixture=np.append(one.mixture, more))
+        return [found.get(place) for place in range(levels.size)], self.rules
+
+    def _optima(self, limits: RuleLimits) -> list[tuple[CutRules, MixtureSolution]]:
+        """Return the least mean loss within limits, where a budget is counted from it, and then the least risk.
+
+        The rules that were needed are kept for what comes next.
+        """
+        found = []
+        if self.budget is not None:
+            found.append(RuleProgram(self.program.cuts, self.mean, Mean(), limits).solve(self.rules, EXACT))
+            self.rules, least = found[0]
+            limits = limits._replace(budget=Budget(self.mean, least.value + self.budget))
+        found.append(self.program._replace(limits=limits).solve(self.rules, self.tol))
+        self.rules = found[-1][0]
+        return found

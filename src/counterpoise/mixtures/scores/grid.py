@@ -16,11 +16,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from counterpoise._base.types import FloatArray, IntArray
-from counterpoise.mixtures.scores.cuts import Cuts
-from counterpoise.mixtures.scores.evidence import Ranked
-from counterpoise.mixtures.scores.limits import RuleLimits
-from counterpoise.mixtures.scores.program import TOL, cheapest_rules
-from counterpoise.mixtures.scores.rules import CutRules
+from counterpoise.mixtures.scores.cuts import CutRules, Cuts
+from counterpoise.mixtures.scores.program import TOL, RuleLimits, cheapest_rules
+from counterpoise.mixtures.scores.table import RankedScores
 from counterpoise.solvers.linear_program import FEASIBLE, HotProgram, LinearSolution, solve_linear_program
 from counterpoise.solvers.rows import project_capped, worst_mean
 
@@ -48,27 +46,26 @@ class GridSolution(NamedTuple):
 class RuleGrid:
     """The rows of one score by group, class and cut, summed once: what every program over a grid is made of."""
 
-    def __init__(self, ranked: Ranked) -> None:
-        self.cuts, given = ranked.cuts, ranked.evidence
+    def __init__(self, ranked: RankedScores) -> None:
+        self.cuts, mass = ranked.cuts, ranked.mass
         if self.cuts.n_models != 1 or self.cuts.defers:
             raise ValueError(
                 f"A grid is of the cuts of one score, without deferral; got {self.cuts.n_models} score(s)"
                 f"{', with deferral' if self.cuts.defers else ''}. Use choose_rules for others."
             )
-        classes = (given.is_positive, ~given.is_positive)
+        classes = (ranked.is_positive, ~ranked.is_positive)
         # of positive rows, then of negative ones: the mass down to each cut
-        self.sums = np.array([self.cuts.sums(ranked.train, np.where(one, given.mass, 0.0)) for one in classes])
+        self.sums = np.array([self.cuts.sums(slice(mass.size), np.where(one, mass, 0.0)) for one in classes])
         self._usual: IntArray | None = None
         self._programs: list[_Program] = []  # of the last few grids and limits, the newest first
 
     def usual(self) -> IntArray:
-        """Return the grid that any search may begin with, found once."""
-        if self._usual is None:
-            self._usual = self._even()
-        return self._usual
+        """Return the grid that any search may begin with, found once.
 
-    def _even(self) -> IntArray:
-        """Return a grid with about as much of the mass and of the cuts between any two neighbours of a group."""
+        There is about as much of the mass and of the cuts between any two neighbours of a group.
+        """
+        if self._usual is not None:
+            return self._usual
         starts = self.cuts.starts[0]
         n_bins = max(_BINS // (starts.size - 1), _LEAST_BINS)
         mass = self.sums.sum(axis=0)
@@ -78,7 +75,8 @@ class RuleGrid:
             reached = mass[start:end] / max(mass[end - 1], _TINY) + np.linspace(0.0, 1.0, end - start)
             inner = start + np.searchsorted(reached, np.linspace(0.0, reached[-1], n_bins + 1))
             parts.append(np.unique([start, *np.minimum(inner, end - 1), end - 1]))
-        return np.concatenate(parts)
+        self._usual = np.concatenate(parts)
+        return self._usual
 
     def solve(
         self, alpha: float, limits: RuleLimits, grid: IntArray | None = None, tol: float = TOL
@@ -168,7 +166,7 @@ class _Program:
         self.above, self.below = grid[:-1][inner], grid[1:][inner]  # the cuts around each bin
         self.groups = groups[1:][inner]
         self.mass = sums[:, self.below] - sums[:, self.above]
-        whole = _nobody_and_everybody(cuts)
+        whole = CutRules(np.zeros(2, dtype=np.int64), np.array([cuts.starts[0, :-1], cuts.starts[0, 1:] - 1]))
         self.scale = np.asarray(limits.as_limits(whole)["row_scale"]) if limits.bounds.size else np.empty(0)
         rows, self.constants = _rows_at(limits, [self.below, self.above, cuts.starts[0, :1]])
         self.rows = rows / self.scale[:, None]
@@ -217,7 +215,8 @@ class _Program:
     def _read(self, found: LinearSolution, caps: FloatArray) -> _Found:
         """Return vectors that are inside of their domains to the last bit, and the value from them alone."""
         n_bins = self.groups.size
-        chances = _falling(np.clip(found.point[:n_bins], 0.0, 1.0), self.groups)
+        free = np.clip(found.point[:n_bins], 0.0, 1.0)  # falling within each group but for rounding
+        chances = np.concatenate([np.minimum.accumulate(free[self.groups == one]) for one in np.unique(self.groups)])
         weights = project_capped(np.maximum(found.duals[: 2 * n_bins], 0.0), caps).reshape(2, n_bins)
         multipliers = np.maximum(-found.duals[found.duals.size - self.scale.size :], 0.0) / self.scale
         return _Found(chances, weights, multipliers, worst_mean(np.append(1.0 - chances, chances), caps))
@@ -239,12 +238,10 @@ class _Program:
     def cheaper(self, costs: FloatArray) -> IntArray:
         """Return the cheapest cut inside each bin where it costs less than all of the grid in its group."""
         least = np.minimum.reduceat(costs[self.grid], np.searchsorted(self.grid, self.cuts.starts[0, :-1]))
-        inside = [above + 1 + int(costs[above + 1 : below + 1].argmin()) for above, below in self._bins()]
+        bins = zip(self.above.tolist(), self.below.tolist(), strict=True)
+        inside = [above + 1 + int(costs[above + 1 : below + 1].argmin()) for above, below in bins]
         found = np.array(inside, dtype=np.int64)
         return np.asarray(found[costs[found] < least[self.groups - 1]])
-
-    def _bins(self) -> list[tuple[int, int]]:
-        return list(zip(self.above.tolist(), self.below.tolist(), strict=True))
 
     def _within(self, bounds: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return what the rows must be at least, and at most."""
@@ -272,10 +269,6 @@ def _falls(pairs: IntArray, n_bins: int) -> Any:
     return sp.csr_array(entries, shape=(pairs.size, n_bins))
 
 
-def _nobody_and_everybody(cuts: Cuts) -> CutRules:
-    return CutRules(np.zeros(2, dtype=np.int64), np.array([cuts.starts[0, :-1], cuts.starts[0, 1:] - 1]))
-
-
 def _rows_at(limits: RuleLimits, places: Sequence[IntArray]) -> tuple[FloatArray, FloatArray]:
     """Return what limits add from the second of some cuts to the first, and their values at the third."""
     parts = [] if limits.goals is None else [[limits.goals.rows[:, cuts] for cuts in places]]
@@ -286,11 +279,6 @@ def _rows_at(limits: RuleLimits, places: Sequence[IntArray]) -> tuple[FloatArray
         return np.empty((0, places[0].size)), np.empty(0)
     below, above, nobody = (np.vstack(one) for one in zip(*parts, strict=True))
     return below - above, nobody[:, 0]
-
-
-def _falling(chances: FloatArray, groups: IntArray) -> FloatArray:
-    """Return chances that fall within each group to the last bit."""
-    return np.concatenate([np.minimum.accumulate(chances[groups == group]) for group in np.unique(groups)])
 
 
 def _coupled(cuts: Cuts, grid: IntArray, chances: FloatArray) -> tuple[CutRules, FloatArray]:

@@ -6,20 +6,25 @@ the best rule of each model is its cheapest cut in each group, or its cheapest p
 be deferred. The sum of those costs is a lower bound over *all* mixtures of all rules: where it meets the value of the
 pool's best mixture, no threshold is missing. Where the pool cannot meet the limits, the multipliers that prove it are
 priced instead, and either lead to a rule that helps or prove it for all rules.
+
+Limits are goals, and a budget of average loss. Where none meet them, ``explain_conflict`` says which goals conflict.
 """
 
 from itertools import pairwise
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from counterpoise._base.types import AnyArray, BoolArray, FloatArray, IntArray
+from counterpoise._base.checks import check_losses
+from counterpoise._base.types import AnyArray, ArrayLike, BoolArray, FloatArray, IntArray
+from counterpoise.goals import InfeasibleGoals
+from counterpoise.goals.advice import nearest_bound, tightened
+from counterpoise.mixtures.goal_rows import GoalRows
 from counterpoise.mixtures.scores import _kernels
-from counterpoise.mixtures.scores.cuts import Cuts
-from counterpoise.mixtures.scores.rules import CutRules
+from counterpoise.mixtures.scores.cuts import CutRules, Cuts
 from counterpoise.solvers import minimize_cvar, minimize_risk
-from counterpoise.solvers.linear_program import FEASIBLE, InfeasibleRows, MixtureSolution
-from counterpoise.theory.risks import Risk
+from counterpoise.solvers.linear_program import FEASIBLE, InfeasibleRows, MixtureSolution, constraint_scale
+from counterpoise.theory.risks import CVaR, Mean, Risk
 
 TOL = 1e-4  # the gap that is good enough; all gaps here are in parts of the losses' unit
 _MAX_ROUNDS = 1000
@@ -28,13 +33,20 @@ _COARSE = 0.05  # gap of the pool's own problem in the first round, where it is 
 _PART = 0.05  # ... then this part of the last gap over all rules ...
 _INNER = 0.25  # ... down to this part of the gap that is wanted
 _FINER = 0.1  # times the gap where the cheapest rules are in the pool already
+_MAX_PASSES = 20  # of the search for the nearest bound of a goal: a ratio needs three or four, a rate one
+_EXACT = 1e-9  # gap to which the edges of what is possible are found, in parts of how far what is minimized reaches
 
 
 class Sums(NamedTuple):
-    """Linear functions of a rule's answers: a constant, and what each cut adds."""
+    """Linear functions of a rule's answers: a constant, and what each cut adds.
+
+    Such as mean losses, of all rows or of a few groups of them.
+    """
 
     constants: FloatArray  # (n_functions,): of the rule that calls nobody positive
     added: FloatArray  # (n_functions, n_edges)
+    unit: float = 1.0  # what gaps are parts of: 1 for losses of errors, more or less for amounts of any other unit
+    sample_weight: None = None  # all functions weigh the same
 
     def of(self, rules: CutRules) -> FloatArray:
         """Return the functions of each rule, shape (n_functions, n_rules)."""
@@ -44,10 +56,6 @@ class Sums(NamedTuple):
         """Return the weighted sum of the functions: its constant, and what each cut adds."""
         return float(weights @ self.constants), weights @ self.added
 
-    def over(self, units: FloatArray | float) -> "Sums":
-        """Return the functions in parts of units, one for each or one for all."""
-        return Sums(self.constants / units, self.added / np.reshape(units, (-1, 1)))
-
 
 def as_sums(matrix: FloatArray, cuts: Cuts) -> Sums:
     """Return linear functions whose values are known for the rules that call one group positive, up to some cut."""
@@ -55,47 +63,13 @@ def as_sums(matrix: FloatArray, cuts: Cuts) -> Sums:
     return Sums(constants, matrix - constants[:, None])
 
 
-class Losses(Protocol):
-    """What a risk is taken of: the losses of rules, as rows that may be sums of many."""
-
-    @property
-    def sample_weight(self) -> FloatArray | None:
-        """Return the weights of the rows; None where all weigh the same."""
-
-    @property
-    def unit(self) -> float:
-        """Return what gaps are parts of: 1 for losses of errors, more or less for amounts of any other unit."""
-
-    def see(self, rules: CutRules) -> None:
-        """Get ready for the losses of rules."""
-
-    def of(self, rules: CutRules) -> AnyArray:
-        """Return the losses of rules that were seen, a column for each."""
-
-    def costs(self, weights: FloatArray) -> tuple[float, FloatArray]:
-        """Return the weighted sum of the rows: of the rule that calls nobody positive, and what each cut adds."""
-
-
-class FixedLosses:
-    """Mean losses: of all rows, or of a few groups of them."""
-
-    sample_weight: FloatArray | None = None
-
-    def __init__(self, sums: Sums, unit: float = 1.0) -> None:
-        self.sums, self.unit = sums, unit
-        self.of, self.costs = sums.of, sums.costs
-
-    def see(self, rules: CutRules) -> None:
-        """Know all rules."""
-
-
-def reaching(sums: Sums, cuts: Cuts) -> FixedLosses:
-    """Return linear functions of any unit as losses, with how far the widest of them reaches as their unit."""
-    starts = cuts.flat_starts[:-1]
+def reaching(matrix: FloatArray, cuts: Cuts) -> Sums:
+    """Return linear functions of any unit, known as for ``as_sums``: the unit is how far the widest of them reaches."""
+    sums, starts = as_sums(matrix, cuts), cuts.flat_starts[:-1]
     edges = sums.added.reshape(len(sums.added), -1, cuts.n_cuts)  # the upper ones, and the lower ones where rules defer
     widths = np.maximum.reduceat(edges, starts, axis=2) - np.minimum.reduceat(edges, starts, axis=2)
     by_model = widths.reshape(*widths.shape[:2], cuts.n_models, cuts.n_groups).sum(axis=(1, 3))
-    return FixedLosses(sums, float(by_model.max()) or 1.0)
+    return sums._replace(unit=float(by_model.max()) or 1.0)
 
 
 class CellLosses:
@@ -130,7 +104,7 @@ class CellLosses:
         self._measure()
 
     def see(self, rules: CutRules) -> None:
-        """Tell rows apart that the rules do."""
+        """Tell rows apart that the rules do, from now on."""
         if not self._merges:  # every row is a cell of its own
             return
         asked = {
@@ -160,7 +134,11 @@ class CellLosses:
         self._shown[self._cells] = np.arange(self._cells.size)
 
     def of(self, rules: CutRules) -> AnyArray:
-        """Return where each rule fails, and what it costs where it defers, shape (n_cells, n_rules)."""
+        """Return where each rule fails, and what it costs where it defers, shape (n_cells, n_rules).
+
+        Cells that the rules tell apart are several from now on, and so have other weights.
+        """
+        self.see(rules)
         groups, is_positive, cost = self._groups[self._shown], self._is_positive[self._shown], self._defer_cost
         losses = np.empty((self._shown.size, len(rules)), dtype=np.uint8 if cost is None else np.float64)
         for place, (model, cuts) in enumerate(zip(rules.models.tolist(), rules.cuts, strict=True)):
@@ -187,7 +165,8 @@ class CellLosses:
             sums = np.zeros(self._cuts.n_cuts)
             for places in self._places:
                 _kernels.gather(places, self._cells, density, added, sums)
-            found.append(self._cuts.cumulated(sums))
+            _kernels.cumulate(sums, self._cuts.flat_starts)
+            found.append(sums)
         costs = found[0] if len(found) == 1 else np.concatenate(found)
         return float(weights @ self._is_positive[self._shown]), costs
 
@@ -202,26 +181,63 @@ def edge_losses(is_positive: BoolArray, defer_cost: float | None) -> list[FloatA
     return [np.where(is_positive, -defer_cost, 1.0 - defer_cost), np.where(is_positive, defer_cost - 1.0, defer_cost)]
 
 
-class Limits(Protocol):
-    """What must hold: ``rows @ mixture <= bounds``, for any rules."""
+class Budget(NamedTuple):
+    """The mean loss of a rule, and the most that it may be."""
+
+    loss: Sums  # one function
+    most: float
+
+
+class RuleLimits(NamedTuple):
+    """What must hold: goals, known for the rules that call one group positive up to a cut, and a budget."""
+
+    cuts: Cuts
+    goals: GoalRows | None
+    budget: Budget | None = None
 
     @property
     def bounds(self) -> FloatArray:
-        """Return the right sides."""
+        """Return the bounds of the goals, then that of the budget."""
+        goals = np.empty(0) if self.goals is None else self.goals.bounds
+        return goals if self.budget is None else np.append(goals, self.budget.most)
 
     def as_limits(self, rules: CutRules) -> dict[str, Any]:
-        """Return rows, bounds and scales as arguments of a solver."""
+        """Return ``rows @ mixture <= bounds`` on some rules, as arguments of a solver."""
+        limits = {} if self.goals is None else goals_on(rules, self.goals, self.cuts).as_limits()
+        if self.budget is None:
+            return limits
+        row = self.budget.loss.of(rules)
+        scale = constraint_scale(np.abs(row).max(axis=1), np.array([self.budget.most]))
+        if limits:
+            row, scale = np.vstack([limits["rows"], row]), np.append(limits["row_scale"], scale)
+        return {"rows": row, "bounds": self.bounds, "row_scale": scale}
 
     def costs(self, multipliers: FloatArray) -> tuple[float, FloatArray]:
-        """Return the weighted sum of the rows: of the rule that calls nobody positive, and what each cut adds."""
+        """Return the weighted sum of the rows: for the rule that calls nobody positive, and what each cut adds."""
+        base, costs = 0.0, np.zeros(self.cuts.n_cuts * (1 + self.cuts.defers))
+        if self.goals is not None:
+            for place in np.flatnonzero(multipliers[: len(self.goals.bounds)]).tolist():  # few: most goals cost nothing
+                costs += multipliers[place] * self.goals.rows[place]
+            base = float(costs[self.cuts.starts[0, 0]])
+            costs -= base
+        if self.budget is not None:
+            constant, added = self.budget.loss.costs(multipliers[-1:])
+            base, costs = base + constant, costs + added
+        return base, costs
+
+    def only(self, places: list[int]) -> Self:
+        """Return the limits with some of the goals."""
+        assert self.goals is not None  # noqa: S101 - there are goals to take some of
+        return self._replace(goals=self.goals.some(places))
 
 
-class Found(NamedTuple):
-    """The best mixture over all rules, and the pool that was needed."""
-
-    rules: CutRules
-    solution: MixtureSolution  # its lower bound is over all rules
-    n_rounds: int
+def goals_on(rules: CutRules, goals: GoalRows, cuts: Cuts) -> GoalRows:
+    """Return goals as rows on some rules, given what they are for every cut."""
+    found = []
+    for matrix in (goals.rows, goals.row_slopes):
+        nobody = matrix[:, cuts.starts[0, 0]][:, None]
+        found.append(nobody + sum(matrix[:, own] - nobody for own in rules.cuts.T))
+    return goals._replace(rows=found[0], row_slopes=found[1])
 
 
 class NoMixture(Exception):  # noqa: N818 - named for what was found
@@ -233,26 +249,45 @@ class NoMixture(Exception):  # noqa: N818 - named for what was found
 
 
 class RuleProgram(NamedTuple):
-    """``min over mixtures of all rules of risk(losses @ mixture)`` within limits."""
+    """``min over mixtures of all rules of shift + risk(losses @ mixture)`` within limits."""
 
     cuts: Cuts
-    losses: Losses
+    losses: Sums | CellLosses
     risk: Risk
-    limits: Limits | None = None
+    limits: RuleLimits | None = None
+    shift: float = 0.0  # which values and lower bounds of a solution do not hold
 
-    def solve(self, start: CutRules, tol: float = TOL) -> Found:
-        """Return the best mixture, or raise ``NoMixture``; ``start`` are rules to begin with.
+    def solve(self, start: CutRules, tol: float = TOL, *, explains: bool = False) -> tuple[CutRules, MixtureSolution]:
+        """Return the rules that were needed and the best mixture of them, or raise ``NoMixture``.
 
-        The gap between its value and the lower bound over all rules is at most ``tol`` units of the losses.
+        The lower bound of the solution is over all rules. The gap between it and the value is at most ``tol`` units of
+        the losses. ``start`` are rules to begin with. With ``explains`` an ``InfeasibleGoals`` is raised in the place
+        of ``NoMixture``: it takes a while to find which goals conflict.
         """
-        tol *= self.losses.unit
-        rules, lower, inner = start, -np.inf, _COARSE * self.losses.unit
-        for n_rounds in range(1, _MAX_ROUNDS + 1):  # noqa: B007 - told at the end
-            self.losses.see(rules)
+        fraction, unit = self.risk.tail_fraction, self.losses.unit
+        tol *= unit
+        rules, lower, inner = start, -np.inf, _COARSE * unit
+        for _ in range(_MAX_ROUNDS):
+            # The best mixture of the pool, not from the last one, whose weights would hedge less.
+            losses = self.losses.of(rules)
+            given: dict[str, Any] = {"sample_weight": self.losses.sample_weight, "tol": inner}
+            given |= {} if self.limits is None else self.limits.as_limits(rules)
             try:
-                found = self._mixed(rules, inner)
+                if fraction is None:
+                    found = minimize_risk(losses, self.risk, **given)
+                else:
+                    # The bundle method stops at weights that hedge, and those of a corner, as HiGHS finds them,
+                    # mislead: they lead to half as many rounds again.
+                    is_rough = inner >= _ROUGH * unit and fraction < 1
+                    found = minimize_cvar(losses, fraction, method="bundle" if is_rough else "auto", **given)
             except InfeasibleRows as error:
-                rules = self._helping(error, rules)
+                costs, cheapest = self.priced(None, error.multipliers)
+                rounding = FEASIBLE * float(error.multipliers @ given["row_scale"])
+                more = rules.joined(cheapest.only(costs <= rounding))
+                if len(more) == len(rules):  # the proof that the pool cannot keep the limits holds for all rules
+                    none = NoMixture(error, rules)
+                    raise (explain_conflict(self.limits, none) if explains else none) from error
+                rules = more
                 continue
             costs, cheapest = self.priced(found.weights, found.multipliers)
             lower = max(lower, found.offset + float(costs.min()))
@@ -261,36 +296,14 @@ class RuleProgram(NamedTuple):
                 break
             wanted = _PART * (found.value - lower) if len(more) > len(rules) else _FINER * inner
             rules, inner = more, max(min(inner, wanted), _INNER * tol)
-        return Found(rules, found._replace(lower=lower), n_rounds)
-
-    def _mixed(self, rules: CutRules, tol: float) -> MixtureSolution:
-        """Return the best mixture of some rules: not from the last one, whose weights would hedge less."""
-        given: dict[str, Any] = {"sample_weight": self.losses.sample_weight, "tol": tol}
-        given |= {} if self.limits is None else self.limits.as_limits(rules)
-        losses, fraction = self.losses.of(rules), self.risk.tail_fraction
-        if fraction is None:
-            return minimize_risk(losses, self.risk, **given)
-        is_rough = tol >= _ROUGH * self.losses.unit
-        # The bundle method stops at weights that hedge, and those of a corner, as HiGHS finds them, mislead: they lead
-        # to half as many rounds again.
-        return minimize_cvar(losses, fraction, method="bundle" if is_rough and fraction < 1 else "auto", **given)
-
-    def _helping(self, error: InfeasibleRows, rules: CutRules) -> CutRules:
-        """Return the rules with those that a proof of infeasibility leaves out, or raise where it leaves out none."""
-        assert self.limits is not None  # noqa: S101 - something is infeasible
-        costs, cheapest = self.priced(None, error.multipliers)
-        rounding = FEASIBLE * float(error.multipliers @ self.limits.as_limits(rules)["row_scale"])
-        more = rules.joined(cheapest.only(costs <= rounding))
-        if len(more) == len(rules):
-            raise NoMixture(error, rules) from error
-        return more
+        return rules, found._replace(lower=lower)
 
     def priced(self, weights: FloatArray | None, multipliers: FloatArray) -> tuple[FloatArray, CutRules]:
         """Return for each model the least cost of its rules, and the cheapest of them.
 
         The cost of a rule is ``weights @ losses + multipliers @ (rows - bounds)``.
         """
-        base, costs = (0.0, np.zeros(self.cuts.n_edges)) if weights is None else self.losses.costs(weights)
+        base, costs = (0.0, np.zeros(1)) if weights is None else self.losses.costs(weights)
         if self.limits is not None:
             constant, added = self.limits.costs(multipliers)
             base, costs = base + constant - float(multipliers @ self.limits.bounds), costs + added
@@ -312,3 +325,122 @@ def cheapest_rules(cuts: Cuts, costs: FloatArray) -> tuple[FloatArray, CutRules]
         [[start + int(costs[start:end].argmin()) for start, end in pairwise(starts.tolist())] for starts in cuts.starts]
     )
     return costs[best].sum(axis=1), CutRules(np.arange(cuts.n_models), best)
+
+
+class TotalViolation(Risk):
+    """The sum of what linear functions have above their bounds."""
+
+    def __init__(self, bounds: FloatArray) -> None:
+        self.bounds = bounds
+
+    def value(self, losses: ArrayLike, sample_weight: ArrayLike | None = None) -> float:  # noqa: ARG002 - one for each
+        """Return the sum."""
+        return float(np.maximum(check_losses(losses, ndim=1) - self.bounds, 0.0).sum())
+
+    def subgradient(self, losses: ArrayLike, sample_weight: ArrayLike | None = None) -> FloatArray:  # noqa: ARG002
+        """Return 1 for each function that is above its bound."""
+        return (check_losses(losses, ndim=1) > self.bounds).astype(np.float64)
+
+
+def explain_conflict(limits: RuleLimits | None, found: NoMixture) -> InfeasibleGoals:
+    """Return which goals conflict for every mixture of all rules, given that some do.
+
+    What is said about the conflict is found on a pool of rules: first those are added that keep goals of it together,
+    until none can, then those that violate them least, and those that come nearest to each bound with all others kept,
+    until no rule at all comes nearer.
+    """
+    assert limits is not None  # noqa: S101 - some cannot be kept
+    goals, cuts, rules = limits.goals, limits.cuts, found.rules
+    assert goals is not None  # noqa: S101 - a budget alone can be kept
+    while True:
+        places = _conflict(goals, cuts, found, rules)
+        more = _rules_of(RuleProgram(cuts, _nothing(cuts), Mean(), limits.only(places)), rules)
+        if len(more) == len(rules):
+            break
+        rules = more
+    edges = _least_violating(limits, np.flatnonzero(np.isin(goals.places, places)), rules)
+    is_proven, is_enough = True, False
+    for place in places:
+        edges, nearest, is_nearest = nearest_of_all(limits, place, edges)
+        is_proven, is_enough = is_proven and is_nearest, is_enough or nearest is not None
+    if not is_enough:  # bounds are then offered for several goals together, any of them
+        sizes = goals.goal_sizes
+        edges = _least_violating(limits, np.arange(sizes.size), edges, sizes)
+    if len(edges) > len(rules) and _conflict(goals, cuts, found, edges) != places:
+        return explain_conflict(limits, NoMixture(found.error, edges))
+    said = goals_on(edges, goals, cuts).infeasible(found.error)
+    parts = said.conflict, said.least_violation, said.nearest_bounds, said.proven, said.joint_bounds, said.held_by
+    return InfeasibleGoals(*parts, said.nearest_proven and is_proven)
+
+
+def _conflict(goals: GoalRows, cuts: Cuts, found: NoMixture, rules: CutRules) -> list[int]:
+    """Return the places of goals that conflict on a pool of rules."""
+    pooled = goals_on(rules, goals, cuts)
+    conflict = pooled.constraints({}).conflict()
+    return pooled.conflicting(found.error) if conflict is None else conflict[0]
+
+
+def _nothing(cuts: Cuts) -> Sums:
+    """Return losses of which no rule has any: whether limits can be kept is all that is asked."""
+    return Sums(np.zeros(1), np.zeros((1, cuts.n_cuts * (1 + cuts.defers))))
+
+
+def _least_violating(limits: RuleLimits, rows: IntArray, rules: CutRules, sizes: FloatArray | float = 1.0) -> CutRules:
+    """Return the rules with those that the least total violation of some rows needs, each in parts of a size."""
+    goals = limits.goals
+    assert goals is not None  # noqa: S101 - some conflict
+    parts, bounds = goals.rows[rows] / np.reshape(sizes, (-1, 1)), goals.bounds[rows] / sizes
+    losses, others = reaching(parts, limits.cuts), limits.only([])
+    return _rules_of(RuleProgram(limits.cuts, losses, TotalViolation(bounds), others), rules)
+
+
+class Nearest(NamedTuple):
+    """The nearest bound of a goal over all rules, with all other goals kept."""
+
+    rules: CutRules  # a pool of which a mixture meets it
+    bound: float | None  # None where there is none
+    is_proven: bool  # that no mixture of any rules meets one that is tighter by ``NEAREST``
+
+
+def nearest_of_all(limits: RuleLimits, place: int, rules: CutRules) -> Nearest:
+    """Return the nearest bound that mixtures of all rules can meet, beginning with a pool of some.
+
+    A ratio is one linear function for each bound: from the nearest bound of the pool to the rules that are best there
+    (Dinkelbach 1967), until a bound a little tighter is proven to be out of reach of every rule.
+    """
+    goals, cuts, at = limits.goals, limits.cuts, limits
+    assert goals is not None  # noqa: S101 - one of them is meant
+    for _ in range(_MAX_PASSES):
+        program = excess_of(at, place)
+        rules = _rules_of(program, rules)
+        nearest = nearest_bound(goals_on(rules, goals, cuts), place, {})
+        if nearest is None and goals.goals[place].is_ratio:  # of rules without a denominator, or none keep the others
+            divisors = np.array([-goals.divisor(row) for row in goals.rows_of(place).tolist()])
+            rules = _rules_of(program._replace(losses=reaching(divisors, cuts), risk=Mean()), rules)
+            nearest = nearest_bound(goals_on(rules, goals, cuts), place, {})
+        if nearest is None:
+            return Nearest(rules, None, is_proven=True)
+        at = limits._replace(goals=goals.with_bound(place, nearest))
+        tighter = limits._replace(goals=goals.with_bound(place, tightened(goals.goals[place], nearest)))
+        try:
+            rules = RuleProgram(cuts, _nothing(cuts), Mean(), tighter).solve(rules)[0]
+        except NoMixture as error:
+            return Nearest(error.rules, nearest, is_proven=True)
+    return Nearest(rules, nearest, is_proven=False)
+
+
+def excess_of(limits: RuleLimits, place: int) -> RuleProgram:
+    """Return the program of the least that a goal can be missed by, in its worst row, with all other goals kept."""
+    goals = limits.goals
+    assert goals is not None  # noqa: S101 - one of them is meant
+    own, others = goals.rows_of(place), [other for other in range(len(goals.goals)) if other != place]
+    losses = reaching(goals.rows[own] - goals.bounds[own, None], limits.cuts)
+    return RuleProgram(limits.cuts, losses, CVaR(1 / own.size), limits.only(others))
+
+
+def _rules_of(program: RuleProgram, rules: CutRules) -> CutRules:
+    """Return the rules with those that the least risk needs; where none keep the limits, with those that prove it."""
+    try:
+        return program.solve(rules, _EXACT)[0]
+    except NoMixture as error:
+        return error.rules

@@ -1,9 +1,14 @@
-"""What rules of class probabilities are chosen on: the probabilities of every row of every dataset."""
+"""What rules of class probabilities are chosen on: the probabilities of every row of every dataset, calibrated.
+
+Probabilities are brought in line with the selection rows by one temperature, and a bias for each class:
+``p ** (1 / temperature) * exp(bias)``, scaled to sum to one: the fewest numbers that mend a model which is too sure, or
+rare classes that it was taught to call too often. They are kept only where held-out rows are told better by them.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -13,10 +18,119 @@ from counterpoise.goals.binding import Tally, Views
 from counterpoise.goals.rows import Dataset
 from counterpoise.mixtures.answers import TRAIN, Answers, Positive
 from counterpoise.mixtures.choosing import Evidence
-from counterpoise.mixtures.class_scores.calibration import Calibration, calibrated
-from counterpoise.mixtures.class_scores.tiers import ClassRule
+from counterpoise.mixtures.class_scores.rules import ClassRule
 from counterpoise.mixtures.options import Deferral
-from counterpoise.mixtures.scores.groups import RuleGroups
+from counterpoise.mixtures.scores.table import RuleGroups
+
+_LEAST = 1e-9  # a probability below this counts as this: what was never seen is not impossible
+_N_FOLDS = 3
+_MOST_ROWS = 8_000  # that the numbers are found on: they are few
+_SURELY = 1.0  # standard errors by which held-out rows must be told better
+_PULL = 1e-3  # towards no change, in units of the mean loss: a class without rows has no bias of its own
+
+
+class Calibration(NamedTuple):
+    """What turns the probabilities that a model tells into those that rules are made of."""
+
+    temperature: float
+    biases: FloatArray
+
+    def __call__(self, probabilities: FloatArray) -> FloatArray:
+        """Return the probabilities of rows, summing to one.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from counterpoise.mixtures.class_scores.table import Calibration
+        >>> Calibration(2.0, np.zeros(2))(np.array([[0.9, 0.1]])).round(3).tolist()
+        [[0.75, 0.25]]
+        """
+        if self.is_none:
+            return probabilities
+        return _softmax(_logs(probabilities) / self.temperature + self.biases)
+
+    @property
+    def is_none(self) -> bool:
+        """Tell whether nothing is changed."""
+        return self.temperature == 1.0 and not self.biases.any()
+
+    def check_loaded(self) -> None:
+        """Check what came from a file."""
+        if type(self.temperature) is not float or not self.temperature > 0 or not np.isfinite(self.biases).all():
+            raise ValueError("its temperature or biases are out of range")
+
+
+def no_calibration(n_classes: int) -> Calibration:
+    """Return what changes nothing."""
+    return Calibration(1.0, np.zeros(n_classes))
+
+
+def calibrated(probabilities: FloatArray, codes: IntArray, mass: FloatArray) -> Calibration:
+    """Return the calibration of least log loss on rows, or none where held-out rows are not told better by one.
+
+    Parameters
+    ----------
+    probabilities : array of shape (n_rows, n_classes)
+    codes : array of shape (n_rows,)
+        The class of each row.
+    mass : array of shape (n_rows,)
+        Weights of the rows.
+    """
+    nothing, rows = no_calibration(probabilities.shape[1]), np.flatnonzero(mass > 0)
+    if rows.size > _MOST_ROWS:
+        rows = np.random.default_rng(0).permutation(rows)[:_MOST_ROWS]
+    logs, codes, mass = _logs(probabilities[rows]), codes[rows], mass[rows]
+    folds = np.random.default_rng(rows.size).permutation(rows.size) % _N_FOLDS
+    gained = np.zeros(rows.size)
+    for fold in range(_N_FOLDS):
+        inside = folds == fold
+        if not (0 < inside.sum() < rows.size):
+            return nothing
+        found = _fitted(logs[~inside], codes[~inside], mass[~inside])
+        gained[inside] = _row_losses(logs[inside], codes[inside], nothing) - _row_losses(
+            logs[inside], codes[inside], found
+        )
+    mean = np.average(gained, weights=mass)
+    error = np.sqrt(mass**2 @ (gained - mean) ** 2) / mass.sum()
+    return _fitted(logs, codes, mass) if mean > _SURELY * error else nothing
+
+
+def _fitted(logs: FloatArray, codes: IntArray, mass: FloatArray) -> Calibration:
+    """Return the calibration of least weighted log loss."""
+    from scipy.optimize import minimize  # noqa: PLC0415 - slow to import
+
+    n_classes, share = logs.shape[1], mass / mass.sum()
+    truth = np.zeros(logs.shape)
+    truth[np.arange(len(codes)), codes] = share
+
+    def loss(point: FloatArray) -> tuple[float, FloatArray]:
+        raw = logs * point[0] + point[1:]
+        told = _softmax(raw)
+        excess = told * share[:, None] - truth
+        value = -float((truth * np.log(np.maximum(told, _LEAST))).sum())
+        moved = point - start
+        slope = np.append((excess * logs).sum(), excess.sum(axis=0))
+        return value + _PULL * float(moved @ moved), slope + 2 * _PULL * moved
+
+    start = np.append(1.0, np.zeros(n_classes))
+    bounds: list[Any] = [(0.05, 20.0), *[(-10.0, 10.0)] * n_classes]
+    found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 50})
+    return Calibration(float(1.0 / found.x[0]), np.asarray(found.x[1:], dtype=np.float64))
+
+
+def _row_losses(logs: FloatArray, codes: IntArray, one: Calibration) -> FloatArray:
+    told = _softmax(logs / one.temperature + one.biases)
+    return np.asarray(-np.log(np.maximum(told[np.arange(len(codes)), codes], _LEAST)))
+
+
+def _logs(probabilities: FloatArray) -> FloatArray:
+    return np.asarray(np.log(np.maximum(probabilities, _LEAST)))
+
+
+def _softmax(raw: FloatArray) -> FloatArray:
+    powers = np.exp(raw - raw.max(axis=1, keepdims=True))
+    return np.asarray(powers / powers.sum(axis=1, keepdims=True))
+
 
 _TABLE = 3  # dimensions: rows, models, classes
 _ROUNDING = 1e-9  # by which shares may exceed 1
@@ -55,10 +169,6 @@ class ClassEvidence(NamedTuple):
         """Return how many models told probabilities."""
         return int(self.scores[TRAIN].shape[1])
 
-    def group_codes(self, groups: RuleGroups) -> dict[str, IntArray]:
-        """Return the group of each row, by dataset."""
-        return groups.codes_of_each({name: self.answers.tables[name] for name in self.scores})
-
     def with_tables(self, tables: Mapping[str, Table]) -> Self:
         """Return the same probabilities with other tables for the same rows."""
         sizes = {name: len(part) for name, part in self.scores.items()}
@@ -82,13 +192,18 @@ class ClassEvidence(NamedTuple):
         told = self.scores[TRAIN].swapaxes(0, 1)
         return self._replace(found=tuple(calibrated(one, self.codes, self.mass) for one in told))
 
-    def known(self, groups: RuleGroups, calibrations: tuple[Calibration, ...]) -> "Known":
+    def known(self, groups: RuleGroups, calibrations: tuple[Calibration, ...]) -> "CalibratedScores":
         """Return the rows as rules see them."""
         told = {
             name: np.stack([one(part[:, model]) for model, one in enumerate(calibrations)])
             for name, part in self.scores.items()
         }
-        return Known(self, groups, self.group_codes(groups), told)
+        n_classes, cost = len(self.positive.classes), None if self.deferral is None else self.deferral.cost
+        shape, codes = (
+            (len(groups.names), n_classes, n_classes + (cost is not None)),
+            groups.codes_of_each(self.answers.tables),
+        )
+        return CalibratedScores(self, groups, codes, told, self.codes, self.mass, shape, cost)
 
     def check_loaded(self) -> None:
         """Check what came from a file."""
@@ -109,33 +224,17 @@ class ClassEvidence(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Known:
-    """The evidence as rules see it: calibrated probabilities and groups."""
+class CalibratedScores:
+    """Probabilities as rules see them: calibrated, with groups, and what is often asked of the labelled rows."""
 
-    evidence: ClassEvidence
+    table: ClassEvidence
     groups: RuleGroups
     codes: dict[str, IntArray]  # the group of each row, by dataset
     probabilities: dict[str, FloatArray]  # by dataset, (n_models, n_rows, n_classes)
-
-    @property
-    def n_classes(self) -> int:
-        """Return the number of classes."""
-        return len(self.evidence.positive.classes)
-
-    @property
-    def n_groups(self) -> int:
-        """Return the number of groups that rules look at."""
-        return len(self.groups.names)
-
-    @property
-    def shape(self) -> tuple[int, int, int]:
-        """Return the shape of tensors by group, label and answer: a class, or deferral."""
-        return self.n_groups, self.n_classes, self.n_classes + (self.defer_cost is not None)
-
-    @property
-    def defer_cost(self) -> float | None:
-        """Return the loss of a deferred row; None where none is."""
-        return None if self.evidence.deferral is None else self.evidence.deferral.cost
+    labels: IntArray  # the class of each labelled row
+    mass: FloatArray  # the weights of the labelled rows, of sum 1
+    shape: tuple[int, int, int]  # of tensors by group, label and answer: a class, or deferral
+    defer_cost: float | None  # the loss of a deferred row; None where none is
 
     def said(self, rule: ClassRule) -> dict[str, FloatArray]:
         """Return how likely a rule gives each answer about the rows of each dataset."""
@@ -143,19 +242,29 @@ class Known:
 
     def losses(self, said: FloatArray) -> FloatArray:
         """Return what answers about the labelled rows lose: how likely they are wrong, and the cost of deferral."""
-        lost = 1.0 - said[np.arange(len(said)), self.evidence.codes]
+        lost = 1.0 - said[np.arange(len(said)), self.labels]
         return np.asarray(lost if self.defer_cost is None else lost - (1.0 - self.defer_cost) * said[:, -1])
 
     def answers(self, said: list[dict[str, FloatArray]]) -> "SoftAnswers":
         """Return what some rules say as answers that goals can be asked of."""
         shares = {name: np.stack([one[name] for one in said], axis=1) for name in self.probabilities}
-        return SoftAnswers(self.evidence.answers.tables, {}, self.evidence.positive, shares_of_each=shares)
+        return SoftAnswers(self.table.answers.tables, {}, self.table.positive, shares_of_each=shares)
 
     def as_evidence(self, rules: list[ClassRule]) -> Evidence:
         """Return what rules say on all datasets, as if each were a model."""
         said = [self.said(rule) for rule in rules]
         losses: AnyArray = np.column_stack([self.losses(one[TRAIN]) for one in said])
-        return Evidence(losses, self.evidence.sample_weight, self.evidence.groups, self.answers(said))
+        return Evidence(losses, self.table.sample_weight, self.table.groups, self.answers(said))
+
+    def label_answers(self) -> "LabelAnswers":
+        """Return the members that goals are made tensors by."""
+        return LabelAnswers(self.table.answers.tables, {}, self.table.positive, known=self)
+
+    def label_mass(self) -> FloatArray:
+        """Return what the labelled rows of each group and label weigh, of sum 1, shape (n_groups, n_classes)."""
+        found = np.zeros(self.shape[:2])
+        np.add.at(found, (self.codes[TRAIN], self.labels), self.mass)
+        return found
 
 
 @dataclass(frozen=True)
@@ -204,45 +313,26 @@ class LabelAnswers(Answers):
     The last member gives none at all. What goals count of these members are tensors by group, label and answer.
     """
 
-    known: Known | None = None
+    known: CalibratedScores | None = None
 
     def counter(self, views: Views) -> Tally:
         """Return what counts the weight of the rows of each group and label, under the answer that is asked about."""
         known = self.known
         assert known is not None  # noqa: S101 - made of rows
-        shape = known.shape
-        labels = label_chances(known)
+        shape, chances = known.shape, {}  # how likely each label is: surely the own of labelled rows, else as told
+        for name, told in known.probabilities.items():
+            labels, n_classes = self.tables[name].y, shape[1]
+            if labels is None:
+                chances[name] = told.mean(axis=0)
+            else:
+                own = np.searchsorted(self.positive.classes, labels)
+                chances[name] = np.eye(n_classes)[np.minimum(own, n_classes - 1)]  # goals refuse other labels
 
         @cache
         def count(rows: Dataset, place: int) -> FloatArray:
             places, weights = views.rows(rows)
             found = np.zeros(shape)
-            np.add.at(found[:, :, place], known.codes[rows.name][places], weights[:, None] * labels[rows.name][places])
+            np.add.at(found[:, :, place], known.codes[rows.name][places], weights[:, None] * chances[rows.name][places])
             return np.append(found.ravel(), 0.0)
 
         return count
-
-
-def label_chances(known: Known) -> dict[str, FloatArray]:
-    """Return how likely each label is of the rows of each dataset: surely the own of labelled ones, else as told."""
-    found = {}
-    for name, told in known.probabilities.items():
-        labels = known.evidence.answers.tables[name].y
-        if labels is None:
-            found[name] = told.mean(axis=0)
-        else:
-            places = np.searchsorted(known.evidence.positive.classes, labels)
-            found[name] = np.eye(known.n_classes)[np.minimum(places, known.n_classes - 1)]  # goals refuse other labels
-    return found
-
-
-def label_answers(known: Known) -> LabelAnswers:
-    """Return the members that goals are made tensors by."""
-    return LabelAnswers(known.evidence.answers.tables, {}, known.evidence.positive, known=known)
-
-
-def label_mass(known: Known) -> FloatArray:
-    """Return what the labelled rows of each group and label weigh, of sum 1, shape (n_groups, n_classes)."""
-    found = np.zeros((known.n_groups, known.n_classes))
-    np.add.at(found, (known.codes[TRAIN], known.evidence.codes), known.evidence.mass)
-    return found

