@@ -259,7 +259,7 @@ def _cut(rule: Rule, place: Any, rows: DecisionRows) -> IntArray:
     """Return the place of the class that a rule says of each row, or that behind both where it defers."""
     scores, (upper, lower) = rows.told_by(rule.model), map(np.array, rule.levels)
     is_above = scores > upper[rows.groups]
-    said = np.where(is_above, place, 1 - place)
+    said = np.asarray(np.where(is_above, place, 1 - place))
     if rule.lower is not None:
         said[~is_above & (scores > lower[rows.groups])] = _PAIR
     return said
