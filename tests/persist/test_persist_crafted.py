@@ -158,7 +158,7 @@ CRAFTED = {
     "impossible attribute": (another_attribute("__class__"), "names the impossible attribute '__class__'"),
     "another class of the table": (renamed("HistogramTree", "Goal"), "its Goal lacks"),
     "parameter missing": (without_attribute("AdaLPBoostClassifier", "alpha"), "its AdaLPBoostClassifier lacks alpha"),
-    "no draws": (without_attribute("AdaLPBoostClassifier", "_draws"), "it has no key to draw with"),
+    "no draws": (without_attribute("AdaLPBoostClassifier", "draws_"), "it has no key to draw with"),
     "fitted part missing": (without_attribute("AdaLPBoostClassifier", "mixture_"), "not as a fitted one"),
     "field missing": (without_attribute("Tree", "left"), "its Tree has other parts"),
     "array outside": (node_of("array", "<f8", 10**9, "C", 5), "lies outside of the stored ones"),
