@@ -24,7 +24,7 @@ from counterpoise.goals import Goal, InfeasibleGoals
 from counterpoise.goals.binding import PreparedPredictions, Views
 from counterpoise.goals.text import refuse_deferral
 from counterpoise.mixtures.answers import TRAIN
-from counterpoise.mixtures.choosing import FIXED, Aim, as_aim
+from counterpoise.mixtures.choosing import FIXED, Aim
 from counterpoise.mixtures.scores.evidence import ScoreEvidence
 from counterpoise.theory.risks import Risk
 
@@ -172,10 +172,10 @@ class Session:
     def aim(self, setting: Setting) -> Aim:
         """Return what a setting asks of a mixture."""
         estimator = self.parts.estimator
-        limits = estimator._limits() | {"mixture": "optimal", "budget": setting.budget}  # noqa: SLF001 - of our own kind
+        limits: dict[str, Any] = {"mixture": "optimal", "budget": setting.budget}
         limits["deferral"] = deferral_at(estimator, setting.defer)
         objective = estimator.objective_ if setting.alpha is None else None
-        return as_aim(setting.alpha, objective, setting.active, **limits)
+        return estimator.posed(setting.alpha, objective, setting.active, **limits)  # type: ignore[no-any-return]
 
     def state(self, setting: Setting) -> SessionState:
         """Return what is kept for rules that look at some columns, and may defer or not."""

@@ -3,7 +3,7 @@
 import math
 from typing import NamedTuple
 
-from counterpoise.goals import audit
+from counterpoise.auditing import audit
 from counterpoise.runs.results import VERDICT_OF
 
 MISSING = "\N{EN DASH}"
