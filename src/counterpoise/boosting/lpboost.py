@@ -59,7 +59,7 @@ from counterpoise.goals.advice import advised
 from counterpoise.goals.text import are_asked
 from counterpoise.mixtures.base import MixtureBase
 from counterpoise.mixtures.choosing import ALPHA, WORST_GROUP, Aim, choose_nearest, groups_by, select
-from counterpoise.mixtures.families import Family, PooledModels
+from counterpoise.mixtures.families import Family, PooledModels, Thresholds
 from counterpoise.theory.guarantees import hedge_eta, regularized_lpboost_beta, regularized_lpboost_delta
 from counterpoise.theory.risks import CVaR, Risk, RiskRows
 
@@ -587,14 +587,15 @@ class LPBoostClassifier(MixtureBase):
         self.forget_choice()
         run, aim = self._run, self.problem_of_fit()
         self.estimators_, self.weighted_losses_ = list(run.history.models), np.array(run.history.weighted_losses)
+        family = run.family()
         try:
-            self.choose(run.family(), aim)
+            self.choose(family, aim)
         except InfeasibleGoals as error:
             if run.program is None:
                 raise
-            raise self._not_found(error, aim) from error
+            raise self._not_found(error, aim, family) from error
         self.bound_if_learner_exact_ = self._bound_of_rounds(aim)
-        if isinstance(self.family_, PooledModels):  # of rules it was said
+        if isinstance(family, PooledModels):  # of rules it was said
             warn_of_mixing(self.selection_, self.mixture_, aim)
 
     def decides_by_scores(self) -> bool:
@@ -611,55 +612,44 @@ class LPBoostClassifier(MixtureBase):
         run = self._run
         if run.program is not None:
             return run.program.bound
-        if (
-            isinstance(aim.objective, Rate)
-            or run.risk is None
-            or not run.risk.is_worst_case
-            or aim.outlier_fraction > 0
-        ):
+        is_same = not isinstance(aim.objective, Rate) and aim.outlier_fraction == 0
+        if not is_same or run.risk is None or not run.risk.is_worst_case:
             return -np.inf  # the weights of the rounds are those of another problem
         proven = float(max(run.history.weighted_losses))
         return proven if run.rows.held_out is not None else min(proven, self.value_)
 
-    def _not_found(self, error: InfeasibleGoals, aim: Aim) -> InfeasibleGoals:
+    def _not_found(self, error: InfeasibleGoals, aim: Aim, family: PooledModels | Thresholds) -> InfeasibleGoals:
         """Return the same error as what it is, of the models that were trained: others of their kind are not ruled out.
 
         All goals that take part are named, as a goal that none of these models meets may be met by others alone.
         """
-        aim = aim._replace(budget=None)
+        run, aim = self._run, aim._replace(budget=None)
         places = places_in(error, aim)
-        if self._run.can_mix_rules:
+        if isinstance(family, Thresholds):
             named, offered = [aim.goals[place] for place in places], (error.joint_bounds, error.held_by)
             found = InfeasibleGoals(named, error.least_violation, error.nearest_bounds, False, *offered)
         else:
-            goals = select(self._run.predictions(), aim).goals
+            goals = select(family.kept, aim).goals
             assert goals is not None  # noqa: S101 - they were missed
             found = advised(goals, places, error.least_violation, proven=False)
-        found.closest = self._closest(found, aim)
-        found.least_violation = sum(check.violation for check in found.closest.check_goals())
-        missed = "; ".join(str(check) for check in found.closest.check_goals() if not check.holds)
-        found.add_note(
-            f"The nearest mixture of the {len(self._run.history.models)} models that were trained: {missed}."
-        )
-        run = self._run
+        self.forget_choice()  # that failed
+        found.closest = closest = copy.copy(self)
+        if found.ways_out:  # the nearest of the bounds that are offered
+            way = min(found.ways_out, key=lambda one: sum(abs(old.bound - new.bound) for old, new in one.items()))
+            closest.choose(family, aim._replace(goals=tuple(way.get(goal, goal) for goal in aim.goals)))
+            closest.goals_ = aim.goals
+        else:
+            models = PooledModels(run.pool(), run.predictions())
+            selection = select(models.kept, aim)
+            closest.keep(models, aim)
+            closest.store(aim, models.solution(choose_nearest(selection, aim), selection))
+        checks = closest.check_goals()
+        found.least_violation = sum(check.violation for check in checks)
+        missed = "; ".join(str(check) for check in checks if not check.holds)
+        found.add_note(f"The nearest mixture of the {run.history.n_rounds} models that were trained: {missed}.")
         if run.program is not None and not run.program.is_over(is_random=run.fit.is_random):
             found.add_note(f"All {run.history.n_rounds} rounds were used, and models still helped: raise n_estimators.")
         return found
-
-    def _closest(self, error: InfeasibleGoals, aim: Aim) -> Self:
-        """Return the classifier that meets the nearest of the bounds that are offered, with the goals as they were."""
-        self.forget_choice()  # that failed
-        if not error.ways_out:
-            models, other = PooledModels(self._run.pool(), self._run.predictions()), copy.copy(self)
-            selection = select(models.kept, aim)
-            other.keep(models, aim)
-            other.store(aim, models.solution(choose_nearest(selection, aim), selection))
-            return other
-        way = min(error.ways_out, key=lambda one: sum(abs(old.bound - new.bound) for old, new in one.items()))
-        family, other = self._run.family(), copy.copy(self)
-        other.choose(family, aim._replace(goals=tuple(way.get(goal, goal) for goal in aim.goals)))
-        other.goals_ = aim.goals
-        return other
 
     def __getstate__(self) -> dict[str, Any]:
         return state_to_store(super().__getstate__())

@@ -454,7 +454,9 @@ class BoostingRun:
 
     def family(self) -> PooledModels | Thresholds:
         """Return what the mixture is chosen among: rules of scores where they can be mixed, else the models."""
-        if not self.can_mix_rules:
+        is_asked = self.scores and not (isinstance(self.scores, str) and self.program is None)
+        is_scored = self.rows.held_out is not None or len(self.history.scores) == self.history.n_rounds
+        if not (is_asked and is_scored) or self._lack_of_scores(self.history.models):
             return PooledModels(self.pool(), self.predictions())
         titled = titled_models([("", model) for model in self.history.models])
         pool = Pool.of(titled, self.rows.positive, self.n_jobs)
@@ -471,14 +473,6 @@ class BoostingRun:
         usual = [member.usual(column) for member, column in zip(pool.members, by_name[TRAIN].T, strict=True)]
         kept = ScoreEvidence(by_name, answers, unequal(rows.weights), rows.groups, np.array(usual))
         return Thresholds(pool, kept)
-
-    @property
-    def can_mix_rules(self) -> bool:
-        """Tell whether rules of scores are to be mixed and can be."""
-        if not self.scores or (isinstance(self.scores, str) and self.program is None):
-            return False
-        is_scored = self.rows.held_out is not None or len(self.history.scores) == self.history.n_rounds
-        return is_scored and not self._lack_of_scores(self.history.models)
 
     def _lack_of_scores(self, models: list[Any]) -> str:
         """Return why rules of models cannot be mixed; nothing where they can."""
