@@ -11,7 +11,7 @@ from mixture import pool
 
 from counterpoise import MixtureClassifier, tradeoff
 from counterpoise.goals import parse_goal
-from counterpoise.mixtures.goal_rows import goal_rows
+from counterpoise.rules.goal_rows import goal_rows
 from counterpoise.solvers import bounds_path, minimize_cvar, solve_weights_lp
 
 ALPHA = 0.1

@@ -22,7 +22,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from counterpoise import ConstrainedClassifier
 from counterpoise.datasets import load_dataset
-from counterpoise.mixtures.cautions import Caution
+from counterpoise.rules.cautions import Caution
 
 FOLDER = Path(__file__).parent.parent / "docs" / "results" / "ramp_threshold"
 SETS = {"Adult": "adult", "credit default": "credit-default", "Census KDD": "census-income"}

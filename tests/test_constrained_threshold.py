@@ -11,8 +11,8 @@ from two_groups import GROUP, MODEL, PARITY, X, Y, fitted, two_groups
 
 from counterpoise import ConstrainedClassifier
 from counterpoise.goals import InfeasibleGoals, Table
-from counterpoise.mixtures.cautions import Caution, Everybody, MissedGoals
 from counterpoise.persist import dumps, loads
+from counterpoise.rules.cautions import Caution, Everybody, MissedGoals
 
 GOALS = (
     [PARITY.replace("0.8", "0.9")],

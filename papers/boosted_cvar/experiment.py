@@ -21,8 +21,8 @@ import numpy as np
 from counterpoise.boosting.lpboost import AdaLPBoostClassifier, LPBoostClassifier
 from counterpoise.datasets import load_dataset, split_rows
 from counterpoise.metrics import cvar_loss
-from counterpoise.mixtures.answers import find_positive
-from counterpoise.mixtures.pool import Pool, failures
+from counterpoise.rules.answers import find_positive
+from counterpoise.rules.pool import Pool, failures
 from counterpoise.runs.results import ResultRow
 from papers.arrays import AnyArray
 from papers.boosted_cvar.curves import BETA, ERROR_ALPHAS, ETA, EXPERIMENT, LP_ALPHAS, Losses, against_rounds, curves

@@ -15,8 +15,8 @@ from counterpoise.boosting.rounds import Fitted, History, Round, Rule, boost
 from counterpoise.boosting.rules import hedge, regularized_dual
 from counterpoise.datasets import split_rows
 from counterpoise.learners import NetworkLearner
-from counterpoise.mixtures.pool import predict_codes
 from counterpoise.persist import write_atomically
+from counterpoise.rules.pool import predict_codes
 from papers.arrays import AnyArray, ByteArray, FloatArray, IntArray
 from papers.boosted_cvar.curves import BETA, ETA
 from papers.boosted_cvar.images import ImageData

@@ -22,7 +22,7 @@ import numpy as np
 
 from counterpoise.boosting.dro import DROBoostClassifier
 from counterpoise.boosting.margin_boost import QUADRATIC_COSTS
-from counterpoise.constrained import ConstrainedClassifier
+from counterpoise.classifiers.constrained import ConstrainedClassifier
 from counterpoise.datasets import split_rows
 from counterpoise.goals import Table, as_goals, bind, positive_rate
 from counterpoise.learners import HistogramTree

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpoise.constrained import ConstrainedClassifier
+from counterpoise.classifiers.constrained import ConstrainedClassifier
 from counterpoise.datasets import TableData, load_dataset
 from counterpoise.goals import InfeasibleGoals, Table, churn, error_rate, false_positives, positive_rate, recall
 from counterpoise.runs.results import ResultRow

@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from counterpoise.classifiers.mixture import MixtureClassifier
 from counterpoise.datasets import TableData, load_dataset
 from counterpoise.goals import Table, as_goals, bind
 from counterpoise.metrics import cvar_loss
-from counterpoise.mixtures.mixture import MixtureClassifier
-from counterpoise.mixtures.tradeoff import tradeoff
+from counterpoise.rules.tradeoff import tradeoff
 from counterpoise.runs.results import ResultRow
 from papers.arrays import AnyArray, FloatArray
 from papers.mixture_goals.one_rule import DeterministicRule, to_deterministic

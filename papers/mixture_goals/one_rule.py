@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from counterpoise.goals import GoalCheck, Rate
-from counterpoise.mixtures.answers import TRAIN, Answers, bits_of
-from counterpoise.mixtures.choosing import Aim, Evidence, Game, posed, select
+from counterpoise.rules.answers import TRAIN, Answers, bits_of
+from counterpoise.rules.choosing import Game, PoolPredictions, Problem, posed, select
 from papers.arrays import AnyArray, FloatArray
 
 _MAX_THRESHOLDS = 64  # of the vote; where shares take more values, these are spread evenly over the rows
@@ -115,7 +115,7 @@ class _Candidate(NamedTuple):
     place: int
 
 
-def best_rule(mixture: FloatArray, evidence: Evidence, aim: Aim) -> dict[str, Any]:
+def best_rule(mixture: FloatArray, evidence: PoolPredictions, aim: Problem) -> dict[str, Any]:
     """Return the rule of least violation, then least risk, then least mean error, and of equals the simpler.
 
     Where every rule has a risk of 1, as at an alpha below all errors, the mean error is what still tells them apart. A
@@ -143,7 +143,7 @@ def best_rule(mixture: FloatArray, evidence: Evidence, aim: Aim) -> dict[str, An
     return {**found, "value": best.value, "mixture_value": game.value(mixture), "checks": checks}
 
 
-def _best(game: Game, evidence: Evidence, oddness: AnyArray, unit: float) -> _Candidate:
+def _best(game: Game, evidence: PoolPredictions, oddness: AnyArray, unit: float) -> _Candidate:
     """Return the best of the rules that the columns of the losses stand for; of equals the least odd.
 
     Risks are compared in parts of ``unit``.
@@ -175,7 +175,7 @@ def _thresholds(answers: Answers, mixture: FloatArray) -> FloatArray:
     return np.asarray(between[np.unique(np.searchsorted(n_below, wanted))])
 
 
-def _votes(evidence: Evidence, mixture: FloatArray, thresholds: FloatArray) -> Evidence:
+def _votes(evidence: PoolPredictions, mixture: FloatArray, thresholds: FloatArray) -> PoolPredictions:
     """Return what the votes at all thresholds say, as if each were a model."""
     answers = evidence.answers
     said = {name: answers.shares(name, mixture)[:, None] >= thresholds for name in answers.positives}

@@ -17,8 +17,8 @@ from counterpoise.goals.expressions import needs
 from counterpoise.goals.rates import METRICS, RATIOS, named
 from counterpoise.goals.rows import Dataset
 from counterpoise.metrics import cvar_curve, rate_table, realised_cvar
-from counterpoise.mixtures.options import kind_of_decision
-from counterpoise.mixtures.tradeoff import Tradeoff, tradeoff
+from counterpoise.rules.options import kind_of_decision
+from counterpoise.rules.tradeoff import Tradeoff, tradeoff
 from counterpoise.theory.confidence import binomial_bounds
 
 __all__ = ["CVaRCurveDisplay", "RateDisplay", "TradeoffDisplay", "count_bounds"]

@@ -9,7 +9,7 @@ from sklearn.datasets import make_classification
 
 import counterpoise as cp
 from counterpoise.learners import HistogramTree
-from counterpoise.mixtures.cautions import CostlyMixture
+from counterpoise.rules.cautions import CostlyMixture
 from counterpoise.theory.risks import KL, CVaR
 
 X, Y = make_classification(400, 6, n_informative=4, flip_y=0.2, class_sep=0.6, random_state=1)

@@ -17,7 +17,7 @@ from counterpoise import Stopping
 from counterpoise.boosting.learner import default_tree, folds_of, is_ensemble
 from counterpoise.boosting.stopping import NothingToLearn
 from counterpoise.learners import HistogramTree, Resampled, Stump
-from counterpoise.mixtures.cautions import CostlyMixture
+from counterpoise.rules.cautions import CostlyMixture
 
 VOTING = ["AdaBoost", "VadaBoost", "EBBoost", "RLPBoost", "RQPBoost", "DROBoost"]
 TUMOURS = [part[::2] for part in load_breast_cancer(return_X_y=True)]

@@ -21,7 +21,7 @@ from sklearn.tree import DecisionTreeClassifier
 from counterpoise import LPBoostClassifier, Stopping, persist
 from counterpoise.goals import InfeasibleGoals, Table
 from counterpoise.learners import HistogramTree
-from counterpoise.mixtures.cautions import CostlyMixture
+from counterpoise.rules.cautions import CostlyMixture
 from counterpoise.solvers import minimize_cvar
 from counterpoise.theory.risks import KL, Mean, WorstGroup
 from tests.inside import kept_scores, kept_table

@@ -12,7 +12,7 @@ from sklearn.tree import DecisionTreeClassifier
 from counterpoise import LPBoostClassifier
 from counterpoise.goals import InfeasibleGoals, Table
 from counterpoise.learners import HistogramTree
-from counterpoise.mixtures.cautions import CostlyMixture
+from counterpoise.rules.cautions import CostlyMixture
 
 warnings.simplefilter("ignore", CostlyMixture)
 

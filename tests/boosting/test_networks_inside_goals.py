@@ -10,7 +10,7 @@ from counterpoise import LPBoostClassifier, Stopping
 from counterpoise.boosting.learner import LearnerFit, Question
 from counterpoise.goals import Table
 from counterpoise.learners import NetworkLearner, networks
-from counterpoise.mixtures.cautions import CostlyMixture
+from counterpoise.rules.cautions import CostlyMixture
 
 torch = pytest.importorskip("torch", reason="networks need torch")
 warnings.simplefilter("ignore", CostlyMixture)

@@ -19,7 +19,7 @@ from sklearn.tree import DecisionTreeClassifier
 from counterpoise import AdaLPBoostClassifier, LPBoostClassifier, Stopping
 from counterpoise.learners import HistogramTree, Resampled
 from counterpoise.metrics import cvar_loss
-from counterpoise.mixtures.choosing import as_aim, choose_mixture
+from counterpoise.rules.choosing import as_problem, choose_mixture
 from counterpoise.solvers import solve_weights_lp
 from counterpoise.theory.guarantees import hedge_bound
 from tests.inside import drawn_numbers
@@ -73,7 +73,7 @@ def test_the_average_keeps_the_bound_of_theorem_5(fitted):
 def test_the_mixture_is_at_most_as_bad_as_erm_and_the_average(fitted, alpha):
     optimal = fitted.rebalance(alpha=alpha)
     for kind in ("first", "average"):
-        rival = choose_mixture(fitted.selection_, as_aim(alpha, None, (), mixture=kind))
+        rival = choose_mixture(fitted.selection_, as_problem(alpha, None, (), mixture=kind))
         assert optimal.value_ - optimal.gap_ <= rival.value + 1e-12
         assert optimal.value_ <= rival.value + 1e-4
 
@@ -136,7 +136,7 @@ def test_sticky_shares_are_those_of_the_mixture(fitted):
 
 
 def test_each_model_decides_its_share_of_the_people(fitted):
-    from counterpoise.mixtures.draws import pick  # noqa: PLC0415
+    from counterpoise.rules.draws import pick  # noqa: PLC0415
 
     rows = np.random.default_rng(2).normal(size=(30_000, 12))
     shares = np.bincount(pick(drawn_numbers(fitted, rows), fitted.mixture_), minlength=30) / 30_000
@@ -185,7 +185,7 @@ def test_rebalance_trains_and_evaluates_nothing(fitted):
         other = fitted.rebalance(alpha=0.5)
     assert other.alpha == other.alpha_ == 0.5
     assert other.estimators_ is fitted.estimators_
-    assert other.value_ <= choose_mixture(fitted.selection_, as_aim(0.5, None, (), mixture="first")).value + 1e-4
+    assert other.value_ <= choose_mixture(fitted.selection_, as_problem(0.5, None, (), mixture="first")).value + 1e-4
     np.testing.assert_array_equal(fitted.mixture_, before)
     assert fitted.alpha == 0.1
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from counterpoise.boosting.rounds import History, Round
 from counterpoise.boosting.rules import adaptive_hedge, dual_of, hedge, hedge_groups, regularized_dual, without_outliers
-from counterpoise.mixtures.choosing import outliers
+from counterpoise.rules.choosing import outliers
 from counterpoise.theory.risks import CVaR
 
 

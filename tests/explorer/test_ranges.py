@@ -9,7 +9,7 @@ from counterpoise.explorer.solving import RulesProgram, Unmet
 from counterpoise.explorer.views import shown
 from counterpoise.goals import as_goals
 from tests.explorer.sessions import session
-from tests.mixtures.score_problems import every_rule, goal_rows_of, random_problem, ranked_of
+from tests.rules.score_problems import every_rule, goal_rows_of, random_problem, ranked_of
 
 _ALIKE = "max_difference(positive_rate, train, by=sex) <= {}"
 

@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 
 from counterpoise.goals import InfeasibleGoals
-from counterpoise.mixtures.class_scores.rules import RatioRule, TierRule
 from counterpoise.report import write_report
 from counterpoise.report.rates import class_recalls, confusions
 from counterpoise.report.record import read_record
+from counterpoise.rules.class_scores.rules import RatioRule, TierRule
 from counterpoise.runs import (
     DataError,
     certify_run,

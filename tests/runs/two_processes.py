@@ -20,8 +20,8 @@ import numpy as np
 import pandas as pd
 
 from counterpoise.cli import sentence
-from counterpoise.mixtures.draws import draws_of
 from counterpoise.persist import watched
+from counterpoise.rules.draws import draws_of
 from counterpoise.runs import RunFolderError, fit_run, open_run, rebalance_run
 from counterpoise.runs.evaluator import final_estimator
 from counterpoise.runs.folder import DONE, KEY, SETTINGS

@@ -28,7 +28,7 @@ from counterpoise.boosting.inputs import (
 from counterpoise.boosting.learner import base_learner
 from counterpoise.boosting.rounds import Callback, Fit, History, Round, boost
 from counterpoise.boosting.stopping import Stopping, check_stopping, stopping_of, warn_of_no_errors
-from counterpoise.mixtures.pool import predict_codes
+from counterpoise.rules.pool import predict_codes
 
 _BINARY = 2
 _SMALL = 1 << 22  # entries of a sparse matrix that is made dense: 32 MB

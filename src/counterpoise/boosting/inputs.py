@@ -22,7 +22,7 @@ from counterpoise._base.checks import check_choice, check_random_state, is_frame
 from counterpoise._base.types import AnyArray, FloatArray, IntArray
 from counterpoise.boosting.stopping import AUTO, Stopping
 from counterpoise.learners.resampling import may_take_missing
-from counterpoise.mixtures.rows import groups_of, label_codes, n_rows, take_rows
+from counterpoise.rules.rows import groups_of, label_codes, n_rows, take_rows
 
 AUTO_FRACTION = 0.2  # that validation_fraction="auto" holds out ...
 _ENOUGH, _ENOUGH_OF_A_CLASS = 500, 10  # ... where there are so many samples

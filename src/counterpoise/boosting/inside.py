@@ -40,10 +40,10 @@ from counterpoise.boosting.learner import Question, RoundsFit
 from counterpoise.boosting.rounds import IMPROVEMENT, Fitted, History, Standing
 from counterpoise.goals import Goal, InfeasibleGoals, Rate, Table
 from counterpoise.goals.binding import BoundRates, bind_rates
-from counterpoise.mixtures.answers import TRAIN, Answers, Positive
-from counterpoise.mixtures.choosing import Aim
-from counterpoise.mixtures.goal_rows import GoalRows, TalliedGoals
-from counterpoise.mixtures.rows import n_rows, stack_rows
+from counterpoise.rules.answers import TRAIN, Answers, Positive
+from counterpoise.rules.choosing import Problem
+from counterpoise.rules.goal_rows import GoalRows, TalliedGoals
+from counterpoise.rules.rows import n_rows, stack_rows
 from counterpoise.solvers import minimize_cvar, minimize_risk
 from counterpoise.solvers.linear_program import InfeasibleRows, MixtureSolution
 from counterpoise.solvers.tail import GrowingMixture, minimize_linear
@@ -333,7 +333,7 @@ def solve_of(risk: Risk, n_labelled: int) -> Solve:
     return solve
 
 
-def places_in(error: InfeasibleGoals, aim: Aim) -> list[int]:
+def places_in(error: InfeasibleGoals, problem: Problem) -> list[int]:
     """Return the places of all goals that take part in a conflict."""
     part = {*error.conflict, *(goal for held in error.held_by.values() for goal in held)}
-    return [place for place, goal in enumerate(aim.goals) if goal in part]
+    return [place for place, goal in enumerate(problem.goals) if goal in part]

@@ -21,9 +21,9 @@ from counterpoise.boosting.rounds import Fitted
 from counterpoise.learners import HistogramTree, Resampled
 from counterpoise.learners.binning import BinnedFeatures, bin_like
 from counterpoise.learners.resampling import fresh_copy, weight_argument
-from counterpoise.mixtures.answers import Positive
-from counterpoise.mixtures.pool import SCORES, Member, predict_codes
-from counterpoise.mixtures.rows import take_rows
+from counterpoise.rules.answers import Positive
+from counterpoise.rules.pool import SCORES, Member, predict_codes
+from counterpoise.rules.rows import take_rows
 
 # Chosen by the test error of the boosters on 13 data sets (docs/results/defaults): deep enough for interactions, with
 # leaves so large that no tree is without error on its own rows, which would end the boosting.

@@ -54,12 +54,12 @@ from counterpoise.boosting.run import (
     warn_of_mixing,
 )
 from counterpoise.boosting.stopping import AUTO, Stopping
+from counterpoise.classifiers.base import MixtureBase
 from counterpoise.goals import InfeasibleGoals, Rate, Table
 from counterpoise.goals.advice import advised
 from counterpoise.goals.text import are_asked
-from counterpoise.mixtures.base import MixtureBase
-from counterpoise.mixtures.choosing import ALPHA, WORST_GROUP, Aim, choose_nearest, groups_by, select
-from counterpoise.mixtures.families import Family, PooledModels, Thresholds
+from counterpoise.rules.choosing import ALPHA, WORST_GROUP, Problem, choose_nearest, groups_by, select
+from counterpoise.rules.families import Family, PooledModels, Thresholds
 from counterpoise.theory.guarantees import hedge_eta, regularized_lpboost_beta, regularized_lpboost_delta
 from counterpoise.theory.risks import CVaR, Risk, RiskRows
 
@@ -308,11 +308,11 @@ class AdaLPBoostClassifier(MixtureBase):
         if not is_word(self.eta, "eta", ("theory",)):
             check_positive(self.eta, "eta")
 
-    def problem_of_fit(self) -> Aim:
+    def problem_of_fit(self) -> Problem:
         """Return what the mixture is chosen for."""
         return self.posed(None, WORST_GROUP, self.goals) if self.reweigh == "groups" else super().problem_of_fit()
 
-    def _new_run(self, rows: RunRows, aim: Aim, seeds: Seeds) -> BoostingRun:
+    def _new_run(self, rows: RunRows, problem: Problem, seeds: Seeds) -> BoostingRun:
         """Return the run whose rounds reweigh samples, or groups, by their losses so far."""
         train, groups = rows.train, rows.train.groups
         by_groups = self.reweigh == "groups"
@@ -320,21 +320,21 @@ class AdaLPBoostClassifier(MixtureBase):
             raise ValueError("reweigh='groups' needs sensitive_features at fit: the groups to reweigh.")
         if by_groups and rows.chosen.groups is None:
             raise ValueError("X_val needs sensitive_features_val: the mixture is chosen for the worst of its groups.")
-        rows.check_aim(aim)
+        rows.check_problem(problem)
         self.forget_choice()
         # Repeating a sample and doubling its weight are the same; the theorem counts samples of least weight.
         n_weighed = groups.max() + 1 if by_groups and groups is not None else 1 / train.weights.min()
         self.eta_ = hedge_step(self.eta, n_weighed, planned_rounds(self))
         rule = hedge_groups(self.eta_, groups) if by_groups and groups is not None else hedge(self.eta_)
-        return BoostingRun(self, rows, aim, rule, seeds, {"eta": self.eta_})
+        return BoostingRun(self, rows, problem, rule, seeds, {"eta": self.eta_})
 
     def _mix(self) -> None:
         """Choose the mixture of the rounds."""
         self.forget_choice()
-        history, aim = self._run.history, self.problem_of_fit()
+        history, problem = self._run.history, self.problem_of_fit()
         self.estimators_, self.weighted_losses_ = list(history.models), np.array(history.weighted_losses)
-        self.choose(self._run.family(), aim)
-        warn_of_mixing(self.selection_, self.mixture_, aim)
+        self.choose(self._run.family(), problem)
+        warn_of_mixing(self.selection_, self.mixture_, problem)
 
     def __getstate__(self) -> dict[str, Any]:
         return state_to_store(super().__getstate__())
@@ -544,7 +544,7 @@ class LPBoostClassifier(MixtureBase):
 
     def check_parameters(self) -> None:
         """Refuse parameters that are out of range, or contradict each other."""
-        aim = self.problem_of_fit()
+        problem = self.problem_of_fit()
         check_booster(self)
         if not is_word(self.scores, "scores", (AUTO,)) and not isinstance(self.scores, (bool, np.bool_)):
             raise TypeError(f"scores must be True, False or {AUTO!r}; got {self.scores!r}.")
@@ -552,17 +552,17 @@ class LPBoostClassifier(MixtureBase):
             check_fraction(self.target, "target")
         if not is_word(self.beta, "beta", ("theory",)) and self.beta is not None:
             check_positive(self.beta, "beta")
-        if self.beta is not None and isinstance(aim.objective, Risk) and aim.alpha is None:
+        if self.beta is not None and isinstance(problem.objective, Risk) and problem.alpha is None:
             raise ValueError(
                 f"beta is for a CVaR; with objective={self.objective!r} it must be None, got {self.beta!r}."
             )
 
-    def _new_run(self, rows: RunRows, aim: Aim, seeds: Seeds) -> BoostingRun:
+    def _new_run(self, rows: RunRows, problem: Problem, seeds: Seeds) -> BoostingRun:
         """Return the run whose rounds take the dual weights: of the program with goals, regularized, or plain."""
-        rows.check_aim(aim)
+        rows.check_problem(problem)
         self.forget_choice()
-        train, n_rounds, asked = rows.train, planned_rounds(self), aim.objective
-        alpha = aim.alpha or ALPHA
+        train, n_rounds, asked = rows.train, planned_rounds(self), problem.objective
+        alpha = problem.alpha or ALPHA
         self.beta_ = None if self.beta is None or isinstance(self.beta, str) else float(self.beta)
         if self.beta == "theory":
             self.beta_ = regularized_lpboost_beta(alpha, regularized_lpboost_delta(alpha, n_rounds))
@@ -574,75 +574,79 @@ class LPBoostClassifier(MixtureBase):
         risk = CVaR(ALPHA) if isinstance(asked, Rate) else asked.bind(RiskRows(n_samples, n_rounds, codes))
         known: dict[str, Any] = {"risk": risk, "target": self.target}
         if self.trains_inside:
-            rows, stage, trained = rows.staged(aim, seeds.entropy)
+            rows, stage, trained = rows.staged(problem, seeds.entropy)
             size = asked.size if isinstance(asked, Rate) else risk.size
             program = Program(stage, solve_of(risk, train.codes.size), size)
-            found = {"beta": None, "goals": [str(goal) for goal in aim.goals], "pos_label": self.pos_label}
-            return BoostingRun(self, rows, aim, program.price, seeds, found, program=program, trained=trained, **known)
+            found = {"beta": None, "goals": [str(goal) for goal in problem.goals], "pos_label": self.pos_label}
+            return BoostingRun(
+                self, rows, problem, program.price, seeds, found, program=program, trained=trained, **known
+            )
         rule = dual_of(risk) if self.beta_ is None else regularized_dual(alpha, self.beta_)
-        return BoostingRun(self, rows, aim, rule, seeds, {"beta": self.beta_}, **known)
+        return BoostingRun(self, rows, problem, rule, seeds, {"beta": self.beta_}, **known)
 
     def _mix(self) -> None:
         """Choose the mixture of the rounds, or of rules of their scores."""
         self.forget_choice()
-        run, aim = self._run, self.problem_of_fit()
+        run, problem = self._run, self.problem_of_fit()
         self.estimators_, self.weighted_losses_ = list(run.history.models), np.array(run.history.weighted_losses)
         family = run.family()
         try:
-            self.choose(family, aim)
+            self.choose(family, problem)
         except InfeasibleGoals as error:
             if run.program is None:
                 raise
-            raise self._not_found(error, aim, family) from error
-        self.bound_if_learner_exact_ = self._bound_of_rounds(aim)
+            raise self._not_found(error, problem, family) from error
+        self.bound_if_learner_exact_ = self._bound_of_rounds(problem)
         if isinstance(family, PooledModels):  # of rules it was said
-            warn_of_mixing(self.selection_, self.mixture_, aim)
+            warn_of_mixing(self.selection_, self.mixture_, problem)
 
     def decides_by_scores(self) -> bool:
         """Tell whether rules of scores decide, or will."""
         return self.scores is True or super().decides_by_scores()
 
-    def choose(self, family: Family, problem: Aim, choice: Any = None) -> None:
+    def choose(self, family: Family, problem: Problem, choice: Any = None) -> None:
         """Choose the best mixture of a family's rules: the rounds have proven nothing about another problem."""
         self.bound_if_learner_exact_ = -np.inf
         super().choose(family, problem, choice)
 
-    def _bound_of_rounds(self, aim: Aim) -> float:
+    def _bound_of_rounds(self, problem: Problem) -> float:
         """Return what no mixture of any models has less risk than, if the learner finds the best model there is."""
         run = self._run
         if run.program is not None:
             return run.program.bound
-        is_same = not isinstance(aim.objective, Rate) and aim.outlier_fraction == 0
+        is_same = not isinstance(problem.objective, Rate) and problem.outlier_fraction == 0
         if not is_same or run.risk is None or not run.risk.is_worst_case:
             return -np.inf  # the weights of the rounds are those of another problem
         proven = float(max(run.history.weighted_losses))
         return proven if run.rows.held_out is not None else min(proven, self.value_)
 
-    def _not_found(self, error: InfeasibleGoals, aim: Aim, family: PooledModels | Thresholds) -> InfeasibleGoals:
+    def _not_found(
+        self, error: InfeasibleGoals, problem: Problem, family: PooledModels | Thresholds
+    ) -> InfeasibleGoals:
         """Return the same error as what it is, of the models that were trained: others of their kind are not ruled out.
 
         All goals that take part are named, as a goal that none of these models meets may be met by others alone.
         """
-        run, aim = self._run, aim._replace(budget=None)
-        places = places_in(error, aim)
+        run, problem = self._run, problem._replace(budget=None)
+        places = places_in(error, problem)
         if isinstance(family, Thresholds):
-            named, offered = [aim.goals[place] for place in places], (error.joint_bounds, error.held_by)
+            named, offered = [problem.goals[place] for place in places], (error.joint_bounds, error.held_by)
             found = InfeasibleGoals(named, error.least_violation, error.nearest_bounds, False, *offered)
         else:
-            goals = select(family.kept, aim).goals
+            goals = select(family.kept, problem).goals
             assert goals is not None  # noqa: S101 - they were missed
             found = advised(goals, places, error.least_violation, proven=False)
         self.forget_choice()  # that failed
         found.closest = closest = copy.copy(self)
         if found.ways_out:  # the nearest of the bounds that are offered
             way = min(found.ways_out, key=lambda one: sum(abs(old.bound - new.bound) for old, new in one.items()))
-            closest.choose(family, aim._replace(goals=tuple(way.get(goal, goal) for goal in aim.goals)))
-            closest.goals_ = aim.goals
+            closest.choose(family, problem._replace(goals=tuple(way.get(goal, goal) for goal in problem.goals)))
+            closest.goals_ = problem.goals
         else:
             models = PooledModels(run.pool(), run.predictions())
-            selection = select(models.kept, aim)
-            closest.keep(models, aim)
-            closest.store(aim, models.solution(choose_nearest(selection, aim), selection))
+            selection = select(models.kept, problem)
+            closest.keep(models, problem)
+            closest.store(problem, models.solution(choose_nearest(selection, problem), selection))
         checks = closest.check_goals()
         found.least_violation = sum(check.violation for check in checks)
         missed = "; ".join(str(check) for check in checks if not check.holds)

@@ -8,7 +8,7 @@ import numpy as np
 
 from counterpoise._base.types import AnyArray, FloatArray, IntArray
 from counterpoise.boosting.rounds import History, Rule
-from counterpoise.mixtures.choosing import outliers
+from counterpoise.rules.choosing import outliers
 from counterpoise.solvers import minimize_risk, regularized_weights
 from counterpoise.theory.risks import Risk
 

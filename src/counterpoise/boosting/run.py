@@ -42,19 +42,19 @@ from counterpoise.boosting.learner import RoundsFit, base_learner, is_ensemble, 
 from counterpoise.boosting.rounds import IMPROVEMENT, Callback, History, Round, Rule, Standing, boost
 from counterpoise.boosting.rules import without_outliers
 from counterpoise.boosting.stopping import AUTO, check_stopping, stopping_of, warn_of_no_errors
+from counterpoise.classifiers.base import DECISIONS
 from counterpoise.goals import InfeasibleGoals, Rate, Table
 from counterpoise.goals.bound import asked_goals
 from counterpoise.goals.tables import with_train
-from counterpoise.mixtures.answers import TRAIN, Answers, Positive, find_positive
-from counterpoise.mixtures.base import DECISIONS
-from counterpoise.mixtures.cautions import check_problem, warn_of_the_average
-from counterpoise.mixtures.choosing import MIXTURES, Aim, Evidence, Selection, choose_mixture, select
-from counterpoise.mixtures.draws import make_key
-from counterpoise.mixtures.families import PooledModels, Thresholds
-from counterpoise.mixtures.options import kind_of_decision
-from counterpoise.mixtures.pool import Pool, predict_codes, scoring_method, titled_models
-from counterpoise.mixtures.rows import checked_features
-from counterpoise.mixtures.scores.table import ScoreEvidence
+from counterpoise.rules.answers import TRAIN, Answers, Positive, find_positive
+from counterpoise.rules.cautions import check_problem, warn_of_the_average
+from counterpoise.rules.choosing import MIXTURES, PoolPredictions, Problem, Selection, choose_mixture, select
+from counterpoise.rules.draws import make_key
+from counterpoise.rules.families import PooledModels, Thresholds
+from counterpoise.rules.options import kind_of_decision
+from counterpoise.rules.pool import Pool, predict_codes, scoring_method, titled_models
+from counterpoise.rules.rows import checked_features
+from counterpoise.rules.scores.table import ScoreTable
 from counterpoise.solvers import minimize_risk
 from counterpoise.theory.risks import Mean, Risk
 
@@ -121,26 +121,26 @@ class RunRows(NamedTuple):
         """Return the features of another dataset as the models take them."""
         return checked_features(table.X, name, self.purpose, self.check)
 
-    def check_aim(self, aim: Aim) -> None:
+    def check_problem(self, problem: Problem) -> None:
         """Refuse goals, objective and datasets that do not fit the rows, before any model is trained."""
         rows = self.chosen
-        is_confident = any(goal.confidence is not None and TRAIN in goal.datasets for goal in aim.goals)
+        is_confident = any(goal.confidence is not None and TRAIN in goal.datasets for goal in problem.goals)
         if is_confident and self.table.largest_weight is None:  # goals on weights without a limit
             Table(None, rows.codes, sample_weight=rows.weights).heaviest(TRAIN)
         tables = with_train(self.answers().tables[TRAIN], self.datasets)
         for name, table in self.datasets.items():
             self.features(name, table)
-        check_problem(aim, tables, self.positive, groups=rows.groups)
+        check_problem(problem, tables, self.positive, groups=rows.groups)
 
-    def staged(self, aim: Aim, entropy: int) -> "tuple[RunRows, Stage, dict[str, Table]]":
+    def staged(self, problem: Problem, entropy: int) -> "tuple[RunRows, Stage, dict[str, Table]]":
         """Return the stage that rounds inside goals train on, and what of other datasets is for them.
 
         Where the mixture is chosen on other rows than those of training, as large a part of other datasets is for it:
         of a single row, the same.
         """
-        train, rate = self.train, aim.objective if isinstance(aim.objective, Rate) else None
+        train, rate = self.train, problem.objective if isinstance(problem.objective, Rate) else None
         own = self.columns.part(np.asarray(train.places), self.classes[train.codes], unequal(train.weights))
-        names = dict.fromkeys(name for asked in (*aim.goals, rate) if asked is not None for name in asked.datasets)
+        names = dict.fromkeys(name for asked in (*problem.goals, rate) if asked is not None for name in asked.datasets)
         trained, kept = {name: self.datasets[name] for name in names if name in self.datasets}, dict(self.datasets)
         if self.held_out is not None:
             n_held, generator = self.held_out.codes.size, np.random.default_rng(round_seed(entropy, 0))
@@ -152,7 +152,7 @@ class RunRows(NamedTuple):
                 trained[name] = table.only(np.sort(order[n_aside:]))
                 kept[name] = table.only(np.sort(order[:n_aside]))
         features = {name: self.features(name, table) for name, table in trained.items()}
-        stage = Stage.of(train, features, {TRAIN: own, **trained}, self.positive, aim.goals, rate)
+        stage = Stage.of(train, features, {TRAIN: own, **trained}, self.positive, problem.goals, rate)
         return self._replace(datasets=kept), stage, trained
 
 
@@ -165,7 +165,7 @@ def draw_seeds(random_state: Any, saved: CheckpointFolder | None) -> Seeds:
 
 
 def check_booster(booster: Any) -> None:
-    """Check the parameters that all boosters whose models are mixed have, but for the aim."""
+    """Check the parameters that all boosters whose models are mixed have, but for the problem."""
     if booster.n_estimators is not None:
         check_count(booster.n_estimators, "n_estimators")
     check_fraction(booster.outlier_fraction, "outlier_fraction")
@@ -181,7 +181,7 @@ def check_booster(booster: Any) -> None:
     check_callbacks(booster.callbacks)
 
 
-def round_settings(booster: Any, learner: Any, aim: Aim, seeds: Seeds, **found: Any) -> dict[str, Any]:
+def round_settings(booster: Any, learner: Any, problem: Problem, seeds: Seeds, **found: Any) -> dict[str, Any]:
     """Return the settings that decide the rounds, with the learner as it is for the samples, and what was found."""
     params = booster.get_params(deep=False)
     return {
@@ -189,7 +189,7 @@ def round_settings(booster: Any, learner: Any, aim: Aim, seeds: Seeds, **found: 
         **{name: value for name, value in params.items() if name not in NOT_OF_ROUNDS},
         "estimator": learner,
         **asdict(stopping_of(booster)),
-        "alpha": aim.alpha,
+        "alpha": problem.alpha,
         "random_state": None if booster.random_state is None else seeds.entropy,
         **({} if booster.objective is None else {"objective": repr(booster.objective)}),
         **found,
@@ -215,18 +215,18 @@ class Best(NamedTuple):
         return Best(value, number) if value < self.value - IMPROVEMENT or not np.isfinite(value) else self
 
 
-def in_own_units(aim: Aim) -> Aim:
-    """Return an aim whose risk is divided by its size, so that what is a tolerance for one is one for all."""
-    size = aim.objective.size
-    if isinstance(aim.objective, Rate) or size == 1:
-        return aim
-    return aim._replace(objective=aim.objective * (1 / size))
+def in_own_units(problem: Problem) -> Problem:
+    """Return a problem whose risk is divided by its size, so that what is a tolerance for one is one for all."""
+    size = problem.objective.size
+    if isinstance(problem.objective, Rate) or size == 1:
+        return problem
+    return problem._replace(objective=problem.objective * (1 / size))
 
 
-def aim_of_patience(aim: Aim) -> Aim:
+def problem_of_patience(problem: Problem) -> Problem:
     """Return what rounds are judged by, goals left aside: early rounds rarely meet them."""
-    aim = aim._replace(goals=(), mixture="optimal", budget=None)  # with which fits may go on from these rounds
-    return aim._replace(objective=Mean()) if isinstance(aim.objective, Rate) else aim
+    problem = problem._replace(goals=(), mixture="optimal", budget=None)  # with which fits may go on from these rounds
+    return problem._replace(objective=Mean()) if isinstance(problem.objective, Rate) else problem
 
 
 class BoostingRun:
@@ -237,7 +237,7 @@ class BoostingRun:
     booster : classifier
         Whose parameters decide the rounds; it is not kept.
     rows : RunRows
-    aim : Aim
+    problem : Problem
         What the mixture will be chosen for.
     rule : Rule
         How rows are reweighed, or answers priced, after each round.
@@ -258,7 +258,7 @@ class BoostingRun:
         self,
         booster: Any,
         rows: RunRows,
-        aim: Aim,
+        problem: Problem,
         rule: Rule,
         seeds: Seeds,
         found: Mapping[str, Any],
@@ -268,7 +268,7 @@ class BoostingRun:
         program: Program | None = None,
         trained: Mapping[str, Table] | None = None,
     ) -> None:
-        self.rows, self.aim, self.seeds, self.risk, self.target = rows, aim, seeds, risk, target
+        self.rows, self.problem, self.seeds, self.risk, self.target = rows, problem, seeds, risk, target
         self.program, self.trained, self.n_jobs = program, trained or {}, booster.n_jobs
         self.reweigh = without_outliers(rule, float(booster.outlier_fraction))
         self.history, self.best = History(rows.train.weights, planned_rounds(booster)), Best(np.inf, 0)
@@ -276,7 +276,7 @@ class BoostingRun:
         self.patience = stopping.patience
         self.is_default = booster.estimator is None
         self.learner = base_learner(booster.estimator, n_samples, max_depth=DEPTH)
-        self.settings = round_settings(booster, self.learner, aim, seeds, **found)
+        self.settings = round_settings(booster, self.learner, problem, seeds, **found)
         asked = stopping.n_folds
         if asked == AUTO:
             is_strong = self.is_default or is_ensemble(booster.estimator)
@@ -284,9 +284,9 @@ class BoostingRun:
         self.n_folds = None if asked is None else min(int(asked), n_samples)
         self.scores = booster.scores
         if self.scores and not isinstance(self.scores, str):
-            problem = self._lack_of_scores([base_learner(booster.estimator)])
-            if problem:
-                raise ValueError(f"scores=True mixes thresholds of scores, and {problem}")
+            lack = self._lack_of_scores([base_learner(booster.estimator)])
+            if lack:
+                raise ValueError(f"scores=True mixes thresholds of scores, and {lack}")
 
     def start(self, n_rounds: int, saved: CheckpointFolder | None, callbacks: Sequence[Callback]) -> None:
         """Prepare the rows for the learner, by default after a strong model in the first round, and run the rounds."""
@@ -411,14 +411,14 @@ class BoostingRun:
         """Return the least risk of a mixture of the rounds so far, where it will be chosen, as a part of its size."""
         if self.program is None:
             rows, losses = self._judged()
-            aim = in_own_units(aim_of_patience(self.aim))
-            known = Evidence(losses, unequal(rows.weights), rows.groups, self.rows.answers())
-            return choose_mixture(select(known, aim), aim).value
+            problem = in_own_units(problem_of_patience(self.problem))
+            known = PoolPredictions(losses, unequal(rows.weights), rows.groups, self.rows.answers())
+            return choose_mixture(select(known, problem), problem).value
         if self.rows.held_out is None:
             return self.program.standing.value / self.program.size
-        aim = in_own_units(self.aim._replace(budget=None))
+        problem = in_own_units(self.problem._replace(budget=None))
         try:
-            return choose_mixture(select(self.predictions(), aim), aim).value / aim.objective.size
+            return choose_mixture(select(self.predictions(), problem), problem).value / problem.objective.size
         except InfeasibleGoals:
             return np.inf
 
@@ -432,11 +432,11 @@ class BoostingRun:
         """Return the models, to be asked for answers."""
         return Pool(self.history.models, self.rows.positive, self.n_jobs)
 
-    def predictions(self) -> Evidence:
+    def predictions(self) -> PoolPredictions:
         """Return the losses and answers of the models on the rows where the mixture is chosen, and on all datasets."""
         if self.program is not None and self.rows.held_out is None:
             rows, answers = self.rows.train, self.program.stage.answered(np.column_stack(self.history.said))
-            return Evidence(self.history.losses, unequal(rows.weights), rows.groups, answers)
+            return PoolPredictions(self.history.losses, unequal(rows.weights), rows.groups, answers)
         (rows, losses), positive = self._judged(), self.rows.positive
         answers, pool = self.rows.answers(), self.pool()
         said: Any = None
@@ -444,13 +444,18 @@ class BoostingRun:
             said = positive.bits_of_losses(losses, rows.codes)
         elif self.rows.held_out is None and self.history.said:
             said = np.column_stack(self.history.said)
-        elif self.history.said or positive.place is not None or self.aim.goals or isinstance(self.aim.objective, Rate):
+        elif (
+            self.history.said
+            or positive.place is not None
+            or self.problem.goals
+            or isinstance(self.problem.objective, Rate)
+        ):
             said = pool.ask(rows.X, rows.codes.size)
         answers = answers.with_dataset(TRAIN, answers.tables[TRAIN], said)
         for name, table in self.rows.datasets.items():
             codes = pool.ask(self.rows.features(name, table), table.n_samples)
             answers = answers.with_dataset(name, table, positive.said(codes))
-        return Evidence(losses, unequal(rows.weights), rows.groups, answers)
+        return PoolPredictions(losses, unequal(rows.weights), rows.groups, answers)
 
     def family(self) -> PooledModels | Thresholds:
         """Return what the mixture is chosen among: rules of scores where they can be mixed, else the models."""
@@ -471,7 +476,7 @@ class BoostingRun:
             stage, scores = self.program.stage, np.column_stack(self.history.scores)
             answers, by_name = stage.answers, {name: scores[place] for name, place in stage.places.items()}
         usual = [member.usual(column) for member, column in zip(pool.members, by_name[TRAIN].T, strict=True)]
-        kept = ScoreEvidence(by_name, answers, unequal(rows.weights), rows.groups, np.array(usual))
+        kept = ScoreTable(by_name, answers, unequal(rows.weights), rows.groups, np.array(usual))
         return Thresholds(pool, kept)
 
     def _lack_of_scores(self, models: list[Any]) -> str:
@@ -489,11 +494,11 @@ class BoostingRun:
 
 def run_rounds(
     booster: Any,
-    aim: Aim,
+    problem: Problem,
     given: GivenRows,
     validation: GivenRows,
     datasets: Any,
-    new_run: Callable[[RunRows, Aim, Seeds], BoostingRun],
+    new_run: Callable[[RunRows, Problem, Seeds], BoostingRun],
 ) -> tuple[BoostingRun, Seeds, Rows]:
     """Check the rows, run the rounds of a booster, and return them with the seeds and all rows.
 
@@ -513,16 +518,16 @@ def run_rounds(
         purpose = "that models are trained on" if booster.trains_inside else "that the models can be asked about"
         check, positive = partial(check_predict_input, booster, learner), find_positive(classes, booster.pos_label)
         others = with_train(None, datasets)
-        run = new_run(RunRows(classes, positive, *rows, columns, table, others, check, purpose), aim, seeds)
+        run = new_run(RunRows(classes, positive, *rows, columns, table, others, check, purpose), problem, seeds)
         run.start(planned_rounds(booster), saved, booster.callbacks)
     return run, seeds, every
 
 
-def warn_of_mixing(selection: Selection, mixture: FloatArray, aim: Aim) -> None:
+def warn_of_mixing(selection: Selection, mixture: FloatArray, problem: Problem) -> None:
     """Say what the tail and the goals cost on average beside the first model."""
-    if aim.mixture == "optimal":
+    if problem.mixture == "optimal":
         means = np.average(selection.losses, axis=0, weights=selection.sample_weight)
-        warn_of_the_average(float(means @ mixture), float(means[0]), "its first model", aim)
+        warn_of_the_average(float(means @ mixture), float(means[0]), "its first model", problem)
 
 
 def more_rounds(run: BoostingRun | None, n_rounds: int, checkpoint: Any, callbacks: Sequence[Callback]) -> None:

@@ -4,7 +4,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 from counterpoise._base.checks import check_choice, check_count, check_number, warn_caller
-from counterpoise.mixtures.cautions import Caution
+from counterpoise.rules.cautions import Caution
 
 AUTO = "auto"
 

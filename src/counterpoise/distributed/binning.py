@@ -20,7 +20,7 @@ from counterpoise.learners.binning import (
     find_edges,
     sample_places,
 )
-from counterpoise.mixtures.rows import stack_rows, take_rows
+from counterpoise.rules.rows import stack_rows, take_rows
 
 BINNED, _UNSETTLED = "binned", "bins"  # names in a shard
 

@@ -23,8 +23,8 @@ from counterpoise.distributed.rows import CELL, CODES, MASS, Cells, X, cell_loss
 from counterpoise.learners import HistogramTree, Resampled
 from counterpoise.learners._growing import TARGET, Grown, Target, ended, grow_over
 from counterpoise.learners.resampling import fresh_copy
-from counterpoise.mixtures.pool import predict_codes
-from counterpoise.mixtures.rows import stack_rows, take_rows
+from counterpoise.rules.pool import predict_codes
+from counterpoise.rules.rows import stack_rows, take_rows
 from counterpoise.solvers.mixture import minimize_cvar_over
 from counterpoise.solvers.rows import BitRows, whole_masses
 from counterpoise.solvers.tail import TAIL, WEIGHTS, TailRows

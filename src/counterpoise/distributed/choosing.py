@@ -9,11 +9,11 @@ from counterpoise._base.types import FloatArray
 from counterpoise.distributed.rows import CellAnswers, Cells, Known, cell_losses
 from counterpoise.goals import Goal, Rate
 from counterpoise.goals.tables import group_codes
-from counterpoise.mixtures.answers import TRAIN
-from counterpoise.mixtures.choosing import (
-    Aim,
+from counterpoise.rules.answers import TRAIN
+from counterpoise.rules.choosing import (
     Choice,
-    Evidence,
+    PoolPredictions,
+    Problem,
     Selection,
     choice_by_name,
     posed,
@@ -27,9 +27,9 @@ from counterpoise.solvers.tail import TailOracle
 from counterpoise.theory.risks import CVaR, Mean, Risk, WorstGroup
 
 
-def check_aim(aim: Aim) -> None:
+def check_fits_shards(problem: Problem) -> None:
     """Refuse what cannot be found from sums over shards."""
-    objective = aim.objective
+    objective = problem.objective
     if not isinstance(objective, (Rate, WorstGroup)) and objective.tail_fraction is None:
         raise ValueError(
             f"Over shards the objective must be a CVaR, WorstGroup or a rate; got {objective!r}, which needs all rows "
@@ -47,19 +47,19 @@ def check_confidences(goals: Sequence[Goal], known: Known) -> None:
             )
 
 
-def evidence_of(cells: Cells, answers: CellAnswers) -> Evidence:
+def evidence_of(cells: Cells, answers: CellAnswers) -> PoolPredictions:
     """Return what a mixture is chosen on, with a row for each cell; losses are means of its rows."""
     table = answers.tables[TRAIN]
     groups = group_codes(table)[0] if table.sensitive_columns else None
     assert answers.said is not None  # noqa: S101 - made with them
     losses: Any = cell_losses(cells, answers.said)  # as for rows, but means
-    return Evidence(losses, table.weights(), groups, answers)
+    return PoolPredictions(losses, table.weights(), groups, answers)
 
 
-def choose_over(shards: Shards, evidence: Evidence, aim: Aim) -> tuple[Selection, Choice]:
+def choose_over(shards: Shards, evidence: PoolPredictions, problem: Problem) -> tuple[Selection, Choice]:
     """Choose the mixture, or raise ``InfeasibleGoals`` where none meets the goals."""
-    selection = select(evidence, aim._replace(objective=Mean()) if _is_tail(aim) else aim)
-    game = posed(within_budget(selection, aim), aim)
+    selection = select(evidence, problem._replace(objective=Mean()) if _is_tail(problem) else problem)
+    game = posed(within_budget(selection, problem), problem)
 
     def minimize(losses: Any, risk: Risk, sample_weight: Any, **limits: Any) -> MixtureSolution:  # noqa: ARG001
         assert risk.tail_fraction is not None  # noqa: S101 - as was asked
@@ -67,18 +67,18 @@ def choose_over(shards: Shards, evidence: Evidence, aim: Aim) -> tuple[Selection
 
     solve: Callable[[], Choice] = game.solve
     value: Callable[[FloatArray], float] = game.value
-    if _is_tail(aim):  # others are linear in the rows, or in the means of groups: cells tell all
-        solve, value = partial(game.solve, minimize), partial(value_over, shards, aim)
-    if aim.mixture == "optimal":
-        return selection, without_budget(solve(), aim)
-    return selection, choice_by_name(aim, selection.losses.shape[1], value)
+    if _is_tail(problem):  # others are linear in the rows, or in the means of groups: cells tell all
+        solve, value = partial(game.solve, minimize), partial(value_over, shards, problem)
+    if problem.mixture == "optimal":
+        return selection, without_budget(solve(), problem)
+    return selection, choice_by_name(problem, selection.losses.shape[1], value)
 
 
-def value_over(shards: Shards, aim: Aim, mixture: FloatArray) -> float:
+def value_over(shards: Shards, problem: Problem, mixture: FloatArray) -> float:
     """Return the CVaR of a mixture on the rows of all shards."""
-    assert aim.alpha is not None  # noqa: S101 - of a tail
-    return TailOracle(shards, aim.alpha).value(mixture)
+    assert problem.alpha is not None  # noqa: S101 - of a tail
+    return TailOracle(shards, problem.alpha).value(mixture)
 
 
-def _is_tail(aim: Aim) -> bool:
-    return isinstance(aim.objective, CVaR) and aim.objective.alpha < 1
+def _is_tail(problem: Problem) -> bool:
+    return isinstance(problem.objective, CVaR) and problem.objective.alpha < 1

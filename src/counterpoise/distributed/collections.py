@@ -16,7 +16,7 @@ from counterpoise._base.types import AnyArray
 from counterpoise.distributed.rows import BASELINE, COLUMNS, SAMPLE_WEIGHT, X, Y
 from counterpoise.goals.tables import named_columns
 from counterpoise.goals.values import count_missing
-from counterpoise.mixtures.pool import feature_names
+from counterpoise.rules.pool import feature_names
 
 _MATRIX = 2
 _GIVEN_AS = {COLUMNS: "sensitive_features"}  # the name of an argument, where a shard calls it otherwise

@@ -14,6 +14,7 @@ import numpy as np
 from counterpoise._base.shards import Shard, Shards
 from counterpoise._base.types import AnyArray, ArrayLike
 from counterpoise.auditing.audit import Audit, audit, classes_known_to, deferred_by
+from counterpoise.classifiers.base import MixtureBase
 from counterpoise.distributed.rows import (
     BASELINE,
     COLUMNS,
@@ -27,7 +28,6 @@ from counterpoise.distributed.rows import (
     in_order,
 )
 from counterpoise.goals import Table
-from counterpoise.mixtures.base import MixtureBase
 
 
 class Alike(NamedTuple):

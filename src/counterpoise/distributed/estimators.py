@@ -13,17 +13,17 @@ from counterpoise._base.checks import check_count
 from counterpoise._base.shards import Shards
 from counterpoise._base.types import AnyArray
 from counterpoise.boosting.lpboost import AdaLPBoostClassifier, LPBoostClassifier
+from counterpoise.classifiers.folds import trained_copy
+from counterpoise.classifiers.goal import GoalClassifier, listed
+from counterpoise.classifiers.mixture import MixtureClassifier
 from counterpoise.distributed.collections import Every, Load, Rows, is_named, is_path, partitions_of
 from counterpoise.distributed.dask_shards import DaskShards, Parts, as_client
 from counterpoise.distributed.fitting import check, check_rows, decide_over, fit_over, mix_over, prepare
 from counterpoise.distributed.rows import SAMPLE_WEIGHT, X, Y
 from counterpoise.learners.resampling import fresh_copy
-from counterpoise.mixtures.draws import generator_of
-from counterpoise.mixtures.families import answers_of
-from counterpoise.mixtures.folds import trained_copy
-from counterpoise.mixtures.goal import GoalClassifier, listed
-from counterpoise.mixtures.mixture import MixtureClassifier
-from counterpoise.mixtures.pool import named_models
+from counterpoise.rules.draws import generator_of
+from counterpoise.rules.families import answers_of
+from counterpoise.rules.pool import named_models
 
 _MATRIX = 2
 

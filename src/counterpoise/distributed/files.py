@@ -17,6 +17,7 @@ import numpy as np
 
 from counterpoise._base.shards import LocalShards, Shard, available_cpus
 from counterpoise._base.types import AnyArray, FloatArray
+from counterpoise.classifiers.goal import GoalClassifier, listed
 from counterpoise.distributed.collections import (
     Load,
     Rows,
@@ -46,9 +47,8 @@ from counterpoise.distributed.rows import (
     require_few,
 )
 from counterpoise.learners.binning import sample_places
-from counterpoise.mixtures.goal import GoalClassifier, listed
-from counterpoise.mixtures.pool import named_models
-from counterpoise.mixtures.rows import stack_rows, take_rows
+from counterpoise.rules.pool import named_models
+from counterpoise.rules.rows import stack_rows, take_rows
 
 _GIB = 1 << 30
 _CHUNK = 1 << 20  # rows whose cells are numbered anew at once

@@ -18,6 +18,8 @@ from counterpoise.boosting.rounds import Round, Rule, boost
 from counterpoise.boosting.rules import dual_of
 from counterpoise.boosting.run import DEPTH, draw_seeds, round_settings
 from counterpoise.boosting.stopping import stopping_of
+from counterpoise.classifiers.goal import GoalClassifier, listed
+from counterpoise.classifiers.mixture import MixtureClassifier
 from counterpoise.distributed.binning import sample_over
 from counterpoise.distributed.boosting import (
     ELSEWHERE,
@@ -29,7 +31,7 @@ from counterpoise.distributed.boosting import (
     hedge_over,
     take,
 )
-from counterpoise.distributed.choosing import check_aim, check_confidences, choose_over, evidence_of
+from counterpoise.distributed.choosing import check_confidences, check_fits_shards, choose_over, evidence_of
 from counterpoise.distributed.inside import bound_risk, program_over
 from counterpoise.distributed.lumps import SCORES, choose_rules_over
 from counterpoise.distributed.rows import CODES, Cells, X, answers_of, find_cells, know
@@ -37,15 +39,13 @@ from counterpoise.distributed.watching import Watch
 from counterpoise.goals import InfeasibleGoals, Rate, as_goals
 from counterpoise.goals.advice import advised
 from counterpoise.goals.tables import group_codes
-from counterpoise.mixtures.answers import TRAIN, find_positive
-from counterpoise.mixtures.cautions import check_problem
-from counterpoise.mixtures.choosing import Aim
-from counterpoise.mixtures.draws import generator_of, make_key
-from counterpoise.mixtures.families import PooledModels
-from counterpoise.mixtures.goal import GoalClassifier, listed
-from counterpoise.mixtures.mixture import MixtureClassifier
-from counterpoise.mixtures.options import as_groups
-from counterpoise.mixtures.pool import ANSWERS, Pool, all_classes, named_models, titled_models
+from counterpoise.rules.answers import TRAIN, find_positive
+from counterpoise.rules.cautions import check_problem
+from counterpoise.rules.choosing import Problem
+from counterpoise.rules.draws import generator_of, make_key
+from counterpoise.rules.families import PooledModels
+from counterpoise.rules.options import as_groups
+from counterpoise.rules.pool import ANSWERS, Pool, all_classes, named_models, titled_models
 
 # What the boosters of one machine take and those over shards do not, and the value that asks for nothing.
 _NOT_TAKEN = {
@@ -94,27 +94,29 @@ def fit_over(model: Any, shards: Shards) -> Any:
         model.feature_names_in_ = known.names
     model.forget_choice()
     history = ShardHistory(shards, rows.cells, planned_rounds(model))
-    learner, aim = base_learner(model.estimator, known.n_rows, max_depth=DEPTH), model.problem_of_fit()
+    learner, problem = base_learner(model.estimator, known.n_rows, max_depth=DEPTH), model.problem_of_fit()
     with opened(model.checkpoint) as saved:
         seeds = draw_seeds(model.random_state, saved)
-        program = program_over(model, aim, history) if model.trains_inside else None
-        rule, stage = (_rule(model, rows, aim, history), None) if program is None else (program.price, program.stage)
+        program = program_over(model, problem, history) if model.trains_inside else None
+        rule, stage = (
+            (_rule(model, rows, problem, history), None) if program is None else (program.price, program.stage)
+        )
         fit = ShardFit(learner, history, partial(round_seed, seeds.entropy), rows.sample, stage)
-        watch = Watch(model, aim, history, program, is_random=fit.is_random)
-        settings = round_settings(model, learner, aim, seeds, **_found(model, aim, program))
+        watch = Watch(model, problem, history, program, is_random=fit.is_random)
+        settings = round_settings(model, learner, problem, seeds, **_found(model, problem, program))
         n_left = watch.resume(saved, settings, seeds, rows.sample)
         boost(fit, history, reweigh=rule, stop=watch, n_rounds=n_left)
     model.estimators_ = list(history.models)
     model.learn_draws(seeds.key, np.random.default_rng(seeds.entropy), rows.sample, None)
     model.weighted_losses_ = np.array(history.weighted_losses)
-    return _inside(model, aim, rows, history, watch)
+    return _inside(model, problem, rows, history, watch)
 
 
 def check(model: Any) -> None:
     """Check the parameters of a model, and refuse those that are not taken over shards."""
     model.check_parameters()
     refuse_others(model)
-    check_aim(model.problem_of_fit())
+    check_fits_shards(model.problem_of_fit())
     if getattr(model, "deferral", None) is not None:
         raise ValueError(f"deferral={model.deferral!r} is not taken over shards: no rule defers there yet.")
 
@@ -130,9 +132,9 @@ def check_rows(model: Any, cells: Cells) -> None:
         by = replace(by, unknown="pool")
     if isinstance(model, GoalClassifier) and not positive.is_binary:
         raise ValueError(f"Rules of scores over shards are for two classes; got {len(known.classes)}.")
-    aim = model.problem_of_fit()
+    problem = model.problem_of_fit()
     is_trained = not isinstance(model, MixtureClassifier)
-    check_problem(aim, {TRAIN: table}, positive, groups=groups, counts=table.counts, trains=is_trained, by=by)
+    check_problem(problem, {TRAIN: table}, positive, groups=groups, counts=table.counts, trains=is_trained, by=by)
 
 
 def fitted_models(model: Any) -> list[Any]:
@@ -169,19 +171,19 @@ def refuse_others(model: Any) -> None:
             )
 
 
-def _found(model: Any, aim: Aim, program: Program | None) -> dict[str, Any]:
+def _found(model: Any, problem: Problem, program: Program | None) -> dict[str, Any]:
     """Return settings of the rounds that are not among the parameters, or not as they are given."""
     if isinstance(model, AdaLPBoostClassifier):
         return {"eta": model.eta_}
     model.beta_ = None  # none is taken
-    goals = {"goals": [str(goal) for goal in aim.goals], "pos_label": model.pos_label}
+    goals = {"goals": [str(goal) for goal in problem.goals], "pos_label": model.pos_label}
     return {"beta": None, **({} if program is None else goals)}
 
 
-def _rule(model: Any, rows: Prepared, aim: Aim, history: ShardHistory) -> Rule:
+def _rule(model: Any, rows: Prepared, problem: Problem, history: ShardHistory) -> Rule:
     known, n_rounds = rows.cells.known, history.n_planned
     if not isinstance(model, AdaLPBoostClassifier):
-        risk = bound_risk(aim, history)
+        risk = bound_risk(problem, history)
         return by_cell(dual_of(risk)) if risk.tail_fraction is None else dual_over(risk.tail_fraction)
     if model.reweigh == "samples":
         model.eta_ = hedge_step(model.eta, known.total / known.least, n_rounds)
@@ -194,7 +196,7 @@ def _rule(model: Any, rows: Prepared, aim: Aim, history: ShardHistory) -> Rule:
     return hedge_groups_over(model.eta_, groups)
 
 
-def _inside(model: Any, aim: Aim, rows: Prepared, history: ShardHistory, watch: Watch) -> Any:
+def _inside(model: Any, problem: Problem, rows: Prepared, history: ShardHistory, watch: Watch) -> Any:
     """Choose the mixture of rounds, and say what is known where it cannot meet the goals that they trained for."""
     try:
         pool = Pool(model.estimators_, find_positive(model.classes_, model.pos_label), model.n_jobs)
@@ -202,24 +204,26 @@ def _inside(model: Any, aim: Aim, rows: Prepared, history: ShardHistory, watch: 
     except InfeasibleGoals as error:
         if watch.program is None:
             raise
-        raise _not_found(error, aim, watch) from error
+        raise _not_found(error, problem, watch) from error
     if not isinstance(model, AdaLPBoostClassifier):
-        model.bound_if_learner_exact_ = _proven(model, aim, history) if watch.program is None else watch.program.bound
+        model.bound_if_learner_exact_ = (
+            _proven(model, problem, history) if watch.program is None else watch.program.bound
+        )
     return model
 
 
-def _proven(model: Any, aim: Aim, history: ShardHistory) -> float:
+def _proven(model: Any, problem: Problem, history: ShardHistory) -> float:
     """Return what no mixture of any models has less risk than, if the learner finds the best model there is."""
-    if isinstance(aim.objective, Rate):
+    if isinstance(problem.objective, Rate):
         return -np.inf  # the weights of the rounds are those of another problem
     return float(min(max(history.weighted_losses), model.value_))
 
 
-def _not_found(error: InfeasibleGoals, aim: Aim, watch: Watch) -> InfeasibleGoals:
+def _not_found(error: InfeasibleGoals, problem: Problem, watch: Watch) -> InfeasibleGoals:
     """Return the same error as what it is, of the models that were trained: others of their kind are not ruled out."""
     assert watch.program is not None  # noqa: S101 - they trained for goals
     assert watch.program.goals is not None  # noqa: S101 - as above
-    found = advised(watch.program.goals, places_in(error, aim), error.least_violation, proven=False)
+    found = advised(watch.program.goals, places_in(error, problem), error.least_violation, proven=False)
     if not watch.is_over:
         n_rounds = watch.history.n_rounds
         found.add_note(f"All {n_rounds} rounds were used, and models still helped: raise n_estimators.")

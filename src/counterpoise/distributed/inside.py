@@ -18,8 +18,8 @@ from counterpoise.distributed.boosting import ShardHistory, last_loss, weigh_by_
 from counterpoise.distributed.rows import CellAnswers
 from counterpoise.goals import Rate
 from counterpoise.goals.tables import group_codes
-from counterpoise.mixtures.answers import TRAIN, find_positive
-from counterpoise.mixtures.choosing import ALPHA, Aim, groups_by
+from counterpoise.rules.answers import TRAIN, find_positive
+from counterpoise.rules.choosing import ALPHA, Problem, groups_by
 from counterpoise.solvers.linear_program import InfeasibleRows, MixtureSolution
 from counterpoise.solvers.mixture import minimize_cvar_over
 from counterpoise.solvers.rows import mass_unit
@@ -40,14 +40,14 @@ class CellStage(Stage):
         return np.asarray(said[:, self.answers.positive.place] if self.answers.positive.is_binary else said.ravel())
 
 
-def program_over(model: Any, aim: Aim, history: ShardHistory) -> Program:
+def program_over(model: Any, problem: Problem, history: ShardHistory) -> Program:
     """Return the program of a booster inside goals, on the cells of the rows in shards."""
-    cells, asked = history.cells, aim.objective
+    cells, asked = history.cells, problem.objective
     rows = Rows(np.empty((len(cells.values), 0)), cells.labels, history.start, None)
     positive, rate = find_positive(model.classes_, model.pos_label), asked if isinstance(asked, Rate) else None
-    stage = CellStage.of(rows, {}, {TRAIN: cells.table()}, positive, aim.goals, rate)
+    stage = CellStage.of(rows, {}, {TRAIN: cells.table()}, positive, problem.goals, rate)
     history.shards.change(WEIGHTS, weigh_by_failures, np.zeros(1))  # cells tell all, until a tail weighs rows
-    risk = bound_risk(aim, history)
+    risk = bound_risk(problem, history)
     if isinstance(asked, Rate):
         return Program(stage, solve_of(risk, len(cells.values)), asked.size)
     if risk.tail_fraction is None or risk.tail_fraction == 1:
@@ -55,9 +55,9 @@ def program_over(model: Any, aim: Aim, history: ShardHistory) -> Program:
     return Program(stage, partial(_solve_tail, risk.tail_fraction), 1.0, partial(_newest_loss, history))
 
 
-def bound_risk(aim: Aim, history: ShardHistory) -> Risk:
+def bound_risk(problem: Problem, history: ShardHistory) -> Risk:
     """Return the risk that the rounds of a booster look at, on cells; of a rate the CVaR at the default alpha."""
-    asked, table = aim.objective, history.cells.table()
+    asked, table = problem.objective, history.cells.table()
 
     def codes(names: tuple[str, ...]) -> IntArray:
         return groups_by(names, table, group_codes(table)[0] if table.sensitive_columns else None)

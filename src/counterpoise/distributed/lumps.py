@@ -25,15 +25,15 @@ from counterpoise.distributed.rows import CELL, MASS, Cells
 from counterpoise.goals import InfeasibleGoals, Rate, Table
 from counterpoise.goals.binding import bind_rates
 from counterpoise.goals.tables import group_codes
-from counterpoise.mixtures.answers import TRAIN, Answers, Positive
-from counterpoise.mixtures.choosing import Aim, groups_by
-from counterpoise.mixtures.families import Thresholds
-from counterpoise.mixtures.goal_rows import TalliedGoals
-from counterpoise.mixtures.pool import Pool
-from counterpoise.mixtures.scores.choosing import build_program, limits_of
-from counterpoise.mixtures.scores.cuts import Rule, block_starts, exponent_counts, noise_of, rounding_room
-from counterpoise.mixtures.scores.program import TOL, CellLosses, RuleProgram
-from counterpoise.mixtures.scores.table import RankedScores, RuleGroups, ScoreEvidence, find_groups, rank
+from counterpoise.rules.answers import TRAIN, Answers, Positive
+from counterpoise.rules.choosing import Problem, groups_by
+from counterpoise.rules.families import Thresholds
+from counterpoise.rules.goal_rows import TalliedGoals
+from counterpoise.rules.pool import Pool
+from counterpoise.rules.scores.choosing import build_program, limits_of
+from counterpoise.rules.scores.cuts import Rule, block_starts, exponent_counts, noise_of, rounding_room
+from counterpoise.rules.scores.program import TOL, CellLosses, RuleProgram
+from counterpoise.rules.scores.table import RankedScores, RuleGroups, ScoreTable, find_groups, rank
 from counterpoise.solvers.linear_program import MixtureSolution
 from counterpoise.theory.risks import Mean, WorstGroup
 
@@ -214,13 +214,19 @@ class Settled(NamedTuple):
     """Lumps on which rules can be chosen, and what no mixture of rules with any thresholds has less risk than."""
 
     lumps: Lumps
-    evidence: ScoreEvidence
+    evidence: ScoreTable
     lower: float
     n_passes: int
 
 
 def refine_over(
-    shards: Shards, cells: Cells, positive: Positive, aim: Aim, groups_of: Any, usual: FloatArray, tol: float = TOL
+    shards: Shards,
+    cells: Cells,
+    positive: Positive,
+    problem: Problem,
+    groups_of: Any,
+    usual: FloatArray,
+    tol: float = TOL,
 ) -> Settled:
     """Return lumps so fine that the best rules between them are within twice ``tol`` of the best rules of all.
 
@@ -229,7 +235,7 @@ def refine_over(
     noise = noise_over(shards)
     edges = first_edges(shards, usual, noise)
     # A budget is counted from the least mean loss: that too is found over every threshold.
-    aims = [aim] if aim.budget is None else [aim._replace(objective=Mean(), budget=None), aim]
+    aims = [problem] if problem.budget is None else [problem._replace(objective=Mean(), budget=None), problem]
     for n_passes in range(1, _MAX_PASSES + 1):  # noqa: B007 - told at the end
         lumps = lump_over(shards, edges)
         evidence = evidence_of(lumps, cells, positive, usual)
@@ -244,7 +250,7 @@ def refine_over(
     return Settled(lumps, evidence, lower, n_passes)
 
 
-def evidence_of(lumps: Lumps, cells: Cells, positive: Positive, usual: FloatArray) -> ScoreEvidence:
+def evidence_of(lumps: Lumps, cells: Cells, positive: Positive, usual: FloatArray) -> ScoreTable:
     """Return lumps as labelled rows, with one score for all lumps of a bin: no rule cuts between them."""
     table = cells.table()
     columns = {name: table.column(name)[lumps.keys[:, 0]] for name in table.columns} or None
@@ -252,24 +258,24 @@ def evidence_of(lumps: Lumps, cells: Cells, positive: Positive, usual: FloatArra
     rows = Table(None, labels, columns, baseline, **cells.known.weighed(lumps.mass))
     groups = group_codes(rows)[0] if rows.sensitive_columns else None
     answers = Answers({TRAIN: rows}, {}, positive)
-    return ScoreEvidence({TRAIN: ends_of_each(lumps)}, answers, rows.weights(), groups, usual, n_rows=lumps.n_rows)
+    return ScoreTable({TRAIN: ends_of_each(lumps)}, answers, rows.weights(), groups, usual, n_rows=lumps.n_rows)
 
 
 def _judged(
-    ranked: RankedScores, lumps: Lumps, edges: Edges, noise: list[float], aim: Aim, tol: float
+    ranked: RankedScores, lumps: Lumps, edges: Edges, noise: list[float], problem: Problem, tol: float
 ) -> tuple[float, list[IntArray]]:
     """Return the lower bound over all thresholds, and the bins in which a better one may hide."""
     all_bins = [np.flatnonzero(can_split(lumps, model, own.size + 1, noise[model])) for model, own in enumerate(edges)]
     try:
-        limits, start = limits_of(ranked, aim)
-        program = build_program(ranked, aim, limits)
+        limits, start = limits_of(ranked, problem)
+        program = build_program(ranked, problem, limits)
         _, one = program.solve(start, tol, explains=True)
     except InfeasibleGoals:
         if not any(bins.size for bins in all_bins):
             raise
         return -np.inf, all_bins  # finer ones may meet them
     costs, _ = program.priced(one.weights, one.multipliers)
-    row_costs = _row_costs(ranked, aim, program, one)
+    row_costs = _row_costs(ranked, problem, program, one)
     hidden = [_hidden(ranked, lumps, row_costs, model, bins, tol) for model, bins in enumerate(all_bins)]
     lower = one.offset + float(min(cost - slack for cost, (slack, _) in zip(costs, hidden, strict=True)))
     if not any(bins.size for bins in all_bins):  # each score has its own bin: what any round proved is proven
@@ -282,28 +288,28 @@ def _judged(
     return program.shift + lower, hiding
 
 
-def _row_costs(ranked: RankedScores, aim: Aim, program: RuleProgram, one: MixtureSolution) -> FloatArray:
+def _row_costs(ranked: RankedScores, problem: Problem, program: RuleProgram, one: MixtureSolution) -> FloatArray:
     """Return what calling each lump positive costs, by the dual."""
     has_budget = program.limits is not None and program.limits.budget is not None
     sign, views = np.where(ranked.is_positive, -1.0, 1.0), ranked.answers().views()
     prices = one.multipliers[: one.multipliers.size - has_budget]
-    costs = _weights_of(ranked, aim, program, one.weights) * sign
-    if isinstance(aim.objective, Rate):
-        costs = bind_rates([aim.objective.resolved(views)], views).row_weights(np.ones(1)).get(TRAIN, 0.0 * sign)
+    costs = _weights_of(ranked, problem, program, one.weights) * sign
+    if isinstance(problem.objective, Rate):
+        costs = bind_rates([problem.objective.resolved(views)], views).row_weights(np.ones(1)).get(TRAIN, 0.0 * sign)
     if has_budget:
         costs = costs + one.multipliers[-1] * ranked.mass * sign
-    if aim.goals:
-        costs = costs + TalliedGoals.of(aim.goals, views).row_costs(prices).get(TRAIN, 0.0)
+    if problem.goals:
+        costs = costs + TalliedGoals.of(problem.goals, views).row_costs(prices).get(TRAIN, 0.0)
     return np.asarray(costs)
 
 
-def _weights_of(ranked: RankedScores, aim: Aim, program: RuleProgram, weights: FloatArray) -> FloatArray:
+def _weights_of(ranked: RankedScores, problem: Problem, program: RuleProgram, weights: FloatArray) -> FloatArray:
     """Return the weights of the lumps, given those of the rows of the program."""
     if isinstance(program.losses, CellLosses):
         return program.losses.row_weights(weights)
-    if not isinstance(aim.objective, WorstGroup):
+    if not isinstance(problem.objective, WorstGroup):
         return ranked.mass
-    codes = groups_by(aim.objective.names, ranked.table.answers.tables[TRAIN], ranked.table.groups)
+    codes = groups_by(problem.objective.names, ranked.table.answers.tables[TRAIN], ranked.table.groups)
     groups, places = np.unique(codes, return_inverse=True)
     totals = np.bincount(places, ranked.mass, groups.size)
     own = np.zeros(groups.size)

@@ -8,14 +8,14 @@ from counterpoise._base.types import FloatArray
 from counterpoise.boosting.checkpoint import CheckpointFolder, Seeds
 from counterpoise.boosting.inside import Program
 from counterpoise.boosting.rounds import Round, Standing
-from counterpoise.boosting.run import Best, aim_of_patience, in_own_units
+from counterpoise.boosting.run import Best, in_own_units, problem_of_patience
 from counterpoise.boosting.stopping import stopping_of
 from counterpoise.distributed.boosting import ShardHistory
 from counterpoise.distributed.checkpoint import restored, run_of, save
 from counterpoise.distributed.choosing import choose_over, evidence_of
 from counterpoise.distributed.rows import answers_of, cell_losses, shares_of
-from counterpoise.mixtures.answers import find_positive
-from counterpoise.mixtures.choosing import Aim
+from counterpoise.rules.answers import find_positive
+from counterpoise.rules.choosing import Problem
 from counterpoise.theory.risks import Risk
 
 
@@ -23,10 +23,10 @@ class Watch:
     """Looks at each round, and says which is the last."""
 
     def __init__(
-        self, model: Any, aim: Aim, history: ShardHistory, program: Program | None, *, is_random: bool
+        self, model: Any, problem: Problem, history: ShardHistory, program: Program | None, *, is_random: bool
     ) -> None:
         self.model, self.history, self.program, self.is_random = model, history, program, is_random
-        self.aim = aim_of_patience(aim)
+        self.problem = problem_of_patience(problem)
         self.best = Best(np.inf, 0)
         self.saved: CheckpointFolder | None = None
 
@@ -69,18 +69,18 @@ class Watch:
         if patience is None:
             return False
         size = 1.0 if self.program is None else self.program.size
-        self.best = self.best.after(self._value(in_own_units(self.aim)) / size, number)
+        self.best = self.best.after(self._value(in_own_units(self.problem)) / size, number)
         return bool(number - self.best.number >= patience)
 
     def _is_enough(self) -> bool:
         target = getattr(self.model, "target", None)
-        return self.is_over or (target is not None and 1 - self._value(self.aim) > target)
+        return self.is_over or (target is not None and 1 - self._value(self.problem) > target)
 
-    def _value(self, aim: Aim) -> float:
+    def _value(self, problem: Problem) -> float:
         """Return the least risk of a mixture of the rounds so far."""
         if self.program is not None:
             return self.program.standing.value
-        assert isinstance(aim.objective, Risk)  # noqa: S101 - patience and target are for one
+        assert isinstance(problem.objective, Risk)  # noqa: S101 - patience and target are for one
         cells = self.history.cells
         answers = answers_of(cells, self.history.said, find_positive(self.model.classes_, self.model.pos_label))
-        return choose_over(self.history.shards, evidence_of(cells, answers), aim)[1].value
+        return choose_over(self.history.shards, evidence_of(cells, answers), problem)[1].value

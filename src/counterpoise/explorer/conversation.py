@@ -32,6 +32,7 @@ from typing import Any, NamedTuple
 
 from counterpoise import persist
 from counterpoise._base.text import load_json
+from counterpoise.classifiers.base import DRAWN
 from counterpoise.explorer.disclosure import told_values
 from counterpoise.explorer.session import Session, spelled
 from counterpoise.explorer.setting import MOST_COLUMNS, MOST_GOALS, Setting, check_bound, field_of, read_goal
@@ -39,9 +40,8 @@ from counterpoise.explorer.views import steps
 from counterpoise.goals import Table
 from counterpoise.goals.catalogue import catalogue
 from counterpoise.goals.rates import FORMS, METRICS, RATIOS
-from counterpoise.mixtures.answers import TRAIN
-from counterpoise.mixtures.base import DRAWN
-from counterpoise.mixtures.options import as_groups, kind_of_decision
+from counterpoise.rules.answers import TRAIN
+from counterpoise.rules.options import as_groups, kind_of_decision
 
 LINES_PER_SECOND, LINES_AT_ONCE = 5.0, 200.0
 
@@ -264,14 +264,14 @@ class Exporter:
         if setting.alpha is not None:
             asked |= {"alpha": setting.alpha, "objective": None}
         if self.session.has_scores:
-            asked |= {"by": setting.by, "deferral": found.aim.deferral}
+            asked |= {"by": setting.by, "deferral": found.problem.deferral}
         known = model.get_params(deep=False)
         model.set_params(**{name: value for name, value in asked.items() if name in known})
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what they say, the page shows
             decides = {"by": as_groups(model.by), "decision": kind_of_decision(model.decision)}
             family = model.family_._replace(kept=parts.evidence)
-            model.choose(family, found.aim._replace(**decides), found.solved.choice)
+            model.choose(family, found.problem._replace(**decides), found.solved.choice)
         return model
 
     def goals_file(self, setting: Setting) -> dict[str, str]:

@@ -5,15 +5,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from counterpoise.classifiers.base import NEVER
 from counterpoise.explorer.conversation import GOALS, MODEL, REPORT, Exporter
 from counterpoise.explorer.session import Session
 from counterpoise.explorer.setting import Setting
 from counterpoise.explorer.source import asked, check_model, generated, names_of, uniforms_of
 from counterpoise.explorer.state import HeldOutRows, SessionParts
-from counterpoise.mixtures.answers import TRAIN
-from counterpoise.mixtures.base import NEVER
-from counterpoise.mixtures.options import STICKY, kind_of_decision
-from counterpoise.mixtures.scores.table import ScoreEvidence
+from counterpoise.rules.answers import TRAIN
+from counterpoise.rules.options import STICKY, kind_of_decision
+from counterpoise.rules.scores.table import ScoreTable
 from counterpoise.runs.data import Data, RunRows
 from counterpoise.runs.evaluator import final_estimator, has_rules, mixes, seen_by_last
 from counterpoise.runs.fitting import piped
@@ -49,7 +49,7 @@ def read_run(run: Run) -> ReadRun:
     held = _held_out(model, estimator, evidence, data) if TEST in data.splits else None
     notes = () if held is not None else ("The run has no test rows: verdicts on held-out rows are not shown.",)
     pairs = zip(goals_of(run.settings), estimator.goals_, strict=False)  # aimed elsewhere, with room for the audit
-    asked_bounds = {str(aim): goal.bound for goal, aim in pairs if goal.bound != aim.bound}
+    asked_bounds = {str(problem): goal.bound for goal, problem in pairs if goal.bound != problem.bound}
     names = _names(run, estimator, evidence)
     title = run.folder.resolve().name
     parts = SessionParts(title, estimator, evidence, held, names, run.settings.confidence, asked_bounds, notes)
@@ -58,7 +58,7 @@ def read_run(run: Run) -> ReadRun:
 
 def _with_all_columns(evidence: Any, data: Data) -> Any:
     """Return evidence whose tables hold all columns of the files, which goals may name."""
-    known = evidence.scores if isinstance(evidence, ScoreEvidence) else evidence.answers.sizes
+    known = evidence.scores if isinstance(evidence, ScoreTable) else evidence.answers.sizes
     parts = {TRAIN: data.splits[data.chosen_on], **data.extra}
     own = evidence.answers.tables
     tables = {name: one.table() for name, one in parts.items() if name in known and len(one) == own[name].n_samples}
@@ -84,7 +84,7 @@ def _held_out(model: Any, estimator: Any, evidence: Any, data: Data) -> HeldOutR
 
 def _as_said(known: Any, estimator: Any, evidence: Any, X: Any) -> Any:
     """Return what was kept of the models' answers as a session has it; asked anew where it is of another kind."""
-    is_of_scores, wanted = isinstance(evidence, ScoreEvidence), (X.shape[0], len(estimator.estimators_))
+    is_of_scores, wanted = isinstance(evidence, ScoreTable), (X.shape[0], len(estimator.estimators_))
     if known.shape != wanted or (known.dtype.kind == "f") != is_of_scores:
         return asked(estimator, evidence, X)
     return known if is_of_scores else np.asarray(known == evidence.answers.positive.place)

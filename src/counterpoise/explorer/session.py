@@ -23,15 +23,15 @@ from counterpoise.explorer.state import (
 from counterpoise.goals import Goal, InfeasibleGoals
 from counterpoise.goals.binding import PreparedPredictions, Views
 from counterpoise.goals.text import refuse_deferral
-from counterpoise.mixtures.answers import TRAIN
-from counterpoise.mixtures.choosing import FIXED, Aim
-from counterpoise.mixtures.scores.table import ScoreEvidence
+from counterpoise.rules.answers import TRAIN
+from counterpoise.rules.choosing import FIXED, Problem
+from counterpoise.rules.scores.table import ScoreTable
 from counterpoise.theory.risks import Risk
 
 
 def why_not_least(found: Any, model: Any) -> str:
     """Return why what is made small is not as small as a mixture could make it; nothing where it is."""
-    solved, objective = found.solved, found.aim.objective
+    solved, objective = found.solved, found.problem.objective
     if solved.mixture.size > 1 or solved.thresholds is None:
         return ""
     if model.decision == FIXED:
@@ -41,7 +41,7 @@ def why_not_least(found: Any, model: Any) -> str:
     if not more > RELEASED * scale_of(objective):
         return ""
     is_mean = isinstance(objective, Risk) and objective.tail_fraction == 1.0
-    if is_mean and not found.aim.goals and model.prefers_usual:
+    if is_mean and not found.problem.goals and model.prefers_usual:
         return f"Plain training is kept, as there are no goals: it is within {more:.2g} of the best."
     return ""
 
@@ -108,7 +108,7 @@ class AnsweredSetting(NamedTuple):
     """A setting with its mixture, and what the mixture says about rows."""
 
     setting: Setting
-    aim: Aim
+    problem: Problem
     state: SessionState
     solved: Solved
 
@@ -162,14 +162,14 @@ class Session:
     @property
     def has_scores(self) -> bool:
         """Tell whether rules of scores are mixed."""
-        return isinstance(self.parts.evidence, ScoreEvidence)
+        return isinstance(self.parts.evidence, ScoreTable)
 
     @property
     def decides_by_one_rule(self) -> bool:
         """Tell whether one rule decides, which no tail can be chosen for."""
         return bool(self.parts.estimator.decision == FIXED)
 
-    def aim(self, setting: Setting) -> Aim:
+    def problem(self, setting: Setting) -> Problem:
         """Return what a setting asks of a mixture."""
         estimator = self.parts.estimator
         limits: dict[str, Any] = {"mixture": "optimal", "budget": setting.budget}
@@ -205,19 +205,19 @@ class Session:
         what is shown, drawn and exported of a setting is one and the same.
         """
         self.check(setting)
-        aim, state, name = self.aim(setting), self.state(setting), setting.written()
+        problem, state, name = self.problem(setting), self.state(setting), setting.written()
         if name in self._kept:
             self._kept.move_to_end(name)
-            return AnsweredSetting(setting, aim, state, self._kept[name])
+            return AnsweredSetting(setting, problem, state, self._kept[name])
         is_own = setting == self.start
-        solved = state.program.stored(self.parts.estimator) if is_own else state.program.solve(aim, tol)
-        found = AnsweredSetting(setting, aim, state, solved)
+        solved = state.program.stored(self.parts.estimator) if is_own else state.program.solve(problem, tol)
+        found = AnsweredSetting(setting, problem, state, solved)
         return self._keep(found) if is_own or tol <= RELEASED else found
 
     def explain(self, setting: Setting) -> AnsweredSetting:
         """Return the mixture of a setting that seemed to have none, or raise ``InfeasibleGoals``."""
-        aim, state = self.aim(setting), self.state(setting)
-        return self._keep(AnsweredSetting(setting, aim, state, state.program.explain(aim)))
+        problem, state = self.problem(setting), self.state(setting)
+        return self._keep(AnsweredSetting(setting, problem, state, state.program.explain(problem)))
 
     def settled(self, setting: Setting) -> AnsweredSetting:
         """Return the mixture where a setting rests, or raise ``InfeasibleGoals``."""
@@ -296,7 +296,7 @@ class Session:
         return {
             "kind": "answer",
             "setting": found.setting.as_words(),
-            "objective": str(found.aim.objective),
+            "objective": str(found.problem.objective),
             "value": number(solved.value),
             "lower": number(solved.lower),
             "note": why_not_least(found, self.parts.estimator),
@@ -318,7 +318,7 @@ class Session:
             price, is_told = next(prices) if one.on else None, not self.few.why(one.goal)
             words["price"] = number(price) if price is not None and is_told else None
             is_known = price is not None and is_told
-            words["is_free"] = is_known and not is_priced(float(price or 0.0), one.goal, found.aim.objective)
+            words["is_free"] = is_known and not is_priced(float(price or 0.0), one.goal, found.problem.objective)
             words["choice"] = standing(one.goal, tallied) if is_told else {"note": HIDDEN}
             told.append(words | {"held_out": verdict})
         return told
@@ -423,7 +423,7 @@ def start_of(parts: SessionParts) -> Setting:
     estimator = parts.estimator
     objective = estimator.objective_
     alpha = objective.tail_fraction if isinstance(objective, Risk) else None
-    by = estimator.groups_.by if isinstance(parts.evidence, ScoreEvidence) else ()
+    by = estimator.groups_.by if isinstance(parts.evidence, ScoreTable) else ()
     goals = tuple(AskedGoal(goal) for goal in estimator.goals_)
     cost = None if estimator.deferral is None else estimator.deferral.cost
     return Setting(alpha, getattr(estimator, "budget", None), goals, tuple(by), cost)

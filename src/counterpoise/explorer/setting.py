@@ -13,7 +13,7 @@ from counterpoise._base.checks import check_alpha, check_number
 from counterpoise._base.text import load_json
 from counterpoise.goals import Goal, asked_goals, parse_goal
 from counterpoise.goals.bound import reach_of
-from counterpoise.mixtures.options import as_groups
+from counterpoise.rules.options import as_groups
 from counterpoise.solvers.linear_program import FEASIBLE
 from counterpoise.theory.confidence import Bounds
 

@@ -14,24 +14,24 @@ from counterpoise.explorer.setting import reach, shape
 from counterpoise.goals import Goal, InfeasibleGoals, Rate
 from counterpoise.goals.binding import Tally, Views, tally_rates
 from counterpoise.goals.rows import Dataset, Linear
-from counterpoise.mixtures.answers import Answers
-from counterpoise.mixtures.choosing import (
-    Aim,
+from counterpoise.rules.answers import Answers
+from counterpoise.rules.choosing import (
     Choice,
-    Evidence,
+    PoolPredictions,
+    Problem,
     Selection,
     choose_mixture,
     cleaned,
     select,
     within_budget,
 )
-from counterpoise.mixtures.goal_rows import GoalRows, TalliedGoals
-from counterpoise.mixtures.scores.choosing import RuleSolution, build_program, mean_loss, solution_of
-from counterpoise.mixtures.scores.cuts import CutRules, Rule
-from counterpoise.mixtures.scores.fixed import deciding_rules
-from counterpoise.mixtures.scores.grid import RuleGrid
-from counterpoise.mixtures.scores.program import Budget, NoMixture, RuleLimits, RuleProgram, excess_of
-from counterpoise.mixtures.scores.table import RankedScores
+from counterpoise.rules.goal_rows import GoalRows, TalliedGoals
+from counterpoise.rules.scores.choosing import RuleSolution, build_program, mean_loss, solution_of
+from counterpoise.rules.scores.cuts import CutRules, Rule
+from counterpoise.rules.scores.fixed import deciding_rules
+from counterpoise.rules.scores.grid import RuleGrid
+from counterpoise.rules.scores.program import Budget, NoMixture, RuleLimits, RuleProgram, excess_of
+from counterpoise.rules.scores.table import RankedScores
 from counterpoise.solvers import minimize_cvar
 from counterpoise.solvers.bundle import LevelBundle, SolveLimits
 from counterpoise.solvers.linear_program import CuttingPlanes, InfeasibleRows
@@ -169,27 +169,27 @@ def _prices(model: Any) -> FloatArray:
 class ModelProgram:
     """Mixtures of models, from the bits that say where each of them errs."""
 
-    def __init__(self, evidence: Evidence) -> None:
+    def __init__(self, evidence: PoolPredictions) -> None:
         self.evidence, self.known = evidence, GoalRowCache(evidence.answers)
         self._oracle = TailOracle.of(evidence.losses, evidence.sample_weight, 1.0)
         self._cuts: list[tuple[float, TailCut]] = []  # with the alpha that they were found at
         self._start: FloatArray | None = None
 
-    def solve(self, aim: Aim, tol: float) -> Solved:
+    def solve(self, problem: Problem, tol: float) -> Solved:
         """Return the best mixture, or raise ``Unmet``."""
         try:
-            selection = within_budget(self._selection(aim), aim)
-            alpha = aim.objective.tail_fraction if isinstance(aim.objective, Risk) else None
-            if alpha is None or aim.max_models is not None or aim.outlier_fraction > 0:
-                return self._as_the_library(selection, aim)
-            return self._of_tail(selection, alpha, len(aim.goals), tol)
+            selection = within_budget(self._selection(problem), problem)
+            alpha = problem.objective.tail_fraction if isinstance(problem.objective, Risk) else None
+            if alpha is None or problem.max_models is not None or problem.outlier_fraction > 0:
+                return self._as_the_library(selection, problem)
+            return self._of_tail(selection, alpha, len(problem.goals), tol)
         except (InfeasibleRows, InfeasibleGoals) as error:
             raise Unmet from error
 
-    def explain(self, aim: Aim) -> Solved:
+    def explain(self, problem: Problem) -> Solved:
         """Return the best mixture where there is one after all, or raise ``InfeasibleGoals``."""
-        selection = within_budget(self._selection(aim), aim)
-        return self._as_the_library(selection, aim)
+        selection = within_budget(self._selection(problem), problem)
+        return self._as_the_library(selection, problem)
 
     def can_hold(self, goals: tuple[Goal, ...]) -> bool:
         """Tell whether some mixture meets goals."""
@@ -226,16 +226,16 @@ class ModelProgram:
         known, mixture = self.known, solved.mixture
         return Tallied(known.views, lambda rows, place: (known.count(rows, place) @ mixture)[None])
 
-    def _selection(self, aim: Aim) -> Selection:
-        if isinstance(aim.objective, Risk) and aim.objective.tail_fraction is not None:
+    def _selection(self, problem: Problem) -> Selection:
+        if isinstance(problem.objective, Risk) and problem.objective.tail_fraction is not None:
             given = self.evidence
-            return Selection(given.losses, given.sample_weight, None, self.known.rows(aim.goals))
-        return select(self.evidence, aim)
+            return Selection(given.losses, given.sample_weight, None, self.known.rows(problem.goals))
+        return select(self.evidence, problem)
 
-    def _as_the_library(self, selection: Selection, aim: Aim) -> Solved:
-        choice = choose_mixture(selection, aim._replace(budget=None))
+    def _as_the_library(self, selection: Selection, problem: Problem) -> Solved:
+        choice = choose_mixture(selection, problem._replace(budget=None))
         every = np.arange(choice.mixture.size)
-        prices = choice.multipliers[: len(aim.goals)]
+        prices = choice.multipliers[: len(problem.goals)]
         lower = choice.value - choice.gap
         return Solved(every, None, choice.mixture, choice.value, lower, prices, cost=choice.cost)
 
@@ -273,24 +273,24 @@ class RulesProgram:
         self._mean = mean_loss(ranked)
         self._least: tuple[Any, float] | None = None  # mean loss under goals, for a budget
 
-    def solve(self, aim: Aim, tol: float) -> Solved:
+    def solve(self, problem: Problem, tol: float) -> Solved:
         """Return the best mixture, or raise ``Unmet``."""
-        limits = self._limits(aim)
-        if self._is_tail(aim) and self._grid is not None:
-            return self._from_grid(self._within_budget(aim, limits), aim, tol)
+        limits = self._limits(problem)
+        if self._is_tail(problem) and self._grid is not None:
+            return self._from_grid(self._within_budget(problem, limits), problem, tol)
         try:
-            return self._generated(self._within_budget(aim, limits), aim, tol)
+            return self._generated(self._within_budget(problem, limits), problem, tol)
         except InfeasibleGoals as error:
             raise Unmet from error
 
-    def explain(self, aim: Aim) -> Solved:
+    def explain(self, problem: Problem) -> Solved:
         """Return the best mixture where there is one after all, or raise ``InfeasibleGoals``."""
-        limits = self._limits(aim)
-        if aim.budget is not None:
+        limits = self._limits(problem)
+        if problem.budget is not None:
             program = RuleProgram(self.ranked.cuts, self._mean, Mean(), limits)
             _, least = program.solve(self._start, explains=True)
-            limits = limits._replace(budget=Budget(self._mean, least.value + aim.budget))
-        solved = self._generated(limits, aim, RELEASED)
+            limits = limits._replace(budget=Budget(self._mean, least.value + problem.budget))
+        solved = self._generated(limits, problem, RELEASED)
         if self._grid is not None and solved.cuts is not None:
             self._learn(solved.cuts, np.union1d(self._grid.usual(), solved.cuts), RELEASED)
         return solved
@@ -340,17 +340,21 @@ class RulesProgram:
 
         return Tallied(known.views, count)
 
-    def _is_tail(self, aim: Aim) -> bool:
-        return isinstance(aim.objective, Risk) and aim.objective.tail_fraction is not None and aim.max_models is None
+    def _is_tail(self, problem: Problem) -> bool:
+        return (
+            isinstance(problem.objective, Risk)
+            and problem.objective.tail_fraction is not None
+            and problem.max_models is None
+        )
 
-    def _limits(self, aim: Aim) -> RuleLimits:
-        return RuleLimits(self.ranked.cuts, self.known.rows(aim.goals))
+    def _limits(self, problem: Problem) -> RuleLimits:
+        return RuleLimits(self.ranked.cuts, self.known.rows(problem.goals))
 
-    def _within_budget(self, aim: Aim, limits: RuleLimits) -> RuleLimits:
+    def _within_budget(self, problem: Problem, limits: RuleLimits) -> RuleLimits:
         """Return the limits with a budget above the least mean loss under the goals."""
-        if aim.budget is None:
+        if problem.budget is None:
             return limits
-        if self._least is None or self._least[0] != aim.goals:
+        if self._least is None or self._least[0] != problem.goals:
             if self._grid is None:
                 program = RuleProgram(self.ranked.cuts, self._mean, Mean(), limits)
                 value = program.solve(self._start, _EXACT, explains=True)[1].value
@@ -359,34 +363,34 @@ class RulesProgram:
                 if found is None:
                     raise Unmet
                 value, self._fine = found.value, found.grid
-            self._least = (aim.goals, value)
-        return limits._replace(budget=Budget(self._mean, self._least[1] + aim.budget))
+            self._least = (problem.goals, value)
+        return limits._replace(budget=Budget(self._mean, self._least[1] + problem.budget))
 
-    def _from_grid(self, limits: RuleLimits, aim: Aim, tol: float) -> Solved:
+    def _from_grid(self, limits: RuleLimits, problem: Problem, tol: float) -> Solved:
         assert self._grid is not None  # noqa: S101 - there is one score
-        assert isinstance(aim.objective, Risk)  # noqa: S101 - a tail
+        assert isinstance(problem.objective, Risk)  # noqa: S101 - a tail
         start = self._fine if tol <= RELEASED else self._coarse
-        found = self._grid.solve(float(aim.objective.tail_fraction or 1.0), limits, start, tol)
+        found = self._grid.solve(float(problem.objective.tail_fraction or 1.0), limits, start, tol)
         if found is None:
             raise Unmet
         self._learn(found.rules.cuts, found.grid, tol)
         rows = np.zeros(0) if limits.goals is None else found.multipliers[: limits.goals.bounds.size]
         prices = rows if limits.goals is None else limits.goals.prices(rows)
         choice = RuleSolution(found.rules, found.mixture, found.value, found.lower, prices)
-        return self._solved(choice, aim, tol)
+        return self._solved(choice, problem, tol)
 
-    def _generated(self, limits: RuleLimits, aim: Aim, tol: float) -> Solved:
-        if not self._is_tail(aim) or aim.alpha == 1.0:
-            program = build_program(self.ranked, aim, limits)
+    def _generated(self, limits: RuleLimits, problem: Problem, tol: float) -> Solved:
+        if not self._is_tail(problem) or problem.alpha == 1.0:
+            program = build_program(self.ranked, problem, limits)
         else:  # the losses of a tail tell rows apart whatever the tail, so they are kept
             if self._tail_losses is None or self._tail_losses.sample_weight.size > 20 * _MOST_FINE:
-                self._tail_losses = build_program(self.ranked, aim).losses
-            assert isinstance(aim.objective, Risk)  # noqa: S101 - a tail
-            program = RuleProgram(self.ranked.cuts, self._tail_losses, aim.objective, limits)
-        rules, found = program.solve(self._start, tol * scale_of(aim.objective), explains=True)
+                self._tail_losses = build_program(self.ranked, problem).losses
+            assert isinstance(problem.objective, Risk)  # noqa: S101 - a tail
+            program = RuleProgram(self.ranked.cuts, self._tail_losses, problem.objective, limits)
+        rules, found = program.solve(self._start, tol * scale_of(problem.objective), explains=True)
         used = rules.only(found.mixture > 0)
         self._start = self._usual.joined(used).only(slice(_MOST_RULES))
-        return self._solved(solution_of(program, rules, found), aim, tol)
+        return self._solved(solution_of(program, rules, found), problem, tol)
 
     def _learn(self, used: IntArray, grid: IntArray, tol: float) -> None:
         """Begin the next time with the grid that was needed, unless it has grown large, and with the cuts in use."""
@@ -397,10 +401,10 @@ class RulesProgram:
         else:
             self._coarse = grid if grid.size <= _MOST_COARSE else own
 
-    def _solved(self, choice: RuleSolution, aim: Aim, tol: float) -> Solved:
+    def _solved(self, choice: RuleSolution, problem: Problem, tol: float) -> Solved:
         """Return a choice as the library makes it of the best mixture; under goals only where it rests."""
-        if tol <= RELEASED or not aim.goals:
-            own = aim._replace(decision=self.decision, prefers_usual=self.prefers_usual)
+        if tol <= RELEASED or not problem.goals:
+            own = problem._replace(decision=self.decision, prefers_usual=self.prefers_usual)
             choice = deciding_rules(self.ranked, own, choice)
         return self._as_solved(choice, self.ranked.as_rules(choice.rules, are_usual=choice.is_usual))
 

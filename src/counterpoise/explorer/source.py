@@ -10,6 +10,7 @@ import numpy as np
 from counterpoise import runs
 from counterpoise._base.checks import is_frame
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray
+from counterpoise.classifiers.base import DRAWN
 from counterpoise.explorer.session import Session
 from counterpoise.explorer.state import HeldOutRows, SessionParts
 from counterpoise.goals import Table
@@ -17,11 +18,10 @@ from counterpoise.goals.binding import Views
 from counterpoise.goals.tables import with_train
 from counterpoise.goals.text import terms_of
 from counterpoise.goals.values import NoRows
-from counterpoise.mixtures.answers import TRAIN
-from counterpoise.mixtures.base import DRAWN
-from counterpoise.mixtures.options import STICKY, kind_of_decision
-from counterpoise.mixtures.rows import as_columns, known_columns
-from counterpoise.mixtures.scores.table import ScoreEvidence
+from counterpoise.rules.answers import TRAIN
+from counterpoise.rules.options import STICKY, kind_of_decision
+from counterpoise.rules.rows import as_columns, known_columns
+from counterpoise.rules.scores.table import ScoreTable
 
 _SEED = 0  # of draws that a model makes afresh
 
@@ -85,7 +85,7 @@ def check_held_out(model: Any, evidence: Any, given: Mapping[str, Table]) -> Non
         with suppress(NoRows):  # that none of them has a value is told on the page
             for one in [one for part in goal.parts(views) for term in terms_of(part) for one in term.counted()]:
                 views.rows(one.rows)
-    if isinstance(evidence, ScoreEvidence):
+    if isinstance(evidence, ScoreTable):
         for name in given:
             model.groups_.codes(tables[name], f"The held-out rows of {name!r}")
 
@@ -107,7 +107,7 @@ def check_model(model: Any) -> Any:
 
 def names_of(model: Any, evidence: Any) -> list[str]:
     """Return what the models are called."""
-    n_models = evidence.usual.size if isinstance(evidence, ScoreEvidence) else evidence.losses.shape[1]
+    n_models = evidence.usual.size if isinstance(evidence, ScoreTable) else evidence.losses.shape[1]
     known = list(getattr(model, "names_", None) or [])[:n_models]
     known += [""] * (n_models - len(known))
     return [str(name) if name else f"model {place}" for place, name in enumerate(known)]
@@ -131,11 +131,11 @@ def asked(model: Any, evidence: Any, X: Any) -> AnyArray:
     """Return the scores of rows, or which of them each model calls positive."""
     checked = model.check_predict_input(X)
     told = np.asarray(model.pool().ask(checked, checked.shape[0]))
-    return told if isinstance(evidence, ScoreEvidence) else np.asarray(told == evidence.answers.positive.place)
+    return told if isinstance(evidence, ScoreTable) else np.asarray(told == evidence.answers.positive.place)
 
 
 def _kept(evidence: Any, name: str) -> AnyArray:
-    if isinstance(evidence, ScoreEvidence):
+    if isinstance(evidence, ScoreTable):
         return np.asarray(evidence.scores[name])
     bits = evidence.answers.positives[name]
     unpacked = np.unpackbits(bits.packed, axis=1, bitorder="little")[:, : bits.n_models]

@@ -14,10 +14,10 @@ from counterpoise.explorer.solving import MixtureProgram, ModelProgram, RulesPro
 from counterpoise.goals import Table
 from counterpoise.goals.classes import check_defer_label
 from counterpoise.metrics import cvar_curve, cvar_loss
-from counterpoise.mixtures.answers import TRAIN, bits_of
-from counterpoise.mixtures.choosing import Evidence
-from counterpoise.mixtures.options import Deferral, as_groups
-from counterpoise.mixtures.scores.table import RuleGroups, ScoreEvidence, find_groups, rank
+from counterpoise.rules.answers import TRAIN, bits_of
+from counterpoise.rules.choosing import PoolPredictions
+from counterpoise.rules.options import Deferral, as_groups
+from counterpoise.rules.scores.table import RuleGroups, ScoreTable, find_groups, rank
 from counterpoise.solvers.rows import BitRows
 from counterpoise.solvers.tail import TailOracle
 
@@ -38,7 +38,7 @@ class SessionParts:
 
     title: str
     estimator: Any  # that mixes models, fitted
-    evidence: Evidence | ScoreEvidence
+    evidence: PoolPredictions | ScoreTable
     held_out: HeldOutRows | None
     names: list[str]  # of the models
     confidence: float = 0.95  # of verdicts on goals that carry none
@@ -299,7 +299,7 @@ class SessionState(NamedTuple):
 
     def _histograms(self, parts: SessionParts, model: int) -> list[dict[str, Any]]:
         rows, given = self.chosen_on[TRAIN], parts.evidence
-        if not isinstance(rows, RowsWithScores) or not isinstance(given, ScoreEvidence):
+        if not isinstance(rows, RowsWithScores) or not isinstance(given, ScoreTable):
             return []
         codes, names = rows.groups, list(self.groups)
         if len(names) == 1:
@@ -318,7 +318,7 @@ def deferral_at(estimator: Any, cost: float | None) -> Deferral | None:
 def state_of(parts: SessionParts, by: tuple[str, ...], defer: float | None = None) -> SessionState:
     """Return what is needed for rules that look at some columns, and defer at a cost where one is given."""
     given, held = parts.evidence, parts.held_out
-    if isinstance(given, Evidence):
+    if isinstance(given, PoolPredictions):
         if defer is not None:
             raise ValueError("These models are mixed by what they say: no row is deferred. Leave defer empty.")
         return _of_models(given, held)
@@ -346,7 +346,7 @@ def state_of(parts: SessionParts, by: tuple[str, ...], defer: float | None = Non
 
 def columns_of(parts: SessionParts) -> list[str]:
     """Return the columns that rules may look at: the sensitive ones of few values, and the deployed model's answers."""
-    if isinstance(parts.evidence, Evidence):
+    if isinstance(parts.evidence, PoolPredictions):
         return []
     tables = [parts.evidence.answers.tables[TRAIN], *([] if parts.held_out is None else [parts.held_out.tables[TRAIN]])]
     few = [name for name in tables[0].sensitive_columns if 1 < len(told_values(tables[0], name) or ()) <= MOST_EXPLORED]
@@ -363,7 +363,7 @@ def columns_of(parts: SessionParts) -> list[str]:
 
 def check_columns(parts: SessionParts, by: tuple[str, ...], offered: Iterable[str]) -> None:
     """Refuse columns that are not offered, and such as make groups with few rows, before anything is computed."""
-    if isinstance(parts.evidence, Evidence):
+    if isinstance(parts.evidence, PoolPredictions):
         if by:
             raise ValueError("These models are mixed by what they say: no rules look at columns. Leave by empty.")
         return
@@ -399,7 +399,7 @@ def _other_groups(parts: SessionParts, by: tuple[str, ...]) -> RuleGroups:
     return groups
 
 
-def _of_models(given: Evidence, held: HeldOutRows | None) -> SessionState:
+def _of_models(given: PoolPredictions, held: HeldOutRows | None) -> SessionState:
     tables = given.answers.tables
     chosen_on: dict[str, ToldRows] = {
         name: AnsweredRows(bits, None, _labels(tables[name], given)) for name, bits in given.answers.positives.items()
@@ -413,9 +413,9 @@ def _of_models(given: Evidence, held: HeldOutRows | None) -> SessionState:
     return SessionState(ModelProgram(given), (), chosen_on, later, alone, {})
 
 
-def _labels(table: Table, given: Evidence | ScoreEvidence) -> Labels | None:
+def _labels(table: Table, given: PoolPredictions | ScoreTable) -> Labels | None:
     positive = given.answers.positive.labels.positive
-    cost = given.deferral.cost if isinstance(given, ScoreEvidence) and given.deferral else 0.0
+    cost = given.deferral.cost if isinstance(given, ScoreTable) and given.deferral else 0.0
     return None if table.y is None else Labels(np.asarray(table.y == positive), table.sample_weight, cost)
 
 

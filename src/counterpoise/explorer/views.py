@@ -20,8 +20,8 @@ from counterpoise.explorer.state import ToldRows, curve
 from counterpoise.goals import Dataset, Goal, Rate, error_rate
 from counterpoise.goals.advice import looser
 from counterpoise.goals.infeasible import rounded_to_safety
-from counterpoise.mixtures.answers import TRAIN
-from counterpoise.mixtures.choosing import Aim
+from counterpoise.rules.answers import TRAIN
+from counterpoise.rules.choosing import Problem
 from counterpoise.theory.risks import Mean
 
 VIEWS = ("curve", "frontier", "ranges", "segments", "verdicts")
@@ -185,7 +185,7 @@ def _without(session: Session, setting: Setting, place: int) -> tuple[AnsweredSe
         present = session.recent(setting)
         own = sum(one.on for one in setting.goals[:place])
         price = float(present.solved.prices[own])
-        has_price = is_priced(price, setting.goals[place].goal, present.aim.objective)
+        has_price = is_priced(price, setting.goals[place].goal, present.problem.objective)
         if setting.budget is None and not has_price:  # a budget counts from the goals
             return present, False
     with session.lock:  # as where a value rests: mixtures farther from the best differ visibly in their rates
@@ -261,17 +261,17 @@ def _quantity(session: Session, setting: Setting, word: Any) -> Goal | str:
 def _optimum(session: Session, setting: Setting, up: Goal | str) -> AnsweredSetting:
     """Return the mixture with the least, or for a goal that wants more the most, of a quantity."""
     with session.lock:
-        aim, state = session.aim(setting), session.state(setting)
-        aim = aim._replace(objective=_objective(up, aim), budget=None)
-        return AnsweredSetting(setting, aim, state, state.program.solve(aim, DRAGGED))
+        problem, state = session.problem(setting), session.state(setting)
+        problem = problem._replace(objective=_objective(up, problem), budget=None)
+        return AnsweredSetting(setting, problem, state, state.program.solve(problem, DRAGGED))
 
 
-def _objective(up: Goal | str, aim: Aim) -> Any:
+def _objective(up: Goal | str, problem: Problem) -> Any:
     if isinstance(up, str):
-        return aim.objective
+        return problem.objective
     if not isinstance(up.left, Rate):
         raise TypeError(f"A frontier shows rates; {up.left} is none that could be made small by itself.")
-    if aim.deferral is None and up == (error_rate(Dataset(TRAIN)) <= 1.0):
+    if problem.deferral is None and up == (error_rate(Dataset(TRAIN)) <= 1.0):
         return Mean()  # the same, and faster
     rate = up.left - Rate(0.0, up.right.terms)
     return rate if up.sense == "<=" else -rate

@@ -18,8 +18,8 @@ from markupsafe import Markup, escape
 
 from counterpoise._base.types import ArrayLike
 from counterpoise.displays import CVaRCurveDisplay, RateDisplay, TradeoffDisplay
-from counterpoise.mixtures.tradeoff import Tradeoff, TradeoffPoint
 from counterpoise.report.wording import fraction, number, percent, shortened
+from counterpoise.rules.tradeoff import Tradeoff, TradeoffPoint
 from counterpoise.theory.risks import Mean
 
 # matplotlib draws with these; the page's CSS variables take their place. No two are alike, and none is pure black,

@@ -11,21 +11,21 @@ import numpy as np
 
 from counterpoise._base.types import AnyArray, BoolArray, FloatArray, IntArray
 from counterpoise.auditing.audit import Audit, audit_prepared, confident
+from counterpoise.classifiers.base import DRAWN
+from counterpoise.classifiers.goal import GoalClassifier
+from counterpoise.classifiers.mixture import MixtureClassifier
 from counterpoise.goals import Dataset, Goal, Rate, Table, as_objective, error_rate
 from counterpoise.goals.binding import prepare
 from counterpoise.goals.classes import where_equal
 from counterpoise.goals.rates import TABLED
 from counterpoise.metrics import RateTable, rate_table
-from counterpoise.mixtures.base import DRAWN
-from counterpoise.mixtures.choosing import groups_by, row_count
-from counterpoise.mixtures.class_scores.rules import SOFT, RatioRule, TierRule
-from counterpoise.mixtures.deciding import Decider, DecisionRows, shared, with_label
-from counterpoise.mixtures.families import ClassRules
-from counterpoise.mixtures.goal import GoalClassifier
-from counterpoise.mixtures.mixture import MixtureClassifier
-from counterpoise.mixtures.options import Deferral, kind_of_decision
-from counterpoise.mixtures.pool import failures
-from counterpoise.mixtures.rows import groups_of
+from counterpoise.rules.choosing import groups_by, row_count
+from counterpoise.rules.class_scores.rules import SOFT, RatioRule, TierRule
+from counterpoise.rules.deciding import Decider, DecisionRows, shared, with_label
+from counterpoise.rules.families import ClassRules
+from counterpoise.rules.options import Deferral, kind_of_decision
+from counterpoise.rules.pool import failures
+from counterpoise.rules.rows import groups_of
 from counterpoise.runs.data import Data, RunRows
 from counterpoise.runs.results import AVERAGE, DEPLOYED, FIRST, MIXTURE, TRAIN, ResultRow
 from counterpoise.runs.settings import RunSettings
@@ -333,7 +333,7 @@ class RunEvaluator:
         self, settings: RunSettings, data: Data, model: Any, goals: tuple[Goal, ...], plain: Any = None
     ) -> None:
         self.settings, self.data, self.model, self.goals = settings, data, model, goals
-        self.estimator, self.is_mixture, self.aim = final_estimator(model), mixes(model), _aim_of(model)
+        self.estimator, self.is_mixture, self.problem = final_estimator(model), mixes(model), _aim_of(model)
         self.asked = asked_of(model, data, plain)
         self.is_drawn, self.deferral = self.asked.is_drawn, self.asked.deferral
         self._said: dict[tuple[str, str], AnyArray | None] = {}

@@ -27,10 +27,10 @@ from counterpoise.goals.bound import check_contradictions
 from counterpoise.goals.catalogue import own_metrics
 from counterpoise.goals.classes import check_defer_label
 from counterpoise.goals.tables import classes_of
-from counterpoise.mixtures.choosing import as_aim, groups_by
-from counterpoise.mixtures.options import as_groups
-from counterpoise.mixtures.rows import groups_of
-from counterpoise.mixtures.scores.table import find_groups
+from counterpoise.rules.choosing import as_problem, groups_by
+from counterpoise.rules.options import as_groups
+from counterpoise.rules.rows import groups_of
+from counterpoise.rules.scores.table import find_groups
 from counterpoise.runs import methods
 from counterpoise.runs.data import Data, RunRows, data_files, load_data
 from counterpoise.runs.errors import DataError, RunFolderError, short
@@ -98,8 +98,8 @@ def _costs(model: Any) -> FloatArray:
 def _try(work: Work, model: Any, aims: list[Goal], part: float, most: FloatArray) -> Any:
     """Return the mixture chosen with a part of the room; None where there is none that costs at most so much."""
     goals = [
-        goal.with_bound(goal.bound + part * (aim.bound - goal.bound))
-        for goal, aim in zip(as_goals(work.enforced), aims, strict=True)
+        goal.with_bound(goal.bound + part * (problem.bound - goal.bound))
+        for goal, problem in zip(as_goals(work.enforced), aims, strict=True)
     ]
     with warnings.catch_warnings(record=True) as heard:  # of what is not taken there is nothing to warn
         warnings.simplefilter("always")
@@ -272,7 +272,7 @@ def check_objective(settings: RunSettings, data: Data) -> None:
     method, part = settings.method, data.splits[data.chosen_on]
     asked = method.parameters.get("objective") if methods.METHODS[method.name].does in ("mixes", "trains") else None
     limits = {"deferral": methods.as_values(method.parameters).get("deferral")}
-    risk = as_aim(None, asked, (), default_alpha=settings.alpha, **limits).objective
+    risk = as_problem(None, asked, (), default_alpha=settings.alpha, **limits).objective
     if not isinstance(risk, Risk):
         try:
             bind_objective(risk, _tables(part, data), classes=data.classes, pos_label=data.positive)

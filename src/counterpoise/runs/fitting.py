@@ -19,11 +19,11 @@ from sklearn.utils.validation import has_fit_parameter
 from counterpoise import persist
 from counterpoise._base.progress import RunProgress, Tell, hearing
 from counterpoise._base.types import AnyArray
+from counterpoise.classifiers.base import NEVER
 from counterpoise.goals import Goal, Rate
-from counterpoise.mixtures.base import NEVER
-from counterpoise.mixtures.cautions import Caution
-from counterpoise.mixtures.choosing import as_aim
-from counterpoise.mixtures.draws import derived_key
+from counterpoise.rules.cautions import Caution
+from counterpoise.rules.choosing import as_problem
+from counterpoise.rules.draws import derived_key
 from counterpoise.runs import methods
 from counterpoise.runs.data import Data
 from counterpoise.runs.errors import DataError, listed
@@ -171,7 +171,7 @@ def inside_goals(work: Work, model: Any, *, alpha: float | None = None, objectiv
     given |= changes
     kept = estimator.family_.kept
     known = kept.scores if has_rules(model) else kept.answers.sizes
-    are_rates_asked = bool(work.enforced) or isinstance(as_aim(None, given.get("objective"), ()).objective, Rate)
+    are_rates_asked = bool(work.enforced) or isinstance(as_problem(None, given.get("objective"), ()).objective, Rate)
     is_unknown = are_rates_asked and TRAIN not in known
     # the rounds count held-out rows alike, and know where models err only
     if not keeps_answers(model) and (part.weights is not None or is_unknown):

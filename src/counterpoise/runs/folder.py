@@ -39,10 +39,10 @@ from typing import Any, NamedTuple
 from counterpoise import persist
 from counterpoise._base.text import Secret, load_json
 from counterpoise._base.types import AnyArray
-from counterpoise.mixtures.draws import check_key, make_key
 from counterpoise.persist import write_atomically
 from counterpoise.persist.files import opened, read_file, step, without_waiting
 from counterpoise.persist.locks import LOCK, FolderLock, Held
+from counterpoise.rules.draws import check_key, make_key
 from counterpoise.runs.errors import DataError, RunFolderError, short
 from counterpoise.runs.methods import split_parameters, training_needs_alpha, trains_inside
 from counterpoise.runs.results import ResultRow, ResultsTable, append_rows, read_rows

@@ -201,11 +201,11 @@ def sample_faults(settings: RunSettings) -> Faults:
             yield key, f"{_WHY}: leave it out; got {value!r}."
     if defers(method):
         yield ("method", "parameters", "deferral"), f"{_WHY}: no rule defers there yet."
-    from counterpoise.distributed.choosing import check_aim  # noqa: PLC0415 - only where rows are read in parts
-    from counterpoise.mixtures.choosing import as_aim  # noqa: PLC0415
+    from counterpoise.distributed.choosing import check_fits_shards  # noqa: PLC0415 - only where rows are read in parts
+    from counterpoise.rules.choosing import as_problem  # noqa: PLC0415
 
     try:
-        check_aim(as_aim(None, method.parameters.get("objective"), (), default_alpha=settings.alpha))
+        check_fits_shards(as_problem(None, method.parameters.get("objective"), (), default_alpha=settings.alpha))
     except (TypeError, ValueError) as error:
         yield ("method", "parameters", "objective"), str(error)
     for number, goal in enumerate(settings.goals):

@@ -12,10 +12,10 @@ import numpy as np
 from counterpoise.auditing.audit import GoalAudit
 from counterpoise.goals import Goal, Rate
 from counterpoise.metrics import RateTable, cvar_curve, cvar_loss
-from counterpoise.mixtures.cautions import Caution
-from counterpoise.mixtures.choosing import FIXED
-from counterpoise.mixtures.class_scores.rules import SOFT, RatioRule, TierRule
-from counterpoise.mixtures.tradeoff import TradeoffPoint, tradeoff
+from counterpoise.rules.cautions import Caution
+from counterpoise.rules.choosing import FIXED
+from counterpoise.rules.class_scores.rules import SOFT, RatioRule, TierRule
+from counterpoise.rules.tradeoff import TradeoffPoint, tradeoff
 from counterpoise.runs import results
 from counterpoise.runs.evaluator import (
     RunEvaluator,
@@ -232,11 +232,13 @@ def _objective_rows(judge: RunEvaluator, split: str) -> Iterator[results.ResultR
     """Yield what was made small, where it is a rate or the worst group's loss, in expectation over the draws."""
     methods = (results.MIXTURE, results.FIRST, results.DEPLOYED)
     values: dict[str, float | None] = {}
-    if isinstance(judge.aim, Rate):
-        values = {method: judge.expected_objective(judge.aim, method, split) for method in methods}
-    elif isinstance(judge.aim, Risk) and _kind(judge) != results.CVAR:
+    if isinstance(judge.problem, Rate):
+        values = {method: judge.expected_objective(judge.problem, method, split) for method in methods}
+    elif isinstance(judge.problem, Risk) and _kind(judge) != results.CVAR:
         found = judge.row_losses(split)
-        values = {method: judge.risk_value(judge.aim, found[method], split) for method in methods if method in found}
+        values = {
+            method: judge.risk_value(judge.problem, found[method], split) for method in methods if method in found
+        }
     for method, value in values.items():
         if value is not None:
             yield judge.row(method, "objective", split, value)
@@ -244,11 +246,11 @@ def _objective_rows(judge: RunEvaluator, split: str) -> Iterator[results.ResultR
 
 def _kind(judge: RunEvaluator) -> str:
     """Return which kind of thing was made small, as the report tells them apart."""
-    aim = judge.aim
-    if isinstance(aim, CVaR) and aim.alpha == judge.settings.alpha:
+    problem = judge.problem
+    if isinstance(problem, CVaR) and problem.alpha == judge.settings.alpha:
         return results.CVAR
     kinds = {Rate: results.RATE, WorstGroup: results.WORST_GROUP, Risk: results.RISK}
-    return next((word for kind, word in kinds.items() if isinstance(aim, kind)), results.OWN)
+    return next((word for kind, word in kinds.items() if isinstance(problem, kind)), results.OWN)
 
 
 def goal_rows(judge: RunEvaluator, split: str, unasked: Collection[str] = ()) -> Iterator[results.ResultRow]:
@@ -342,7 +344,7 @@ def _texts(judge: RunEvaluator, rates: RateTable) -> dict[str, Any]:
     kinds = {"numeric": len(data.columns.numeric), "categorical": len(data.columns.categorical)}
     # the split on which the draws meet the goals by construction, where there is one
     is_met = judge.is_drawn or (judge.is_mixture and judge.estimator.decision == FIXED)
-    met_on = data.chosen_on if is_met and judge.estimator.goals_ and judge.aim is not None else ""
+    met_on = data.chosen_on if is_met and judge.estimator.goals_ and judge.problem is not None else ""
     return {
         "goals": _goal_texts(judge),
         "groups": _named("group", (found.group for found in rates), start=0),
@@ -379,10 +381,10 @@ def _goal_texts(judge: RunEvaluator) -> list[dict[str, Any]]:
             "name": f"goal {number}",
             "text": str(goal.with_confidence(None)),
             "confidence": judge.settings.confidence if goal.confidence is None else goal.confidence,
-            "aimed": aim.bound if aim is not None and aim.bound != goal.bound else None,
+            "aimed": problem.bound if problem is not None and problem.bound != goal.bound else None,
             **_unanswered(judge, number - 1),
         }
-        for number, (goal, aim) in enumerate(zip_longest(judge.goals, aimed[: len(judge.goals)]), start=1)
+        for number, (goal, problem) in enumerate(zip_longest(judge.goals, aimed[: len(judge.goals)]), start=1)
     ]
 
 
@@ -395,12 +397,12 @@ def _unanswered(judge: RunEvaluator, place: int) -> dict[str, dict[str, str]]:
 
 
 def _objective_text(judge: RunEvaluator) -> dict[str, str]:
-    kind, aim = _kind(judge), judge.aim
+    kind, problem = _kind(judge), judge.problem
     bound = (
-        judge.estimator.risk_ if judge.is_mixture and kind == results.RISK else aim
+        judge.estimator.risk_ if judge.is_mixture and kind == results.RISK else problem
     )  # with the radius that was calibrated
     written = _LONG.sub(lambda number: f"{float(number[0]):.4g}", str(bound))
-    text = ", ".join(aim.names) if isinstance(aim, WorstGroup) else written
+    text = ", ".join(problem.names) if isinstance(problem, WorstGroup) else written
     return (
         {"kind": kind, "text": text}
         if text and kind in {results.RATE, results.RISK, results.WORST_GROUP}

@@ -45,13 +45,17 @@ _BOOSTING = "counterpoise.boosting."
 _NEIGHBOURS = {"n_neighbors": 15, "algorithm": "brute"}  # a search tree cannot be stored without pickle
 METHODS = {
     GOALS: Method(
-        "counterpoise.mixtures.goal", "GoalClassifier", "each", "mixes", "strong model inside goals", crosses=True
+        "counterpoise.classifiers.goal", "GoalClassifier", "each", "mixes", "strong model inside goals", crosses=True
     ),
     "adalpboost": Method(_BOOSTING + "lpboost", "AdaLPBoostClassifier", "trees", "mixes", "AdaLPBoost", boosts=True),
     "lpboost": Method(_BOOSTING + "lpboost", "LPBoostClassifier", "trees", "mixes", "LPBoost", boosts=True),
-    POOL: Method("counterpoise.mixtures.mixture", "MixtureClassifier", "each", "mixes", "mixture of a pool"),
+    POOL: Method("counterpoise.classifiers.mixture", "MixtureClassifier", "each", "mixes", "mixture of a pool"),
     "constrained": Method(
-        "counterpoise.constrained", "ConstrainedClassifier", "scaled", "trains", "linear model trained inside goals"
+        "counterpoise.classifiers.constrained",
+        "ConstrainedClassifier",
+        "scaled",
+        "trains",
+        "linear model trained inside goals",
     ),
     "adaboost": Method(_BOOSTING + "adaboost", "AdaBoostClassifier", "trees", "plain", "AdaBoost", boosts=True),
     "vadaboost": Method(_BOOSTING + "vadaboost", "VadaBoostClassifier", "trees", "plain", "VadaBoost", boosts=True),
@@ -90,8 +94,8 @@ _DRAWN = ("sticky", "ramp")  # decisions by draws that a key makes
 _CHOSEN_LATER = ("objective", "by", "budget", "deferral")  # parameters of GOALS that no training depends on
 # Parameters that are values of several parts: a goals file writes them as a table, such as { cost = 0.2 }.
 _VALUES = {
-    "deferral": ("counterpoise.mixtures.options", "Deferral"),
-    "by": ("counterpoise.mixtures.options", "Groups"),
+    "deferral": ("counterpoise.rules.options", "Deferral"),
+    "by": ("counterpoise.rules.options", "Groups"),
     "stopping": ("counterpoise.boosting.stopping", "Stopping"),
 }
 _TABLES = {"deferral": "{ cost = 0.2 }", "stopping": "{ patience = 10 }"}  # those that have no shorter form
@@ -163,7 +167,7 @@ def make(
     if "random_state" in made.get_params(deep=False):
         made.set_params(random_state=seed)
     if key is not None and getattr(made, "decision", None) in _DRAWN:
-        from counterpoise.mixtures.options import Draws  # noqa: PLC0415 - with scikit-learn, which takes a while
+        from counterpoise.rules.options import Draws  # noqa: PLC0415 - with scikit-learn, which takes a while
 
         made.set_params(decision=Draws(key()))
     return made

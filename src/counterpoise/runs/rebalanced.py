@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from counterpoise._base.checks import check_alpha, check_number
+from counterpoise.classifiers.base import NEVER
 from counterpoise.goals.bound import asked_goals
-from counterpoise.mixtures.base import NEVER
-from counterpoise.mixtures.choosing import as_aim
-from counterpoise.mixtures.draws import known_draws, make_key
-from counterpoise.mixtures.options import STICKY, Draws, as_groups, kind_of_decision
+from counterpoise.rules.choosing import as_problem
+from counterpoise.rules.draws import known_draws, make_key
+from counterpoise.rules.options import STICKY, Draws, as_groups, kind_of_decision
 from counterpoise.runs.data import data_files
 from counterpoise.runs.evaluator import RunEvaluator, final_estimator, mixes
 from counterpoise.runs.fit import checked_goals, program, with_room
@@ -102,7 +102,7 @@ def changed(
     if alpha is not None or objective is not None:  # without the latter the tail is the objective
         parameters.pop("objective", None)
     if objective is not None:
-        parameters["objective"] = str(as_aim(None, objective, ()).objective)
+        parameters["objective"] = str(as_problem(None, objective, ()).objective)
     parameters |= others
     if cost is not None:
         if method.name != SCORED:

@@ -22,10 +22,10 @@ import numpy as np
 from counterpoise._base.text import load_json
 from counterpoise._base.types import AnyArray, FloatArray, IntArray
 from counterpoise.goals.classes import check_defer_label
-from counterpoise.mixtures.deciding import with_label
-from counterpoise.mixtures.scores.cuts import Rule
-from counterpoise.mixtures.scores.table import ALL
 from counterpoise.persist.files import read_file
+from counterpoise.rules.deciding import with_label
+from counterpoise.rules.scores.cuts import Rule
+from counterpoise.rules.scores.table import ALL
 from counterpoise.runs.errors import DataError, short
 
 FORMAT = "counterpoise rules 1"

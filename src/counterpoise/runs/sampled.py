@@ -21,7 +21,7 @@ from counterpoise.distributed import rows as names_of
 from counterpoise.distributed.counting import alike, count_alike
 from counterpoise.distributed.files import choose_from_parts
 from counterpoise.distributed.rows import Facts, Values
-from counterpoise.mixtures.choosing import FIXED
+from counterpoise.rules.choosing import FIXED
 from counterpoise.runs.data import (
     SET_ASIDE,
     Data,

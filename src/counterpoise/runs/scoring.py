@@ -11,7 +11,7 @@ from counterpoise._base.types import BoolArray, FloatArray, IntArray
 from counterpoise.goals import Goal, InfeasibleGoals, parse_goal
 from counterpoise.goals.values import combined
 from counterpoise.metrics import cvar_loss
-from counterpoise.mixtures.cautions import Caution
+from counterpoise.rules.cautions import Caution
 from counterpoise.runs import results
 from counterpoise.runs.evaluator import AskedRules, RunEvaluator, has_class_rules, has_rules
 

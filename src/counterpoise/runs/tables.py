@@ -11,12 +11,12 @@ import pyarrow as pa
 from counterpoise._base.checks import check_choice, check_confidence, check_number, check_positive
 from counterpoise._base.types import AnyArray, FloatArray, IntArray
 from counterpoise.auditing.audit import Audit
+from counterpoise.classifiers.goal import GoalClassifier
 from counterpoise.goals import Goal, GoalCheck, Table, as_goals
 from counterpoise.goals.classes import check_defer_label, reads_as, where_equal
-from counterpoise.mixtures.choosing import FIXED
-from counterpoise.mixtures.goal import GoalClassifier
-from counterpoise.mixtures.options import Deferral
-from counterpoise.mixtures.scores.table import BASELINE, RuleGroups
+from counterpoise.rules.choosing import FIXED
+from counterpoise.rules.options import Deferral
+from counterpoise.rules.scores.table import BASELINE, RuleGroups
 from counterpoise.runs.data import Data, RunRows, check_classes, groups_of, labels_of, odd_cell, positive_of, weights_of
 from counterpoise.runs.errors import DataError, check_columns, listed, oddest
 from counterpoise.runs.evaluator import RunEvaluator
@@ -365,12 +365,12 @@ def choose_table(
         )
     columns = {name: _scores(table.frame, name, table_path) for name in scores}
     tail = 1.0 if alpha is None and objective is None else alpha
-    aim: dict[str, Any] = {"alpha": tail, "objective": objective, "budget": budget, "decision": decision}
+    problem: dict[str, Any] = {"alpha": tail, "objective": objective, "budget": budget, "decision": decision}
     label = None
     if asked.deferral is not None:
-        label, aim["deferral"] = asked.deferral.label, asked.deferral
+        label, problem["deferral"] = asked.deferral.label, asked.deferral
     part, names = table.part(asked), {"goals": asked.goals, "pos_label": table.positive, "by": by}
-    model = GoalClassifier(list(columns.values()), cv="prefit", **names, **aim)
+    model = GoalClassifier(list(columns.values()), cv="prefit", **names, **problem)
     features: dict[str, Any] = {"baseline": part.baseline, "largest_weight": part.largest_weight}
     features["sensitive_features"] = part.groups | group_columns(table_path, by)
     model.fit(table.frame, part.labels, part.weights, **features)

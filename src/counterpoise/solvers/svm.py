@@ -53,8 +53,8 @@ from counterpoise.solvers.svm_problem import (
     Gram,
     GramRows,
     LinearRows,
-    Problem,
     SVMBounds,
+    SVMProblem,
     SVMSolution,
     balanced,
     check_gram,
@@ -67,7 +67,7 @@ _SMALLEST = 1e-300  # square of a row; a row of zeros then takes its best dual i
 
 
 def maximize_by_ascent(
-    rows: LinearRows | GramRows, problem: Problem, bounds: SVMBounds, duals: FloatArray, bias: float, max_iter: int
+    rows: LinearRows | GramRows, problem: SVMProblem, bounds: SVMBounds, duals: FloatArray, bias: float, max_iter: int
 ) -> int:
     """Improve the bounds until they are good enough; return the number of sweeps."""
     pace = 1.0 / problem.regularization
@@ -95,7 +95,12 @@ def maximize_by_ascent(
 
 
 def _offer_both(
-    rows: LinearRows | GramRows, problem: Problem, bounds: SVMBounds, duals: FloatArray, state: FloatArray, bias: float
+    rows: LinearRows | GramRows,
+    problem: SVMProblem,
+    bounds: SVMBounds,
+    duals: FloatArray,
+    state: FloatArray,
+    bias: float,
 ) -> None:
     """Offer the classifier with its best bias, and the duals made to sum to 0."""
     products = rows.scores(state)
@@ -134,7 +139,7 @@ class NewtonPoint:
     softness: float
 
 
-def starting_point(rows: LinearRows, problem: Problem) -> NewtonPoint:
+def starting_point(rows: LinearRows, problem: SVMProblem) -> NewtonPoint:
     """Return a point to begin at: the solution on a sample of the rows where there are many, else zeros.
 
     A step from zeros needs the curvature of nearly all rows, one from a good classifier that of the few near the kinks.
@@ -145,7 +150,9 @@ def starting_point(rows: LinearRows, problem: Problem) -> NewtonPoint:
     chosen = np.sort(np.random.default_rng(0).choice(n_rows, _SAMPLE, replace=False))
     total = problem.up + problem.down
     scale = total.sum() / total[chosen].sum()
-    part = Problem(problem.up[chosen] * scale, problem.down[chosen] * scale, problem.regularization, problem.fit_bias)
+    part = SVMProblem(
+        problem.up[chosen] * scale, problem.down[chosen] * scale, problem.regularization, problem.fit_bias
+    )
     bounds = SVMBounds(tol=_COARSE * float(total.sum()))
     sample = LinearRows(rows.X, rows.index[chosen])
     minimize_by_newton(sample, part, bounds, NewtonPoint(zeros, 0.0, np.zeros(_SAMPLE), _COLD), _COARSE_STEPS)
@@ -155,7 +162,9 @@ def starting_point(rows: LinearRows, problem: Problem) -> NewtonPoint:
     return point
 
 
-def minimize_by_newton(rows: LinearRows, problem: Problem, bounds: SVMBounds, point: NewtonPoint, max_iter: int) -> int:
+def minimize_by_newton(
+    rows: LinearRows, problem: SVMProblem, bounds: SVMBounds, point: NewtonPoint, max_iter: int
+) -> int:
     """Improve the bounds until they are good enough or the steps run out; return the number of Newton steps."""
     scores = rows.scores(point.coefficients) - point.bias
     for n_iter in range(max_iter):
@@ -184,14 +193,14 @@ class _Reply(NamedTuple):
     hinges: float  # of the classifier, not smoothed
 
 
-def _best_reply(rows: LinearRows, problem: Problem, point: NewtonPoint, scores: FloatArray) -> _Reply:
+def _best_reply(rows: LinearRows, problem: SVMProblem, point: NewtonPoint, scores: FloatArray) -> _Reply:
     duals, free = np.empty_like(scores), np.empty(scores.size, dtype=np.int64)
     n_free, hinges = kernels.replies(point.centre, scores, problem.up, problem.down, point.softness, duals, free)
     return _Reply(duals, free[:n_free], rows.state(duals), hinges)
 
 
 def _offer_step(
-    rows: LinearRows, problem: Problem, bounds: SVMBounds, point: NewtonPoint, scores: FloatArray, reply: _Reply
+    rows: LinearRows, problem: SVMProblem, bounds: SVMBounds, point: NewtonPoint, scores: FloatArray, reply: _Reply
 ) -> float:
     """Offer the classifier, and the duals made to sum to 0; return how far the stage is from its end.
 
@@ -211,12 +220,12 @@ def _offer_step(
     return (smoothed - lower + _distance(problem, point, duals)) / max(value - lower, _TINY)
 
 
-def _distance(problem: Problem, point: NewtonPoint, duals: FloatArray) -> float:
+def _distance(problem: SVMProblem, point: NewtonPoint, duals: FloatArray) -> float:
     """Return what the smoothed dual takes off for the distance from the centre."""
     return float(point.softness / 2 * ((duals - point.centre) ** 2 / (problem.up + problem.down)).sum())
 
 
-def _newton_step(rows: LinearRows, problem: Problem, point: NewtonPoint, reply: _Reply) -> FloatArray:
+def _newton_step(rows: LinearRows, problem: SVMProblem, point: NewtonPoint, reply: _Reply) -> FloatArray:
     """Return the step in coefficients and bias."""
     n_columns, total = rows.n_columns, problem.up + problem.down
     # The rows whose curvature counts: the free ones, or all where those weigh next to nothing. The curvature of all
@@ -255,7 +264,7 @@ def _solve_positive(matrix: FloatArray, right: FloatArray) -> FloatArray:
 
 
 def _line_search(
-    problem: Problem, point: NewtonPoint, scores: FloatArray, step: FloatArray, change: FloatArray
+    problem: SVMProblem, point: NewtonPoint, scores: FloatArray, step: FloatArray, change: FloatArray
 ) -> float:
     """Return a length at which the smoothed value is nearly flat along the step, and not above where it began.
 
@@ -395,7 +404,7 @@ def solve_kernel_svm(
 def _solved(
     shape: tuple[int, int],
     rows: LinearRows | GramRows,
-    problem: Problem,
+    problem: SVMProblem,
     tol: float,
     start: SVMSolution | None,
     max_iter: int,
@@ -435,7 +444,7 @@ def _solved(
 
 def _problem(
     up: ArrayLike, down: ArrayLike, n_rows: int, regularization: float, fit_bias: bool
-) -> tuple[IntArray, Problem]:
+) -> tuple[IntArray, SVMProblem]:
     """Return the rows that have any weight, and the problem on them."""
     weights = []
     for values, name in ((up, "up"), (down, "down")):
@@ -446,7 +455,7 @@ def _problem(
     index = np.flatnonzero((weights[0] > 0) | (weights[1] > 0))
     strength = check_positive(regularization, "regularization")
     unit = power_of_two(max(float(one.max(initial=0.0)) for one in weights))
-    return index, Problem(weights[0][index] / unit, weights[1][index] / unit, strength / unit, bool(fit_bias), unit)
+    return index, SVMProblem(weights[0][index] / unit, weights[1][index] / unit, strength / unit, bool(fit_bias), unit)
 
 
 def _check_matrix(X: Any) -> Any:

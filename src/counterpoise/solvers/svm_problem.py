@@ -107,7 +107,7 @@ class SVMSolution(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Problem:
+class SVMProblem:
     """The weights of the two hinges of each row that has any, and the regularization, in parts of a unit."""
 
     up: FloatArray
@@ -144,7 +144,7 @@ class Problem:
         return float(min(max(near, first), final))
 
 
-def balanced(duals: FloatArray, problem: Problem) -> tuple[FloatArray, IntArray]:
+def balanced(duals: FloatArray, problem: SVMProblem) -> tuple[FloatArray, IntArray]:
     """Return duals that sum to 0, as a free bias asks for, and the places where they differ from the given ones.
 
     Rows strictly inside a piece of their function can be moved at no cost to first order, so they share the excess if

@@ -1,0 +1,664 @@
+"""The one base class of classifiers that mix: a family of rules, the best mixture of them, and decisions by it."""
+
+import copy
+from collections.abc import Iterator, Mapping
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.metrics import accuracy_score
+from sklearn.utils import assert_all_finite
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_feature_names, _check_n_features, check_is_fitted, column_or_1d
+
+from counterpoise._base.checks import check_choice, check_sample_weight, is_frame
+from counterpoise._base.types import AnyArray, ArrayLike, FloatArray, IntArray
+from counterpoise.goals import GoalCheck, Table
+from counterpoise.goals.tables import with_train
+from counterpoise.rules.answers import TRAIN, find_positive
+from counterpoise.rules.cautions import (
+    check_problem,
+    warn_of_one_answer,
+    warn_of_the_average,
+    warn_of_the_positive_class,
+)
+from counterpoise.rules.choosing import ALPHA, CVAR, FIXED, WORST_GROUP, PoolPredictions, Problem, Selection, as_problem
+from counterpoise.rules.deciding import Decider, DecisionRows
+from counterpoise.rules.draws import KeyedDraws
+from counterpoise.rules.explaining import HOW_DRAWN, Contribute, Explanation, contributions_of, explanations
+from counterpoise.rules.families import (
+    ChosenRules,
+    ClassRules,
+    Family,
+    PooledModels,
+    Solution,
+    Thresholds,
+    answers_of,
+    with_columns,
+    with_tables,
+)
+from counterpoise.rules.options import STICKY, Deferral, Draws, as_groups, kind_of_decision
+from counterpoise.rules.pool import Pool, named_models
+from counterpoise.rules.rows import LabelledData, as_columns, as_rows, checked_features, known_columns, n_rows
+from counterpoise.theory.risks import Risk
+
+DECISIONS = ("sticky", "sample", "vote")
+DRAWN = (STICKY, "sample")
+NEVER = "never"  # what ``rebalance`` takes for: no row is deferred
+_LIMITS = ("mixture", "outlier_fraction", "max_models", "budget", "deferral")  # parameters that limit the mixtures
+_CHOSEN = ("mixture_", "rules_", "groups_", "calibrations_", "certificate_", "fixed_cost_", "family_")
+_LEAST = 2.0**-53  # a probability below this counts as this: its log-odds stay finite
+_PAIR = 2  # classes that one score tells apart
+_HALF = 0.5
+
+
+def _has_scores(model: Any) -> bool:
+    """Tell whether a classifier decides by rules of scores."""
+    return bool(model.decides_by_scores())
+
+
+def _has_probabilities(model: Any) -> bool:
+    """Tell whether the models that may decide have probabilities; hard answers of a mixture always do."""
+    if not model.decides_by_scores():
+        return True
+    family = vars(model).get("family_")
+    if isinstance(family, Thresholds):  # one half is the usual threshold of probabilities, and of nothing else
+        return bool((family.kept.usual == _HALF).all())
+    given = getattr(model, "estimator", None)
+    named = named_models(given if isinstance(given, list) and given else [given])
+    return not any(hasattr(one, "decision_function") and not hasattr(one, "predict_proba") for _, one in named)
+
+
+class MixtureBase(ClassifierMixin, BaseEstimator):
+    """Base of classifiers that mix models, or rules of their scores.
+
+    ``fit`` of a subclass sets ``classes_`` and ``estimators_``, calls ``learn_draws``, makes a family of rules and
+    calls ``choose`` with it.
+
+    Attributes
+    ----------
+    family_ : PooledModels, Thresholds or ClassRules
+        The rules that were chosen among, with what was kept of the selection rows.
+    draws_ : KeyedDraws
+        What sticky decisions are drawn with.
+    """
+
+    by: Any = ()  # what parameters are where a subclass has no such
+    deferral: Any = None
+    default_alpha: float = ALPHA  # where neither alpha nor an objective is given
+    prefers_usual = False  # thresholds, where nothing but errors counts
+
+    family_: Any
+    selection_: Selection
+    draws_: KeyedDraws
+
+    def predict(
+        self, X: Any, ids: Any = None, sensitive_features: Any = None, baseline: ArrayLike | None = None
+    ) -> AnyArray:
+        """Decide about every row.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+            Rows to decide about.
+        ids : array-like of shape (n_samples,), optional
+            One for each person, for ``decision="sticky"``: rows of the same id are decided by the same model, or rule,
+            whatever else changed. Default: the row itself is its id.
+        sensitive_features : data frame, dict of arrays or array, optional
+            The columns that ``by`` names, where rules look at them and X is no data frame that holds them.
+        baseline : array of shape (n_samples,), optional
+            What the deployed model says, where rules look at it.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+            Class labels; the label of ``deferral`` for rows that are deferred.
+        """
+        decider = self.decider()
+        if ids is not None and kind_of_decision(self.decision) != STICKY:
+            raise ValueError(f"ids are for decision='sticky'; this classifier has decision={self.decision!r}.")
+        rows = self.rows_to_decide(X, sensitive_features, baseline)
+        return decider.decide(rows, known_columns(X, getattr(self, "feature_names_in_", None)), ids)
+
+    def decision_proba(self, X: Any, sensitive_features: Any = None, baseline: ArrayLike | None = None) -> FloatArray:
+        """Return the probability of each decision: 0 or 1 unless decisions are drawn.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+        sensitive_features, baseline
+            As for ``predict``.
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes) or (n_samples, n_classes + 1)
+            In the order of ``classes_``; where rows may be deferred, the last column is the probability of that.
+        """
+        return self.decider().probabilities(self.rows_to_decide(X, sensitive_features, baseline))
+
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return the class probabilities of the model that decides, whatever the thresholds say.
+
+        Several models that decide by rules of their scores: the mean of their probabilities, as often as each decides.
+        Models whose answers are mixed: the probability of each answer, as ``decision_proba``.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes)
+            In the order of ``classes_``.
+        """
+        check_is_fitted(self, "mixture_")
+        if isinstance(self.family_, PooledModels):
+            return self.decision_proba(X)
+        shares, checked = self._model_shares(), self.check_predict_input(X)
+        active = np.flatnonzero(shares)
+        scores = self.pool().ask(checked, n_rows(checked), None, active)
+        mean = np.tensordot(scores, shares[active], axes=(1, 0))  # over the models
+        if mean.ndim > 1:
+            return np.asarray(mean)
+        if scores.min(initial=0.0) < 0 or scores.max(initial=1.0) > 1:
+            raise ValueError(
+                "The scores of the models are no probabilities: some are below 0 or above 1. decision_function returns "
+                "them as they are."
+            )
+        mean = np.clip(mean, 0.0, 1.0)  # shares may sum to 1 + 1e-16
+        columns = [mean, 1.0 - mean] if self.family_.pool.positive.place == 0 else [1.0 - mean, mean]
+        return np.column_stack(columns)
+
+    @available_if(_has_scores)  # type: ignore[untyped-decorator]
+    def decision_function(self, X: Any) -> FloatArray:
+        """Return the score of the model that decides: its ``decision_function``, or the log-odds of its probability.
+
+        Several models that decide by rules of their scores: the mean of their scores, as often as each decides.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array of shape (n_samples,)
+            Higher where the second class is more likely. Of more than two classes an array of shape (n_samples,
+            n_classes).
+        """
+        check_is_fitted(self, "mixture_")
+        if len(self.classes_) > _PAIR:
+            return np.asarray(np.log(np.maximum(self.predict_proba(X), _LEAST)))
+        shares, checked, pool = self._model_shares(), self.check_predict_input(X), self.family_.pool
+        active = np.flatnonzero(shares).tolist()
+        pool.check_live(active)
+        total = sum(shares[place] * _log_odds(pool.members[place], checked) for place in active)
+        return np.asarray(total if pool.positive.place == 1 else -total)
+
+    @property
+    def feature_importances_(self) -> FloatArray:
+        """Return the mean of the models' ``feature_importances_``, as often as each decides, where all that do have it.
+
+        They must be of the features that were given: pipelines that make others of them have none to average.
+        """
+        check_is_fitted(self)
+        shares, found = self._model_shares(), []
+        for place in np.flatnonzero(shares).tolist():
+            told = getattr(self.estimators_[place], "feature_importances_", None)
+            if told is None or np.shape(told) != (self.n_features_in_,):
+                raise AttributeError(
+                    f"feature_importances_ needs models that have it for each of the {self.n_features_in_} features; "
+                    f"{type(self.estimators_[place]).__name__} has not. sklearn.inspection.permutation_importance "
+                    "asks any classifier."
+                )
+            found.append(shares[place] * np.asarray(told, dtype=np.float64))
+        return np.asarray(np.sum(found, axis=0))
+
+    def explain(
+        self,
+        X: Any,
+        ids: Any = None,
+        *,
+        contributions: Contribute | None = None,
+        sensitive_features: Any = None,
+        baseline: ArrayLike | None = None,
+    ) -> list[Explanation]:
+        """Say why each row is decided as it is, one record for each.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+        ids : array-like of shape (n_samples,), optional
+            As for ``predict``.
+        contributions : callable, optional
+            Given a model and rows, it returns what each feature adds to the score: an array of shape (n_samples,
+            n_features), or a dict for each row. Default: what models of LightGBM, XGBoost and CatBoost and linear
+            models tell; of other models contributions are None.
+        sensitive_features, baseline
+            As for ``predict``, where rules look at them.
+
+        Returns
+        -------
+        list of Explanation
+            With ``decision``, ``score``, ``threshold``, ``distance``, ``change``, ``group``, ``rule``, ``goals``,
+            ``share``, ``draw`` and ``contributions``; ``print`` shows one in words.
+        """
+        decisions = self.predict(X, ids, sensitive_features, baseline)
+        decider, rows = self.decider(), self.rows_to_decide(X, sensitive_features, baseline)
+        n_used = int(np.count_nonzero(self.mixture_))
+        answers = decider.answers.tolist()
+        places = np.array([answers.index(decision) for decision in decisions.tolist()], dtype=np.int64)
+        priced = zip(self.goals_, np.abs(self.multipliers_), strict=False)
+        return explanations(
+            decisions,
+            decider.probabilities(rows)[np.arange(len(places)), places],
+            self.family_.compare(self.chosen_rules(), rows, places, n_used),
+            goals={str(goal): float(price) for goal, price in priced if price > 0},
+            draw=HOW_DRAWN.get(kind_of_decision(self.decision), "") if n_used > 1 else "",
+            contributions=self._contributions(rows.X, places, contributions),
+        )
+
+    def _contributions(self, X: Any, places: IntArray, given: Contribute | None) -> list[Any]:
+        """Return what features add to the score of each row; None where no single score decides."""
+        chosen = self.chosen_rules()
+        if chosen is None or len(chosen.rules) > 1:
+            return [None] * len(places)
+        model, is_pair = self.estimators_[chosen.rules[0].model], len(self.classes_) == _PAIR
+        told = contributions_of(model, X, None if is_pair else places, given)
+        if is_pair and self.family_.pool.positive.place == 0 and given is None:  # models tell those of the second class
+            return [one and {name: -value for name, value in one.items()} for one in told]
+        return told
+
+    def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, **given: Any) -> float:
+        """Return the share of rows that are decided rightly; a deferred row is not.
+
+        Parameters
+        ----------
+        X, y : rows and their labels
+        sample_weight : array of shape (n_samples,), optional
+        **given
+            As for ``predict``.
+        """
+        said = self.predict(X, **given)
+        if getattr(self.family_.kept, "deferral", None) is None:
+            return float(accuracy_score(y, said, sample_weight=sample_weight))
+        weights = check_sample_weight(sample_weight, len(said))
+        return float(np.average(said == np.asarray(column_or_1d(y)), weights=weights))
+
+    def staged_decision_proba(
+        self, X: Any, sensitive_features: Any = None, baseline: ArrayLike | None = None
+    ) -> Iterator[FloatArray]:
+        """Yield ``decision_proba`` of the first model, the first two and so on, each with its own mixture.
+
+        Goals hold at every stage at which the models so far can meet them. Before, mixtures of answers miss them as
+        little as can be; where rules of scores cannot meet them, ``InfeasibleGoals`` is raised.
+        """
+        check_is_fitted(self, "mixture_")
+        problem, n_models = self.problem(), len(self.estimators_)
+        rows = self.rows_to_decide(X, sensitive_features, baseline).asked(range(n_models))
+        for n_first in range(1, n_models + 1):
+            stage = self.family_.stage(n_first, problem, self.selection_)
+            yield self._decider_of(stage.chosen, stage.mixture, None).probabilities(rows)
+
+    def staged_predict(
+        self, X: Any, sensitive_features: Any = None, baseline: ArrayLike | None = None
+    ) -> Iterator[AnyArray]:
+        """Yield the weighted vote of the first model, the first two and so on, each with its own mixture.
+
+        Votes, not draws, so that the stages can be compared.
+        """
+        for shares in self.staged_decision_proba(X, sensitive_features, baseline):
+            yield answers_of(self.family_)[shares.argmax(axis=1)]
+
+    def rebalance(
+        self,
+        X: Any = None,
+        y: Any = None,
+        *,
+        alpha: float | None = None,
+        goals: Any = None,
+        objective: Any = None,
+        budget: float | None = None,
+        by: Any = None,
+        deferral: Deferral | str | None = None,
+        decision: Any = None,
+        sample_weight: ArrayLike | None = None,
+        sensitive_features: Any = None,
+        baseline: ArrayLike | None = None,
+        datasets: Mapping[str, Table] | None = None,
+        largest_weight: float | None = None,
+        tables: Mapping[str, Table] | None = None,
+    ) -> Self:
+        """Return a classifier with the same models and another mixture; nothing is trained.
+
+        Parameters
+        ----------
+        X, y : labelled rows to choose the mixture on, optional
+            Default: those of ``fit``, whose predictions or scores were kept, so that no model is even evaluated. They
+            are the dataset ``train`` of goals.
+        alpha : float in (0, 1], optional
+            Short for ``objective=CVaR(alpha)``. Default: the present objective.
+        goals : goals or their texts, optional
+            Other goals; ``()`` for none. Default: the present ones.
+        objective : risk or rate, or the text of one, optional
+            What is minimized, in place of ``alpha``: pass one of them. Default: ``CVaR(alpha)`` where alpha is given,
+            else as before.
+        budget : float in [0, 1], optional
+            The most that the mean loss may be above the least that is possible under the goals; 1 for no limit.
+            Default: the present one.
+        by : str, list of str or Groups, optional
+            For rules of scores: other columns that they may look at; ``()`` for none. Default: the present ones.
+        deferral : Deferral or "never", optional
+            For rules of scores: what deferring a row costs and is called, or that none is. Default: the present one.
+        decision : str or Draws, optional
+            For rules of scores: another way to decide, such as ``"sticky"`` for a tail. Default: the present one.
+        sample_weight : array of shape (n_samples,), optional
+            Weights of the given rows.
+        sensitive_features : array, dict or data frame with a row for each sample, optional
+            Columns that goals speak of. Without goals, alpha and objective: choose the mixture with the least loss on
+            the worst of these groups; a small labelled set is enough.
+        baseline : array of shape (n_samples,), optional
+            What the deployed model says about the rows, for churn, wins and losses.
+        datasets : dict from names to Table, optional
+            Other datasets that goals or objective speak of; those given before are known.
+        largest_weight : float, optional
+            The most that a row of the population can weigh, for goals that carry a confidence: as for ``Table``.
+        tables : dict from names to Table, optional
+            What goals and objective may ask about the rows of datasets, ``train`` among them, in the place of what is
+            known: all columns of a data frame of which the models take a part, or the deployed model's answers.
+
+        Returns
+        -------
+        fitted classifier
+            Of the same kind, sharing ``estimators_``.
+
+        Raises
+        ------
+        InfeasibleGoals
+            Where no mixture meets the goals.
+        """
+        check_is_fitted(self, "goals_")  # goals that cannot hold leave what others are chosen on
+        other = copy.copy(self)
+        changed = {"by": by, "deferral": deferral, "decision": decision}
+        changed = {name: value for name, value in changed.items() if value is not None}
+        if isinstance(deferral, str) and deferral == NEVER:
+            changed["deferral"] = None
+        other.set_params(**changed)
+        other.check_decision()
+        if isinstance(decision, Draws):
+            other.draws_ = self.draws_.with_key(decision.key, self.estimators_)
+        has_goals = bool(self.goals_ if goals is None else goals)
+        if objective is None and alpha is None and sensitive_features is not None and not has_goals:
+            objective = WORST_GROUP
+        problem = other.problem(alpha, objective, goals, budget)._replace(mixture="optimal")
+        given = {"sensitive_features": sensitive_features, "baseline": baseline}
+        given |= {"sample_weight": sample_weight, "largest_weight": largest_weight}
+        family = with_tables(self._family_on(X, y, datasets, given), tables or {})
+        given = {"alpha": alpha, "goals": goals, "objective": objective, "budget": budget, "mixture": "optimal"}
+        changed = {name: value for name, value in given.items() if value is not None}
+        if alpha is not None and objective is None:
+            changed["objective"] = None  # for which alpha is short
+        if alpha is None and objective is not None and not (isinstance(objective, str) and objective == CVAR):
+            changed["alpha"] = None  # which the objective replaces
+        params = self.get_params(deep=False)
+        other.set_params(**{name: value for name, value in changed.items() if name in params})
+        other.choose(family, problem)
+        return other
+
+    def check_goals(
+        self,
+        X: Any = None,
+        y: Any = None,
+        *,
+        sample_weight: ArrayLike | None = None,
+        sensitive_features: Any = None,
+        baseline: ArrayLike | None = None,
+        datasets: Mapping[str, Table] | None = None,
+    ) -> list[GoalCheck]:
+        """Return how the goals stand in expectation over the draws, on the rows of ``fit`` or on others.
+
+        Parameters
+        ----------
+        X, y, sample_weight, sensitive_features, baseline, datasets
+            As for ``rebalance``: the data in place of ``train``, and other datasets by name.
+
+        Returns
+        -------
+        list of GoalCheck
+            One for each goal: its value, bound, violation and whether it holds.
+        """
+        check_is_fitted(self)
+        given = {"sensitive_features": sensitive_features, "baseline": baseline, "sample_weight": sample_weight}
+        family = self._family_on(X, y, datasets, given)
+        predictions: PoolPredictions = family.predictions(self.chosen_rules())
+        return predictions.answers.checks(self.goals_, self.mixture_)
+
+    @property
+    def risk_(self) -> Risk | None:
+        """Return the risk that was minimized, with its groups and a calibrated radius filled in; None for a rate."""
+        asked = self.selection_.risk or self.objective_
+        return asked if isinstance(asked, Risk) else None
+
+    # What fit, runs, the explorer and shards call.
+
+    def problem_of_fit(self) -> Problem:
+        """Return what the parameters ask of a mixture, after checking it."""
+        return self.posed(self.alpha, self.objective, self.goals)
+
+    def problem(
+        self, alpha: float | None = None, objective: Any = None, goals: Any = None, budget: float | None = None
+    ) -> Problem:
+        """Return what is asked of the mixture of a fitted classifier; what is None is as at present."""
+        objective = self.objective_ if objective is None and alpha is None else objective
+        goals = self.goals_ if goals is None else goals
+        return self.posed(alpha, objective, goals, **({} if budget is None else {"budget": budget}))
+
+    def posed(self, alpha: Any, objective: Any, goals: Any, **changed: Any) -> Problem:
+        """Return an objective and goals as a problem, with the limits that the other parameters set."""
+        limits = {name: getattr(self, name) for name in _LIMITS if hasattr(self, name)} | changed
+        decides: dict[str, Any] = {"by": as_groups(self.by), "decision": kind_of_decision(self.decision)}
+        decides["prefers_usual"] = self.prefers_usual
+        return as_problem(alpha, objective, goals, default_alpha=self.default_alpha, **limits, **decides)
+
+    def choose(self, family: Family, problem: Problem, choice: Any = None) -> None:
+        """Choose the best mixture of a family's rules, or take one that was chosen, and store it.
+
+        The family is kept first: after goals that cannot hold ``rebalance`` asks no model.
+        """
+        family = family.prepared(problem)
+        self.keep(family, problem)
+        self.store(problem, family.solve(problem, choice))
+
+    def keep(self, family: Family, problem: Problem) -> None:
+        """Keep what a mixture will be chosen on, and what is asked of it."""
+        warn_of_the_positive_class(problem.goals, self.classes_, self.pos_label)
+        self.alpha_, self.goals_, self.objective_ = problem.alpha, problem.goals, problem.objective
+        self.family_ = family
+
+    def store(self, problem: Problem, solution: Solution) -> None:
+        """Store a solution, and say what its user would not expect."""
+        self.selection_, self.mixture_ = solution.selection, solution.mixture
+        self.value_, self.gap_, self.multipliers_ = solution.value, solution.gap, solution.multipliers
+        self.n_models_ = int(np.count_nonzero(self.mixture_))
+        self.certificate_ = solution.certificate
+        if solution.chosen is not None:
+            self.rules_, self.groups_, calibrations = solution.chosen
+            if calibrations:
+                self.calibrations_ = calibrations
+        if problem.decision == FIXED:
+            self.fixed_cost_ = solution.cost
+        if hasattr(self, "max_models"):
+            self.max_models_cost_ = solution.cost
+        if solution.errors is not None:
+            warn_of_the_average(*solution.errors, "the best model", problem)
+        warn_of_one_answer(solution.deferred, solution.constant)
+
+    def forget_choice(self) -> None:
+        """Forget what was chosen before: it is not of the models that come, nor met by them."""
+        for name in _CHOSEN:
+            self.__dict__.pop(name, None)
+
+    def learn_draws(self, key: bytes, generator: np.random.Generator, X: Any, weights: FloatArray | None) -> None:
+        """Learn what decisions are drawn with: fresh ones, and sticky ones from rows like those to decide about."""
+        key = self.decision.key if isinstance(self.decision, Draws) else key
+        self.draws_ = KeyedDraws.learned(key, as_columns(X), weights, self.estimators_)
+        self._generator = generator
+
+    def decides_by_scores(self) -> bool:
+        """Tell whether rules of scores decide, or will: otherwise the answers of models are mixed."""
+        return "family_" in vars(self) and not isinstance(self.family_, PooledModels)
+
+    def decider(self) -> Decider:
+        """Return the rules with their shares, and how they decide together."""
+        check_is_fitted(self, "mixture_")
+        kind = kind_of_decision(self.decision)
+        draws = self.draws_ if kind == STICKY else self._generator if kind == "sample" else None
+        return self._decider_of(self.chosen_rules(), self.mixture_, draws)
+
+    def usual_decider(self) -> Decider:
+        """Return the first model at its usual threshold, or the class that it finds likeliest."""
+        return self._decider_of(self.family_.usual(self.groups_), np.ones(1), None)
+
+    def _decider_of(self, chosen: ChosenRules | None, shares: FloatArray, draws: Any) -> Decider:
+        says, models = self.family_.rules(chosen)
+        return Decider(says, models, shares, draws, answers_of(self.family_), isinstance(self.family_, ClassRules))
+
+    def chosen_rules(self) -> ChosenRules | None:
+        """Return the rules of scores that decide; None where models themselves are mixed."""
+        if not hasattr(self, "rules_"):
+            return None
+        return ChosenRules(self.rules_, self.groups_, getattr(self, "calibrations_", ()))
+
+    def pool(self) -> Pool:
+        """Return the models, to be asked in as many threads as ``n_jobs`` says."""
+        return self.family_.pool._replace(n_jobs=self.n_jobs)  # type: ignore[no-any-return]
+
+    def rows_to_decide(
+        self,
+        X: Any,
+        sensitive_features: Any = None,
+        baseline: ArrayLike | None = None,
+        told: AnyArray | None = None,
+    ) -> DecisionRows:
+        """Return rows, checked, with the groups that rules look at, and what models tell of them where it is known."""
+        check_is_fitted(self, "mixture_")
+        checked = self.check_predict_input(X)
+        codes = np.zeros(n_rows(checked), dtype=np.int64)
+        if hasattr(self, "groups_") and self.groups_.by:
+            features = X if is_frame(X) else np.empty((codes.size, 0))
+            codes = self.groups_.codes(Table(features, None, sensitive_features, baseline), "The rows to decide about")
+        known = {} if told is None else {place: told[:, place] for place in range(told.shape[1])}
+        return DecisionRows(checked, codes, self.pool(), known)
+
+    def _model_shares(self) -> FloatArray:
+        """Return how often each of ``estimators_`` decides, or scores."""
+        chosen = self.chosen_rules()
+        if chosen is None:
+            return np.asarray(self.mixture_)
+        models = np.array([rule.model for rule in chosen.rules])
+        shares = np.bincount(models, weights=self.mixture_, minlength=len(self.estimators_))
+        return np.asarray(shares / shares.sum(), dtype=np.float64)  # exactly 1 where one model decides
+
+    # Checks of what methods are given.
+
+    def check_predict_input(self, X: Any) -> Any:
+        """Return rows as the models take them: nothing is converted, and columns that ``fit`` did not see are left."""
+        check_is_fitted(self, "classes_")
+        X = known_columns(as_rows(X), getattr(self, "feature_names_in_", None))
+        _check_feature_names(self, X, reset=False)
+        if len(X.shape) > 1:
+            _check_n_features(self, X, reset=False)
+        return X
+
+    def check_decision(self) -> None:
+        """Check how decisions are made, and what rules may look at."""
+        check_choice(kind_of_decision(self.decision), "decision", (*DECISIONS, FIXED))
+        as_groups(self.by)
+        if self.decision == FIXED and not self.decides_by_scores():
+            raise ValueError(
+                "decision='fixed' is one rule of the scores of models: use GoalClassifier(models, cv='prefit'), or one "
+                f"of {', '.join(DECISIONS)} to mix what models say."
+            )
+
+    def _check_labelled(self, X: Any, y: Any) -> tuple[Any, AnyArray]:
+        """Return labelled rows as the models take them, after a look at their shape."""
+        X, labels = as_rows(X), np.asarray(column_or_1d(y, warn=True))
+        if len(labels) != n_rows(X):
+            raise ValueError(f"y must hold one label for each of the {n_rows(X)} rows of X; got {len(labels)}.")
+        if labels.dtype.kind == "f":
+            assert_all_finite(labels, input_name="y")
+        check_classification_targets(labels)
+        _check_feature_names(self, X, reset=True)
+        if len(X.shape) > 1:
+            _check_n_features(self, X, reset=True)
+        return X, labels
+
+    def labelled(self, X: Any, y: Any, **given: Any) -> LabelledData:
+        """Return labelled rows, checked; ``given`` is what else belongs to them."""
+        checked = self.check_predict_input(X)
+        return LabelledData.of(checked, y, self.classes_, given=X, **given)
+
+    def check_problem(
+        self, problem: Problem, data: LabelledData, datasets: Mapping[str, Table] | None, **told: Any
+    ) -> None:
+        """Refuse what can be refused without a model: see ``cautions.check_problem``, to which ``told`` goes."""
+        tables = with_train(data.table, datasets)
+        for name, table in tables.items():
+            if name != TRAIN:
+                self._checked_features(name, table)
+        check_problem(problem, tables, find_positive(self.classes_, self.pos_label), groups=data.groups, **told)
+
+    def _family_on(self, X: Any, y: Any, datasets: Mapping[str, Table] | None, given: dict[str, Any]) -> Any:
+        """Return what was kept from fit, with what is given in its place."""
+        loose = [y, given.get("sample_weight"), given.get("largest_weight")]
+        if X is None and any(part is not None for part in loose):
+            raise ValueError("y or weights came without X; pass X and y together, or neither.")
+        if X is not None and y is None:
+            raise ValueError("X came without y; mixtures are chosen and checked on labelled rows.")
+        family: Any = self.family_._replace(pool=self.pool())
+        columns = given.get("sensitive_features"), given.get("baseline")
+        if X is not None:
+            family = family.with_rows(self.labelled(X, y, **given))
+        elif any(column is not None for column in columns):
+            family = with_columns(family, *columns)
+        return self.with_datasets(family, datasets)
+
+    def with_datasets(self, family: Family, datasets: Mapping[str, Table] | None) -> Family:
+        """Return a family with other datasets beside the selection rows."""
+        for name, table in with_train(family.kept.answers.tables[TRAIN], datasets).items():
+            if name != TRAIN:
+                X = self._checked_features(name, table) if family.pool.needs_rows() else None
+                family = family.with_dataset(name, table, X)
+        return family
+
+    def _checked_features(self, name: str, table: Table) -> Any:
+        """Return the features of a dataset, checked."""
+        return checked_features(table.X, name, "that the models can be asked about", self.check_predict_input)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Tell whether there is a mixture to decide by."""
+        return "mixture_" in vars(self)
+
+    def check_loaded(self) -> None:
+        """Check what came from a file."""
+        if hasattr(self, "classes_"):  # it is fitted
+            if not isinstance(vars(self).get("draws_"), KeyedDraws):
+                raise ValueError("it has no key to draw with")
+            n_models, n_members = len(self.estimators_), len(self.family_.pool.members)
+            if n_members != n_models:
+                raise ValueError(f"it has {n_members} members for {n_models} models")
+            if not np.array_equal(self.classes_, self.family_.pool.positive.classes):
+                raise ValueError("its models are of other classes")
+            self.family_.check_chosen(self.chosen_rules(), self.mixture_, self.selection_)
+
+
+def _log_odds(member: Any, X: Any) -> FloatArray:
+    """Return the score of the positive class: a decision function where the model has one, else log-odds."""
+    if hasattr(member.model, "decision_function"):
+        return np.asarray(member.margins(X))
+    scores = member.ask(X)
+    if scores.min(initial=0.0) < 0 or scores.max(initial=1.0) > 1:  # of a function: no probabilities
+        return np.asarray(scores)
+    odds = np.maximum(scores, _LEAST) / np.maximum(1.0 - scores, _LEAST)
+    return np.asarray(np.log(odds))

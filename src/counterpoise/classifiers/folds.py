@@ -1,0 +1,265 @@
+"""Strong models that tell scores of rows which they were not trained on: one for each fold of the rows.
+
+A strong model is sure of the rows it has seen, so rules chosen on its scores there would not do what they promise on
+others. Here the rows are split into folds, a model is trained on the rows outside of each, and scores those inside. The
+models of the folds then decide as one, by the mean of their log-odds, where they have any.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from numbers import Integral
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.model_selection import StratifiedKFold
+
+from counterpoise._base.checks import check_count, is_frame
+from counterpoise._base.shards import in_threads
+from counterpoise._base.types import AnyArray, FloatArray, IntArray
+from counterpoise.learners.resampling import Resampled, fresh_copy, weight_argument
+from counterpoise.rules.answers import Positive
+from counterpoise.rules.pool import Pool
+from counterpoise.rules.rows import take_rows
+
+Split = tuple[IntArray, IntArray]  # rows to train on, rows to score
+AUTO = "auto"
+# Five folds and the mean log-odds of their models err less often than a model trained on all rows, and that less often
+# than a model of a fold, and meet goals as well: docs/results/deciding_model shows on which sets and sizes.
+_FOLDS = 5
+_LEAST_FOLDS = 2
+_PAIR = 2  # of rows
+_LEAST = 2.0**-60  # a probability below this counts as this: its logarithm stays finite
+
+
+class Training(NamedTuple):
+    """What models are trained on."""
+
+    titled: dict[str, Any]  # unfitted models by what messages call them
+    X: Any
+    labels: AnyArray
+    weights: FloatArray | None
+    positive: Positive
+    n_jobs: int | None
+    heard: Callable[[str], None]  # called with the name of each model that is trained
+
+    def train(self, cv: Any, splits: list[Split], seeds: Iterator[int]) -> tuple[list[Any], FloatArray | None]:
+        """Return the models that decide, and scores of the rows inside of each fold by models trained outside of it.
+
+        Scores have the shape (n_rows, n_models), of more than two classes (n_rows, n_models, n_classes); None where
+        there are no folds. The models of the folds decide together with ``cv="auto"``, where their probabilities have
+        finite log-odds; others are trained once more, on all rows.
+        """
+        models: dict[str, Any] = {}
+        scores: FloatArray | None = None
+        if splits:
+            by_fold = np.random.default_rng(next(seeds)).integers(2**31, size=len(splits)).tolist()
+            tasks = [(self, title, *both) for both in zip(splits, by_fold, strict=True) for title in self.titled]
+            found = in_threads(_train_one, tasks, self.n_jobs)
+            scores = np.empty((self.labels.size, len(self.titled), *found[0][1].shape[1:]), order="F")
+            for place, title in enumerate(self.titled):
+                own, column = found[place :: len(self.titled)], scores[:, place]
+                for (_, inside), (_, told) in zip(splits, own, strict=True):
+                    column[inside] = told
+                has_probabilities = all(hasattr(model, "predict_proba") for model, _ in own)
+                if isinstance(cv, str) and has_probabilities and column.min() > 0 and column.max() < 1:
+                    models[title] = AveragedClassifier([model for model, _ in own])
+        every, seed = (np.arange(self.labels.size), None), next(seeds)
+        again = [title for title in self.titled if title not in models]
+        whole = in_threads(_train_one, [(self, title, every, seed) for title in again], self.n_jobs)
+        models |= {title: model for title, (model, _) in zip(again, whole, strict=True)}
+        return [models[title] for title in self.titled], scores
+
+
+def _train_one(training: Training, title: str, split: tuple[IntArray, IntArray | None], seed: int) -> tuple[Any, Any]:
+    """Return a model trained on some rows, and its scores of others, where there are any."""
+    outside, inside = split
+    every = outside.size == training.labels.size
+    X, labels = (training.X, training.labels) if every else (take_rows(training.X, outside), training.labels[outside])
+    weights = None if training.weights is None else training.weights[outside]
+    model = trained_copy(training.titled[title], X, labels, weights, seed)
+    training.heard(title)
+    if inside is None:
+        return model, None
+    (member,) = Pool.of({title: model}, training.positive, None).members
+    return model, member.ask(take_rows(training.X, inside))
+
+
+def trained_copy(model: Any, X: Any, labels: AnyArray, weights: FloatArray | None, seed: int) -> Any:
+    """Train a copy of a model; one that takes no weights is trained on rows drawn by them.
+
+    Random states that are not set are set from the seed.
+    """
+    model = fresh_copy(model, seed, only_unset=True)
+    if weights is None:
+        return model.fit(X, labels)
+    model = model if weight_argument(model) else Resampled(model, random_state=seed)
+    return model.fit(X, labels, **{str(weight_argument(model)): weights})
+
+
+def check_cv(cv: Any) -> None:
+    """Refuse what names no folds, before rows are known."""
+    if isinstance(cv, Integral):
+        check_count(cv, "cv", _LEAST_FOLDS)
+    elif isinstance(cv, str) and cv == AUTO:
+        return
+    elif isinstance(cv, str | bytes) or not (hasattr(cv, "split") or isinstance(cv, Iterable)):
+        raise TypeError(
+            "cv must be 'auto', a number of folds, a splitter of scikit-learn, a list of pairs of rows to train on and "
+            f"rows to score, or 'prefit' for models that are fitted; got {cv!r}."
+        )
+
+
+def splits_of(cv: Any, labels: AnyArray, seed: int) -> list[Split]:
+    """Return the rows outside and inside of each fold.
+
+    Parameters
+    ----------
+    cv : int, "auto", splitter of scikit-learn, or iterable of pairs of arrays
+        A number: so many folds, drawn at random with every class spread evenly over them. "auto": five,
+        or as many as the rarest class has rows.
+    labels : of the rows
+    seed : of folds that are drawn
+    """
+    check_cv(cv)
+    features = np.empty(labels.size)  # which no splitter looks at
+    if not isinstance(cv, str | Integral):
+        found = cv.split(features, labels) if hasattr(cv, "split") else cv
+        return _checked_splits([_as_split(number, parts, labels.size) for number, parts in enumerate(found)], labels)
+    classes, sizes = np.unique(labels, return_counts=True)
+    rare = int(sizes.argmin())
+    n_folds = max(min(_FOLDS, int(sizes[rare])), _LEAST_FOLDS) if isinstance(cv, str) else int(cv)
+    if sizes[rare] < n_folds:
+        raise ValueError(
+            f"cv={n_folds} needs at least {n_folds} rows of each class, one for each fold; class "
+            f"{classes.tolist()[rare]!r} has {sizes[rare]} of {labels.size} samples. Give more rows"
+            f"{', or a smaller cv' if sizes[rare] >= _LEAST_FOLDS else ''}."
+        )
+    return list(StratifiedKFold(n_folds, shuffle=True, random_state=seed).split(features, labels))
+
+
+def _as_split(number: int, parts: Any, n_samples: int) -> Split:
+    """Return what ``cv`` gives of a fold as the numbers of rows, after checking that they are some."""
+    given, got = [np.asarray(part) for part in parts] if isinstance(parts, Iterable) else [], f"is {parts!r:.60}"
+    if len(given) == _PAIR and all(not part.size or part.dtype.kind in "iu" for part in given):
+        outside, inside = (part.astype(np.int64) for part in given)
+        both = np.append(outside, inside)
+        far = both[(both < 0) | (both >= n_samples)]
+        if not far.size:
+            return outside, inside
+        got = f"names the row {far[0]}"
+    raise ValueError(
+        f"cv must list pairs of rows to train on and rows to score, by their numbers from 0 to {n_samples - 1}; fold "
+        f"{number} {got}."
+    )
+
+
+def _checked_splits(splits: list[Split], labels: AnyArray) -> list[Split]:
+    """Check that each row is scored once, by models that saw both classes and not the row."""
+    if len(splits) < _LEAST_FOLDS:
+        raise ValueError(f"cv must make at least {_LEAST_FOLDS} folds; got {len(splits)}.")
+    times = np.bincount(np.concatenate([inside for _, inside in splits]), minlength=labels.size)
+    odd = np.flatnonzero(times != 1)
+    if odd.size:
+        raise ValueError(
+            f"cv must score each of the {labels.size} rows once, as KFold does; row {odd[0]} is scored "
+            f"{times[odd[0]]} times. For rows to choose on that are no folds pass X_val and y_val."
+        )
+    for number, (outside, inside) in enumerate(splits):
+        if np.intersect1d(outside, inside).size:
+            raise ValueError(f"Fold {number} of cv scores rows that its models are trained on.")
+        if np.unique(labels[outside]).size < 2:  # noqa: PLR2004 - classes
+            raise ValueError(f"The rows outside of fold {number} of cv hold one class only; models need two.")
+    return splits
+
+
+def texts_in(X: Any) -> list[str]:
+    """Return the columns of a data frame that hold texts and are no categories."""
+    if not is_frame(X) or not hasattr(X, "columns"):
+        return []
+    kinds = {str(name): str(X[name].dtype).lower() for name in X.columns}
+    return [name for name, kind in kinds.items() if kind in ("object", "str", "string")]
+
+
+class AveragedClassifier(ClassifierMixin, BaseEstimator):
+    """Fitted classifiers that decide together, by the mean of their log-odds.
+
+    ``GoalClassifier(cv="auto")`` makes one of the models of its folds. Each of them scored the rows that it was not
+    trained on, and its thresholds were found on those scores; their mean errs less often than any of them.
+
+    Parameters
+    ----------
+    models : list of fitted classifiers
+        Of the same classes, with ``predict_proba``.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from counterpoise.classifiers.folds import AveragedClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> halves = [LogisticRegression(max_iter=5000).fit(X[part::2], y[part::2]) for part in (0, 1)]
+    >>> both = AveragedClassifier(halves)
+    >>> both.predict_proba(X[:3]).shape, both.score(X, y) > 0.95
+    ((3, 2), True)
+    """
+
+    stored_apart = ("models",)  # each model in a file of its own
+
+    def __init__(self, models: Sequence[Any]) -> None:
+        self.models = models
+
+    @property
+    def classes_(self) -> AnyArray:
+        """Return the classes, which all models share."""
+        return np.asarray(self.models[0].classes_)
+
+    @property
+    def n_features_in_(self) -> int:
+        """Return the number of features."""
+        return int(self.models[0].n_features_in_)
+
+    @property
+    def feature_names_in_(self) -> AnyArray:
+        """Return the names of the features, where the models know them."""
+        return np.asarray(self.models[0].feature_names_in_)
+
+    @property
+    def feature_importances_(self) -> FloatArray:
+        """Return the mean of the models' importances of features, where they have them."""
+        return np.asarray(np.mean([model.feature_importances_ for model in self.models], axis=0))
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return the probabilities whose log-odds are the means of those of the models.
+
+        Parameters
+        ----------
+        X : rows, as the models take them
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes)
+        """
+        logs = np.mean([np.log(np.maximum(model.predict_proba(X), _LEAST)) for model in self.models], axis=0)
+        shares = np.exp(logs - logs.max(axis=1, keepdims=True))
+        return np.asarray(shares / shares.sum(axis=1, keepdims=True))
+
+    def predict(self, X: Any) -> AnyArray:
+        """Return the likeliest class of each row.
+
+        Parameters
+        ----------
+        X : rows, as the models take them
+
+        Returns
+        -------
+        array of shape (n_samples,)
+        """
+        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Tell that it is made of fitted models."""
+        return True

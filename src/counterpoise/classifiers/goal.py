@@ -1,0 +1,371 @@
+"""GoalClassifier: from "I have a model and a requirement" to decisions that meet it.
+
+It trains a strong model, or takes one that is fitted, and decides by the best thresholds of its scores, one per group,
+under the goals.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from itertools import count
+from typing import Any, Self, TypeAlias
+
+import numpy as np
+from sklearn.base import _clone_parametrized, clone
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.frozen import FrozenEstimator
+
+from counterpoise._base.checks import check_sample_weight
+from counterpoise._base.types import AnyArray, ArrayLike, FloatArray
+from counterpoise.classifiers.base import MixtureBase
+from counterpoise.classifiers.folds import Training, check_cv, splits_of, texts_in
+from counterpoise.goals import Table
+from counterpoise.goals.classes import check_defer_label
+from counterpoise.rules.answers import TRAIN, Positive, find_positive
+from counterpoise.rules.choosing import FIXED, check_one_rule
+from counterpoise.rules.draws import generator_of, make_key
+from counterpoise.rules.families import rules_of_scores
+from counterpoise.rules.options import Deferral
+from counterpoise.rules.pool import Pool, all_classes, named_models, titled_models
+from counterpoise.rules.rows import set_input_tags
+
+PREFIT = "prefit"
+Tell: TypeAlias = Callable[[int, int, str], None]
+
+
+class GoalClassifier(MixtureBase):
+    """A strong model that decides inside goals: trained, and cut at the thresholds that meet them at the least cost.
+
+    Parameters
+    ----------
+    estimator : classifier or list of classifiers, optional
+        What scores: any classifier or pipeline with ``predict_proba`` or ``decision_function``, or several, or pairs of
+        a name and one. Default: scikit-learn's ``HistGradientBoostingClassifier(categorical_features="from_dtype")``,
+        which takes missing values, and categories of data frames, as they are.
+    goals : goals or their texts, default=()
+        What must hold on the rows of ``fit``, the dataset ``train``, and on other datasets: see ``counterpoise.goals``.
+    alpha : float in (0, 1], optional
+        Tail fraction; 1 is the plain error. Short for ``objective=CVaR(alpha)``, so pass one of them. Default: 1 where
+        there is no objective.
+    objective : risk or rate, or the text of one, optional
+        What is minimized: the error (default), a risk of the losses such as ``WorstGroup("sex")``, or any linear
+        combination of rates such as ``"false_positive_rate(train)"``. Other risks need a mixture of rules.
+    by : str, list of str or Groups, default=()
+        Columns that may be looked at when deciding: rules have a threshold for each combination of their values. Each
+        is a column of ``sensitive_features``, of X where it is a data frame, or the word ``"baseline"``, which stands
+        for the predictions of the deployed model. ``Groups`` also says what to do about small groups. None: one
+        threshold for all.
+    budget : float in [0, 1], optional
+        Largest average loss above the least that is possible under the goals, so that a tail is not bought blindly.
+    deferral : Deferral, optional
+        ``Deferral(cost, label)``: the loss of a row that is deferred to a person, where an error costs 1, and what
+        ``predict`` then says. Rules have two thresholds for each group, and defer between them; see also the goals
+        ``defer_rate`` and ``decided_error_rate``. None: every row is decided.
+    cv : int, splitter, iterable of splits, "auto" or "prefit", default="auto"
+        Rules are chosen on scores of rows that the models were not trained on. A number, a splitter of scikit-learn or
+        a list of pairs of arrays: folds, whose models score the rows inside; a model trained on all rows decides.
+        ``"auto"``: 5 folds, and never more than the rarest class has rows, whose models decide together by the mean of
+        their log-odds; models whose probabilities reach 0 or 1, and those without, are trained once more instead.
+        ``"prefit"``: ``estimator`` is fitted, and the rows of ``fit`` are others than those it was trained on, as
+        models in scikit-learn's ``FrozenEstimator`` always are.
+    confidence : None
+        The probability with which goals hold on new rows. Not used yet: leave it at None.
+    decision : {"fixed", "sticky", "sample", "vote"} or Draws, default="fixed"
+        How ``predict`` decides: by one rule, a threshold for each group, without draws ("fixed"); or, from the best
+        mixture of rules, by a draw that is fixed for each row or id ("sticky", or ``Draws(key)`` with a secret key of
+        your own), by a fresh draw ("sample"), or by weighted vote. Tails (``alpha`` below 1) need a mixture: no single
+        rule can lower them.
+    pos_label : label, optional
+        The class that goals call positive; by default the second of two, and a fit says which where they are texts.
+    random_state : int or RandomState, optional
+        Fixes the folds, the models that have none of their own, the key, where none is given, and fresh draws.
+    n_jobs : int, optional
+        Threads in which models are trained and asked.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+    estimators_, names_ : list
+        The fitted models that decide, one for each estimator given: with ``cv="auto"`` mostly an
+        ``AveragedClassifier`` of five folds, else trained on all rows; and what the estimators are called.
+    rules_ : list of Rule
+        ``rule.model`` is the place of its estimator among those given, ``rule.thresholds`` a dict by group; of more
+        than two classes TierRule or RatioRule.
+    mixture_ : array of shape (n_rules,)
+        Probability with which each of ``rules_`` decides.
+    groups_ : RuleGroups
+        The columns of ``by`` and the names of the groups.
+    value_, gap_ : float
+        The objective on the rows where the rule or mixture was chosen, and how far it is at most above the optimum of
+        what ``certificate_`` says: all single rules of all models, all mixtures of them where decisions are drawn, or,
+        of more than two classes, the rules that were tried. For two groups and a few goals the gap of one rule is 0
+        unless the usual threshold was kept.
+    fixed_cost_ : float
+        With ``decision="fixed"``: how much more of the objective the rule has than the best mixture of rules.
+    calibrations_ : tuple of Calibration
+        Of more classes: the calibration of each estimator's probabilities on the selection rows.
+    goals_, multipliers_, alpha_, objective_, selection_, n_models_, n_features_in_, feature_names_in_
+        As for ``MixtureClassifier``.
+
+    Notes
+    -----
+    Of more than two classes models need ``predict_proba``; goals that were not met are not proven to be impossible.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from counterpoise import GoalClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = make_pipeline(StandardScaler(), LogisticRegression())
+    >>> decided = GoalClassifier(model, goals=["recall(train, of=0) >= 0.97"], random_state=0).fit(X[:400], y[:400])
+    >>> print(decided.check_goals()[0])
+    recall(train, of=0) >= 0.97: holds (0.9711, bound 0.97)
+    >>> bool((decided.predict(X[400:]) == y[400:]).mean() > 0.9)
+    True
+    """
+
+    prefers_usual, default_alpha = True, 1.0
+    stored_apart = ("estimators_",)  # each model in a file of its own inside of that of the mixture
+    _tell: Tell | None = None  # how many models are trained, of how many, and what the newest is called
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        goals: Any = (),
+        alpha: float | None = None,
+        objective: Any = None,
+        by: Any = (),
+        budget: float | None = None,
+        deferral: Deferral | None = None,
+        confidence: None = None,
+        decision: Any = "fixed",
+        cv: Any = "auto",
+        pos_label: Any = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.goals = goals
+        self.alpha = alpha
+        self.objective = objective
+        self.by = by
+        self.budget = budget
+        self.deferral = deferral
+        self.confidence = confidence
+        self.decision = decision
+        self.cv = cv
+        self.pos_label = pos_label
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        *,
+        sensitive_features: Any = None,
+        baseline: ArrayLike | None = None,
+        datasets: Mapping[str, Table] | None = None,
+        X_val: Any = None,
+        y_val: Any = None,
+        sample_weight_val: ArrayLike | None = None,
+        sensitive_features_val: Any = None,
+        baseline_val: ArrayLike | None = None,
+        largest_weight: float | None = None,
+    ) -> Self:
+        """Train the models, and choose the rules on rows that they were not trained on.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, data frame or sequence with n_samples rows
+            Labelled rows, as the models take them: nothing is converted.
+        y : array of shape (n_samples,)
+            Labels of two or more classes, of any type.
+        sample_weight : array of shape (n_samples,), optional
+            Non-negative. A model that takes none is trained on rows drawn by them.
+        sensitive_features : data frame, dict of arrays or array, optional
+            Columns that goals speak of and rules look at, and the groups of ``WorstGroup``.
+        baseline : array of shape (n_samples,), optional
+            What the deployed model says about the rows, for churn, wins and losses on ``train``, and for rules that
+            look at it.
+        datasets : dict from names to Table, optional
+            Other datasets that goals or objective speak of: rows that the models are not trained on.
+        X_val, y_val : optional
+            Rows to choose the rules on, in place of folds: they are then the dataset ``train`` of goals, and the models
+            are trained on all of ``X``.
+        sample_weight_val, sensitive_features_val, baseline_val : optional
+            What belongs to the rows of ``X_val``.
+        largest_weight : float, optional
+            The most that a row of the population can weigh, for goals that carry a confidence: as for ``Table``.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        InfeasibleGoals
+            Where no thresholds meet the goals. The models are kept: ``rebalance(goals=...)`` chooses inside others.
+        """
+        self.check_parameters()
+        X, labels = self._check_labelled(X, y)
+        if 0 in X.shape:
+            raise ValueError(
+                f"X must hold rows and features to train on; got {X.shape[0]} sample(s) and {X.shape[-1]} feature(s) "
+                f"(shape={X.shape}) while a minimum of 1 is required."
+            )
+        given = {"sensitive_features": sensitive_features, "baseline": baseline, "sample_weight": sample_weight}
+        held_out = {"sensitive_features": sensitive_features_val, "baseline": baseline_val}
+        held_out |= {"sample_weight": sample_weight_val}
+        self._check_held_out(X_val, y_val, given, held_out)
+        titled, positive = self._models_and_classes(labels)
+        self.forget_choice()
+        self.classes_ = positive.classes
+        key, generator = make_key(self.random_state), generator_of(self.random_state)
+        problem, weights = self.problem_of_fit(), check_sample_weight(sample_weight, len(labels))
+        selection_rows = (X, labels, given) if X_val is None else (X_val, y_val, held_out)
+        data = self.labelled(*selection_rows[:2], **selection_rows[2], largest_weight=largest_weight)
+        self.check_problem(problem, data, datasets, trains=not self.is_prefit, by=self.by)
+
+        scores = None  # of the selection rows: by default what the models that decide say of them
+        if self.is_prefit:
+            self.estimators_ = list(titled.values())
+        else:
+            self.estimators_, scores = self._train(
+                titled, positive, X, labels, sample_weight, generator, has_folds=X_val is None
+            )
+        pool = Pool.of(dict(zip(titled, self.estimators_, strict=True)), positive, self.n_jobs)
+        self.learn_draws(key, generator, X, weights)
+        scores = pool.ask(data.X, data.codes.size, TRAIN) if scores is None else scores
+        self.choose(self.with_datasets(rules_of_scores(pool, data, scores), datasets), problem)
+        return self
+
+    @property
+    def is_prefit(self) -> bool:
+        """Tell whether the models are fitted already."""
+        is_said = isinstance(self.cv, str) and self.cv == PREFIT
+        models = self.estimator if isinstance(self.estimator, list) and self.estimator else [self.estimator]
+        return is_said or all(isinstance(model, FrozenEstimator) for _, model in named_models(models))
+
+    def decides_by_scores(self) -> bool:
+        """Tell that rules of scores decide."""
+        return True
+
+    def check_parameters(self) -> None:
+        """Check what needs no rows."""
+        problem = self.problem_of_fit()
+        self.check_decision()
+        if problem.decision == FIXED:
+            check_one_rule(problem.objective)
+        if self.confidence is not None:
+            raise ValueError(
+                f"confidence is not used yet, and must be None; got {self.confidence!r}. A single goal can carry one: "
+                "'recall(train) >= 0.9 with confidence 0.95'."
+            )
+        if not self.is_prefit:
+            check_cv(self.cv)
+
+    def _check_held_out(self, X_val: Any, y_val: Any, given: dict[str, Any], held_out: dict[str, Any]) -> None:
+        """Check that rows to choose on came whole, and with what came for the rows to train on."""
+        if X_val is None:
+            if y_val is not None or any(part is not None for part in held_out.values()):
+                raise ValueError("What belongs to rows to choose on came without X_val; pass X_val and y_val together.")
+            return
+        if y_val is None:
+            raise ValueError("X_val and y_val go together; got X_val only.")
+        if self.is_prefit:
+            raise ValueError("cv='prefit' chooses rules on the rows of fit: pass those of X_val as X and y instead.")
+        for name in ("sensitive_features", "baseline"):
+            if given[name] is not None and held_out[name] is None:
+                raise ValueError(f"X_val needs {name}_val: rules are chosen on its rows, and {name} is of those of X.")
+
+    def _models_and_classes(self, labels: AnyArray) -> tuple[dict[str, Any], Positive]:
+        """Return the models by what messages call them, and the classes, after checking that all can score."""
+        named = named_models(listed(self.estimator))
+        titled, self.names_ = titled_models(named), [name for name, _ in named]
+        classes = all_classes(labels, titled if self.is_prefit else {})
+        if self.deferral is not None:
+            check_defer_label(self.deferral.label, classes.tolist(), "label")
+        positive = find_positive(classes, self.pos_label)
+        for title, model in titled.items():
+            Pool.of({title: model}, positive, None)
+            if not self.is_prefit and not hasattr(model, "fit"):
+                raise TypeError(
+                    f"{title} must be a classifier with fit, as cv={self.cv!r} trains it; got {type(model).__name__}. "
+                    "For models that are fitted set cv='prefit'."
+                )
+        return titled, positive
+
+    def _train(
+        self,
+        titled: dict[str, Any],
+        positive: Positive,
+        X: Any,
+        labels: AnyArray,
+        sample_weight: Any,
+        generator: np.random.Generator,
+        *,
+        has_folds: bool,
+    ) -> tuple[list[Any], FloatArray | None]:
+        """Return the models that decide, and scores of all rows by models of folds that have not seen them.
+
+        The models of the folds decide as one where ``cv="auto"`` and their probabilities can be averaged; others are
+        trained once more, on all rows.
+        """
+        weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        seeds = (int(generator.integers(2**31)) for _ in count())  # of the folds, their models, and those of all rows
+        splits = splits_of(self.cv, labels, next(seeds)) if has_folds else []
+        n_times = len(splits) if isinstance(self.cv, str) and splits else len(splits) + 1  # those of the folds may do
+        names = {title: name or title for title, name in zip(titled, self.names_, strict=True)}
+        numbers, n_trained = count(1), len(titled) * n_times
+
+        def report(title: str) -> None:
+            number = next(numbers)
+            if self._tell is not None:
+                self._tell(number, max(number, n_trained), names[title])
+
+        training = Training(titled, X, labels, weights, positive, self.n_jobs, report)
+        try:
+            return training.train(self.cv, splits, seeds)
+        except ValueError as error:
+            texts = texts_in(X) if self.estimator is None else []
+            if not texts:
+                raise
+            raise ValueError(
+                f"The default model takes numbers and categories; the column {texts[0]!r} holds texts. Make it a "
+                f"category, X.astype({{{texts[0]!r}: 'category'}}), or pass a pipeline that encodes it."
+            ) from error
+
+    @contextmanager
+    def report_training_to(self, tell: Tell) -> Iterator[None]:
+        """Call a function with how many models are trained, of how many, and what the newest is called."""
+        self._tell = tell
+        try:
+            yield
+        finally:
+            del self._tell
+
+    def __sklearn_clone__(self) -> Self:
+        """Keep models that are fitted: a clone without what they learned would be of no use."""
+        if not self.is_prefit:
+            return _clone_parametrized(self)  # type: ignore[no-any-return]
+        params = self.get_params(deep=False)
+        others = {name: clone(value, safe=False) for name, value in params.items() if name != "estimator"}
+        return type(self)(params["estimator"], **others)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        with suppress(TypeError, ValueError):  # where estimator is none, fit says so
+            set_input_tags(tags, [model for _, model in named_models(listed(self.estimator))])
+        return tags
+
+
+def listed(estimator: Any) -> Sequence[Any]:
+    """Return the models to train, given one, several or None."""
+    if estimator is None:
+        return [HistGradientBoostingClassifier(categorical_features="from_dtype")]
+    return estimator if isinstance(estimator, list) else [estimator]

@@ -1,0 +1,199 @@
+"""MixtureClassifier: choose among models that you already have.
+
+A pool of fitted classifiers of any kind, one convex program: the mixture with the least loss on the worst-off fraction
+alpha of the rows, or the least of another risk, or of any rate, subject to goals on any datasets. The models are asked
+once; another objective, bound or goal is solved from what they said.
+"""
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Self
+
+from sklearn.base import clone
+
+from counterpoise._base.checks import check_count
+from counterpoise._base.types import ArrayLike
+from counterpoise.classifiers.base import MixtureBase
+from counterpoise.goals import Table
+from counterpoise.rules.answers import find_positive
+from counterpoise.rules.draws import generator_of, make_key
+from counterpoise.rules.families import PooledModels
+from counterpoise.rules.pool import ANSWERS, Pool, all_classes, named_models, titled_models
+from counterpoise.rules.rows import set_input_tags
+
+
+class MixtureClassifier(MixtureBase):
+    """The best mixture of fitted models under goals.
+
+    Parameters
+    ----------
+    estimators : list
+        The pool. Each entry is a fitted classifier or pipeline of any library, a callable from rows to labels (or to a
+        column of probabilities for each class), stored predictions (an array of labels for the rows of ``fit``, or a
+        dict of such arrays by dataset), or a pair of a name and one of these. A clone keeps them as they are.
+    alpha : float in (0, 1], optional
+        Tail fraction; 1 is the plain error. Short for ``objective=CVaR(alpha)``, so pass one of them. Default: 0.1
+        where there is no objective.
+    objective : risk or rate, or the text of one, optional
+        What is minimized: a risk of the losses such as ``WorstGroup("sex")``, ``EmpiricalLikelihood("calibrated")`` or
+        ``0.5 * Mean() + 0.5 * CVaR(0.1)`` (see ``counterpoise.theory.risks``), or any linear combination of rates such
+        as ``"false_positive_rate(train)"``. ``"worst-group"`` is ``WorstGroup()``.
+    goals : goals or their texts, default=()
+        What must hold on the rows of ``fit``, the dataset ``train``, and on other datasets: see ``counterpoise.goals``.
+    budget : float in [0, 1], optional
+        Largest average loss above the least that is possible under the goals, so that a tail is not bought blindly.
+    decision : {"sticky", "sample", "vote"} or Draws, default="sticky"
+        How ``predict`` decides: by a draw that is fixed for each row or id (``Draws(key)`` has
+        a secret key of your own), by a fresh draw, or by weighted vote. Goals
+        hold for draws. One rule without draws, of the scores of fitted models is
+        ``GoalClassifier(models, cv="prefit")``.
+    max_models : int, optional
+        Mix at most so many models, found by a heuristic; ``max_models_cost_`` is what that costs.
+    pos_label : label, optional
+        The class that goals without ``of`` call positive; by default the second of two. All others then count as
+        negative in those goals; the loss still tells all classes apart.
+    n_jobs : int, optional
+        Threads in which models are asked.
+    random_state : int or RandomState, optional
+        Fixes the key, where none is given, and fresh draws.
+
+    Attributes
+    ----------
+    classes_ : array
+        Labels of ``y`` and of the models.
+    estimators_, names_ : list
+        The models and what they are called.
+    mixture_ : array of shape (n_models,)
+        Probability with which each model decides.
+    n_models_ : int
+        How many models carry weight.
+    value_, gap_ : float
+        Risk of the mixture on the rows of ``fit``, and how far above the optimum of all mixtures it is at most.
+    goals_ : tuple of Goal
+    multipliers_ : array of shape (n_goals,)
+        The price of each goal: how fast the risk would fall if its linear form were relaxed; 0 where it costs nothing.
+    max_models_cost_ : float
+        How much more risk the mixture has than the best one of any number of models.
+    alpha_, objective_, selection_, n_features_in_, feature_names_in_
+        As for ``AdaLPBoostClassifier``.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> from counterpoise import MixtureClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> models = [GaussianNB(), *(DecisionTreeClassifier(max_depth=d, random_state=d) for d in (1, 2))]
+    >>> pool = [model.fit(X[:200], y[:200]) for model in models]
+    >>> mixture = MixtureClassifier(pool, alpha=0.2, goals=["recall(train) >= 0.93"], random_state=0)
+    >>> mixture = mixture.fit(X[200:], y[200:])
+    >>> mixture.check_goals()[0].holds
+    True
+    >>> mixture.rebalance(alpha=0.5).value_ < mixture.value_
+    True
+    """
+
+    stored_apart = ("estimators_",)  # each model in a file of its own inside of that of the mixture
+
+    def __init__(
+        self,
+        estimators: Sequence[Any],
+        *,
+        alpha: float | None = None,
+        objective: Any = None,
+        goals: Any = (),
+        budget: float | None = None,
+        decision: Any = "sticky",
+        max_models: int | None = None,
+        pos_label: Any = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.estimators = estimators
+        self.alpha = alpha
+        self.objective = objective
+        self.goals = goals
+        self.budget = budget
+        self.decision = decision
+        self.max_models = max_models
+        self.pos_label = pos_label
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        *,
+        sensitive_features: Any = None,
+        baseline: ArrayLike | None = None,
+        datasets: Mapping[str, Table] | None = None,
+        largest_weight: float | None = None,
+    ) -> Self:
+        """Ask every model once, and choose the mixture. No model is trained.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, data frame or sequence with n_samples rows
+            Labelled rows that the models were not trained on, as the models take them: nothing is converted.
+        y : array of shape (n_samples,)
+            Labels of two or more classes, of any type.
+        sample_weight : array of shape (n_samples,), optional
+            Non-negative; only their ratios matter.
+        sensitive_features : data frame, dict of arrays or array, optional
+            Columns that goals speak of, and the groups of ``WorstGroup``.
+        baseline : array of shape (n_samples,), optional
+            What the deployed model says about the rows, for churn, wins and losses on ``train``.
+        datasets : dict from names to Table, optional
+            Other datasets that goals or objective speak of.
+        largest_weight : float, optional
+            The most that a row of the population can weigh, for goals that carry a confidence: as for ``Table``.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        InfeasibleGoals
+            Where no mixture meets the goals.
+        """
+        self.check_parameters()
+        X, labels = self._check_labelled(X, y)
+        named = named_models(self.estimators)
+        self.forget_choice()
+        self.names_, self.estimators_ = [name for name, _ in named], [model for _, model in named]
+        titled = titled_models(named)
+        self.classes_ = all_classes(labels, titled)
+        pool = Pool.of(titled, find_positive(self.classes_, self.pos_label), self.n_jobs, ANSWERS)
+        key, generator = make_key(self.random_state), generator_of(self.random_state)
+        problem = self.problem_of_fit()
+        given = {"sensitive_features": sensitive_features, "baseline": baseline, "sample_weight": sample_weight}
+        data = self.labelled(X, labels, **given, largest_weight=largest_weight)
+        if pool.needs_rows():  # else no model would be asked
+            self.check_problem(problem, data, datasets, trains=False)
+        family = PooledModels.of(pool, data)
+        self.learn_draws(key, generator, X, data.sample_weight)
+        self.choose(self.with_datasets(family, datasets), problem)
+        return self
+
+    def check_parameters(self) -> None:
+        """Check what needs no rows."""
+        self.problem_of_fit()
+        self.check_decision()
+        if self.max_models is not None:
+            check_count(self.max_models, "max_models")
+
+    def __sklearn_clone__(self) -> Self:
+        """Keep the models: they are fitted, and a clone without what they learned would be of no use."""
+        params = self.get_params(deep=False)
+        others = {name: clone(value, safe=False) for name, value in params.items() if name != "estimators"}
+        return type(self)(params["estimators"], **others)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        with suppress(TypeError, ValueError):  # where estimators is no pool, fit says so
+            set_input_tags(tags, [model for _, model in named_models(self.estimators)])
+        return tags

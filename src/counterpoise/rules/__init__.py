@@ -1,0 +1,1 @@
+"""What can be decided and which is best: pools of models, families of rules, the program, and deciders."""

@@ -1,0 +1,159 @@
+"""What is refused before a model is trained or asked, and what a fit says that ended not as its user would expect.
+
+Checks of goals, objective and groups need no model. Cautions are of a fit that ended well by its own measure.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from counterpoise._base.checks import warn_caller
+from counterpoise._base.types import AnyArray, FloatArray, IntArray
+from counterpoise.goals import Rate, Table
+from counterpoise.goals.binding import Views
+from counterpoise.goals.bound import check_asked, check_contradictions, check_reach
+from counterpoise.goals.classes import says_yes
+from counterpoise.rules.answers import TRAIN, Positive
+from counterpoise.rules.choosing import Problem, groups_by
+from counterpoise.rules.options import as_groups
+from counterpoise.rules.scores.table import find_groups
+from counterpoise.theory.risks import RiskRows
+
+_PAIR = 2  # classes
+_OF_POSITIVE = re.compile("positive|negative|recall|precision|f1_score|coverage")
+_OF_NAMED = re.compile(r"\bof=|every_class")  # which say themselves of what class they speak
+_NEARLY_ALL = 0.5  # part of the rows that may be deferred before it is said
+_FAR = 0.1  # part of the rows by which a mixture may err more often than a model alone before it is said
+
+
+def check_problem(
+    problem: Problem,
+    tables: Mapping[str, Table],
+    positive: Positive,
+    *,
+    groups: IntArray | None = None,
+    by: Any = (),
+    counts: FloatArray | None = None,
+    trains: bool = True,
+) -> None:
+    """Refuse goals, an objective or groups that do not fit the rows, whatever the models will say about them.
+
+    Parameters
+    ----------
+    problem : Problem
+        Goals and objective; their texts are parsed already.
+    tables : dict from names to Table
+        The rows on which the mixture is chosen, as ``train``, and the other datasets.
+    positive : Positive
+        The classes.
+    groups : array of shape (n_samples,), optional
+        The group of each row of ``train`` by all sensitive features.
+    by : str, list of str or Groups
+        Columns that rules look at, and what to do about small groups.
+    counts : array of shape (n_samples,), optional
+        How many rows each row of ``train`` stands for. Default: itself.
+    trains : bool, default=True
+        Whether models would be trained: a bound beyond what any rate can reach, and two that contradict each other,
+        are then refused here. Otherwise the choice among the models refuses them, and says which bound they can meet.
+    """
+    check_reach(problem.goals, trains=trains)
+    deferred = None if problem.deferral is None else True  # whatever the answer is called
+    objective, train = problem.objective, tables[TRAIN]
+    views = Views(tables, positive._replace(deferred=deferred).labels)
+    check_asked(problem.goals, views, objective if isinstance(objective, Rate) else None)
+    if trains:
+        check_contradictions(problem.goals, views)
+    if not isinstance(objective, Rate):
+        objective.bind(RiskRows(train.n_samples, 1, lambda names: groups_by(names, train, groups)))
+    find_groups(as_groups(by), train, counts).codes_of_each(tables)
+
+
+class Caution(UserWarning):
+    """What classifiers warn of."""
+
+
+class CostlyMixture(Caution):
+    """A mixture is far worse on average than one of its models alone."""
+
+
+class Everybody(Caution):
+    """Rules that call everybody the same."""
+
+
+class MissedGoals(Caution):
+    """Decisions miss goals on the rows that they were trained on."""
+
+
+class UnnamedPositive(Caution):
+    """Goals speak of a positive class that was not named."""
+
+
+def warn_of_the_positive_class(goals: Iterable[Any], classes: AnyArray, pos_label: Any) -> None:
+    """Say which of two texts is taken for the positive class, where that is but their order, and goals speak of it."""
+    labels = classes.tolist()
+    if pos_label is not None or len(labels) != _PAIR or not isinstance(labels[1], str) or says_yes(labels[1]):
+        return
+    if not any(_OF_POSITIVE.search(str(goal)) and not _OF_NAMED.search(str(goal)) for goal in goals):
+        return
+    warn_caller(
+        f"The goals speak of a positive class, which is taken to be {labels[1]!r}, as it sorts behind {labels[0]!r}. "
+        f"Name the one that is meant: pos_label={labels[0]!r} or pos_label={labels[1]!r}.",
+        UnnamedPositive,
+    )
+
+
+def warn_of_a_constant(decision: str, error: float, constant_error: float) -> None:
+    """Say that all training rows get one decision, whatever their features."""
+    warn_caller(
+        f"The goals are met on the training rows, but only by a constant: {decision} for every row, which counts as a "
+        f"miss. {_beside_constant(error, constant_error)} Loosen the goals, add features, or lower regularization.",
+        Everybody,
+    )
+
+
+def warn_of_missed_goals(missed: Iterable[str], error: float, constant_error: float, *, has_offset: bool) -> None:
+    """Say by how much decisions miss goals that the ramp rates meet."""
+    other = "loosen the goals, or add features" if has_offset else "set fit_intercept=True, or loosen the goals"
+    warn_caller(
+        "The ramp rates meet the goals on the training rows, but no threshold was found whose decisions do: "
+        f"{'; '.join(missed)}. {_beside_constant(error, constant_error)} Set decision='ramp', whose draws meet the "
+        f"goals in expectation, {other}.",
+        MissedGoals,
+    )
+
+
+def _beside_constant(error: float, constant_error: float) -> str:
+    return f"The decisions err on {error:.2%} of the training rows, the best constant decision on {constant_error:.2%}."
+
+
+def warn_of_one_answer(deferred: float, constant: Any) -> None:
+    """Say that hardly anybody is decided about, or that all are called one class, whatever their scores."""
+    if deferred >= _NEARLY_ALL:
+        warn_caller(
+            f"{deferred:.1%} of the rows are deferred: by the cost of deferral and the goals that is the least loss. "
+            "Raise the cost, loosen the goals, or limit how many are deferred, as in the goal "
+            "defer_rate(train) <= 0.1.",
+            Everybody,
+        )
+    if constant is not None:
+        warn_caller(
+            f"The goals are met by calling everybody {constant!r}, whatever their scores. Is that the positive class, "
+            "and are scores higher for it? pos_label (positive on the command line) names it.",
+            Everybody,
+        )
+
+
+def warn_of_the_average(mixed: float, alone: float, whose: str, problem: Any) -> None:
+    """Say where a mixture chosen for an ``Problem`` errs far more often than a model alone, and what limits that."""
+    if mixed <= alone + _FAR:
+        return
+    has_tail = getattr(problem.objective, "tail_fraction", None) != 1.0
+    ways = [f"set budget={_FAR / 2}, which limits it"] if has_tail and problem.budget is None else []
+    ways += ["take a larger alpha"] if has_tail else []
+    ways += ["loosen the goals"] if problem.goals else []
+    price = " and ".join([*(["the tail"] if has_tail else []), *(["the goals"] if problem.goals else [])])
+    warn_caller(
+        f"On the selection rows the decisions err on {mixed:.1%} on average, {whose} alone on "
+        f"{max(alone, 0.0):.1%}: that is the price of {price}. To pay less {', or '.join(ways)}.",
+        CostlyMixture,
+    )

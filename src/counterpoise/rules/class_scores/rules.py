@@ -1,0 +1,271 @@
+"""Rules of class probabilities as plain data: two tiers, and bins of the ratio of the best two.
+
+Rows have probabilities p of the classes and lose ``1 - q[label]`` where a rule answers k with probability q[k]. With t
+the threshold of the tail of a fraction alpha, and B[k] what answer k is worth to goals and averages, the best answers
+for right probabilities minimize
+
+    sum over labels j of p[j] max(1 - q[j] - t, 0) / alpha  -  sum over answers k of q[k] B[k],
+
+which grows by ``p[k] / alpha + B[k]`` a unit of q[k] up to ``1 - t`` and by B[k] beyond: a fill from the top. Where a
+row can be deferred at a cost c, for a benefit of its own, the cheapest of three is taken: the fill; deferring, at
+``max(c - t, 0) / alpha``; or deferring with a part of ``(1 - t) / (1 - c)``, which caps the loss of every label at t.
+
+A rule of the largest benefit follows the probabilities, and where these are a little wrong its labelled cost at the
+same dual can be lowered: a constant added to the benefit of one answer lets it win more rows or fewer, those of the
+smallest margins first. So the best constant is the cheapest prefix of the rows by margin, found exactly, answer by
+answer. On covertype, every recall at least 0.7, that took the error from 0.281 to 0.271, on other rows from 0.285 to
+0.272.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from counterpoise._base.types import FloatArray, IntArray
+from counterpoise.rules.class_scores import _kernels
+
+SOFT = -1  # the layer of rules that draw
+_ROUNDING = 1e-9  # of the number of shares that make up 1, before it is rounded up
+_DIGITS = 9  # of a probability that are compared: another batch may differ in the last
+
+
+class TierRule(NamedTuple):
+    """A two-tier rule: a share of ``1 - level`` for each class by falling first-tier benefit, the rest to the best.
+
+    The benefit of an answer is ``B = p @ benefits[group]``, in the first tier ``p / alpha + B``. Classes get
+    their share while the first is at least the largest B and anything is left; what is left goes to the class of the
+    largest B. With level 0 the class of the largest first-tier benefit has it all.
+
+    Attributes
+    ----------
+    model : int
+        Place of the model among the estimators given.
+    level : float in [0, 1)
+        The threshold t of the tail.
+    alpha : float
+        The fraction of the tail; infinite where there is none.
+    benefits : array of shape (n_groups, n_classes, n_answers)
+        By group, label and answer; the last answer is deferral, where there is a cost of it.
+    layer : int
+        The step of the fill that alone decides, for a rule without draws; -1 for all of them.
+    defer_cost : float or None
+        The loss of a row that is deferred; None where none is.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from counterpoise.rules.class_scores.rules import TierRule
+    >>> probabilities = np.array([[0.5, 0.4, 0.1], [0.8, 0.1, 0.1]])
+    >>> nobody = np.zeros(2, dtype=np.int64)
+    >>> TierRule(0, 0.5, 0.1, np.eye(3)[None] * 10).answers(probabilities, nobody).tolist()
+    [[0.5, 0.5, 0.0], [1.0, 0.0, 0.0]]
+    """
+
+    model: int
+    level: float
+    alpha: float
+    benefits: FloatArray
+    layer: int = SOFT
+    defer_cost: float | None = None
+
+    @property
+    def n_layers(self) -> int:
+        """Return how many steps the fill can have."""
+        return int(np.ceil(1.0 / (1.0 - self.level) - _ROUNDING))
+
+    @property
+    def draws(self) -> bool:
+        """Tell whether some rows may get one of several answers."""
+        return self.layer == SOFT and self.level > 0
+
+    def weighed(self, probabilities: FloatArray, groups: IntArray) -> FloatArray:
+        """Return the first-tier benefit of each answer about each row; where level is 0 the largest is said."""
+        second = np.einsum("ij,ijk->ik", probabilities, self.benefits[groups])
+        second[:, : probabilities.shape[1]] += probabilities / self.alpha
+        if self.defer_cost is not None:
+            second[:, -1] += (1.0 - self.defer_cost) / self.alpha
+        return np.asarray(second)
+
+    def answers(self, probabilities: FloatArray, groups: IntArray) -> FloatArray:
+        """Return how likely each answer is given about each row, shape (n_rows, n_answers)."""
+        told, gain, share = np.ascontiguousarray(probabilities), 1.0 / self.alpha, 1.0 - self.level
+        second = np.zeros((len(probabilities), self.benefits.shape[2]))
+        _kernels.weigh(told, groups, np.ascontiguousarray(self.benefits), second)
+        said = np.zeros_like(second)
+        _kernels.fill(told, second, gain, share, self.layer, said)
+        if self.defer_cost is None:
+            return said
+        _kernels.defer(told, second, gain, share, self.defer_cost, said)
+        if self.layer == SOFT:
+            return said
+        deferred = said[:, -1] > self.layer / self.n_layers  # of rows that are deferred in part the first layers defer
+        return np.asarray(np.eye(said.shape[1])[np.where(deferred, said.shape[1] - 1, said[:, :-1].argmax(axis=1))])
+
+    def __str__(self) -> str:
+        kind = "one answer" if self.layer != SOFT or not self.level else f"shares of {1 - self.level:.3g}"
+        return f"model {self.model}, {kind} by benefit"
+
+    def check_loaded(self) -> None:
+        """Check what came from a file."""
+        numbers = (self.level, self.alpha, 0.0 if self.defer_cost is None else self.defer_cost)
+        if type(self.model) is not int or not all(type(one) is float for one in numbers) or type(self.layer) is not int:
+            raise ValueError("it is no model with a level, a tail and a layer")
+        if not 0 <= self.level < 1 or not self.alpha > 0 or self.benefits.ndim != 3:  # noqa: PLR2004
+            raise ValueError("its level, tail or benefits are out of range")
+        if self.defer_cost is not None and not 0 <= self.defer_cost <= 1:
+            raise ValueError("its cost of deferral is out of range")
+        if self.benefits.dtype != np.float64 or not np.isfinite(self.benefits).all():
+            raise ValueError("its benefits are not finite numbers")
+
+
+class RatioRule(NamedTuple):
+    """A rule of the best two classes: the second is said with a chance for each bin of the ratio of the two.
+
+    Attributes
+    ----------
+    model : int
+        Place of the model among the estimators given.
+    edges : array of shape (n_bins - 1,)
+        Rising; a ratio equal to an edge is in the bin above it.
+    shares : array of shape (n_bins,)
+        How likely the second class is said in each bin.
+    """
+
+    model: int
+    edges: FloatArray
+    shares: FloatArray
+
+    @property
+    def draws(self) -> bool:
+        """Tell whether some rows may get one of two answers."""
+        return bool(((self.shares > 0) & (self.shares < 1)).any())
+
+    def answers(self, probabilities: FloatArray, groups: IntArray) -> FloatArray:  # noqa: ARG002 - of all alike
+        """Return how likely each answer is given about each row, shape (n_rows, n_answers)."""
+        top = best_two(probabilities)
+        rows, chance = np.arange(len(probabilities)), self.shares[np.searchsorted(self.edges, top.ratio, side="right")]
+        said = np.zeros(probabilities.shape)
+        said[rows, top.second], said[rows, top.first] = chance, 1.0 - chance
+        return said
+
+    def __str__(self) -> str:
+        used = np.flatnonzero(self.shares)
+        start = "always the best class"
+        if used.size:
+            start = f"the second class with up to {self.shares.max():.3g}"
+        return f"model {self.model}, {start} by the ratio of the best two"
+
+    def check_loaded(self) -> None:
+        """Check what came from a file."""
+        if type(self.model) is not int or self.shares.shape != (self.edges.size + 1,):
+            raise ValueError("it is no model with edges and shares")
+        if not np.isfinite(self.edges).all() or not ((self.shares >= 0) & (self.shares <= 1)).all():
+            raise ValueError("its edges or shares are out of range")
+
+
+ClassRule = TierRule | RatioRule
+
+
+class BestTwo(NamedTuple):
+    """The best two classes of each row, and the ratio of their probabilities, from 0 to 1."""
+
+    first: IntArray
+    second: IntArray
+    ratio: FloatArray
+
+
+def best_two(probabilities: FloatArray) -> BestTwo:
+    """Return the best two classes of each row; of equals the first."""
+    rows, rounded = np.arange(len(probabilities)), probabilities.round(_DIGITS)
+    first = rounded.argmax(axis=1)
+    others = rounded.copy()
+    others[rows, first] = -1.0
+    second = others.argmax(axis=1)
+    return BestTwo(first, second, np.asarray(rounded[rows, second] / rounded[rows, first]))
+
+
+def argmax_rule(model: int, shape: tuple[int, int, int]) -> TierRule:
+    """Return the rule that says the most likely class; the shape is that of its benefits."""
+    return TierRule(model, 0.0, 1.0, np.zeros(shape))
+
+
+_N_SWEEPS = 3  # over all answers: later ones hardly move
+_MOST_ROWS = 20_000  # of a group, that constants are found on
+# Benefits and costs are in parts of the units of the objective and the goals, so that what is below these is small.
+_NOTHING = 1e-12
+_APART = 1e-7  # of the largest benefit, or of 1: margins that are nearer are one
+
+
+class PricedRows(NamedTuple):
+    """Labelled rows with their probabilities by one model, and what each answer about them costs."""
+
+    probabilities: FloatArray  # (n_rows, n_classes)
+    groups: IntArray
+    costs: FloatArray  # (n_rows, n_answers)
+
+
+def refined(rule: TierRule, rows: PricedRows, sure: float = 0.0) -> TierRule:
+    """Return a rule of one tier with constants for its answers that lower its cost on the rows.
+
+    Only those that save more than ``sure`` standard errors: labels are noisy, and where rows are few so is the best.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from counterpoise.rules.class_scores.rules import PricedRows, refined
+    >>> from counterpoise.rules.class_scores.rules import argmax_rule
+    >>> told, nobody = np.array([[0.5, 0.3, 0.2], [0.6, 0.3, 0.1], [0.9, 0.1, 0.0]]), np.zeros(3, dtype=np.int64)
+    >>> costs = np.array([[1.0, 0.0, 1.0], [1.0, 0.0, 1.0], [0.0, 1.0, 1.0]])
+    >>> rule = refined(argmax_rule(0, (1, 3, 3)), PricedRows(told, nobody, costs))
+    >>> rule.answers(told, nobody).argmax(axis=1).tolist()
+    [1, 1, 0]
+    """
+    benefits = rule.benefits.copy()
+    for group in range(len(benefits)):
+        places = np.flatnonzero(rows.groups == group)
+        if places.size > _MOST_ROWS:
+            places = places[np.random.default_rng(0).permutation(places.size)[:_MOST_ROWS]]
+        if not places.size:
+            continue
+        told, gain = rows.probabilities[places], 1.0 / rule.alpha
+        worth = told @ rule.benefits[group]  # of each answer, deferral too where there is a cost of it
+        worth[:, : told.shape[1]] += gain * told
+        if rule.defer_cost is not None:
+            worth[:, -1] += gain * (1.0 - rule.defer_cost)
+        benefits[group] += _constants(worth, rows.costs[places], sure)
+    return rule._replace(benefits=benefits)
+
+
+def _constants(worth: FloatArray, costs: FloatArray, sure: float) -> FloatArray:
+    """Return constants for the answers, found one after another."""
+    worth, moved = worth.copy(), np.zeros(worth.shape[1])
+    for _ in range(_N_SWEEPS):
+        steps = [_best_step(worth, costs, answer, sure) for answer in range(moved.size)]
+        for answer in np.argsort([-gain for _, gain in steps], kind="stable").tolist():  # whatever the classes' order
+            step, _ = _best_step(worth, costs, answer, sure)
+            moved[answer] += step
+            worth[:, answer] += step
+        if not any(gain for _, gain in steps):
+            break
+    return moved
+
+
+def _best_step(worth: FloatArray, costs: FloatArray, answer: int, sure: float) -> tuple[float, float]:
+    """Return the constant for an answer above just those margins whose rows cost least in total, and what it saves.
+
+    Both are 0 where none costs less.
+    """
+    others, rows = worth.copy(), np.arange(len(worth))
+    others[:, answer] = -np.inf
+    best = others.argmax(axis=1)
+    margins, added = others[rows, best] - worth[:, answer], costs[:, answer] - costs[rows, best]
+    order = np.argsort(margins, kind="stable")
+    sorted_margins, totals = margins[order], np.append(0.0, np.cumsum(added[order]))
+    room = _APART * max(1.0, float(np.abs(sorted_margins).max()))
+    edges = np.concatenate([[sorted_margins[0] - 1.0], sorted_margins, [sorted_margins[-1] + 1.0]])
+    can_cut = np.diff(edges) > 2 * room
+    now = int(np.searchsorted(sorted_margins, 0.0))
+    place = int(np.where(can_cut, totals, np.inf).argmin())
+    gain, changed = float(totals[now] - totals[place]), added[order[min(now, place) : max(now, place)]]
+    is_enough = gain > max(_NOTHING, sure * float(np.sqrt(changed @ changed)))
+    return (float((edges[place] + edges[place + 1]) / 2), gain) if is_enough else (0.0, 0.0)

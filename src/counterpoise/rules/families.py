@@ -1,0 +1,424 @@
+"""Three families of rules, each with what was kept of the selection rows: what can be decided, and what is best.
+
+``PooledModels`` decide by the answers of models, ``Thresholds`` by scores, with a threshold for each group,
+``ClassRules`` by the probabilities of more than two classes. All have one interface:
+
+``prepared(problem)``
+    the same family, ready for a problem;
+``solve(problem)``
+    the best mixture of its rules, a ``Solution``;
+``rules(chosen)``
+    what each rule says of rows to decide about, for a ``Decider``;
+``predictions(chosen)``
+    what rules say about all rows that were kept;
+``with_rows``, ``with_dataset``, ``with_tables``, ``with_columns``
+    the same models on other rows.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from counterpoise._base.checks import check_mixture
+from counterpoise._base.types import AnyArray, FloatArray, IntArray
+from counterpoise.goals import InfeasibleGoals, Table
+from counterpoise.goals.classes import check_defer_label
+from counterpoise.rules.answers import TRAIN, Answers
+from counterpoise.rules.choosing import (
+    FIXED,
+    Choice,
+    PoolPredictions,
+    Problem,
+    Selection,
+    choose_mixture,
+    choose_or_nearest,
+    select,
+    value_of,
+)
+from counterpoise.rules.class_scores.choosing import ClassSolution, as_fixed, choose_class_rules, usual_rule
+from counterpoise.rules.class_scores.rules import ClassRule, argmax_rule
+from counterpoise.rules.class_scores.table import Calibration, ClassTable, no_calibration
+from counterpoise.rules.deciding import DecisionRows, Says, with_label
+from counterpoise.rules.explaining import Compared, nearest_changes
+from counterpoise.rules.pool import Pool, failures
+from counterpoise.rules.rows import LabelledData, groups_of
+from counterpoise.rules.scores.choosing import RuleSolution, choose_rules, mean_loss
+from counterpoise.rules.scores.cuts import Rule
+from counterpoise.rules.scores.fixed import best_fixed, deciding_rules, no_rule
+from counterpoise.rules.scores.table import DEFERRED, RuleGroups, ScoreTable, find_groups, rank
+from counterpoise.theory.risks import Risk
+
+MODELS, THRESHOLDS = "all mixtures of the models", "all mixtures of all thresholds of all models"
+ONE_RULE = "all single rules of all models"
+_PAIR = 2
+
+
+class ChosenRules(NamedTuple):
+    """Rules, and what they need to decide."""
+
+    rules: list[Any]
+    groups: RuleGroups
+    calibrations: tuple[Calibration, ...] = ()  # of each model, where there are more than two classes
+
+
+class Solution(NamedTuple):
+    """The best mixture of the rules of a family, with what proves it."""
+
+    mixture: FloatArray
+    value: float
+    gap: float  # no mixture of what ``certificate`` says has less than value - gap
+    multipliers: FloatArray  # of the goals
+    selection: Selection
+    chosen: ChosenRules | None = None  # None where models themselves are mixed
+    certificate: str = MODELS
+    cost: float = 0.0  # of one rule in the place of the best mixture, or of a limit on the number of models
+    errors: tuple[float, float] | None = None  # mean loss of the mixture, and of the best model alone
+    deferred: float = 0.0  # share of the selection rows
+    constant: Any = None  # the one answer that all rows get, whatever their scores
+
+
+class PooledModels(NamedTuple):
+    """The answers of models, as rules."""
+
+    pool: Pool
+    kept: PoolPredictions
+
+    @classmethod
+    def of(cls, pool: Pool, data: LabelledData, dataset: str | None = TRAIN) -> "PooledModels":
+        """Ask models about labelled rows."""
+        empty = PoolPredictions(np.empty((0, 0), dtype=np.uint8), None, None, Answers({}, {}, pool.positive))
+        return cls(pool, empty).with_rows(data, dataset)
+
+    def with_rows(self, data: LabelledData, dataset: str | None = None) -> "PooledModels":
+        """Return the same models, asked about other selection rows, of a name that stored columns may know."""
+        codes = self.pool.ask(data.X, data.codes.size, dataset)
+        answers = self.kept.answers.with_dataset(TRAIN, data.table, self.pool.positive.said(codes))
+        return self._replace(
+            kept=PoolPredictions(failures(codes, data.codes), data.sample_weight, data.groups, answers)
+        )
+
+    def with_dataset(self, name: str, table: Table, X: Any) -> "PooledModels":
+        """Return the same models, asked about the rows of another dataset too."""
+        said = self.pool.positive.said(self.pool.ask(X, table.n_samples, name))
+        return self._replace(kept=self.kept._replace(answers=self.kept.answers.with_dataset(name, table, said)))
+
+    def prepared(self, problem: Problem) -> "PooledModels":  # noqa: ARG002 - as the others
+        """Return the same: whatever is asked, the answers are those."""
+        return self
+
+    def solve(self, problem: Problem, choice: Choice | None = None) -> Solution:
+        """Return the best mixture, or that which was chosen; raise ``InfeasibleGoals`` where there is none."""
+        selection = select(self.kept, problem)
+        return self.solution(choice or choose_mixture(selection, problem), selection)
+
+    def solution(self, choice: Choice, selection: Selection) -> Solution:
+        """Return a mixture that was chosen, with what it was chosen on."""
+        mixture, value, gap, multipliers, cost = choice
+        return Solution(mixture, value, gap, multipliers, selection, cost=cost)
+
+    def stage(self, n_models: int, problem: Problem, selection: Selection) -> Solution:
+        """Return the best mixture of the first models, or that which misses the goals least."""
+        first = selection.first(n_models)
+        return self.solution(choose_or_nearest(first, problem), first)
+
+    def rules(self, chosen: ChosenRules | None) -> tuple[list[Says], IntArray]:  # noqa: ARG002 - as the others
+        """Return what each model says of rows, and the places of the models."""
+        places = range(len(self.pool.members))
+        return [partial(_answer, place) for place in places], np.arange(len(places))
+
+    def predictions(self, chosen: ChosenRules | None) -> PoolPredictions:  # noqa: ARG002 - as above
+        """Return what the models say."""
+        return self.kept
+
+    def compare(self, chosen: ChosenRules | None, rows: DecisionRows, places: IntArray, n_used: int) -> Compared:  # noqa: ARG002
+        """Return what the scores of rows are compared with: nothing."""
+        return Compared.nothing(len(places), f"one of {n_used}")
+
+    def check_chosen(self, chosen: ChosenRules | None, mixture: FloatArray, selection: Selection) -> None:  # noqa: ARG002
+        """Check what came from a file."""
+        n_models = len(self.pool.members)
+        check_mixture(mixture, n_models)
+        if {part.losses.shape[1] for part in (self.kept, selection)} != {n_models}:
+            raise ValueError(f"the losses are not those of {n_models} models")
+
+
+def _answer(place: int, rows: DecisionRows) -> AnyArray:
+    return rows.told_by(place)
+
+
+class Thresholds(NamedTuple):
+    """Rules of scores: a threshold for each group, or two between which rows are deferred."""
+
+    pool: Pool
+    kept: ScoreTable
+
+    def with_rows(self, data: LabelledData, dataset: str | None = None) -> "Thresholds":
+        """Return the same models, asked about other selection rows, of a name that stored columns may know."""
+        return self._replace(kept=_with_rows(self, data, dataset))
+
+    def with_dataset(self, name: str, table: Table, X: Any) -> "Thresholds":
+        """Return the same models, asked about the rows of another dataset too."""
+        return self._replace(kept=self.kept.with_dataset(name, table, self.pool.ask(X, table.n_samples, name)))
+
+    def prepared(self, problem: Problem) -> "Thresholds":
+        """Return the same scores, with what deferring a row costs and is called."""
+        if problem.deferral is not None:
+            check_defer_label(problem.deferral.label, self.pool.positive.classes.tolist(), "label")
+        return self._replace(kept=self.kept._replace(deferral=problem.deferral))
+
+    def solve(self, problem: Problem, choice: RuleSolution | None = None) -> Solution:
+        """Return the best rules and their shares, or the solution of those that were chosen.
+
+        Raise ``InfeasibleGoals`` where none meet the goals.
+        """
+        table = self.kept.answers.tables[TRAIN]
+        ranked = rank(self.kept, find_groups(problem.by, table, self.kept.n_rows))
+        is_fixed = problem.decision == FIXED
+        if choice is None:
+            try:
+                best = choose_rules(ranked, problem)
+            except InfeasibleGoals as error:
+                if not is_fixed or problem.budget is not None:
+                    raise
+                either = "No mixture of rules meets them either."
+                raise no_rule(ranked, problem, best_fixed(ranked, problem), [either], error) from error
+            choice = deciding_rules(ranked, problem, best)
+        rules = ranked.as_rules(choice.rules, are_usual=choice.is_usual)
+        said = ranked.as_evidence(choice.rules)
+        errors = None
+        if isinstance(problem.objective, Risk):
+            loss, usual = mean_loss(ranked), ranked.usual_rules()
+            edges = (usual.cuts % ranked.cuts.n_cuts).reshape(len(usual), -1, ranked.cuts.n_groups)
+            usual = usual.only((edges[:, 0] == edges[:, -1]).all(axis=1))  # those that defer nothing
+            errors = float(loss.of(choice.rules)[0] @ choice.mixture), float(loss.of(usual).min())
+        deferred = 0.0
+        if self.kept.deferral is not None:
+            weights = table.weights()
+            deferred = float(weights @ (said.answers.codes[TRAIN] == DEFERRED) @ choice.mixture / weights.sum())
+        levels = self._levels([rule for rule, share in zip(rules, choice.mixture, strict=True) if share > 0])
+        is_constant = problem.goals and np.isinf(levels).all() and np.ptp(np.sign(levels)) == 0
+        return Solution(
+            choice.mixture,
+            choice.value,
+            choice.value - choice.lower,
+            choice.multipliers,
+            select(said, problem)._replace(risk=choice.risk),
+            ChosenRules(rules, ranked.groups),
+            ONE_RULE if is_fixed else THRESHOLDS,
+            choice.cost,
+            errors,
+            deferred,
+            self.kept.answers.positive.labels[int(levels.flat[0] < 0)] if is_constant else None,
+        )
+
+    def _levels(self, rules: list[Rule]) -> FloatArray:
+        """Return the thresholds of rules by group, and behind them the lower ones, where rules may defer."""
+        levels = [rule.levels for rule in rules]
+        return np.array([upper if self.kept.deferral is None else [*upper, *lower] for upper, lower in levels])
+
+    def stage(self, n_models: int, problem: Problem, selection: Selection) -> Solution:  # noqa: ARG002 - as the others
+        """Return the best rules of the first models."""
+        return self._replace(kept=self.kept.first(n_models)).solve(problem)
+
+    def rules(self, chosen: ChosenRules) -> tuple[list[Says], IntArray]:
+        """Return what each rule says of rows, and the place of the model that it asks."""
+        place, rules = self.pool.positive.place, chosen.rules
+        return [partial(_cut, rule, place) for rule in rules], np.array([rule.model for rule in rules])
+
+    def usual(self, groups: RuleGroups) -> ChosenRules:
+        """Return the first model at its usual threshold."""
+        return ChosenRules([Rule(0, dict.fromkeys(groups.names, float(self.kept.usual[0])))], groups)
+
+    def predictions(self, chosen: ChosenRules) -> PoolPredictions:
+        """Return what rules say about all rows that were kept."""
+        models = np.array([rule.model for rule in chosen.rules])
+        codes = chosen.groups.codes_of_each(self.kept.answers.tables)
+        return self.kept.told(models, self._levels(chosen.rules), codes)
+
+    def compare(self, chosen: ChosenRules, rows: DecisionRows, places: IntArray, n_used: int) -> Compared:
+        """Return what the scores of rows are compared with; nothing where several rules are mixed."""
+        if len(chosen.rules) > 1:
+            return Compared.nothing(len(places), f"one of {n_used}")
+        (rule,) = chosen.rules
+        scores = rows.told_by(rule.model)
+        uppers, lowers = (np.array(one)[rows.groups] for one in rule.levels)
+        groups = [chosen.groups.names[code] for code in rows.groups.tolist()]
+        below = None if rule.lower is None else lowers
+        return Compared(scores, uppers, below, nearest_changes(scores, uppers, below), groups, str(rule))
+
+    def check_chosen(self, chosen: ChosenRules, mixture: FloatArray, selection: Selection) -> None:
+        """Check what came from a file."""
+        n_scores, names = self.kept.usual.size, chosen.groups.names
+        _check_rules(self.pool, chosen, mixture, selection, n_scores, "scores")
+        if any(not 0 <= rule.model < n_scores or tuple(rule.thresholds) != names for rule in chosen.rules):
+            raise ValueError(f"a rule is not of one of {n_scores} models with thresholds for {', '.join(names)}")
+
+
+def _cut(rule: Rule, place: Any, rows: DecisionRows) -> IntArray:
+    """Return the place of the class that a rule says of each row, or that behind both where it defers."""
+    scores, (upper, lower) = rows.told_by(rule.model), map(np.array, rule.levels)
+    is_above = scores > upper[rows.groups]
+    said = np.asarray(np.where(is_above, place, 1 - place))
+    if rule.lower is not None:
+        said[~is_above & (scores > lower[rows.groups])] = _PAIR
+    return said
+
+
+class ClassRules(NamedTuple):
+    """Rules of the probabilities of more than two classes."""
+
+    pool: Pool
+    kept: ClassTable
+
+    def with_rows(self, data: LabelledData, dataset: str | None = None) -> "ClassRules":
+        """Return the same models, asked about other selection rows, of a name that stored columns may know."""
+        return self._replace(kept=_with_rows(self, data, dataset))
+
+    def with_dataset(self, name: str, table: Table, X: Any) -> "ClassRules":
+        """Return the same models, asked about the rows of another dataset too."""
+        return self._replace(kept=self.kept.with_dataset(name, table, self.pool.ask(X, table.n_samples, name)))
+
+    def prepared(self, problem: Problem) -> "ClassRules":
+        """Return the same, calibrated, with what deferring a row costs and is called."""
+        if problem.deferral is not None:
+            check_defer_label(problem.deferral.label, self.pool.positive.classes.tolist(), "label")
+        return self._replace(kept=self.kept._replace(deferral=problem.deferral).calibrated())
+
+    def solve(self, problem: Problem, choice: ClassSolution | None = None) -> Solution:  # noqa: ARG002 - the explorer has none
+        """Return the best rules that are found, with shares; raise ``InfeasibleGoals`` where none meet the goals."""
+        kept = self.kept
+        groups, calibrations = find_groups(problem.by, kept.answers.tables[TRAIN]), kept.found or ()
+        known = kept.known(groups, calibrations)
+        best = choose_class_rules(known, problem)
+        chosen = as_fixed(known, problem, best) if problem.decision == FIXED else best
+        usual = usual_rule(known, problem) if problem.prefers_usual else None
+        if usual is not None:
+            calibrations = (no_calibration(known.shape[1]),) * kept.n_models
+            known = kept.known(groups, calibrations)
+            chosen = chosen.only(usual, value_of(known.as_evidence([usual]), problem, np.ones(1)))
+        said = known.as_evidence(chosen.rules)
+        errors = None
+        if isinstance(problem.objective, Risk):
+            likeliest = [argmax_rule(model, known.shape) for model in range(kept.n_models)]
+            alone = min(float(kept.mass @ known.losses(known.said(rule)[TRAIN])) for rule in likeliest)
+            errors = float(kept.mass @ said.losses @ chosen.mixture), alone
+        return Solution(
+            chosen.mixture,
+            chosen.value,
+            chosen.value - chosen.lower,
+            chosen.multipliers,
+            select(said, problem)._replace(risk=chosen.risk),
+            ChosenRules(chosen.rules, groups, calibrations),
+            chosen.covers,
+            max(chosen.value - best.value, 0.0),
+            errors,
+        )
+
+    def stage(self, n_models: int, problem: Problem, selection: Selection) -> Solution:  # noqa: ARG002 - as the others
+        """Return the best rules of the first models."""
+        return self._replace(kept=self.kept.first(n_models)).prepared(problem).solve(problem)
+
+    def rules(self, chosen: ChosenRules) -> tuple[list[Says], IntArray]:
+        """Return how likely each rule gives each answer about rows, and the place of the model that it asks."""
+        says: list[Says] = [partial(_shares, rule, chosen.calibrations[rule.model]) for rule in chosen.rules]
+        return says, np.array([rule.model for rule in chosen.rules])
+
+    def usual(self, groups: RuleGroups) -> ChosenRules:
+        """Return the likeliest class of the first model."""
+        n_classes = len(self.pool.positive.classes)
+        shape = (len(groups.names), n_classes, n_classes + (self.kept.deferral is not None))
+        return ChosenRules([argmax_rule(0, shape)], groups, (no_calibration(n_classes),))
+
+    def predictions(self, chosen: ChosenRules) -> PoolPredictions:
+        """Return what rules say about all rows that were kept."""
+        return self.kept.known(chosen.groups, chosen.calibrations).as_evidence(chosen.rules)
+
+    def compare(self, chosen: ChosenRules, rows: DecisionRows, places: IntArray, n_used: int) -> Compared:  # noqa: ARG002
+        """Return the weighted probability of each decision, and that of the class which comes next."""
+        if len(chosen.rules) > 1 or chosen.rules[0].draws:
+            return Compared.nothing(len(places), "rules that share rows among classes")
+        (rule,) = chosen.rules
+        told = chosen.calibrations[rule.model](rows.told_by(rule.model))
+        groups = [chosen.groups.names[code] for code in rows.groups.tolist()]
+        weighed = rule.weighed(told, rows.groups) if hasattr(rule, "weighed") else told
+        own = weighed[np.arange(len(places)), places]
+        others = weighed.copy()
+        others[np.arange(len(places)), places] = -np.inf
+        following = others.max(axis=1)
+        after = answers_of(self)[others.argmax(axis=1)].tolist()
+        return Compared(own, following, None, following - own, groups, str(rule), after)
+
+    def check_chosen(self, chosen: ChosenRules, mixture: FloatArray, selection: Selection) -> None:
+        """Check what came from a file."""
+        n_scores, classes = self.kept.n_models, self.kept.positive.classes
+        _check_rules(self.pool, chosen, mixture, selection, n_scores, "probabilities")
+        if not np.array_equal(classes, self.pool.positive.classes) or len(chosen.calibrations) != n_scores:
+            raise ValueError("the probabilities are of other classes or models")
+        shape = (len(chosen.groups.names), len(classes), len(classes) + (self.kept.deferral is not None))
+        if any(getattr(rule, "benefits", np.zeros(shape)).shape != shape for rule in chosen.rules):
+            raise ValueError("a rule is of other groups or classes")
+        if any(one.biases.shape != (len(classes),) for one in chosen.calibrations):
+            raise ValueError("a calibration is of other classes")
+        if any(not 0 <= rule.model < n_scores for rule in chosen.rules):
+            raise ValueError(f"a rule is not of one of {n_scores} models")
+
+
+Family = PooledModels | Thresholds | ClassRules
+
+
+def _shares(rule: ClassRule, calibration: Calibration, rows: DecisionRows) -> FloatArray:
+    return rule.answers(calibration(rows.told_by(rule.model)), rows.groups)
+
+
+def rules_of_scores(pool: Pool, data: LabelledData, scores: FloatArray) -> Thresholds | ClassRules:
+    """Return the rules of scores of the selection rows: thresholds of two classes, rules of probabilities of more."""
+    nothing = Answers({}, {}, pool.positive)
+    if pool.positive.is_binary:
+        usual = [member.usual(column) for member, column in zip(pool.members, scores.T, strict=True)]
+        family: Any = Thresholds(pool, ScoreTable({}, nothing, None, None, np.array(usual)))
+    else:
+        family = ClassRules(pool, ClassTable({}, nothing, None, None))
+    kept = family.kept.with_dataset(TRAIN, data.table, scores)
+    return family._replace(kept=kept._replace(sample_weight=data.sample_weight, groups=data.groups))  # type: ignore[no-any-return]
+
+
+def _with_rows(family: Any, data: LabelledData, dataset: str | None) -> Any:
+    """Return the scores of other selection rows."""
+    kept = family.kept.with_dataset(TRAIN, data.table, family.pool.ask(data.X, data.codes.size, dataset))
+    return kept._replace(sample_weight=data.sample_weight, groups=data.groups)
+
+
+def answers_of(family: Any) -> AnyArray:
+    """Return what may be said of rows: the classes, and that a person decides, where rules defer."""
+    deferral, classes = getattr(family.kept, "deferral", None), family.pool.positive.classes
+    return np.asarray(classes if deferral is None else with_label(classes, deferral.label))
+
+
+def with_tables(family: Any, tables: Mapping[str, Table]) -> Any:
+    """Return a family with other tables for the same rows."""
+    return family._replace(kept=family.kept.with_tables(tables)) if tables else family
+
+
+def with_columns(family: Any, sensitive_features: Any, baseline: Any) -> Any:
+    """Return a family with other sensitive features, or answers of the deployed model, for the selection rows."""
+    kept, parts = family.kept, {"sensitive_features": sensitive_features, "baseline": baseline}
+    table = kept.answers.tables[TRAIN].replaced(**{name: part for name, part in parts.items() if part is not None})
+    if sensitive_features is not None:
+        kept = kept._replace(groups=groups_of(sensitive_features, table.n_samples)[0])
+    answers = replace(kept.answers, tables={**kept.answers.tables, TRAIN: table})
+    return family._replace(kept=kept._replace(answers=answers))
+
+
+def _check_rules(
+    pool: Pool, chosen: ChosenRules, mixture: FloatArray, selection: Selection, n_scores: int, what: str
+) -> None:
+    """Check that rules of models have a share each, and that there are scores of all models."""
+    n_models, n_rules = len(pool.members), len(chosen.rules)
+    check_mixture(mixture, n_rules)
+    if selection.losses.shape[1] != n_rules:
+        raise ValueError(f"the losses are not those of {n_rules} rules")
+    if n_models != n_scores:
+        raise ValueError(f"the {what} are not those of {n_models} models")

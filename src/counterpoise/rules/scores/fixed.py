@@ -1,0 +1,323 @@
+"""One rule without draws: the best threshold for each group, in the place of the best mixture of rules.
+
+A fixed rule that meets goals is a point of a grid with as many dimensions as there are groups: no convex program finds
+it, and it need not be among the rules of the best mixture. ``solvers.one_of_each`` looks at all that may be better than
+the best one known, which for one or two groups are seldom more than it looks at. For more groups it begins with the
+best of several starts: the cuts of a group are thinned to a few hundred, all pairs of cuts of two groups are
+exchanged as long as that helps, and the neighbourhood of the best is looked at in finer and finer steps. Where rows may
+be deferred a rule has two thresholds in each group, of which one is never below the other.
+"""
+
+from collections.abc import Iterator
+from itertools import combinations, pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from counterpoise._base.types import AnyArray, BoolArray, FloatArray, IntArray
+from counterpoise.goals import Goal, InfeasibleGoals, Rate
+from counterpoise.rules.answers import TRAIN
+from counterpoise.rules.choosing import FIXED, PoolPredictions, Problem, check_one_rule, value_of
+from counterpoise.rules.no_rule import no_single_rule
+from counterpoise.rules.options import Groups
+from counterpoise.rules.scores.choosing import RuleSolution, build_program, limits_of, mean_loss
+from counterpoise.rules.scores.cuts import CutRules, Cuts, rules_at
+from counterpoise.rules.scores.program import Sums, as_sums, cheapest_rules
+from counterpoise.rules.scores.table import RankedScores, find_groups, rank
+from counterpoise.solvers.linear_program import FEASIBLE
+from counterpoise.solvers.one_of_each import OneOfEach, choose_one_of_each
+
+_GRID, _LEAST_GRID = 256, 32  # cuts of a group that are looked at together, of two groups and of many
+_N_STARTS, _N_REFINED = 12, 3  # of which pairs are exchanged, and which are looked around at the end
+_SAME = (
+    1e-12  # violations and losses nearer than this are equal, in parts of the size of goals and of what is minimized
+)
+_MOST_LOOKS = 200_000_000  # pairs of thresholds that are looked at to find the best rule ...
+_FEW_LOOKS = 1_000_000  # ... and to tell what could be met instead
+_DIGITS = 11  # to which they are compared
+_PRICES = (0.0, 0.5, 1.0, 2.0, 5.0)  # times the multipliers of the mixture: rules that are best at such prices
+_N_SHARES = 16  # starts that call an equal part of each group positive
+_N_DRAWS = 16  # starts that draw the cut of each group from the mixture
+
+
+class FixedRule(NamedTuple):
+    """The best fixed rule that was found."""
+
+    rule: CutRules  # one
+    violation: float  # of all limits together, in parts of the goals' sizes
+    is_proven: bool  # that none meets them
+    lower: float  # no rule that meets the limits has less of the objective
+
+
+def deciding_rules(ranked: RankedScores, problem: Problem, best: RuleSolution) -> RuleSolution:
+    """Return the rules that decide, given the best mixture; with ``"fixed"`` it is one rule, whatever that costs.
+
+    Where nothing but errors counts the best model decides at its usual threshold, which is the best for good
+    probabilities: one that was tuned on some rows follows their noise.
+    """
+    counts_errors = not isinstance(problem.objective, Rate) and problem.objective.tail_fraction == 1.0
+    is_plain = problem.prefers_usual and counts_errors and not problem.goals and problem.deferral is None
+    alone, lower = _best_usual(ranked) if is_plain else None, best.lower
+    is_usual = alone is not None
+    if alone is None:
+        if problem.decision != FIXED:
+            return best
+        check_one_rule(problem.objective)
+        found = search_fixed(ranked, problem, best.rules, best.mixture, best.multipliers)
+        if found.violation > 0:
+            mixed = f"A mixture of rules meets the goals, with a risk of {best.value:.4g}: set decision='sticky'."
+            raise no_rule(ranked, problem, found, [mixed])
+        alone, lower = found.rule, max(found.lower, best.lower)
+    value = value_of(ranked.as_evidence(alone), problem, np.ones(1))
+    cost = best.cost + max(value - best.value, 0.0)  # the best mixture is known to its gap
+    lower = lower if is_usual else min(lower, value)
+    return RuleSolution(alone, np.ones(1), value, lower, best.multipliers, cost, best.risk, is_usual)
+
+
+def _best_usual(ranked: RankedScores) -> CutRules | None:
+    """Return the model of the least error at its usual threshold; None where its scores have none.
+
+    The usual threshold of scores that are no probabilities is 0. Where that is no better than to decide alike about
+    everybody, they have another.
+    """
+    usual, positive = ranked.table.usual, float(ranked.mass @ ranked.is_positive)
+    rules = rules_at(ranked.cuts, [(model, one, one) for model, one in enumerate(usual.tolist())])
+    errors = mean_loss(ranked).of(rules)[0]
+    best = int(errors.argmin())
+    has_none = usual[best] == 0 and errors[best] >= min(positive, 1.0 - positive)
+    return None if has_none else rules.only(np.array([best]))
+
+
+def no_rule(
+    ranked: RankedScores, problem: Problem, found: FixedRule, hints: list[str], mixed: InfeasibleGoals | None = None
+) -> InfeasibleGoals:
+    """Return the error where no single rule meets the goals, given the one that misses them least.
+
+    ``mixed`` is the same of mixtures of rules, where these cannot meet the goals either.
+    """
+
+    def find(goals: tuple[Goal, ...]) -> PoolPredictions | None:
+        other = best_fixed(ranked, problem._replace(goals=goals, budget=None), nearest=False)
+        return None if other.violation > 0 else ranked.as_evidence(other.rule)
+
+    hints = [*hints, *_by_group(ranked, problem)]
+    proven = found.is_proven or (mixed is not None and mixed.proven)
+    return no_single_rule(problem.goals, find, found.violation, mixed=mixed, hints=hints, proven=proven)
+
+
+def _by_group(ranked: RankedScores, problem: Problem) -> Iterator[str]:
+    """Yield what a threshold for each group would do, where rules look at none and there are groups."""
+    table = ranked.table.answers.tables[TRAIN]
+    names = table.sensitive_columns
+    if ranked.groups.by or not names:
+        return
+    try:
+        own = rank(ranked.table, find_groups(Groups(names), table, ranked.table.n_rows))
+    except ValueError:  # groups with too few rows
+        return
+    found = best_fixed(own, problem._replace(budget=None), nearest=False)
+    if found.violation <= 0:
+        risk = value_of(own.as_evidence(found.rule), problem, np.ones(1))
+        shown = repr(names[0] if len(names) == 1 else list(names))
+        yield f"One rule with a threshold for each group meets them, with a risk of {risk:.4g}: set by={shown}."
+
+
+def best_fixed(ranked: RankedScores, problem: Problem, *, nearest: bool = True) -> FixedRule:
+    """Return the best rule where no mixture is known to begin with; ``nearest`` as for ``search_fixed``."""
+    start = ranked.usual_rules()
+    shares = np.full(start.models.size, 1 / start.models.size)
+    return search_fixed(ranked, problem, start, shares, np.zeros(len(problem.goals)), _FEW_LOOKS, nearest=nearest)
+
+
+def search_fixed(
+    ranked: RankedScores,
+    problem: Problem,
+    start: CutRules,
+    mixture: FloatArray,
+    multipliers: FloatArray,
+    max_looks: int = _MOST_LOOKS,
+    *,
+    nearest: bool = True,
+) -> FixedRule:
+    """Return the rule of least violation, then least objective, that was found.
+
+    A risk of zero-one losses that counts all rows alike grows with their mean, so that is what is minimized for it.
+
+    Parameters
+    ----------
+    ranked, problem
+        The rows, and what is asked.
+    start, mixture, multipliers
+        The best mixture: its rules, shares and the prices of the goals.
+    max_looks
+        The most pairs of thresholds that are looked at for each model.
+    nearest
+        Whether the least violation is looked for where no rule meets the limits.
+    """
+    (limits, _), cuts = limits_of(ranked, problem), ranked.cuts
+    program, goals = build_program(ranked, problem, limits), limits.goals
+    losses = program.losses if isinstance(program.losses, Sums) else mean_loss(ranked)
+    held = [] if goals is None else [as_sums(goals.rows, cuts)]
+    held += [] if limits.budget is None else [limits.budget.loss]
+    sizes = np.empty(0) if goals is None else goals.goal_sizes  # of what the goals limit, then of the mean loss
+    sizes = sizes if limits.budget is None else np.append(sizes, 1.0)
+    scale = limits.as_limits(start.joined(ranked.usual_rules()))["row_scale"] if held else sizes
+    constants, added = (
+        np.concatenate([one.constants for one in (*held, losses)]),
+        [one.added for one in (*held, losses)],
+    )
+    units = np.append(sizes, np.full(len(constants) - sizes.size, losses.unit))
+    functions = Sums(constants / units, np.vstack(added) / units[:, None])
+    space = _Space(functions, limits.bounds / sizes, FEASIBLE * scale / sizes, cuts)
+    prices = multipliers if goals is None else multipliers[goals.places]  # of each row that of its goal
+    prices = prices * sizes[: prices.size] / losses.unit  # as limits and losses are in parts of these
+    found = []
+    for model in range(cuts.n_models):
+        edges = [np.arange(first, last) for first, last in pairwise(cuts.starts[model].tolist())]
+        edges += [one + cuts.n_cuts for one in edges] if cuts.defers else []  # the lower ones in each group
+        starts = list(_starts(space, model, edges, start, mixture, prices))
+        found.append(_best_of_model(space, edges, starts, max_looks, nearest=nearest))
+    model = min(range(len(found)), key=lambda place: (*_rounded((found[place].violation, found[place].value)), place))
+    is_proven = found[model].violation > 0 and all(one.least_violation > 0 for one in found)
+    rule = CutRules(np.array([model]), found[model].places[None])
+    lower = program.shift + losses.unit * min(one.lower for one in found)
+    return FixedRule(rule, found[model].violation, is_proven, lower)
+
+
+class _Space(NamedTuple):
+    """Linear functions of the rules of one model: limits first, then what is minimized, the largest of the rest."""
+
+    sums: Sums  # each in parts of its size
+    bounds: FloatArray
+    room: FloatArray  # what a limit may be missed by: rounding
+    cuts: Cuts
+
+    def keys(self, values: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the total violation and the objective for values of the functions, one column for each rule."""
+        n_limits = len(self.bounds)
+        shape = (-1,) + (1,) * (values.ndim - 1)
+        excess = values[:n_limits] - self.bounds.reshape(shape)
+        violation = np.where(excess > self.room.reshape(shape), excess, 0.0).sum(axis=0)
+        return violation, values[n_limits:].max(axis=0)
+
+    def partner(self, edge: int) -> int | None:
+        """Return which edge of a rule is the other one of the same group, where there are two."""
+        return (edge + self.cuts.n_groups) % (2 * self.cuts.n_groups) if self.cuts.defers else None
+
+    def beside(self, edge: int, cuts: IntArray, point: IntArray) -> IntArray:
+        """Return the cuts that an edge can have beside the other edges of a rule."""
+        other = self.partner(edge)
+        if other is None:
+            return cuts
+        is_inside = cuts <= point[other] - self.cuts.n_cuts if edge < other else cuts - self.cuts.n_cuts >= point[other]
+        return np.asarray(cuts[is_inside])
+
+    def best(self, values: FloatArray, crossed: BoolArray | None = None) -> tuple[tuple[float, float], int]:
+        """Return the key of the best rule, and its place: the least violation, then the least objective."""
+        violation, objective = self.keys(values)
+        violation = (violation if crossed is None else np.where(crossed, np.inf, violation)).ravel()
+        objective = objective.ravel()
+        objective = np.where(violation <= violation.min() + _SAME, objective, np.inf)
+        place = int(objective.argmin())
+        return (float(violation[place]), float(objective[place])), place
+
+
+def _starts(
+    space: _Space, model: int, edges: list[IntArray], rules: CutRules, mixture: FloatArray, multipliers: FloatArray
+) -> Iterator[IntArray]:
+    """Yield cuts to begin with: of the mixture, its neighbours in price, equal parts of each group, and draws."""
+    cuts, own = space.cuts, rules.models == model
+    yield from rules.cuts[own]
+    for price in _PRICES:
+        weights = np.zeros(len(space.sums.constants))
+        weights[: len(multipliers)], weights[len(space.bounds) :] = price * multipliers, 1.0
+        yield cheapest_rules(cuts, space.sums.costs(weights)[1])[1].cuts[model]
+    for share in np.linspace(0.0, 1.0, _N_SHARES):
+        yield np.array([one[round(share * (one.size - 1))] for one in edges])
+    if own.any():
+        draws = np.random.default_rng(0)
+        for _ in range(_N_DRAWS):
+            drawn = draws.choice(np.flatnonzero(own), cuts.n_groups, p=mixture[own] / mixture[own].sum())
+            yield rules.cuts[np.resize(drawn, len(edges)), np.arange(len(edges))]
+
+
+def _best_of_model(
+    space: _Space, whole: list[IntArray], starts: list[IntArray], max_looks: int, *, nearest: bool
+) -> OneOfEach:
+    """Return the best cut of each edge, and how much is proven: of two edges, or where all rules are few, all of it."""
+    listed, n_groups = np.unique(np.array(starts), axis=0), space.cuts.n_groups
+    violation, objective = space.keys(space.sums.of(CutRules(np.zeros(len(listed), dtype=np.int64), listed)))
+    promising = listed[np.lexsort((objective, violation))]
+    # All pairs of two edges are looked at from any start, so one is enough.
+    start = promising[0] if len(whole) <= 2 else _best_start(space, whole, list(promising[:_N_STARTS]))  # noqa: PLR2004
+    found = choose_one_of_each(
+        [space.sums.added[:, own] for own in whole],
+        space.bounds + space.room,
+        constants=space.sums.constants,
+        start=np.array([cut - own[0] for cut, own in zip(start.tolist(), whole, strict=True)]),
+        ordered=[(edge, edge + n_groups) for edge in range(n_groups)] if space.cuts.defers else [],
+        max_looks=max_looks,
+        nearest=nearest,
+    )
+    return found._replace(places=np.array([own[at] for own, at in zip(whole, found.places.tolist(), strict=True)]))
+
+
+def _best_start(space: _Space, whole: list[IntArray], starts: list[IntArray]) -> IntArray:
+    """Return a good rule of many edges: the best of several starts after exchanges of pairs.
+
+    Then it is looked around the best of them in finer and finer steps, down to neighbouring cuts.
+    """
+    size = max(_LEAST_GRID, int(_GRID / max(1.0, len(whole) * (len(whole) - 1) / 2) ** 0.5))  # cuts looked at together
+    thin = [_thinned(one, [start[group] for start in starts], size) for group, one in enumerate(whole)]
+    reached = {point.tobytes(): (key, point) for key, point in (_improved(space, thin, start) for start in starts)}
+    refined = []
+    for _, point in sorted(reached.values(), key=lambda one: _rounded(one[0]))[:_N_REFINED]:
+        widths, is_fine = [one.size / max(some.size, 1) for one, some in zip(whole, thin, strict=True)], False
+        now = point
+        while not is_fine:
+            is_fine, near = max(widths) <= 1, []
+            for one, cut, width in zip(whole, now.tolist(), widths, strict=True):
+                reach = max(int(4 * width), size // 2)
+                first, last = max(cut - reach, int(one[0])), min(cut + reach, int(one[-1]))
+                near.append(_thinned(np.arange(first, last + 1), [cut], size))
+            key, now = _improved(space, near, now)
+            widths = [max(8 * width / size, 1.0) for width in widths]
+        refined.append((key, now))
+    return min(refined, key=lambda one: _rounded(one[0]))[1]
+
+
+def _thinned(cuts: IntArray, kept: list[int], size: int) -> IntArray:
+    """Return about as many of the cuts, evenly spread, and those that must be kept."""
+    if cuts.size <= size:
+        return cuts
+    return np.unique(np.append(cuts[np.linspace(0, cuts.size - 1, size).astype(np.int64)], kept)).astype(np.int64)
+
+
+def _improved(space: _Space, cuts: list[IntArray], start: IntArray) -> tuple[tuple[float, float], IntArray]:
+    """Exchange the cuts of two groups at a time for the best pair, as long as that helps."""
+    point, added = start.copy(), space.sums.added
+    pairs: list[tuple[int, ...]] = [*combinations(range(len(cuts)), 2)] or [(0,)]
+    key, before = space.best((space.sums.constants + added[:, point].sum(axis=1))[:, None])[0], None
+    while before is None or _rounded(key) < before:
+        before = _rounded(key)
+        for pair in pairs:
+            within = [
+                cuts[edge] if space.partner(edge) in pair else space.beside(edge, cuts[edge], point) for edge in pair
+            ]
+            others = [cut for group, cut in enumerate(point.tolist()) if group not in pair]
+            values = np.asarray(space.sums.constants + added[:, others].sum(axis=1))
+            for some in within:  # all combinations, an axis for each of the pair
+                values = values[..., None] + added[:, some].reshape(len(added), *(1,) * (values.ndim - 1), -1)
+            crossed = None  # where a lower edge is above the upper one of the same group
+            if space.partner(pair[0]) == pair[-1]:
+                crossed = np.asarray(within[0][:, None] > within[1] - space.cuts.n_cuts)
+            found, place = space.best(values, crossed)
+            if _rounded(found) < _rounded(key):
+                places = np.unravel_index(place, [some.size for some in within])
+                key, point[list(pair)] = found, [some[at] for some, at in zip(within, places, strict=True)]
+    return key, point
+
+
+def _rounded(key: AnyArray | tuple[float, float]) -> tuple[float, float]:
+    """Return a key in which differences of rounding are none."""
+    return round(float(key[0]), _DIGITS), round(float(key[1]), _DIGITS)

@@ -1,0 +1,310 @@
+"""Classifiers that defer: draws, votes and fixed rules of three answers, inside goals on who is deferred."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import cross_val_score
+
+import counterpoise as cp
+from counterpoise.goals import InfeasibleGoals, Table
+from counterpoise.rules.cautions import CostlyMixture, Everybody
+
+N = 500
+RNG = np.random.default_rng(0)
+SEX = RNG.choice(["F", "M"], N)
+X = RNG.normal(size=(N, 2)) + 0.5 * (SEX == "M")[:, None]
+Y = np.where(X.sum(axis=1) + 1.2 * RNG.normal(size=N) > 0.6, "yes", "no")
+SCORE = 1 / (1 + np.exp(0.6 - X.sum(axis=1)))
+GOALS = [
+    "defer_rate(train) <= 0.15",
+    "defer_rate(train, sex=F) <= 1.2 * defer_rate(train, sex=M)",
+    "defer_rate(train, sex=M) <= 1.2 * defer_rate(train, sex=F)",
+]
+
+
+def score(rows):
+    return 1 / (1 + np.exp(0.6 - np.asarray(rows).sum(axis=1)))
+
+
+def fitted(y=Y, pool=(score,), **settings):
+    """Return the rules of one score under goals on deferral."""
+    tail = {} if "objective" in settings else {"alpha": 0.3}
+    settings = {"deferral": cp.Deferral(0.2), "goals": GOALS, "by": "sex", "random_state": 0} | tail | settings
+    settings = {"decision": "sticky"} | settings
+    return cp.GoalClassifier(list(pool), cv="prefit", **settings).fit(X, y, sensitive_features={"sex": SEX})
+
+
+@pytest.fixture(scope="module")
+def model():
+    return fitted()
+
+
+def asked(rows=slice(None), **more):
+    return {"X": X[rows], "sensitive_features": {"sex": SEX[rows]}, **more}
+
+
+def answers_by_hand(rule, rows=slice(None)):
+    """Return what a rule says, from its thresholds."""
+    upper = np.array([rule.thresholds[f"sex={one}"] for one in SEX[rows]])
+    lower = upper if rule.lower is None else np.array([rule.lower[f"sex={one}"] for one in SEX[rows]])
+    return np.where(SCORE[rows] > upper, "yes", np.where(SCORE[rows] > lower, "defer", "no"))
+
+
+def test_probabilities_are_the_mixture_of_intervals(model):
+    shares = model.decision_proba(**asked())
+    by_hand = sum(
+        share * (answers_by_hand(rule)[:, None] == ["no", "yes", "defer"])
+        for share, rule in zip(model.mixture_, model.rules_, strict=True)
+    )
+    np.testing.assert_allclose(shares, by_hand, atol=1e-12)
+    assert shares[:, 2].mean() == pytest.approx(0.15, abs=1e-6)
+
+
+def test_goals_and_tail_are_those_of_the_probabilities(model):
+    shares = model.decision_proba(**asked())
+    table = Table(None, Y, {"sex": SEX})
+    for check in model.check_goals():
+        told = check.goal.evaluate_expected(shares, table, defer_label="defer")
+        assert check.holds
+        assert told.value == pytest.approx(check.value, abs=1e-9)
+    losses = np.where(Y == "yes", shares[:, 0], shares[:, 1]) + 0.2 * shares[:, 2]
+    assert cp.metrics.cvar_loss(losses, 0.3) == pytest.approx(model.value_, abs=1e-9)
+    assert 0 <= model.gap_ <= 1e-4
+
+
+def test_deferral_buys_a_lower_tail(model):
+    never = model.rebalance(deferral="never", goals=())
+    assert never.deferral is None
+    assert all(rule.lower is None for rule in never.rules_)
+    assert set(never.predict(**asked())) == {"no", "yes"}
+    assert model.value_ < never.value_ - 0.02
+    again = never.rebalance(deferral=cp.Deferral(0.2), goals=GOALS)
+    assert again.value_ == pytest.approx(model.value_, abs=1e-4)
+    assert model.rebalance(deferral=cp.Deferral(0.2, "?")).predict(**asked()).tolist().count("?") > 0
+
+
+def test_draws_are_sticky_and_as_often_as_the_mixture_says(model):
+    said = model.predict(**asked())
+    np.testing.assert_array_equal(said[100:200], model.predict(**asked(slice(100, 200))))
+    assert set(said) == {"no", "yes", "defer"}
+    ids = np.arange(N)
+    np.testing.assert_array_equal(model.predict(**asked(ids=ids)), model.predict(**asked(ids=ids)))
+    fresh = model.rebalance()
+    fresh.decision = "sample"
+    often = np.mean([fresh.predict(**asked()) == "defer" for _ in range(40)])
+    assert often == pytest.approx(0.15, abs=0.01)
+
+
+def test_a_vote_takes_the_likeliest_of_three_answers(model):
+    voting = model.rebalance()
+    voting.decision = "vote"
+    shares = voting.decision_proba(**asked())
+    np.testing.assert_array_equal(voting.predict(**asked()), np.array(["no", "yes", "defer"])[shares.argmax(axis=1)])
+
+
+def test_a_fixed_rule_meets_the_goals_without_draws():
+    fixed = fitted(decision="fixed", alpha=1.0)
+    (rule,) = fixed.rules_
+    assert rule.lower is not None
+    assert all(check.holds for check in fixed.check_goals())
+    np.testing.assert_array_equal(fixed.predict(**asked()), answers_by_hand(rule))
+    assert fixed.fixed_cost_ < 0.02
+    one = fitted(alpha=1.0).rebalance(decision="fixed")
+    assert one.rules_ == fixed.rules_
+    assert "deferred above" in str(one.rules_[0])
+
+
+def test_score_counts_deferred_rows_as_not_right(model):
+    said = model.predict(**asked())
+    table = {"sensitive_features": {"sex": SEX}}
+    assert model.score(X, Y, **table) == np.mean(said == Y)
+    weights = RNG.random(N)
+    assert model.score(X, Y, weights, **table) == pytest.approx(np.average(said == Y, weights=weights))
+
+
+def test_labels_keep_their_kind_beside_the_label_of_deferral():
+    numbers = fitted((Y == "yes").astype(int), by=(), goals=GOALS[:1])
+    said = numbers.predict(X)
+    assert said.dtype == object
+    assert {type(one) for one in said} == {int, str}
+    assert (
+        fitted((Y == "yes").astype(int), by=(), goals=GOALS[:1], deferral=cp.Deferral(0.2, -1)).predict(X).dtype.kind
+        == "i"
+    )
+    flags = fitted(Y == "yes", by=(), goals=GOALS[:1], deferral=cp.Deferral(0.2, -1)).predict(X)
+    assert {type(one) for one in flags} == {bool, int}
+    assert fitted(by=(), goals=GOALS[:1], deferral=cp.Deferral(0.2, "ask a person")).predict(X).dtype.kind == "U"
+
+
+def test_the_other_class_may_be_the_positive_one():
+    pool = [LogisticRegression().fit(X, Y)]
+    first = fitted(pool=pool, pos_label="no", goals=[*GOALS, "false_positive_rate(train) <= 0.2"])
+    shares = first.decision_proba(**asked())
+    assert all(check.holds for check in first.check_goals())
+    assert shares[Y == "yes", 0].mean() <= 0.2 + 1e-9
+    assert np.corrcoef(first.decision_function(X), SCORE)[0, 1] > 0.9
+
+
+def test_a_saved_classifier_decides_the_same(tmp_path):
+    strong = cp.GoalClassifier(
+        LogisticRegression(), deferral=cp.Deferral(0.1), goals=GOALS[:1], cv=3, random_state=0
+    ).fit(X, Y)
+    cp.save(strong, tmp_path / "model.cp")
+    loaded = cp.load(tmp_path / "model.cp")
+    assert loaded.rules_ == strong.rules_
+    np.testing.assert_array_equal(loaded.predict(X), strong.predict(X))
+    np.testing.assert_array_equal(loaded.decision_proba(X), strong.decision_proba(X))
+    assert loaded.rebalance(deferral=cp.Deferral(0.3)).value_ > loaded.value_
+
+
+def test_one_model_decides_and_clones_keep_the_parameters():
+    strong = cp.GoalClassifier(LogisticRegression(), deferral=cp.Deferral(0.15), goals=GOALS[:1], cv=3, random_state=0)
+    twin = clone(strong).fit(X, Y)
+    assert twin.get_params()["deferral"] == cp.Deferral(0.15)
+    assert len(twin.estimators_) == 1
+    assert set(twin.predict(X)) == {"no", "yes", "defer"}
+    assert 0.3 < cross_val_score(strong, X, Y, cv=2).mean() < 1.0
+    assert len(list(twin.staged_predict(X))) == 1
+    assert next(twin.staged_decision_proba(X)).shape == (N, 3)
+
+
+def test_probabilities_are_deferred_where_both_classes_are_likelier_than_its_cost():
+    """As the best rule for good probabilities has it (Chow 1970)."""
+    rng = np.random.default_rng(0)
+    chance = rng.random(30_000)
+    y = (rng.random(30_000) < chance).astype(int)
+    told = cp.GoalClassifier(lambda rows: rows[:, 0], cv="prefit", deferral=cp.Deferral(0.2)).fit(chance[:, None], y)
+    (rule,) = told.rules_
+    assert rule.thresholds["all"] == pytest.approx(0.8, abs=0.05)
+    assert rule.lower["all"] == pytest.approx(0.2, abs=0.05)
+
+
+def test_a_rate_of_deferral_may_be_the_objective():
+    least = fitted(objective="defer_rate(train)", goals=["decided_error_rate(train) <= 0.15"])
+    shares = least.decision_proba(**asked())
+    wrong = np.where(Y == "yes", shares[:, 0], shares[:, 1]).mean()
+    assert least.value_ == pytest.approx(shares[:, 2].mean(), abs=1e-9)
+    assert wrong / (1 - least.value_) <= 0.15 + 1e-9
+    assert 0.1 < least.value_ < 0.9
+
+
+def test_the_budget_counts_what_deferring_costs():
+    best = fitted(goals=(), alpha=1.0)
+    tail = fitted(goals=(), alpha=0.1, budget=0.02)
+    shares = tail.decision_proba(**asked())
+    mean = (np.where(Y == "yes", shares[:, 0], shares[:, 1]) + 0.2 * shares[:, 2]).mean()
+    assert mean <= best.value_ + 0.02 + 1e-6
+
+
+def test_a_frontier_of_deferral_falls(model):
+    found = cp.tradeoff(model.rebalance(goals=()), "defer_rate(train) <= 0.1", [0.0, 0.05, 0.1, 0.2])
+    assert (np.diff(found.values) < 0).all()
+    assert np.allclose([point.gap for point in found], 0, atol=1e-5)
+    never = model.rebalance(goals=(), deferral="never")
+    assert found[0].value == pytest.approx(never.value_, abs=1e-4)
+
+
+def test_goals_that_cannot_hold_name_a_bound_that_can():
+    with pytest.raises(InfeasibleGoals, match=r"defer_rate\(train\) <= 0\.\d+") as caught:
+        fitted(goals=["defer_rate(train) <= 0.05", "decided_error_rate(train) <= 0.05"])
+    (goal,) = [goal for goal in caught.value.nearest_bounds if str(goal).startswith("defer_rate")]
+    nearest = goal.with_bound(caught.value.nearest_bounds[goal])
+    fitted(goals=[nearest, "decided_error_rate(train) <= 0.05"])
+
+
+def test_groups_that_are_pooled_are_deferred_about_as_often():
+    pooled = cp.GoalClassifier(
+        [score],
+        cv="prefit",
+        decision="sticky",
+        alpha=1.0,
+        deferral=cp.Deferral(0.2),
+        by=cp.Groups("sex", unknown="pool"),
+        goals=GOALS[:1],
+        random_state=0,
+    ).fit(X, Y, sensitive_features={"sex": SEX})
+    said = pooled.predict(X, sensitive_features={"sex": np.full(N, "X")})
+    assert 0 < np.mean(said == "defer") < 0.3
+
+
+def test_the_baseline_is_churned_by_deferral():
+    old = np.where(SCORE > 0.6, "yes", "no")
+    kept = cp.GoalClassifier(
+        [score], cv="prefit", decision="sticky", alpha=1.0, deferral=cp.Deferral(0.1), goals=["churn(train) <= 0.1"]
+    )
+    kept.fit(X, Y, baseline=old)
+    shares = kept.decision_proba(X)
+    assert 1 - shares[np.arange(N), (old == "yes").astype(int)].mean() <= 0.1 + 1e-9
+
+
+def test_audits_know_who_is_deferred(model):
+    class Decides:
+        deferral, classes_ = cp.Deferral(0.2), model.classes_
+
+        def predict(self, rows):
+            return model.predict(rows, sensitive_features={"sex": SEX})
+
+    found = cp.certify(Decides(), ["defer_rate(train) <= 0.25"], X, Y)
+    assert found[0].estimate == np.mean(model.predict(**asked()) == "defer")
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"deferral": None}, r"defer_rate\(train\) <= 0.15 speaks of deferred rows, and nothing is deferred"),
+        (
+            {"deferral": None, "goals": (), "objective": "defer_rate(train)"},
+            r"defer_rate\(train\) speaks of deferred rows, and nothing is deferred",
+        ),
+        (
+            {"deferral": cp.Deferral(0.2, "yes")},
+            "label must not be taken for a class; got 'yes' beside the class 'yes'",
+        ),
+        ({"deferral": cp.Deferral(0.2, "Yes ")}, "taken for a class"),
+        (
+            {"goals": ["decided_error_rate(train, sex=F) <= decided_error_rate(train, sex=M)"]},
+            "not linear once multiplied through",
+        ),
+    ],
+)
+def test_wrong_uses_are_told(settings, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        fitted(**settings)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ((1.5,), r"cost of Deferral must lie in \[0, 1\], the loss of a row that a person decides about; got 1.5"),
+        ((-0.1,), "cost of Deferral must lie in"),
+        (("a lot",), "cost of Deferral must be a number in"),
+        ((True,), "cost of Deferral must be a number in"),
+        ((np.nan,), "cost of Deferral must lie in"),
+        ((0.2, None), "label must be a text or a number that no class has; got None"),
+    ],
+)
+def test_a_deferral_has_a_cost_and_a_label(given, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        cp.Deferral(*given)
+
+
+def test_only_rules_of_scores_defer():
+    with pytest.raises(ValueError, match="speaks of deferred rows, and nothing is deferred: set deferral"):
+        cp.AdaLPBoostClassifier(goals=GOALS[:1], n_estimators=2).fit(X, Y)
+    with pytest.raises(ValueError, match="speaks of deferred rows, and nothing is deferred: set deferral"):
+        cp.ConstrainedClassifier(goals=GOALS[:1]).fit(X, Y)
+
+
+def test_a_mixture_is_compared_with_models_that_decide(recwarn):
+    """That deferring everybody would cost less is no reason to warn of the average."""
+    fitted(alpha=0.5, deferral=cp.Deferral(0.0), goals=["defer_rate(train) <= 0.02", "error_rate(train) <= 0.3"])
+    assert not [one for one in recwarn if issubclass(one.category, CostlyMixture)]
+
+
+def test_a_deferral_for_nothing_is_warned_of():
+    y = RNG.integers(0, 2, N)
+    with pytest.warns(Everybody, match=r"100.0% of the rows are deferred: by the cost of deferral and the goals"):
+        cp.GoalClassifier(
+            [lambda rows: np.zeros(len(rows))], cv="prefit", decision="sticky", alpha=1.0, deferral=cp.Deferral(0.0)
+        ).fit(X, y)

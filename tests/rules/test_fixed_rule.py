@@ -1,0 +1,174 @@
+"""One rule without draws: the search against a look at every rule."""
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+import counterpoise as cp
+from counterpoise.goals import InfeasibleGoals, as_goals, bind
+from counterpoise.rules.choosing import as_problem
+from counterpoise.rules.scores.fixed import search_fixed
+from tests.rules.score_problems import chosen, every_rule, random_problem
+
+N_PROBLEMS = 24
+
+
+def found_and_best(problem):
+    """Return violation and error of the rule that the search finds, and the least of every rule; None if infeasible."""
+    try:
+        choice, ranked = chosen(problem)
+    except InfeasibleGoals:
+        return None
+    aim = as_problem(None, problem.objective, problem.goals, default_alpha=1.0)
+    fixed = search_fixed(ranked, aim, choice.rules, choice.mixture, choice.multipliers)
+    said = ranked.as_evidence(fixed.rule)
+    error = float(problem.weights @ said.losses[:, 0] / problem.weights.sum())
+    every = every_rule(problem)
+    errors = problem.weights @ (every["train"] != (problem.y == 1)[:, None]) / problem.weights.sum()
+    bound = bind(as_goals(problem.goals), problem.tables, classes=[0, 1])
+    rows = bound.values({name: every[name].astype(float) for name in bound.weights}) - bound.bounds[:, None]
+    violations = np.where(rows > 1e-9, rows, 0.0).sum(axis=0) if problem.goals else np.zeros(errors.size)
+    least = violations.min()
+    return (fixed.violation, error), (least, errors[violations <= least + 1e-12].min())
+
+
+@pytest.mark.parametrize("seed", range(N_PROBLEMS))
+def test_where_all_rules_of_a_model_are_few_the_best_is_found(seed):
+    problem = random_problem(seed)
+    if not isinstance(problem.objective, str) and problem.objective.is_law_invariant:
+        found = found_and_best(problem._replace(budget=None))
+        if found is not None:
+            assert found[0] == pytest.approx(found[1], abs=1e-9)
+
+
+def groups_of_three(seed, n_samples=240):
+    rng = np.random.default_rng(seed)
+    group = np.arange(n_samples) % 3
+    score = rng.normal(size=n_samples) + 0.4 * group
+    y = (score + rng.normal(size=n_samples) > 0.5).astype(int)
+    return score, y, group
+
+
+def best_of_all(score, y, group, parity, recall):
+    """Return the least error of all half a million rules within the goals, by looking at each."""
+    errors, hits, rates = [], [], []
+    for one in range(3):
+        own, label = score[group == one], y[group == one]
+        said = own[:, None] > np.append(np.sort(own), -np.inf)
+        errors.append((said != label[:, None]).sum(axis=0))
+        hits.append((said & (label == 1)[:, None]).sum(axis=0))
+        rates.append(said.mean(axis=0))
+    axes = [(slice(None), None, None), (None, slice(None), None), (None, None, slice(None))]
+    spread = [rate[axis] for rate, axis in zip(rates, axes, strict=True)]
+    error = sum(part[axis] for part, axis in zip(errors, axes, strict=True)) / len(y)
+    found = sum(part[axis] for part, axis in zip(hits, axes, strict=True)) / y.sum()
+    low, high = np.minimum(np.minimum(*spread[:2]), spread[2]), np.maximum(np.maximum(*spread[:2]), spread[2])
+    is_met = (high - low <= parity + 1e-9) & (found >= recall - 1e-9)
+    return error[is_met].min() if is_met.any() else None
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_among_half_a_million_rules_one_near_the_best_is_found(seed):
+    score, y, group = groups_of_three(seed)
+    pairs = [(0, 1), (1, 0), (0, 2), (2, 0), (1, 2), (2, 1)]
+    goals = [f"positive_rate(train, group={a}) - positive_rate(train, group={b}) <= 0.03" for a, b in pairs]
+    model = cp.GoalClassifier(
+        [score], cv="prefit", by="group", alpha=1.0, goals=[*goals, "recall(train) >= 0.8"], decision="fixed"
+    )
+    model.fit(np.zeros((len(y), 1)), y, sensitive_features=group)
+    assert all(check.holds for check in model.check_goals())
+    best = best_of_all(score, y, group, 0.03, 0.8)
+    assert best <= model.value_ + 1e-12
+    assert model.value_ <= best + 0.005, "more than one row of 240 worse than the best of all"
+    assert model.value_ - model.gap_ <= best + 1e-12, "the gap covers the best of all"
+    assert model.gap_ <= model.fixed_cost_ + 1e-4
+
+
+SCORE, Y, GROUP = groups_of_three(7)
+X = np.column_stack([SCORE, np.sin(SCORE)])
+MODEL = LogisticRegression().fit(X, Y)
+SIDES = ["recall(train, group=0) >= 0.7", "positive_rate(train) <= 0.6"]
+
+
+def test_decisions_of_a_fixed_rule_are_never_drawn():
+    model = cp.GoalClassifier([MODEL], cv="prefit", by="group", goals=SIDES, decision="fixed")
+    model.fit(X, Y, sensitive_features=GROUP)
+    shares = model.decision_proba(X, sensitive_features=GROUP)
+    assert set(shares.ravel()) <= {0.0, 1.0}
+    np.testing.assert_array_equal(model.predict(X, sensitive_features=GROUP), shares[:, 1])
+    assert model.fixed_cost_ >= -1e-4
+    with pytest.raises(ValueError, match="ids are for decision='sticky'"):
+        model.predict(X, ids=np.arange(len(X)), sensitive_features=GROUP)
+
+
+def test_from_a_mixture_the_best_single_rule_is_one_step_away():
+    settings = {"cv": "prefit", "by": "group", "goals": SIDES, "random_state": 0}
+    mixture = cp.GoalClassifier([MODEL], decision="sticky", **settings).fit(X, Y, sensitive_features=GROUP)
+    fixed = cp.GoalClassifier([MODEL], **settings).fit(X, Y, sensitive_features=GROUP)
+    other = mixture.rebalance(decision="fixed")
+    assert other.rules_ == fixed.rules_
+    assert other.fixed_cost_ == pytest.approx(other.value_ - mixture.value_, abs=1e-4)
+    np.testing.assert_array_equal(
+        other.predict(X, sensitive_features=GROUP), fixed.predict(X, sensitive_features=GROUP)
+    )
+
+
+def test_where_none_is_found_the_error_says_how_near_it_came_and_what_a_mixture_would_do():
+    y = np.tile([0, 1], 10)
+    constant = cp.GoalClassifier(
+        [np.zeros(20)],
+        cv="prefit",
+        alpha=1.0,
+        goals=["positive_rate(train) >= 0.4", "positive_rate(train) <= 0.6"],
+        decision="fixed",
+    )
+    with pytest.raises(
+        InfeasibleGoals,
+        match=r"No single rule meets.*violation is 0\.4.*positive_rate\(train\) >= 0, or positive_rate\(train\) <= 1\. "
+        r"A mixture of rules meets the goals, with a risk of 0\.5: set decision='sticky'",
+    ):
+        constant.fit(np.zeros((20, 1)), y)
+    assert constant.rebalance(decision="sticky").value_ == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("by", [(), "group"])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_bounds_that_are_offered_can_be_met_by_one_rule_and_hardly_tighter_ones(seed, by):
+    score, y, group = groups_of_three(seed)
+    goals = ["recall(train) >= 0.9", "positive_rate(train) <= 0.3"]
+    model = cp.GoalClassifier([score], cv="prefit", by=by, goals=goals)
+    rows = np.zeros((len(y), 1)), y
+    with pytest.raises(InfeasibleGoals, match="No single rule meets") as caught:
+        model.fit(*rows, sensitive_features=group)
+    assert len(caught.value.ways_out) == 2
+    for way in caught.value.ways_out:
+        ((old, new),) = way.items()
+        moved = [new if str(old) == goal else goal for goal in goals]
+        assert all(check.holds for check in model.rebalance(goals=moved).check_goals())
+        tighter = new.with_bound(new.bound + (0.01 if new.sense == ">=" else -0.01))
+        with pytest.raises(InfeasibleGoals):
+            model.rebalance(goals=[tighter if str(old) == goal else goal for goal in goals])
+
+
+def test_where_a_threshold_for_each_group_would_meet_the_goals_the_error_says_so():
+    rng = np.random.default_rng(0)
+    group = np.repeat(["a", "b"], 200)
+    y = np.tile([0, 1], 200)
+    score = y + 0.8 * rng.random(400) + 3 * (group == "b")
+    goals = ["abs(positive_rate(train, group=a) - positive_rate(train, group=b)) <= 0.1", "recall(train) >= 0.8"]
+    goals += ["false_positive_rate(train) <= 0.2"]
+    model = cp.GoalClassifier([score], cv="prefit", goals=goals)
+    with pytest.raises(
+        InfeasibleGoals, match=r"a threshold for each group meets them, with a risk of .*: set by='group'"
+    ):
+        model.fit(np.zeros((400, 1)), y, sensitive_features={"group": group})
+    assert all(check.holds for check in model.rebalance(by="group").check_goals())
+
+
+def test_goals_with_a_confidence_that_no_rule_meets_end_in_an_error():
+    rng = np.random.default_rng(3)
+    score = rng.normal(size=150)
+    y = (score + rng.normal(size=150) > 0).astype(int)
+    goals = [f"{goal} with confidence 0.9" for goal in ("recall(train) >= 0.86", "false_positive_rate(train) <= 0.19")]
+    with pytest.raises(InfeasibleGoals, match="No single rule"):
+        cp.GoalClassifier([score], cv="prefit", goals=goals).fit(score[:, None], y)

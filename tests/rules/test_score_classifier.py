@@ -1,0 +1,395 @@
+"""Rules of the scores of fitted models in fit, predict, rebalance, on disk and in messages."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression, Perceptron
+from sklearn.svm import LinearSVC
+
+import counterpoise as cp
+from counterpoise import persist
+from counterpoise.displays import CVaRCurveDisplay, RateDisplay
+from counterpoise.goals import InfeasibleGoals, Table, parse_goal
+from counterpoise.learners import HistogramTree
+from counterpoise.rules.cautions import Everybody
+from counterpoise.rules.scores.cuts import Rule
+
+N = 600
+RNG = np.random.default_rng(0)
+SEX = RNG.choice(["F", "M"], N)
+X = RNG.normal(size=(N, 3)) + 0.6 * (SEX == "M")[:, None]
+Y = np.where(X[:, 0] + X[:, 1] + RNG.normal(size=N) > 0.8, "yes", "no")
+OLD = np.where(X[:, 0] > 0.5, "yes", "no")  # what the deployed model says
+MODEL = LogisticRegression().fit(X[:200], Y[:200])
+TREE = HistogramTree(max_depth=3).fit(X[:200], Y[:200])
+CHOOSE = slice(200, None)
+FRAME = pd.DataFrame(X, columns=["a", "b", "c"]).assign(sex=SEX)
+PARITY = [
+    "positive_rate(train, sex=F) - positive_rate(train, sex=M) <= 0.02",
+    "positive_rate(train, sex=M) - positive_rate(train, sex=F) <= 0.02",
+]
+
+
+def fitted(models=(MODEL,), **settings):
+    settings = {"cv": "prefit", "decision": "sticky", "by": "sex", "goals": PARITY, "random_state": 0} | settings
+    model = cp.GoalClassifier(list(models), **settings)
+    return model.fit(X[CHOOSE], Y[CHOOSE], sensitive_features={"sex": SEX[CHOOSE]}, baseline=OLD[CHOOSE])
+
+
+@pytest.fixture(scope="module")
+def parity():
+    return fitted((MODEL, TREE))
+
+
+def rate(model, group):
+    rows = SEX[CHOOSE] == group
+    shares = model.decision_proba(X[CHOOSE][rows], sensitive_features={"sex": SEX[CHOOSE][rows]})
+    return shares[:, 1].mean()
+
+
+def test_goals_hold_for_the_draws_and_the_value_is_their_error(parity):
+    shares = parity.decision_proba(X[CHOOSE], sensitive_features={"sex": SEX[CHOOSE]})
+    error = np.where(Y[CHOOSE] == "yes", shares[:, 0], shares[:, 1]).mean()
+    assert error == pytest.approx(parity.value_, abs=1e-9)
+    assert abs(rate(parity, "F") - rate(parity, "M")) <= 0.02 + 1e-9
+    assert all(check.holds for check in parity.check_goals())
+    assert parity.gap_ <= 1e-4
+    assert parity.n_models_ == np.count_nonzero(parity.mixture_) == len(parity.rules_)
+
+
+def test_rules_are_sorted_by_model_and_threshold_and_name_the_groups(parity):
+    for rule in parity.rules_:
+        assert list(rule.thresholds) == ["sex=F", "sex=M"] == list(parity.groups_.names)
+        assert parity.estimators_[rule.model] in (MODEL, TREE)
+    models = [rule.model for rule in parity.rules_]
+    assert models == sorted(models)
+    for first, second in zip(parity.rules_, parity.rules_[1:], strict=False):
+        if first.model == second.model:
+            assert all(first.thresholds[group] <= second.thresholds[group] for group in parity.groups_.names)
+
+
+def test_answers_follow_the_rule_that_was_drawn_whatever_the_batch(parity):
+    whole = parity.predict(X, sensitive_features={"sex": SEX})
+    parts = [parity.predict(X[i : i + 7], sensitive_features={"sex": SEX[i : i + 7]}) for i in range(0, N, 7)]
+    np.testing.assert_array_equal(whole, np.concatenate(parts))
+    shares = parity.decision_proba(X, sensitive_features={"sex": SEX})[:, 1]
+    assert (whole[shares == 1] == "yes").all()
+    assert (whole[shares == 0] == "no").all()
+    drawn = cp.GoalClassifier([MODEL], cv="prefit", alpha=0.1, decision="sample", random_state=0).fit(X, Y)
+    assert set(drawn.predict(X)) <= {"yes", "no"}
+
+
+def test_threads_change_nothing(parity):
+    threaded = fitted((MODEL, TREE), n_jobs=2)
+    np.testing.assert_array_equal(parity.mixture_, threaded.mixture_)
+    assert parity.rules_ == threaded.rules_
+
+
+@pytest.mark.parametrize("frame", [FRAME, pl.from_pandas(FRAME)], ids=["pandas", "polars"])
+def test_columns_of_a_data_frame_are_found_by_name(frame):
+    whole = LogisticRegression().fit(X[:200], Y[:200])
+    take = lambda rows: whole.predict_proba(np.asarray(rows[["a", "b", "c"]], dtype=float))  # noqa: E731
+    take.classes_ = whole.classes_
+    model = cp.GoalClassifier([take], cv="prefit", decision="sticky", by="sex", alpha=1.0, goals=PARITY, random_state=0)
+    model.fit(frame[200:] if isinstance(frame, pl.DataFrame) else frame.iloc[200:], Y[CHOOSE])
+    alone = fitted()
+    assert model.value_ == pytest.approx(alone.value_, abs=1e-9)
+    expected = alone.decision_proba(X, sensitive_features={"sex": SEX})
+    np.testing.assert_allclose(model.decision_proba(frame), expected)
+
+
+def test_models_that_are_not_asked_about_scores_stay_as_they_were():
+    plain = cp.MixtureClassifier([MODEL, TREE], alpha=0.3, random_state=0).fit(X, Y)
+    assert not hasattr(plain, "rules_")
+    assert plain.mixture_.size == 2
+    assert cp.MixtureClassifier([MODEL], goals="churn(train) <= 1").fit(X, Y, baseline=OLD).check_goals()[0].holds
+
+
+def test_more_thresholds_are_never_worse(parity):
+    """One threshold for all is a rule by group, and one model a part of the pool."""
+    loose = parity.rebalance(goals=(), objective="error_rate(train)")
+    assert loose.value_ <= loose.rebalance(by=()).value_ + 1e-4
+    assert loose.value_ <= fitted(goals=(), objective="error_rate(train)").value_ + 1e-4
+    hard = cp.MixtureClassifier([MODEL, TREE], alpha=1.0).fit(X[CHOOSE], Y[CHOOSE])
+    assert loose.value_ <= hard.value_ + 1e-4
+
+
+def test_rebalance_changes_objective_goals_budget_and_columns_without_asking_a_model(parity):
+    tail = parity.rebalance(alpha=0.2)
+    assert tail.alpha_ == 0.2
+    assert tail.gap_ <= 1e-4
+    least = parity.value_
+    for budget in (0.01, 0.04):
+        kept = parity.rebalance(alpha=0.2, budget=budget)
+        assert kept.value_ >= tail.value_ - 1e-4
+        error = np.average(kept.selection_.losses, axis=0) @ kept.mixture_
+        assert error <= least + budget + 1e-4
+    assert parity.rebalance(by="baseline", goals="churn(train) <= 0.05").check_goals()[0].holds
+    assert parity.rebalance(goals=(), objective="WorstGroup('sex')").gap_ <= 1e-4
+    assert parity.rebalance(goals=(), objective="false_positive_rate(train)").value_ == pytest.approx(0.0, abs=1e-9)
+    other = parity.rebalance(X[:200], Y[:200], sensitive_features={"sex": SEX[:200]})
+    assert other.selection_.losses.shape[0] == 200
+    assert parity.get_params()["budget"] is None
+
+
+def test_a_rule_may_look_at_the_deployed_answer():
+    """The old decision unless the new model is sure: better at equal churn than rules that may not look at it."""
+    churn = ["churn(train) <= 0.26"]
+    seeing, blind = fitted(by="baseline", goals=churn), fitted(by=(), goals=churn)
+    assert seeing.value_ < blind.value_
+    said = seeing.decision_proba(X[CHOOSE], baseline=OLD[CHOOSE])
+    kept = np.where(OLD[CHOOSE] == "yes", said[:, 1], said[:, 0])
+    assert kept.mean() == pytest.approx(1 - seeing.check_goals()[0].value, abs=1e-9)
+
+
+def test_goals_on_unlabelled_rows_of_another_dataset():
+    mail = Table(X[:150], None, {"sex": SEX[:150]}, baseline=OLD[:150])
+    model = cp.GoalClassifier(
+        [MODEL], cv="prefit", decision="sticky", by="sex", alpha=1.0, goals=["churn(mail) <= 0.21"]
+    )
+    model.fit(X[CHOOSE], Y[CHOOSE], sensitive_features={"sex": SEX[CHOOSE]}, datasets={"mail": mail})
+    shares = model.decision_proba(X[:150], sensitive_features={"sex": SEX[:150]})
+    churn = np.where(OLD[:150] == "yes", shares[:, 0], shares[:, 1]).mean()
+    assert churn <= 0.21 + 1e-9
+    assert churn == pytest.approx(model.check_goals()[0].value)
+
+
+def test_infeasible_goals_name_the_conflict_and_bounds_that_can_be_met():
+    goals = ["recall(train) >= 0.99", "precision(train) >= 0.9"]
+    with pytest.raises(InfeasibleGoals, match=r"recall\(train\) >= 0.99 and precision\(train\) >= 0.9") as caught:
+        fitted(goals=goals)
+    for goal, bound in caught.value.nearest_bounds.items():
+        moved = [str(goal.with_bound(bound)) if str(goal) == text else text for text in goals]
+        assert all(check.holds for check in fitted(goals=moved).check_goals())
+        tighter = bound + (1e-3 if goal.sense == ">=" else -1e-3)
+        with pytest.raises(InfeasibleGoals):
+            fitted(goals=[str(goal.with_bound(tighter)) if str(goal) == text else text for text in goals])
+
+
+@pytest.mark.parametrize(
+    ("model", "models"),
+    [
+        (cp.GoalClassifier([MODEL, TREE], cv="prefit", by="sex"), "estimator"),
+        (cp.MixtureClassifier([MODEL, TREE], alpha=1.0), "estimators"),
+    ],
+    ids=["scores", "answers"],
+)
+def test_goals_that_cannot_hold_leave_nothing_of_an_earlier_fit_and_others_need_no_fit(model, models):
+    given = {"sensitive_features": {"sex": SEX[CHOOSE]}}
+    model = clone(model).fit(X[CHOOSE], Y[CHOOSE], **given)
+    impossible = ["recall(train) >= 1", "precision(train) >= 1"]
+    model.set_params(**{models: [TREE, MODEL, TREE]}, goals=impossible)
+    with pytest.raises(InfeasibleGoals):
+        model.fit(X[CHOOSE], Y[CHOOSE], **given)
+    with pytest.raises(NotFittedError):
+        model.predict(X)
+    expected = clone(model).set_params(goals=()).fit(X[CHOOSE], Y[CHOOSE], **given)
+    assert model.rebalance(goals=()).value_ == expected.value_
+
+
+def test_saved_models_decide_and_rebalance_as_before():
+    first = fitted([TREE], alpha=0.3)
+    again = persist.loads(persist.dumps(first))
+    assert again.rules_ == first.rules_
+    columns = {"sensitive_features": {"sex": SEX}}
+    np.testing.assert_array_equal(again.predict(X, **columns), first.predict(X, **columns))
+    other = {"alpha": 1.0, "by": "baseline", "goals": ()}
+    assert again.rebalance(**other).value_ == first.rebalance(**other).value_
+
+
+@pytest.mark.parametrize(
+    ("rule", "message"),
+    [
+        (Rule(7, {"sex=F": 0.5, "sex=M": 0.5}), "a rule is not of one of 1 models with thresholds for sex=F, sex=M"),
+        (Rule(0, {"sex=F": 0.5}), "a rule is not of one of 1 models with thresholds for sex=F, sex=M"),
+        (Rule(0, {"sex=F": 0.5, "sex=M": "high"}), "it is no model with thresholds"),
+    ],
+)
+def test_files_with_rules_that_cannot_be_are_refused(rule, message):
+    model = fitted([TREE])
+    model.rules_ = [rule] * len(model.rules_)
+    with pytest.raises(persist.UnreadableModel, match=message):
+        persist.loads(persist.dumps(model))
+
+
+def test_stored_columns_of_scores_or_answers_are_chosen_among():
+    stored = {"train": MODEL.predict_proba(X[CHOOSE])[:, 1], "mail": MODEL.predict_proba(X[:100])}
+    answers = TREE.predict(X[CHOOSE])
+    live, columns = fitted(goals=PARITY), fitted([stored["train"]], goals=PARITY)
+    assert columns.value_ == pytest.approx(live.value_, abs=1e-12)
+    assert columns.rules_ == live.rules_
+    assert fitted([answers], goals=()).value_ == pytest.approx((answers != Y[CHOOSE]).mean())
+    model = cp.GoalClassifier([stored], cv="prefit", decision="sticky", alpha=1.0, goals="positive_rate(mail) <= 0.3")
+    model.fit(X[CHOOSE], Y[CHOOSE], datasets={"mail": Table(X[:100])})
+    assert model.check_goals()[0].holds
+    with pytest.raises(ValueError, match=r"stored column of scores for the rows of fit.*Pass the model itself"):
+        columns.predict(X, sensitive_features={"sex": SEX})
+    with pytest.raises(ValueError, match=r"dataset 'mail' needs its own"):
+        cp.GoalClassifier([stored["train"]], cv="prefit", decision="sticky", alpha=0.1).fit(
+            X[CHOOSE], Y[CHOOSE], datasets={"mail": Table(X[:100])}
+        )
+
+
+@pytest.mark.parametrize("kind", ["decision_function", "function", "first class"])
+def test_any_score_of_the_same_order_leads_to_the_same_choice(kind):
+    if kind == "decision_function":
+        model = type("Margins", (), {"decision_function": lambda _, rows: MODEL.decision_function(rows)})()
+        model.classes_ = MODEL.classes_
+    elif kind == "function":
+        model = lambda rows: 10 * MODEL.decision_function(rows)  # noqa: E731
+    other = fitted(pos_label="no", goals=()) if kind == "first class" else fitted([model], goals=())
+    assert other.value_ == pytest.approx(fitted(goals=()).value_, abs=1e-4)
+
+
+def test_of_constant_scores_the_rules_say_one_class_of_a_whole_group():
+    model = fitted([np.zeros(N - 200)], by=(), goals="positive_rate(train) >= 0.5")
+    assert [rule.thresholds for rule in model.rules_] == [{"all": -np.inf}, {"all": np.inf}]
+    assert model.mixture_.tolist() == [0.5, 0.5]
+
+
+def test_goals_that_are_met_by_calling_everybody_one_class_are_told():
+    with pytest.warns(Everybody, match="by calling everybody 'yes', whatever their scores.*pos_label"):
+        fitted(by=(), goals=["recall(train) >= 1", "positive_rate(train) >= 1"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", Everybody)
+        fitted(by=(), goals=["recall(train) >= 0.9"])
+
+
+def test_small_and_unknown_groups_are_pooled_where_that_is_allowed():
+    sex = SEX.copy()
+    sex[200:203] = "X"
+    columns = {"sex": sex[CHOOSE]}
+    model = cp.GoalClassifier(
+        [MODEL], cv="prefit", decision="sticky", by=cp.Groups("sex", unknown="pool"), random_state=0
+    )
+    model.fit(X[CHOOSE], Y[CHOOSE], sensitive_features=columns)
+    assert model.groups_.names == ("sex=F", "sex=M", "(other)")
+    assert set(model.predict(X[:4], sensitive_features={"sex": ["F", "X", "Q", None]})) <= {"yes", "no"}
+    none = model.rebalance(sensitive_features={"sex": SEX[CHOOSE]})  # nobody of fit is of others
+    shares = [np.mean(none.decision_proba(X, sensitive_features={"sex": kind})[:, 1]) for kind in (SEX, ["Q"] * N)]
+    assert shares[0] == pytest.approx(shares[1], abs=0.05)
+
+
+def test_stages_are_of_the_first_models(parity):
+    loose = parity.rebalance(goals=())
+    stages = list(loose.staged_decision_proba(X, sensitive_features={"sex": SEX}))
+    assert len(stages) == 2
+    np.testing.assert_allclose(stages[-1], loose.decision_proba(X, sensitive_features={"sex": SEX}))
+    np.testing.assert_allclose(stages[0], fitted(goals=()).decision_proba(X, sensitive_features={"sex": SEX}))
+    votes = list(loose.staged_predict(X, sensitive_features={"sex": SEX}))
+    np.testing.assert_array_equal(votes, loose.classes_[np.argmax(stages, axis=2)])
+
+
+def test_a_frontier_is_over_every_threshold(parity):
+    loose = parity.rebalance(goals=PARITY[:1])
+    frontier = cp.tradeoff(loose, "recall(train) >= 0.5", [0.5, 0.9, 0.95, 1.0, 1.1])
+    for point in frontier.points[:-1]:
+        solved = loose.rebalance(goals=[*PARITY[:1], f"recall(train) >= {point.bound}"])
+        assert point.value == pytest.approx(solved.value_, abs=2e-4)
+        assert point.gap <= 1e-6 + 1e-12
+        assert point.mixture.size == len(frontier.rules)
+    assert np.isnan(frontier[4].value)
+    drawn = cp.tradeoff(loose, "recall(train) >= 0.5", n_points=4)
+    assert (np.diff(drawn.values) <= 1e-6).all()
+
+
+class Answering:
+    """A model without scores."""
+
+    classes_ = np.array(["no", "yes"])
+
+    def predict(self, rows):
+        return np.full(len(rows), "no")
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"models": [Answering()]}, r"Model 0 \(Answering\) has no scores to cut: rules need predict_proba"),
+        ({"models": [LogisticRegression]}, r"is a class, not a model"),
+        ({"models": [LogisticRegression()]}, r"Model 0 \(LogisticRegression\) is not fitted"),
+        ({"models": [np.full(N - 200, np.nan)]}, r"must be finite; 400 of 400 are not, the first is"),
+        ({"models": [np.zeros(3)]}, r"must give one score for each of the 400 rows.*shape \(3,\)"),
+        ({"by": "age"}, r"The rows of fit need the column 'age', which the rules look at: pass sensitive_features"),
+        ({"by": 3}, r"by must be the name of a column that rules may look at, a list of names, or Groups; got 3"),
+        ({"by": ("sex", "sex")}, r"by names a column twice"),
+        ({"budget": -0.1}, r"budget must lie in \[0, 1\]"),
+        ({"deferral": 0.2}, r"deferral must be None, or Deferral\(cost\).*got 0.2"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_a_sentence(settings, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        fitted(**settings)
+
+
+def test_small_groups_and_rows_of_unknown_groups_are_refused(parity):
+    odd = np.where(np.arange(N - 200) < 3, "X", SEX[CHOOSE])
+    with pytest.raises(ValueError, match=r"The group 'sex=X' has 3 rows to find a threshold on, fewer than 10"):
+        cp.GoalClassifier([MODEL], cv="prefit", decision="sticky", alpha=0.1, by="sex").fit(
+            X[CHOOSE], Y[CHOOSE], sensitive_features={"sex": odd}
+        )
+    with pytest.raises(
+        ValueError, match=r"The rows to decide about hold the group 'sex=X'.*by=Groups\('sex', unknown='pool'\)"
+    ):
+        parity.predict(X[:2], sensitive_features={"sex": ["F", "X"]})
+    with pytest.raises(ValueError, match=r"The rows to decide about need the column 'sex'.*got the columns: none"):
+        parity.predict(X)
+    with pytest.raises(ValueError, match=r"The rows to decide about need baseline"):
+        fitted(by="baseline", goals=()).decision_proba(X)
+    with pytest.raises(ValueError, match=r"The rows of dataset 'mail' hold the group 'sex=X'"):
+        parity.rebalance(datasets={"mail": Table(X[:3], None, {"sex": ["F", "M", "X"]})})
+
+
+def test_models_that_fail_or_answer_oddly_are_named():
+    def fails(_):
+        raise RuntimeError("no")
+
+    with pytest.raises(ValueError, match=r"Model 1 \('odd'\) failed to predict: RuntimeError: no"):
+        fitted([MODEL, ("odd", fails)])
+    linear = Perceptron().fit(X[:200], Y[:200])  # has a decision function only
+    assert fitted([linear], goals=(), objective="error_rate(train)").gap_ <= 1e-4
+
+
+def test_figures_are_drawn_of_classifiers_that_look_at_groups(parity):
+    columns = {"sensitive_features": {"sex": SEX}, "baseline": OLD}
+    curve = CVaRCurveDisplay.from_estimator(parity, X, Y, **columns)
+    shares = parity.decision_proba(X, sensitive_features={"sex": SEX})
+    error = np.where(Y == "yes", shares[:, 0], shares[:, 1]).mean()
+    assert curve.cvar[-1] == pytest.approx(error)
+    rates = RateDisplay.from_estimator(parity, X, Y, sensitive_features={"sex": SEX})
+    assert list(rates.groups) == ["all", "sex=F", "sex=M"]
+
+
+def test_goals_with_a_confidence_leave_a_margin():
+    certain = fitted(goals=[parse_goal("recall(train) >= 0.7").with_confidence(0.9)])
+    assert certain.check_goals()[0].value > 0.72
+
+
+def test_goals_of_several_rows_have_one_price_and_are_explained_as_one():
+    """A difference, and rates of a class by name, are goals like others."""
+    both = fitted(goals=["abs(positive_rate(train, sex=F) - positive_rate(train, sex=M)) <= 0.02"])
+    assert both.value_ == pytest.approx(fitted().value_, abs=2e-4)
+    assert both.multipliers_.shape == (1,)
+    assert fitted(goals=["recall(train, of=no) >= 0.9", "recall(train, of=yes) >= 0.6"]).gap_ <= 1e-4
+    goals = ["abs(positive_rate(train, sex=F) - positive_rate(train, sex=M)) <= 0.02", "error_rate(train) <= 0.05"]
+    with pytest.raises(InfeasibleGoals, match=r"error_rate\(train\) <= 0.05"):
+        fitted(goals=goals)
+    frontier = cp.tradeoff(both, both.goals_[0], n_points=3)
+    assert (np.diff(frontier.values) <= 1e-6).all()
+    assert all(check.holds for check in fitted(goals=goals[:1], decision="fixed").check_goals())
+
+
+def test_scores_of_the_first_class_are_turned_round_where_it_is_the_positive_one():
+    """As those of a support vector machine are: above zero they speak for the second class."""
+    settings = {"cv": "prefit", "goals": "recall(train) >= 0.9"}
+    renamed = np.where(Y == "no", "z", "a")
+    first = cp.GoalClassifier([LinearSVC().fit(X, Y)], pos_label="no", **settings).fit(X, Y)
+    second = cp.GoalClassifier([LinearSVC().fit(X, renamed)], pos_label="z", **settings).fit(X, renamed)
+    assert first.value_ == pytest.approx(second.value_, abs=1e-6)
+    assert first.value_ < 0.3
+    assert np.mean(first.predict(X)[Y == "no"] == "no") > 0.85

@@ -1,0 +1,38 @@
+"""Where goals speak of a positive class and nobody named it, the fit says which it takes."""
+
+import numpy as np
+import pytest
+
+from counterpoise import ConstrainedClassifier, GoalClassifier
+from counterpoise.learners import HistogramTree
+from counterpoise.rules.cautions import UnnamedPositive
+
+TEXTS = np.where(np.arange(80) % 2, "paid", "default")
+SCORES = (np.arange(80) % 7)[:, None]
+
+
+def fitted_to(goals, labels, **settings):
+    return GoalClassifier(HistogramTree(), cv=2, goals=goals, random_state=0, **settings).fit(SCORES, labels)
+
+
+def test_a_positive_class_that_is_but_the_last_of_two_texts_is_said():
+    with pytest.warns(UnnamedPositive, match=r"taken to be 'paid', as it sorts behind 'default'.*pos_label='default'"):
+        fitted_to("recall(train) >= 0.1", TEXTS)
+    with pytest.warns(UnnamedPositive):
+        ConstrainedClassifier(goals="recall(train) >= 0.1").fit(SCORES, TEXTS)
+
+
+@pytest.mark.parametrize(
+    ("goals", "labels", "settings"),
+    [
+        ("recall(train) >= 0.1", TEXTS, {"pos_label": "paid"}),
+        ("error_rate(train) <= 0.9", TEXTS, {}),
+        ("recall(train, of=default) >= 0.1", TEXTS, {}),
+        ("recall(train) >= 0.1", np.where(TEXTS == "paid", "yes", "no"), {}),
+        ("recall(train) >= 0.1", TEXTS == "paid", {}),
+        ((), TEXTS, {}),
+    ],
+)
+def test_nothing_is_said_of_a_positive_class_that_is_known_or_of_no_matter(goals, labels, settings, recwarn):
+    fitted_to(goals, labels, **settings)
+    assert not [one for one in recwarn if issubclass(one.category, UnnamedPositive)]
