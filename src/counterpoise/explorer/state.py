@@ -94,7 +94,7 @@ class SortedDraws:
         self._sorted = uniforms[self._order]
 
     def by_member(self, mixture: FloatArray) -> Iterator[tuple[int, IntArray]]:
-        """Yield each member that decides about rows, and those rows: as ``mixtures.draws.pick`` would draw them."""
+        """Yield each member that decides about rows, and those rows: as ``rules.draws.pick`` would draw them."""
         members = np.flatnonzero(mixture)
         ends = np.searchsorted(self._sorted, np.cumsum(mixture)[members], side="left")
         ends[-1] = self._sorted.size
