@@ -11,7 +11,7 @@ from harness import Benchmark
 
 from counterpoise import GoalClassifier
 from counterpoise.goals import bind
-from counterpoise.rules.answers import TRAIN
+from counterpoise.rules.goal_rows import TRAIN
 from counterpoise.solvers.linear_program import solve_linear_program
 
 GOALS = [

@@ -21,7 +21,7 @@ import numpy as np
 from counterpoise.boosting.lpboost import AdaLPBoostClassifier, LPBoostClassifier
 from counterpoise.datasets import load_dataset, split_rows
 from counterpoise.metrics import cvar_loss
-from counterpoise.rules.answers import find_positive
+from counterpoise.rules.goal_rows import find_positive
 from counterpoise.rules.pool import Pool, failures
 from counterpoise.runs.results import ResultRow
 from papers.arrays import AnyArray

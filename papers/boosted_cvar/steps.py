@@ -18,7 +18,7 @@ from counterpoise.boosting.rounds import History, Rule, boost
 from counterpoise.boosting.rules import adaptive_hedge, hedge
 from counterpoise.datasets import load_dataset
 from counterpoise.metrics import cvar_loss
-from counterpoise.rules.answers import find_positive
+from counterpoise.rules.goal_rows import find_positive
 from counterpoise.rules.pool import Pool, failures
 from counterpoise.runs import Tell
 from counterpoise.runs.results import ResultRow, ResultsTable

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from counterpoise.goals import GoalCheck, Rate
-from counterpoise.rules.answers import TRAIN, Answers, bits_of
 from counterpoise.rules.choosing import Game, PoolPredictions, Problem, posed, select
+from counterpoise.rules.goal_rows import TRAIN, Answers, bits_of
 from papers.arrays import AnyArray, FloatArray
 
 _MAX_THRESHOLDS = 64  # of the vote; where shares take more values, these are spread evenly over the rows

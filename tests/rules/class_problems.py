@@ -5,10 +5,10 @@ import scipy.sparse as sp
 from scipy.optimize import linprog
 
 from counterpoise.goals import Table, bind
-from counterpoise.rules.answers import Answers, find_positive
 from counterpoise.rules.choosing import as_problem
 from counterpoise.rules.class_scores.choosing import choose_class_rules
 from counterpoise.rules.class_scores.table import ClassTable, no_calibration
+from counterpoise.rules.goal_rows import Answers, find_positive
 from counterpoise.rules.scores.table import RuleGroups
 
 ALL = RuleGroups((), ("all",))

@@ -8,10 +8,10 @@ import pytest
 from scipy.optimize import linprog
 
 from counterpoise.goals import InfeasibleGoals, Table, as_goals, bind
-from counterpoise.rules.answers import Answers, find_positive
 from counterpoise.rules.choosing import as_problem
+from counterpoise.rules.goal_rows import Answers, find_positive
 from counterpoise.rules.options import Deferral
-from counterpoise.rules.scores.choosing import choose_rules
+from counterpoise.rules.scores.program import choose_rules
 from counterpoise.rules.scores.table import RuleGroups, ScoreTable, rank
 from counterpoise.solvers import minimize_risk
 from counterpoise.theory.risks import KL, CVaR, EmpiricalLikelihood, Mean, WorstGroup

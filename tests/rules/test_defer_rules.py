@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 from counterpoise.rules.choosing import as_problem
-from counterpoise.rules.scores.choosing import limits_of, mean_loss
 from counterpoise.rules.scores.cuts import CutRules, coupled
 from counterpoise.rules.scores.fixed import search_fixed
-from counterpoise.rules.scores.program import CellLosses, RuleProgram, cheapest_rules
+from counterpoise.rules.scores.program import CellLosses, RuleProgram, cheapest_rules, limits_of, mean_loss
 from counterpoise.theory.risks import KL, CVaR, EmpiricalLikelihood, Mean, WorstGroup
 from tests.rules.score_problems import (
     chosen,

@@ -19,8 +19,7 @@ import counterpoise as cp
 from counterpoise.goals import InfeasibleGoals, Table, parse_goal
 from counterpoise.goals.infeasible import NEAREST, bound_scale
 from counterpoise.rules.choosing import as_problem
-from counterpoise.rules.scores.choosing import limits_of
-from counterpoise.rules.scores.program import nearest_of_all
+from counterpoise.rules.scores.program import limits_of, nearest_of_all
 
 N_PROBLEMS = 300
 EXACT = 2e-6  # a bound is offered with room of up to 1e-6, for what a solver may have missed by

@@ -5,8 +5,8 @@ import pytest
 
 from counterpoise.metrics import cvar_loss
 from counterpoise.rules.choosing import as_problem
-from counterpoise.rules.scores.choosing import limits_of
 from counterpoise.rules.scores.grid import RuleGrid
+from counterpoise.rules.scores.program import limits_of
 from counterpoise.theory.risks import CVaR
 from tests.rules.score_problems import chosen, random_problem, written_out
 

@@ -40,9 +40,8 @@ from counterpoise.boosting.learner import Question, RoundsFit
 from counterpoise.boosting.rounds import IMPROVEMENT, Fitted, History, Standing
 from counterpoise.goals import Goal, InfeasibleGoals, Rate, Table
 from counterpoise.goals.binding import BoundRates, bind_rates
-from counterpoise.rules.answers import TRAIN, Answers, Positive
 from counterpoise.rules.choosing import Problem
-from counterpoise.rules.goal_rows import GoalRows, TalliedGoals
+from counterpoise.rules.goal_rows import TRAIN, Answers, GoalRows, Positive, TalliedGoals
 from counterpoise.rules.rows import n_rows, stack_rows
 from counterpoise.solvers import minimize_cvar, minimize_risk
 from counterpoise.solvers.linear_program import InfeasibleRows, MixtureSolution

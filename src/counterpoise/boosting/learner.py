@@ -21,7 +21,7 @@ from counterpoise.boosting.rounds import Fitted
 from counterpoise.learners import HistogramTree, Resampled
 from counterpoise.learners.binning import BinnedFeatures, bin_like
 from counterpoise.learners.resampling import fresh_copy, weight_argument
-from counterpoise.rules.answers import Positive
+from counterpoise.rules.goal_rows import Positive
 from counterpoise.rules.pool import SCORES, Member, predict_codes
 from counterpoise.rules.rows import take_rows
 

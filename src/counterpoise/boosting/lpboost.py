@@ -600,9 +600,10 @@ class LPBoostClassifier(MixtureBase):
         if isinstance(family, PooledModels):  # of rules it was said
             warn_of_mixing(self.selection_, self.mixture_, problem)
 
+    @property
     def decides_by_scores(self) -> bool:
         """Tell whether rules of scores decide, or will."""
-        return self.scores is True or super().decides_by_scores()
+        return self.scores is True or super().decides_by_scores
 
     def choose(self, family: Family, problem: Problem, choice: Any = None) -> None:
         """Choose the best mixture of a family's rules: the rounds have proven nothing about another problem."""

@@ -46,11 +46,11 @@ from counterpoise.classifiers.base import DECISIONS
 from counterpoise.goals import InfeasibleGoals, Rate, Table
 from counterpoise.goals.bound import asked_goals
 from counterpoise.goals.tables import with_train
-from counterpoise.rules.answers import TRAIN, Answers, Positive, find_positive
 from counterpoise.rules.cautions import check_problem, warn_of_the_average
 from counterpoise.rules.choosing import MIXTURES, PoolPredictions, Problem, Selection, choose_mixture, select
 from counterpoise.rules.draws import make_key
 from counterpoise.rules.families import PooledModels, Thresholds
+from counterpoise.rules.goal_rows import TRAIN, Answers, Positive, find_positive
 from counterpoise.rules.options import kind_of_decision
 from counterpoise.rules.pool import Pool, predict_codes, scoring_method, titled_models
 from counterpoise.rules.rows import checked_features

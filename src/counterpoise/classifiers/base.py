@@ -16,7 +16,6 @@ from counterpoise._base.checks import check_choice, check_sample_weight, is_fram
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray, IntArray
 from counterpoise.goals import GoalCheck, Table
 from counterpoise.goals.tables import with_train
-from counterpoise.rules.answers import TRAIN, find_positive
 from counterpoise.rules.cautions import (
     check_problem,
     warn_of_one_answer,
@@ -38,6 +37,7 @@ from counterpoise.rules.families import (
     with_columns,
     with_tables,
 )
+from counterpoise.rules.goal_rows import TRAIN, find_positive
 from counterpoise.rules.options import STICKY, Deferral, Draws, as_groups, kind_of_decision
 from counterpoise.rules.pool import Pool, named_models
 from counterpoise.rules.rows import LabelledData, as_columns, as_rows, checked_features, known_columns, n_rows
@@ -55,12 +55,12 @@ _HALF = 0.5
 
 def _has_scores(model: Any) -> bool:
     """Tell whether a classifier decides by rules of scores."""
-    return bool(model.decides_by_scores())
+    return bool(model.decides_by_scores)
 
 
 def _has_probabilities(model: Any) -> bool:
     """Tell whether the models that may decide have probabilities; hard answers of a mixture always do."""
-    if not model.decides_by_scores():
+    if not model.decides_by_scores:
         return True
     family = vars(model).get("family_")
     if isinstance(family, Thresholds):  # one half is the usual threshold of probabilities, and of nothing else
@@ -505,6 +505,7 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
         self.draws_ = KeyedDraws.learned(key, as_columns(X), weights, self.estimators_)
         self._generator = generator
 
+    @property
     def decides_by_scores(self) -> bool:
         """Tell whether rules of scores decide, or will: otherwise the answers of models are mixed."""
         return "family_" in vars(self) and not isinstance(self.family_, PooledModels)
@@ -575,7 +576,7 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
         """Check how decisions are made, and what rules may look at."""
         check_choice(kind_of_decision(self.decision), "decision", (*DECISIONS, FIXED))
         as_groups(self.by)
-        if self.decision == FIXED and not self.decides_by_scores():
+        if self.decision == FIXED and not self.decides_by_scores:
             raise ValueError(
                 "decision='fixed' is one rule of the scores of models: use GoalClassifier(models, cv='prefit'), or one "
                 f"of {', '.join(DECISIONS)} to mix what models say."

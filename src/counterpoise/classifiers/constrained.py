@@ -35,9 +35,9 @@ from counterpoise.learners.row_kernels import (
     linear_noise,
     stacked_rows,
 )
-from counterpoise.rules.answers import TRAIN
 from counterpoise.rules.cautions import warn_of_a_constant, warn_of_missed_goals, warn_of_the_positive_class
 from counterpoise.rules.draws import KeyedDraws, known_draws, make_key
+from counterpoise.rules.goal_rows import TRAIN
 from counterpoise.rules.options import Draws, kind_of_decision
 from counterpoise.rules.rows import checked_features
 from counterpoise.solvers.ramp import (

@@ -17,7 +17,7 @@ from counterpoise._base.checks import check_count, is_frame
 from counterpoise._base.shards import in_threads
 from counterpoise._base.types import AnyArray, FloatArray, IntArray
 from counterpoise.learners.resampling import Resampled, fresh_copy, weight_argument
-from counterpoise.rules.answers import Positive
+from counterpoise.rules.goal_rows import Positive
 from counterpoise.rules.pool import Pool
 from counterpoise.rules.rows import take_rows
 

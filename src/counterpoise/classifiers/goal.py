@@ -20,10 +20,10 @@ from counterpoise.classifiers.base import MixtureBase
 from counterpoise.classifiers.folds import Training, check_cv, splits_of, texts_in
 from counterpoise.goals import Table
 from counterpoise.goals.classes import check_defer_label
-from counterpoise.rules.answers import TRAIN, Positive, find_positive
 from counterpoise.rules.choosing import FIXED, check_one_rule
 from counterpoise.rules.draws import generator_of, make_key
 from counterpoise.rules.families import rules_of_scores
+from counterpoise.rules.goal_rows import TRAIN, Positive, find_positive
 from counterpoise.rules.options import Deferral
 from counterpoise.rules.pool import Pool, all_classes, named_models, titled_models
 from counterpoise.rules.rows import set_input_tags
@@ -126,7 +126,7 @@ class GoalClassifier(MixtureBase):
     True
     """
 
-    prefers_usual, default_alpha = True, 1.0
+    prefers_usual, default_alpha, decides_by_scores = True, 1.0, True
     stored_apart = ("estimators_",)  # each model in a file of its own inside of that of the mixture
     _tell: Tell | None = None  # how many models are trained, of how many, and what the newest is called
 
@@ -250,10 +250,6 @@ class GoalClassifier(MixtureBase):
         is_said = isinstance(self.cv, str) and self.cv == PREFIT
         models = self.estimator if isinstance(self.estimator, list) and self.estimator else [self.estimator]
         return is_said or all(isinstance(model, FrozenEstimator) for _, model in named_models(models))
-
-    def decides_by_scores(self) -> bool:
-        """Tell that rules of scores decide."""
-        return True
 
     def check_parameters(self) -> None:
         """Check what needs no rows."""

@@ -15,9 +15,9 @@ from counterpoise._base.checks import check_count
 from counterpoise._base.types import ArrayLike
 from counterpoise.classifiers.base import MixtureBase
 from counterpoise.goals import Table
-from counterpoise.rules.answers import find_positive
 from counterpoise.rules.draws import generator_of, make_key
 from counterpoise.rules.families import PooledModels
+from counterpoise.rules.goal_rows import find_positive
 from counterpoise.rules.pool import ANSWERS, Pool, all_classes, named_models, titled_models
 from counterpoise.rules.rows import set_input_tags
 

@@ -9,7 +9,6 @@ from counterpoise._base.types import FloatArray
 from counterpoise.distributed.rows import CellAnswers, Cells, Known, cell_losses
 from counterpoise.goals import Goal, Rate
 from counterpoise.goals.tables import group_codes
-from counterpoise.rules.answers import TRAIN
 from counterpoise.rules.choosing import (
     Choice,
     PoolPredictions,
@@ -21,6 +20,7 @@ from counterpoise.rules.choosing import (
     within_budget,
     without_budget,
 )
+from counterpoise.rules.goal_rows import TRAIN
 from counterpoise.solvers.linear_program import MixtureSolution
 from counterpoise.solvers.mixture import minimize_cvar_over
 from counterpoise.solvers.tail import TailOracle

@@ -39,11 +39,11 @@ from counterpoise.distributed.watching import Watch
 from counterpoise.goals import InfeasibleGoals, Rate, as_goals
 from counterpoise.goals.advice import advised
 from counterpoise.goals.tables import group_codes
-from counterpoise.rules.answers import TRAIN, find_positive
 from counterpoise.rules.cautions import check_problem
 from counterpoise.rules.choosing import Problem
 from counterpoise.rules.draws import generator_of, make_key
 from counterpoise.rules.families import PooledModels
+from counterpoise.rules.goal_rows import TRAIN, find_positive
 from counterpoise.rules.options import as_groups
 from counterpoise.rules.pool import ANSWERS, Pool, all_classes, named_models, titled_models
 
@@ -152,7 +152,7 @@ def take_models(model: Any, named: list[tuple[str, Any]], classes: AnyArray) -> 
     model.forget_choice()
     model.classes_, model.names_ = classes, [name for name, _ in named]
     model.estimators_ = [one for _, one in named]
-    tells = None if model.decides_by_scores() else ANSWERS
+    tells = None if model.decides_by_scores else ANSWERS
     return Pool.of(titled_models(named), find_positive(classes, model.pos_label), model.n_jobs, tells)
 
 

@@ -18,8 +18,8 @@ from counterpoise.distributed.boosting import ShardHistory, last_loss, weigh_by_
 from counterpoise.distributed.rows import CellAnswers
 from counterpoise.goals import Rate
 from counterpoise.goals.tables import group_codes
-from counterpoise.rules.answers import TRAIN, find_positive
 from counterpoise.rules.choosing import ALPHA, Problem, groups_by
+from counterpoise.rules.goal_rows import TRAIN, find_positive
 from counterpoise.solvers.linear_program import InfeasibleRows, MixtureSolution
 from counterpoise.solvers.mixture import minimize_cvar_over
 from counterpoise.solvers.rows import mass_unit

@@ -25,14 +25,12 @@ from counterpoise.distributed.rows import CELL, MASS, Cells
 from counterpoise.goals import InfeasibleGoals, Rate, Table
 from counterpoise.goals.binding import bind_rates
 from counterpoise.goals.tables import group_codes
-from counterpoise.rules.answers import TRAIN, Answers, Positive
 from counterpoise.rules.choosing import Problem, groups_by
 from counterpoise.rules.families import Thresholds
-from counterpoise.rules.goal_rows import TalliedGoals
+from counterpoise.rules.goal_rows import TRAIN, Answers, Positive, TalliedGoals
 from counterpoise.rules.pool import Pool
-from counterpoise.rules.scores.choosing import build_program, limits_of
 from counterpoise.rules.scores.cuts import Rule, block_starts, exponent_counts, noise_of, rounding_room
-from counterpoise.rules.scores.program import TOL, CellLosses, RuleProgram
+from counterpoise.rules.scores.program import TOL, CellLosses, RuleProgram, build_program, limits_of
 from counterpoise.rules.scores.table import RankedScores, RuleGroups, ScoreTable, find_groups, rank
 from counterpoise.solvers.linear_program import MixtureSolution
 from counterpoise.theory.risks import Mean, WorstGroup

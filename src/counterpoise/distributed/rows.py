@@ -22,7 +22,7 @@ from counterpoise.goals.binding import Tally, Views
 from counterpoise.goals.classes import as_labels
 from counterpoise.goals.rows import Dataset
 from counterpoise.goals.values import find_levels
-from counterpoise.rules.answers import TRAIN, Answers, Positive
+from counterpoise.rules.goal_rows import TRAIN, Answers, Positive
 from counterpoise.solvers.rows import BitRows, whole_masses
 
 # Names in a shard: features, labels, columns that goals and rules may look at, answers of the deployed model, weights;

@@ -14,8 +14,8 @@ from counterpoise.distributed.boosting import ShardHistory
 from counterpoise.distributed.checkpoint import restored, run_of, save
 from counterpoise.distributed.choosing import choose_over, evidence_of
 from counterpoise.distributed.rows import answers_of, cell_losses, shares_of
-from counterpoise.rules.answers import find_positive
 from counterpoise.rules.choosing import Problem
+from counterpoise.rules.goal_rows import find_positive
 from counterpoise.theory.risks import Risk
 
 

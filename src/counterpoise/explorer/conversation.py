@@ -40,7 +40,7 @@ from counterpoise.explorer.views import steps
 from counterpoise.goals import Table
 from counterpoise.goals.catalogue import catalogue
 from counterpoise.goals.rates import FORMS, METRICS, RATIOS
-from counterpoise.rules.answers import TRAIN
+from counterpoise.rules.goal_rows import TRAIN
 from counterpoise.rules.options import as_groups, kind_of_decision
 
 LINES_PER_SECOND, LINES_AT_ONCE = 5.0, 200.0

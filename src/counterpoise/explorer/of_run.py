@@ -11,7 +11,7 @@ from counterpoise.explorer.session import Session
 from counterpoise.explorer.setting import Setting
 from counterpoise.explorer.source import asked, check_model, generated, names_of, uniforms_of
 from counterpoise.explorer.state import HeldOutRows, SessionParts
-from counterpoise.rules.answers import TRAIN
+from counterpoise.rules.goal_rows import TRAIN
 from counterpoise.rules.options import STICKY, kind_of_decision
 from counterpoise.rules.scores.table import ScoreTable
 from counterpoise.runs.data import Data, RunRows

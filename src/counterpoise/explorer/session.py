@@ -23,8 +23,8 @@ from counterpoise.explorer.state import (
 from counterpoise.goals import Goal, InfeasibleGoals
 from counterpoise.goals.binding import PreparedPredictions, Views
 from counterpoise.goals.text import refuse_deferral
-from counterpoise.rules.answers import TRAIN
 from counterpoise.rules.choosing import FIXED, Problem
+from counterpoise.rules.goal_rows import TRAIN
 from counterpoise.rules.scores.table import ScoreTable
 from counterpoise.theory.risks import Risk
 

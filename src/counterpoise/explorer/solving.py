@@ -14,7 +14,6 @@ from counterpoise.explorer.setting import reach, shape
 from counterpoise.goals import Goal, InfeasibleGoals, Rate
 from counterpoise.goals.binding import Tally, Views, tally_rates
 from counterpoise.goals.rows import Dataset, Linear
-from counterpoise.rules.answers import Answers
 from counterpoise.rules.choosing import (
     Choice,
     PoolPredictions,
@@ -25,12 +24,21 @@ from counterpoise.rules.choosing import (
     select,
     within_budget,
 )
-from counterpoise.rules.goal_rows import GoalRows, TalliedGoals
-from counterpoise.rules.scores.choosing import RuleSolution, build_program, mean_loss, solution_of
+from counterpoise.rules.goal_rows import Answers, GoalRows, TalliedGoals
 from counterpoise.rules.scores.cuts import CutRules, Rule
 from counterpoise.rules.scores.fixed import deciding_rules
 from counterpoise.rules.scores.grid import RuleGrid
-from counterpoise.rules.scores.program import Budget, NoMixture, RuleLimits, RuleProgram, excess_of
+from counterpoise.rules.scores.program import (
+    Budget,
+    NoMixture,
+    RuleLimits,
+    RuleProgram,
+    RuleSolution,
+    build_program,
+    excess_of,
+    mean_loss,
+    solution_of,
+)
 from counterpoise.rules.scores.table import RankedScores
 from counterpoise.solvers import minimize_cvar
 from counterpoise.solvers.bundle import LevelBundle, SolveLimits

@@ -18,7 +18,7 @@ from counterpoise.goals.binding import Views
 from counterpoise.goals.tables import with_train
 from counterpoise.goals.text import terms_of
 from counterpoise.goals.values import NoRows
-from counterpoise.rules.answers import TRAIN
+from counterpoise.rules.goal_rows import TRAIN
 from counterpoise.rules.options import STICKY, kind_of_decision
 from counterpoise.rules.rows import as_columns, known_columns
 from counterpoise.rules.scores.table import ScoreTable

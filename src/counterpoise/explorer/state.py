@@ -14,8 +14,8 @@ from counterpoise.explorer.solving import MixtureProgram, ModelProgram, RulesPro
 from counterpoise.goals import Table
 from counterpoise.goals.classes import check_defer_label
 from counterpoise.metrics import cvar_curve, cvar_loss
-from counterpoise.rules.answers import TRAIN, bits_of
 from counterpoise.rules.choosing import PoolPredictions
+from counterpoise.rules.goal_rows import TRAIN, bits_of
 from counterpoise.rules.options import Deferral, as_groups
 from counterpoise.rules.scores.table import RuleGroups, ScoreTable, find_groups, rank
 from counterpoise.solvers.rows import BitRows

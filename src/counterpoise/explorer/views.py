@@ -20,8 +20,8 @@ from counterpoise.explorer.state import ToldRows, curve
 from counterpoise.goals import Dataset, Goal, Rate, error_rate
 from counterpoise.goals.advice import looser
 from counterpoise.goals.infeasible import rounded_to_safety
-from counterpoise.rules.answers import TRAIN
 from counterpoise.rules.choosing import Problem
+from counterpoise.rules.goal_rows import TRAIN
 from counterpoise.theory.risks import Mean
 
 VIEWS = ("curve", "frontier", "ranges", "segments", "verdicts")

@@ -13,8 +13,8 @@ from counterpoise.goals import Rate, Table
 from counterpoise.goals.binding import Views
 from counterpoise.goals.bound import check_asked, check_contradictions, check_reach
 from counterpoise.goals.classes import says_yes
-from counterpoise.rules.answers import TRAIN, Positive
 from counterpoise.rules.choosing import Problem, groups_by
+from counterpoise.rules.goal_rows import TRAIN, Positive
 from counterpoise.rules.options import as_groups
 from counterpoise.rules.scores.table import find_groups
 from counterpoise.theory.risks import RiskRows

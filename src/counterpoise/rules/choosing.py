@@ -24,8 +24,7 @@ from counterpoise.goals.rates import METRICS, RATIOS
 from counterpoise.goals.tables import group_codes
 from counterpoise.goals.text import OWN_WORDS, refuse_deferral
 from counterpoise.metrics import cvar_loss
-from counterpoise.rules.answers import TRAIN, Answers
-from counterpoise.rules.goal_rows import GoalRows, LinearRate, goal_rows, linear_rate, mean_limit
+from counterpoise.rules.goal_rows import TRAIN, Answers, GoalRows, LinearRate, goal_rows, linear_rate, mean_limit
 from counterpoise.rules.options import Deferral, Groups
 from counterpoise.solvers import minimize_risk, solve_weights_lp
 from counterpoise.solvers.linear_program import FEASIBLE, InfeasibleRows, MixtureSolution

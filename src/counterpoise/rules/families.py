@@ -26,7 +26,6 @@ from counterpoise._base.checks import check_mixture
 from counterpoise._base.types import AnyArray, FloatArray, IntArray
 from counterpoise.goals import InfeasibleGoals, Table
 from counterpoise.goals.classes import check_defer_label
-from counterpoise.rules.answers import TRAIN, Answers
 from counterpoise.rules.choosing import (
     FIXED,
     Choice,
@@ -43,11 +42,12 @@ from counterpoise.rules.class_scores.rules import ClassRule, argmax_rule
 from counterpoise.rules.class_scores.table import Calibration, ClassTable, no_calibration
 from counterpoise.rules.deciding import DecisionRows, Says, with_label
 from counterpoise.rules.explaining import Compared, nearest_changes
+from counterpoise.rules.goal_rows import TRAIN, Answers
 from counterpoise.rules.pool import Pool, failures
 from counterpoise.rules.rows import LabelledData, groups_of
-from counterpoise.rules.scores.choosing import RuleSolution, choose_rules, mean_loss
 from counterpoise.rules.scores.cuts import Rule
 from counterpoise.rules.scores.fixed import best_fixed, deciding_rules, no_rule
+from counterpoise.rules.scores.program import RuleSolution, choose_rules, mean_loss
 from counterpoise.rules.scores.table import DEFERRED, RuleGroups, ScoreTable, find_groups, rank
 from counterpoise.theory.risks import Risk
 

@@ -15,7 +15,7 @@ from counterpoise._base.progress import who_hears
 from counterpoise._base.shards import in_threads
 from counterpoise._base.types import AnyArray, ByteArray, FloatArray, IntArray
 from counterpoise.goals.classes import as_labels
-from counterpoise.rules.answers import TRAIN, Positive
+from counterpoise.rules.goal_rows import TRAIN, Positive
 from counterpoise.rules.rows import n_rows, places_among, take_rows
 
 ANSWERS, SCORES, PROBABILITIES = "answers", "scores", "probabilities"  # what the models of a pool are asked for

@@ -39,10 +39,10 @@ class LabelledData(NamedTuple):
         """Return rows whose features are checked; ``given`` are the rows as they came."""
         codes = label_codes(y, n_rows(X), classes)
         weight = check_sample_weight(sample_weight, codes.size)
-        groups = None if sensitive_features is None else groups_of(sensitive_features, codes.size)[0]
         features = given if is_frame(given) else np.empty((codes.size, 0))
         weights: dict[str, Any] = {"sample_weight": sample_weight, "largest_weight": largest_weight}
-        return cls(X, codes, weight, groups, Table(features, classes[codes], sensitive_features, baseline, **weights))
+        table = Table(features, classes[codes], sensitive_features, baseline, **weights)
+        return cls(X, codes, weight, None if sensitive_features is None else group_codes(table)[0], table)
 
 
 def label_codes(y: Any, n_samples: int, classes: AnyArray) -> IntArray:

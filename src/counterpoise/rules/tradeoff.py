@@ -21,7 +21,7 @@ from counterpoise.rules.choosing import Game, Problem, Selection, as_problem, le
 from counterpoise.rules.class_scores.choosing import ClassPath
 from counterpoise.rules.families import ClassRules
 from counterpoise.rules.goal_rows import GoalRows, check_range, goal_rows, own_bound
-from counterpoise.rules.scores.choosing import RulePath
+from counterpoise.rules.scores.program import RulePath
 from counterpoise.rules.scores.table import rank
 from counterpoise.solvers import bounds_path, minimize_risk
 from counterpoise.solvers.linear_program import InfeasibleRows, MixtureSolution

@@ -9,7 +9,6 @@ from counterpoise._base.types import FloatArray
 from counterpoise.goals import Goal, InfeasibleGoals, Rate
 from counterpoise.goals.advice import explain
 from counterpoise.goals.infeasible import rate_unit, rounded_to_safety
-from counterpoise.rules.answers import TRAIN
 from counterpoise.rules.choosing import PoolPredictions, Problem, check_one_rule, cleaned, groups_by, value_of
 from counterpoise.rules.class_scores.program import (
     FIRST_STEP,
@@ -30,7 +29,7 @@ from counterpoise.rules.class_scores.program import (
 from counterpoise.rules.class_scores.ratio_bins import choose_by_ratio
 from counterpoise.rules.class_scores.rules import ClassRule, TierRule, argmax_rule
 from counterpoise.rules.class_scores.table import CalibratedScores, no_calibration
-from counterpoise.rules.goal_rows import GoalRows, linear_rate
+from counterpoise.rules.goal_rows import TRAIN, GoalRows, linear_rate
 from counterpoise.rules.no_rule import no_single_rule
 from counterpoise.solvers.linear_program import MixtureSolution
 from counterpoise.theory.risks import CVaR, Mean, Risk, RiskRows, WorstGroup

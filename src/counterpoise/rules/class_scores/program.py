@@ -22,10 +22,9 @@ from counterpoise._base.types import FloatArray
 from counterpoise.goals import Ratio
 from counterpoise.goals.binding import BoundRates, bind_rates
 from counterpoise.goals.infeasible import bound_step, goal_unit
-from counterpoise.rules.answers import TRAIN
 from counterpoise.rules.class_scores.rules import ClassRule, PricedRows, TierRule, refined
 from counterpoise.rules.class_scores.table import CalibratedScores
-from counterpoise.rules.goal_rows import GoalRows, TalliedGoals, mean_limit
+from counterpoise.rules.goal_rows import TRAIN, GoalRows, TalliedGoals, mean_limit
 from counterpoise.solvers import minimize_cvar, minimize_risk
 from counterpoise.solvers.linear_program import FEASIBLE, MixtureSolution
 from counterpoise.theory.risks import Risk

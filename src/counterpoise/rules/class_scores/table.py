@@ -16,9 +16,9 @@ from counterpoise._base.types import AnyArray, FloatArray, IntArray
 from counterpoise.goals import Table
 from counterpoise.goals.binding import Tally, Views
 from counterpoise.goals.rows import Dataset
-from counterpoise.rules.answers import TRAIN, Answers, Positive
 from counterpoise.rules.choosing import PoolPredictions
 from counterpoise.rules.class_scores.rules import ClassRule
+from counterpoise.rules.goal_rows import TRAIN, Answers, Positive
 from counterpoise.rules.options import Deferral
 from counterpoise.rules.scores.table import RuleGroups
 

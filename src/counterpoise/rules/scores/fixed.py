@@ -16,13 +16,20 @@ import numpy as np
 
 from counterpoise._base.types import AnyArray, BoolArray, FloatArray, IntArray
 from counterpoise.goals import Goal, InfeasibleGoals, Rate
-from counterpoise.rules.answers import TRAIN
 from counterpoise.rules.choosing import FIXED, PoolPredictions, Problem, check_one_rule, value_of
+from counterpoise.rules.goal_rows import TRAIN
 from counterpoise.rules.no_rule import no_single_rule
 from counterpoise.rules.options import Groups
-from counterpoise.rules.scores.choosing import RuleSolution, build_program, limits_of, mean_loss
 from counterpoise.rules.scores.cuts import CutRules, Cuts, rules_at
-from counterpoise.rules.scores.program import Sums, as_sums, cheapest_rules
+from counterpoise.rules.scores.program import (
+    RuleSolution,
+    Sums,
+    as_sums,
+    build_program,
+    cheapest_rules,
+    limits_of,
+    mean_loss,
+)
 from counterpoise.rules.scores.table import RankedScores, find_groups, rank
 from counterpoise.solvers.linear_program import FEASIBLE
 from counterpoise.solvers.one_of_each import OneOfEach, choose_one_of_each

@@ -16,8 +16,8 @@ from counterpoise.goals import Table
 from counterpoise.goals.binding import Tally, Views
 from counterpoise.goals.rows import Dataset
 from counterpoise.goals.values import combined
-from counterpoise.rules.answers import TRAIN, Answers, bits_of
 from counterpoise.rules.choosing import PoolPredictions
+from counterpoise.rules.goal_rows import TRAIN, Answers, bits_of
 from counterpoise.rules.options import Deferral, Groups
 from counterpoise.rules.scores.cuts import CutRules, Cuts, Rule, find_cuts, rules_at
 
