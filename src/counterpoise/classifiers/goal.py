@@ -126,7 +126,9 @@ class GoalClassifier(MixtureBase):
     True
     """
 
-    prefers_usual, default_alpha, decides_by_scores = True, 1.0, True
+    prefers_usual = True
+    default_alpha = 1.0
+    decides_by_scores = True  # in the place of the property of the base class
     stored_apart = ("estimators_",)  # each model in a file of its own inside of that of the mixture
     _tell: Tell | None = None  # how many models are trained, of how many, and what the newest is called
 
@@ -218,20 +220,22 @@ class GoalClassifier(MixtureBase):
                 f"X must hold rows and features to train on; got {X.shape[0]} sample(s) and {X.shape[-1]} feature(s) "
                 f"(shape={X.shape}) while a minimum of 1 is required."
             )
-        given = {"sensitive_features": sensitive_features, "baseline": baseline, "sample_weight": sample_weight}
-        held_out = {"sensitive_features": sensitive_features_val, "baseline": baseline_val}
-        held_out |= {"sample_weight": sample_weight_val}
-        self._check_held_out(X_val, y_val, given, held_out)
+        columns = {"sensitive_features": sensitive_features, "baseline": baseline, "sample_weight": sample_weight}
+        columns_val = {"sensitive_features": sensitive_features_val, "baseline": baseline_val}
+        columns_val |= {"sample_weight": sample_weight_val}
+        self._check_held_out(X_val, y_val, columns, columns_val)
         titled, positive = self._models_and_classes(labels)
         self.forget_choice()
         self.classes_ = positive.classes
         key, generator = make_key(self.random_state), generator_of(self.random_state)
-        problem, weights = self.problem_of_fit(), check_sample_weight(sample_weight, len(labels))
-        selection_rows = (X, labels, given) if X_val is None else (X_val, y_val, held_out)
-        data = self.labelled(*selection_rows[:2], **selection_rows[2], largest_weight=largest_weight)
+        problem = self.problem_of_fit()
+        if X_val is None:
+            data = self.labelled(X, labels, **columns, largest_weight=largest_weight)
+        else:
+            data = self.labelled(X_val, y_val, **columns_val, largest_weight=largest_weight)
         self.check_problem(problem, data, datasets, trains=not self.is_prefit, by=self.by)
 
-        scores = None  # of the selection rows: by default what the models that decide say of them
+        scores = None  # out-of-fold scores; None: the fitted models score the selection rows below
         if self.is_prefit:
             self.estimators_ = list(titled.values())
         else:
@@ -239,9 +243,10 @@ class GoalClassifier(MixtureBase):
                 titled, positive, X, labels, sample_weight, generator, has_folds=X_val is None
             )
         pool = Pool.of(dict(zip(titled, self.estimators_, strict=True)), positive, self.n_jobs)
-        self.learn_draws(key, generator, X, weights)
+        self.learn_draws(key, generator, X, check_sample_weight(sample_weight, len(labels)))
         scores = pool.ask(data.X, data.codes.size, TRAIN) if scores is None else scores
-        self.choose(self.with_datasets(rules_of_scores(pool, data, scores), datasets), problem)
+        family = self.with_datasets(rules_of_scores(pool, data, scores), datasets)
+        self.choose(family, problem)
         return self
 
     @property
@@ -265,10 +270,10 @@ class GoalClassifier(MixtureBase):
         if not self.is_prefit:
             check_cv(self.cv)
 
-    def _check_held_out(self, X_val: Any, y_val: Any, given: dict[str, Any], held_out: dict[str, Any]) -> None:
+    def _check_held_out(self, X_val: Any, y_val: Any, columns: dict[str, Any], columns_val: dict[str, Any]) -> None:
         """Check that rows to choose on came whole, and with what came for the rows to train on."""
         if X_val is None:
-            if y_val is not None or any(part is not None for part in held_out.values()):
+            if y_val is not None or any(part is not None for part in columns_val.values()):
                 raise ValueError("What belongs to rows to choose on came without X_val; pass X_val and y_val together.")
             return
         if y_val is None:
@@ -276,7 +281,7 @@ class GoalClassifier(MixtureBase):
         if self.is_prefit:
             raise ValueError("cv='prefit' chooses rules on the rows of fit: pass those of X_val as X and y instead.")
         for name in ("sensitive_features", "baseline"):
-            if given[name] is not None and held_out[name] is None:
+            if columns[name] is not None and columns_val[name] is None:
                 raise ValueError(f"X_val needs {name}_val: rules are chosen on its rows, and {name} is of those of X.")
 
     def _models_and_classes(self, labels: AnyArray) -> tuple[dict[str, Any], Positive]:
@@ -315,7 +320,9 @@ class GoalClassifier(MixtureBase):
         weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         seeds = (int(generator.integers(2**31)) for _ in count())  # of the folds, their models, and those of all rows
         splits = splits_of(self.cv, labels, next(seeds)) if has_folds else []
-        n_times = len(splits) if isinstance(self.cv, str) and splits else len(splits) + 1  # those of the folds may do
+        n_times = (
+            len(splits) if isinstance(self.cv, str) and splits else len(splits) + 1
+        )  # with cv="auto" the fold models may decide
         names = {title: name or title for title, name in zip(titled, self.names_, strict=True)}
         numbers, n_trained = count(1), len(titled) * n_times
 

@@ -325,7 +325,7 @@ def posed(selection: Selection, problem: Problem) -> Game:
 
 
 def value_of(evidence: PoolPredictions, problem: Problem, mixture: FloatArray) -> float:
-    """Return what a mixture comes to of what was to be made small."""
+    """Return the value of the objective for a mixture."""
     return posed(select(evidence, problem), problem).value(mixture)
 
 

@@ -11,8 +11,15 @@
     what each rule says of rows to decide about, for a ``Decider``;
 ``predictions(chosen)``
     what rules say about all rows that were kept;
-``with_rows``, ``with_dataset``, ``with_tables``, ``with_columns``
-    the same models on other rows.
+``stage(n_models, problem, selection)``
+    the best mixture of the rules of the first models;
+``compare(chosen, rows, ...)``, ``check_chosen(chosen, ...)``
+    what the scores of rows were compared with, for explanations, and whether what came from a file fits;
+``with_rows``, ``with_dataset``
+    the same models, asked about other rows.
+
+Rules of scores also have ``usual``, the first model as it decides by itself. ``with_tables``, ``with_columns`` and
+``answers_of`` are functions of any family.
 """
 
 from collections.abc import Mapping
