@@ -228,7 +228,7 @@ class GoalClassifier(MixtureBase):
         self.forget_choice()
         self.classes_ = positive.classes
         key, generator = make_key(self.random_state), generator_of(self.random_state)
-        problem = self.problem_of_fit()
+        problem, weights = self.problem_of_fit(), check_sample_weight(sample_weight, len(labels))
         if X_val is None:
             data = self.labelled(X, labels, **columns, largest_weight=largest_weight)
         else:
@@ -243,7 +243,7 @@ class GoalClassifier(MixtureBase):
                 titled, positive, X, labels, sample_weight, generator, has_folds=X_val is None
             )
         pool = Pool.of(dict(zip(titled, self.estimators_, strict=True)), positive, self.n_jobs)
-        self.learn_draws(key, generator, X, check_sample_weight(sample_weight, len(labels)))
+        self.learn_draws(key, generator, X, weights)
         scores = pool.ask(data.X, data.codes.size, TRAIN) if scores is None else scores
         family = self.with_datasets(rules_of_scores(pool, data, scores), datasets)
         self.choose(family, problem)
