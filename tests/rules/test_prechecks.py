@@ -13,7 +13,7 @@ from counterpoise import (
     LPBoostClassifier,
     MixtureClassifier,
 )
-from counterpoise import constrained as constrained_module
+from counterpoise.classifiers import constrained as constrained_module
 from counterpoise.goals import Table
 from counterpoise.rules.options import Deferral
 

@@ -137,13 +137,14 @@ class Pool(NamedTuple):
             columns = np.zeros(shape, dtype=kind, order="F")
         live = {place: one for place, one in asked.items() if not isinstance(one, StoredMember)}
         chunks = [slice(start, min(start + _CHUNK, n_samples)) for start in range(0, n_samples, _CHUNK)]
+        reports = places is None or self.tells != ANSWERS  # not of a decision that a few of the models make
         heard = who_hears()
 
         def fill(place: int, chunk: slice) -> None:
             rows = X if len(chunks) == 1 else take_rows(X, chunk)
             one = live[place]
             columns[chunk, place] = one.ask(rows) if isinstance(one, Member) else predict_codes(one, rows, classes)
-            if chunk.stop == n_samples:
+            if reports and chunk.stop == n_samples:
                 heard()
 
         tasks = [(place, chunk) for place in live for chunk in chunks]

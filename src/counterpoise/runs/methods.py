@@ -59,7 +59,7 @@ METHODS = {
     ),
     "adaboost": Method(_BOOSTING + "adaboost", "AdaBoostClassifier", "trees", "plain", "AdaBoost", boosts=True),
     "vadaboost": Method(_BOOSTING + "vadaboost", "VadaBoostClassifier", "trees", "plain", "VadaBoost", boosts=True),
-    "ebboost": Method(_BOOSTING + "ebboost", "EBBoostClassifier", "trees", "plain", "EBBoost", boosts=True),
+    "ebboost": Method(_BOOSTING + "vadaboost", "EBBoostClassifier", "trees", "plain", "EBBoost", boosts=True),
     "rlpboost": Method(_BOOSTING + "margin_boost", "RLPBoostClassifier", "trees", "plain", "RLP-Boost", boosts=True),
     "rqpboost": Method(_BOOSTING + "margin_boost", "RQPBoostClassifier", "trees", "plain", "RQP-Boost", boosts=True),
     "droboost": Method(_BOOSTING + "dro", "DROBoostClassifier", "trees", "plain", "DRO-Boosting", boosts=True),
@@ -254,7 +254,7 @@ def _value_faults(estimator: Any, parameters: dict[str, Any]) -> Faults:
             message = "validation_fraction is set by splits.validation; got it as a part of stopping."
             yield ("parameters", name), message
             return
-    own = getattr(estimator, "_check_parameters", getattr(estimator, "_check_shared_parameters", None))
+    own = getattr(estimator, "check_parameters", getattr(estimator, "_check_parameters", None))
     check = estimator._validate_params if hasattr(estimator, "_parameter_constraints") else own  # noqa: SLF001
     try:
         estimator.set_params(**as_values(parameters))
