@@ -247,11 +247,6 @@ class Term(NamedTuple):
     metric: Metric
     rows: Dataset
 
-    @property
-    def size(self) -> float:
-        """Return how large the term can be."""
-        return abs(self.coefficient) * max(abs(count.coefficient) for count in self.metric.counts)
-
     def counted(self) -> Iterator[Counted]:
         """Yield what is counted on which rows, out of which."""
         for count in self.metric.counts:

@@ -1,6 +1,6 @@
 """The data that a named dataset is bound to, and which of its rows meet a condition."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -67,17 +67,6 @@ def rows_at(X: Any, places: AnyArray) -> Any:
     return None if X is None else getattr(X, "iloc", X)[places]
 
 
-def count_rows(parts: Iterable[Any]) -> int:
-    """Return the number of rows of the first part of a Table that is there."""
-    for values in parts:
-        if values is not None:
-            try:
-                return int(values.shape[0]) if hasattr(values, "shape") else len(values)
-            except (TypeError, IndexError):
-                raise ValueError(f"A Table needs an entry for each row; got {values!r}, which has no rows.") from None
-    raise ValueError("A Table needs rows: X, y, a baseline or sensitive_features; got none of them.")
-
-
 class Table:
     """Rows with what goals may ask of them: labels, columns, and the predictions of a baseline model.
 
@@ -130,7 +119,13 @@ class Table:
             )
         self.X = X
         self._own_columns = named_columns(sensitive_features)
-        self.n_samples = count_rows([X, y, baseline, *self._own_columns.values()])
+        first = next((part for part in (X, y, baseline, *self._own_columns.values()) if part is not None), None)
+        if first is None:
+            raise ValueError("A Table needs rows: X, y, a baseline or sensitive_features; got none of them.")
+        try:
+            self.n_samples = int(first.shape[0]) if hasattr(first, "shape") else len(first)  # type: ignore[arg-type]
+        except (TypeError, IndexError):
+            raise ValueError(f"A Table needs an entry for each row; got {first!r}, which has no rows.") from None
         if self.n_samples == 0:
             raise ValueError("A Table needs at least one row; got none.")
         self.y = _labels(y, "y", self.n_samples)
@@ -256,7 +251,11 @@ class Table:
         if values.dtype.kind in "biuf":
             wanted = as_truth(text) if values.dtype.kind == "b" else as_number(text, values.dtype.kind)
         else:
-            values, wanted = self.levels(column).codes, self.levels(column).find(text)
+            levels = self.levels(column)
+            values, wanted = levels.codes, levels.place.get(text)
+            if wanted is None:  # an equal number or truth value will do
+                truth = as_truth(text) if text.isalpha() else None
+                wanted = levels.numbers.get(as_number(text, "i") if truth is None else truth)
         with np.errstate(over="ignore"):  # a number too large for the column
             return np.zeros(self.n_samples, bool) if wanted is None else np.asarray(values == wanted)
 
@@ -307,20 +306,6 @@ class Table:
         return f"Table({', '.join([f'n_samples={self.n_samples}', *has, f'columns={self.columns}'])})"
 
 
-def require_columns(table: Table, columns: Iterable[str], dataset: str) -> None:
-    """Refuse columns that the table of a dataset does not have."""
-    for column in columns:
-        if column not in table.columns:
-            raise unknown("column", column, table.columns, where=f" in dataset {dataset!r}{_columns_hint(table)}")
-
-
-def _columns_hint(table: Table) -> str:
-    if table.columns == ["group"]:
-        return " (a bare array of sensitive_features is the column 'group'; a data frame or a dict names its columns)"
-    hint = " (pass it as sensitive_features)" if table.columns else " (pass sensitive_features, or X as a data frame)"
-    return "" if table.sensitive_columns else hint
-
-
 def group_codes(table: Table) -> tuple[IntArray, list[str]]:
     """Return the group of each row, by all columns of the sensitive features together, and the groups' names."""
     codes, names = combined({name: table.levels(name) for name in table.sensitive_columns}, table.n_samples)
@@ -349,7 +334,7 @@ def with_train(train: Table | None, datasets: Any) -> dict[str, Table]:
             "datasets must be a dict from names to Tables, as in datasets={'live': Table(X, baseline=...)}; got "
             f"{type(datasets).__name__}."
         )
-    others = as_tables(datasets or {})
+    others = as_tables(datasets) if datasets else {}
     if train is None:
         return others
     if DEFAULT in others:
@@ -357,11 +342,23 @@ def with_train(train: Table | None, datasets: Any) -> dict[str, Table]:
     return {DEFAULT: train, **others}
 
 
-def table_of(tables: Mapping[str, Table], name: str) -> Table:
-    """Return the table of a dataset."""
+def table_of(tables: Mapping[str, Table], name: str, columns: Sequence[str] = ()) -> Table:
+    """Return the table of a dataset, after checking that it is there and has some columns."""
     if name not in tables:
         raise unknown("dataset", name, tables)
-    return tables[name]
+    table = tables[name]
+    known = table.columns if columns else []
+    for column in columns:
+        if column not in known:
+            hint = " (pass it as sensitive_features)" if known else " (pass sensitive_features, or X as a data frame)"
+            hint = "" if table.sensitive_columns else hint
+            if known == ["group"]:
+                hint = (
+                    " (a bare array of sensitive_features is the column 'group'; a data frame or a dict names its "
+                    "columns)"
+                )
+            raise unknown("column", column, known, where=f" in dataset {name!r}{hint}")
+    return table
 
 
 def classes_of(

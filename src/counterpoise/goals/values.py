@@ -296,14 +296,6 @@ class Levels(NamedTuple):
     codes: IntArray  # the number of each row's text, -1 where the value is missing
     numbers: dict[Any, int] = {}  # noqa: RUF012 - never written to; the same for the values that are numbers
 
-    def find(self, text: str) -> int | None:
-        """Return the number of a text: its own, or that of an equal number or truth value; None where no row has it."""
-        if text in self.place:
-            return self.place[text]
-        truth = as_truth(text) if text.isalpha() else None
-        value = as_number(text, "i") if truth is None else truth
-        return None if value is None else self.numbers.get(value)
-
 
 def combined(columns: Mapping[str, Levels], n_samples: int) -> tuple[IntArray, list[str]]:
     """Return the group of each row, by the values of columns together, and the groups' names."""
