@@ -34,9 +34,8 @@ from counterpoise.goals.classes import (
     known_labels,
     place_of,
 )
-from counterpoise.goals.rows import DEFAULT, Dataset, Linear
-from counterpoise.goals.tables import Table, as_tables, table_of
-from counterpoise.goals.values import MISSING, NoRows, UnknownValue, text_of, unknown
+from counterpoise.goals.rows import DEFAULT, Dataset, Linear, NoRows, UnknownValue, text_of, unknown
+from counterpoise.goals.tables import MISSING, Table, as_tables, table_of
 from counterpoise.solvers.rows import exact_parts, exact_sum
 
 Given = TypeVar("Given")

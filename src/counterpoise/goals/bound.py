@@ -19,10 +19,9 @@ from counterpoise.goals.expressions import Goal, Rate, Ratio, Several
 from counterpoise.goals.infeasible import PERCENT, InfeasibleGoals, bound_scale, goal_unit
 from counterpoise.goals.population import standing, tightened_goal
 from counterpoise.goals.rates import COST
-from counterpoise.goals.rows import fractions
+from counterpoise.goals.rows import fractions, written_number
 from counterpoise.goals.tables import as_tables, classes_of
 from counterpoise.goals.text import as_goals, as_objective, refuse_deferral
-from counterpoise.goals.values import written_number
 from counterpoise.solvers.linear_program import FEASIBLE
 from counterpoise.theory.confidence import Bounds
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from counterpoise._base.checks import unmasked
 from counterpoise._base.types import AnyArray, ArrayLike, BoolArray, IntArray
-from counterpoise.goals.values import UnknownValue, as_number, is_missing, text_of, unknown
+from counterpoise.goals.rows import UnknownValue, as_number, is_missing, text_of, unknown
 
 _SIGNS = {0, 1, -1}  # labels of which 1 is the positive one, even where it stands alone
 _SHOWN = 10  # labels in a message

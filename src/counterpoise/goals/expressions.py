@@ -12,8 +12,19 @@ from typing import Any, NamedTuple, Self, cast
 
 from counterpoise._base.checks import check_confidence
 from counterpoise.goals.binding import PreparedPredictions, Views, prepare, why_unanswered
-from counterpoise.goals.rows import EACH, Counted, Dataset, Metric, Term, finite, is_number, without_negatives
-from counterpoise.goals.values import NoRows, UnknownValue, written_number
+from counterpoise.goals.rows import (
+    EACH,
+    Counted,
+    Dataset,
+    Metric,
+    NoRows,
+    Term,
+    UnknownValue,
+    finite,
+    is_number,
+    without_negatives,
+    written_number,
+)
 from counterpoise.solvers.linear_program import FEASIBLE
 
 _ZERO = 1e-12  # part of the size of a rate, below which its sum over rows is rounding: one row in 10^9 counts more

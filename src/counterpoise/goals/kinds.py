@@ -20,8 +20,7 @@ import numpy as np
 
 from counterpoise._base.types import BoolArray, FloatArray, IntArray
 from counterpoise.goals.binding import Views, none_of, predictions_of
-from counterpoise.goals.rows import Counted, Dataset, Linear
-from counterpoise.goals.values import may_be_same
+from counterpoise.goals.rows import Counted, Dataset, Linear, may_be_same
 from counterpoise.theory.confidence import WeightedSample, between, spread, weight_levels
 
 _OTHER = -1  # in the place of a class: any that the rates do not name

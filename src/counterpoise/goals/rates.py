@@ -45,12 +45,17 @@ from counterpoise.goals.rows import (
     Count,
     Dataset,
     Metric,
+    NoRows,
     Term,
     finite,
     is_number,
     rows_of,
+    text_of,
+    unknown,
+    written_name,
+    written_number,
+    written_value,
 )
-from counterpoise.goals.values import NoRows, text_of, unknown, written_name, written_number, written_value
 
 __all__ = [
     "Dataset",

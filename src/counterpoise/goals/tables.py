@@ -1,7 +1,8 @@
 """The data that a named dataset is bound to, and which of its rows meet a condition."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from numbers import Real
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,23 +16,88 @@ from counterpoise._base.checks import (
 )
 from counterpoise._base.types import AnyArray, ArrayLike, BoolArray, FloatArray, IntArray
 from counterpoise.goals.classes import Classes, as_labels, find_classes
-from counterpoise.goals.rows import DEFAULT
-from counterpoise.goals.values import (
-    MISSING,
-    Levels,
+from counterpoise.goals.rows import (
+    DEFAULT,
     NoRows,
     Range,
     as_number,
     as_truth,
-    combined,
-    count_missing,
-    find_levels,
-    numbers_of,
+    is_missing,
+    text_of,
+    text_of_time,
     unknown,
+    written_name,
+    written_value,
 )
 
 _MOST_GROUPS = 100  # distinct values of a feature that may still be groups of people, and not a measurement
 _GLANCE = 10_000  # rows that show most measurements to be one
+
+
+def numbers_of(values: AnyArray, column: str) -> AnyArray:
+    """Return a column as numbers, those that are missing as NaN."""
+    if values.dtype.kind in "iuf":
+        return values
+    listed = values.tolist() if values.dtype.kind == "O" else []
+    known = [value for value in listed if not is_missing(value)]
+    if not known or not all(isinstance(value, Real) and not isinstance(value, bool) for value in known):
+        shown = next((str(value) for value in known or values.tolist() if not is_missing(value)), "nothing")
+        raise ValueError(
+            f"A condition such as {written_name(column)}<=33 needs a column of numbers; {column!r} holds others, such "
+            f"as {shown!r}. For one of its values write {written_name(column)}={written_value(shown)}."
+        )
+    return np.array([np.nan if is_missing(value) else float(value) for value in listed])
+
+
+def count_missing(values: AnyArray) -> int:
+    """Return how many values of an array are missing."""
+    kind = values.dtype.kind
+    if kind == "f":
+        return int(np.isnan(values).sum())
+    if kind in "US":
+        return int((values == values.dtype.type()).sum())  # the empty text
+    if kind in "mM":
+        return int(np.isnat(values).sum())
+    return sum(map(is_missing, values.tolist())) if kind == "O" else 0
+
+
+MISSING = "(missing)"  # the text of a value that is missing; no column may hold it as a value of its own
+
+
+class Levels(NamedTuple):
+    """The distinct texts of a column, and which of them each row has."""
+
+    place: dict[str, int]  # the number of each text, in sorted order
+    codes: IntArray  # the number of each row's text, -1 where the value is missing
+    numbers: dict[Any, int] = {}  # noqa: RUF012 - never written to; the same for the values that are numbers
+
+
+def combined(columns: Mapping[str, Levels], n_samples: int) -> tuple[IntArray, list[str]]:
+    """Return the group of each row, by the values of columns together, and the groups' names."""
+    codes, names = np.zeros(n_samples, dtype=np.int64), [""]
+    for column, levels in columns.items():  # one column after another: rows are many, groups few
+        texts = [MISSING, *levels.place]
+        present, codes = np.unique(codes * len(texts) + levels.codes + 1, return_inverse=True)
+        pairs = ((names[place // len(texts)], texts[place % len(texts)]) for place in present.tolist())
+        names = [f"{first}{', ' if first else ''}{column}={text}" for first, text in pairs]  # those there are, not all
+    return codes, names
+
+
+def find_levels(values: AnyArray, column: str) -> Levels:
+    """Return the texts of a column, and which of them each row has; ``is_missing`` says which have none."""
+    listed = values.tolist() if values.dtype.kind in "OUbiuf" else values.astype(str).tolist()
+    if values.dtype.kind in "mM":
+        known = {text: text_of_time(text) if values.dtype.kind == "M" else text for text in set(listed)}
+        pairs = zip(listed, np.isnat(values), strict=True)
+        listed = [None if is_none else known[text] for text, is_none in pairs]
+    try:
+        text = {value: text_of(value) for value in set(listed) if not is_missing(value)}
+    except TypeError as error:
+        raise TypeError(f"Column {column!r} must hold numbers or words to select rows by; {error}.") from error
+    place = {word: at for at, word in enumerate(sorted(set(text.values())))}
+    code = {value: place[word] for value, word in text.items()}
+    numbers = {value: at for value, at in code.items() if isinstance(value, Real)}
+    return Levels(place, np.fromiter((code.get(value, -1) for value in listed), np.int64, count=len(listed)), numbers)
 
 
 def named_columns(features: Any) -> dict[str, AnyArray]:

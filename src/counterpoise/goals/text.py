@@ -34,12 +34,15 @@ from counterpoise.goals.rates import (
     named,
     pair_of,
 )
-from counterpoise.goals.rows import DEFAULT, MACRO, RESTRICTIONS, Dataset
-from counterpoise.goals.values import (
+from counterpoise.goals.rows import (
+    DEFAULT,
+    MACRO,
     MIRRORED,
     NUMBER,
     QUOTED,
+    RESTRICTIONS,
     WORD,
+    Dataset,
     Range,
     UnknownName,
     between,
