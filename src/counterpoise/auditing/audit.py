@@ -20,9 +20,9 @@ from counterpoise.goals.bound import check_denominators, risk_of_each
 from counterpoise.goals.classes import as_labels, find_classes, known_labels, seen_labels
 from counterpoise.goals.expressions import Goal, Several
 from counterpoise.goals.population import GoalStanding, shortage, standing, tightened_goal
+from counterpoise.goals.rows import NoRows, UnknownValue
 from counterpoise.goals.tables import Table, as_tables, table_of, with_train
 from counterpoise.goals.text import as_goals
-from counterpoise.goals.values import NoRows, UnknownValue
 from counterpoise.theory.confidence import Bounds
 
 __all__ = ["Audit", "GoalAudit", "audit", "certify", "tightened"]

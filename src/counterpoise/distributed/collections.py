@@ -14,8 +14,7 @@ import numpy as np
 from counterpoise._base.checks import check_count
 from counterpoise._base.types import AnyArray
 from counterpoise.distributed.rows import BASELINE, COLUMNS, SAMPLE_WEIGHT, X, Y
-from counterpoise.goals.tables import named_columns
-from counterpoise.goals.values import count_missing
+from counterpoise.goals.tables import count_missing, named_columns
 from counterpoise.rules.pool import feature_names
 
 _MATRIX = 2

@@ -21,7 +21,7 @@ from counterpoise.goals import Table
 from counterpoise.goals.binding import Tally, Views
 from counterpoise.goals.classes import as_labels
 from counterpoise.goals.rows import Dataset
-from counterpoise.goals.values import find_levels
+from counterpoise.goals.tables import find_levels
 from counterpoise.rules.goal_rows import TRAIN, Answers, Positive
 from counterpoise.solvers.rows import BitRows, whole_masses
 

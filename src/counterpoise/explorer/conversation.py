@@ -211,7 +211,7 @@ def _start(session: Session) -> dict[str, Any]:
 def _form(name: str) -> dict[str, Any]:
     """Return what a kind of phrase leaves open, and whether it compares rates: none of those may be a ratio."""
     form = FORMS[name]
-    return {"sense": form.sense, "takes_metric": not form.metrics, "by": form.by, "compares": form.combine is not tuple}
+    return {"sense": form.sense, "takes_metric": not form.metrics, "by": form.by, "compares": form.combine is not None}
 
 
 def _dataset(name: str, table: Table) -> dict[str, Any]:

@@ -21,11 +21,10 @@ from counterpoise.explorer.solving import Tallied
 from counterpoise.goals import Goal, Table
 from counterpoise.goals.binding import Views
 from counterpoise.goals.classes import Classes
-from counterpoise.goals.expressions import Ratio, needs
+from counterpoise.goals.expressions import Ratio, needs, terms_of
 from counterpoise.goals.rates import MOST_GROUPS, TABLED, Phrase, named
-from counterpoise.goals.rows import Dataset, Fraction, kinds_of
-from counterpoise.goals.text import terms_of
-from counterpoise.goals.values import NoRows, combined, written_name, written_value
+from counterpoise.goals.rows import Dataset, Fraction, NoRows, kinds_of, written_name, written_value
+from counterpoise.goals.tables import combined
 from counterpoise.metrics import as_fraction
 from counterpoise.theory.confidence import upper_bounded_mean, upper_share
 

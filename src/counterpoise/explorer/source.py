@@ -15,9 +15,9 @@ from counterpoise.explorer.session import Session
 from counterpoise.explorer.state import HeldOutRows, SessionParts
 from counterpoise.goals import Table
 from counterpoise.goals.binding import Views
+from counterpoise.goals.expressions import terms_of
+from counterpoise.goals.rows import NoRows
 from counterpoise.goals.tables import with_train
-from counterpoise.goals.text import terms_of
-from counterpoise.goals.values import NoRows
 from counterpoise.rules.goal_rows import TRAIN
 from counterpoise.rules.options import STICKY, kind_of_decision
 from counterpoise.rules.rows import as_columns, known_columns

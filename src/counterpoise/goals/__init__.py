@@ -35,9 +35,9 @@ from counterpoise.goals.rates import (
     max_difference,
     min_ratio,
 )
+from counterpoise.goals.rows import NoRows, UnknownName, UnknownValue
 from counterpoise.goals.tables import Table
 from counterpoise.goals.text import GoalSyntaxError, as_goals, as_objective, parse_goal, parse_rate
-from counterpoise.goals.values import NoRows, UnknownName, UnknownValue
 
 __all__ = [
     "BoundGoals",

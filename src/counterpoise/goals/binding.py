@@ -23,7 +23,7 @@ import numpy as np
 from scipy import sparse
 
 from counterpoise._base.checks import as_numbers, value_range
-from counterpoise._base.types import AnyArray, ArrayLike, BoolArray, FloatArray, IntArray
+from counterpoise._base.types import AnyArray, ArrayLike, FloatArray, IntArray
 from counterpoise.goals.classes import (
     Classes,
     as_labels,
@@ -32,10 +32,10 @@ from counterpoise.goals.classes import (
     decided,
     find_classes,
     known_labels,
+    place_of,
 )
-from counterpoise.goals.rows import DEFAULT, Counted, Dataset, Linear
-from counterpoise.goals.tables import Table, as_tables, require_columns, table_of
-from counterpoise.goals.values import MISSING, NoRows, UnknownValue, text_of, unknown
+from counterpoise.goals.rows import DEFAULT, Dataset, Linear, NoRows, UnknownValue, text_of, unknown
+from counterpoise.goals.tables import MISSING, Table, as_tables, table_of
 from counterpoise.solvers.rows import exact_parts, exact_sum
 
 Given = TypeVar("Given")
@@ -104,21 +104,35 @@ def bind_rates(rates: Sequence[Linear], views: "Views", names: Sequence[object] 
     """
     constants = np.zeros(len(rates))
     entries: dict[str, list[tuple[int, IntArray, FloatArray]]] = {}
+    n_columns = views.classes.n_columns
+    deferred = None if views.classes.deferred is None else n_columns - 1
     for number, rate in enumerate(rates):
         constants[number] = rate.constant
         with asked_by(rate if names is None else names[number]):
             for counted in rate.counted:
-                places, amounts, constant = _row_weights(counted, views)
-                constants[number] += constant
-                entries.setdefault(counted.rows.name, []).append((number, places, amounts))
-    weights = {}
+                places, weights = views.rows(counted.rows)
+                share = counted.coefficient * (weights / views.divisor(counted.out_of))  # tiny totals: no reciprocal
+                # The answers that are counted; where any other class is, those that are not: the class, and deferral.
+                columns = [] if counted.positive is None else [views.place(counted.called)]
+                columns += [] if counted.positive or deferred is None else [deferred]
+                if n_columns > 1:
+                    is_told, amounts = counted.positive is not False, np.repeat(share, len(columns))
+                    places = (places[:, None] * n_columns + np.array(columns, dtype=np.int64)).ravel()
+                elif columns:
+                    is_told, amounts = counted.positive == (columns[0] == 1), share
+                else:
+                    is_told, places, amounts = True, places[:0], share[:0]
+                constants[number] += 0.0 if is_told else float(share.sum())  # 1 - prediction counts
+                entry = number, places, amounts if is_told else -amounts
+                entries.setdefault(counted.rows.name, []).append(entry)
+    bound = {}
     for name, listed in entries.items():
         numbers, every_place, every_amount = zip(*listed, strict=True)
         where = np.repeat(numbers, [len(places) for places in every_place]), np.concatenate(every_place)
-        shape = len(rates), table_of(views.tables, name).n_samples * views.classes.n_columns
-        weights[name] = sparse.coo_array((np.concatenate(every_amount), where), shape=shape).tocsr()
-        weights[name].eliminate_zeros()
-    return BoundRates(constants, weights)
+        shape = len(rates), views.tables[name].n_samples * n_columns
+        bound[name] = sparse.coo_array((np.concatenate(every_amount), where), shape=shape).tocsr()
+        bound[name].eliminate_zeros()
+    return BoundRates(constants, bound)
 
 
 def tally_rates(
@@ -134,47 +148,25 @@ def tally_rates(
     to the last bit.
     """
     found = []
+    deferred = None if views.classes.deferred is None else len(views.classes.labels)
     for number, rate in enumerate(rates):
         with asked_by(rate if names is None else names[number]):
             counted = rate.counted
             exponent = math.frexp(max((abs(one.coefficient) for one in counted), default=0.0))[1]
             sums: dict[Dataset, FloatArray] = {}
             for one in counted:  # in a power of two near the largest coefficient: sums of any unit stay finite
-                amount = math.ldexp(one.coefficient, -exponent) * _said(one, views, count)
+                if one.positive is None:
+                    said = 0.0 * count(one.rows, 0) if deferred is None else count(one.rows, deferred)
+                else:
+                    said = count(one.rows, views.place(one.called))
+                    if not one.positive:  # a deferred row is of no class, nor of another
+                        others = views.total(one.rows) - said
+                        said = others if deferred is None else others - count(one.rows, deferred)
+                amount = math.ldexp(one.coefficient, -exponent) * said
                 sums[one.out_of] = sums.get(one.out_of, np.zeros(1)) + amount
-            total = sum(said / views.divisor(out_of) for out_of, said in sums.items())
+            total = sum(amount / views.divisor(out_of) for out_of, amount in sums.items())
             found.append(np.ldexp(np.asarray(total), exponent))
     return np.array(found)
-
-
-def _said(counted: Counted, views: "Views", count: "Tally") -> FloatArray:
-    """Return the weight of the rows that are answered as is counted: a deferred row is of no class, nor of another."""
-    rows, deferred = counted.rows, views.classes.deferred_place
-    if counted.positive is None:
-        return 0.0 * count(rows, 0) if deferred is None else count(rows, deferred)
-    said = count(rows, views.place(counted.called))
-    if counted.positive:
-        return said
-    others = views.total(rows) - said
-    return others if deferred is None else others - count(rows, deferred)
-
-
-def _row_weights(counted: Counted, views: "Views") -> tuple[IntArray, FloatArray, float]:
-    """Return the rows that count, their signed weights, and the constant."""
-    places, weights = views.rows(counted.rows)
-    share = counted.coefficient * (weights / views.divisor(counted.out_of))  # tiny totals have no reciprocal
-    deferred, n_columns = views.classes.deferred_place, views.classes.n_columns
-    # The answers that are counted; where any other class is, those that are not: the class, and deferral.
-    columns = [] if counted.positive is None else [views.place(counted.called)]
-    columns += [] if counted.positive or deferred is None else [deferred]
-    if n_columns > 1:
-        is_told, amounts = counted.positive is not False, np.repeat(share, len(columns))
-        places = (places[:, None] * n_columns + np.array(columns, dtype=np.int64)).ravel()
-    elif columns:
-        is_told, amounts = counted.positive == (columns[0] == 1), share
-    else:
-        is_told, places, amounts = True, places[:0], share[:0]
-    return (places, amounts, 0.0) if is_told else (places, -amounts, float(share.sum()))  # 1 - prediction counts
 
 
 Tally: TypeAlias = Callable[[Dataset, int], FloatArray]  # the weight of rows that are called a class, or deferred
@@ -202,8 +194,18 @@ class Views:
     def rows(self, rows: Dataset) -> tuple[IntArray, FloatArray]:
         """Return the places of the rows that are meant, and their weights."""
         if rows not in self._found:
-            table, mask = table_of(self.tables, rows.name), self._mask(rows)
-            places = np.arange(table.n_samples) if mask is None else np.flatnonzero(mask)
+            columns = [*(column for column, _ in rows.conditions), *(one.column for one in rows.ranges)]
+            table, masks = table_of(self.tables, rows.name, columns), []
+            for column, text in rows.conditions:
+                masks.append(table.matches(column, text))
+                if not masks[-1].any():
+                    known, where = table.levels(column).place, f" of column {column!r} in dataset {rows.name!r}"
+                    raise UnknownValue(str(unknown("value", text, known, where=where)))
+            masks += [table.within(one) for one in rows.ranges]
+            for wanted, part in ((rows.label, "y"), (rows.baseline, "baseline")):
+                if wanted is not None:
+                    masks.append((self.codes(rows.name, part) == self.place(rows.of)) == wanted)
+            places = np.flatnonzero(reduce(np.logical_and, masks)) if masks else np.arange(table.n_samples)
             self._found[rows] = places, table.weights(places)
         return self._found[rows]
 
@@ -236,8 +238,17 @@ class Views:
 
     def place(self, of: str | None) -> int:
         """Return the code of the class with a text, or of the positive one."""
+        several = self.classes.several
+        if of is None and several and self.classes.positive is None:
+            raise ValueError(
+                f"A rate speaks of a positive class; got {len(several)} classes: {', '.join(map(repr, several[:10]))}. "
+                f"Name the one that is meant with of, as in recall(train, of={text_of(several[0])}), or with pos_label "
+                "(data.positive in a goals file)."
+            )
+        if of is None:
+            return several.index(self.classes.positive) if several else 1
         try:
-            return self.classes.place(of)
+            return place_of(self.classes.labels, of)
         except UnknownValue as error:
             if any("of" in table.columns for table in self.tables.values()):
                 raise UnknownValue(f"{error} 'of' names a class and no column: rename the column 'of'.") from error
@@ -250,10 +261,9 @@ class Views:
         """
         key = rows, columns, most
         if key not in self._groups:
-            table, mask = table_of(self.tables, rows.name), self._mask(replace(rows, label=None, baseline=None))
-            require_columns(table, columns, rows.name)
-            parts = [table.levels(column).codes for column in columns]
-            parts = parts if mask is None else [part[mask] for part in parts]
+            places, _ = self.rows(replace(rows, label=None, baseline=None, of=None))
+            table = table_of(self.tables, rows.name, columns)
+            parts = [table.levels(column).codes[places] for column in columns]
             if len(parts) == 1:  # counted, not sorted: many times as fast
                 codes = np.flatnonzero(np.bincount(parts[0] + 1))[:, None] - 1  # a missing value has the code -1
             else:
@@ -275,23 +285,6 @@ class Views:
                 raise ValueError(_missing(name, part))
             self._codes[key] = self.classes.codes(labels, f"{part} of dataset {name!r}")
         return self._codes[key]
-
-    def _mask(self, rows: Dataset) -> BoolArray | None:
-        table = table_of(self.tables, rows.name)
-        require_columns(
-            table, [*(column for column, _ in rows.conditions), *(one.column for one in rows.ranges)], rows.name
-        )
-        masks = []
-        for column, text in rows.conditions:
-            masks.append(table.matches(column, text))
-            if not masks[-1].any():
-                known, where = table.levels(column).place, f" of column {column!r} in dataset {rows.name!r}"
-                raise UnknownValue(str(unknown("value", text, known, where=where)))
-        masks += [table.within(one) for one in rows.ranges]
-        for wanted, part in ((rows.label, "y"), (rows.baseline, "baseline")):
-            if wanted is not None:
-                masks.append((self.codes(rows.name, part) == self.place(rows.of)) == wanted)
-        return reduce(np.logical_and, masks) if masks else None
 
 
 @contextmanager

@@ -19,10 +19,9 @@ from counterpoise.goals.expressions import Goal, Rate, Ratio, Several
 from counterpoise.goals.infeasible import PERCENT, InfeasibleGoals, bound_scale, goal_unit
 from counterpoise.goals.population import standing, tightened_goal
 from counterpoise.goals.rates import COST
-from counterpoise.goals.rows import fractions
+from counterpoise.goals.rows import fractions, written_number
 from counterpoise.goals.tables import as_tables, classes_of
 from counterpoise.goals.text import as_goals, as_objective, refuse_deferral
-from counterpoise.goals.values import written_number
 from counterpoise.solvers.linear_program import FEASIBLE
 from counterpoise.theory.confidence import Bounds
 
@@ -117,7 +116,7 @@ def bind(
     found = classes_of(tables, classes=classes, pos_label=pos_label)._replace(deferred=defer_label)
     views = Views(tables, found)
     limits = WrittenOut.of(listed, views)
-    linear = [goal.linear for goal in limits.with_margins(views)]
+    linear = [goal.linear for goal in limits.asked]
     rates = bind_rates(linear, views, limits.names)
     return BoundGoals(listed, rates, views.classes, np.array([rate.size for rate in linear]), limits.owners)
 
@@ -144,12 +143,16 @@ class WrittenOut(NamedTuple):
 
     goals: tuple[Goal, ...]
     parts: tuple[Goal, ...]
+    asked: tuple[Goal, ...]  # the same, those with a confidence with the bounds that so many rows must meet
     owners: IntArray  # the place of the goal that each part belongs to
     names: list[Goal]  # and that goal
 
     @classmethod
     def of(cls, goals: Sequence[Goal], views: Views) -> Self:
-        """Write goals out for the classes and groups there are, and check that ratios can be multiplied through."""
+        """Write goals out for the classes and groups there are, and check that ratios can be multiplied through.
+
+        A goal that fails does so in some part, whichever it is, so that each may take the whole risk of the goal.
+        """
         parts: list[Goal] = []
         owners: list[int] = []
         for place, goal in enumerate(goals):
@@ -158,21 +161,13 @@ class WrittenOut(NamedTuple):
             parts += found
             owners += [place] * len(found)
         check_denominators(parts, views)
-        names = [goals[owner] for owner in owners]
-        return cls(tuple(goals), tuple(parts), np.array(owners, dtype=np.int64), names)
-
-    def with_margins(self, views: Views) -> list[Goal]:
-        """Return the parts with the bounds that rows of this number must meet to certify goals with a confidence.
-
-        A goal that fails does so in some part, whichever it is, so that each may take the whole risk of the goal.
-        """
-        found = list(self.parts)
-        for place, (part, name) in enumerate(zip(self.parts, self.names, strict=True)):
+        asked = list(parts)
+        for place, (part, owner) in enumerate(zip(parts, owners, strict=True)):
             if part.confidence is not None:
-                risk = risk_of_each(self.goals)[self.owners[place]]
-                with asked_by(name) if name.is_several else nullcontext():
-                    found[place] = tightened_goal(part, standing(part, views, None), risk)
-        return found
+                with asked_by(goals[owner]) if goals[owner].is_several else nullcontext():
+                    asked[place] = tightened_goal(part, standing(part, views, None), risk_of_each(goals)[owner])
+        names = [goals[owner] for owner in owners]
+        return cls(tuple(goals), tuple(parts), tuple(asked), np.array(owners, dtype=np.int64), names)
 
 
 def check_asked(goals: Sequence[Goal], views: Views, objective: Rate | None = None) -> None:
@@ -181,7 +176,7 @@ def check_asked(goals: Sequence[Goal], views: Views, objective: Rate | None = No
     The same for an objective that is a rate.
     """
     limits = WrittenOut.of(goals, views)
-    asked: list[tuple[object, Goal | Rate]] = list(zip(limits.names, limits.with_margins(views), strict=True))
+    asked: list[tuple[object, Goal | Rate]] = list(zip(limits.names, limits.asked, strict=True))
     for name, one in [*asked, *([] if objective is None else [(objective, objective)])]:
         with asked_by(name):
             for counted in (one.linear if isinstance(one, Goal) else one.resolved(views)).counted:
@@ -275,34 +270,29 @@ def check_reach(goals: Iterable[Goal], *, trains: bool) -> None:
 
 def reach_of(goal: Goal) -> Bounds:
     """Return between which numbers a goal's left side is, less the rates on its right."""
-    left = goal.left
-    if isinstance(left, Rate):
-        return _reach(left - Rate(0.0, goal.right.terms))
-    reached = [_reach(member) for member in left.sample]
-    low, high = min(one.low for one in reached), max(one.high for one in reached)
+    left, ends = goal.left, []
+    for member in (left - Rate(0.0, goal.right.terms),) if isinstance(left, Rate) else left.members():
+        if isinstance(member, Ratio):
+            sides = member.numerator, member.denominator
+            shares = [fractions(side) for side in sides]
+            is_share = all(not side.constant and len(part) == 1 for side, part in zip(sides, shares, strict=True))
+            if not is_share or (shares[0][0].top < 0).any():
+                ends.append(Bounds(-math.inf, math.inf))
+            else:
+                ends.append(Bounds(0.0, 1.0 if (shares[0][0].top <= shares[1][0].top).all() else math.inf))
+            continue
+        low = high = member.constant
+        for term in member.terms:
+            if term.metric.name == COST and term.metric.details:  # of its counts one at most is about a row
+                parts = [np.array([0.0, *(term.coefficient * count.coefficient for count in term.metric.counts)])]
+            else:
+                parts = [part.top[part.bottom > 0] for part in fractions(Rate(0.0, (term,)))]
+            low += float(sum(part.min() for part in parts))
+            high += float(sum(part.max() for part in parts))
+        ends.append(Bounds(low, high))
+    low, high = min(one.low for one in ends), max(one.high for one in ends)
     if isinstance(left, Several) and left.sense:
         return Bounds(max(low, 0.0), high if left.sense == "<=" else 1.0)
-    return Bounds(low, high)
-
-
-def _reach(expression: Rate | Ratio) -> Bounds:
-    if isinstance(expression, Ratio):
-        sides = expression.numerator, expression.denominator
-        parts = [fractions(side) for side in sides]
-        if any(side.constant or len(part) != 1 for side, part in zip(sides, parts, strict=True)):
-            return Bounds(-math.inf, math.inf)
-        top, bottom = (part[0].top for part in parts)
-        if (top < 0).any():
-            return Bounds(-math.inf, math.inf)
-        return Bounds(0.0, 1.0 if (top <= bottom).all() else math.inf)
-    low = high = expression.constant
-    for term in expression.terms:
-        if term.metric.name == COST and term.metric.details:  # of its counts one at most is about a row
-            parts_of_term = [np.array([0.0, *(term.coefficient * count.coefficient for count in term.metric.counts)])]
-        else:
-            parts_of_term = [part.top[part.bottom > 0] for part in fractions(Rate(0.0, (term,)))]
-        low += float(sum(part.min() for part in parts_of_term))
-        high += float(sum(part.max() for part in parts_of_term))
     return Bounds(low, high)
 
 

@@ -22,9 +22,8 @@ from counterpoise.goals.rates import (
     positive_rate,
     recall,
 )
-from counterpoise.goals.rows import DEFAULT, MACRO, Cell, Count, Dataset, Metric, rows_of
+from counterpoise.goals.rows import DEFAULT, MACRO, WORD, Cell, Count, Dataset, Metric, rows_of, written_number
 from counterpoise.goals.text import OWN_WORDS
-from counterpoise.goals.values import WORD, written_number
 
 
 def demographic_parity(groups: Sequence[Dataset], *, within: float = 0.05) -> list[Goal]:

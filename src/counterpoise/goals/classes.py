@@ -8,7 +8,7 @@ import numpy as np
 
 from counterpoise._base.checks import unmasked
 from counterpoise._base.types import AnyArray, ArrayLike, BoolArray, IntArray
-from counterpoise.goals.values import UnknownValue, as_number, is_missing, text_of, unknown
+from counterpoise.goals.rows import UnknownValue, as_number, is_missing, text_of, unknown
 
 _SIGNS = {0, 1, -1}  # labels of which 1 is the positive one, even where it stands alone
 _SHOWN = 10  # labels in a message
@@ -22,7 +22,7 @@ class Classes(NamedTuple):
     negative: Any
     positive: Any
     several: tuple[Any, ...] = ()  # all labels, sorted, where there are more than two
-    deferred: Any = None  # the answer that is no class: a person decides; None where nothing is deferred
+    deferred: Any = None  # the answer that is no class, its code behind theirs: a person decides; None where never
 
     @property
     def labels(self) -> list[Any]:
@@ -32,27 +32,7 @@ class Classes(NamedTuple):
     @property
     def n_columns(self) -> int:
         """Return how many numbers tell a prediction: how positive it is, or how much it is of each answer."""
-        return len(self.several) or 1 if self.deferred_place is None else self.deferred_place + 1
-
-    @property
-    def deferred_place(self) -> int | None:
-        """Return the code of a deferred row, behind those of the classes; None where nothing is deferred."""
-        return None if self.deferred is None else len(self.labels)
-
-    def place(self, of: str | None) -> int:
-        """Return the code of the class with a text, or of the positive one."""
-        if of is not None:
-            return place_of(self.labels, of)
-        if not self.several:
-            return 1
-        if self.positive is None:
-            listed = ", ".join(map(repr, self.several[:10]))
-            raise ValueError(
-                f"A rate speaks of a positive class; got {len(self.several)} classes: {listed}. Name the one that is "
-                f"meant with of, as in recall(train, of={text_of(self.several[0])}), or with pos_label "
-                "(data.positive in a goals file)."
-            )
-        return self.several.index(self.positive)
+        return len(self.several) or 1 if self.deferred is None else len(self.labels) + 1
 
     def codes(self, labels: AnyArray, name: str) -> IntArray:
         """Return the place of each label among the classes."""

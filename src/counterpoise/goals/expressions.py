@@ -12,8 +12,19 @@ from typing import Any, NamedTuple, Self, cast
 
 from counterpoise._base.checks import check_confidence
 from counterpoise.goals.binding import PreparedPredictions, Views, prepare, why_unanswered
-from counterpoise.goals.rows import EACH, Counted, Dataset, Metric, Term, finite, is_number, without_negatives
-from counterpoise.goals.values import NoRows, UnknownValue, written_number
+from counterpoise.goals.rows import (
+    EACH,
+    Counted,
+    Dataset,
+    Metric,
+    NoRows,
+    Term,
+    UnknownValue,
+    finite,
+    is_number,
+    without_negatives,
+    written_number,
+)
 from counterpoise.solvers.linear_program import FEASIBLE
 
 _ZERO = 1e-12  # part of the size of a rate, below which its sum over rows is rounding: one row in 10^9 counts more
@@ -80,29 +91,22 @@ class Expression:
         """Return the value for predictions that were checked already."""
         raise NotImplementedError
 
-    def members(self, views: Views) -> "tuple[Rate | Ratio, ...]":  # noqa: ARG002 - for those that are several
-        """Return what it is the worst of: itself, unless it is the worst of several."""
-        return (cast("Rate | Ratio", self),)
+    def members(self, views: Views | None = None) -> "tuple[Rate | Ratio, ...]":  # noqa: ARG002 - for several
+        """Return what it is the worst of: itself, unless it is the worst of several.
 
-    @property
-    def sample(self) -> "tuple[Rate | Ratio, ...]":
-        """Return expressions whose values reach as far as its own can."""
+        Without data these are expressions whose values reach as far as its own can.
+        """
         return (cast("Rate | Ratio", self),)
-
-    @property
-    def all_terms(self) -> tuple[Term, ...]:
-        """Return the terms of all rates that it is made of."""
-        return tuple(term for one in self.sample for term in one.all_terms)
 
     @property
     def datasets(self) -> tuple[str, ...]:
         """Return the names of the datasets, in the order of their first mention."""
-        return tuple(dict.fromkeys(term.rows.name for term in self.all_terms))
+        return tuple(dict.fromkeys(term.rows.name for term in terms_of(self)))
 
     @property
     def compared_columns(self) -> tuple[str, ...]:
         """Return the columns whose values are compared, as in sex=F and by=sex; those of ranges are not."""
-        return tuple(dict.fromkeys(name for term in self.all_terms for name in term.rows.compared_columns))
+        return tuple(dict.fromkeys(name for term in terms_of(self) for name in term.rows.compared_columns))
 
     def __repr__(self) -> str:
         return f"<{self}>"
@@ -135,13 +139,11 @@ class Rate(Expression):
         return tuple(counted for term in self.terms for counted in term.counted())
 
     @property
-    def all_terms(self) -> tuple[Term, ...]:
-        return self.terms
-
-    @property
     def size(self) -> float:
         """Return how large the terms can be together: their rounding is a tiny part of this, and not of their sum."""
-        return sum(term.size for term in self.terms)
+        return sum(
+            abs(term.coefficient) * max(abs(count.coefficient) for count in term.metric.counts) for term in self.terms
+        )
 
     @property
     def whole_size(self) -> float:
@@ -284,10 +286,6 @@ class Ratio(Expression):
     written: str = field(default="", compare=False)  # the name it goes by, if any
 
     @property
-    def all_terms(self) -> tuple[Term, ...]:
-        return self.numerator.terms + self.denominator.terms
-
-    @property
     def size(self) -> float:
         """Return how large it can be, about."""
         return self.numerator.whole_size / self.denominator.whole_size
@@ -379,29 +377,30 @@ class Absolute(Several):
     inner: "Rate | Ratio"
     sense = "<="
 
-    def members(self, views: Views) -> "tuple[Rate | Ratio, ...]":  # noqa: ARG002 - the same for all data
-        return self.inner, -self.inner
-
-    @property
-    def sample(self) -> "tuple[Rate | Ratio, ...]":
+    def members(self, views: Views | None = None) -> "tuple[Rate | Ratio, ...]":  # noqa: ARG002 - as for any data
         return self.inner, -self.inner
 
     def __eq__(self, other: object) -> bool:
-        return self._signs() == other._signs() if isinstance(other, Absolute) else NotImplemented
+        return set(self.members()) == set(other.members()) if isinstance(other, Absolute) else NotImplemented
 
     def __hash__(self) -> int:
-        return hash(self._signs())
-
-    def _signs(self) -> frozenset[Any]:
-        return frozenset([self.inner, -self.inner])
+        return hash(frozenset(self.members()))
 
     def __str__(self) -> str:
         return f"abs({self.inner})"
 
 
+def terms_of(asked: "Goal | Expression") -> tuple[Term, ...]:
+    """Return all terms of a goal, or of the rates that an expression is made of."""
+    if isinstance(asked, Goal):
+        return terms_of(asked.left) + asked.right.terms
+    sides = [(one.numerator, one.denominator) if isinstance(one, Ratio) else (one,) for one in asked.members()]
+    return tuple(term for rates in sides for rate in rates for term in rate.terms)
+
+
 def needs(rate: Rate | Ratio, part: str) -> bool:
     """Tell whether a rate tells rows apart by their "label" or by their "baseline"."""
-    counted = (one for term in rate.all_terms for one in term.counted())
+    counted = (one for term in terms_of(rate) for one in term.counted())
     return any(getattr(rows, part) is not None for one in counted for rows in (one.rows, one.out_of))
 
 
@@ -483,7 +482,7 @@ class Goal:
     @property
     def is_ratio(self) -> bool:
         """Tell whether the bound multiplies a denominator."""
-        return any(isinstance(one, Ratio) for one in self.left.sample)
+        return any(isinstance(one, Ratio) for one in self.left.members())
 
     @property
     def linear(self) -> Rate:
@@ -504,7 +503,7 @@ class Goal:
     @property
     def scale(self) -> float:
         """Return how large what it limits can be: 1 for shares, its amounts for a cost; a tiny part is rounding."""
-        return max(self.right.size, *(one.size for one in self.left.sample)) or 1.0
+        return max(self.right.size, *(one.size for one in self.left.members())) or 1.0
 
     @property
     def compared_columns(self) -> tuple[str, ...]:

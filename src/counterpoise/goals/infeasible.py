@@ -183,14 +183,14 @@ def bound_scale(goal: Goal, bound: float) -> float:
 
 def goal_unit(goal: Goal) -> float:
     """Return the power of two that the largest amount in a goal is of: 1 for shares and for differences of them."""
-    rates = [one.numerator if isinstance(one, Ratio) and one.numerator.terms else one for one in goal.left.sample]
+    rates = [one.numerator if isinstance(one, Ratio) and one.numerator.terms else one for one in goal.left.members()]
     parts = [rate.denominator if isinstance(rate, Ratio) else rate for rate in rates]
     return max(rate_unit(part) for part in [*parts, *([goal.right] if goal.right.terms else [])])
 
 
 def rate_unit(rate: Rate) -> float:
     """Return the power of two that the largest amount in a rate is of: 1 for a share."""
-    return power_of_two(max(term.size for term in rate.terms))
+    return power_of_two(max(Rate(0.0, (term,)).size for term in rate.terms))
 
 
 def bound_step(goal: Goal) -> float:

@@ -20,8 +20,7 @@ import numpy as np
 
 from counterpoise._base.types import BoolArray, FloatArray, IntArray
 from counterpoise.goals.binding import Views, none_of, predictions_of
-from counterpoise.goals.rows import Counted, Dataset, Linear
-from counterpoise.goals.values import may_be_same
+from counterpoise.goals.rows import Counted, Dataset, Linear, may_be_same
 from counterpoise.theory.confidence import WeightedSample, between, spread, weight_levels
 
 _OTHER = -1  # in the place of a class: any that the rates do not name
@@ -176,7 +175,8 @@ def _kinds_of(counted: Sequence[Counted], views: Views) -> RowKinds:
     labels = {views.place(rows.of) for rows in every if rows.label is not None}
     baselines = {views.place(rows.of) for rows in every if rows.baseline is not None}
     called = {views.place(one.called) for one in counted if one.positive is not None}
-    deferred, n_classes = views.classes.deferred_place, len(views.classes.labels)
+    n_classes = len(views.classes.labels)
+    deferred = None if views.classes.deferred is None else n_classes
     if deferred is not None and not all(one.positive for one in counted):
         called.add(deferred)
     said = _letters(called, n_classes + (deferred is not None))

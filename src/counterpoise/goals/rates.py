@@ -30,6 +30,7 @@ True
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import permutations
+from operator import sub, truediv
 from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
 import numpy as np
@@ -44,12 +45,17 @@ from counterpoise.goals.rows import (
     Count,
     Dataset,
     Metric,
+    NoRows,
     Term,
     finite,
     is_number,
     rows_of,
+    text_of,
+    unknown,
+    written_name,
+    written_number,
+    written_value,
 )
-from counterpoise.goals.values import NoRows, text_of, unknown, written_name, written_number, written_value
 
 __all__ = [
     "Dataset",
@@ -405,38 +411,28 @@ class PhraseKind(NamedTuple):
 
     meaning: str
     formula: str
-    combine: Callable[[Sequence[Any]], Members]
+    combine: Callable[[Any, Any], Any] | None  # the rates of two groups; None: each rate stands alone
     sense: str = ""  # of the goals on it; both where empty
     metrics: tuple[str, ...] = ()  # empty where one is given
     by: bool = True  # whether it is over the groups of columns, and not over classes
 
 
-def _differences(rates: Sequence[Any]) -> Members:
-    return tuple(one - other for one, other in permutations(rates, 2))
-
-
-def _ratios(rates: Sequence[Any]) -> Members:
-    return tuple(one / other for one, other in permutations(rates, 2))
-
-
 _GAP, _SHARE = "max over groups - min over groups", "min over groups / max over groups"
 FORMS = {
     "every_class": PhraseKind(
-        "a rate of each class, as several goals at once", "metric(of=c), each class c", tuple, by=False
+        "a rate of each class, as several goals at once", "metric(of=c), each class c", None, by=False
     ),
-    "every_group": PhraseKind(
-        "a rate of each group, as several goals at once", "metric(column=g), each group g", tuple
-    ),
-    "max_difference": PhraseKind("the largest difference of a rate between two groups", _GAP, _differences, "<="),
-    "min_ratio": PhraseKind("the least ratio of a rate between two groups", _SHARE, _ratios, ">="),
+    "every_group": PhraseKind("a rate of each group, as several goals at once", "metric(column=g), each group g", None),
+    "max_difference": PhraseKind("the largest difference of a rate between two groups", _GAP, sub, "<="),
+    "min_ratio": PhraseKind("the least ratio of a rate between two groups", _SHARE, truediv, ">="),
 }
 for _name, _rates, _metrics in (
     ("demographic_parity", "positive rates", ("positive_rate",)),
     ("equal_opportunity", "recalls", ("recall",)),
     ("equalized_odds", "recalls or of false positive rates", ("recall", "false_positive_rate")),
 ):
-    FORMS[f"{_name}_difference"] = PhraseKind(f"the largest difference of {_rates}", _GAP, _differences, "<=", _metrics)
-    FORMS[f"{_name}_ratio"] = PhraseKind(f"the least ratio of {_rates}", _SHARE, _ratios, ">=", _metrics)
+    FORMS[f"{_name}_difference"] = PhraseKind(f"the largest difference of {_rates}", _GAP, sub, "<=", _metrics)
+    FORMS[f"{_name}_ratio"] = PhraseKind(f"the least ratio of {_rates}", _SHARE, truediv, ">=", _metrics)
 
 
 @dataclass(frozen=True, repr=False)
@@ -465,7 +461,7 @@ class Phrase(Several):
             raise ValueError(f"{self.form} is over {over}; got by={', '.join(self.by) or None}.")
         if not wanted.by and self.rows.of is not None:
             raise ValueError(f"{self.form} is over all classes; got of={self.rows.of}.")
-        if self.metric in RATIOS and wanted.combine is not tuple:
+        if self.metric in RATIOS and wanted.combine is not None:
             bound = "<= 0.2" if "error" in self.metric else ">= 0.8"
             raise TypeError(
                 f"{self} compares ratios, which is not linear once multiplied through: bound each of them, as in "
@@ -473,7 +469,7 @@ class Phrase(Several):
             )
         for column in self.by:
             self.rows.where(**{column: ""})  # which says what is wrong with a column of this name
-        _ = self.sample  # and this, with what is counted
+        self.members()  # and this, with what is counted
 
     @property
     def sense(self) -> str:  # type: ignore[override]
@@ -487,30 +483,29 @@ class Phrase(Several):
     def compared_columns(self) -> tuple[str, ...]:
         return (*self.rows.compared_columns, *self.by)
 
-    @property
-    def sample(self) -> Members:
-        return self._of([replace(self.rows, name=text) for text in "ab"])
-
-    def members(self, views: Views) -> Members:
-        if not self.by:
-            return self._of([self.rows.seen_as(text) for text in views.class_texts()])
-        columns, (n_groups, groups) = " and ".join(map(repr, self.by)), views.groups(self.rows, self.by, MOST_GROUPS)
-        if n_groups > MOST_GROUPS:
-            raise ValueError(
-                f"{self} is over at most {MOST_GROUPS} groups; by {columns} there are {n_groups}. Bring values "
-                "together in a column of their own, or use ranges such as age<=33."
-            )
-        if len(groups) < 2 and FORMS[self.form].combine is not tuple:  # noqa: PLR2004
-            held = f"one, {groups[0]}" if groups else "none"
-            raise NoRows(f"{self} compares groups; by {columns} there is {held}.")
-        if not groups:
-            raise NoRows(f"{self} is about groups; by {columns} there is none.")
-        return self._of(groups)
-
-    def _of(self, groups: Sequence[Dataset]) -> Members:
-        form = FORMS[self.form]
-        metrics = form.metrics or (self.metric,)
-        return tuple(member for name in metrics for member in form.combine([named(name, rows) for rows in groups]))
+    def members(self, views: Views | None = None) -> Members:
+        form, columns = FORMS[self.form], " and ".join(map(repr, self.by))
+        if views is None:
+            groups = [replace(self.rows, name=text) for text in "ab"]
+        elif not self.by:
+            groups = [self.rows.seen_as(text) for text in views.class_texts()]
+        else:
+            n_groups, groups = views.groups(self.rows, self.by, MOST_GROUPS)
+            if n_groups > MOST_GROUPS:
+                raise ValueError(
+                    f"{self} is over at most {MOST_GROUPS} groups; by {columns} there are {n_groups}. Bring values "
+                    "together in a column of their own, or use ranges such as age<=33."
+                )
+            if len(groups) < 2 and form.combine is not None:  # noqa: PLR2004
+                held = f"one, {groups[0]}" if groups else "none"
+                raise NoRows(f"{self} compares groups; by {columns} there is {held}.")
+            if not groups:
+                raise NoRows(f"{self} is about groups; by {columns} there is none.")
+        found: list[Rate | Ratio] = []
+        for name in form.metrics or (self.metric,):
+            rates = [named(name, rows) for rows in groups]
+            found += rates if form.combine is None else [form.combine(*pair) for pair in permutations(rates, 2)]
+        return tuple(found)
 
     def __str__(self) -> str:
         parts = [*filter(None, [self.metric]), str(self.rows), *(f"by={written_name(column)}" for column in self.by)]

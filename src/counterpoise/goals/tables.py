@@ -1,7 +1,8 @@
 """The data that a named dataset is bound to, and which of its rows meet a condition."""
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from numbers import Real
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,23 +16,88 @@ from counterpoise._base.checks import (
 )
 from counterpoise._base.types import AnyArray, ArrayLike, BoolArray, FloatArray, IntArray
 from counterpoise.goals.classes import Classes, as_labels, find_classes
-from counterpoise.goals.rows import DEFAULT
-from counterpoise.goals.values import (
-    MISSING,
-    Levels,
+from counterpoise.goals.rows import (
+    DEFAULT,
     NoRows,
     Range,
     as_number,
     as_truth,
-    combined,
-    count_missing,
-    find_levels,
-    numbers_of,
+    is_missing,
+    text_of,
+    text_of_time,
     unknown,
+    written_name,
+    written_value,
 )
 
 _MOST_GROUPS = 100  # distinct values of a feature that may still be groups of people, and not a measurement
 _GLANCE = 10_000  # rows that show most measurements to be one
+
+
+def numbers_of(values: AnyArray, column: str) -> AnyArray:
+    """Return a column as numbers, those that are missing as NaN."""
+    if values.dtype.kind in "iuf":
+        return values
+    listed = values.tolist() if values.dtype.kind == "O" else []
+    known = [value for value in listed if not is_missing(value)]
+    if not known or not all(isinstance(value, Real) and not isinstance(value, bool) for value in known):
+        shown = next((str(value) for value in known or values.tolist() if not is_missing(value)), "nothing")
+        raise ValueError(
+            f"A condition such as {written_name(column)}<=33 needs a column of numbers; {column!r} holds others, such "
+            f"as {shown!r}. For one of its values write {written_name(column)}={written_value(shown)}."
+        )
+    return np.array([np.nan if is_missing(value) else float(value) for value in listed])
+
+
+def count_missing(values: AnyArray) -> int:
+    """Return how many values of an array are missing."""
+    kind = values.dtype.kind
+    if kind == "f":
+        return int(np.isnan(values).sum())
+    if kind in "US":
+        return int((values == values.dtype.type()).sum())  # the empty text
+    if kind in "mM":
+        return int(np.isnat(values).sum())
+    return sum(map(is_missing, values.tolist())) if kind == "O" else 0
+
+
+MISSING = "(missing)"  # the text of a value that is missing; no column may hold it as a value of its own
+
+
+class Levels(NamedTuple):
+    """The distinct texts of a column, and which of them each row has."""
+
+    place: dict[str, int]  # the number of each text, in sorted order
+    codes: IntArray  # the number of each row's text, -1 where the value is missing
+    numbers: dict[Any, int] = {}  # noqa: RUF012 - never written to; the same for the values that are numbers
+
+
+def combined(columns: Mapping[str, Levels], n_samples: int) -> tuple[IntArray, list[str]]:
+    """Return the group of each row, by the values of columns together, and the groups' names."""
+    codes, names = np.zeros(n_samples, dtype=np.int64), [""]
+    for column, levels in columns.items():  # one column after another: rows are many, groups few
+        texts = [MISSING, *levels.place]
+        present, codes = np.unique(codes * len(texts) + levels.codes + 1, return_inverse=True)
+        pairs = ((names[place // len(texts)], texts[place % len(texts)]) for place in present.tolist())
+        names = [f"{first}{', ' if first else ''}{column}={text}" for first, text in pairs]  # those there are, not all
+    return codes, names
+
+
+def find_levels(values: AnyArray, column: str) -> Levels:
+    """Return the texts of a column, and which of them each row has; ``is_missing`` says which have none."""
+    listed = values.tolist() if values.dtype.kind in "OUbiuf" else values.astype(str).tolist()
+    if values.dtype.kind in "mM":
+        known = {text: text_of_time(text) if values.dtype.kind == "M" else text for text in set(listed)}
+        pairs = zip(listed, np.isnat(values), strict=True)
+        listed = [None if is_none else known[text] for text, is_none in pairs]
+    try:
+        text = {value: text_of(value) for value in set(listed) if not is_missing(value)}
+    except TypeError as error:
+        raise TypeError(f"Column {column!r} must hold numbers or words to select rows by; {error}.") from error
+    place = {word: at for at, word in enumerate(sorted(set(text.values())))}
+    code = {value: place[word] for value, word in text.items()}
+    numbers = {value: at for value, at in code.items() if isinstance(value, Real)}
+    return Levels(place, np.fromiter((code.get(value, -1) for value in listed), np.int64, count=len(listed)), numbers)
 
 
 def named_columns(features: Any) -> dict[str, AnyArray]:
@@ -65,17 +131,6 @@ def rows_at(X: Any, places: AnyArray) -> Any:
     if hasattr(X, "column_names"):  # a table of Arrow
         return X.take(places)
     return None if X is None else getattr(X, "iloc", X)[places]
-
-
-def count_rows(parts: Iterable[Any]) -> int:
-    """Return the number of rows of the first part of a Table that is there."""
-    for values in parts:
-        if values is not None:
-            try:
-                return int(values.shape[0]) if hasattr(values, "shape") else len(values)
-            except (TypeError, IndexError):
-                raise ValueError(f"A Table needs an entry for each row; got {values!r}, which has no rows.") from None
-    raise ValueError("A Table needs rows: X, y, a baseline or sensitive_features; got none of them.")
 
 
 class Table:
@@ -130,7 +185,13 @@ class Table:
             )
         self.X = X
         self._own_columns = named_columns(sensitive_features)
-        self.n_samples = count_rows([X, y, baseline, *self._own_columns.values()])
+        first = next((part for part in (X, y, baseline, *self._own_columns.values()) if part is not None), None)
+        if first is None:
+            raise ValueError("A Table needs rows: X, y, a baseline or sensitive_features; got none of them.")
+        try:
+            self.n_samples = int(first.shape[0]) if hasattr(first, "shape") else len(first)  # type: ignore[arg-type]
+        except (TypeError, IndexError):
+            raise ValueError(f"A Table needs an entry for each row; got {first!r}, which has no rows.") from None
         if self.n_samples == 0:
             raise ValueError("A Table needs at least one row; got none.")
         self.y = _labels(y, "y", self.n_samples)
@@ -256,7 +317,11 @@ class Table:
         if values.dtype.kind in "biuf":
             wanted = as_truth(text) if values.dtype.kind == "b" else as_number(text, values.dtype.kind)
         else:
-            values, wanted = self.levels(column).codes, self.levels(column).find(text)
+            levels = self.levels(column)
+            values, wanted = levels.codes, levels.place.get(text)
+            if wanted is None:  # an equal number or truth value will do
+                truth = as_truth(text) if text.isalpha() else None
+                wanted = levels.numbers.get(as_number(text, "i") if truth is None else truth)
         with np.errstate(over="ignore"):  # a number too large for the column
             return np.zeros(self.n_samples, bool) if wanted is None else np.asarray(values == wanted)
 
@@ -307,20 +372,6 @@ class Table:
         return f"Table({', '.join([f'n_samples={self.n_samples}', *has, f'columns={self.columns}'])})"
 
 
-def require_columns(table: Table, columns: Iterable[str], dataset: str) -> None:
-    """Refuse columns that the table of a dataset does not have."""
-    for column in columns:
-        if column not in table.columns:
-            raise unknown("column", column, table.columns, where=f" in dataset {dataset!r}{_columns_hint(table)}")
-
-
-def _columns_hint(table: Table) -> str:
-    if table.columns == ["group"]:
-        return " (a bare array of sensitive_features is the column 'group'; a data frame or a dict names its columns)"
-    hint = " (pass it as sensitive_features)" if table.columns else " (pass sensitive_features, or X as a data frame)"
-    return "" if table.sensitive_columns else hint
-
-
 def group_codes(table: Table) -> tuple[IntArray, list[str]]:
     """Return the group of each row, by all columns of the sensitive features together, and the groups' names."""
     codes, names = combined({name: table.levels(name) for name in table.sensitive_columns}, table.n_samples)
@@ -349,7 +400,7 @@ def with_train(train: Table | None, datasets: Any) -> dict[str, Table]:
             "datasets must be a dict from names to Tables, as in datasets={'live': Table(X, baseline=...)}; got "
             f"{type(datasets).__name__}."
         )
-    others = as_tables(datasets or {})
+    others = as_tables(datasets) if datasets else {}
     if train is None:
         return others
     if DEFAULT in others:
@@ -357,11 +408,23 @@ def with_train(train: Table | None, datasets: Any) -> dict[str, Table]:
     return {DEFAULT: train, **others}
 
 
-def table_of(tables: Mapping[str, Table], name: str) -> Table:
-    """Return the table of a dataset."""
+def table_of(tables: Mapping[str, Table], name: str, columns: Sequence[str] = ()) -> Table:
+    """Return the table of a dataset, after checking that it is there and has some columns."""
     if name not in tables:
         raise unknown("dataset", name, tables)
-    return tables[name]
+    table = tables[name]
+    known = table.columns if columns else []
+    for column in columns:
+        if column not in known:
+            hint = " (pass it as sensitive_features)" if known else " (pass sensitive_features, or X as a data frame)"
+            hint = "" if table.sensitive_columns else hint
+            if known == ["group"]:
+                hint = (
+                    " (a bare array of sensitive_features is the column 'group'; a data frame or a dict names its "
+                    "columns)"
+                )
+            raise unknown("column", column, known, where=f" in dataset {name!r}{hint}")
+    return table
 
 
 def classes_of(

@@ -20,7 +20,7 @@ from functools import reduce
 from typing import Any, NamedTuple
 
 from counterpoise._base.checks import check_confidence
-from counterpoise.goals.expressions import Expression, Goal, Rate, Ratio, Several, as_rate, make_goal
+from counterpoise.goals.expressions import Expression, Goal, Rate, Ratio, Several, as_rate, make_goal, terms_of
 from counterpoise.goals.rates import (
     CONFUSION,
     COST,
@@ -34,12 +34,15 @@ from counterpoise.goals.rates import (
     named,
     pair_of,
 )
-from counterpoise.goals.rows import DEFAULT, MACRO, RESTRICTIONS, Dataset, Term
-from counterpoise.goals.values import (
+from counterpoise.goals.rows import (
+    DEFAULT,
+    MACRO,
     MIRRORED,
     NUMBER,
     QUOTED,
+    RESTRICTIONS,
     WORD,
+    Dataset,
     Range,
     UnknownName,
     between,
@@ -320,7 +323,19 @@ def _total(parts: Sequence[Any]) -> Any:
 
 def _make_expression(name: str, metric: str, given: _Arguments) -> Rate | Ratio | Several:
     """Return what a name makes of its arguments."""
-    rows, words = _narrow_rows(name, given)
+    # Words that stand where a column would but are none, unless they are in quotes.
+    keywords = {"of", *(["by"] if name in FORMS else []), *(["called"] if name == CONFUSION else [])} - given.quoted
+    rows = given.rows
+    columns: dict[str, str] = {}
+    words: dict[str, list[str]] = {"of": [], "by": [], "called": []}
+    for column, value in given.values:
+        if column in keywords:
+            words[column].append(value)
+        elif columns.setdefault(column, value) != value:
+            rows.where(**columns).where(**{column: value})  # which says what is wrong
+    rows = rows.where(**columns) if columns else rows
+    rows = replace(rows, ranges=merged_ranges(given.ranges)) if given.ranges else rows
+    rows = reduce(Dataset.seen_as, words["of"], rows)
     if name == MACRO:
         return averaged(metric, rows)
     if name in FORMS:
@@ -333,27 +348,8 @@ def _make_expression(name: str, metric: str, given: _Arguments) -> Rate | Ratio 
         return costed(rows, given.costs)
     if name in METRICS or name in RATIOS:
         return named(name, rows)
-    if name == COST:
-        raise UnknownName(f"Unknown metric {COST!r} without costs: write them, as {COST}(train, {{sick->well: 20}}).")
-    raise unknown("metric", name, [*METRICS, *RATIOS, *OWN_WORDS, COST])
-
-
-def _narrow_rows(name: str, given: _Arguments) -> tuple[Dataset, dict[str, list[str]]]:
-    """Return the rows that are meant, and the values of the words that stand where a column would but are none."""
-    keywords = {"of", *(["by"] if name in FORMS else []), *(["called"] if name == CONFUSION else [])} - given.quoted
-    rows = given.rows
-    columns: dict[str, str] = {}
-    words: dict[str, list[str]] = {"of": [], "by": [], "called": []}
-    for column, value in given.values:
-        if column in keywords:
-            words[column].append(value)
-        elif columns.setdefault(column, value) != value:
-            rows.where(**columns).where(**{column: value})  # which says what is wrong
-    rows = rows.where(**columns) if columns else rows
-    rows = replace(rows, ranges=merged_ranges(given.ranges)) if given.ranges else rows
-    for of in words["of"]:
-        rows = rows.seen_as(of)
-    return rows, words
+    without = f"Unknown metric {COST!r} without costs: write them, as {COST}(train, {{sick->well: 20}})."
+    raise UnknownName(without) if name == COST else unknown("metric", name, [*METRICS, *RATIOS, *OWN_WORDS, COST])
 
 
 def parse_goal(text: str) -> Goal:
@@ -439,12 +435,6 @@ def refuse_deferral(asked: Iterable[Goal | Rate]) -> None:
                 "person decides about, as in GoalClassifier(deferral=Deferral(0.2)); in a goals file it is a parameter "
                 'of the method "goals", deferral = { cost = 0.2 }, on the command line --defer-cost.'
             )
-
-
-def terms_of(asked: Any) -> tuple[Term, ...]:
-    """Return all terms of a goal, a rate or a ratio."""
-    found: tuple[Term, ...] = asked.left.all_terms + asked.right.terms if isinstance(asked, Goal) else asked.all_terms
-    return found
 
 
 def as_objective(objective: Any) -> Rate:

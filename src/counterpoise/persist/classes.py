@@ -65,7 +65,7 @@ CLASSES = ESTIMATORS | {
     "Positive": "counterpoise.rules.goal_rows",
     "RLPBoostClassifier": "counterpoise.boosting.margin_boost",
     "RQPBoostClassifier": "counterpoise.boosting.margin_boost",
-    "Range": "counterpoise.goals.values",
+    "Range": "counterpoise.goals.rows",
     "Rate": "counterpoise.goals.expressions",
     "RatioRule": "counterpoise.rules.class_scores.rules",
     "Ratio": "counterpoise.goals.expressions",

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from counterpoise._base.types import AnyArray, FloatArray, IntArray
-from counterpoise.goals.values import text_of
+from counterpoise.goals.rows import text_of
 
 _SHOWN = 5  # contributions in words
 HOW_DRAWN = {

@@ -424,7 +424,7 @@ class TalliedGoals(NamedTuple):
         """Write goals out."""
         limits = WrittenOut.of(goals, views)
         shares = (None if part.confidence is None else standing(part, views, None).share() for part in limits.parts)
-        return cls(limits, views, tuple(limits.with_margins(views)), tuple(shares))
+        return cls(limits, views, limits.asked, tuple(shares))
 
     def rows(self, count: Tally) -> GoalRows:
         """Return the goals as rows of the linear program of the models that are counted."""

@@ -27,7 +27,7 @@ import pyarrow.parquet as pq
 from pyarrow import csv
 
 from counterpoise._base.checks import warn_caller
-from counterpoise.goals.values import text_of
+from counterpoise.goals.rows import text_of
 from counterpoise.persist.files import opened
 from counterpoise.runs.errors import ColumnError, DataError, check_columns, listed, short, twice_in
 from counterpoise.runs.settings import Written, how_written, is_parquet

@@ -9,7 +9,7 @@ from sklearn.metrics import roc_auc_score
 
 from counterpoise._base.types import BoolArray, FloatArray, IntArray
 from counterpoise.goals import Goal, InfeasibleGoals, parse_goal
-from counterpoise.goals.values import combined
+from counterpoise.goals.tables import combined
 from counterpoise.metrics import cvar_loss
 from counterpoise.rules.cautions import Caution
 from counterpoise.runs import results

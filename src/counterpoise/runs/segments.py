@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.tree import DecisionTreeRegressor
 
 from counterpoise._base.types import AnyArray, FloatArray
-from counterpoise.goals.values import MISSING
+from counterpoise.goals.tables import MISSING
 from counterpoise.runs.data import RunRows
 
 _DEPTH = 3

@@ -10,7 +10,7 @@ import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from counterpoise.goals.classes import says_yes
-from counterpoise.goals.values import text_of, written_name, written_value
+from counterpoise.goals.rows import text_of, written_name, written_value
 from counterpoise.runs.data import labels_of, reads_as_number
 from counterpoise.runs.errors import DataError, RunFolderError, check_columns, listed, oddest
 from counterpoise.runs.folder import write_output

@@ -21,7 +21,7 @@ from counterpoise._base.checks import check_positive
 from counterpoise._base.text import did_you_mean
 from counterpoise.auditing.audit import Audit
 from counterpoise.goals import Goal, as_goals
-from counterpoise.goals.values import NoRows
+from counterpoise.goals.rows import NoRows
 from counterpoise.rules.draws import BadId, draws_of
 from counterpoise.rules.explaining import Explanation
 from counterpoise.rules.scores.table import BASELINE

@@ -15,7 +15,7 @@ from counterpoise._base.types import BoolArray, FloatArray, IntArray
 from counterpoise.goals import Table
 from counterpoise.goals.binding import Tally, Views
 from counterpoise.goals.rows import Dataset
-from counterpoise.goals.values import combined
+from counterpoise.goals.tables import combined
 from counterpoise.rules.choosing import PoolPredictions
 from counterpoise.rules.goal_rows import TRAIN, Answers, bits_of
 from counterpoise.rules.options import Deferral, Groups
