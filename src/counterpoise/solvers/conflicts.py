@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from counterpoise._base.checks import check_choice
 from counterpoise._base.types import ArrayLike, FloatArray, IntArray
-from counterpoise.solvers.linear_program import FEASIBLE, constraint_scale, found_by_highs, solve_linear_program
+from counterpoise.solvers.linear_program import FEASIBLE, HIGHS_FAILED, constraint_scale, solve_linear_program
 
 __all__ = ["Conflict", "can_hold", "find_conflict", "least_point", "least_relaxation", "merge_columns"]
 
@@ -264,9 +264,9 @@ class _ConflictProgram:
         parts = [part for part in parts if part.shape[0]]
         matrix = sp.vstack([sp.csr_array(part) for part in parts]) if sp.issparse(rows) else np.vstack(parts)
         found = solve_linear_program(cost, matrix, (least, most), lower=np.zeros(cost.size), upper=upper)
-        if found is None and divisor is not None:
-            return None
-        return found_by_highs(found).point
+        if found is None and divisor is None:
+            raise RuntimeError(HIGHS_FAILED)
+        return None if found is None else found.point
 
 
 def _beside(rows: Any, more: FloatArray) -> Any:

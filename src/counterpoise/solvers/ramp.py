@@ -33,7 +33,7 @@ import scipy.sparse as sp
 
 from counterpoise._base.types import ArrayLike, BoolArray, FloatArray, IntArray
 from counterpoise.solvers.bundle import OracleAnswer, maximize_concave
-from counterpoise.solvers.linear_program import FEASIBLE, found_by_highs, solve_linear_program
+from counterpoise.solvers.linear_program import FEASIBLE, HIGHS_FAILED, solve_linear_program
 from counterpoise.solvers.svm import solve_kernel_svm, solve_svm
 from counterpoise.solvers.svm_problem import Gram, SVMSolution, check_gram
 
@@ -394,7 +394,9 @@ def best_mean(values: FloatArray, *, radius: float) -> FloatArray:
     )
     if found is None and is_firm:  # HiGHS may give up where there is next to no room; the first point has its place
         return np.asarray(np.eye(1, n_points)[0])
-    shares = np.maximum(found_by_highs(found).point[:n_points], 0.0)
+    if found is None:
+        raise RuntimeError(HIGHS_FAILED)
+    shares = np.maximum(found.point[:n_points], 0.0)
     return np.asarray(shares / shares.sum())
 
 
