@@ -21,7 +21,7 @@ from counterpoise._base.shards import LocalShards, Shard, Shards, total
 from counterpoise._base.types import AnyArray, ByteArray, FloatArray, IntArray
 from counterpoise.learners import _split_kernels, _tree_kernels
 from counterpoise.learners._whole_tree import grow_whole_tree
-from counterpoise.learners.binning import BinnedFeatures, Workers, as_floats, row_chunks
+from counterpoise.learners.binning import CHUNK, BinnedFeatures, Workers, as_floats
 from counterpoise.solvers.rows import whole_masses
 
 _LEAF = -1
@@ -130,7 +130,9 @@ def leaves_of_rows(tree: Tree, X: Any) -> AnyArray:
         if used is None:
             _tree_kernels.walk_values(X[start:stop], *splits, leaves[start:stop])
             return
-        for rows in row_chunks(used.size, start, stop):
+        step = max(1, CHUNK // used.size)
+        for first in range(start, stop, step):
+            rows = slice(first, min(first + step, stop))
             _tree_kernels.walk_values(as_floats(X[rows][:, used]), *splits, leaves[rows])
 
     if tree.feature.size > 1:

@@ -52,12 +52,9 @@ def exact_parts(weights: FloatArray) -> list[FloatArray]:
     return parts or [weights]
 
 
-_WHOLE = 2.0**52  # all sums of whole numbers up to here are exact in any order, with one bit to spare
-
-
-def mass_unit(total: float) -> float:
-    """Return the power of two of which masses with this sum, or one that rounding changes a little, are multiples."""
-    return float(2.0 ** (np.round(np.log2(total)) + 1) / _WHOLE)
+# All sums of whole numbers up to 2^52 are exact in any order, with one bit to spare: masses that sum to 1, or to what
+# rounding makes of it, are then multiples of this.
+MASS_UNIT = 2.0**-51
 
 
 def whole_masses(weights: FloatArray, total: float | None = None, out: FloatArray | None = None) -> FloatArray:
@@ -81,7 +78,8 @@ def whole_masses(weights: FloatArray, total: float | None = None, out: FloatArra
     [1.0, 0.5, 0.5]
     """
     whole = float(weights.sum()) if total is None else total
-    masses = np.divide(weights, mass_unit(whole) if whole > 0 else np.inf, out=out)
+    unit = MASS_UNIT * 2.0 ** np.round(np.log2(whole)) if whole > 0 else np.inf
+    masses = np.divide(weights, unit, out=out)
     return np.asarray(np.rint(masses, out=masses))
 
 
@@ -98,9 +96,11 @@ _floats2 = float64[:, ::1]
 _floats3 = float64[:, :, ::1]
 
 
-@kernel(void(_floats, _floats2))
-def fill_tables(mixture: FloatArray, tables: FloatArray) -> None:
-    """Set ``tables[g, b]`` to the sum of the mixture over the models whose bit is set in byte ``b`` of group ``g``."""
+@kernel(void(_bytes2, _floats, _floats))
+def bit_scores(packed: ByteArray, mixture: FloatArray, scores: FloatArray) -> None:
+    """Set ``scores`` to the product of the zero-one rows and the mixture: one look-up for eight models."""
+    # Of each byte's value in each group of eight the sum of the mixture over the models whose bit is set.
+    tables = np.empty((packed.shape[1], 256))
     for g in range(tables.shape[0]):
         tables[g, 0] = 0.0
         for k in range(8):
@@ -108,11 +108,6 @@ def fill_tables(mixture: FloatArray, tables: FloatArray) -> None:
             high = 1 << k
             for b in range(high):
                 tables[g, high + b] = tables[g, b] + entry
-
-
-@kernel(void(_bytes2, _floats2, _floats))
-def bit_scores(packed: ByteArray, tables: FloatArray, scores: FloatArray) -> None:
-    """Set ``scores`` to the product of the zero-one rows and the mixture: one look-up for eight models."""
     for i in range(packed.shape[0]):
         total = 0.0
         for g in range(packed.shape[1]):
@@ -240,9 +235,7 @@ class BitRows:
         self.low, self.high = 0.0, 1.0
 
     def scores(self, mixture: FloatArray, out: FloatArray) -> None:
-        tables = np.empty((self.packed.shape[1], 256))
-        fill_tables(mixture, tables)
-        bit_scores(self.packed, tables, out)
+        bit_scores(self.packed, mixture, out)
 
     def columns(self, weights: FloatArray) -> FloatArray:
         tables = np.zeros((self.packed.shape[1], 256))
