@@ -485,17 +485,14 @@ class RiskOracle:
     def __init__(self, losses: AnyArray, sample_weight: FloatArray | None, risk: ConvexRisk) -> None:
         self.rows, self.risk, self.sample_weight = load_rows(losses), risk, sample_weight
         self.n_models = losses.shape[1]
-        self.low, self.high = self._range()
-
-    def _range(self) -> tuple[float, float]:
-        """Return about the least and the largest value: of models that are equal at one mixture, more than rounding."""
-        if getattr(self.risk, "is_worst_case", False):  # a mean loss, or a few of them
+        # About the least and the largest value: of models that are equal at one mixture, more than rounding.
+        if getattr(risk, "is_worst_case", False):  # a mean loss, or a few of them
             low, high = self.rows.low, self.rows.high
         else:
             corners = np.eye(self.n_models)[[0, -1]]
             slopes = [self.cut(mixture).slope for mixture in (*corners, np.full(self.n_models, 1.0 / self.n_models))]
             low, high = float(np.min(slopes)), float(np.max(slopes))
-        return low, max(high, low + _LEAST_SPAN * max(abs(low), abs(high)))
+        self.low, self.high = low, max(high, low + _LEAST_SPAN * max(abs(low), abs(high)))
 
     def cut(self, mixture: FloatArray) -> RiskCut:
         """Return the slope at ``mixture``."""

@@ -23,7 +23,6 @@ never of raw scores, so nothing is lost to cancellation.
 
 from bisect import bisect_left
 from collections.abc import Iterator
-from typing import Protocol
 
 import numpy as np
 from numba import float64, int64, types, uint8, void
@@ -208,26 +207,8 @@ def log_rests(scores: FloatArray, logs: FloatArray, rests: FloatArray) -> None:
 _CHUNK = 8192  # rows handled at once: their floats stay in the cache; a multiple of the four whose codes share a byte
 
 
-class LossRows(Protocol):
-    """Some rows of the loss matrix."""
-
-    n_rows: int
-    n_models: int
-    low: float  # no loss is below
-    high: float  # no loss is above
-
-    def scores(self, mixture: FloatArray, out: FloatArray) -> None:
-        """Set ``out`` to ``losses @ mixture``."""
-
-    def columns(self, weights: FloatArray) -> FloatArray:
-        """Return ``weights @ losses``."""
-
-    def coded(self, codes: ByteArray, mass: FloatArray, step: int) -> FloatArray:
-        """Return ``mass @ losses`` of the rows above the edge of a tail, and of those at it, given their codes."""
-
-
 class BitRows:
-    """Zero-one losses, eight models to the byte."""
+    """Some rows of the loss matrix: zero-one losses, eight models to the byte, none below ``low`` or above ``high``."""
 
     def __init__(self, packed: ByteArray, n_models: int) -> None:
         self.packed = packed
@@ -235,14 +216,17 @@ class BitRows:
         self.low, self.high = 0.0, 1.0
 
     def scores(self, mixture: FloatArray, out: FloatArray) -> None:
+        """Set ``out`` to ``losses @ mixture``."""
         bit_scores(self.packed, mixture, out)
 
     def columns(self, weights: FloatArray) -> FloatArray:
+        """Return ``weights @ losses``."""
         tables = np.zeros((self.packed.shape[1], 256))
         bit_columns(self.packed, weights, tables)
         return (tables @ _BIT_OF_BYTE).ravel()[: self.n_models]
 
     def coded(self, codes: ByteArray, mass: FloatArray, step: int) -> FloatArray:
+        """Return ``mass @ losses`` of the rows above the edge of a tail, and of those at it, given their codes."""
         tables = np.zeros((2, self.packed.shape[1], 256))
         coded_bit_columns(self.packed, codes, mass, step, tables)
         return (tables @ _BIT_OF_BYTE).reshape(2, -1)[:, : self.n_models]
@@ -267,7 +251,7 @@ _BIT_OF_BYTE = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bi
 
 
 class RealRows:
-    """Losses of any real type, read in chunks so that no float64 copy of the matrix is made."""
+    """Losses of any real type, with the methods of ``BitRows``; no float64 copy of the matrix is made."""
 
     def __init__(self, losses: AnyArray) -> None:
         self.losses = losses
@@ -324,6 +308,9 @@ def is_zero_one(chunk: AnyArray) -> bool:
     if chunk.dtype == np.uint8 and chunk.size % 8 == 0:  # the common large case, eight at a time
         return not (chunk.reshape(-1).view(np.uint64) & _NOT_LOWEST_BITS).any()
     return bool(((chunk == 0) | (chunk == 1)).all())
+
+
+LossRows = BitRows | RealRows
 
 
 def load_rows(losses: AnyArray) -> LossRows:
