@@ -86,9 +86,15 @@ def cvar_loss(
     alpha = check_alpha(alpha)
     scores = _sample_losses(losses, mixture)
     mass = check_sample_weight(sample_weight, scores.size)
-    if mass is None:
-        return _equal_weight_cvar(scores, alpha)
-    return float(_curve(scores, np.array([alpha]), mass)[0])
+    if mass is not None:
+        return float(_curve(scores, np.array([alpha]), mass)[0])
+    # By selection, in linear time: ``edge + mean(max(scores - edge, 0)) / alpha``.
+    tail = alpha * scores.size
+    place = max(scores.size - 1 - int(tail), 0)
+    edge = np.partition(scores, place)[place]
+    excess = np.maximum(scores - edge, 0.0)
+    largest = excess.max() or 1.0  # taken out of the sum, which could overflow
+    return float(edge + (excess / largest).sum() / tail * largest)
 
 
 def cvar_curve(
@@ -187,16 +193,6 @@ def _sample_losses(losses: ArrayLike, mixture: ArrayLike | None) -> FloatArray:
         return scores
     pieces = [array[start : start + _CHUNK] @ shares for start in range(0, len(array), _CHUNK)]
     return np.concatenate(pieces)
-
-
-def _equal_weight_cvar(scores: FloatArray, alpha: float) -> float:
-    """Average by selection, in linear time: ``edge + mean(max(scores - edge, 0)) / alpha``."""
-    tail = alpha * scores.size
-    place = max(scores.size - 1 - int(tail), 0)
-    edge = np.partition(scores, place)[place]
-    excess = np.maximum(scores - edge, 0.0)
-    largest = excess.max() or 1.0  # taken out of the sum, which could overflow
-    return float(edge + (excess / largest).sum() / tail * largest)
 
 
 def _curve(scores: FloatArray, alphas: FloatArray, mass: FloatArray) -> FloatArray:

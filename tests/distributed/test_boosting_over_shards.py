@@ -1,5 +1,7 @@
 """Boosters over shards: the same models, weights and mixture however the rows are cut, and those of one machine."""
 
+from operator import itemgetter
+
 import numpy as np
 import pytest
 from engines import COUNTS, cut, opened
@@ -11,7 +13,6 @@ from counterpoise.boosting.checkpoint import Checkpoint, UnusableCheckpoint
 from counterpoise.distributed.fitting import fit_over, mix_over
 from counterpoise.goals import InfeasibleGoals
 from counterpoise.learners import HistogramTree, Stump
-from counterpoise.solvers.tail import weights_of
 from tests.tiers import slow
 
 RNG = np.random.default_rng(5)
@@ -48,7 +49,7 @@ def _fitted(engine, n_shards, model, **more):
     with opened(engine, cut(n_shards, X=X, y=Y, sex=SEX, **more)) as shards:
         shards.change("columns", _name_columns)
         fitted = fit_over(model.__class__(**model.get_params(deep=False)), shards)
-        return fitted, np.concatenate(shards.map(weights_of))
+        return fitted, np.concatenate(shards.map(itemgetter("weights")))
 
 
 def _name_columns(shard):

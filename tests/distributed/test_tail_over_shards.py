@@ -1,5 +1,7 @@
 """The mixture problem over shards: the same solution however the rows are cut, and that of one array."""
 
+from operator import itemgetter
+
 import numpy as np
 import pytest
 from engines import COUNTS, EACH, cut, opened
@@ -7,7 +9,7 @@ from engines import COUNTS, EACH, cut, opened
 from counterpoise.solvers import InfeasibleRows, minimize_cvar
 from counterpoise.solvers.mixture import minimize_cvar_over
 from counterpoise.solvers.rows import load_rows, whole_masses
-from counterpoise.solvers.tail import TailOracle, TailRows, weights_of
+from counterpoise.solvers.tail import TailOracle, TailRows
 
 N_ROWS, N_MODELS, ALPHA = 1501, 6, 0.13
 RNG = np.random.default_rng(3)
@@ -25,7 +27,7 @@ def _solved(engine, n_shards, **given):
     with opened(engine, cut(n_shards, losses=given.pop("losses", LOSSES), **mass)) as shards:
         shards.change("load", _load)
         found = minimize_cvar_over(shards, ALPHA, tol=1e-6, **given)
-        return found, np.concatenate(shards.map(weights_of))
+        return found, np.concatenate(shards.map(itemgetter("weights")))
 
 
 @pytest.mark.parametrize("engine", EACH)

@@ -5,7 +5,7 @@ import pytest
 from oracles import Problem, least_cvar
 
 from counterpoise.solvers import InfeasibleRows
-from counterpoise.solvers.tail import GrowingMixture, SampleKinds, TailOracle, minimize_linear
+from counterpoise.solvers.tail import GrowingMixture, SampleKinds, TailOracle, minimize_linear, recode
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -50,17 +50,22 @@ def test_a_pool_that_cannot_keep_rows_grows_into_one_that_can():
 def test_samples_of_one_kind_are_those_with_equal_losses(is_real):
     rng = np.random.default_rng(1)
     losses = rng.integers(0, 3, (200, 7)) / 2 if is_real else rng.integers(0, 2, (200, 7)).astype(np.uint8)
-    kinds = SampleKinds.alike(200)
+    kinds = SampleKinds(np.zeros(200, dtype=np.int64), np.empty((1, 0), dtype=np.uint8))
     for number, column in enumerate(losses.T, start=1):
         before = kinds.of
         kinds, parents = kinds.split(column)
         np.testing.assert_array_equal(parents[kinds.of], before)
         np.testing.assert_array_equal(kinds.losses[kinds.of], losses[:, :number])
         assert len(np.unique(kinds.losses, axis=0)) == len(kinds.losses)
-    weight = rng.exponential(size=200)
-    shared = kinds.shared(kinds.mass(weight), kinds.mass(weight), weight)
-    np.testing.assert_allclose(shared, weight)
-    np.testing.assert_array_equal(kinds.mass(None), np.bincount(kinds.of))
+
+
+def test_samples_of_one_kind_share_its_weight_in_proportion_to_their_own():
+    rng = np.random.default_rng(1)
+    losses, weight = rng.integers(0, 2, (200, 3)).astype(np.uint8), rng.exponential(size=200)
+    found = GrowingMixture(0.4).solve(losses, np.empty((0, 3)), np.empty(0), sample_weight=weight)
+    _, kinds = np.unique(losses, axis=0, return_inverse=True)
+    shares = np.bincount(kinds, found.weights) / np.bincount(kinds, weight)
+    np.testing.assert_allclose(found.weights, shares[kinds] * weight)
 
 
 def test_losses_between_zero_and_one_grow_too():
@@ -77,8 +82,8 @@ def test_a_cut_is_known_by_its_tail_and_the_codes_of_rows(n_rows):
     rng = np.random.default_rng(3)
     oracle = TailOracle.of((rng.random((n_rows, 3)) < 0.4).astype(np.uint8), rng.random(n_rows), 0.3)
     cut = oracle.cut(np.array([0.5, 0.3, 0.2]))
-    again = oracle.cut_of(cut.tail, oracle.coded(cut))
-    oracle.close()
+    again = oracle.cut(recode(cut.codes, oracle.sizes, np.arange(n_rows), oracle.sizes), cut.tail)
+    oracle.shards.close()
     np.testing.assert_array_equal(np.concatenate(again.codes), np.concatenate(cut.codes))
     np.testing.assert_allclose(again.slope, cut.slope)
 

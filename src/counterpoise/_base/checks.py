@@ -246,10 +246,12 @@ def check_vector(values: ArrayLike, name: str, length: int, meaning: str) -> Flo
     return vector
 
 
-def check_rows(rows: ArrayLike | None, bounds: ArrayLike | None, n_models: int) -> tuple[FloatArray, FloatArray]:
-    """Return the constraints ``rows @ mixture <= bounds``, empty where none are given."""
+def check_rows(
+    rows: ArrayLike | None, bounds: ArrayLike | None, n_models: int, row_scale: ArrayLike | None = None
+) -> tuple[FloatArray, FloatArray, FloatArray | None]:
+    """Return the constraints ``rows @ mixture <= bounds``, empty where none are given, and the scales of the rows."""
     if rows is None and bounds is None:
-        return np.empty((0, n_models)), np.empty(0)
+        return np.empty((0, n_models)), np.empty(0), None
     if rows is None or bounds is None:
         given, missing = ("rows", "bounds") if bounds is None else ("bounds", "rows")
         raise ValueError(f"rows and bounds go together, as in rows @ mixture <= bounds; got {given} without {missing}.")
@@ -272,17 +274,12 @@ def check_rows(rows: ArrayLike | None, bounds: ArrayLike | None, n_models: int) 
             f"bounds must be finite everywhere; bound {bad} is {float(limits[bad])!r}. "
             "Leave out the row of a bound that does not bind."
         )
-    return matrix.astype(np.float64), limits.astype(np.float64)
-
-
-def check_row_scale(row_scale: ArrayLike | None, n_rows: int) -> FloatArray | None:
-    """Return the scales of constraint rows, or None where none are given."""
-    if row_scale is None or not n_rows:
-        return None
-    vector = check_vector(row_scale, "row_scale", n_rows, "one scale for each row of rows")
-    if not vector.min() > 0:
-        raise ValueError(f"row_scale must be positive; got a scale of {float(vector.min())!r}.")
-    return vector
+    scale = None
+    if row_scale is not None and len(limits):
+        scale = check_vector(row_scale, "row_scale", len(limits), "one scale for each row of rows")
+        if not scale.min() > 0:
+            raise ValueError(f"row_scale must be positive; got a scale of {float(scale.min())!r}.")
+    return matrix.astype(np.float64), limits.astype(np.float64), scale
 
 
 def check_confidence(confidence: Any, name: str = "confidence") -> float:

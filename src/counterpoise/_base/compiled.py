@@ -111,17 +111,6 @@ def one_compiler(dispatcher: Any) -> Iterator[None]:
             lock.release()
 
 
-def compile_or_load(dispatcher: Any, signature: Any) -> None:
-    """Make a dispatcher ready for one signature and no other."""
-    try:
-        dispatcher.compile(signature)
-    except OSError as error:  # a full disk: what was compiled is there, but not kept
-        if not dispatcher.signatures:
-            raise
-        _warn_once(error)
-    dispatcher.disable_compile()
-
-
 Function = TypeVar("Function", bound=Callable[..., Any])
 KERNELS: list["Kernel"] = []  # of the modules imported so far
 
@@ -157,7 +146,13 @@ class Kernel:
                 dispatcher = cached(self.function)
                 teller = install_listener("numba:compile", _Teller(dispatcher))
                 with one_compiler(dispatcher), teller, _without_garbage_collection():
-                    compile_or_load(dispatcher, self.signature)
+                    try:
+                        dispatcher.compile(self.signature)
+                    except OSError as error:  # a full disk: what was compiled is there, but not kept
+                        if not dispatcher.signatures:
+                            raise
+                        _warn_once(error)
+                dispatcher.disable_compile()  # for this signature and no other
                 self._run = self._dispatcher = dispatcher
             return self._dispatcher
 

@@ -13,6 +13,7 @@ Results come in the order of the shards, and sums of whole numbers are exact (``
 what is decided does not depend on how the rows are cut.
 """
 
+import operator
 import os
 import traceback
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
@@ -122,9 +123,9 @@ class LocalShards:
 
     def __init__(self, sources: Sequence[Source]) -> None:
         self.n_shards = len(sources)
-        self._pool = ThreadPoolExecutor(len(sources) - 1) if len(sources) > 1 else None
-        self._shards = [Shard(number, {}) for number in range(len(sources))]
-        self.map(_fill, sources)
+        self._pool = ThreadPoolExecutor(len(sources)) if len(sources) > 1 else None
+        made = map if self._pool is None else self._pool.map
+        self._shards = [Shard(number, kept) for number, kept in enumerate(made(operator.call, sources))]
 
     def __enter__(self) -> Self:
         return self
@@ -155,10 +156,6 @@ class LocalShards:
         """Let the threads go."""
         if self._pool is not None:
             self._pool.shutdown()
-
-
-def _fill(shard: Shard, sources: Sequence[Source]) -> None:
-    shard.update(sources[shard.number]())
 
 
 class Remembered:

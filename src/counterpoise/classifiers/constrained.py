@@ -44,7 +44,6 @@ from counterpoise.solvers.ramp import (
     Decided,
     KernelMachine,
     LinearMachine,
-    Machine,
     Plan,
     RampProblem,
     ThresholdCut,
@@ -443,7 +442,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
             )
         regularization = 1.0 / rows.total if self.regularization is None else float(self.regularization)
         if self.kernel == LINEAR:
-            machine: Machine = LinearMachine(stacked, fit_bias=self.fit_intercept)
+            machine = LinearMachine(stacked, fit_bias=self.fit_intercept)
         else:
             machine = KernelMachine(gram_of(stacked, self.kernel, self.gamma), fit_bias=self.fit_intercept)
 

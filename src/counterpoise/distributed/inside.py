@@ -22,7 +22,7 @@ from counterpoise.rules.choosing import ALPHA, Problem, groups_by
 from counterpoise.rules.goal_rows import TRAIN, find_positive
 from counterpoise.solvers.linear_program import InfeasibleRows, MixtureSolution
 from counterpoise.solvers.mixture import minimize_cvar_over
-from counterpoise.solvers.rows import mass_unit
+from counterpoise.solvers.rows import MASS_UNIT
 from counterpoise.solvers.tail import WEIGHTS
 from counterpoise.theory.risks import CVaR, Risk, RiskRows
 
@@ -80,4 +80,4 @@ def _solve_tail(alpha: float, history: History, limits: dict[str, Any], tol: flo
 
 def _newest_loss(history: ShardHistory) -> float:
     """Return the loss of the newest model under the weights of the rows, an exact sum."""
-    return float(sum(history.shards.map(last_loss, history.n_rounds))) * mass_unit(1.0)
+    return float(sum(history.shards.map(last_loss, history.n_rounds))) * MASS_UNIT

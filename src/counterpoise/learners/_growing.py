@@ -21,7 +21,7 @@ from counterpoise._base.shards import LocalShards, Shard, Shards, total
 from counterpoise._base.types import AnyArray, ByteArray, FloatArray, IntArray
 from counterpoise.learners import _split_kernels, _tree_kernels
 from counterpoise.learners._whole_tree import grow_whole_tree
-from counterpoise.learners.binning import BinnedFeatures, Workers, as_floats, row_chunks
+from counterpoise.learners.binning import CHUNK, BinnedFeatures, Workers, as_floats
 from counterpoise.solvers.rows import whole_masses
 
 _LEAF = -1
@@ -130,7 +130,9 @@ def leaves_of_rows(tree: Tree, X: Any) -> AnyArray:
         if used is None:
             _tree_kernels.walk_values(X[start:stop], *splits, leaves[start:stop])
             return
-        for rows in row_chunks(used.size, start, stop):
+        step = max(1, CHUNK // used.size)
+        for first in range(start, stop, step):
+            rows = slice(first, min(first + step, stop))
             _tree_kernels.walk_values(as_floats(X[rows][:, used]), *splits, leaves[rows])
 
     if tree.feature.size > 1:
@@ -333,15 +335,6 @@ class Level(NamedTuple):
     subtractions: list[tuple[int, int]]  # slot of a parent, which becomes that of one child, and of the other child
 
 
-class Splits(NamedTuple):
-    """The best split of every node of a level."""
-
-    feature: IntArray  # -1 where none gains
-    place: IntArray  # the last bin that goes left, of a numeric feature
-    tables: ByteArray  # (n_nodes, 256): 1 for the bins that go left
-    sums: FloatArray  # (n_nodes, 2, n_sums): what goes left and right
-
-
 class Family(NamedTuple):
     """A node that was split."""
 
@@ -380,7 +373,7 @@ def grow_over(shards: Shards, binned: BinnedFeatures, n_classes: int, limits: Gr
             level, depth = growth.first_level(), 0
             while level.nodes:
                 depth += 1
-                families = growth.split(level, growth.search(level))
+                families = growth.split(level)
                 level = growth.next_level(families, is_last=depth == limits.max_depth)
             return growth.finish()
     finally:
@@ -446,8 +439,11 @@ class Growth:
         n_rows = int(sums[-1]) if self.counts_rows else self.limits.least_rows
         return bool(_tree_kernels.can_split(n_rows, sums, self.n_classes, self.least_weight, self.limits.least_rows))
 
-    def search(self, level: Level) -> Splits:
-        """Fill the histograms of a level and return the best splits; threads share the features."""
+    def split(self, level: Level) -> list[Family]:
+        """Fill the histograms of a level and split every node that gains; the others are leaves.
+
+        Threads share the features.
+        """
         parts = self._change(move_and_add, self.moves, [node for node, _ in level.additions])
         self.moves = []
         self.hists[[slot for _, slot in level.additions]] = parts[0] if len(parts) == 1 else total(parts)
@@ -466,20 +462,16 @@ class Growth:
         chosen, tables = np.empty((n_nodes, 2), dtype=np.int64), np.empty((n_nodes, 256), dtype=np.uint8)
         sides, found = np.empty((n_nodes, 2, self.n_sums)), (gains, places, missing_left)
         _split_kernels.choose_splits(*split, limits, self.least_gain, *found, chosen, tables, sides)
-        return Splits(chosen[:, 0], chosen[:, 1], tables, sides)
-
-    def split(self, level: Level, splits: Splits) -> list[Family]:
-        """Make the children of every node that gains; the others are leaves."""
         families = []
         for i, (node, slot) in enumerate(zip(level.nodes, level.slots, strict=True)):
-            feature, table = int(splits.feature[i]), splits.tables[i]
+            feature, place = chosen[i].tolist()  # -1 where none gains; the last bin that goes left, if it is numeric
             if feature < 0:
                 self._end_at(node, level.sums[i])
                 self.free_slots.append(slot)
                 continue
-            left = self.nodes.split(node, self.binned, feature, int(splits.place[i]), table)
-            self.moves.append(Move(node, feature, left, table))
-            families.append(Family(slot, left, splits.sums[i]))
+            left = self.nodes.split(node, self.binned, feature, place, tables[i])
+            self.moves.append(Move(node, feature, left, tables[i]))
+            families.append(Family(slot, left, sides[i]))
         return families
 
     def next_level(self, families: list[Family], *, is_last: bool) -> Level:

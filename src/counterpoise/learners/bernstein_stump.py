@@ -378,15 +378,19 @@ class BernsteinStumps:
         split = self._search(weights)
         if split.feature < 0:
             return self._constant(weights, is_positive=split.is_positive_left)
-        table, sides = self._fill(split, weights)
+        # Which bins go left, and the weights of the classes on both sides.
+        binned, feature = self.binned, split.feature
+        table, sides = np.zeros(256, dtype=np.uint8), np.zeros((2, 2))
+        kind = (int(binned.n_bins[feature]), int(binned.is_categorical[feature]), split.place, split.missing_left)
+        fill_split(binned.bins[feature], weights, self.codes, self.masses, *kind, table, sides)
         has_left, has_right = bool(sides[0].any()), bool(sides[1].any())
         if not (has_left and has_right):  # the other side has samples of zero weight only
             return self._constant(weights, is_positive=split.is_positive_left == has_left)
         nodes = TreeNodes()
-        nodes.split(nodes.add(), self.binned, split.feature, split.place, table)
+        nodes.split(nodes.add(), binned, feature, split.place, table)
         tree = nodes.tree(np.concatenate([np.zeros((1, 2)), sides]))
         tree.labels[1:] = split.is_positive_left, not split.is_positive_left
-        return tree, (table == split.is_positive_left).view(np.uint8)[self.binned.bins[split.feature]]
+        return tree, (table == split.is_positive_left).view(np.uint8)[binned.bins[feature]]
 
     def _constant(self, weights: FloatArray, *, is_positive: bool) -> tuple[Tree, ByteArray]:
         nodes = TreeNodes()
@@ -413,14 +417,6 @@ class BernsteinStumps:
             with Workers(work) as workers:
                 workers.map_ranges(search, n_blocks)
         return _best(roots[:, 0].tolist(), choices.tolist(), sums)
-
-    def _fill(self, split: Split, weights: FloatArray) -> tuple[ByteArray, FloatArray]:
-        """Return which bins go left, and the weights of the classes on both sides."""
-        binned, feature = self.binned, split.feature
-        table, sides = np.zeros(256, dtype=np.uint8), np.zeros((2, 2))
-        kind = (int(binned.n_bins[feature]), int(binned.is_categorical[feature]), split.place, split.missing_left)
-        fill_split(binned.bins[feature], weights, self.codes, self.masses, *kind, table, sides)
-        return table, sides
 
 
 def _best(roots: list[float], choices: list[list[int]], sums: Sums) -> Split:

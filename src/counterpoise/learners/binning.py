@@ -10,11 +10,11 @@ Compiled loops that turn values into bins; they release the interpreter lock.
 
 import math
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple, Self, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 import scipy.sparse
@@ -32,23 +32,15 @@ _FEW = 100_000  # additions that are made faster than a thread is woken
 _PIECES = 2  # for each thread, so that one that the system holds up leaves some of its share to the others
 
 
-class Workers:
-    """One thread for each processor, started on entry and gone on exit.
+class Workers(ThreadPoolExecutor):
+    """Threads, as many as processors with the calling one, for kernels that release the interpreter lock.
 
     They live for one fit or one prediction: a pool kept between calls would not survive a fork.
     """
 
     def __init__(self, work: int) -> None:
         self.n_workers = available_cpus() if work >= _FEW else 1
-        self._pool = ThreadPoolExecutor(self.n_workers - 1) if self.n_workers > 1 else None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Let the threads go."""
-        if self._pool is not None:
-            self._pool.shutdown()
+        super().__init__(max(self.n_workers - 1, 1))
 
     def map_ranges(
         self, function: Callable[[int, int], Result], length: int, *, work: int = _FEW, multiple: int = 1
@@ -57,7 +49,7 @@ class Workers:
 
         Where there is little work, or one thread, there is one range. Their length is a multiple of ``multiple``.
         """
-        if self._pool is None or work < _FEW or length <= multiple:
+        if self.n_workers == 1 or work < _FEW or length <= multiple:
             return [function(0, length)]
         step = -(-length // (_PIECES * self.n_workers * multiple)) * multiple
         starts = range(0, length, step)
@@ -72,7 +64,7 @@ class Workers:
                     return
                 results[start] = function(start, min(start + step, length))
 
-        others = [self._pool.submit(drain) for _ in range(self.n_workers - 1)]
+        others = [self.submit(drain) for _ in range(self.n_workers - 1)]
         drain()
         for other in others:
             if not other.cancel():  # one that has not begun by now is not needed
@@ -137,7 +129,7 @@ def bin_rows(
 
 _MATRIX = 2  # dimensions
 _SAMPLE = 200_000  # rows that quantiles are taken from: their error is then far below the width of a bin
-_CHUNK = 1 << 16  # values handled at once: as floats they stay in the cache
+CHUNK = 1 << 16  # values handled at once: as floats they stay in the cache
 
 
 class Layout(NamedTuple):
@@ -265,11 +257,13 @@ def bin_part(
     for feature in np.flatnonzero(~is_categorical):
         padded[feature, : edges[feature].size] = edges[feature]
     codes = np.ones((n_features, 256), dtype=np.uint8) if known is None else known
+    step = max(1, CHUNK // n_features)
 
     def bin_range(start: int, stop: int) -> ByteArray:
         met = np.zeros(n_features, dtype=np.uint8)
-        for place in row_chunks(n_features, start, stop):
-            bin_rows(as_floats(matrix[place]), padded, is_categorical.view(np.uint8), codes, place.start, bins, met)
+        for first in range(start, stop, step):
+            values = as_floats(matrix[first : min(first + step, stop)])
+            bin_rows(values, padded, is_categorical.view(np.uint8), codes, first, bins, met)
         return met
 
     with Workers(n_samples * n_features) as workers:
@@ -349,13 +343,6 @@ def check_categorical(categorical_features: ArrayLike | None, n_features: int) -
     return mask
 
 
-def row_chunks(n_features: int, start: int, stop: int) -> Iterator[slice]:
-    """Cut a range of rows into pieces whose values stay in the cache as floats."""
-    step = max(1, _CHUNK // n_features)
-    for first in range(start, stop, step):
-        yield slice(first, min(first + step, stop))
-
-
 def as_floats(rows: Any) -> FloatArray:
     """Return some rows as a dense float matrix."""
     return np.ascontiguousarray(rows.toarray() if scipy.sparse.issparse(rows) else rows, dtype=np.float64)
@@ -396,18 +383,20 @@ def find_edges(
 
 def _edges(column: FloatArray, n_value_bins: int, feature: int) -> FloatArray:
     """Return thresholds halfway between neighbours: all of them where they are few, else those at quantiles."""
-    values: FloatArray = np.sort(column[~np.isnan(column)])
+    values: FloatArray = np.sort(column)  # NaN last
+    values = values[: values.size - np.count_nonzero(np.isnan(values))]
     if not values.size:
         return values
     if np.isinf(values[[0, -1]]).any():
         raise _unusable(feature, "finite numbers or NaN", "infinity", _CLIP)
-    distinct = values[np.append(True, values[1:] != values[:-1])]
-    lows = distinct[:-1]
-    if distinct.size > n_value_bins:
+    rises = values[1:] > values[:-1]
+    if np.count_nonzero(rises) < n_value_bins:
+        lows = values[:-1][rises]
+    else:
         cuts = np.arange(1, n_value_bins) * values.size // n_value_bins
         lows = np.unique(values[cuts - 1])
-        lows = lows[lows < distinct[-1]]
-    highs = distinct[np.searchsorted(distinct, lows, side="right")]
+        lows = lows[lows < values[-1]]
+    highs = values[np.searchsorted(values, lows, side="right")]
     middles: FloatArray = lows / 2 + highs / 2  # the sum first would overflow
     has_none = (middles < lows) | (middles >= highs)  # between neighbouring floats
     middles[has_none] = lows[has_none]

@@ -13,7 +13,7 @@ torch loads when a learner is fitted or asked, not before.
 
 import copy
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -34,15 +34,8 @@ _SEEDS = 2**31 - 1
 _BUILT: "WeakKeyDictionary[NetworkLearner, tuple[dict[str, AnyArray], Any]]" = WeakKeyDictionary()
 
 
-class _Parts(NamedTuple):
-    """The modules that need torch."""
-
-    data: Any
-    training: Any
-
-
-def _parts() -> _Parts:
-    """Return the modules that need torch."""
+def _parts() -> tuple[Any, Any]:
+    """Return the modules that need torch: of data and of training."""
     try:
         from counterpoise.learners import _network_data, _network_training  # noqa: PLC0415
     except ModuleNotFoundError as error:
@@ -51,7 +44,7 @@ def _parts() -> _Parts:
         raise ImportError(
             'NetworkLearner needs torch, which is not installed: pip install "counterpoise[torch]".'
         ) from error
-    return _Parts(_network_data, _network_training)
+    return _network_data, _network_training
 
 
 class NetworkLearner(CodeLearner):
@@ -193,7 +186,7 @@ class NetworkLearner(CodeLearner):
 
     def _prepared(self, X: AnyArray) -> "PreparedRows":
         settings, names = check_settings(self), getattr(self, "feature_names_in_", None)
-        rows: PreparedRows = _parts().training.PreparedRows(X, settings, self._seed(), names)
+        rows: PreparedRows = _parts()[1].PreparedRows(X, settings, self._seed(), names)
         return rows
 
     def make_ready(self, prepared: "PreparedRows", n_classes: int) -> None:
@@ -205,7 +198,7 @@ class NetworkLearner(CodeLearner):
 
     def warm_up(self, prepared: "PreparedRows", codes: AnyArray, n_classes: int) -> None:
         """Warm the network up now, as the first ``fit_codes`` would, and keep the result as ``prepared.shared``."""
-        asked = _parts().data.TrainingTargets(codes, np.ones(len(codes)))
+        asked = _parts()[0].TrainingTargets(codes, np.ones(len(codes)))
         prepared.warm_up(self._factory(), check_settings(self), asked, n_classes)
 
     def fit_codes(
@@ -231,7 +224,7 @@ class NetworkLearner(CodeLearner):
             raise ValueError(f"codes must lie from 0 to {len(classes) - 1}; got {codes.min()} to {codes.max()}.")
         check_sample_weight(weights, len(prepared.inputs) if rows is None else len(rows))
         factory, settings = self._factory(), check_settings(self)
-        asked = _parts().data.TrainingTargets(codes, weights, rows)
+        asked = _parts()[0].TrainingTargets(codes, weights, rows)
         self.state_, predicted = prepared.fit(factory, settings, asked, len(classes), self._seed())
         self.keep_labels(classes, prepared.shape[0], prepared.feature_names)
         self.input_shape_, (self.centre_, self.scale_) = prepared.shape, prepared.standard

@@ -17,15 +17,11 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
 from counterpoise._base.checks import check_count, check_sample_weight, is_frame, refuse_texts
-from counterpoise._base.types import AnyArray, ArrayLike, FloatArray, IntArray
+from counterpoise._base.types import AnyArray, ArrayLike, FloatArray
 
 
 def _estimator_has_proba(self: "Resampled") -> bool:
     return hasattr(self.estimator, "predict_proba")
-
-
-def _take(X: Any, rows: IntArray) -> Any:
-    return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
 
 
 def weight_argument(estimator: Any) -> str | None:
@@ -117,16 +113,15 @@ class Resampled(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         check_consistent_length(X, labels)
         check_classification_targets(labels)
         self.classes_ = np.unique(labels)
-        rows = self._draw(len(labels), check_sample_weight(sample_weight, len(labels)))
+        weights = check_sample_weight(sample_weight, len(labels))
+        n_draws = len(labels) if self.n_draws is None else check_count(self.n_draws, "n_draws")
+        chances = None if weights is None else weights / weights.sum()
+        rows = check_random_state(self.random_state).choice(len(labels), n_draws, p=chances)
         self.drawn_classes_ = np.unique(labels[rows])
         is_constant = self.drawn_classes_.size == 1  # which many estimators refuse to learn
-        self.estimator_ = None if is_constant else clone(self.estimator).fit(_take(X, rows), labels[rows])
+        drawn = X.iloc[rows] if hasattr(X, "iloc") else X[rows]
+        self.estimator_ = None if is_constant else clone(self.estimator).fit(drawn, labels[rows])
         return self
-
-    def _draw(self, n_samples: int, weights: FloatArray | None) -> IntArray:
-        n_draws = n_samples if self.n_draws is None else check_count(self.n_draws, "n_draws")
-        chances = None if weights is None else weights / weights.sum()
-        return np.asarray(check_random_state(self.random_state).choice(n_samples, n_draws, p=chances))
 
     def predict(self, X: Any) -> AnyArray:
         """Return the label of each sample."""

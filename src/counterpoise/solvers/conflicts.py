@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from counterpoise._base.checks import check_choice
 from counterpoise._base.types import ArrayLike, FloatArray, IntArray
-from counterpoise.solvers.linear_program import FEASIBLE, constraint_scale, found_by_highs, solve_linear_program
+from counterpoise.solvers.linear_program import FEASIBLE, HIGHS_FAILED, constraint_scale, solve_linear_program
 
 __all__ = ["Conflict", "can_hold", "find_conflict", "least_point", "least_relaxation", "merge_columns"]
 
@@ -101,7 +101,18 @@ def least_relaxation(
     0.7
     """
     program = _ConflictProgram(matrix, bounds, scale, domain, np.asarray(slope[0], dtype=np.float64)[None])
-    return program.least_relaxation(place, float(slope[1]))
+    others = np.delete(np.arange(program.n_constraints), place)
+    inside = program.holding(others)
+    if inside is None:
+        return None
+    limits = np.maximum(program.limits[others], program.scaled[others] @ inside)  # that they hold but for rounding
+    # In the variables x / divisor and 1 / divisor the ratio, its limits and the domain are linear.
+    cost = np.append(_dense(program.matrix[[place]]), -program.bounds[place])
+    rows = _beside(program.scaled[others], -limits[:, None])
+    divisor = np.append(_dense(program.extra), float(slope[1]))
+    cost_unit, unit = _largest(cost), _largest(divisor)  # so that a solver's tolerances mean something
+    found = program.solve(cost / cost_unit, rows, np.zeros(others.size), divisor / unit)
+    return None if found is None else float(cost / cost_unit @ found) * (cost_unit / unit)
 
 
 def least_point(
@@ -179,6 +190,7 @@ class _ConflictProgram:
     ) -> None:
         self.domain = check_choice(domain, "domain", _DOMAINS)
         self.bounds = np.asarray(bounds, dtype=np.float64)
+        self.n_constraints = self.bounds.size
         parts: list[Any] = [matrix, extra]
         if domain == "simplex":
             parts = [one.toarray() if sp.issparse(one) else one for one in parts]
@@ -195,17 +207,13 @@ class _ConflictProgram:
         self.scaled = sp.diags_array(inverse).tocsr() @ self.matrix if is_sparse else inverse[:, None] * self.matrix
         self.limits = self.bounds / self.scale
 
-    @property
-    def n_constraints(self) -> int:
-        return int(self.bounds.size)
-
     def holding(self, members: IntArray) -> FloatArray | None:
         """Return a point at which the largest violation of the members is least, or None if it is not rounding."""
         if not members.size:
             return self._cleaned(np.ones(self.n_variables))
         slack = np.full((members.size, 1), -1.0)
         cost = np.append(np.zeros(self.n_variables), 1.0)
-        point = self._solved(cost, _beside(self.scaled[members], slack), self.limits[members])[:-1]
+        point = self.solve(cost, _beside(self.scaled[members], slack), self.limits[members])[:-1]
         point = self._cleaned(point)
         excess = self.scaled[members] @ point - self.limits[members]
         return point if excess.max() <= FEASIBLE else None
@@ -215,23 +223,8 @@ class _ConflictProgram:
         slack = -np.eye(members.size)
         worth = self.scale[members] * prices
         cost = np.concatenate([np.zeros(self.n_variables), worth / _largest(worth)])
-        found = self._solved(cost, _beside(self.scaled[members], slack), self.limits[members])
+        found = self.solve(cost, _beside(self.scaled[members], slack), self.limits[members])
         return self._cleaned(found[: self.n_variables])
-
-    def least_relaxation(self, place: int, constant: float) -> float | None:
-        """Return the least ``(matrix[place] @ x - bounds[place]) / (extra @ x + constant)`` where the others hold."""
-        others = np.delete(np.arange(self.n_constraints), place)
-        inside = self.holding(others)
-        if inside is None:
-            return None
-        limits = np.maximum(self.limits[others], self.scaled[others] @ inside)  # that they hold but for rounding
-        # In the variables x / divisor and 1 / divisor the ratio, its limits and the domain are linear.
-        cost = np.append(_dense(self.matrix[[place]]), -self.bounds[place])
-        rows = _beside(self.scaled[others], -limits[:, None])
-        divisor = np.append(_dense(self.extra), constant)
-        cost_unit, unit = _largest(cost), _largest(divisor)  # so that a solver's tolerances mean something
-        found = self._solved(cost / cost_unit, rows, np.zeros(others.size), divisor / unit)
-        return None if found is None else float(cost / cost_unit @ found) * (cost_unit / unit)
 
     def _cleaned(self, point: FloatArray) -> FloatArray:
         if self.domain == "box":
@@ -239,7 +232,7 @@ class _ConflictProgram:
         point = np.maximum(point, 0.0)
         return np.asarray(point / point.sum())
 
-    def _solved(self, cost: FloatArray, rows: Any, limits: FloatArray, divisor: FloatArray | None = None) -> Any:
+    def solve(self, cost: FloatArray, rows: Any, limits: FloatArray, divisor: FloatArray | None = None) -> Any:
         """Return the minimizer of ``cost @ x`` under ``rows @ x <= limits``, the first variables in the domain.
 
         With a divisor the last variable is what the domain is multiplied by, and ``divisor @ x = 1``; None where no
@@ -264,9 +257,9 @@ class _ConflictProgram:
         parts = [part for part in parts if part.shape[0]]
         matrix = sp.vstack([sp.csr_array(part) for part in parts]) if sp.issparse(rows) else np.vstack(parts)
         found = solve_linear_program(cost, matrix, (least, most), lower=np.zeros(cost.size), upper=upper)
-        if found is None and divisor is not None:
-            return None
-        return found_by_highs(found).point
+        if found is None and divisor is None:
+            raise RuntimeError(HIGHS_FAILED)
+        return None if found is None else found.point
 
 
 def _beside(rows: Any, more: FloatArray) -> Any:

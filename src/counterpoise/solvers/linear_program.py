@@ -14,7 +14,7 @@ dual active-set method). HiGHS and DAQP answer both faster than anything else th
 """
 
 import math
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -129,8 +129,6 @@ class InfeasibleRows(ValueError):  # noqa: N818 - named for the state it reports
         )
 
 
-Found = TypeVar("Found")
-
 _OPTIONS = {
     "output_flag": False,
     "threads": 1,
@@ -147,11 +145,8 @@ class LinearSolution(NamedTuple):
     n_iter: int
 
 
-def found_by_highs(found: Found | None) -> Found:
-    """Return the solution of a program that is known to have one: where it is None, HiGHS has failed."""
-    if found is None:
-        raise RuntimeError("HiGHS found no solution of a bounded and feasible linear program; please report this.")
-    return found
+# What to say where HiGHS finds no solution of a program that is known to have one.
+HIGHS_FAILED = "HiGHS found no solution of a bounded and feasible linear program; please report this."
 
 
 def solve_linear_program(
@@ -326,7 +321,7 @@ class CuttingPlanes:
         self._n_equal = int(most is None)
         self._matrix = np.vstack([np.ones((self._n_equal, size)), self.rows])
         self._first = len(self._matrix)
-        self.offsets = np.empty(0)
+        self.offsets, self.slopes = np.empty(0), np.empty((0, size))  # of the cuts
         self._duals = np.zeros(size + self._first)  # of the last projection, where the next one starts
         self._lp = _empty_program("off")  # presolve forgets the basis, and the hot start with it
         self._lp.addVars(size, np.zeros(size), np.full(size, np.inf if most is None else most))
@@ -366,30 +361,42 @@ class CuttingPlanes:
         if place == len(self._matrix):
             self._matrix = np.vstack([self._matrix, np.empty((place + _SPARE, self.size))])
         self._matrix[place] = slope
-        self.offsets = np.append(self.offsets, offset)
+        self.offsets, self._duals = np.append(self.offsets, offset), np.append(self._duals, 0.0)
+        self.slopes = self._matrix[self._first : place + 1]
         self._lp.addRow(-np.inf, -offset, self.size + 1, self._columns, np.append(slope, -1.0))
-
-    @property
-    def slopes(self) -> FloatArray:
-        """Return the slopes of the cuts, one a row."""
-        return self._matrix[self._first : self._first + self.offsets.size]
 
     def keep(self, chosen: BoolArray) -> None:
         """Drop all cuts but the chosen ones."""
-        self._duals = self._all_duals()[np.append(np.ones(self.size + self._first, dtype=np.bool_), chosen)]
+        self._duals = self._duals[np.append(np.ones(self.size + self._first, dtype=np.bool_), chosen)]
         kept, self.offsets = self.slopes[chosen], self.offsets[chosen]
+        self.slopes = self.slopes[: len(kept)]
         self.slopes[:] = kept
         gone = np.flatnonzero(~chosen) + self._first
         self._lp.deleteRows(len(gone), gone.astype(np.int32))
 
     def minimize(self) -> ModelMinimum:
         """Return the least value of the model and what proves it."""
-        found = self._solve()
-        height = np.inf if found is None else found.shares @ (self.offsets + self.slopes @ found.point)
-        if found is None or height - found.lower > _MISMATCH * max(1.0, abs(found.lower)):
-            self._lp.clearSolver()  # hot starts have ended on wrong objectives (HiGHS issue 3294)
-            found = self._solve() or found
-        return found_by_highs(found)
+        found = None
+        for is_again in (False, True):
+            if is_again:
+                self._lp.clearSolver()  # hot starts have ended on wrong objectives (HiGHS issue 3294)
+            self._lp.run()
+            solution = self._lp.getSolution()
+            if not solution.value_valid or not solution.dual_valid:
+                continue
+            point = self._feasible(np.array(solution.col_value)[:-1])
+            duals = np.maximum(-np.array(solution.row_dual), 0.0)[self._n_equal :]
+            multipliers, shares = np.split(duals, [len(self.rows)])
+            if point is None or not shares.sum() > 0:
+                continue
+            multipliers, shares = multipliers / shares.sum(), shares / shares.sum()
+            lower = float(shares @ self.offsets) + self.proven(shares @ self.slopes, multipliers)
+            found = ModelMinimum(point, shares, multipliers, lower)
+            if shares @ (self.offsets + self.slopes @ point) - lower <= _MISMATCH * max(1.0, abs(lower)):
+                break
+        if found is None:
+            raise RuntimeError(HIGHS_FAILED)
+        return found
 
     def project(self, centre: FloatArray, level: float) -> FloatArray | None:
         """Return the feasible point nearest to ``centre`` with all cuts at most ``level``, or None."""
@@ -404,12 +411,12 @@ class CuttingPlanes:
         lower = np.concatenate([-centre, limits[:n_equal], np.full(len(self.rows) + n_cuts, -_FREE)])
         sense = np.zeros(upper.size, dtype=np.int32)
         sense[size : size + n_equal] = EQUALITY
-        start, limit = self._all_duals(), 20 * upper.size
+        limit, start = 20 * upper.size, self._duals
         step, _, status, found = daqp.solve(
             None, None, matrix, upper, lower, sense, primal_tol=1e-10, iter_limit=limit, dual_start=start
         )
         if status <= 0:
-            self._duals = np.zeros(size + self._first)
+            self._duals = np.zeros(upper.size)
             return None
         self._duals = np.array(found["lam"])
         return self._feasible(centre + step)
@@ -423,26 +430,7 @@ class CuttingPlanes:
         least = float(slope.min()) if self.most is None else self.most * float(np.minimum(slope, 0.0).sum())
         return least - float(multipliers @ self.bounds)
 
-    def _all_duals(self) -> FloatArray:
-        """Return the duals of the last projection, zero for cuts added since."""
-        n_more = self.size + self._first + self.offsets.size - self._duals.size
-        return np.concatenate([self._duals, np.zeros(n_more)])
-
     def _feasible(self, point: FloatArray) -> FloatArray | None:
         """Return the point in the domain to the last bit, or None where it then violates a row."""
         cleaned = self.clean(point)
         return cleaned if (self.rows @ cleaned - self.bounds).max(initial=0.0) <= FEASIBLE / 2 else None
-
-    def _solve(self) -> ModelMinimum | None:
-        self._lp.run()
-        solution = self._lp.getSolution()
-        if not solution.value_valid or not solution.dual_valid:
-            return None
-        point = self._feasible(np.array(solution.col_value)[:-1])
-        duals = np.maximum(-np.array(solution.row_dual), 0.0)[self._n_equal :]
-        multipliers, shares = np.split(duals, [len(self.rows)])
-        if point is None or not shares.sum() > 0:
-            return None
-        multipliers, shares = multipliers / shares.sum(), shares / shares.sum()
-        lower = float(shares @ self.offsets) + self.proven(shares @ self.slopes, multipliers)
-        return ModelMinimum(point, shares, multipliers, lower)

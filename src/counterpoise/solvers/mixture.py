@@ -34,7 +34,6 @@ from counterpoise._base.checks import (
     check_losses,
     check_mixture,
     check_positive,
-    check_row_scale,
     check_rows,
     check_sample_weight,
     check_vector,
@@ -44,10 +43,10 @@ from counterpoise._base.shards import Shards
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray
 from counterpoise.solvers.bundle import BENT, MAX_ITER, Callback, LevelBundle, NotConvex, Proof, SolveLimits
 from counterpoise.solvers.linear_program import (
+    HIGHS_FAILED,
     CuttingPlanes,
     InfeasibleRows,
     MixtureSolution,
-    found_by_highs,
     solve_linear_program,
 )
 from counterpoise.solvers.rows import is_zero_one, load_rows, project_capped, worst_mean
@@ -78,28 +77,50 @@ def solve_weights_lp(
     >>> solve_weights_lp([[0, 1], [0, 1], [1, 0], [1, 0]], alpha=0.5).mixture.round(3).tolist()
     [0.5, 0.5]
     """
-    matrix = check_losses(losses).astype(np.float64)
+    problem = _check_problem(losses, sample_weight, rows, bounds, row_scale)
+    return _solve_in_full(problem, check_alpha(alpha))
+
+
+class _CheckedProblem(NamedTuple):
+    losses: AnyArray
+    sample_weight: FloatArray | None
+    limits: tuple[FloatArray, FloatArray, FloatArray | None]  # rows, bounds, scale of rows
+
+
+def _check_problem(
+    losses: ArrayLike,
+    sample_weight: ArrayLike | None,
+    rows: ArrayLike | None,
+    bounds: ArrayLike | None,
+    row_scale: ArrayLike | None,
+) -> _CheckedProblem:
+    matrix = check_losses(losses)
+    limits = check_rows(rows, bounds, matrix.shape[1], row_scale)
+    return _CheckedProblem(matrix, check_sample_weight(sample_weight, len(matrix)), limits)
+
+
+def _solve_in_full(problem: _CheckedProblem, alpha: float) -> MixtureSolution:
+    """Return the solution of the linear program over sample weights."""
+    matrix = problem.losses.astype(np.float64)
     n_samples, n_models = matrix.shape
-    mass = check_sample_weight(sample_weight, n_samples)
-    mass = np.ones(n_samples) if mass is None else mass
-    caps = mass / (check_alpha(alpha) * mass.sum())
-    limits = check_rows(rows, bounds, n_models)
-    scale = check_row_scale(row_scale, len(limits[1]))
-    planes = CuttingPlanes(n_models, *limits, scale)  # raises where the rows cannot hold
+    mass = np.ones(n_samples) if problem.sample_weight is None else problem.sample_weight
+    caps = mass / (alpha * mass.sum())
+    planes = CuttingPlanes(n_models, *problem.limits)  # raises where the rows cannot hold
     low, high = value_range(matrix, "losses")
     span, n_rows = (high - low) or 1.0, len(planes.rows)
     matrix = (matrix - low) / span  # with losses in [0, 1] and rows of size 1 a solver's tolerances mean something
     entries = np.zeros((n_models + 1, n_samples + n_rows + 1))
     entries[:-1, :n_samples], entries[:-1, n_samples:-1], entries[:-1, -1] = matrix.T, planes.rows.T, -1.0
     entries[-1, :n_samples] = 1.0
-    solved = solve_linear_program(
+    found = solve_linear_program(
         np.concatenate([np.zeros(n_samples), planes.bounds, [-1.0]]),
         entries,
         (np.append(np.zeros(n_models), 1.0), np.append(np.full(n_models, _INF), 1.0)),
         lower=np.append(np.zeros(n_samples + n_rows), -_INF),
         upper=np.concatenate([caps, np.full(n_rows + 1, _INF)]),
     )
-    found = found_by_highs(solved)
+    if found is None:
+        raise RuntimeError(HIGHS_FAILED)
     # Both vectors on their simplex to the last bit, then the bounds from them alone.
     mixture = planes.clean(found.duals[:n_models])
     weights = project_capped(found.point[:n_samples], caps)
@@ -193,10 +214,10 @@ def minimize_cvar(
         start = check_mixture(start, problem.losses.shape[1], "start")
     check_choice(method, "method", ("auto", "bundle", "highs"))
     if method == "highs" or (method == "auto" and _suits_highs(problem.losses)):
-        settings = {"sample_weight": sample_weight, "rows": rows, "bounds": bounds, "row_scale": row_scale}
-        return solve_weights_lp(problem.losses, alpha, **settings)
-    planes = problem.planes
-    with closing(TailOracle.of(problem.losses, problem.sample_weight, alpha)) as oracle:
+        return _solve_in_full(problem, alpha)
+    planes = CuttingPlanes(problem.losses.shape[1], *problem.limits)
+    oracle = TailOracle.of(problem.losses, problem.sample_weight, alpha)
+    with closing(oracle.shards):
         return LevelBundle(oracle, planes, ends).solve(start)
 
 
@@ -239,11 +260,11 @@ def cvar_path(
     ends = SolveLimits(tol, check_count(max_iter, "max_iter"), callback)
     problem = _check_problem(losses, sample_weight, rows, bounds, row_scale)
     if _suits_highs(problem.losses):
-        settings = {"sample_weight": sample_weight, "rows": rows, "bounds": bounds, "row_scale": row_scale}
-        return [solve_weights_lp(problem.losses, float(level), **settings) for level in levels]
+        return [_solve_in_full(problem, float(level)) for level in levels]
     found: dict[int, MixtureSolution] = {}
-    start, planes = None, problem.planes
-    with closing(TailOracle.of(problem.losses, problem.sample_weight, 1.0)) as oracle:
+    start, planes = None, CuttingPlanes(problem.losses.shape[1], *problem.limits)
+    oracle = TailOracle.of(problem.losses, problem.sample_weight, 1.0)
+    with closing(oracle.shards):
         bundle = LevelBundle(oracle, planes, ends)
         for place in np.argsort(-levels, kind="stable").tolist():
             oracle.alpha = float(levels[place])
@@ -287,19 +308,19 @@ def bounds_path(
     """
     alpha, tol, max_iter = check_alpha(alpha), check_positive(tol, "tol"), check_count(max_iter, "max_iter")
     problem = _check_problem(losses, sample_weight, None, None, None)
-    sets = [check_rows(rows, bounds, problem.losses.shape[1]) for rows, bounds in limits]
-    scales = [check_row_scale(row_scale, len(bounds)) for _, bounds in sets]
+    n_models = problem.losses.shape[1]
+    sets = [check_rows(rows, bounds, n_models, row_scale) for rows, bounds in limits]
     found: list[MixtureSolution | None] = []
     start, suits_highs = None, _suits_highs(problem.losses)
-    with closing(TailOracle.of(problem.losses, problem.sample_weight, alpha)) as oracle:
-        bundle = LevelBundle(oracle, problem.planes, SolveLimits(tol, max_iter))
-        for (rows, bounds), scale in zip(sets, scales, strict=True):
+    oracle = TailOracle.of(problem.losses, problem.sample_weight, alpha)
+    with closing(oracle.shards):
+        bundle = LevelBundle(oracle, CuttingPlanes(n_models, *problem.limits), SolveLimits(tol, max_iter))
+        for one in sets:
             try:
                 if suits_highs:
-                    given = {"sample_weight": sample_weight, "rows": rows, "bounds": bounds, "row_scale": scale}
-                    solved = solve_weights_lp(problem.losses, alpha, **given)
+                    solved = _solve_in_full(problem._replace(limits=one), alpha)
                 else:
-                    bundle.put_under(rows, bounds, scale)
+                    bundle.put_under(*one)
                     solved = bundle.solve(start)
             except InfeasibleRows:
                 found.append(None)
@@ -337,35 +358,10 @@ def minimize_cvar_over(
         zero-one losses with masses that are whole numbers all else is the same however the rows are cut into shards.
     """
     oracle = TailOracle(shards, check_alpha(alpha))
-    limits = check_rows(rows, bounds, oracle.n_models)
-    planes = CuttingPlanes(oracle.n_models, *limits, check_row_scale(row_scale, len(limits[1])))
+    planes = CuttingPlanes(oracle.n_models, *check_rows(rows, bounds, oracle.n_models, row_scale))
     ends = SolveLimits(check_positive(tol, "tol"), check_count(max_iter, "max_iter"), callback)
     start = None if start is None else check_mixture(start, oracle.n_models, "start")
     return LevelBundle(oracle, planes, ends).solve(start)
-
-
-class _CheckedProblem(NamedTuple):
-    losses: AnyArray
-    sample_weight: FloatArray | None
-    limits: tuple[FloatArray, FloatArray, FloatArray | None]  # rows, bounds, scale of rows
-
-    @property
-    def planes(self) -> CuttingPlanes:
-        """Return the constraints without a cut yet; raises where the rows cannot hold."""
-        return CuttingPlanes(self.losses.shape[1], *self.limits)
-
-
-def _check_problem(
-    losses: ArrayLike,
-    sample_weight: ArrayLike | None,
-    rows: ArrayLike | None,
-    bounds: ArrayLike | None,
-    row_scale: ArrayLike | None,
-) -> _CheckedProblem:
-    matrix = check_losses(losses)
-    limits = check_rows(rows, bounds, matrix.shape[1])
-    scale = check_row_scale(row_scale, len(limits[1]))
-    return _CheckedProblem(matrix, check_sample_weight(sample_weight, len(matrix)), (*limits, scale))
 
 
 def _suits_highs(losses: AnyArray) -> bool:
@@ -461,7 +457,7 @@ def minimize_risk(
             max_iter=max_iter,
         )
     problem = _check_problem(losses, sample_weight, rows, bounds, row_scale)
-    planes = problem.planes
+    planes = CuttingPlanes(problem.losses.shape[1], *problem.limits)
     start = None if start is None else check_mixture(start, planes.size, "start")
     oracle = RiskOracle(problem.losses, problem.sample_weight, risk)
     ends = SolveLimits(check_positive(tol, "tol"), check_count(max_iter, "max_iter"), callback)
@@ -489,17 +485,14 @@ class RiskOracle:
     def __init__(self, losses: AnyArray, sample_weight: FloatArray | None, risk: ConvexRisk) -> None:
         self.rows, self.risk, self.sample_weight = load_rows(losses), risk, sample_weight
         self.n_models = losses.shape[1]
-        self.low, self.high = self._range()
-
-    def _range(self) -> tuple[float, float]:
-        """Return about the least and the largest value: of models that are equal at one mixture, more than rounding."""
-        if getattr(self.risk, "is_worst_case", False):  # a mean loss, or a few of them
+        # About the least and the largest value: of models that are equal at one mixture, more than rounding.
+        if getattr(risk, "is_worst_case", False):  # a mean loss, or a few of them
             low, high = self.rows.low, self.rows.high
         else:
             corners = np.eye(self.n_models)[[0, -1]]
             slopes = [self.cut(mixture).slope for mixture in (*corners, np.full(self.n_models, 1.0 / self.n_models))]
             low, high = float(np.min(slopes)), float(np.max(slopes))
-        return low, max(high, low + _LEAST_SPAN * max(abs(low), abs(high)))
+        self.low, self.high = low, max(high, low + _LEAST_SPAN * max(abs(low), abs(high)))
 
     def cut(self, mixture: FloatArray) -> RiskCut:
         """Return the slope at ``mixture``."""

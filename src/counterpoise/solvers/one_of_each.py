@@ -91,7 +91,11 @@ def choose_one_of_each(
     chosen = [own[:, [place]] for own, place in zip(lists, best.tolist(), strict=True)]
     search.take(_Some(np.sum(chosen, axis=0), best[:, None], np.zeros(1)), to_violation=True)
     lower, least = np.inf, 0.0
-    if search.violation == 0 or search.least_of_mixtures() <= _KEPT:  # else no choice keeps the limits
+    can_hold = search.violation == 0
+    if not can_hold:  # no choice keeps the limits where no mixture of choices does
+        weights, floor = search.prices(to_violation=True)
+        can_hold = floor + sum(float((weights @ own).min()) for own in lists) <= _KEPT
+    if can_hold:
         lower = search.improve(max_looks, to_violation=False)
     if search.violation > 0 and nearest:
         least = search.improve(max_looks, to_violation=True)
@@ -110,17 +114,12 @@ class _ChoiceSearch:
     violation: float = np.inf
     value: float = np.inf
 
-    def least_of_mixtures(self) -> float:
-        """Return the least violation of mixtures of choices, above which all choices are."""
-        weights, floor = self._prices(to_violation=True)
-        return floor + sum(float((weights @ options).min()) for options in self.options)
-
     def improve(self, looks: int, *, to_violation: bool) -> float:
         """Look for a better choice, and return what no choice is below: in violation, or in value inside of limits.
 
         Lists are joined, those with the fewest options that matter first, until two are left.
         """
-        weights, floor = self._prices(to_violation=to_violation)
+        weights, floor = self.prices(to_violation=to_violation)
         known = []
         for place, options in enumerate(self.options):
             costs = weights @ options
@@ -185,7 +184,7 @@ class _ChoiceSearch:
             self.places = one.places[:, row] + other.places[:, column]
             self.violation, self.value = float(violation[at]), float(value[at])
 
-    def _prices(self, *, to_violation: bool) -> tuple[FloatArray, float]:
+    def prices(self, *, to_violation: bool) -> tuple[FloatArray, float]:
         """Return weights of the sums and an offset: choices that keep the limits cost at least what the weights say.
 
         For the violation weights of limits are at most 1 and objectives weigh nothing; for the value the objectives

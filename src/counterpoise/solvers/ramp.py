@@ -26,14 +26,14 @@ and the classifier is trained again from where it is, a few times (``decide``).
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from counterpoise._base.types import ArrayLike, BoolArray, FloatArray, IntArray
 from counterpoise.solvers.bundle import OracleAnswer, maximize_concave
-from counterpoise.solvers.linear_program import FEASIBLE, found_by_highs, solve_linear_program
+from counterpoise.solvers.linear_program import FEASIBLE, HIGHS_FAILED, solve_linear_program
 from counterpoise.solvers.svm import solve_kernel_svm, solve_svm
 from counterpoise.solvers.svm_problem import Gram, SVMSolution, check_gram
 
@@ -60,72 +60,44 @@ def ramp(scores: FloatArray) -> FloatArray:
     return np.clip(_HALF + scores, 0.0, 1.0)
 
 
-class Machine(Protocol):
-    """Rows whose scores are linear in a point, and the support vector machine on them."""
+class LinearMachine:
+    """Rows as they are, dense or CSR, whose scores are linear in a point, and the support vector machine on them."""
 
-    n_rows: int
-    fit_bias: bool
+    def __init__(self, X: Any, *, fit_bias: bool = True) -> None:
+        self.X, self.fit_bias = X, fit_bias
+        self.n_rows, self.size = int(X.shape[0]), int(X.shape[1]) + 1  # size: of a point, coefficients and the bias
 
     def solve(
         self, up: FloatArray, down: FloatArray, regularization: float, tol: float, start: SVMSolution | None
     ) -> SVMSolution:
         """Return the weighted support vector machine."""
-
-    def scores(self, point: FloatArray) -> FloatArray:
-        """Return the scores of all rows."""
-
-    def square(self, point: FloatArray) -> float:
-        """Return the squared norm of the coefficients."""
-
-    @property
-    def size(self) -> int:
-        """Return the length of a point: the coefficients, then the bias."""
-
-
-class LinearMachine:
-    """Rows as they are, dense or CSR."""
-
-    def __init__(self, X: Any, *, fit_bias: bool = True) -> None:
-        self.X, self.fit_bias = X, fit_bias
-        self.n_rows = X.shape[0]
-
-    @property
-    def size(self) -> int:
-        return int(self.X.shape[1]) + 1
-
-    def solve(
-        self, up: FloatArray, down: FloatArray, regularization: float, tol: float, start: SVMSolution | None
-    ) -> SVMSolution:
         return solve_svm(self.X, up, down, regularization, fit_bias=self.fit_bias, tol=tol, start=start)
 
     def scores(self, point: FloatArray) -> FloatArray:
+        """Return the scores of all rows."""
         return np.asarray(self.X @ point[:-1] - point[-1], dtype=np.float64)
 
     def square(self, point: FloatArray) -> float:
+        """Return the squared norm of the coefficients."""
         return float(point[:-1] @ point[:-1])
 
 
-class KernelMachine:
+class KernelMachine(LinearMachine):
     """Rows in the feature space of a kernel, given by the kernel of all pairs, which is checked here once."""
 
     def __init__(self, gram: ArrayLike | Gram, *, fit_bias: bool = True) -> None:
-        self.gram, self.fit_bias = check_gram(gram), fit_bias
-        self.n_rows = int(self.gram.matrix.shape[0])
-
-    @property
-    def size(self) -> int:
-        return self.n_rows + 1
+        self.gram = check_gram(gram)
+        super().__init__(self.gram.matrix, fit_bias=fit_bias)
 
     def solve(
         self, up: FloatArray, down: FloatArray, regularization: float, tol: float, start: SVMSolution | None
     ) -> SVMSolution:
+        """Return the weighted support vector machine in feature space."""
         return solve_kernel_svm(self.gram, up, down, regularization, fit_bias=self.fit_bias, tol=tol, start=start)
 
-    def scores(self, point: FloatArray) -> FloatArray:
-        return np.asarray(self.gram.matrix @ point[:-1] - point[-1])
-
     def square(self, point: FloatArray) -> float:
-        return float(point[:-1] @ self.gram.matrix @ point[:-1])
+        """Return the squared norm in feature space."""
+        return float(point[:-1] @ self.X @ point[:-1])
 
 
 class RampProblem:
@@ -143,7 +115,7 @@ class RampProblem:
     regularization : float > 0
     """
 
-    def __init__(self, machine: Machine, weights: Any, constants: FloatArray, regularization: float) -> None:
+    def __init__(self, machine: LinearMachine, weights: Any, constants: FloatArray, regularization: float) -> None:
         self.machine, self.constants, self.regularization = machine, constants, regularization
         self.weights = sp.csr_array(weights)
         self.rising, self.falling = self.weights.maximum(0), (-self.weights).maximum(0)
@@ -394,7 +366,9 @@ def best_mean(values: FloatArray, *, radius: float) -> FloatArray:
     )
     if found is None and is_firm:  # HiGHS may give up where there is next to no room; the first point has its place
         return np.asarray(np.eye(1, n_points)[0])
-    shares = np.maximum(found_by_highs(found).point[:n_points], 0.0)
+    if found is None:
+        raise RuntimeError(HIGHS_FAILED)
+    shares = np.maximum(found.point[:n_points], 0.0)
     return np.asarray(shares / shares.sum())
 
 

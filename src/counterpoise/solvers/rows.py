@@ -23,7 +23,6 @@ never of raw scores, so nothing is lost to cancellation.
 
 from bisect import bisect_left
 from collections.abc import Iterator
-from typing import Protocol
 
 import numpy as np
 from numba import float64, int64, types, uint8, void
@@ -52,12 +51,9 @@ def exact_parts(weights: FloatArray) -> list[FloatArray]:
     return parts or [weights]
 
 
-_WHOLE = 2.0**52  # all sums of whole numbers up to here are exact in any order, with one bit to spare
-
-
-def mass_unit(total: float) -> float:
-    """Return the power of two of which masses with this sum, or one that rounding changes a little, are multiples."""
-    return float(2.0 ** (np.round(np.log2(total)) + 1) / _WHOLE)
+# All sums of whole numbers up to 2^52 are exact in any order, with one bit to spare: masses that sum to 1, or to what
+# rounding makes of it, are then multiples of this.
+MASS_UNIT = 2.0**-51
 
 
 def whole_masses(weights: FloatArray, total: float | None = None, out: FloatArray | None = None) -> FloatArray:
@@ -81,7 +77,8 @@ def whole_masses(weights: FloatArray, total: float | None = None, out: FloatArra
     [1.0, 0.5, 0.5]
     """
     whole = float(weights.sum()) if total is None else total
-    masses = np.divide(weights, mass_unit(whole) if whole > 0 else np.inf, out=out)
+    unit = MASS_UNIT * 2.0 ** np.round(np.log2(whole)) if whole > 0 else np.inf
+    masses = np.divide(weights, unit, out=out)
     return np.asarray(np.rint(masses, out=masses))
 
 
@@ -98,9 +95,11 @@ _floats2 = float64[:, ::1]
 _floats3 = float64[:, :, ::1]
 
 
-@kernel(void(_floats, _floats2))
-def fill_tables(mixture: FloatArray, tables: FloatArray) -> None:
-    """Set ``tables[g, b]`` to the sum of the mixture over the models whose bit is set in byte ``b`` of group ``g``."""
+@kernel(void(_bytes2, _floats, _floats))
+def bit_scores(packed: ByteArray, mixture: FloatArray, scores: FloatArray) -> None:
+    """Set ``scores`` to the product of the zero-one rows and the mixture: one look-up for eight models."""
+    # Of each byte's value in each group of eight the sum of the mixture over the models whose bit is set.
+    tables = np.empty((packed.shape[1], 256))
     for g in range(tables.shape[0]):
         tables[g, 0] = 0.0
         for k in range(8):
@@ -108,11 +107,6 @@ def fill_tables(mixture: FloatArray, tables: FloatArray) -> None:
             high = 1 << k
             for b in range(high):
                 tables[g, high + b] = tables[g, b] + entry
-
-
-@kernel(void(_bytes2, _floats2, _floats))
-def bit_scores(packed: ByteArray, tables: FloatArray, scores: FloatArray) -> None:
-    """Set ``scores`` to the product of the zero-one rows and the mixture: one look-up for eight models."""
     for i in range(packed.shape[0]):
         total = 0.0
         for g in range(packed.shape[1]):
@@ -213,26 +207,8 @@ def log_rests(scores: FloatArray, logs: FloatArray, rests: FloatArray) -> None:
 _CHUNK = 8192  # rows handled at once: their floats stay in the cache; a multiple of the four whose codes share a byte
 
 
-class LossRows(Protocol):
-    """Some rows of the loss matrix."""
-
-    n_rows: int
-    n_models: int
-    low: float  # no loss is below
-    high: float  # no loss is above
-
-    def scores(self, mixture: FloatArray, out: FloatArray) -> None:
-        """Set ``out`` to ``losses @ mixture``."""
-
-    def columns(self, weights: FloatArray) -> FloatArray:
-        """Return ``weights @ losses``."""
-
-    def coded(self, codes: ByteArray, mass: FloatArray, step: int) -> FloatArray:
-        """Return ``mass @ losses`` of the rows above the edge of a tail, and of those at it, given their codes."""
-
-
 class BitRows:
-    """Zero-one losses, eight models to the byte."""
+    """Some rows of the loss matrix: zero-one losses, eight models to the byte, none below ``low`` or above ``high``."""
 
     def __init__(self, packed: ByteArray, n_models: int) -> None:
         self.packed = packed
@@ -240,16 +216,17 @@ class BitRows:
         self.low, self.high = 0.0, 1.0
 
     def scores(self, mixture: FloatArray, out: FloatArray) -> None:
-        tables = np.empty((self.packed.shape[1], 256))
-        fill_tables(mixture, tables)
-        bit_scores(self.packed, tables, out)
+        """Set ``out`` to ``losses @ mixture``."""
+        bit_scores(self.packed, mixture, out)
 
     def columns(self, weights: FloatArray) -> FloatArray:
+        """Return ``weights @ losses``."""
         tables = np.zeros((self.packed.shape[1], 256))
         bit_columns(self.packed, weights, tables)
         return (tables @ _BIT_OF_BYTE).ravel()[: self.n_models]
 
     def coded(self, codes: ByteArray, mass: FloatArray, step: int) -> FloatArray:
+        """Return ``mass @ losses`` of the rows above the edge of a tail, and of those at it, given their codes."""
         tables = np.zeros((2, self.packed.shape[1], 256))
         coded_bit_columns(self.packed, codes, mass, step, tables)
         return (tables @ _BIT_OF_BYTE).reshape(2, -1)[:, : self.n_models]
@@ -274,7 +251,7 @@ _BIT_OF_BYTE = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bi
 
 
 class RealRows:
-    """Losses of any real type, read in chunks so that no float64 copy of the matrix is made."""
+    """Losses of any real type, with the methods of ``BitRows``; no float64 copy of the matrix is made."""
 
     def __init__(self, losses: AnyArray) -> None:
         self.losses = losses
@@ -331,6 +308,9 @@ def is_zero_one(chunk: AnyArray) -> bool:
     if chunk.dtype == np.uint8 and chunk.size % 8 == 0:  # the common large case, eight at a time
         return not (chunk.reshape(-1).view(np.uint64) & _NOT_LOWEST_BITS).any()
     return bool(((chunk == 0) | (chunk == 1)).all())
+
+
+LossRows = BitRows | RealRows
 
 
 def load_rows(losses: AnyArray) -> LossRows:

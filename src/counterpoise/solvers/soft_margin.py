@@ -326,7 +326,14 @@ class _LinearSearch:
             fewer = np.where(self.is_out, 0.0, self.votes)
             if fewer.any() and self._soft_margin(fewer) >= max(self.upper - self.tol, self.tol):
                 self.votes = fewer
-        return self._certified(n_iter), (self.votes, self.weights)
+        # Both vectors for all models and samples, with the bounds computed from them alone.
+        problem = self.problem
+        votes = np.zeros(problem.columns.size)
+        votes[np.unique(problem.columns, return_index=True)[1]] = self.votes / self.votes.sum()
+        weights = problem.spread(project_capped(self.weights, self.caps))
+        value = -worst_mean(-(problem.margins @ votes), self.C * problem.shares)
+        found = SoftMarginSolution(votes, weights, value, float((weights @ problem.margins).max()), n_iter)
+        return found, (self.votes, self.weights)
 
     def _is_done(self, point: PathPoint) -> bool:
         value = self._soft_margin(point.votes)
@@ -340,15 +347,6 @@ class _LinearSearch:
 
     def _soft_margin(self, votes: FloatArray) -> float:
         return self.shift - self.span * worst_mean(self.margins @ (votes / -votes.sum()), self.caps)
-
-    def _certified(self, n_iter: int) -> SoftMarginSolution:
-        """Return both vectors for all models and samples, with the bounds computed from them alone."""
-        problem = self.problem
-        votes = np.zeros(problem.columns.size)
-        votes[np.unique(problem.columns, return_index=True)[1]] = self.votes / self.votes.sum()
-        weights = problem.spread(project_capped(self.weights, self.caps))
-        value = -worst_mean(-(problem.margins @ votes), self.C * problem.shares)
-        return SoftMarginSolution(votes, weights, value, float((weights @ problem.margins).max()), n_iter)
 
 
 class _QuadraticSearch:
@@ -388,14 +386,11 @@ class _QuadraticSearch:
         n_iter = follow_path(program, start, is_done=self._is_done, max_iter=max_iter)
         fewer = np.where(self.is_out, 0.0, self.votes)
         self.votes = fewer if self._is_close(self._cost(fewer)) else self.votes
-        return self._certified(n_iter), (self.votes, self.multipliers)
-
-    def _certified(self, n_iter: int) -> HingeSolution:
-        """Return both vectors for all models and samples, with the bounds computed from them alone."""
+        # Both vectors for all models and samples, with the bounds computed from them alone.
         problem, caps = self.problem, self.C * self.problem.shares
         votes = (self.votes / (self.counts * self.scale))[problem.columns]
         multipliers = np.minimum(problem.spread(self.multipliers), caps)
         reply = np.maximum(multipliers @ problem.margins, 0.0)
         value = votes @ votes / 2 + caps @ np.maximum(0.0, 1.0 - problem.margins @ votes)
         lower = multipliers.sum() - reply @ reply / 2
-        return HingeSolution(votes, multipliers, float(value), float(lower), n_iter)
+        return HingeSolution(votes, multipliers, float(value), float(lower), n_iter), (self.votes, self.multipliers)

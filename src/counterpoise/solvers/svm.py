@@ -79,7 +79,13 @@ def maximize_by_ascent(
     rng = np.random.default_rng(0)  # the answer is certified; the seed only makes it the same every time
     n_iter = 0
     while True:
-        _offer_both(rows, problem, bounds, duals, state, bias)
+        # Offer the classifier with its best bias, and the duals made to sum to 0.
+        products = rows.scores(state)
+        best_bias = problem.best_bias(products, bias) if problem.fit_bias else bias
+        value = float(duals @ products) / 2 + problem.hinges(products - best_bias)
+        bounds.offer(rows.coefficients(state, duals / problem.regularization), best_bias, value)
+        offered = balanced(duals, problem)[0] if problem.fit_bias else duals
+        bounds.offer_duals(offered, problem.proven(offered, rows.square(offered)))
         if bounds.done or n_iter >= max_iter:
             return n_iter
         bias -= float(duals.sum()) * bias_pace
@@ -92,25 +98,6 @@ def maximize_by_ascent(
             )
             order = order[:n_kept]
             n_iter += 1
-
-
-def _offer_both(
-    rows: LinearRows | GramRows,
-    problem: SVMProblem,
-    bounds: SVMBounds,
-    duals: FloatArray,
-    state: FloatArray,
-    bias: float,
-) -> None:
-    """Offer the classifier with its best bias, and the duals made to sum to 0."""
-    products = rows.scores(state)
-    if problem.fit_bias:
-        bias = problem.best_bias(products, bias)
-    value = float(duals @ products) / 2 + problem.hinges(products - bias)
-    bounds.offer(rows.coefficients(state, duals / problem.regularization), bias, value)
-    if problem.fit_bias:
-        duals, _ = balanced(duals, problem)
-    bounds.offer_duals(duals, problem.proven(duals, rows.square(duals)))
 
 
 _COLD = 1.0  # softness to begin with, in units of score; the two kinks of a row are 1 apart

@@ -17,6 +17,7 @@ its slope: their mean of that model's losses. So the cuts of the solve before se
 evaluations instead of dozens.
 """
 
+from collections.abc import Sequence
 from contextlib import closing
 from functools import partial
 from typing import Any, NamedTuple, Self
@@ -24,7 +25,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from counterpoise._base.checks import check_alpha, check_positive
-from counterpoise._base.shards import LocalShards, Shard, Shards, available_cpus, total
+from counterpoise._base.shards import LocalShards, Shard, Shards, available_cpus
 from counterpoise._base.types import AnyArray, ByteArray, FloatArray, IntArray
 from counterpoise.solvers.bundle import LevelBundle, Proof, SolveLimits
 from counterpoise.solvers.linear_program import CuttingPlanes, MixtureSolution
@@ -88,18 +89,15 @@ class TailRows:
         # Allocated once: fresh pages in every round would cost as much as the arithmetic.
         self.scores = np.empty(rows.n_rows)
         self._mixture: FloatArray | None = None
+        self.path: Path = ()
 
-    def score(self, mixture: FloatArray) -> None:
-        """Score the rows, unless they are."""
-        if self._mixture is None or not np.array_equal(self._mixture, mixture):
+    def score(self, mixture: FloatArray, path: Path = ()) -> None:
+        """Score the rows, unless they are, and keep the scores of a bin pending."""
+        is_new = self._mixture is None or not np.array_equal(self._mixture, mixture)
+        if is_new:
             self.rows.scores(mixture, self.scores)
             self._mixture = mixture.copy()
-            self.path: Path | None = None
-
-    def narrow(self, mixture: FloatArray, path: Path) -> None:
-        """Keep the scores of a bin pending."""
-        self.score(mixture)
-        if self.path is None or self.path != path[: len(self.path)]:
+        if is_new or self.path != path[: len(self.path)]:
             self.path, self.pending, self.pending_mass = (), self.scores, self.mass
         for low, scale, chosen in path[len(self.path) :]:
             self.pending, self.pending_mass = keep_bin(
@@ -118,7 +116,7 @@ def _facts(shard: Shard) -> tuple[int, int, float, float, float]:
 
 def _histogram(shard: Shard, mixture: FloatArray, path: Path, low: float, scale: float) -> FloatArray:
     tail, bins = shard[TAIL], np.zeros(_BINS)
-    tail.narrow(mixture, path)
+    tail.score(mixture, path)
     histogram(tail.pending, tail.pending_mass, tail.step, low, scale, bins)
     return bins
 
@@ -126,7 +124,7 @@ def _histogram(shard: Shard, mixture: FloatArray, path: Path, low: float, scale:
 def _pending(shard: Shard, mixture: FloatArray, path: Path, tie: float) -> Pending:
     """Return what is known of the pending scores."""
     rows: TailRows = shard[TAIL]
-    rows.narrow(mixture, path)
+    rows.score(mixture, path)
     scores, mass = rows.pending, rows.pending_mass if rows.step else None
     if not scores.size:
         return Pending(0, np.inf, -np.inf, np.empty(0), np.empty(0))
@@ -160,15 +158,15 @@ WEIGHTS = "weights"  # the name of the rows' weights in a shard
 
 
 def _weigh(
-    shard: Shard, tails: list[TailEdge], kept: list[list[ByteArray] | FloatArray], shares: FloatArray
-) -> FloatArray:
-    """Leave the mean of the cuts' weights in the shard, and return the cut that it is by itself."""
+    shard: Shard, tails: list[TailEdge], kept: list[list[ByteArray] | FloatArray], shares: FloatArray, is_kept: bool
+) -> tuple[FloatArray, FloatArray]:
+    """Leave the mean of the cuts' weights in the shard, and return the cut that it is by itself, and the weights."""
     rows: TailRows = shard[TAIL]
     weights = shard[WEIGHTS] = np.zeros(rows.rows.n_rows)
     for tail, own, share in zip(tails, kept, shares.tolist(), strict=True):
         codes = _codes_of(shard, tail, own)
         add_coded_weights(codes, rows.mass, rows.step, share * tail.full, share * tail.partial, weights)
-    return rows.rows.columns(weights)
+    return rows.rows.columns(weights), weights if is_kept else np.empty(0)
 
 
 def _codes_of(shard: Shard, tail: TailEdge, kept: list[ByteArray] | FloatArray) -> ByteArray:
@@ -182,11 +180,6 @@ def _codes_of(shard: Shard, tail: TailEdge, kept: list[ByteArray] | FloatArray) 
     return codes
 
 
-def weights_of(shard: Shard) -> FloatArray:
-    """Return the weights of the rows that a solve left."""
-    return shard[WEIGHTS]  # type: ignore[no-any-return]
-
-
 def _loaded(losses: AnyArray, mass: FloatArray | None) -> dict[str, Any]:
     return {TAIL: TailRows(load_rows(losses), mass)}
 
@@ -194,51 +187,34 @@ def _loaded(losses: AnyArray, mass: FloatArray | None) -> dict[str, Any]:
 class TailOracle:
     """Evaluates ``CVaR_alpha(losses @ mixture)`` for any mixture, with a cut that touches it there."""
 
-    def __init__(self, shards: Shards, alpha: float, *, closes: bool = False) -> None:
+    def __init__(self, shards: Shards, alpha: float) -> None:
         """Take losses that live in shards, each with its ``TailRows`` by the name ``TAIL``."""
-        self.shards, self.alpha, self._closes = shards, alpha, closes
+        self.shards, self.alpha = shards, alpha
         sizes, models, lows, highs, totals = zip(*shards.map(_facts), strict=True)
         self.sizes, self.n_samples, self.n_models = sizes, sum(sizes), models[0]
         self.low, self.high, self.total = min(lows), max(highs), float(sum(totals))
 
     @classmethod
     def of(cls, losses: AnyArray, sample_weight: FloatArray | None, alpha: float) -> Self:
-        """Return the function of a matrix of losses, a part of it for each thread worth starting."""
+        """Return the function of a matrix of losses, a part of it for each thread worth starting.
+
+        Close its ``shards`` to let the threads go.
+        """
         n_rows = losses.shape[0]
         n_shards = max(1, min(available_cpus(), n_rows // _MIN_SHARD))
         places = [slice(n_rows * shard // n_shards, n_rows * (shard + 1) // n_shards) for shard in range(n_shards)]
         masses = [None if sample_weight is None else sample_weight[place] for place in places]
         sources = [partial(_loaded, losses[place], mass) for place, mass in zip(places, masses, strict=True)]
-        return cls(LocalShards(sources), alpha, closes=True)
+        return cls(LocalShards(sources), alpha)
 
-    def close(self) -> None:
-        """Let the threads go; shards that were given belong to who made them."""
-        if self._closes:
-            self.shards.close()
-
-    def cut(self, mixture: FloatArray) -> TailCut:
-        """Return the worst weights at ``mixture`` as a cut."""
-        return self._cut_from(self._find_tail(mixture, self.alpha * self.total), mixture)
-
-    def _cut_from(self, tail: TailEdge, kept: list[ByteArray] | FloatArray) -> TailCut:
-        """Return the cut of a tail, given the codes of each shard's rows or the mixture."""
+    def cut(self, kept: list[ByteArray] | FloatArray, tail: TailEdge | None = None) -> TailCut:
+        """Return the worst weights at a mixture as a cut; or those of a tail, given the codes of each shard's rows."""
+        if tail is None:
+            tail = self._find_tail(np.asarray(kept), self.alpha * self.total)
         sums, codes = zip(*self.shards.map(_cut, tail, kept, self.shards.is_here), strict=True)
-        above, tied = total(sums)
+        above, tied = np.sum(sums, axis=0)
         slope = np.asarray(tail.full * above + tail.partial * tied)
         return TailCut(slope, tail, list(codes) if self.shards.is_here else kept)
-
-    def coded(self, cut: TailCut) -> ByteArray:
-        """Return the code of each row, of rows that are here: with the tail, all that a cut needs."""
-        parts = zip(cut.codes, self.sizes, strict=True)
-        return np.concatenate([((codes[:, None] >> _SHIFTS) & np.uint8(3)).ravel()[:size] for codes, size in parts])
-
-    def cut_of(self, tail: TailEdge, codes: ByteArray) -> TailCut:
-        """Return the cut of a tail and codes of rows."""
-        packed = []
-        for part in np.split(codes, np.cumsum(self.sizes)[:-1]):
-            padded = np.append(part, np.zeros(-part.size % 4, dtype=np.uint8)).reshape(-1, 4)
-            packed.append(np.asarray(np.bitwise_or.reduce(padded << _SHIFTS, axis=1)))
-        return self._cut_from(tail, packed)
 
     def value(self, mixture: FloatArray) -> float:
         """Return the CVaR: ``min over edges of edge + mean(max(scores - edge, 0)) / alpha``, attained at the tail's."""
@@ -253,9 +229,9 @@ class TailOracle:
         The weights stay in the shards, where they go by the name ``WEIGHTS``; those of shards here are returned too.
         """
         tails, kept = [cut.tail for cut in cuts], [cut.codes for cut in cuts]
-        slope = total(self.shards.change(WEIGHTS, _weigh, tails, kept, shares))
-        weights = np.concatenate(self.shards.map(weights_of)) if self.shards.is_here else np.empty(0)
-        return Proof(weights, slope)
+        parts = self.shards.change(WEIGHTS, _weigh, tails, kept, shares, self.shards.is_here)
+        slopes, weights = zip(*parts, strict=True)
+        return Proof(np.concatenate(weights), np.sum(slopes, axis=0))
 
     def _find_tail(self, mixture: FloatArray, mass: float) -> TailEdge:
         """Return the edge above which lies less than ``mass``, and down to which at least that much."""
@@ -263,7 +239,7 @@ class TailOracle:
         tie, light = _TIE * (high - low), False
         while True:
             scale = _BINS / (high - low) if high > low else 0.0
-            bins = total(self.shards.map(_histogram, mixture, path, low, scale, light=light))
+            bins = np.sum(self.shards.map(_histogram, mixture, path, low, scale, light=light), axis=0)
             # The bin in which the mass from the top down reaches ``mass``, and the mass above that bin.
             reach = above + np.cumsum(bins[::-1])
             last = _BINS - 1 - int(np.flatnonzero(bins)[0])  # where rounding leaves the total just short of mass
@@ -273,26 +249,20 @@ class TailOracle:
             found = self.shards.map(_pending, mixture, path, tie, light=light)
             low, high = min(one.low for one in found), max(one.high for one in found)
             if high - low <= tie:
-                return _tail(low, high, (mass - above) / bins[chosen], mass)
-            if all(one.values is not None for one in found):
-                return _edge_among(found, above, mass, tie)
+                share = (mass - above) / bins[chosen]
+                break
+            if all(one.values is not None for one in found):  # the scores are known one by one
+                values, masses = (np.concatenate([part[place] for part in found]) for place in (3, 4))
+                order = np.argsort(-values, kind="stable")
+                values, masses = values[order], masses[order]
+                reach = above + np.cumsum(masses)
+                edge = values[min(int(np.searchsorted(reach, mass)), int(np.flatnonzero(masses)[-1]))]
+                is_tied = np.abs(values - edge) <= tie
+                low, high = float(values[is_tied].min()), float(values[is_tied].max())
+                share = (mass - above - masses[values > high].sum()) / masses[is_tied].sum()
+                break
             light = max(one.n_rows for one in found) < _FEW
-
-
-def _edge_among(found: list[Pending], above: float, mass: float, tie: float) -> TailEdge:
-    """Return the edge among scores that are known one by one, with that much mass above all of them."""
-    values, masses = (np.concatenate([part[place] for part in found]) for place in (3, 4))
-    order = np.argsort(-values, kind="stable")
-    values, masses = values[order], masses[order]
-    reach = above + np.cumsum(masses)
-    edge = values[min(int(np.searchsorted(reach, mass)), int(np.flatnonzero(masses)[-1]))]
-    is_tied = np.abs(values - edge) <= tie
-    low, high = float(values[is_tied].min()), float(values[is_tied].max())
-    return _tail(low, high, (mass - above - masses[values > high].sum()) / masses[is_tied].sum(), mass)
-
-
-def _tail(low: float, high: float, share: float, mass: float) -> TailEdge:
-    return TailEdge(low, high, 1.0 / mass, min(max(float(share), 0.0), 1.0) / mass)
+        return TailEdge(low, high, 1.0 / mass, min(max(float(share), 0.0), 1.0) / mass)
 
 
 _SHIFTS = np.arange(0, 8, 2, dtype=np.uint8)  # of four codes in a byte
@@ -332,11 +302,6 @@ class SampleKinds(NamedTuple):
     of: IntArray  # the kind of each sample
     losses: AnyArray  # (n_kinds, n_models)
 
-    @classmethod
-    def alike(cls, n_samples: int) -> "SampleKinds":
-        """Return all samples as one kind, before any model is known."""
-        return cls(np.zeros(n_samples, dtype=np.int64), np.empty((1, 0), dtype=np.uint8))
-
     def split(self, column: AnyArray) -> "tuple[SampleKinds, IntArray]":
         """Return the kinds with a further model, and of which kind each was a part."""
         if is_zero_one(np.ascontiguousarray(column)):
@@ -353,14 +318,21 @@ class SampleKinds(NamedTuple):
         parents = present // levels.size
         return SampleKinds(of, np.column_stack([self.losses[parents], levels[present % levels.size]])), parents
 
-    def mass(self, sample_weight: FloatArray | None) -> FloatArray:
-        """Return the weight of each kind, or the number of its samples."""
-        return np.bincount(self.of, sample_weight, len(self.losses)).astype(np.float64)
 
-    def shared(self, weights: FloatArray, mass: FloatArray, sample_weight: FloatArray | None) -> FloatArray:
-        """Return weights of samples, given those of kinds: each has its share of its kind's."""
-        each = np.divide(weights, mass, out=np.zeros(mass.size), where=mass > 0)[self.of]
-        return each if sample_weight is None else each * sample_weight
+def recode(
+    codes: list[ByteArray] | FloatArray, sizes: Sequence[int], places: IntArray, new_sizes: Sequence[int]
+) -> list[ByteArray]:
+    """Return the codes of the rows at some places, in shards of the new sizes, from those in shards of the given sizes.
+
+    With its tail they are all that a cut needs.
+    """
+    parts = zip(codes, sizes, strict=True)
+    each = np.concatenate([((own[:, None] >> _SHIFTS) & np.uint8(3)).ravel()[:size] for own, size in parts])
+    packed = []
+    for part in np.split(each[places], np.cumsum(new_sizes)[:-1]):
+        padded = np.append(part, np.zeros(-part.size % 4, dtype=np.uint8)).reshape(-1, 4)
+        packed.append(np.asarray(np.bitwise_or.reduce(padded << _SHIFTS, axis=1)))
+    return packed
 
 
 class GrowingMixture:
@@ -387,8 +359,9 @@ class GrowingMixture:
 
     def __init__(self, alpha: float, *, tol: float = 1e-4) -> None:
         self.alpha, self.tol = check_alpha(alpha), check_positive(tol, "tol")
-        self._kinds = SampleKinds.alike(0)
-        self._cuts: list[tuple[TailEdge, ByteArray]] = []  # with the code of each kind
+        self._kinds = SampleKinds(np.zeros(0, dtype=np.int64), np.empty((1, 0), dtype=np.uint8))
+        self._cuts: list[TailCut] = []
+        self._sizes: Sequence[int] = ()  # kinds in each shard of the solve before
         self._weight: FloatArray | None = None
         self._mixture = np.empty(0)
 
@@ -411,20 +384,26 @@ class GrowingMixture:
         is_same = known is sample_weight
         if known is not None and sample_weight is not None:
             is_same = np.array_equal(known, sample_weight)
-        if not is_same or self._kinds.of.size != len(losses):  # begin anew for other weights
-            self._kinds, self._weight, self._cuts = SampleKinds.alike(len(losses)), sample_weight, []
-        for column in losses.T[self._kinds.losses.shape[1] :]:  # split kinds by the models since the solve before
-            self._kinds, parents = self._kinds.split(column)
-            self._cuts = [(tail, codes[parents]) for tail, codes in self._cuts]
+        kinds, n_samples = self._kinds, len(losses)
+        if not is_same or kinds.of.size != n_samples:  # begin anew for other weights: all samples are of one kind
+            kinds = SampleKinds(np.zeros(n_samples, dtype=np.int64), np.empty((1, 0), dtype=np.uint8))
+            self._weight, self._cuts = sample_weight, []
+        places = np.arange(len(kinds.losses))
+        for column in losses.T[kinds.losses.shape[1] :]:  # split kinds by the models since the solve before
+            kinds, parents = kinds.split(column)
+            places = places[parents]
         start = None
         if self._mixture.size and n_more >= 0:
             fresh = np.full(n_more, _ROOM / max(n_more, 1))
             start = np.append(self._mixture * (1 - fresh.sum()), fresh)
-        mass = self._kinds.mass(sample_weight)
-        with closing(TailOracle.of(self._kinds.losses, mass, self.alpha)) as oracle:
+        mass = np.bincount(kinds.of, sample_weight, len(kinds.losses)).astype(np.float64)
+        oracle = TailOracle.of(kinds.losses, mass, self.alpha)
+        with closing(oracle.shards):
             bundle = LevelBundle(oracle, planes, SolveLimits(self.tol))
-            bundle.carry([oracle.cut_of(*kept) for kept in self._cuts])
+            known_cuts = [(recode(cut.codes, self._sizes, places, oracle.sizes), cut.tail) for cut in self._cuts]
+            bundle.carry([oracle.cut(*cut) for cut in known_cuts])
             found = bundle.solve(start)
-            self._cuts = [(cut.tail, oracle.coded(cut)) for cut in bundle.cuts]
-        self._mixture = found.mixture
-        return found._replace(weights=self._kinds.shared(found.weights, mass, sample_weight))
+        self._kinds, self._cuts, self._sizes, self._mixture = kinds, bundle.cuts, oracle.sizes, found.mixture
+        # Each sample has its share of the weight of its kind.
+        weights = np.divide(found.weights, mass, out=np.zeros(mass.size), where=mass > 0)[kinds.of]
+        return found._replace(weights=weights if sample_weight is None else weights * sample_weight)

@@ -234,25 +234,19 @@ def _likelihood_floor(ball: Ball, radius: float, start: float) -> float:
     cold = max(second_order - mean, second_order * math.exp(-radius) / 4, _LEAST)
     guess = start if start > 0.0 else cold  # NaN is no start
     highest = math.log(variance / radius) / 2  # there the divergence is at most variance / floor^2, which is the radius
-    return math.exp(
-        _falling_root(divergence, radius, math.log(guess), math.log(_LEAST), highest, n_samples=ball.gaps.size)
-    )
+    return _falling_root(divergence, radius, guess, highest, n_samples=ball.gaps.size)
 
 
 def _falling_root(
-    function: Callable[[float], tuple[float, float]],
-    target: float,
-    guess: float,
-    low: float,
-    high: float,
-    *,
-    n_samples: int,
+    function: Callable[[float], tuple[float, float]], target: float, guess: float, high: float, *, n_samples: int
 ) -> float:
-    """Return where a falling positive function, given with its slope, is ``target``: Newton inside a bracket.
+    """Return where a falling positive function is ``target``: Newton inside a bracket.
 
+    The function is one of the logarithm, given with its slope, and ``high`` is a logarithm too.
     Steps are taken on ``log(exp(function) - 1)``, and the bracket is halved where one of them would leave it.
     """
-    place, noise = min(max(guess, low), high), _NOISE * math.sqrt(n_samples)
+    low, noise = math.log(_LEAST), _NOISE * math.sqrt(n_samples)
+    place = min(max(math.log(guess), low), high)
     for _ in range(_MOST_STEPS):
         value, slope = function(place)
         if abs(value - target) <= max(_DONE * target, noise):
@@ -263,7 +257,7 @@ def _falling_root(
         place = step if low < step < high else (low + high) / 2
         if not low < place < high:  # neighbouring floats
             break
-    return place
+    return math.exp(place)
 
 
 def _log_expm1(value: float) -> float:
@@ -284,9 +278,7 @@ def _exponential_weights(ball: Ball, radius: float, start: float) -> Worst:
         return Worst(np.asarray(ball.base * (1.0 - ball.gaps / guess)), guess)
     guess = start if start > 0.0 else guess
     highest = -math.log(8.0 * radius) / 2  # no variance of gaps is above 1/4, so the divergence there is at most radius
-    heat = math.exp(
-        _falling_root(divergence, radius, math.log(guess), math.log(_LEAST), highest, n_samples=ball.gaps.size)
-    )
+    heat = _falling_root(divergence, radius, guess, highest, n_samples=ball.gaps.size)
     return Worst(np.asarray(ball.base * np.exp(-ball.gaps / heat)), heat)
 
 
@@ -312,7 +304,7 @@ def _clipped_weights(ball: Ball, radius: float, start: float) -> Worst:
         return (ratio - 1.0) / 2, (1.0 - mass * ratio) / first
 
     guess = start if start > 0.0 else max(edge, _LEAST)
-    edge = math.exp(_falling_root(divergence, radius, math.log(guess), math.log(_LEAST), 0.0, n_samples=ball.gaps.size))
+    edge = _falling_root(divergence, radius, guess, 0.0, n_samples=ball.gaps.size)
     held = ball.gaps <= edge  # with what is so near it that the floats do not tell
     heights[~held] = 0.0
     heights[held] = _heights(ball.gaps[held], ball.base[held], radius, float(ball.base[~held].sum()), edge)
