@@ -8,19 +8,7 @@ from typing import Any, NamedTuple
 from counterpoise._base.text import text_table
 from counterpoise.auditing.audit import HOLDS, Audit, verdict_words
 from counterpoise.goals import parse_goal
-from counterpoise.runs.results import (
-    DECIDED_ERROR,
-    DEFER_RATE,
-    DEPLOYED,
-    FIRST,
-    MIXTURE,
-    REALISED,
-    SPLITS,
-    TEST,
-    VERDICT_OF,
-    ResultsTable,
-    of_goal,
-)
+from counterpoise.runs import results
 from counterpoise.runs.settings import RunSettings
 
 
@@ -71,7 +59,7 @@ class RunSummary(NamedTuple):
         }
 
     def __str__(self) -> str:
-        rows = f"{self.split} rows" if self.split in SPLITS else f"rows of {self.split}"
+        rows = f"{self.split} rows" if self.split in results.SPLITS else f"rows of {self.split}"
         found = {f"on the {rows}": (self.error, self.cvar)}
         if self.first_cvar is not None and self.first_error is not None:
             found["plain training"] = (self.first_error, self.first_cvar)
@@ -105,7 +93,7 @@ class RunSummary(NamedTuple):
 
 def summarize_run(
     settings: RunSettings,
-    results: ResultsTable,
+    numbers: results.ResultsTable,
     texts: dict[str, Any],
     split: str | None = None,
     unasked: Mapping[str, str] | None = None,
@@ -114,9 +102,9 @@ def summarize_run(
 
     ``unasked`` tells by the names of goals why they have no rows in the table.
     """
-    splits = dict.fromkeys(row.split for row in results.where(quantity="error", method=MIXTURE))
-    judged = split or (TEST if TEST in splits else list(splits)[-1])
-    values = {(row.quantity, row.method, row.settings, row.alpha): row.value for row in results.where(split=judged)}
+    splits = dict.fromkeys(row.split for row in numbers.where(quantity="error", method=results.MIXTURE))
+    judged = split or (results.TEST if results.TEST in splits else list(splits)[-1])
+    values = {(row.quantity, row.method, row.settings, row.alpha): row.value for row in numbers.where(split=judged)}
     alpha, told = float(settings.alpha), dict(texts.get("objective", {}))
 
     def goal(entry: dict[str, Any]) -> GoalLine:
@@ -124,25 +112,25 @@ def summarize_run(
             bound = parse_goal(entry["text"]).bound
             return GoalLine(entry["text"], math.nan, bound, "not asked", math.nan, unasked[entry["name"]])
         estimate, bound, verdict, violation = (
-            values[of_goal(part), MIXTURE, entry["name"], None] for part in GoalLine._fields[1:5]
+            values[results.of_goal(part), results.MIXTURE, entry["name"], None] for part in GoalLine._fields[1:5]
         )
         why = entry.get("unanswered", {}).get(judged, "")
-        return GoalLine(entry["text"], estimate, bound, VERDICT_OF[verdict], violation, why)
+        return GoalLine(entry["text"], estimate, bound, results.VERDICT_OF[verdict], violation, why)
 
     return RunSummary(
         judged,
         alpha,
-        values["error", MIXTURE, "", None],
-        values["cvar", MIXTURE, "", alpha],
-        values.get(("error", FIRST, "", None)),
-        values.get(("cvar", FIRST, "", alpha)),
+        values["error", results.MIXTURE, "", None],
+        values["cvar", results.MIXTURE, "", alpha],
+        values.get(("error", results.FIRST, "", None)),
+        values.get(("cvar", results.FIRST, "", alpha)),
         tuple(goal(entry) for entry in texts["goals"]),
-        str(told.get("text", told.get("kind", ""))) if ("objective", MIXTURE, "", None) in values else "",
-        values.get(("objective", MIXTURE, "", None)),
-        values.get(("error", DEPLOYED, "", None)),
-        values.get((DEFER_RATE, MIXTURE, "", None)),
-        values.get((DECIDED_ERROR, MIXTURE, "", None)),
-        values.get((REALISED, MIXTURE, "", alpha)),
+        str(told.get("text", told.get("kind", ""))) if ("objective", results.MIXTURE, "", None) in values else "",
+        values.get(("objective", results.MIXTURE, "", None)),
+        values.get(("error", results.DEPLOYED, "", None)),
+        values.get((results.DEFER_RATE, results.MIXTURE, "", None)),
+        values.get((results.DECIDED_ERROR, results.MIXTURE, "", None)),
+        values.get((results.REALISED, results.MIXTURE, "", alpha)),
     )
 
 
