@@ -231,17 +231,7 @@ def state_of(value: Any) -> dict[str, Any]:
 
 def holds_known_only(root: Any) -> bool:
     """Tell whether everything inside of a value can be stored here; else skops may be able to."""
-    waiting, seen = [root], {id(root)}
-    while waiting:
-        part = waiting.pop()
-        inner = _inside(part)
-        if inner is None:
-            return False
-        for one in inner:
-            if id(one) not in seen:
-                seen.add(id(one))
-                waiting.append(one)
-    return True
+    return all(inner is not None for _, inner in scikit_learn.walk(root, _inside))
 
 
 def _inside(part: Any) -> Iterable[Any] | None:
@@ -334,9 +324,8 @@ class Decoder:
         return dict(zip(values[::2], values[1::2], strict=True))
 
     def _form(self, form: Any, *children: Any) -> Any:
-        scikit_learn.refuse_untrusted(
-            [name for one, name in UNCHECKED.items() if one == form and name not in self._trusted]
-        )
+        needed = [UNCHECKED[form]] if form in UNCHECKED else []
+        scikit_learn.refuse_untrusted([name for name in needed if name not in self._trusted])
         return FORMS[form].together(*self._all(children))
 
     def _file(self, name: Any) -> ModelFile:

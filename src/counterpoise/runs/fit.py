@@ -282,9 +282,8 @@ def check_rules(settings: RunSettings, data: Data) -> None:
     method = settings.method
     if method.name == methods.GOALS and len(data.classes) > 2:  # noqa: PLR2004 - of two any score will do
         for place, one in enumerate(methods.models_of(method), start=1):
-            if not hasattr(
-                data.deployed if one.name == methods.DEPLOYED else methods.make(one, seed=0), "predict_proba"
-            ):
+            model = data.deployed if one.name == methods.DEPLOYED else methods.make(one, seed=0)
+            if not hasattr(model, "predict_proba"):
                 raise DataError(
                     f"method.models[{place}]: {methods.describe(one)} tells no probabilities, by which rules tell "
                     f"{len(data.classes)} classes apart. Name another model, or let a pool mix answers: "

@@ -178,9 +178,8 @@ def inside_goals(work: Work, model: Any, *, alpha: float | None = None, objectiv
         given |= {"X": seen_by_last(model, part.X), "y": part.y, "sample_weight": part.weights}
         given["sensitive_features"] = part.groups or None
     new = {name: one for name, one in data.extra.items() if name not in known}
-    others = (
-        new if methods.trains_inside(work.settings.method) else data.extra
-    )  # rounds knew all columns, and chose on a part
+    # rounds knew all columns, and chose on a part
+    others = new if methods.trains_inside(work.settings.method) else data.extra
     chosen = estimator.rebalance(
         **given,
         goals=work.enforced,

@@ -406,9 +406,8 @@ class Writer:
     def save_said(self, said: Mapping[str, AnyArray], prints: Prints) -> None:
         """Write what models said about the rows of the run."""
         if said:
-            self.write(
-                SAID, persist.dumps({"run": prints.run, "said": dict(said)}), private=True
-            )  # about single people
+            content = persist.dumps({"run": prints.run, "said": dict(said)})
+            self.write(SAID, content, private=True)  # about single people
 
     def finish(
         self,

@@ -130,12 +130,9 @@ def measure_all(judge: RunEvaluator, drawn: RunEvaluator | None = None) -> Measu
     bars, panels = scoring.histogram(judge)
     rates = judge.rates(judged)
     rows += [*_group_rows(judge, judged, rates), *_frontier_rows(judge), *_share_rows(judge, judged), *segments]
-    rows += [
-        *scoring.decision_numbers(judge, judged),
-        *scoring.class_numbers(judge, judged),
-        *scoring.score_numbers(judge, judged),
-        *bars,
-    ]
+    for numbers in (scoring.decision_numbers, scoring.class_numbers, scoring.score_numbers):
+        rows += numbers(judge, judged)
+    rows += bars
     rows += scoring.deferral_curve(judge, list(dict.fromkeys([data.chosen_on, judged])))
     texts = {"segments": words, "scores": panels, "why": _reasons(judge, rows, judged)}
     texts["examples"] = _examples(judge, judged)
@@ -394,16 +391,12 @@ def _unanswered(judge: RunEvaluator, place: int) -> dict[str, dict[str, str]]:
 
 def _objective_text(judge: RunEvaluator) -> dict[str, str]:
     kind, problem = _kind(judge), judge.problem
-    bound = (
-        judge.estimator.risk_ if judge.is_mixture and kind == results.RISK else problem
-    )  # with the radius that was calibrated
+    # with the radius that was calibrated
+    bound = judge.estimator.risk_ if judge.is_mixture and kind == results.RISK else problem
     written = _LONG.sub(lambda number: f"{float(number[0]):.4g}", str(bound))
     text = ", ".join(problem.names) if isinstance(problem, WorstGroup) else written
-    return (
-        {"kind": kind, "text": text}
-        if text and kind in {results.RATE, results.RISK, results.WORST_GROUP}
-        else {"kind": kind}
-    )
+    is_told = text and kind in {results.RATE, results.RISK, results.WORST_GROUP}
+    return {"kind": kind} | ({"text": text} if is_told else {})
 
 
 def _deferral_text(judge: RunEvaluator) -> dict[str, Any]:

@@ -67,12 +67,8 @@ def rebalance_run(
     Run
         The new one.
     """
-    others: dict[str, Any] = {
-        "budget": budget,
-        "by": None if by is None else list(by),
-        "defer_cost": defer_cost,
-        "decision": decision,
-    }
+    others: dict[str, Any] = {"budget": budget, "by": None if by is None else list(by)}
+    others |= {"defer_cost": defer_cost, "decision": decision}
     others = {name: value for name, value in others.items() if value is not None}
     changes = changed(run.settings, alpha=alpha, objective=objective, goals=goals, **others)
 

@@ -29,12 +29,8 @@ DEFER_RATE, DECIDED_ERROR = "defer rate", "decided error"  # parts of the rows, 
 REALISED = "realised cvar"  # of the losses once decisions are drawn, where "cvar" is that of the expected losses
 N_SAMPLES = "n_samples"  # among the quantities of a group
 CALLED = "called"  # how many rows of a class were called which
-CONFUSION, CALIBRATION, SCORES, BOUGHT = (
-    "confusion ",
-    "calibration ",
-    "scores ",
-    "deferral ",
-)  # how the names of some quantities begin
+# How the names of some quantities begin.
+CONFUSION, CALIBRATION, SCORES, BOUGHT = "confusion ", "calibration ", "scores ", "deferral "
 
 
 def of_goal(part: str) -> str:

@@ -65,7 +65,7 @@ def score_numbers(judge: RunEvaluator, split: str) -> Iterator[results.ResultRow
     asked = judge.asked
     if not isinstance(asked, AskedRules) or has_class_rules(judge.model):
         return
-    scores = asked.scored(split).scores[:, 0]
+    scores = asked.scored(split)[1][:, 0]
     part = judge.data.splits[split]
     is_positive, mass = part.labels == judge.data.positive, np.ones(len(part)) if part.mass is None else part.mass
     if not mass[is_positive].any() or not mass[~is_positive].any():
@@ -86,7 +86,7 @@ def histogram(judge: RunEvaluator) -> tuple[list[results.ResultRow], list[dict[s
     asked, split = judge.asked, judge.data.chosen_on
     if not isinstance(asked, AskedRules) or has_class_rules(judge.model) or split not in judge.data.splits:
         return [], []
-    rows, told, _, _ = asked.scored(split)
+    rows, told = asked.scored(split)
     weights = np.bincount([rule.model for rule in judge.estimator.rules_], judge.estimator.mixture_)
     model = int(weights.argmax())
     scores, is_positive = told[:, model], judge.data.splits[split].labels == judge.data.positive
