@@ -218,16 +218,9 @@ class Serving:
         self._host = f"[{host}]" if ":" in host else host
         self._hosts = tuple(f"{name}:{self.port}" for name in dict.fromkeys((*LOOPBACK, self._host)))
         self.app = make_app(conversation, self.token, lambda: self._hosts)
-        settings: dict[str, Any] = {
-            "log_level": "error",
-            "access_log": False,
-            "server_header": False,
-            "lifespan": "off",
-        }
-        config = uvicorn.Config(
-            self.app, http=Visit, ws=Page, ws_max_size=_MOST_RECEIVED, ws_ping_interval=20.0, **settings
-        )
-        self._server = uvicorn.Server(config)
+        settings: dict[str, Any] = {"http": Visit, "ws": Page, "ws_max_size": _MOST_RECEIVED, "ws_ping_interval": 20.0}
+        settings |= {"log_level": "error", "access_log": False, "server_header": False, "lifespan": "off"}
+        self._server = uvicorn.Server(uvicorn.Config(self.app, **settings))
 
     @property
     def address(self) -> str:

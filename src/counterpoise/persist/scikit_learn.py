@@ -186,7 +186,7 @@ def walk(root: Any, inside: Callable[[Any], Iterable[Any] | None]) -> Iterator[t
 
 def _parts_of(part: Any) -> Iterable[Any]:
     if isinstance(part, np.ndarray):
-        return part.ravel().tolist() if part.dtype.kind == "O" else ()  # type: ignore[no-any-return]
+        return part.ravel().tolist() if part.dtype.kind == "O" else ()
     if isinstance(part, (list, tuple, set)):
         return list(part)
     return list((part if isinstance(part, dict) else getattr(part, "__dict__", {})).values())
@@ -404,7 +404,6 @@ def part_form_of(value: Any) -> str | None:
         return "tree of scikit-learn"
     if kind is not partial or value.args or not value.keywords.keys() <= _CHECKS:
         return None
-    called = (
-        getattr(value.func, name, "") for name in ("__module__", "__name__")
-    )  # of gradient boosting of categories
-    return "check of arrays" if tuple(called) == ("sklearn.utils.validation", "check_array") else None
+    # of gradient boosting of categories
+    called = getattr(value.func, "__module__", ""), getattr(value.func, "__name__", "")
+    return "check of arrays" if called == ("sklearn.utils.validation", "check_array") else None

@@ -234,9 +234,8 @@ def rate_panels(record: Record) -> list[FigurePanel]:
 
 def _rates(record: Record) -> list[str]:
     """Return the rates that some group has."""
-    return results.rates_in(
-        row.quantity for row in record.rows if row.split == record.judged and math.isfinite(row.value)
-    )
+    rows = (row for row in record.rows if row.split == record.judged and math.isfinite(row.value))
+    return results.rates_in(row.quantity for row in rows)
 
 
 def _groups(record: Record) -> dict[str, str]:
@@ -247,10 +246,8 @@ def _groups(record: Record) -> dict[str, str]:
 
 
 def _dot(record: Record, rate: str, name: str, text: str) -> figures.Dot:
-    value, trials = (
-        record.value(quantity, settings=name) for quantity in (results.of_group(rate), results.trials_of_group(rate))
-    )
-    ends = tuple(record.value(quantity, settings=name) for quantity in results.ends_of_group(rate))
+    quantities = (results.of_group(rate), results.trials_of_group(rate), *results.ends_of_group(rate))
+    value, trials, *ends = (record.value(quantity, settings=name) for quantity in quantities)
     if all(map(math.isfinite, ends)):  # of an expected rate, which is no count
         return figures.Dot(text, value, *ends)
     return figures.Dot(text, value, *count_bounds(value, round(trials) if math.isfinite(trials) else None))
@@ -295,17 +292,14 @@ def deferral_fact(record: Record) -> tuple[str, str, str] | None:
 
 def deferral_table(record: Record) -> PageTable | None:
     """Return for each group how often it is deferred, beside all rows, and how often it is decided wrongly."""
-    rates = {
-        row.settings: row.value for row in record.named(results.of_group("defer_rate")) if row.split == record.judged
-    }
+    deferred = record.named(results.of_group("defer_rate"))
+    rates = {row.settings: row.value for row in deferred if row.split == record.judged}
     words = record.entries("groups")
     every = next(iter(rates.values()), math.nan)
     rows = []
     for name, rate in rates.items():
-        size, decided, wrong = (
-            record.value(results.of_group(part), settings=name)
-            for part in (results.N_SAMPLES, "decided_error_rate", "error_rate")
-        )
+        parts = (results.N_SAMPLES, "decided_error_rate", "error_rate")
+        size, decided, wrong = (record.value(results.of_group(part), settings=name) for part in parts)
         times = f"{rate / every:.2f}" if every > 0 else MISSING
         text = str(words.get(name, {}).get("text", name))
         rows.append([text, count(size), percent(rate), times, percent(decided), percent(wrong)])

@@ -403,10 +403,8 @@ class RunEvaluator:
         """Return a risk of losses on a split; a calibrated one has the radius of the rows it was chosen on."""
         part, chosen_on = self.data.splits[split], self.estimator.selection_
         codes = groups_of(part.groups, len(part))[0] if part.groups else None
-        rows = RiskRows(
-            row_count(chosen_on), chosen_on.losses.shape[1], lambda names: groups_by(names, part.table(), codes)
-        )
-        return risk.bind(rows).value(losses, part.mass)
+        size = row_count(chosen_on), chosen_on.losses.shape[1]
+        return risk.bind(RiskRows(*size, lambda names: groups_by(names, part.table(), codes))).value(losses, part.mass)
 
     def expected_objective(self, rate: Any, method: str, split: str) -> float | None:
         """Return a rate in expectation over the draws; None where the method or the rows have none."""

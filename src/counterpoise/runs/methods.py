@@ -77,11 +77,7 @@ _STRONG = ModelSettings(name="gradient_boosting")
 _DRAWN = ("sticky", "ramp")  # decisions by draws that a key makes
 _CHOSEN_LATER = ("objective", "by", "budget", "deferral")  # parameters of GOALS that no training depends on
 # Parameters that are values of several parts: a goals file writes them as a table, such as { cost = 0.2 }.
-_VALUES = {
-    "deferral": ("counterpoise.rules.options", "Deferral"),
-    "by": ("counterpoise.rules.options", "Groups"),
-    "stopping": ("counterpoise.boosting.stopping", "Stopping"),
-}
+_VALUES = {"deferral": "Deferral", "by": "Groups", "stopping": "Stopping"}
 _TABLES = {"deferral": "{ cost = 0.2 }", "stopping": "{ patience = 10 }"}  # those that have no shorter form
 _AS_IT_IS = Method("", "", "deployed model", "each")  # read from its file: neither made nor fitted
 
@@ -125,8 +121,7 @@ def as_values(parameters: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _value(name: str, table: Mapping[str, Any]) -> Any:
-    home, kind_name = _VALUES[name]
-    kind = getattr(import_module(home), kind_name)
+    kind = getattr(import_module(_OURS), _VALUES[name])
     known = [field.name for field in fields(kind)]
     for key in table:
         if key not in known:

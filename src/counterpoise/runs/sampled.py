@@ -7,7 +7,7 @@ Nothing else of a row is kept.
 
 import shutil
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -33,12 +33,17 @@ from counterpoise.runs.settings import MethodSettings, RunColumns, RunSettings
 
 
 class Rest(NamedTuple):
-    """The rows of files, each drawn into a split: the sample, those to choose on and those to test on."""
+    """The rows of files, each drawn into a split: the sample, those to choose on and those to test on.
+
+    Those to choose on are given to ``choose_from_parts``.
+    """
 
     settings: RunSettings
     files: list[Path]
-    wanted: list[str]  # columns
+    wanted: list[str]
     n_rows: int
+    columns: RunColumns = RunColumns([], [])  # of the features, once the sample is read
+    known: Sequence[Facts] = ()  # what the first pass found of each part to choose on
 
     def frames(self) -> Iterator[tuple[Path, Any, dict[str, AnyArray]]]:
         """Yield some rows at a time: the file, a frame, and which of its rows are in which split."""
@@ -53,10 +58,10 @@ class Rest(NamedTuple):
                 yield path, frame, {split: np.flatnonzero(codes == code) for code, split in splits}
                 number += 1
 
-    def parts(self, columns: RunColumns) -> Iterator[dict[str, data.RunRows]]:
+    def parts(self) -> Iterator[dict[str, data.RunRows]]:
         """Yield some rows at a time by their splits."""
         for path, frame, places in self.frames():
-            whole = data.part_of(frame, columns, self.settings, path)
+            whole = data.part_of(frame, self.columns, self.settings, path)
             yield {split: whole.rows(own) for split, own in places.items()}
 
     @property
@@ -65,22 +70,18 @@ class Rest(NamedTuple):
         asked = self.settings.splits.test
         return data.SET_ASIDE if asked is None else float(asked), (self.settings.data.sample or 0) / self.n_rows
 
-
-class _Chosen(NamedTuple):
-    """The rows to choose on, for ``choose_from_parts``."""
-
-    rest: Rest
-    columns: RunColumns
-    known: list[Facts]
-    has_baseline: bool
+    @property
+    def has_baseline(self) -> bool:
+        """Tell whether the deployed model's predictions are there."""
+        return self.settings.data.baseline is not None
 
     def facts(self) -> Iterator[Facts]:
         """Return what the first pass found of each part."""
         return iter(self.known)
 
     def whole(self) -> Iterator[Shard]:
-        """Return one part after the other."""
-        for number, parts in enumerate(self.rest.parts(self.columns)):
+        """Return the rows to choose on, one part after the other."""
+        for number, parts in enumerate(self.parts()):
             yield _shard(number, parts[VALIDATION])
 
 
@@ -119,9 +120,9 @@ def load_sample(settings: RunSettings, folder: Path) -> data.Data:
     classes = _checked_classes(part, labels, settings, files[0])
     features, groups = tuple(columns.features), tuple(settings.data.groups)
     facts = [Facts(len(one), len(features), features, groups, np.unique(one), float(len(one)), 1.0) for one in labels]
-    chosen = _Chosen(rest, columns, facts, settings.data.baseline is not None)
+    rest = rest._replace(columns=columns, known=facts)
     positive = data.positive_of(classes, settings.data.positive)
-    return data.Data(files[0].stem, columns, classes, positive, {TRAIN: part}, {}, {}, rest=chosen)
+    return data.Data(files[0].stem, columns, classes, positive, {TRAIN: part}, {}, {}, rest=rest)
 
 
 def seen_by_goals(whole: data.Data) -> data.Data:
@@ -160,7 +161,7 @@ def fit_on_sample(work: Work) -> Any:
     told = {**tail_of(method, work.settings.alpha), "pos_label": work.pos_label, "goals": work.enforced}
     chooser = make(method, seed=work.settings.seed, key=work.key, estimator=pool, **told)
     n_chosen = sum(one.n_rows for one in chosen.known)
-    work.say(f"chooses the rules on {n_chosen} of {chosen.rest.n_rows} rows, read in parts")
+    work.say(f"chooses the rules on {n_chosen} of {chosen.n_rows} rows, read in parts")
     spool = work.checkpoint / "spool"
     shutil.rmtree(spool, ignore_errors=True)  # what a fit that was killed left there
     spool.mkdir(parents=True)
@@ -178,23 +179,24 @@ def counted_data(work: Work, model: Any) -> tuple[data.Data, data.RunRows | None
     """
     drawn: Counter[Values] = Counter()
     counts: dict[str, Counter[Values]] = {split: Counter() for split in (TRAIN, VALIDATION, TEST)}
-    chosen = work.data.rest
-    for number, parts in enumerate(chosen.rest.parts(chosen.columns)):
+    rest = work.data.rest
+    for number, parts in enumerate(rest.parts()):
         for split, part in parts.items():
             if len(part):
                 (by_each, decisions), shard = told_by(model, part, work.data.positive), _shard(number, part)
                 counts[split].update(count_alike(shard, *by_each))
                 if split == TEST:
                     drawn.update(count_alike(shard, decisions))
-    splits = {split: _part(found, chosen, work.settings) for split, found in counts.items() if found}
-    by_draws = _part(drawn, chosen, work.settings) if drawn else None
+    splits = {split: _part(found, rest) for split, found in counts.items() if found}
+    by_draws = _part(drawn, rest) if drawn else None
     if by_draws is not None:
         by_draws = replace(by_draws, drawn=by_draws.told[0], told=())
     return work.data._replace(splits=splits, rest=None), by_draws
 
 
-def _part(counts: Counter[Values], chosen: _Chosen, settings: RunSettings) -> data.RunRows:
-    table, said = alike(counts, settings.data.groups, has_baseline=chosen.has_baseline)
-    groups = {name: table.column(name) for name in settings.data.groups}
+def _part(counts: Counter[Values], rest: Rest) -> data.RunRows:
+    names = rest.settings.data.groups
+    table, said = alike(counts, names, has_baseline=rest.has_baseline)
+    groups = {name: table.column(name) for name in names}
     whole = data.RunRows(pd.DataFrame(index=range(table.n_samples)), table.y, groups, None, table.baseline)
     return replace(whole, counts=table.counts, told=said)

@@ -52,11 +52,8 @@ class RunSummary(NamedTuple):
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON."""
-        return self._asdict() | {
-            "goals": [line._asdict() for line in self.goals],
-            "all_hold": self.all_hold,
-            "all_met": self.all_met,
-        }
+        goals = [line._asdict() for line in self.goals]
+        return self._asdict() | {"goals": goals, "all_hold": self.all_hold, "all_met": self.all_met}
 
     def __str__(self) -> str:
         rows = f"{self.split} rows" if self.split in results.SPLITS else f"rows of {self.split}"
@@ -80,12 +77,11 @@ class RunSummary(NamedTuple):
         if not self.goals:
             lines += ["", "no goals are set: write them in the goals file, or give them to rebalance"]
         if self.goals:
-            words = [verdict_words(one.verdict, one.violation) for one in self.goals]
-            cells = [
-                (word, _number(one.estimate), _number(one.bound), one.goal)
-                for word, one in zip(words, self.goals, strict=True)
-            ]
-            table = text_table([("verdict", "estimate", "bound", "goal"), *cells], "<>><")
+            cells = [("verdict", "estimate", "bound", "goal")]
+            for one in self.goals:
+                words = verdict_words(one.verdict, one.violation)
+                cells.append((words, _number(one.estimate), _number(one.bound), one.goal))
+            table = text_table(cells, "<>><")
             notes = [f"{one.goal}: {one.note}" for one in self.goals if one.note]
             lines += ["", table, *notes, *_remarks([one.goal for one in self.goals])]
         return "\n".join(lines)
@@ -144,10 +140,8 @@ def audit_words(audit: Audit) -> dict[str, Any]:
     """Return an audit as plain values, for JSON."""
     goals = []
     for row in audit:
-        found: dict[str, Any] = row._asdict() | {
-            "goal": str(row.goal.with_confidence(None)),
-            "counts": dict(row.counts),
-        }
+        found: dict[str, Any] = row._asdict()
+        found |= {"goal": str(row.goal.with_confidence(None)), "counts": dict(row.counts)}
         limits = dict(found.pop("largest_weights"))  # only where rows have weights
         goals.append(found | {"largest_weights": limits} if limits else found)
     return {"holds": audit.holds, "confidence": audit.confidence, "goals": goals}
