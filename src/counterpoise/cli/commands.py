@@ -319,7 +319,8 @@ def certify(
     from counterpoise.runs.summary import audit_text, audit_words  # noqa: PLC0415
 
     with csv.told():
-        done, asked = runs.open_run(run), {"confidence": confidence, "goals": goal, "largest_weight": largest_weight}
+        done = runs.open_run(run)
+        asked: dict[str, Any] = {"confidence": confidence, "goals": goal, "largest_weight": largest_weight}
         audit = runs.certify_run(done, data, **asked, drawn=drawn)
     is_drawn = drawn and len(done.drawn()) > 0  # else each decision is the same whatever the key
     head = "Of the drawn decisions; another key draws others.\n\n" if is_drawn else ""

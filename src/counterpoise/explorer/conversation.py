@@ -241,7 +241,8 @@ class Exporter:
     @property
     def kinds(self) -> dict[str, Callable[[Setting], dict[str, str]]]:
         """Return what can be exported, and what writes it."""
-        return {GOALS: self.goals_file} | ({} if self.folder is None else {MODEL: self.model_file})
+        found: dict[str, Callable[[Setting], dict[str, str]]] = {GOALS: self.goals_file}
+        return found if self.folder is None else found | {MODEL: self.model_file}
 
     def export(self, what: Any, setting: Setting) -> dict[str, Any]:
         """Return the text of a goals file, or where a model or report was written."""

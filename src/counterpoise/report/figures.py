@@ -154,12 +154,11 @@ def cvar_figure(
         ax.set_xlabel("worst-off part of the rows")
 
     levels = sorted({level for level in (0.01, alpha, 1.0) if level is not None})
-    told = ". ".join(
-        f"Worst-off {fraction(level)}: "
-        + ", ".join(f"{label} {percent(_at(curve, level))}" for label, curve in curves.items())
-        for level in levels
-    )
-    return draw(name, f"CVaR of the {loss} on the {rows} rows", f"{told}.", fill)
+    told = []
+    for level in levels:
+        values = ", ".join(f"{label} {percent(_at(curve, level))}" for label, curve in curves.items())
+        told.append(f"Worst-off {fraction(level)}: {values}.")
+    return draw(name, f"CVaR of the {loss} on the {rows} rows", " ".join(told), fill)
 
 
 def rate_figure(name: str, rate: str, dots: Sequence[Dot], show: Callable[[float], str]) -> Markup:
@@ -226,14 +225,11 @@ def deferral_figure(
         ax.set_ylim(bottom=0.0)
         ax.legend(frameon=False)
 
-    first, *_, last = limits
-    ends = {first: 0, last: -1}
-    told = ". ".join(
-        f"At most {percent(limit)} deferred: "
-        + ", ".join(f"{label} {percent(values[place])}" for label, values in lines.items())
-        for limit, place in ends.items()
-    )
-    return draw(name, f"Losses on the {rows} rows against deferred rows", f"{told}.", fill)
+    told = []
+    for place in (0, -1):
+        values = ", ".join(f"{label} {percent(some[place])}" for label, some in lines.items())
+        told.append(f"At most {percent(limits[place])} deferred: {values}.")
+    return draw(name, f"Losses on the {rows} rows against deferred rows", " ".join(told), fill)
 
 
 def frontier_figure(

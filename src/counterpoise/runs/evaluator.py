@@ -52,11 +52,6 @@ def has_rules(model: Any) -> bool:
     return hasattr(final_estimator(model), "rules_")
 
 
-def scored_by(model: Any) -> Any:
-    """Return the scores that rules were chosen on, with what deferring costs; None where a model has no rules."""
-    return final_estimator(model).family_.kept if has_rules(model) else None
-
-
 def has_class_rules(model: Any) -> bool:
     """Tell whether the rules of a model are of the probabilities of more than two classes, and not of a score."""
     return has_rules(model) and isinstance(final_estimator(model).family_, ClassRules)
@@ -92,7 +87,8 @@ class AskedModel:
     def __init__(self, model: Any, data: Data, plain: Any = None) -> None:
         self.model, self.data, self.plain, self.estimator = model, data, plain, final_estimator(model)
         # what deferring a row costs, and what is then said of it; None where every row is decided about
-        self.deferral: Deferral | None = getattr(scored_by(model) or model, "deferral", None)
+        source = self.estimator.family_.kept if has_rules(model) else model
+        self.deferral: Deferral | None = getattr(source, "deferral", None)
         # whether answers are drawn, if only from one model or rule
         self.is_drawn = mixes(model) and kind_of_decision(self.estimator.decision) in DRAWN
         self._found: dict[Any, Any] = {}  # what was asked once

@@ -153,9 +153,8 @@ def write_chosen(
         if is_to_do:
             data = own_data(run)
             goals = checked_goals(settings, data)
-            model = choose(
-                Work(settings, data, goals, writer.folder / CHECKPOINT, unheard, on_event, writer.save_model)
-            )
+            checkpoint = writer.folder / CHECKPOINT
+            model = choose(Work(settings, data, goals, checkpoint, unheard, on_event, writer.save_model))
             rows, texts, drawn = measure_all(RunEvaluator(settings, data, model, goals))
             texts["commands"] = [_command(run, settings, changes, writer.folder)]
             content = rewritten((run.folder / GOALS).read_bytes(), settings, sources=run.sources).encode()

@@ -148,9 +148,8 @@ class ResultsTable:
     def where(self, **wanted: Any) -> "ResultsTable":
         """Return the rows whose columns have the given values."""
         _check_columns(wanted, "where")
-        return ResultsTable(
-            tuple(row for row in self.rows if all(getattr(row, key) == value for key, value in wanted.items()))
-        )
+        rows = (row for row in self.rows if all(getattr(row, key) == value for key, value in wanted.items()))
+        return ResultsTable(tuple(rows))
 
     def latest(self) -> "ResultsTable":
         """Return the last row of each run, where an experiment was run again."""

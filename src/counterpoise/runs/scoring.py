@@ -90,7 +90,9 @@ def histogram(judge: RunEvaluator) -> tuple[list[results.ResultRow], list[dict[s
     weights = np.bincount([rule.model for rule in judge.estimator.rules_], judge.estimator.mixture_)
     model = int(weights.argmax())
     scores, is_positive = told[:, model], judge.data.splits[split].labels == judge.data.positive
-    edges = score_edges(scores)
+    # probabilities have the whole range from 0 to 1
+    low, high = (0.0, 1.0) if scores.min() >= 0 and scores.max() <= 1 else (float(scores.min()), float(scores.max()))
+    edges = np.linspace(low, high if high > low else low + 1.0, _BINS + 1)
     shares = zip(judge.estimator.rules_, judge.estimator.mixture_.tolist(), strict=True)
     used = [(rule, share) for rule, share in shares if rule.model == model and share > 0]
     numbers: list[results.ResultRow] = []
@@ -115,12 +117,6 @@ def _cut(rule: Any, group: str, share: float, edges: FloatArray) -> dict[str, fl
         return {"threshold": ends[0], "share": share} if np.isfinite(ends[0]) else {}
     upper, lower = np.clip(ends, edges[0], edges[-1]).tolist()  # all above, or all below, is an interval too
     return {"threshold": upper, "lower": lower, "share": share}
-
-
-def score_edges(scores: FloatArray) -> FloatArray:
-    """Return the edges of the bins of a histogram of scores; probabilities have the whole range from 0 to 1."""
-    low, high = (0.0, 1.0) if scores.min() >= 0 and scores.max() <= 1 else (float(scores.min()), float(scores.max()))
-    return np.linspace(low, high if high > low else low + 1.0, _BINS + 1)
 
 
 def _groups_shown(judge: RunEvaluator, codes: IntArray) -> list[tuple[str, BoolArray, str]]:
