@@ -37,7 +37,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     -------
     int
     """
-    _open_closed_streams()
+    for name in ("stdout", "stderr"):  # one that a shell has closed, as in counterpoise --help >&-, writes to nowhere
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 - until the process ends
     try:
         tokens = _without_imports(sys.argv[1:] if arguments is None else list(arguments))
         if tokens in ([], ["--help"], ["-h"]):
@@ -56,13 +58,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if os.environ.get(_TRACEBACK):
             raise
         return _refuse(error, sys.argv[1:] if arguments is None else arguments)
-
-
-def _open_closed_streams() -> None:
-    """Write to nowhere what a shell has closed, as in ``counterpoise --help >&-``: Python has nothing there."""
-    for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:
-            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 - until the process ends
 
 
 def _without_imports(tokens: list[str]) -> list[str]:

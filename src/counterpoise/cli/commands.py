@@ -272,14 +272,9 @@ def rebalance(
     strict
         Exit with code 1 unless every goal is shown to hold on the test rows.
     """
-    asked: dict[str, Any] = {
-        "alpha": alpha,
-        "objective": objective,
-        "goals": goal,
-        "defer_cost": defer_cost,
-        "decision": decision,
-    }
-    asked |= {"budget": budget, "by": None if by is None else [name for name in by if name]}
+    asked: dict[str, Any] = {"alpha": alpha, "objective": objective, "goals": goal, "budget": budget}
+    asked |= {"defer_cost": defer_cost, "decision": decision}
+    asked["by"] = None if by is None else [name for name in by if name]
     chosen = runs.rebalance_run(runs.open_run(run), **asked, output=output, on_event=shown.say)
     return _told(chosen, shown, strict=strict)
 
@@ -325,9 +320,8 @@ def certify(
 
     with csv.told():
         done = runs.open_run(run)
-        audit = runs.certify_run(
-            done, data, confidence=confidence, goals=goal, largest_weight=largest_weight, drawn=drawn
-        )
+        asked: dict[str, Any] = {"confidence": confidence, "goals": goal, "largest_weight": largest_weight}
+        audit = runs.certify_run(done, data, **asked, drawn=drawn)
     is_drawn = drawn and len(done.drawn()) > 0  # else each decision is the same whatever the key
     head = "Of the drawn decisions; another key draws others.\n\n" if is_drawn else ""
     shown.answer(head + audit_text(audit), audit_words(audit) | ({"drawn": True} if is_drawn else {}))

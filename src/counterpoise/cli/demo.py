@@ -6,7 +6,7 @@ a run folder with a report.
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -28,12 +28,7 @@ _N_LOANS = 40_000
 _N_TRUTH = 200_000  # people who were not in the table, by whom the truth is told
 
 
-@contextmanager
-def _unheard() -> Iterator[Tell]:
-    yield lambda _progress: None
-
-
-def run_demo(output: Path, say: Say = lambda _text: None, progress: Progress = _unheard) -> list[Path]:
+def run_demo(output: Path, say: Say, progress: Progress) -> list[Path]:
     """Run both parts and return the paths of their reports.
 
     Parameters

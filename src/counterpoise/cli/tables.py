@@ -97,18 +97,10 @@ def choose(
             budget=budget, decision=decision, defer_cost=defer_cost, defer_label=defer_label, ids=ids, key=key,
         )  # fmt: skip
     _write_page(found.answers, report)
-    checks = [
-        {"goal": str(one.goal), "value": one.value, "bound": one.bound, "holds": one.holds} for one in found.checks
-    ]
-    rules = [one._asdict() for one in found.rules.rules]
-    values = {
-        "positive": found.rules.positive,
-        "rules": rules,
-        "value": found.value,
-        "goals": checks,
-        "output": output,
-        "report": report,
-    }
+    values: dict[str, Any] = {"positive": found.rules.positive, "rules": [one._asdict() for one in found.rules.rules]}
+    parts = ("value", "bound", "holds")
+    checks = [{"goal": str(one.goal)} | {name: getattr(one, name) for name in parts} for one in found.checks]
+    values |= {"value": found.value, "goals": checks, "output": output, "report": report}
     shown.answer(f"{found}\n\nrules: {output}" + _page_line(report), values)
     return DONE
 

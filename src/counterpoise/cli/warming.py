@@ -54,7 +54,9 @@ def compile_all(say: Callable[[str], None] = lambda _text: None) -> list[Warmed]
             if made[-1].compiled:
                 helper = helper or _begin_at_the_end(until_done)
                 say(_line(made[-1]))
-        there = _made_by(helper)
+        there: list[Warmed] = []
+        with suppress(BrokenProcessPool):  # where it broke off, all was made here
+            there = helper.result()[::-1] if helper else []  # in the order of the list
     for one in there:
         if one.compiled:
             say(_line(one))
@@ -85,13 +87,6 @@ def _begin_at_the_end(until_done: ExitStack) -> Future[list[Warmed]] | None:
 
 def _made_backwards() -> list[Warmed]:
     return [_made(kernel) for kernel in reversed(_kernels())]
-
-
-def _made_by(helper: Future[list[Warmed]] | None) -> list[Warmed]:
-    """Return what a process made, in the order of the list; nothing where it broke off: then all was made here."""
-    with suppress(BrokenProcessPool):
-        return helper.result()[::-1] if helper else []
-    return []
 
 
 def _made(kernel: "Kernel") -> Warmed:

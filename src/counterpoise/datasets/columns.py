@@ -94,9 +94,8 @@ def read_csv(path: Path, names: Sequence[str] | None = None) -> Columns:
     in which every value is a number, or missing, holds numbers.
     """
     with path.open(encoding="utf-8", newline="") as stream:
-        rows = [
-            [value.strip() for value in row] for row in csv.reader(stream) if row and not row[0].startswith(_COMMENT)
-        ]
+        lines = (row for row in csv.reader(stream) if row and not row[0].startswith(_COMMENT))
+        rows = [[value.strip() for value in row] for row in lines]
     header = list(names) if names is not None else rows.pop(0)
     ragged = [row for row in rows if len(row) != len(header)]
     if ragged:

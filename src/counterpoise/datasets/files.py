@@ -92,15 +92,11 @@ def cache_folder() -> Path:
     """Return the folder for fetched files: ``COUNTERPOISE_CACHE``, or one under the user's cache directory."""
     if os.environ.get(CACHE_VARIABLE):
         return Path(os.environ[CACHE_VARIABLE])
-    return _user_cache() / "counterpoise"
-
-
-def _user_cache() -> Path:
     if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local", "counterpoise")
     if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        return Path.home() / "Library" / "Caches" / "counterpoise"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "counterpoise")
 
 
 def find_file(file: str, looked_in: list[DataFolder]) -> Path | None:
@@ -114,21 +110,16 @@ def find_file(file: str, looked_in: list[DataFolder]) -> Path | None:
 
 def verified(path: Path) -> Path:
     """Return ``path`` after checking that its bytes are those that the loader knows."""
-    with path.open("rb") as stream:
-        got = hashlib.file_digest(stream, "sha256").hexdigest()
-    _check_digest(got, path.stat().st_size, path.name, f"the file {path}")
+    check_sha256(path.read_bytes(), path.name, f"the file {path}")
     return path
 
 
 def check_sha256(content: bytes, file: str, meaning: str) -> None:
     """Raise ``ChecksumMismatch`` unless ``content`` has the sha256 that the table holds for ``file``."""
-    _check_digest(hashlib.sha256(content).hexdigest(), len(content), file, meaning)
-
-
-def _check_digest(got: str, size: int, file: str, meaning: str) -> None:
+    got = hashlib.sha256(content).hexdigest()
     if got != SHA256[file]:
         raise ChecksumMismatch(
-            f"{meaning} must have the sha256 {SHA256[file]}; got {got} ({size} bytes). "
+            f"{meaning} must have the sha256 {SHA256[file]}; got {got} ({len(content)} bytes). "
             "It is damaged, incomplete or another version: delete it and get it again."
         )
 

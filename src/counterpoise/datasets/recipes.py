@@ -8,6 +8,7 @@ import os
 import numpy as np
 
 from counterpoise._base.text import did_you_mean
+from counterpoise.datasets import fetch
 from counterpoise.datasets.columns import (
     Columns,
     GroupColumn,
@@ -16,18 +17,6 @@ from counterpoise.datasets.columns import (
     from_images,
     from_sparse_rows,
     read_columns,
-)
-from counterpoise.datasets.fetch import (
-    covertype,
-    mnist,
-    openml,
-    published,
-    read_a9a,
-    read_adult,
-    read_compas,
-    read_donors,
-    read_w8a,
-    read_wine,
 )
 from counterpoise.datasets.files import ChecksumMismatch, DataFolder, cache_folder, find_file, not_available, places
 from counterpoise.datasets.table import TableData
@@ -117,7 +106,7 @@ RECIPES = {
         categorical=("race",),
         sensitive={"sex": GroupColumn("sex"), "race": GroupColumn("race_name")},
         prepare=_three_races,
-        fetch=published([f"{_COMPAS}/compas-scores-two-years.csv"], read_compas),
+        fetch=fetch.published([f"{_COMPAS}/compas-scores-two-years.csv"], fetch.read_compas),
     ),
     "adult": Recipe(
         file="adult.parquet",
@@ -128,7 +117,7 @@ RECIPES = {
         classes={0: 37155, 1: 11687},
         sensitive={"sex": GroupColumn("sex"), "race": GroupColumn("race")},
         has_split=True,
-        fetch=published([f"{_UCI}/adult/adult.data", f"{_UCI}/adult/adult.test"], read_adult),
+        fetch=fetch.published([f"{_UCI}/adult/adult.data", f"{_UCI}/adult/adult.test"], fetch.read_adult),
     ),
     "covertype": Recipe(
         file="covertype.parquet",
@@ -136,7 +125,7 @@ RECIPES = {
             "Seven forest cover types (UCI): 10 measurements, then wilderness and soil as 0/1 columns; y 1 to 7."
         ),
         classes={1: 211840, 2: 283301, 3: 35754, 4: 2747, 5: 9493, 6: 17367, 7: 20510},
-        fetch=covertype,
+        fetch=fetch.covertype,
     ),
     "acs-income": Recipe(
         file="folktables_ACSIncome.parquet",
@@ -162,7 +151,7 @@ RECIPES = {
         classes={0: 23364, 1: 6636},
         categorical=("SEX", "EDUCATION", "MARRIAGE"),
         sensitive={"sex": GroupColumn("SEX", {1: "Male", 2: "Female"})},
-        fetch=openml(42477, _CREDIT_COLUMNS),
+        fetch=fetch.openml(42477, _CREDIT_COLUMNS),
     ),
     "a9a": Recipe(
         file="a9a.npz",
@@ -173,7 +162,7 @@ RECIPES = {
         classes={-1: 37155, 1: 11687},
         has_split=True,
         build=from_sparse_rows,
-        fetch=published([f"{_LIBSVM}/a9a", f"{_LIBSVM}/a9a.t"], read_a9a),
+        fetch=fetch.published([f"{_LIBSVM}/a9a", f"{_LIBSVM}/a9a.t"], fetch.read_a9a),
     ),
     "census-income": Recipe(
         file="census_income_kdd.parquet",
@@ -197,7 +186,7 @@ RECIPES = {
         file="spambase.parquet",
         description="Spam in e-mail (UCI): 57 word, character and capital-run statistics; y 1 for spam.",
         classes={0: 2788, 1: 1813},
-        fetch=openml(44),
+        fetch=fetch.openml(44),
     ),
     "musk2": Recipe(
         file="musk2.parquet",
@@ -208,7 +197,7 @@ RECIPES = {
         classes={0: 5581, 1: 1017},
         drop=("molecule_name", "conformation_name"),
         sensitive={"molecule": GroupColumn("molecule_name")},
-        fetch=openml(1116, _MUSK_COLUMNS),
+        fetch=fetch.openml(1116, _MUSK_COLUMNS),
     ),
     "wine-quality": Recipe(
         file="wine_quality.parquet",
@@ -219,7 +208,7 @@ RECIPES = {
         classes={3: 30, 4: 216, 5: 2138, 6: 2836, 7: 1079, 8: 193, 9: 5},
         drop=("color",),
         sensitive={"color": GroupColumn("color")},
-        fetch=published([f"{_WINES}/winequality-red.csv", f"{_WINES}/winequality-white.csv"], read_wine),
+        fetch=fetch.published([f"{_WINES}/winequality-red.csv", f"{_WINES}/winequality-white.csv"], fetch.read_wine),
     ),
     "abalone": Recipe(
         file="abalone.parquet",
@@ -228,7 +217,7 @@ RECIPES = {
             "task is 9 rings or fewer (2,096 rows) against more (2,081)."
         ),
         classes=dict(zip((*range(1, 28), 29), _ABALONE_RINGS, strict=True)),
-        fetch=openml(183, _ABALONE_COLUMNS),
+        fetch=fetch.openml(183, _ABALONE_COLUMNS),
     ),
     "mushrooms": Recipe(
         file="mushrooms.parquet",
@@ -237,7 +226,7 @@ RECIPES = {
             "2,480 missing stalk-roots as NaN."
         ),
         classes={0: 4208, 1: 3916},
-        fetch=openml(24),
+        fetch=fetch.openml(24),
     ),
     "image-segment": Recipe(
         file="image_segment.parquet",
@@ -248,7 +237,7 @@ RECIPES = {
         ),
         classes=dict.fromkeys(range(7), 330),
         has_split=True,
-        fetch=openml(36, _SEGMENT_COLUMNS),
+        fetch=fetch.openml(36, _SEGMENT_COLUMNS),
     ),
     "splice": Recipe(
         file="splice.parquet",
@@ -257,7 +246,7 @@ RECIPES = {
             "0, IE 1, neither 2. The usual binary task is junction (0, 1) against neither."
         ),
         classes={0: 767, 1: 768, 2: 1655},
-        fetch=openml(46, _SPLICE_COLUMNS),
+        fetch=fetch.openml(46, _SPLICE_COLUMNS),
     ),
     "breast-cancer-wisconsin": Recipe(
         file="wisc_breast_cancer.parquet",
@@ -267,7 +256,7 @@ RECIPES = {
         ),
         classes={0: 458, 1: 241},
         drop=("id",),
-        fetch=openml(15, _CYTOLOGY_COLUMNS),
+        fetch=fetch.openml(15, _CYTOLOGY_COLUMNS),
     ),
     "twonorm": Recipe(
         file="twonorm.parquet",
@@ -291,7 +280,7 @@ RECIPES = {
         description="Platt's web pages as LIBSVM's 300 keyword indicators: CSR rows of ones; y -1 or 1.",
         classes={-1: 48270, 1: 1479},
         build=from_sparse_rows,
-        fetch=published([f"{_WEB_PAGES}/w8a"], read_w8a),
+        fetch=fetch.published([f"{_WEB_PAGES}/w8a"], fetch.read_w8a),
     ),
     "donors": Recipe(
         file="donors.parquet",
@@ -300,7 +289,7 @@ RECIPES = {
             "[0, 1], without names; y 1 for the rare exciting ones."
         ),
         classes={0: 582616, 1: 36710},
-        fetch=published([f"{_ADBENCH}/11_donors.npz"], read_donors),
+        fetch=fetch.published([f"{_ADBENCH}/11_donors.npz"], fetch.read_donors),
     ),
     "mnist": Recipe(
         file="mnist.npz",
@@ -308,7 +297,7 @@ RECIPES = {
         classes=dict(enumerate((6903, 7877, 6990, 7141, 6824, 6313, 6876, 7293, 6825, 6958))),
         has_split=True,
         build=from_images,
-        fetch=mnist,
+        fetch=fetch.mnist,
     ),
 }
 

@@ -117,16 +117,10 @@ def waveform(n_samples: int, *, n_classes: int = 3, random_state: Any) -> tuple[
         raise ValueError(f"n_classes must be 2 or 3, as there are three waves to mix in pairs; got {n_classes!r}.")
     rng = np.random.default_rng(random_state)
     y = rng.integers(n_classes, size=check_count(n_samples, "n_samples"))
-    first, second = _waves()[_WAVES_OF_CLASS[y]].transpose(1, 0, 2)
+    waves = np.maximum(6.0 - np.abs(np.arange(1, _WAVE_FEATURES + 1) - np.array([[11], [15], [7]])), 0.0)
+    first, second = waves[_WAVES_OF_CLASS[y]].transpose(1, 0, 2)
     share = rng.random((len(y), 1))
     return share * first + (1.0 - share) * second + rng.standard_normal(first.shape), y
-
-
-def _waves() -> FloatArray:
-    """Return the three waves as rows: peaks at 11, 15 and 7."""
-    place = np.arange(1, _WAVE_FEATURES + 1)
-    peaks = np.array([[11], [15], [7]])
-    return np.asarray(np.maximum(6.0 - np.abs(place - peaks), 0.0))
 
 
 _JOBS = ("clerk", "craft", "driver", "manager", "nurse", "student")

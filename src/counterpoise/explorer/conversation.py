@@ -239,16 +239,16 @@ class Exporter:
         self.session, self.folder = session, None if folder is None else Path(folder)
 
     @property
-    def kinds(self) -> list[str]:
-        """Return what can be exported."""
-        return [GOALS] if self.folder is None else [GOALS, MODEL]
+    def kinds(self) -> dict[str, Callable[[Setting], dict[str, str]]]:
+        """Return what can be exported, and what writes it."""
+        found: dict[str, Callable[[Setting], dict[str, str]]] = {GOALS: self.goals_file}
+        return found if self.folder is None else found | {MODEL: self.model_file}
 
     def export(self, what: Any, setting: Setting) -> dict[str, Any]:
         """Return the text of a goals file, or where a model or report was written."""
         if what not in self.kinds:
             raise ValueError(f"What can be exported here is {', '.join(self.kinds)}; got {str(what)[:40]!r}.")
-        made = {GOALS: self.goals_file, MODEL: self.model_file, REPORT: self.report}[what](setting)
-        return {"what": what, **made}
+        return {"what": what, **self.kinds[what](setting)}
 
     def model(self, setting: Setting) -> Any:
         """Return the model whose mixture the page shows, with what stands before it, as a run's model has it."""
@@ -298,10 +298,6 @@ class Exporter:
         with self._fresh(".cp", lambda path: path.touch(exist_ok=False)) as path:
             persist.save(model, path)
         return {"path": str(path)}
-
-    def report(self, setting: Setting) -> dict[str, str]:
-        """Write a run with its report, and return where it is."""
-        raise ValueError(f"A report is of a run folder; there is none for {setting.active}.")
 
     def _whole(self, model: Any) -> Any:
         """Return the model with what stands before it."""
@@ -374,7 +370,7 @@ class Conversation:
 
     @cached_property
     def _hello(self) -> str:
-        return _written({"type": "hello", **describe(self.session), "exports": self.exporter.kinds})
+        return _written({"type": "hello", **describe(self.session), "exports": list(self.exporter.kinds)})
 
     def replies(self, message: Message) -> Iterator[str | None]:
         """Yield None after each step, and the reply in the end; never raise."""

@@ -293,20 +293,14 @@ class GroupRates:
         fractions = {name: part for name, part in self.fractions.items() if defers or name != DEFERRED}
         # Of a group with few positives, rates that speak of labels would together tell how many are found.
         by_label = (counted @ _BY_LABEL).T
-        enough = {
-            name: self._shown(self.sizes, counted @ part.bottom, *(by_label if name in self._of_labels else ()))
-            for name, part in fractions.items()
-        }
-        bounds = partial(_bounds, are_drawn=are_drawn) if with_intervals else None
-        found = []
-        for place in np.flatnonzero(self._shown(self.sizes)).tolist():
-            rates = {
-                name: _rate(weighed[place], part, bounds if _has_interval(part, are_drawn=are_drawn) else None)
-                if enough[name][place]
-                else None
-                for name, part in fractions.items()
-            }
-            found.append({"group": self.names[place], "rows": self.sizes[place], "rates": rates})
+        shown = np.flatnonzero(self._shown(self.sizes)).tolist()
+        found = [{"group": self.names[place], "rows": self.sizes[place], "rates": {}} for place in shown]
+        for name, part in fractions.items():
+            enough = self._shown(self.sizes, counted @ part.bottom, *(by_label if name in self._of_labels else ()))
+            has_interval = with_intervals and _has_interval(part, are_drawn=are_drawn)
+            bounds = partial(_bounds, are_drawn=are_drawn) if has_interval else None
+            for one, place in zip(found, shown, strict=True):
+                one["rates"][name] = _rate(weighed[place], part, bounds) if enough[place] else None
         return found
 
     def _shown(self, *counts: Any) -> list[bool]:

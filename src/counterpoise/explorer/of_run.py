@@ -1,18 +1,18 @@
 """A run folder as a session: its models, the rows they were chosen on, its test rows."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from counterpoise.classifiers.base import NEVER
-from counterpoise.explorer.conversation import GOALS, MODEL, REPORT, Exporter
+from counterpoise.explorer.conversation import REPORT, Exporter
 from counterpoise.explorer.session import Session
 from counterpoise.explorer.setting import Setting
-from counterpoise.explorer.source import asked, check_model, generated, names_of, uniforms_of
+from counterpoise.explorer.source import asked, check_model, names_of, uniforms_of
 from counterpoise.explorer.state import HeldOutRows, SessionParts
 from counterpoise.rules.goal_rows import TRAIN
-from counterpoise.rules.options import STICKY, kind_of_decision
 from counterpoise.rules.scores.table import ScoreTable
 from counterpoise.runs.data import Data, RunRows
 from counterpoise.runs.evaluator import final_estimator, has_rules, mixes, seen_by_last
@@ -45,24 +45,19 @@ def read_run(run: Run) -> ReadRun:
             "choose anew. Methods that mix models have one, such as goals, adalpboost and pool."
         )
     estimator, data = final_estimator(model), own_data(run)
-    evidence = _with_all_columns(check_model(estimator), data)
+    evidence = check_model(estimator)
+    # with all columns of the files, which goals may name
+    known = evidence.scores if isinstance(evidence, ScoreTable) else evidence.answers.sizes
+    parts, own = {TRAIN: data.splits[data.chosen_on], **data.extra}, evidence.answers.tables
+    tables = {name: one.table() for name, one in parts.items() if name in known and len(one) == own[name].n_samples}
+    evidence = evidence.with_tables(tables)
     held = _held_out(model, estimator, evidence, data) if TEST in data.splits else None
     notes = () if held is not None else ("The run has no test rows: verdicts on held-out rows are not shown.",)
     pairs = zip(goals_of(run.settings), estimator.goals_, strict=False)  # aimed elsewhere, with room for the audit
     asked_bounds = {str(problem): goal.bound for goal, problem in pairs if goal.bound != problem.bound}
-    names = _names(run, estimator, evidence)
-    title = run.folder.resolve().name
-    parts = SessionParts(title, estimator, evidence, held, names, run.settings.confidence, asked_bounds, notes)
-    return ReadRun(run, model, parts)
-
-
-def _with_all_columns(evidence: Any, data: Data) -> Any:
-    """Return evidence whose tables hold all columns of the files, which goals may name."""
-    known = evidence.scores if isinstance(evidence, ScoreTable) else evidence.answers.sizes
-    parts = {TRAIN: data.splits[data.chosen_on], **data.extra}
-    own = evidence.answers.tables
-    tables = {name: one.table() for name, one in parts.items() if name in known and len(one) == own[name].n_samples}
-    return evidence.with_tables(tables)
+    names, title = _names(run, estimator, evidence), run.folder.resolve().name
+    told = SessionParts(title, estimator, evidence, held, names, run.settings.confidence, asked_bounds, notes)
+    return ReadRun(run, model, told)
 
 
 def _held_out(model: Any, estimator: Any, evidence: Any, data: Data) -> HeldOutRows:
@@ -72,20 +67,15 @@ def _held_out(model: Any, estimator: Any, evidence: Any, data: Data) -> HeldOutR
     said, uniforms = {}, {}
     for name, part in parts.items():
         X, known = seen_by_last(model, part.X), data.said.get(TEST if name == TRAIN else name)
-        said[name] = asked(estimator, evidence, X) if known is None else _as_said(known, estimator, evidence, X)
-        uniforms[name] = (
-            uniforms_of(estimator, X)
-            if kind_of_decision(estimator.decision) == STICKY
-            else generated(estimator, len(part))
-        )
+        said[name], uniforms[name] = _as_said(known, estimator, evidence, X), uniforms_of(estimator, X)
     groups = {name: values for name, values in parts[TRAIN].groups.items() if name not in parts[TRAIN].X}
     return HeldOutRows(tables, said, uniforms, parts[TRAIN].X.assign(**groups))
 
 
 def _as_said(known: Any, estimator: Any, evidence: Any, X: Any) -> Any:
-    """Return what was kept of the models' answers as a session has it; asked anew where it is of another kind."""
+    """Return what was kept of the models' answers as a session has it; they are asked where none are of this kind."""
     is_of_scores, wanted = isinstance(evidence, ScoreTable), (X.shape[0], len(estimator.estimators_))
-    if known.shape != wanted or (known.dtype.kind == "f") != is_of_scores:
+    if known is None or known.shape != wanted or (known.dtype.kind == "f") != is_of_scores:
         return asked(estimator, evidence, X)
     return known if is_of_scores else np.asarray(known == evidence.answers.positive.place)
 
@@ -106,9 +96,9 @@ class RunExporter(Exporter):
         self._read = read
 
     @property
-    def kinds(self) -> list[str]:
-        """Return what can be exported."""
-        return [GOALS] if self.folder is None else [GOALS, MODEL, REPORT]
+    def kinds(self) -> dict[str, Callable[[Setting], dict[str, str]]]:
+        """Return what can be exported, and what writes it."""
+        return super().kinds | ({} if self.folder is None else {REPORT: self.report})
 
     def goals_file(self, setting: Setting) -> dict[str, str]:
         """Return the goals file that asks for a setting: that of the run, but for what was moved.

@@ -178,9 +178,8 @@ def page_of(session: Session) -> str:
     fixed = {"settings": len(answers), "by": list(start.by), "budget": start.budget, "defer": start.defer}
     hello = describe(session) | {"type": "hello", "exports": [], "by": [], "is_file": True, "file": fixed}
     # a page that is read from a file must not end its script early, whatever texts it holds
-    kept = json.dumps({"hello": hello, "answers": answers}, allow_nan=False, separators=(",", ":")).replace(
-        "<", "\\u003c"
-    )
+    kept = json.dumps({"hello": hello, "answers": answers}, allow_nan=False, separators=(",", ":"))
+    kept = kept.replace("<", "\\u003c")
     text = asset("index.html").decode()
     style, script = asset("explorer.css").decode(), asset("explorer.js").decode()
     text = text.replace('<link rel="stylesheet" href="explorer.css">', f"<style>\n{style}</style>")

@@ -117,9 +117,6 @@ def make_app(conversation: Conversation, token: str, hosts: Callable[[], tuple[s
         name, kind = found
         return Response(asset(name), headers=HEADERS | {"Content-Type": kind})
 
-    async def nothing(_request: Request) -> Response:
-        return _refused(NOTHING, 404)
-
     async def talk(websocket: WebSocket) -> None:
         origin, names = websocket.headers.get("origin"), hosts()
         if not is_known(websocket.path_params["token"]):
@@ -137,7 +134,7 @@ def make_app(conversation: Conversation, token: str, hosts: Callable[[], tuple[s
         WebSocketRoute("/{token}/socket", talk),
         Route("/{token}/", page, methods=["GET"]),
         Route("/{token}/{name}", page, methods=["GET"]),
-        Route("/{path:path}", nothing, methods=["GET"]),
+        Route("/{path:path}", _not_found, methods=["GET"]),
     ]
     app = Starlette(routes=routes, exception_handlers={405: _not_allowed, 404: _not_found})
     app.state.workers, app.state.clients = workers, clients
@@ -205,7 +202,7 @@ async def _not_allowed(_request: Request, _error: Exception) -> Response:
     return PlainTextResponse("Only GET is answered here.", 405, headers=HEADERS | {"Allow": "GET, HEAD"})
 
 
-async def _not_found(_request: Request, _error: Exception) -> Response:
+async def _not_found(_request: Request, _error: Exception | None = None) -> Response:
     return _refused(NOTHING, 404)
 
 
@@ -221,16 +218,9 @@ class Serving:
         self._host = f"[{host}]" if ":" in host else host
         self._hosts = tuple(f"{name}:{self.port}" for name in dict.fromkeys((*LOOPBACK, self._host)))
         self.app = make_app(conversation, self.token, lambda: self._hosts)
-        settings: dict[str, Any] = {
-            "log_level": "error",
-            "access_log": False,
-            "server_header": False,
-            "lifespan": "off",
-        }
-        config = uvicorn.Config(
-            self.app, http=Visit, ws=Page, ws_max_size=_MOST_RECEIVED, ws_ping_interval=20.0, **settings
-        )
-        self._server = uvicorn.Server(config)
+        settings: dict[str, Any] = {"http": Visit, "ws": Page, "ws_max_size": _MOST_RECEIVED, "ws_ping_interval": 20.0}
+        settings |= {"log_level": "error", "access_log": False, "server_header": False, "lifespan": "off"}
+        self._server = uvicorn.Server(uvicorn.Config(self.app, **settings))
 
     @property
     def address(self) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 from counterpoise.auditing.audit import GoalAudit, audit_prepared, confident
 from counterpoise.explorer.disclosure import HIDDEN, LEAST_ROWS, DisclosureGuard, GroupRates, is_of_few
 from counterpoise.explorer.setting import AskedGoal, Setting, in_field, number, reach, shape, threshold, told_apart
-from counterpoise.explorer.solving import DRAGGED, RELEASED, Solved, Unmet, is_priced, scale_of
+from counterpoise.explorer.solving import DRAGGED, RELEASED, Solved, Unmet, is_priced, scale_of, tail_of
 from counterpoise.explorer.state import (
     Said,
     SessionParts,
@@ -26,7 +26,6 @@ from counterpoise.goals.text import refuse_deferral
 from counterpoise.rules.choosing import FIXED, Problem
 from counterpoise.rules.goal_rows import TRAIN
 from counterpoise.rules.scores.table import ScoreTable
-from counterpoise.theory.risks import Risk
 
 
 def why_not_least(found: Any, model: Any) -> str:
@@ -40,8 +39,7 @@ def why_not_least(found: Any, model: Any) -> str:
     more = solved.value - solved.lower
     if not more > RELEASED * scale_of(objective):
         return ""
-    is_mean = isinstance(objective, Risk) and objective.tail_fraction == 1.0
-    if is_mean and not found.problem.goals and model.prefers_usual:
+    if tail_of(objective) == 1.0 and not found.problem.goals and model.prefers_usual:
         return f"Plain training is kept, as there are no goals: it is within {more:.2g} of the best."
     return ""
 
@@ -79,13 +77,8 @@ def verdict_of(one: GoalAudit) -> dict[str, Any]:
     if any(count < LEAST_ROWS for _, count in one.counts):  # of ratios: how many rows count depends on decisions
         return {"verdict": "not asked", "note": HIDDEN}
     words: dict[str, Any] = {name: number(getattr(one, name)) for name in ("estimate", "low", "high")}
-    words |= {
-        "verdict": one.verdict,
-        "words": one.words,
-        "rows": sum(count for _, count in one.counts),
-        "note": one.note,
-    }
-    return words
+    n_rows = sum(count for _, count in one.counts)
+    return words | {"verdict": one.verdict, "words": one.words, "rows": n_rows, "note": one.note}
 
 
 def ways_out(error: InfeasibleGoals) -> dict[str, Any]:
@@ -364,9 +357,8 @@ class Session:
                 self._held_views.clear()  # they keep the rows of every goal that was asked
             nobody = {one: np.zeros(table.n_samples) for one, table in held.tables.items()}
             try:
-                (found,) = audit_prepared(
-                    confident(goal, self.parts.confidence), PreparedPredictions(held, nobody), quick=True
-                )
+                asked = confident(goal, self.parts.confidence)
+                (found,) = audit_prepared(asked, PreparedPredictions(held, nobody), quick=True)
                 self._unasked[name] = "" if found.is_answered else f"{found.note}."
             except (ValueError, KeyError) as error:
                 self._unasked[name] = str(error)
@@ -378,9 +370,8 @@ class Session:
         for name, rows in {"choice": "chosen_on", "held_out": "held_out"}.items():
             if rows == "held_out" and self.parts.held_out is None:
                 continue
-            is_known = (
-                rows == "chosen_on" and alpha is not None
-            )  # the solver told the tail's loss of the rows of choice
+            # the solver told the tail's loss of the rows of choice
+            is_known = rows == "chosen_on" and alpha is not None
             mean, tail = getattr(state, rows)[TRAIN].loss(found.solved, None if is_known else alpha)
             words = {"mean": mean, "plain_mean": state.plain_mean(rows)}
             if alpha is not None:  # plain training is one model, which errs or not, so that its mean tells
@@ -421,9 +412,7 @@ class Session:
 def start_of(parts: SessionParts) -> Setting:
     """Return what the model was chosen for."""
     estimator = parts.estimator
-    objective = estimator.objective_
-    alpha = objective.tail_fraction if isinstance(objective, Risk) else None
     by = estimator.groups_.by if isinstance(parts.evidence, ScoreTable) else ()
     goals = tuple(AskedGoal(goal) for goal in estimator.goals_)
     cost = None if estimator.deferral is None else estimator.deferral.cost
-    return Setting(alpha, getattr(estimator, "budget", None), goals, tuple(by), cost)
+    return Setting(tail_of(estimator.objective_), getattr(estimator, "budget", None), goals, tuple(by), cost)

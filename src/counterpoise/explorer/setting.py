@@ -229,9 +229,7 @@ def read_goal(text: Any) -> Goal:
     return _parsed(text)
 
 
-@lru_cache(maxsize=512)
-def _parsed(text: str) -> Goal:
-    return parse_goal(text)
+_parsed = lru_cache(maxsize=512)(parse_goal)
 
 
 def _columns_of(by: Any) -> tuple[str, ...]:

@@ -70,6 +70,11 @@ def scale_of(objective: Risk | Rate) -> float:
     return objective.size if isinstance(objective, Rate) and objective.size > 0 else 1.0
 
 
+def tail_of(objective: Risk | Rate) -> float | None:
+    """Return which part of the rows the objective is the mean loss of; None where it is no such tail."""
+    return objective.tail_fraction if isinstance(objective, Risk) else None
+
+
 def is_priced(price: float, goal: Goal, objective: Risk | Rate) -> bool:
     """Tell whether a goal costs anything: its price, over all that its bound can move, beside the objective's scale."""
     low, high = reach(goal)
@@ -187,7 +192,7 @@ class ModelProgram:
         """Return the best mixture, or raise ``Unmet``."""
         try:
             selection = within_budget(self._selection(problem), problem)
-            alpha = problem.objective.tail_fraction if isinstance(problem.objective, Risk) else None
+            alpha = tail_of(problem.objective)
             if alpha is None or problem.max_models is not None or problem.outlier_fraction > 0:
                 return self._as_the_library(selection, problem)
             return self._of_tail(selection, alpha, len(problem.goals), tol)
@@ -235,10 +240,10 @@ class ModelProgram:
         return Tallied(known.views, lambda rows, place: (known.count(rows, place) @ mixture)[None])
 
     def _selection(self, problem: Problem) -> Selection:
-        if isinstance(problem.objective, Risk) and problem.objective.tail_fraction is not None:
-            given = self.evidence
-            return Selection(given.losses, given.sample_weight, None, self.known.rows(problem.goals))
-        return select(self.evidence, problem)
+        given = self.evidence
+        if tail_of(problem.objective) is None:
+            return select(given, problem)
+        return Selection(given.losses, given.sample_weight, None, self.known.rows(problem.goals))
 
     def _as_the_library(self, selection: Selection, problem: Problem) -> Solved:
         choice = choose_mixture(selection, problem._replace(budget=None))
@@ -320,9 +325,8 @@ class RulesProgram:
         if rows is None or not _is_moved_by(rows, place):
             return None
         try:
-            rules, found = excess_of(RuleLimits(self.ranked.cuts, rows), place).solve(
-                self._edges, _EDGE * _size_of(rows, place)
-            )
+            program = excess_of(RuleLimits(self.ranked.cuts, rows), place)
+            rules, found = program.solve(self._edges, _EDGE * _size_of(rows, place))
         except NoMixture as error:
             raise Unmet from error
         used = rules.only(found.mixture > 0)
@@ -349,11 +353,7 @@ class RulesProgram:
         return Tallied(known.views, count)
 
     def _is_tail(self, problem: Problem) -> bool:
-        return (
-            isinstance(problem.objective, Risk)
-            and problem.objective.tail_fraction is not None
-            and problem.max_models is None
-        )
+        return tail_of(problem.objective) is not None and problem.max_models is None
 
     def _limits(self, problem: Problem) -> RuleLimits:
         return RuleLimits(self.ranked.cuts, self.known.rows(problem.goals))
@@ -376,9 +376,8 @@ class RulesProgram:
 
     def _from_grid(self, limits: RuleLimits, problem: Problem, tol: float) -> Solved:
         assert self._grid is not None  # noqa: S101 - there is one score
-        assert isinstance(problem.objective, Risk)  # noqa: S101 - a tail
         start = self._fine if tol <= RELEASED else self._coarse
-        found = self._grid.solve(float(problem.objective.tail_fraction or 1.0), limits, start, tol)
+        found = self._grid.solve(tail_of(problem.objective) or 1.0, limits, start, tol)
         if found is None:
             raise Unmet
         self._learn(found.rules.cuts, found.grid, tol)

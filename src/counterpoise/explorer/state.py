@@ -287,8 +287,15 @@ class SessionState(NamedTuple):
 
     def panels(self, parts: SessionParts, model: int) -> list[dict[str, Any]]:
         """Return histograms of a model's scores on the rows of choice, by group and class; none without scores."""
+        rows, given = self.chosen_on[TRAIN], parts.evidence
+        if not isinstance(rows, RowsWithScores) or not isinstance(given, ScoreTable):
+            return []
         if ("panels", model) not in self.found:
-            self.found["panels", model] = self._histograms(parts, model)
+            codes, names = rows.groups, list(self.groups)
+            if len(names) == 1:
+                codes, names = group_codes(given.answers.tables[TRAIN])
+            scores = rows.scores[:, model]
+            self.found["panels", model] = histograms(scores, given.is_positive, codes, names or ["all rows"])
         return self.found["panels", model]  # type: ignore[no-any-return]
 
     def plain_mean(self, rows: str) -> float:
@@ -296,15 +303,6 @@ class SessionState(NamedTuple):
         if rows not in self.found:
             self.found[rows] = getattr(self, rows)[TRAIN].loss(self.usual, None).mean
         return float(self.found[rows])
-
-    def _histograms(self, parts: SessionParts, model: int) -> list[dict[str, Any]]:
-        rows, given = self.chosen_on[TRAIN], parts.evidence
-        if not isinstance(rows, RowsWithScores) or not isinstance(given, ScoreTable):
-            return []
-        codes, names = rows.groups, list(self.groups)
-        if len(names) == 1:
-            codes, names = group_codes(given.answers.tables[TRAIN])
-        return histograms(rows.scores[:, model], given.is_positive, codes, names or ["all rows"])
 
 
 def deferral_at(estimator: Any, cost: float | None) -> Deferral | None:

@@ -24,7 +24,6 @@ from counterpoise.rules.choosing import Problem
 from counterpoise.rules.goal_rows import TRAIN
 from counterpoise.theory.risks import Mean
 
-VIEWS = ("curve", "frontier", "ranges", "segments", "verdicts")
 TAIL, ERROR = "tail", "error"  # quantities of a frontier beside the goals
 _ALPHAS = np.geomspace(0.01, 1.0, 25)
 _SOLVED_ALPHAS = np.geomspace(0.02, 1.0, 8)  # of a curve, at which the mixture is chosen anew
@@ -43,12 +42,11 @@ def steps(session: Session, setting: Setting, view: str, **words: Any) -> Iterat
     """Yield None after each step, and what the view shows in the end."""
     if view not in VIEWS:
         raise ValueError(f"A view is one of {', '.join(VIEWS)}; got {view!r}.")
-    made = {"curve": _curve, "frontier": _frontier, "ranges": _ranges, "segments": _segments, "verdicts": _verdicts}
     unknown = [name for name in words if view != "frontier" or name not in ("x", "y")]
     if unknown:
         raise ValueError(f"The view {view} has no option {unknown[0]!r}.")
     try:
-        yield from made[view](session, setting, **words)
+        yield from VIEWS[view](session, setting, **words)
     except Unmet:
         yield {"unmet": True, "why": "no mixture meets the goals"}
 
@@ -66,9 +64,8 @@ def _curve(session: Session, setting: Setting) -> Iterator[dict[str, Any] | None
     yield None
     if setting.alpha is not None and not session.decides_by_one_rule:
         name = "best", replace(setting, alpha=None).written()  # the same whatever the tail at present
-        lines["best"] = yield from _once(
-            session, name, _best(session, setting, getattr(found.state, lines["rows"])[TRAIN])
-        )
+        told = getattr(found.state, lines["rows"])[TRAIN]
+        lines["best"] = yield from _once(session, name, _best(session, setting, told))
     yield lines
 
 
@@ -300,11 +297,10 @@ def _segments(session: Session, setting: Setting) -> Iterator[dict[str, Any] | N
     yield None
     part = RunRows(held.features, None, {}, held.tables[TRAIN].sample_weight, None)
     segments = find_segments(part, losses, alpha)
-    words = [
-        {"text": one.text, "rows": one.n_rows, "share": number(one.share), "part": number(one.part)}
-        | {"lift": number(one.lift)}
-        for one in segments
-    ]
+    words: list[dict[str, Any]] = []
+    for one in segments:
+        parts = {name: number(getattr(one, name)) for name in ("share", "part", "lift")}
+        words.append({"text": one.text, "rows": one.n_rows, **parts})
     yield {"segments": words, "why": "" if words else "no segment has notably more of the tail than others"}
 
 
@@ -314,3 +310,6 @@ def _verdicts(session: Session, setting: Setting) -> Iterator[dict[str, Any] | N
     said = {name: rows.said(found.solved) for name, rows in found.state.held_out.items()}
     yield None
     yield {"verdicts": session.verdicts(setting, said, quick=False)}
+
+
+VIEWS = {"curve": _curve, "frontier": _frontier, "ranges": _ranges, "segments": _segments, "verdicts": _verdicts}

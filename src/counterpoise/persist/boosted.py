@@ -32,9 +32,8 @@ _MOST_CATEGORY = 1 << 24  # above it XGBoost's floats skip whole numbers
 _OBJECTIVES = ("binary:logistic", "binary:logitraw", "binary:hinge", "reg:logistic", "multi:softprob", "multi:softmax")
 
 
-Shape: TypeAlias = tuple[
-    int, int
-]  # how many features the rows of a file have, and how many scores; one for two classes
+# how many features the rows of a file have, and how many scores; one for two classes
+Shape: TypeAlias = tuple[int, int]
 
 
 def check_lightgbm(content: bytes) -> Shape:
@@ -156,9 +155,8 @@ def _check_xgboost_tree(tree: dict[str, Any], n_features: int) -> None:
     is_plain = int(params.get("size_leaf_vector", "1")) in (0, 1) and int(params["num_feature"]) == n_features
     _require(is_plain, "a tree of another kind")
     for name in ("split_conditions", "base_weights", "loss_changes", "sum_hessian"):
-        _require(
-            len(tree[name]) == n_nodes and all(type(one) in (int, float) for one in tree[name]), f"{name} of a tree"
-        )
+        are_numbers = all(type(one) in (int, float) for one in tree[name])
+        _require(len(tree[name]) == n_nodes and are_numbers, f"{name} of a tree")
     names = ("left_children", "right_children", "parents", "split_indices", "default_left", "split_type")
     left, right, parents, features, sides, kinds = (_whole(tree[name], n_nodes) for name in names)
     _require(_is_tree(left, right, parents, int(params["num_deleted"])), "a child in a tree")

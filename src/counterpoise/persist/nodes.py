@@ -21,18 +21,10 @@ from typing import Any
 import numpy as np
 
 from counterpoise._base.types import AnyArray
+from counterpoise.persist import scikit_learn
 from counterpoise.persist.boosted import BOOSTED, UNCHECKED, boosted_form_of
 from counterpoise.persist.classes import is_known, known_class
 from counterpoise.persist.container import Packer, Unpacker, UnreadableModel, UnstorableModel
-from counterpoise.persist.scikit_learn import (
-    PARTS,
-    estimator_state,
-    is_foreign,
-    is_of_scikit_learn,
-    made_estimator,
-    part_form_of,
-    refuse_untrusted,
-)
 from counterpoise.persist.values import VALUES, ModelFile, Waiting, value_form_of
 
 _MOST_KEYS = 2000  # of a dict that are no texts: whoever chooses numbers can have them all collide
@@ -62,12 +54,12 @@ class Extents:
         self._known.append((depth, size))
 
 
-FORMS = {**VALUES, **BOOSTED, **PARTS}  # every value that is stored as plain parts
+FORMS = {**VALUES, **BOOSTED, **scikit_learn.PARTS}  # every value that is stored as plain parts
 
 
 def form_of(value: Any) -> str | None:
     """Return the name of the form of a value, or None where it has none."""
-    return value_form_of(value) or boosted_form_of(value) or part_form_of(value)
+    return value_form_of(value) or boosted_form_of(value) or scikit_learn.part_form_of(value)
 
 
 Child = Any  # None, bool, int, float, str or [number]
@@ -153,7 +145,7 @@ class Encoder:
         form = form_of(value)
         if form is not None:
             return ["form", form, *self._all(self._tried(FORMS[form].apart, value))]
-        is_ours = is_known(kind) and (not is_of_scikit_learn(kind) or holds_known_only(value))
+        is_ours = is_known(kind) and (not scikit_learn.is_of_scikit_learn(kind) or holds_known_only(value))
         return self._object(value, kind) if is_ours else self._foreign(value)
 
     def _all(self, values: Iterable[Any]) -> list[Child]:
@@ -198,13 +190,13 @@ class Encoder:
     def _store_apart(self, models: Sequence[Any], step: str) -> None:
         """Store models in files of their own, so that each can be read when it is wanted."""
         for place, model in enumerate(models):
-            if type(model) is not Waiting and is_foreign(model) and id(model) not in self._known:
+            if type(model) is not Waiting and scikit_learn.is_foreign(model) and id(model) not in self._known:
                 self._kept.append(model)
                 inner = Encoder(self._pack, [*self._path, f"{step}[{place}]"])
                 self._append(self._file(self._pack(inner, model)), model)
 
     def _foreign(self, value: Any) -> list[Any]:
-        if not is_foreign(value):
+        if not scikit_learn.is_foreign(value):
             raise self._refusal(_description(value))
         self.foreign.append(value)
         self.foreign_paths.append(self._place())
@@ -231,25 +223,15 @@ def state_of(value: Any) -> dict[str, Any]:
     """Return the attributes of an object that are stored: those that ``stored_state`` or ``__getstate__`` tells."""
     if isinstance(value, tuple):
         return value._asdict()  # type: ignore[attr-defined,no-any-return]
-    if is_of_scikit_learn(type(value)):
-        return estimator_state(value)
+    if scikit_learn.is_of_scikit_learn(type(value)):
+        return scikit_learn.estimator_state(value)
     state = value.stored_state() if hasattr(value, "stored_state") else value.__getstate__()
     return {name: part for name, part in (state or {}).items() if name != "_sklearn_version"}
 
 
 def holds_known_only(root: Any) -> bool:
     """Tell whether everything inside of a value can be stored here; else skops may be able to."""
-    waiting, seen = [root], {id(root)}
-    while waiting:
-        part = waiting.pop()
-        inner = _inside(part)
-        if inner is None:
-            return False
-        for one in inner:
-            if id(one) not in seen:
-                seen.add(id(one))
-                waiting.append(one)
-    return True
+    return all(inner is not None for _, inner in scikit_learn.walk(root, _inside))
 
 
 def _inside(part: Any) -> Iterable[Any] | None:
@@ -342,7 +324,8 @@ class Decoder:
         return dict(zip(values[::2], values[1::2], strict=True))
 
     def _form(self, form: Any, *children: Any) -> Any:
-        refuse_untrusted([name for one, name in UNCHECKED.items() if one == form and name not in self._trusted])
+        needed = [UNCHECKED[form]] if form in UNCHECKED else []
+        scikit_learn.refuse_untrusted([name for name in needed if name not in self._trusted])
         return FORMS[form].together(*self._all(children))
 
     def _file(self, name: Any) -> ModelFile:
@@ -385,8 +368,8 @@ def _restored(kind: Any, state: dict[str, Any]) -> Any:
                 "save the model again"
             )
         return tuple.__new__(kind, state.values())
-    if is_of_scikit_learn(kind):
-        return made_estimator(kind, state)
+    if scikit_learn.is_of_scikit_learn(kind):
+        return scikit_learn.made_estimator(kind, state)
     missing = _needed(kind) - state.keys()
     if missing:
         raise UnreadableModel(f"its {kind.__name__} lacks {', '.join(sorted(missing))}")

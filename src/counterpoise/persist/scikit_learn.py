@@ -6,7 +6,7 @@ loops of scikit-learn follow is checked when it is put together.
 """
 
 import inspect
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain
 from typing import Any, NamedTuple
@@ -116,7 +116,7 @@ def refuse_untrusted(unknown: list[str]) -> None:
 
 def check_foreign(models: Any) -> None:
     """Check what compiled loops of scikit-learn follow without looking: the children and features of trees."""
-    for part in _walk(models):
+    for part, _ in walk(models, _parts_of):
         check_part(part)
 
 
@@ -171,22 +171,25 @@ def _check_rounds(state: dict[str, Any]) -> None:
     _require(sorted(taken) == list(range(n_features)) and preprocessor.n_features_in_ == n_features)
 
 
-def _walk(root: Any) -> Iterator[Any]:
-    """Yield all objects inside of a value."""
+def walk(root: Any, inside: Callable[[Any], Iterable[Any] | None]) -> Iterator[tuple[Any, Iterable[Any] | None]]:
+    """Yield a value and all objects inside of it, each with what ``inside`` finds in it."""
     waiting, seen = [root], {id(root)}
     while waiting:
         part = waiting.pop()
-        yield part
-        if isinstance(part, np.ndarray):
-            inner = part.ravel().tolist() if part.dtype.kind == "O" else []
-        elif isinstance(part, (list, tuple, set)):
-            inner = list(part)
-        else:
-            inner = list((part if isinstance(part, dict) else getattr(part, "__dict__", {})).values())
-        for one in inner:
+        inner = inside(part)
+        yield part, inner
+        for one in inner or ():
             if id(one) not in seen:
                 seen.add(id(one))
                 waiting.append(one)
+
+
+def _parts_of(part: Any) -> Iterable[Any]:
+    if isinstance(part, np.ndarray):
+        return part.ravel().tolist() if part.dtype.kind == "O" else ()
+    if isinstance(part, (list, tuple, set)):
+        return list(part)
+    return list((part if isinstance(part, dict) else getattr(part, "__dict__", {})).values())
 
 
 def _check_predictor(predictor: Any, n_features: int, is_category: Any) -> None:
@@ -401,7 +404,6 @@ def part_form_of(value: Any) -> str | None:
         return "tree of scikit-learn"
     if kind is not partial or value.args or not value.keywords.keys() <= _CHECKS:
         return None
-    called = (
-        getattr(value.func, name, "") for name in ("__module__", "__name__")
-    )  # of gradient boosting of categories
-    return "check of arrays" if tuple(called) == ("sklearn.utils.validation", "check_array") else None
+    # of gradient boosting of categories
+    called = getattr(value.func, "__module__", ""), getattr(value.func, "__name__", "")
+    return "check of arrays" if called == ("sklearn.utils.validation", "check_array") else None

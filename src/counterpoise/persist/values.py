@@ -166,9 +166,8 @@ def value_form_of(value: Any) -> str | None:
     if kind is Secret:
         return "secret"
     if kind is slice:
-        return (
-            "slice" if all(end is None or type(end) is int for end in (value.start, value.stop, value.step)) else None
-        )
+        ends = (value.start, value.stop, value.step)
+        return "slice" if all(end is None or type(end) is int for end in ends) else None
     if isinstance(value, np.dtype) or (isinstance(value, type) and issubclass(value, np.generic)):
         return "number type" if np.dtype(value).kind in _NUMBERS else None
     if kind in (np.random.SeedSequence, np.random.Generator, np.random.RandomState):

@@ -26,14 +26,8 @@ from counterpoise.theory.risks import Mean
 # which matplotlib leaves out of the SVG.
 INK, MUTED, FAINT = "#010101", "#020202", "#030303"
 SERIES = ("#040404", "#050505", "#060606")
-_VARIABLES = {
-    INK: "var(--ink)",
-    MUTED: "var(--muted)",
-    FAINT: "var(--faint)",
-    SERIES[0]: "var(--series-1)",
-    SERIES[1]: "var(--series-2)",
-    SERIES[2]: "var(--series-3)",
-}
+_NAMES = ("ink", "muted", "faint", "series-1", "series-2", "series-3")
+_VARIABLES = {one: f"var(--{name})" for one, name in zip((INK, MUTED, FAINT, *SERIES), _NAMES, strict=True)}
 _WIDTH = 3.5  # inches: about 330 pixels on the page, so that a phone shows text at nearly its full size
 _POINTS_PER_INCH = 72
 _TAG = re.compile(r"<[^<>]+>")  # text has &lt; and &gt; in their place
@@ -65,17 +59,11 @@ def draw(name: str, title: str, message: str, fill: Callable[[Any], None], *, he
     body = stream.getvalue().partition("</metadata>")[2].rpartition("</svg>")[0]
     body = re.sub(r"<style.*?</style>|<!--.*?-->", "", body, flags=re.DOTALL)
     body = re.sub(r"\s*\n\s*", " ", body).strip()
+    drawn = Markup(_TAG.sub(lambda tag: _adapted(tag[0], name), body))  # noqa: S704 - matplotlib escaped the text inside
     return Markup(
         '<svg role="img" aria-labelledby="{0}-title {0}-desc" viewBox="0 0 {1:g} {2:g}">'
         '<title id="{0}-title">{3}</title><desc id="{0}-desc">{4}</desc>{5}</svg>'
-    ).format(
-        name,
-        _WIDTH * _POINTS_PER_INCH,
-        height * _POINTS_PER_INCH,
-        escape(title),
-        escape(message),
-        Markup(_TAG.sub(lambda tag: _adapted(tag[0], name), body)),  # noqa: S704 - matplotlib escaped the text inside
-    )
+    ).format(name, _WIDTH * _POINTS_PER_INCH, height * _POINTS_PER_INCH, escape(title), escape(message), drawn)
 
 
 @contextmanager
@@ -142,13 +130,8 @@ def goal_figure(name: str, text: str, dots: Sequence[Dot], bound: float, sense: 
         ax.set_xlabel(f"shaded: allowed, {_SIDE[sense]} {number(bound)}" if sense else f"bound {number(bound)}")
 
     told = "; ".join(f"{dot.name} {number(dot.value)}, from {number(dot.low)} to {number(dot.high)}" for dot in dots)
-    return draw(
-        name,
-        f"Estimates and intervals of {text}",
-        f"{told}. The bound is {number(bound)}.",
-        fill,
-        height=_FRAME + _ROW * len(dots),
-    )
+    message, height = f"{told}. The bound is {number(bound)}.", _FRAME + _ROW * len(dots)
+    return draw(name, f"Estimates and intervals of {text}", message, fill, height=height)
 
 
 def cvar_figure(
@@ -171,12 +154,11 @@ def cvar_figure(
         ax.set_xlabel("worst-off part of the rows")
 
     levels = sorted({level for level in (0.01, alpha, 1.0) if level is not None})
-    told = ". ".join(
-        f"Worst-off {fraction(level)}: "
-        + ", ".join(f"{label} {percent(_at(curve, level))}" for label, curve in curves.items())
-        for level in levels
-    )
-    return draw(name, f"CVaR of the {loss} on the {rows} rows", f"{told}.", fill)
+    told = []
+    for level in levels:
+        values = ", ".join(f"{label} {percent(_at(curve, level))}" for label, curve in curves.items())
+        told.append(f"Worst-off {fraction(level)}: {values}.")
+    return draw(name, f"CVaR of the {loss} on the {rows} rows", " ".join(told), fill)
 
 
 def rate_figure(name: str, rate: str, dots: Sequence[Dot], show: Callable[[float], str]) -> Markup:
@@ -243,14 +225,11 @@ def deferral_figure(
         ax.set_ylim(bottom=0.0)
         ax.legend(frameon=False)
 
-    first, *_, last = limits
-    ends = {first: 0, last: -1}
-    told = ". ".join(
-        f"At most {percent(limit)} deferred: "
-        + ", ".join(f"{label} {percent(values[place])}" for label, values in lines.items())
-        for limit, place in ends.items()
-    )
-    return draw(name, f"Losses on the {rows} rows against deferred rows", f"{told}.", fill)
+    told = []
+    for place in (0, -1):
+        values = ", ".join(f"{label} {percent(some[place])}" for label, some in lines.items())
+        told.append(f"At most {percent(limits[place])} deferred: {values}.")
+    return draw(name, f"Losses on the {rows} rows against deferred rows", " ".join(told), fill)
 
 
 def frontier_figure(

@@ -141,16 +141,9 @@ def headline(record: Record, cards: Sequence[GoalCard]) -> Headline:
     """Return whether the goals hold, how small the objective is and what it costs, in plain words."""
     verdict, title, told = _goals_in_words(cards, record.judged)
     mixture, first, deployed = (record.value("error", method=method) for method in (MIXTURE, FIRST, DEPLOYED))
-    sentences = [
-        *told,
-        deferral_sentence(record),
-        objective_sentence(record),
-        _tail(record),
-        cost_sentence(
-            mixture=mixture, first=first, rows=record.judged, noun=noun(record), asked=_what_costs(record, cards)
-        ),
-        _beside_deployed(mixture, deployed),
-    ]
+    words = {"rows": record.judged, "noun": noun(record), "asked": _what_costs(record, cards)}
+    sentences = [*told, deferral_sentence(record), objective_sentence(record), _tail(record)]
+    sentences += [cost_sentence(mixture=mixture, first=first, **words), _beside_deployed(mixture, deployed)]
     return Headline(verdict, title, [one for one in sentences if one], next_steps(record, cards))
 
 
@@ -301,8 +294,7 @@ def _listed(names: Sequence[str]) -> str:
 
 def _subject(names: Sequence[str]) -> str:
     """Return names and a verb as the beginning of a sentence."""
-    words = f"{_listed(names)} {'are' if len(names) > 1 else 'is'}"
-    return words[0].upper() + words[1:]
+    return _upper(f"{_listed(names)} {'are' if len(names) > 1 else 'is'}")
 
 
 def facts(record: Record, cards: Sequence[GoalCard]) -> list[tuple[str, str, str]]:
@@ -319,17 +311,16 @@ def facts(record: Record, cards: Sequence[GoalCard]) -> list[tuple[str, str, str
     if record.tail is not None:
         quantities.insert(0, (f"{loss_word(record)}, worst-off {fraction(record.tail)}", "cvar", record.tail))
     for label, quantity, alpha in quantities:
-        ours, first, deployed = (
-            record.value(quantity, method=method, split=split, alpha=alpha) for method in (MIXTURE, FIRST, DEPLOYED)
-        )
+        ours = record.value(quantity, alpha=alpha)
         if math.isfinite(ours):
-            others = {"plain training": first, "deployed": deployed}
+            names = {FIRST: "plain training", DEPLOYED: "deployed"}
+            others = {name: record.value(quantity, method=one, alpha=alpha) for one, name in names.items()}
             told = [f"{name}: {percent(value)}" for name, value in others.items() if math.isfinite(value)]
-            realised = record.value(REALISED, split=split, alpha=alpha) if quantity == "cvar" else math.nan
+            realised = record.value(REALISED, alpha=alpha) if quantity == "cvar" else math.nan
             if math.isfinite(realised):
                 told.insert(0, f"once drawn: {percent(realised)}")
             found.append((label + expected, percent(ours), ", ".join(told)))
-    rows = record.value("rows", method="data", split=split)
+    rows = record.value("rows", method="data")
     if math.isfinite(rows):
         found.append((f"{split.capitalize()} rows", count(rows), "the judgement rests on these"))
     return found

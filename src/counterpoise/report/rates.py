@@ -3,7 +3,7 @@
 import math
 from collections import defaultdict
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from counterpoise.displays import count_bounds
 from counterpoise.report import figures
@@ -59,15 +59,11 @@ def score_sentence(record: Record) -> str:
 
 def calibration_table(record: Record) -> PageTable | None:
     """Return the mean score and the share of positives in each tenth of the rows by score."""
-    tenths = [row.settings for row in record.named(results.CALIBRATION + "score")]
-    where: dict[str, Any] = {"method": results.FIRST}
-    rows = [
-        [
-            name,
-            *(percent(record.value(results.CALIBRATION + part, settings=name, **where)) for part in ("score", "share")),
-        ]
-        for name in tenths
-    ]
+    score, share = (results.CALIBRATION + part for part in ("score", "share"))
+    rows = []
+    for name in [row.settings for row in record.named(score)]:
+        values = [record.value(part, method=results.FIRST, settings=name) for part in (score, share)]
+        rows.append([name, *map(percent, values)])
     heads = ("rows by score", "mean score", "positive")
     return PageTable("Do the scores mean what they say?", heads, rows) if rows else None
 
@@ -117,9 +113,8 @@ def class_recalls(record: Record) -> PageTable | None:
     if not texts or results.MIXTURE not in found:
         return None
     ours, left = found[results.MIXTURE], () if record.defer_cost is None else ("left to a person",)
-    order = sorted(
-        found, key=lambda method: method == results.MIXTURE
-    )  # what was chosen stands last, beside its precision
+    # what was chosen stands last, beside its precision
+    order = sorted(found, key=lambda method: method == results.MIXTURE)
     places, told = list(range(len(texts))), ""
     if len(texts) > _MOST_LISTED:
         places = sorted(filter(ours.rows.get, places), key=ours.recall)[:_MOST_LISTED]
@@ -134,14 +129,8 @@ def class_recalls(record: Record) -> PageTable | None:
         ]
         for place in places
     ]
-    heads = (
-        "class",
-        "rows",
-        *(f"recall: {names[one]}" for one in order),
-        f"precision: {names[results.MIXTURE]}",
-        *left,
-    )
-    return PageTable(f"Classes on the {record.judged} rows{told}", heads, rows)
+    heads = ["class", "rows", *(f"recall: {names[one]}" for one in order), f"precision: {names[results.MIXTURE]}"]
+    return PageTable(f"Classes on the {record.judged} rows{told}", [*heads, *left], rows)
 
 
 def worst_class(record: Record) -> str:
@@ -245,9 +234,8 @@ def rate_panels(record: Record) -> list[FigurePanel]:
 
 def _rates(record: Record) -> list[str]:
     """Return the rates that some group has."""
-    return results.rates_in(
-        row.quantity for row in record.rows if row.split == record.judged and math.isfinite(row.value)
-    )
+    rows = (row for row in record.rows if row.split == record.judged and math.isfinite(row.value))
+    return results.rates_in(row.quantity for row in rows)
 
 
 def _groups(record: Record) -> dict[str, str]:
@@ -258,10 +246,8 @@ def _groups(record: Record) -> dict[str, str]:
 
 
 def _dot(record: Record, rate: str, name: str, text: str) -> figures.Dot:
-    value, trials = (
-        record.value(quantity, settings=name) for quantity in (results.of_group(rate), results.trials_of_group(rate))
-    )
-    ends = tuple(record.value(quantity, settings=name) for quantity in results.ends_of_group(rate))
+    quantities = (results.of_group(rate), results.trials_of_group(rate), *results.ends_of_group(rate))
+    value, trials, *ends = (record.value(quantity, settings=name) for quantity in quantities)
     if all(map(math.isfinite, ends)):  # of an expected rate, which is no count
         return figures.Dot(text, value, *ends)
     return figures.Dot(text, value, *count_bounds(value, round(trials) if math.isfinite(trials) else None))
@@ -280,16 +266,6 @@ def _show(record: Record, rate: str) -> Callable[[float], str]:
 
 
 _RATE = "rate="  # how the settings of a point begin
-
-
-class DeferralPoint(NamedTuple):
-    """A point of the curve: the most that may be deferred, and what the best mixture then does."""
-
-    limit: float
-    deferred: float
-    tail: float
-    error: float
-    decided_error: float
 
 
 def deferral_sentence(record: Record) -> str:
@@ -316,17 +292,14 @@ def deferral_fact(record: Record) -> tuple[str, str, str] | None:
 
 def deferral_table(record: Record) -> PageTable | None:
     """Return for each group how often it is deferred, beside all rows, and how often it is decided wrongly."""
-    rates = {
-        row.settings: row.value for row in record.named(results.of_group("defer_rate")) if row.split == record.judged
-    }
+    deferred = record.named(results.of_group("defer_rate"))
+    rates = {row.settings: row.value for row in deferred if row.split == record.judged}
     words = record.entries("groups")
     every = next(iter(rates.values()), math.nan)
     rows = []
     for name, rate in rates.items():
-        size, decided, wrong = (
-            record.value(results.of_group(part), settings=name)
-            for part in (results.N_SAMPLES, "decided_error_rate", "error_rate")
-        )
+        parts = (results.N_SAMPLES, "decided_error_rate", "error_rate")
+        size, decided, wrong = (record.value(results.of_group(part), settings=name) for part in parts)
         times = f"{rate / every:.2f}" if every > 0 else MISSING
         text = str(words.get(name, {}).get("text", name))
         rows.append([text, count(size), percent(rate), times, percent(decided), percent(wrong)])
@@ -336,42 +309,27 @@ def deferral_table(record: Record) -> PageTable | None:
 
 def deferral_panel(record: Record) -> FigurePanel | None:
     """Return the curve of tail loss and error against how many rows may be deferred."""
-    points = curve_points(record)
-    if len(points) < 2:  # noqa: PLR2004 - no curve
+    bought = record.named(results.BOUGHT + "error")
+    limits = sorted({float(row.settings.removeprefix(_RATE)) for row in bought})
+    if len(limits) < 2:  # noqa: PLR2004 - no curve
         return None
-    lines = {_tail(record): [point.tail for point in points], "wrong": [point.error for point in points]}
-    limits, now = [point.limit for point in points], record.value(results.DEFER_RATE)
-    figure = figures.deferral_figure("deferral", record.judged, limits, lines, now)
-    heads = ("deferred at most", "deferred", _tail(record), "wrong", "wrong among the decided")
-    rows = [[percent(point.limit), *map(percent, point[1:])] for point in points]
-    table = PageTable(f"Best mixtures for other limits, on the {record.judged} rows", heads, rows)
-    return FigurePanel("What does it buy?", figure, table, _note(record))
-
-
-def _note(record: Record) -> str:
-    split = next(row.split for row in record.named(results.BOUGHT + "error"))
+    names, points = (results.DEFER_RATE, "tail", "error", results.DECIDED_ERROR), []
+    for limit in limits:
+        settings = f"{_RATE}{limit!r}"
+        points.append([limit, *(record.value(results.BOUGHT + name, settings=settings) for name in names)])
+    loss = "loss of all rows" if record.tail is None else f"loss of the worst-off {fraction(record.tail)}"
+    lines = {loss: [point[2] for point in points], "wrong": [point[3] for point in points]}
+    figure = figures.deferral_figure("deferral", record.judged, limits, lines, record.value(results.DEFER_RATE))
+    heads = ("deferred at most", "deferred", loss, "wrong", "wrong among the decided")
+    caption = f"Best mixtures for other limits, on the {record.judged} rows"
+    table = PageTable(caption, heads, [list(map(percent, point)) for point in points])
+    split = bought[0].split
     told = f"Each limit is on the {split} rows, where the mixtures were chosen anew inside the other goals"
-    return (
-        f"{told}; nothing was trained."
-        if record.judged == split
-        else f"{told}; the other columns are of rows that nobody chose on."
-    )
-
-
-def curve_points(record: Record) -> list[DeferralPoint]:
-    """Return the points of the curve on the rows that count, by limit."""
-    limits = sorted({float(row.settings.removeprefix(_RATE)) for row in record.named(results.BOUGHT + "error")})
-    names = (results.DEFER_RATE, "tail", "error", results.DECIDED_ERROR)
-    return [
-        DeferralPoint(limit, *(record.value(results.BOUGHT + name, settings=f"{_RATE}{limit!r}") for name in names))
-        for limit in limits
-    ]
+    others = "the other columns are of rows that nobody chose on"
+    note = f"{told}; {'nothing was trained' if record.judged == split else others}."
+    return FigurePanel("What does it buy?", figure, table, note)
 
 
 def cost_words(record: Record) -> str:
     """Return as what a deferred row counts in losses; nothing where none is."""
     return "" if record.defer_cost is None else f"a deferred row counts as {record.defer_cost:g} of a wrong one"
-
-
-def _tail(record: Record) -> str:
-    return "loss of all rows" if record.tail is None else f"loss of the worst-off {fraction(record.tail)}"

@@ -66,12 +66,8 @@ def noun(record: Record) -> str:
 
 def measured(record: Record, *quantities: str) -> dict[str, str]:
     """Return the methods for which quantities were measured, by default losses, and what they are called."""
-    names = {
-        results.MIXTURE: noun(record),
-        results.FIRST: "plain training",
-        results.AVERAGE: "average of all",
-        results.DEPLOYED: "deployed model",
-    }
+    names = {results.MIXTURE: noun(record), results.FIRST: "plain training"}
+    names |= {results.AVERAGE: "average of all", results.DEPLOYED: "deployed model"}
     known = {row.method for row in record.named(*(quantities or ("error", "cvar")))}
     return {method: name for method, name in names.items() if method in known}
 
@@ -225,9 +221,8 @@ def tail_table(record: Record) -> PageTable | None:
     rows = []
     for row in record.named("tail part"):
         where: dict[str, Any] = {"split": row.split, "settings": row.settings, "alpha": row.alpha}
-        share, size, lift = (
-            record.value(part, **where) for part in ("tail share of segment", "segment rows", "tail lift")
-        )
+        parts = ("tail share of segment", "segment rows", "tail lift")
+        share, size, lift = (record.value(part, **where) for part in parts)
         text = str(words.get(row.settings, {}).get("text", row.settings))
         times = f"{lift:.1f}" if math.isfinite(lift) else wording.MISSING
         rows.append([text, count(size), percent(share), times, percent(row.value)])

@@ -63,9 +63,8 @@ def number(value: float) -> str:
     >>> number(0.91862), number(-0.00001), number(float("nan")) == "\N{EN DASH}"
     ('0.9186', '0.0000', True)
     """
-    return (
-        f"{value:.4f}".replace("-0.0000", "0.0000").replace("-", "\N{MINUS SIGN}") if math.isfinite(value) else MISSING
-    )
+    written = f"{value:.4f}".replace("-0.0000", "0.0000").replace("-", "\N{MINUS SIGN}")
+    return written if math.isfinite(value) else MISSING
 
 
 def percent(value: float) -> str:
@@ -116,12 +115,11 @@ def tail_sentence(
 
     ``realised`` is the same number once decisions are drawn, where they are.
     """
-    expects = "is expected to get" if math.isfinite(realised) else "gets"
+    is_drawn = math.isfinite(realised)
+    expects = "is expected to get" if is_drawn else "gets"
     head = f"Of the worst-off {fraction(alpha)} of the {rows} rows the {noun} {expects} {percent(mixture)} wrong"
     head += f", where {cost}" if cost else ""
-    drawn = f" Once decisions are drawn, those who are then worst off are {percent(realised)} wrong." * math.isfinite(
-        realised
-    )
+    drawn = f" Once decisions are drawn, those who are then worst off are {percent(realised)} wrong." * is_drawn
     gain = first - mixture
     if not math.isfinite(gain):
         return f"{head}.{drawn}" if math.isfinite(mixture) else ""

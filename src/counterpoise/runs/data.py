@@ -46,10 +46,8 @@ def find_columns(frame: Any, names: Sequence[str], asked: DataSettings) -> RunCo
     """Return which features are categories: texts, and those that the goals file names."""
     texts = [name for name in frame.columns if frame[name].dtype.name == "category"]
     categories = {*texts, *asked.categorical}
-    is_category = {name: name in categories for name in names}
-    return RunColumns(
-        [name for name in names if not is_category[name]], [name for name in names if is_category[name]], texts
-    )
+    numeric = [name for name in names if name not in categories]
+    return RunColumns(numeric, [name for name in names if name in categories], texts)
 
 
 def features_of(frame: Any, columns: RunColumns, path: Path) -> Any:

@@ -5,7 +5,7 @@ run. What the drawn decisions themselves come to is told by ``RunEvaluator.audit
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -52,11 +52,6 @@ def has_rules(model: Any) -> bool:
     return hasattr(final_estimator(model), "rules_")
 
 
-def scored_by(model: Any) -> Any:
-    """Return the scores that rules were chosen on, with what deferring costs; None where a model has no rules."""
-    return final_estimator(model).family_.kept if has_rules(model) else None
-
-
 def has_class_rules(model: Any) -> bool:
     """Tell whether the rules of a model are of the probabilities of more than two classes, and not of a score."""
     return has_rules(model) and isinstance(final_estimator(model).family_, ClassRules)
@@ -92,12 +87,11 @@ class AskedModel:
     def __init__(self, model: Any, data: Data, plain: Any = None) -> None:
         self.model, self.data, self.plain, self.estimator = model, data, plain, final_estimator(model)
         # what deferring a row costs, and what is then said of it; None where every row is decided about
-        self.deferral: Deferral | None = getattr(scored_by(model) or model, "deferral", None)
-
-    @property
-    def is_drawn(self) -> bool:
-        """Tell whether answers are drawn, if only from one model or rule."""
-        return hasattr(self.estimator, "mixture_") and kind_of_decision(self.estimator.decision) in DRAWN
+        source = self.estimator.family_.kept if has_rules(model) else model
+        self.deferral: Deferral | None = getattr(source, "deferral", None)
+        # whether answers are drawn, if only from one model or rule
+        self.is_drawn = mixes(model) and kind_of_decision(self.estimator.decision) in DRAWN
+        self._found: dict[Any, Any] = {}  # what was asked once
 
     def says(self, method: str, name: str) -> AnyArray | None:
         """Return the labels that a method gives to rows; None where there is no such method."""
@@ -113,32 +107,32 @@ class AskedModel:
         return found
 
     def row_losses(self, split: str) -> dict[str, FloatArray]:
-        """Return the loss that methods expect on each row of a split, where it is not told by their answers."""
-        shares = self.shares(MIXTURE, split)
-        return {} if shares is None else {MIXTURE: self._lost(shares, split)}
+        """Return the loss that methods expect on each row of a split, where it is not told by their answers.
+
+        It is how likely a row is given another label than its own; a deferred row counts with its cost.
+        """
+        labels, found = np.searchsorted(self.data.classes, self.data.part(split).labels), {}
+        for method in (MIXTURE, FIRST):
+            shares = self.shares(method, split)
+            if shares is not None:
+                lost = 1.0 - shares[np.arange(labels.size), labels]
+                found[method] = lost if self.deferral is None else lost - (1.0 - self.deferral.cost) * shares[:, -1]
+        return found
 
     def member_errors(self, split: str) -> list[float]:  # noqa: ARG002 - others have members
         """Return how often each model or rule of a mixture errs on a split."""
         return []
 
-    def kept(self, name: str, kinds: str) -> AnyArray | None:
-        """Return what the models were found to say, or score, earlier; None where it is not known."""
-        said, shape = self.data.said.get(name), (len(self.data.part(name)), len(self.estimator.estimators_))
-        if said is None or said.shape != shape + self._told_each or said.dtype.kind not in kinds:
+    def kept(self, name: str, kinds: str, each: tuple[int, ...] = ()) -> AnyArray | None:
+        """Return what the models were found to say, or score, earlier; None where it is not known.
+
+        ``each`` is the shape of what one model says of one row.
+        """
+        said, shape = self.data.said.get(name), (len(self.data.part(name)), len(self.estimator.estimators_), *each)
+        if said is None or said.shape != shape or said.dtype.kind not in kinds:
             return None
         is_class = said.dtype.kind == "f" or (said.min(initial=0) >= 0 and said.max(initial=0) < len(self.data.classes))
         return said if is_class else None
-
-    @property
-    def _told_each(self) -> tuple[int, ...]:
-        """Return the shape of what one model says of one row."""
-        return ()
-
-    def _lost(self, shares: FloatArray, split: str) -> FloatArray:
-        """Return how likely rows are given another label than their own; a deferred row counts with its cost."""
-        labels = np.searchsorted(self.data.classes, self.data.part(split).labels)
-        lost = 1.0 - shares[np.arange(labels.size), labels]
-        return np.asarray(lost if self.deferral is None else lost - (1.0 - self.deferral.cost) * shares[:, -1])
 
 
 class AskedModels(AskedModel):
@@ -147,16 +141,15 @@ class AskedModels(AskedModel):
     Those of a pool are slow to ask: what they said is kept with the data, for any other mixture of them.
     """
 
-    _found: tuple[str, AnyArray] | None = None  # the rows about which all models were asked last
-
     def says(self, method: str, name: str) -> AnyArray | None:
         """Return the labels that a method gives to rows."""
+        X = self.data.part(name).X
         if keeps_answers(self.model) and (name not in self.data.splits or self.kept(name, "iu") is not None):
+            codes = self.codes(name)
             if method == FIRST:
-                return np.asarray(self.data.classes[self.codes(name)[:, 0]])
-            return np.asarray(self.estimator.decider().decide(self._rows(name), self.data.part(name).X))
-        X = self.data.part(name).X  # as its users would ask it: some models only
-        if method == MIXTURE:
+                return np.asarray(self.data.classes[codes[:, 0]])
+            return np.asarray(self.estimator.decider().decide(self.estimator.rows_to_decide(X, told=codes), X))
+        if method == MIXTURE:  # as its users would ask it: some models only
             return np.asarray(self.model.predict(X))
         return np.asarray(self.estimator.estimators_[0].predict(seen_by_last(self.model, X)))
 
@@ -165,8 +158,7 @@ class AskedModels(AskedModel):
         mixture = self.estimator.mixture_
         if method != MIXTURE or not self.is_drawn or np.count_nonzero(mixture) == 1:
             return None
-        codes = self.codes(name)
-        return shared(list(codes.T), mixture, len(self.estimator.classes_))
+        return shared(list(self.codes(name).T), mixture, len(self.estimator.classes_))
 
     def row_losses(self, split: str) -> dict[str, FloatArray]:
         """Return the probability that methods err on each row of a split."""
@@ -187,94 +179,68 @@ class AskedModels(AskedModel):
     def codes(self, name: str) -> AnyArray:
         """Return the place of the class that each model says of each row; of those that are fast the last are kept."""
         is_slow = keeps_answers(self.model)
-        known = self.kept(name, "iu") if is_slow else self._found[1] if self._found and self._found[0] == name else None
+        known: AnyArray | None = self.kept(name, "iu") if is_slow else self._found.get(name)
         if known is None:
-            part, pool = self.data.part(name), self.estimator.pool()
-            known = pool.ask(seen_by_last(self.model, part.X), len(part))
+            part = self.data.part(name)
+            known = self.estimator.pool().ask(seen_by_last(self.model, part.X), len(part))
             if is_slow:
                 self.data.said[name] = known
             else:
-                self._found = name, known
+                self._found = {name: known}
         return known
-
-    def _rows(self, name: str) -> Any:
-        return self.estimator.rows_to_decide(self.data.part(name).X, told=self.codes(name))
 
     def _losses(self, split: str) -> AnyArray:
         """Return where each model errs on a split."""
         return failures(self.codes(split), np.searchsorted(self.estimator.classes_, self.data.part(split).labels))
 
 
-class ScoredSplit(NamedTuple):
-    """Rows with the scores of all models, and who decides about them: the rules, and the first model by itself."""
-
-    rows: DecisionRows
-    scores: AnyArray
-    rules: Decider
-    usual: Decider  # at its usual threshold
-
-
 class AskedRules(AskedModel):
     """Rules of scores; plain training is the first model that scores, at its usual threshold."""
 
-    def __init__(self, model: Any, data: Data, plain: Any = None) -> None:
-        super().__init__(model, data, plain)
-        self._scored: dict[str, ScoredSplit] = {}
-        self._shares: dict[tuple[str, str], FloatArray] = {}
-
     def says(self, method: str, name: str) -> AnyArray | None:
         """Return the labels that a method gives to rows."""
-        rows, _, rules, usual = self.scored(name)
-        return (rules if method == MIXTURE else usual).decide(rows, seen_by_last(self.model, self.data.part(name).X))
+        return self._decider(method).decide(self.scored(name)[0], seen_by_last(self.model, self.data.part(name).X))
 
     def shares(self, method: str, name: str) -> FloatArray | None:
         """Return how likely a method says each class of each row, and defers it, over the draws of rules."""
-        rows, _, rules, usual = self.scored(name)
-        decider = rules if method == MIXTURE else usual
+        decider = self._decider(method)
         is_shared = method == MIXTURE and any(map(shares_rows, self.estimator.rules_))
         if not self.is_drawn or not (np.count_nonzero(decider.shares) > 1 or is_shared):
             return None
-        if (method, name) not in self._shares:
-            self._shares[method, name] = decider.probabilities(rows)
-        return self._shares[method, name]
-
-    def row_losses(self, split: str) -> dict[str, FloatArray]:
-        """Return the loss that methods expect on each row of a split."""
-        found = {method: self.shares(method, split) for method in (MIXTURE, FIRST)}
-        return {method: self._lost(shares, split) for method, shares in found.items() if shares is not None}
+        if (method, name) not in self._found:
+            self._found[method, name] = decider.probabilities(self.scored(name)[0])
+        return np.asarray(self._found[method, name])
 
     def member_errors(self, split: str) -> list[float]:
         """Return how often each rule errs on a split; who defers does not err."""
-        (rows, _, rules, _), part, classes = self.scored(split), self.data.part(split), self.estimator.classes_
+        (rows, _), rules = self.scored(split), self.estimator.decider()
+        part, classes = self.data.part(split), self.estimator.classes_
         labels = np.searchsorted(classes, part.labels)
-        each, n_classes = np.arange(labels.size), len(classes)
         said = (rules.shares_by(place, rows) for place in range(rules.shares.size))
-        errors = (one[:, :n_classes].sum(axis=1) - one[each, labels] for one in said)
+        errors = (one[:, : len(classes)].sum(axis=1) - one[np.arange(labels.size), labels] for one in said)
         return [float(np.average(one, weights=part.weights)) for one in errors]
 
-    @property
-    def _told_each(self) -> tuple[int, ...]:
-        """Return the shape of what one model says of one row: a score, or a probability for each class."""
-        shape: tuple[int, ...] = scored_by(self.model).scores[TRAIN].shape[2:]
-        return shape
+    def _decider(self, method: str) -> Decider:
+        """Return the rules, or the first model by itself at its usual threshold."""
+        return self.estimator.decider() if method == MIXTURE else self.estimator.usual_decider()  # type: ignore[no-any-return]
 
-    def scored(self, name: str) -> ScoredSplit:
-        """Return rows with scores and who decides; those of choice have scores of models that have not seen them."""
-        if name not in self._scored:
+    def scored(self, name: str) -> tuple[DecisionRows, AnyArray]:
+        """Return rows, and their scores by all models; of those of choice by models that have not seen them."""
+        if name not in self._found:
             estimator, X = self.estimator, seen_by_last(self.model, self.data.part(name).X)
+            kept = estimator.family_.kept
             if name == self.data.chosen_on:
-                kept = estimator.family_.kept
                 scores, groups = kept.scores[TRAIN], estimator.groups_.codes_of_each(kept.answers.tables)[TRAIN]
                 told = {place: scores[:, place] for place in range(scores.shape[1])}
                 rows = DecisionRows(estimator.check_predict_input(X), groups, estimator.pool(), told)
             else:
-                looked, known = looked_at(self.data.part(name)), self.kept(name, "f")
+                known = self.kept(name, "f", kept.scores[TRAIN].shape[2:])
                 scores = estimator.pool().ask(estimator.check_predict_input(X), len(X)) if known is None else known
-                rows = estimator.rows_to_decide(X, **looked, told=scores)
+                rows = estimator.rows_to_decide(X, **looked_at(self.data.part(name)), told=scores)
                 if keeps_answers(self.model):
                     self.data.said[name] = scores
-            self._scored[name] = ScoredSplit(rows, scores, estimator.decider(), estimator.usual_decider())
-        return self._scored[name]
+            self._found[name] = rows, scores
+        return self._found[name]  # type: ignore[no-any-return]
 
 
 class AskedCounts(AskedModel):
@@ -314,15 +280,6 @@ def told_by(model: Any, part: RunRows, positive: Any) -> tuple[list[AnyArray], A
     return [usual.decide(rows, part.X), *each], rules.decide(rows, part.X)
 
 
-def asked_of(model: Any, data: Data, plain: Any) -> AskedModel:
-    """Return what asks a model."""
-    if data.splits and all(part.counts is not None for part in data.splits.values()):
-        return AskedCounts(model, data, plain)
-    if has_rules(model):
-        return AskedRules(model, data, plain)
-    return (AskedModels if mixes(model) else AskedModel)(model, data, plain)
-
-
 _DEFERRED = 2  # beside no and yes
 
 
@@ -334,7 +291,9 @@ class RunEvaluator:
     ) -> None:
         self.settings, self.data, self.model, self.goals = settings, data, model, goals
         self.estimator, self.is_mixture, self.problem = final_estimator(model), mixes(model), _aim_of(model)
-        self.asked = asked_of(model, data, plain)
+        are_counted = bool(data.splits) and all(part.counts is not None for part in data.splits.values())
+        mixture = AskedRules if has_rules(model) else AskedModels if self.is_mixture else AskedModel
+        self.asked: AskedModel = (AskedCounts if are_counted else mixture)(model, data, plain)
         self.is_drawn, self.deferral = self.asked.is_drawn, self.asked.deferral
         self._said: dict[tuple[str, str], AnyArray | None] = {}
         self._audits: dict[tuple[str, str, tuple[Goal, ...]], Audit] = {}
@@ -440,10 +399,8 @@ class RunEvaluator:
         """Return a risk of losses on a split; a calibrated one has the radius of the rows it was chosen on."""
         part, chosen_on = self.data.splits[split], self.estimator.selection_
         codes = groups_of(part.groups, len(part))[0] if part.groups else None
-        rows = RiskRows(
-            row_count(chosen_on), chosen_on.losses.shape[1], lambda names: groups_by(names, part.table(), codes)
-        )
-        return risk.bind(rows).value(losses, part.mass)
+        size = row_count(chosen_on), chosen_on.losses.shape[1]
+        return risk.bind(RiskRows(*size, lambda names: groups_by(names, part.table(), codes))).value(losses, part.mass)
 
     def expected_objective(self, rate: Any, method: str, split: str) -> float | None:
         """Return a rate in expectation over the draws; None where the method or the rows have none."""

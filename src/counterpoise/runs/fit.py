@@ -31,20 +31,10 @@ from counterpoise.rules.choosing import as_problem, groups_by
 from counterpoise.rules.options import as_groups
 from counterpoise.rules.rows import groups_of
 from counterpoise.rules.scores.table import find_groups
-from counterpoise.runs import methods
+from counterpoise.runs import fitting, methods
 from counterpoise.runs.data import Data, RunRows, data_files, load_data
 from counterpoise.runs.errors import DataError, RunFolderError, short
 from counterpoise.runs.evaluator import RunEvaluator, final_estimator, mixes
-from counterpoise.runs.fitting import (
-    Work,
-    asking_told,
-    fit_model,
-    inside_goals,
-    kept_model,
-    plain_model,
-    told_cautions,
-    unheard,
-)
 from counterpoise.runs.folder import CHECKPOINT, MODEL, Prints, Run, Writer, fingerprints, writing
 from counterpoise.runs.goals_file import goals_of, parse_goals_file, read_bytes
 from counterpoise.runs.measuring import measure_all
@@ -59,7 +49,7 @@ _HALVINGS = 4  # of the room, where not all of it can be had
 _MISSED = 0.1  # the chance that the test rows do not show what is so
 
 
-def with_room(work: Work, model: Any) -> Any:
+def with_room(work: fitting.Work, model: Any) -> Any:
     """Return the mixture chosen anew with room for the audit; as it is where none is asked for, or there is none.
 
     Where all the room that the audit takes would cost more than it may, as much is left as it may cost.
@@ -95,7 +85,7 @@ def _costs(model: Any) -> FloatArray:
     return np.array([estimator.value_, mean])
 
 
-def _try(work: Work, model: Any, aims: list[Goal], part: float, most: FloatArray) -> Any:
+def _try(work: fitting.Work, model: Any, aims: list[Goal], part: float, most: FloatArray) -> Any:
     """Return the mixture chosen with a part of the room; None where there is none that costs at most so much."""
     goals = [
         goal.with_bound(goal.bound + part * (problem.bound - goal.bound))
@@ -104,7 +94,7 @@ def _try(work: Work, model: Any, aims: list[Goal], part: float, most: FloatArray
     with warnings.catch_warnings(record=True) as heard:  # of what is not taken there is nothing to warn
         warnings.simplefilter("always")
         try:
-            found = inside_goals(work._replace(goals=tuple(goals)), model)
+            found = fitting.inside_goals(work._replace(goals=tuple(goals)), model)
         except InfeasibleGoals:
             return None
     if not (_costs(found) <= most).all():
@@ -114,7 +104,7 @@ def _try(work: Work, model: Any, aims: list[Goal], part: float, most: FloatArray
     return found
 
 
-def _aimed(work: Work, model: Any) -> list[Goal]:
+def _aimed(work: fitting.Work, model: Any) -> list[Goal]:
     """Return the goals that leave room, given a model that meets them as they stand."""
     data, judge = work.data, RunEvaluator(work.settings, work.data, model, work.goals)
     part = data.splits[data.chosen_on]
@@ -150,8 +140,8 @@ def fit_run(
     goals_path: str | Path,
     *,
     output: str | Path | None = None,
-    tell: Tell = unheard,
-    on_event: Callable[[str], None] = unheard,
+    tell: Tell = fitting.unheard,
+    on_event: Callable[[str], None] = fitting.unheard,
 ) -> Run:
     """Fit what a goals file asks for and write the run folder.
 
@@ -221,14 +211,14 @@ def fit_run(
             goals = checked_goals(settings, seen)
             check_objective(settings, seen)
             check_rules(settings, seen)
-            work = Work(settings, data, goals, folder / CHECKPOINT, tell, say, writer.save_model, content)
+            work = fitting.Work(settings, data, goals, folder / CHECKPOINT, tell, say, writer.save_model, content)
             resumes = writer.begin(content, settings, data.columns, prints, path.parent)
             counts = ", ".join(f"{len(part)} {name}" for name, part in data.splits.items())
             called = "" if data.positive is None else f", positive class {data.positive!s}"
             say(f"{'goes on' if resumes else 'begins'}: {counts} rows, {len(data.columns.features)} features{called}")
             for text in dict.fromkeys(map(str, words)):
                 say(text)
-            with asking_told(work):
+            with fitting.asking_told(work):
                 _fit(work, writer, prints, shlex.join(command))
         else:
             on_event(f"{folder} is done already: same settings, same data")
@@ -292,9 +282,8 @@ def check_rules(settings: RunSettings, data: Data) -> None:
     method = settings.method
     if method.name == methods.GOALS and len(data.classes) > 2:  # noqa: PLR2004 - of two any score will do
         for place, one in enumerate(methods.models_of(method), start=1):
-            if not hasattr(
-                data.deployed if one.name == methods.DEPLOYED else methods.make(one, seed=0), "predict_proba"
-            ):
+            model = data.deployed if one.name == methods.DEPLOYED else methods.make(one, seed=0)
+            if not hasattr(model, "predict_proba"):
                 raise DataError(
                     f"method.models[{place}]: {methods.describe(one)} tells no probabilities, by which rules tell "
                     f"{len(data.classes)} classes apart. Name another model, or let a pool mix answers: "
@@ -345,21 +334,21 @@ def _other_ways(settings: RunSettings) -> Iterator[str]:
         yield 'So can models that are trained for the goals: method.name = "lpboost".'
 
 
-def _fit(work: Work, writer: Writer, prints: Prints, command: str) -> None:
+def _fit(work: fitting.Work, writer: Writer, prints: Prints, command: str) -> None:
     """Fit and measure; whatever stops it is in the log."""
     started = time.monotonic()
     try:
         damaged = "the model file is damaged; the model is made again from its rounds"
-        model = kept_model(writer.folder / MODEL, work.say, damaged)
+        model = fitting.kept_model(writer.folder / MODEL, work.say, damaged)
         if model is None:
-            with told_cautions(work.say):
-                model = with_room(work, fit_model(work) if work.data.rest is None else fit_on_sample(work))
+            with fitting.told_cautions(work.say):
+                model = with_room(work, fitting.fit_model(work) if work.data.rest is None else fit_on_sample(work))
             writer.save_model(model)
         seconds = time.monotonic() - started
         work.say(f"fitted in {seconds:.1f} s; measures it on every split")
         if work.settings.method.name != methods.POOL:  # whose bar goes on while its models are asked
             work.tell(RunProgress(0, 0, "measuring", seconds, 0.0))
-        plain = plain_model(work)
+        plain = fitting.plain_model(work)
         is_sampled = work.data.rest is not None
         data, counted = counted_data(work, model) if is_sampled else (work.data, None)
         judge = RunEvaluator(work.settings, data, model, work.goals, plain)

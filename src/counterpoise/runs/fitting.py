@@ -178,9 +178,8 @@ def inside_goals(work: Work, model: Any, *, alpha: float | None = None, objectiv
         given |= {"X": seen_by_last(model, part.X), "y": part.y, "sample_weight": part.weights}
         given["sensitive_features"] = part.groups or None
     new = {name: one for name, one in data.extra.items() if name not in known}
-    others = (
-        new if methods.trains_inside(work.settings.method) else data.extra
-    )  # rounds knew all columns, and chose on a part
+    # rounds knew all columns, and chose on a part
+    others = new if methods.trains_inside(work.settings.method) else data.extra
     chosen = estimator.rebalance(
         **given,
         goals=work.enforced,
@@ -262,15 +261,14 @@ def _trained_for_goals(work: Work) -> Any:
         made = _told_categories(work, one, methods.make(one, seed=work.settings.seed))
         models.append((one.title or methods.describe(one), piped(_preprocessor(work, one, made), made)))
     estimator = methods.make(method, seed=work.settings.seed, key=work.key, estimator=models, pos_label=work.pos_label)
-    train, held_out = data.splits[TRAIN], {}
+    train = data.splits[TRAIN]
+    held_out: dict[str, Any] = {"largest_weight": train.largest_weight}
     if VALIDATION in data.splits:
         part = data.splits[VALIDATION]
-        held_out = {"X_val": part.X, "y_val": part.y, "sample_weight_val": part.weights}
+        held_out |= {"X_val": part.X, "y_val": part.y, "sample_weight_val": part.weights}
         held_out |= {f"{name}_val": value for name, value in looked_at(part).items()}
     with estimator.report_training_to(pace.trained):
-        estimator.fit(
-            train.X, train.y, train.weights, **looked_at(train), **held_out, largest_weight=train.largest_weight
-        )
+        estimator.fit(train.X, train.y, train.weights, **looked_at(train), **held_out)
     return estimator
 
 
@@ -370,10 +368,8 @@ def _fit_pipeline(work: Work, asked: MethodSettings | ModelSettings, estimator: 
 
 
 def _preprocessor(work: Work, asked: MethodSettings | ModelSettings, estimator: Any) -> Any:
-
-    takes_missing = bool(get_tags(estimator).input_tags.allow_nan)
-    features = wanted_features(asked)
-    return preprocessor(work.settings.preprocessing, work.data.columns, features, takes_missing=takes_missing)
+    how, takes_missing = work.settings.preprocessing, bool(get_tags(estimator).input_tags.allow_nan)
+    return preprocessor(how, work.data.columns, wanted_features(asked), takes_missing=takes_missing)
 
 
 def _learner(work: Work, method: MethodSettings) -> dict[str, Any]:

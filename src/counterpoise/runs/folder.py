@@ -59,9 +59,7 @@ def run_key(folder: Path) -> Secret:
     if not path.exists():
         keep_key(folder, make_key(None))
     try:
-        key = check_key(bytes.fromhex(read_file(path, _MOST).decode("ascii")))
-    except OSError as error:
-        raise RunFolderError(f"{path} cannot be read: {error.strerror or error}.") from error
+        key = check_key(bytes.fromhex(_read(path, _MOST).decode("ascii")))
     except ValueError:
         key = None
     if key is None:
@@ -71,10 +69,21 @@ def run_key(folder: Path) -> Secret:
 
 def keep_key(folder: Path, key: bytes) -> None:
     """Put a key into a run folder."""
+    _write(folder / KEY, f"{key.hex()}\n".encode(), private=True)
+
+
+def _read(path: Path, most: int) -> bytes:
     try:
-        write_atomically(folder / KEY, [key.hex().encode(), b"\n"], private=True)
+        return read_file(path, most)
     except OSError as error:
-        raise RunFolderError(f"{folder / KEY} cannot be written: {error.strerror or error}.") from error
+        raise RunFolderError(f"{path} cannot be read: {error.strerror or error}.") from error
+
+
+def _write(path: Path, content: bytes, *, private: bool) -> None:
+    try:
+        write_atomically(path, [content], private=private)
+    except OSError as error:
+        raise RunFolderError(f"{path} cannot be written: {error.strerror or error}.") from error
 
 
 GOALS, SETTINGS, MODEL, RESULTS = "goals.toml", "settings.json", "model.cp", "results.csv"
@@ -120,10 +129,7 @@ def write_output(path: Path, content: bytes, *, private: bool = False) -> None:
     """
     check_place(path)
     with alone_in(path.parent, wait=_WAIT) if _is_run(path.parent) else nullcontext():
-        try:
-            write_atomically(path, [content], private=private and not path.exists())
-        except OSError as error:
-            raise RunFolderError(f"{path} cannot be written: {error.strerror or error}.") from error
+        _write(path, content, private=private and not path.exists())
 
 
 def write_frame(frame: Any, path: Path) -> None:
@@ -406,9 +412,8 @@ class Writer:
     def save_said(self, said: Mapping[str, AnyArray], prints: Prints) -> None:
         """Write what models said about the rows of the run."""
         if said:
-            self.write(
-                SAID, persist.dumps({"run": prints.run, "said": dict(said)}), private=True
-            )  # about single people
+            content = persist.dumps({"run": prints.run, "said": dict(said)})
+            self.write(SAID, content, private=True)  # about single people
 
     def finish(
         self,
@@ -503,9 +508,7 @@ def environment() -> dict[str, str]:
 def read_json(path: Path) -> dict[str, Any]:
     """Return the object in a JSON file of a run folder."""
     try:
-        found = load_json(read_file(path, _MOST_JSON))
-    except OSError as error:
-        raise RunFolderError(f"{path} cannot be read: {error.strerror or error}.") from error
+        found = load_json(_read(path, _MOST_JSON))
     except (ValueError, RecursionError) as error:  # no JSON, no UTF-8, digits without end or lists in lists in lists
         raise RunFolderError(f"{path} cannot be read: it is no JSON of a known kind ({short(error)}).") from error
     if not isinstance(found, dict):

@@ -16,7 +16,7 @@ from counterpoise.rules.cautions import Caution
 from counterpoise.rules.choosing import FIXED
 from counterpoise.rules.class_scores.rules import SOFT, RatioRule, TierRule
 from counterpoise.rules.tradeoff import TradeoffPoint, tradeoff
-from counterpoise.runs import results
+from counterpoise.runs import results, scoring
 from counterpoise.runs.evaluator import (
     RunEvaluator,
     has_class_rules,
@@ -27,15 +27,6 @@ from counterpoise.runs.evaluator import (
     some_rows,
 )
 from counterpoise.runs.methods import GOALS, METHODS, describe, kind_of, models_of
-from counterpoise.runs.scoring import (
-    class_numbers,
-    class_texts,
-    decision_numbers,
-    deferral_curve,
-    error_and_deferral,
-    histogram,
-    score_numbers,
-)
 from counterpoise.runs.segments import find_segments, why_no_segments
 from counterpoise.runs.settings import MethodSettings, RunSettings
 from counterpoise.theory.risks import CVaR, Risk, WorstGroup
@@ -136,11 +127,13 @@ def measure_all(judge: RunEvaluator, drawn: RunEvaluator | None = None) -> Measu
         rows += [*_data_rows(judge, split), *loss_rows(judge, split), *_objective_rows(judge, split)]
         rows += goal_rows(judge, split)
     segments, words = _segment_rows(judge, judged)
-    bars, panels = histogram(judge)
+    bars, panels = scoring.histogram(judge)
     rates = judge.rates(judged)
     rows += [*_group_rows(judge, judged, rates), *_frontier_rows(judge), *_share_rows(judge, judged), *segments]
-    rows += [*decision_numbers(judge, judged), *class_numbers(judge, judged), *score_numbers(judge, judged), *bars]
-    rows += deferral_curve(judge, list(dict.fromkeys([data.chosen_on, judged])))
+    for numbers in (scoring.decision_numbers, scoring.class_numbers, scoring.score_numbers):
+        rows += numbers(judge, judged)
+    rows += bars
+    rows += scoring.deferral_curve(judge, list(dict.fromkeys([data.chosen_on, judged])))
     texts = {"segments": words, "scores": panels, "why": _reasons(judge, rows, judged)}
     texts["examples"] = _examples(judge, judged)
     return Measured(rows, _texts(judge, rates) | texts, list(rows_of_drawn(judge, judged, drawn or judge)))
@@ -183,7 +176,7 @@ def measure_answers(judge: RunEvaluator, split: str, words: dict[str, Any], shar
     rows = [*_data_rows(judge, split), *loss_rows(judge, split), *goal_rows(judge, split)]
     rows += _group_rows(judge, split, rates)
     rows += [judge.row(f"model {number}", "share", "", share) for number, share in enumerate(shares, start=1)]
-    rows += [*decision_numbers(judge, split), *class_numbers(judge, split)]
+    rows += [*scoring.decision_numbers(judge, split), *scoring.class_numbers(judge, split)]
     data = judge.data
     positive = "" if data.positive is None else f", positive class {data.positive}"
     reasons = {"frontier": "the answers came without a model that could be cut at another threshold"}
@@ -192,7 +185,7 @@ def measure_answers(judge: RunEvaluator, split: str, words: dict[str, Any], shar
         "groups": _named("group", (found.group for found in rates), start=0),
         "objective": {"kind": results.OWN},
         **_deferral_text(judge),
-        **class_texts(judge),
+        **scoring.class_texts(judge),
         "data": [f"{data.name}: {data.splits[split].n_rows} rows; target {judge.settings.data.target}{positive}."],
         "why": reasons | {"segments": "the answers came without the tail that counts"},
     }
@@ -213,7 +206,7 @@ def loss_rows(judge: RunEvaluator, split: str) -> Iterator[results.ResultRow]:
     alphas = np.unique([*_ALPHAS, float(judge.settings.alpha)])
     alphas[-1] = 1.0
     for method, losses in judge.row_losses(split).items():
-        told = error_and_deferral(judge, method, split, losses)
+        told = scoring.error_and_deferral(judge, method, split, losses)
         for quantity, value in told.items():
             yield judge.row(method, quantity, split, value)
         tails = {"cvar": cvar_curve(losses, alphas, weights)}
@@ -352,7 +345,7 @@ def _texts(judge: RunEvaluator, rates: RateTable) -> dict[str, Any]:
         "method": _method_text(settings.method),
         "objective": _objective_text(judge),
         **_deferral_text(judge),
-        **class_texts(judge),
+        **scoring.class_texts(judge),
         **_rule_texts(judge),
         "met_on": met_on,
         "room_cost": _room_cost(judge),
@@ -398,16 +391,12 @@ def _unanswered(judge: RunEvaluator, place: int) -> dict[str, dict[str, str]]:
 
 def _objective_text(judge: RunEvaluator) -> dict[str, str]:
     kind, problem = _kind(judge), judge.problem
-    bound = (
-        judge.estimator.risk_ if judge.is_mixture and kind == results.RISK else problem
-    )  # with the radius that was calibrated
+    # with the radius that was calibrated
+    bound = judge.estimator.risk_ if judge.is_mixture and kind == results.RISK else problem
     written = _LONG.sub(lambda number: f"{float(number[0]):.4g}", str(bound))
     text = ", ".join(problem.names) if isinstance(problem, WorstGroup) else written
-    return (
-        {"kind": kind, "text": text}
-        if text and kind in {results.RATE, results.RISK, results.WORST_GROUP}
-        else {"kind": kind}
-    )
+    is_told = text and kind in {results.RATE, results.RISK, results.WORST_GROUP}
+    return {"kind": kind} | ({"text": text} if is_told else {})
 
 
 def _deferral_text(judge: RunEvaluator) -> dict[str, Any]:

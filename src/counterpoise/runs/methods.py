@@ -33,59 +33,43 @@ class Method(NamedTuple):
 
     home: str  # module
     name: str  # class
-    features: str  # "trees": ordinal categories and missing values as they are; "scaled": imputed, scaled, one-hot
-    does: str  # "mixes": a mixture chosen inside goals; "trains": trained inside goals; "plain": neither
     title: str
+    features: str = "trees"  # ordinal categories and missing values as they are; "scaled": imputed, scaled, one-hot
+    does: str = "plain"  # "mixes": a mixture chosen inside goals; "trains": trained inside goals; "plain": neither
     defaults: dict[str, Any] = {}  # noqa: RUF012 - never changed
     boosts: bool = False  # takes a base learner
     crosses: bool = False  # chooses on folds of the rows that train, where no others are set aside for it
 
 
-_BOOSTING = "counterpoise.boosting."
+_OURS = "counterpoise"
 _NEIGHBOURS = {"n_neighbors": 15, "algorithm": "brute"}  # a search tree cannot be stored without pickle
 METHODS = {
-    GOALS: Method(
-        "counterpoise.classifiers.goal", "GoalClassifier", "each", "mixes", "strong model inside goals", crosses=True
-    ),
-    "adalpboost": Method(_BOOSTING + "lpboost", "AdaLPBoostClassifier", "trees", "mixes", "AdaLPBoost", boosts=True),
-    "lpboost": Method(_BOOSTING + "lpboost", "LPBoostClassifier", "trees", "mixes", "LPBoost", boosts=True),
-    POOL: Method("counterpoise.classifiers.mixture", "MixtureClassifier", "each", "mixes", "mixture of a pool"),
-    "constrained": Method(
-        "counterpoise.classifiers.constrained",
-        "ConstrainedClassifier",
-        "scaled",
-        "trains",
-        "linear model trained inside goals",
-    ),
-    "adaboost": Method(_BOOSTING + "adaboost", "AdaBoostClassifier", "trees", "plain", "AdaBoost", boosts=True),
-    "vadaboost": Method(_BOOSTING + "vadaboost", "VadaBoostClassifier", "trees", "plain", "VadaBoost", boosts=True),
-    "ebboost": Method(_BOOSTING + "vadaboost", "EBBoostClassifier", "trees", "plain", "EBBoost", boosts=True),
-    "rlpboost": Method(_BOOSTING + "margin_boost", "RLPBoostClassifier", "trees", "plain", "RLP-Boost", boosts=True),
-    "rqpboost": Method(_BOOSTING + "margin_boost", "RQPBoostClassifier", "trees", "plain", "RQP-Boost", boosts=True),
-    "droboost": Method(_BOOSTING + "dro", "DROBoostClassifier", "trees", "plain", "DRO-Boosting", boosts=True),
-    "histogram_tree": Method("counterpoise.learners", "HistogramTree", "trees", "plain", "histogram tree"),
-    "stump": Method("counterpoise.learners", "Stump", "trees", "plain", "stump"),
+    GOALS: Method(_OURS, "GoalClassifier", "strong model inside goals", "each", "mixes", crosses=True),
+    "adalpboost": Method(_OURS, "AdaLPBoostClassifier", "AdaLPBoost", does="mixes", boosts=True),
+    "lpboost": Method(_OURS, "LPBoostClassifier", "LPBoost", does="mixes", boosts=True),
+    POOL: Method(_OURS, "MixtureClassifier", "mixture of a pool", "each", "mixes"),
+    "constrained": Method(_OURS, "ConstrainedClassifier", "linear model trained inside goals", "scaled", "trains"),
+    "adaboost": Method(_OURS, "AdaBoostClassifier", "AdaBoost", boosts=True),
+    "vadaboost": Method(_OURS, "VadaBoostClassifier", "VadaBoost", boosts=True),
+    "ebboost": Method(_OURS, "EBBoostClassifier", "EBBoost", boosts=True),
+    "rlpboost": Method(_OURS, "RLPBoostClassifier", "RLP-Boost", boosts=True),
+    "rqpboost": Method(_OURS, "RQPBoostClassifier", "RQP-Boost", boosts=True),
+    "droboost": Method(_OURS, "DROBoostClassifier", "DRO-Boosting", boosts=True),
+    "histogram_tree": Method(f"{_OURS}.learners", "HistogramTree", "histogram tree"),
+    "stump": Method(f"{_OURS}.learners", "Stump", "stump"),
     "logistic": Method(
-        "sklearn.linear_model", "LogisticRegression", "scaled", "plain", "logistic regression", {"max_iter": 1000}
+        "sklearn.linear_model", "LogisticRegression", "logistic regression", "scaled", defaults={"max_iter": 1000}
     ),
-    "tree": Method(
-        "sklearn.tree", "DecisionTreeClassifier", "trees", "plain", "decision tree", {"min_samples_leaf": 20}
-    ),
-    "forest": Method(
-        "sklearn.ensemble", "RandomForestClassifier", "trees", "plain", "random forest", {"min_samples_leaf": 5}
-    ),
-    "extra_trees": Method(
-        "sklearn.ensemble", "ExtraTreesClassifier", "trees", "plain", "extra trees", {"min_samples_leaf": 5}
-    ),
-    "gradient_boosting": Method(
-        "sklearn.ensemble", "HistGradientBoostingClassifier", "trees", "plain", "gradient boosting"
-    ),
-    "lightgbm": Method("lightgbm", "LGBMClassifier", "trees", "plain", "LightGBM", {"verbose": -1}),
-    "naive_bayes": Method("sklearn.naive_bayes", "GaussianNB", "scaled", "plain", "naive Bayes"),
+    "tree": Method("sklearn.tree", "DecisionTreeClassifier", "decision tree", defaults={"min_samples_leaf": 20}),
+    "forest": Method("sklearn.ensemble", "RandomForestClassifier", "random forest", defaults={"min_samples_leaf": 5}),
+    "extra_trees": Method("sklearn.ensemble", "ExtraTreesClassifier", "extra trees", defaults={"min_samples_leaf": 5}),
+    "gradient_boosting": Method("sklearn.ensemble", "HistGradientBoostingClassifier", "gradient boosting"),
+    "lightgbm": Method("lightgbm", "LGBMClassifier", "LightGBM", defaults={"verbose": -1}),
+    "naive_bayes": Method("sklearn.naive_bayes", "GaussianNB", "naive Bayes", "scaled"),
     "nearest_neighbours": Method(
-        "sklearn.neighbors", "KNeighborsClassifier", "scaled", "plain", "nearest neighbours", _NEIGHBOURS
+        "sklearn.neighbors", "KNeighborsClassifier", "nearest neighbours", "scaled", defaults=_NEIGHBOURS
     ),
-    "svm": Method("sklearn.svm", "SVC", "scaled", "plain", "support vector machine"),
+    "svm": Method("sklearn.svm", "SVC", "support vector machine", "scaled"),
 }
 _ONLY_METHODS = (GOALS, POOL, "constrained")
 _OF_MODELS = (GOALS, POOL)  # methods that name models
@@ -93,13 +77,9 @@ _STRONG = ModelSettings(name="gradient_boosting")
 _DRAWN = ("sticky", "ramp")  # decisions by draws that a key makes
 _CHOSEN_LATER = ("objective", "by", "budget", "deferral")  # parameters of GOALS that no training depends on
 # Parameters that are values of several parts: a goals file writes them as a table, such as { cost = 0.2 }.
-_VALUES = {
-    "deferral": ("counterpoise.rules.options", "Deferral"),
-    "by": ("counterpoise.rules.options", "Groups"),
-    "stopping": ("counterpoise.boosting.stopping", "Stopping"),
-}
+_VALUES = {"deferral": "Deferral", "by": "Groups", "stopping": "Stopping"}
 _TABLES = {"deferral": "{ cost = 0.2 }", "stopping": "{ patience = 10 }"}  # those that have no shorter form
-_AS_IT_IS = Method("", "", "each", "plain", "deployed model")  # read from its file: neither made nor fitted
+_AS_IT_IS = Method("", "", "deployed model", "each")  # read from its file: neither made nor fitted
 
 Faults = Iterator[tuple[Sequence[Any], str]]  # keys below the table, and what is wrong there
 
@@ -141,8 +121,7 @@ def as_values(parameters: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _value(name: str, table: Mapping[str, Any]) -> Any:
-    home, kind_name = _VALUES[name]
-    kind = getattr(import_module(home), kind_name)
+    kind = getattr(import_module(_OURS), _VALUES[name])
     known = [field.name for field in fields(kind)]
     for key in table:
         if key not in known:

@@ -216,12 +216,18 @@ def read_frame(
     return _frame(_table(path, columns, missing, texts, values), path, missing, {*texts, *values})
 
 
-def _frame(table: Any, path: Path, missing: Sequence[str], values: Collection[str]) -> Any:
-
-    absent = {"", *missing}
-    made = {
-        name: _as_column(table[name], name, path, absent, is_compared=name in values) for name in table.column_names
-    }
+def _frame(
+    table: Any, path: Path, missing: Sequence[str], values: Collection[str], refused: list[str] | None = None
+) -> Any:
+    """Return a table as a data frame; where ``refused`` is given, columns of dates, lists and the like go there."""
+    absent, made = {"", *missing}, {}
+    for name in table.column_names:
+        try:
+            made[name] = _as_column(table[name], name, path, absent, is_compared=name in values)
+        except ColumnError:
+            if refused is None:
+                raise
+            refused.append(name)
     return pd.DataFrame(made, copy=False)
 
 
@@ -255,26 +261,17 @@ def read_in_parts(
                 yield _frame(pa.Table.from_batches([batch]).select(list(columns)), path, missing, values)
 
 
-def read_usable(path: Path, columns: Sequence[str], *, values: Collection[str] = ()) -> tuple[Any, list[str]]:
+def read_usable(path: Path, columns: Sequence[str], *, values: Collection[str]) -> tuple[Any, list[str]]:
     """Return as a data frame those columns that hold numbers or texts, and the names of the others.
 
     ``values`` are columns whose values are compared, as for ``read_frame``.
     """
-    table, usable, refused = _table(path, columns, values=values), {}, []
-    for name in columns:
-        try:
-            usable[name] = _as_column(table[name], name, path, {""}, is_compared=name in values)
-        except ColumnError:
-            refused.append(name)
-    return pd.DataFrame(usable, copy=False), refused
+    refused: list[str] = []
+    return _frame(_table(path, columns, (), (), values), path, (), values, refused), refused
 
 
 def _table(
-    path: Path,
-    columns: Sequence[str],
-    missing: Sequence[str] = (),
-    texts: Collection[str] = (),
-    values: Collection[str] = (),
+    path: Path, columns: Sequence[str], missing: Sequence[str], texts: Collection[str], values: Collection[str]
 ) -> Any:
     table = _guarded(path, lambda one: _read(one, list(columns), missing, frozenset(texts)))
     if table.num_rows == 0:
@@ -294,9 +291,8 @@ def _table(
 
 def _has_lost_words(column: Any) -> bool:
     """Tell whether words of a CSV file were read as times, or as numbers that are none: ``nan``, and no empty field."""
-    return pa.types.is_temporal(column.type) or bool(
-        pa.types.is_floating(column.type) and pc.any(pc.is_nan(column)).as_py()
-    )
+    has_nan = pa.types.is_floating(column.type) and pc.any(pc.is_nan(column)).as_py()
+    return pa.types.is_temporal(column.type) or bool(has_nan)
 
 
 def _as_numbers(column: Any, name: str, path: Path) -> Any:

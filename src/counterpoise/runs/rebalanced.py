@@ -67,12 +67,8 @@ def rebalance_run(
     Run
         The new one.
     """
-    others: dict[str, Any] = {
-        "budget": budget,
-        "by": None if by is None else list(by),
-        "defer_cost": defer_cost,
-        "decision": decision,
-    }
+    others: dict[str, Any] = {"budget": budget, "by": None if by is None else list(by)}
+    others |= {"defer_cost": defer_cost, "decision": decision}
     others = {name: value for name, value in others.items() if value is not None}
     changes = changed(run.settings, alpha=alpha, objective=objective, goals=goals, **others)
 
@@ -157,9 +153,8 @@ def write_chosen(
         if is_to_do:
             data = own_data(run)
             goals = checked_goals(settings, data)
-            model = choose(
-                Work(settings, data, goals, writer.folder / CHECKPOINT, unheard, on_event, writer.save_model)
-            )
+            checkpoint = writer.folder / CHECKPOINT
+            model = choose(Work(settings, data, goals, checkpoint, unheard, on_event, writer.save_model))
             rows, texts, drawn = measure_all(RunEvaluator(settings, data, model, goals))
             texts["commands"] = [_command(run, settings, changes, writer.folder)]
             content = rewritten((run.folder / GOALS).read_bytes(), settings, sources=run.sources).encode()

@@ -29,12 +29,8 @@ DEFER_RATE, DECIDED_ERROR = "defer rate", "decided error"  # parts of the rows, 
 REALISED = "realised cvar"  # of the losses once decisions are drawn, where "cvar" is that of the expected losses
 N_SAMPLES = "n_samples"  # among the quantities of a group
 CALLED = "called"  # how many rows of a class were called which
-CONFUSION, CALIBRATION, SCORES, BOUGHT = (
-    "confusion ",
-    "calibration ",
-    "scores ",
-    "deferral ",
-)  # how the names of some quantities begin
+# How the names of some quantities begin.
+CONFUSION, CALIBRATION, SCORES, BOUGHT = "confusion ", "calibration ", "scores ", "deferral "
 
 
 def of_goal(part: str) -> str:
@@ -152,9 +148,8 @@ class ResultsTable:
     def where(self, **wanted: Any) -> "ResultsTable":
         """Return the rows whose columns have the given values."""
         _check_columns(wanted, "where")
-        return ResultsTable(
-            tuple(row for row in self.rows if all(getattr(row, key) == value for key, value in wanted.items()))
-        )
+        rows = (row for row in self.rows if all(getattr(row, key) == value for key, value in wanted.items()))
+        return ResultsTable(tuple(rows))
 
     def latest(self) -> "ResultsTable":
         """Return the last row of each run, where an experiment was run again."""

@@ -7,7 +7,7 @@ Nothing else of a row is kept.
 
 import shutil
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,20 +22,7 @@ from counterpoise.distributed.counting import alike, count_alike
 from counterpoise.distributed.files import choose_from_parts
 from counterpoise.distributed.rows import Facts, Values
 from counterpoise.rules.choosing import FIXED
-from counterpoise.runs.data import (
-    SET_ASIDE,
-    Data,
-    RunRows,
-    check_classes,
-    compared_columns,
-    feature_names,
-    find_columns,
-    joined,
-    labels_of,
-    part_of,
-    positive_of,
-    wanted_columns,
-)
+from counterpoise.runs import data
 from counterpoise.runs.errors import DataError
 from counterpoise.runs.evaluator import told_by
 from counterpoise.runs.fitting import Pace, Work, trained_pool
@@ -46,17 +33,22 @@ from counterpoise.runs.settings import MethodSettings, RunColumns, RunSettings
 
 
 class Rest(NamedTuple):
-    """The rows of files, each drawn into a split: the sample, those to choose on and those to test on."""
+    """The rows of files, each drawn into a split: the sample, those to choose on and those to test on.
+
+    Those to choose on are given to ``choose_from_parts``.
+    """
 
     settings: RunSettings
     files: list[Path]
-    wanted: list[str]  # columns
+    wanted: list[str]
     n_rows: int
+    columns: RunColumns = RunColumns([], [])  # of the features, once the sample is read
+    known: Sequence[Facts] = ()  # what the first pass found of each part to choose on
 
     def frames(self) -> Iterator[tuple[Path, Any, dict[str, AnyArray]]]:
         """Yield some rows at a time: the file, a frame, and which of its rows are in which split."""
         number, asked = 0, self.settings.data
-        how: dict[str, Any] = {"missing": asked.missing, "values": compared_columns(self.settings)}
+        how: dict[str, Any] = {"missing": asked.missing, "values": data.compared_columns(self.settings)}
         test, sample = self.shares
         for path in self.files:
             for frame in read_in_parts(path, self.wanted, **how):
@@ -66,47 +58,43 @@ class Rest(NamedTuple):
                 yield path, frame, {split: np.flatnonzero(codes == code) for code, split in splits}
                 number += 1
 
-    def parts(self, columns: RunColumns) -> Iterator[dict[str, RunRows]]:
+    def parts(self) -> Iterator[dict[str, data.RunRows]]:
         """Yield some rows at a time by their splits."""
         for path, frame, places in self.frames():
-            whole = part_of(frame, columns, self.settings, path)
+            whole = data.part_of(frame, self.columns, self.settings, path)
             yield {split: whole.rows(own) for split, own in places.items()}
 
     @property
     def shares(self) -> tuple[float, float]:
         """Return which parts of the rows test, and are the sample."""
         asked = self.settings.splits.test
-        return SET_ASIDE if asked is None else float(asked), (self.settings.data.sample or 0) / self.n_rows
+        return data.SET_ASIDE if asked is None else float(asked), (self.settings.data.sample or 0) / self.n_rows
 
-
-class _Chosen(NamedTuple):
-    """The rows to choose on, for ``choose_from_parts``."""
-
-    rest: Rest
-    columns: RunColumns
-    known: list[Facts]
-    has_baseline: bool
+    @property
+    def has_baseline(self) -> bool:
+        """Tell whether the deployed model's predictions are there."""
+        return self.settings.data.baseline is not None
 
     def facts(self) -> Iterator[Facts]:
         """Return what the first pass found of each part."""
         return iter(self.known)
 
     def whole(self) -> Iterator[Shard]:
-        """Return one part after the other."""
-        for number, parts in enumerate(self.rest.parts(self.columns)):
+        """Return the rows to choose on, one part after the other."""
+        for number, parts in enumerate(self.parts()):
             yield _shard(number, parts[VALIDATION])
 
 
-def _shard(number: int, part: RunRows) -> Shard:
+def _shard(number: int, part: data.RunRows) -> Shard:
     held = {names_of.X: part.X, names_of.Y: part.labels, names_of.COLUMNS: part.groups}
     return Shard(number, held | ({} if part.baseline is None else {names_of.BASELINE: part.baseline}))
 
 
-def load_sample(settings: RunSettings, folder: Path) -> Data:
+def load_sample(settings: RunSettings, folder: Path) -> data.Data:
     """Read all rows once, keep the sample of them, and what must be known of the others."""
     files = [folder / name for name in settings.data.files]
-    names = feature_names(column_names(files[0]), settings, files[0])
-    rest = Rest(settings, files, wanted_columns(settings, names), sum(map(count_rows, files)))
+    names = data.feature_names(column_names(files[0]), settings, files[0])
+    rest = Rest(settings, files, data.wanted_columns(settings, names), sum(map(count_rows, files)))
     if not rest.n_rows:
         raise DataError(f"{rest.files[0]} must hold rows; there are none.")
     test, share = rest.shares
@@ -118,7 +106,7 @@ def load_sample(settings: RunSettings, folder: Path) -> Data:
         )
     frames, labels = [], []
     for path, frame, places in rest.frames():
-        labels.append(labels_of(frame, settings.data.target, path)[places[VALIDATION]])
+        labels.append(data.labels_of(frame, settings.data.target, path)[places[VALIDATION]])
         frames.append(frame.iloc[places[TRAIN]])
         for name in sorted(_texts_of(frame) ^ _texts_of(frames[0])):
             kind = "texts" if name in _texts_of(frame) else "numbers"
@@ -126,33 +114,33 @@ def load_sample(settings: RunSettings, folder: Path) -> Data:
                 f"Column {name!r} must be of one kind in all files; it holds {kind} in {path}, others in files before "
                 "it. Mend the files."
             )
-    sample = joined(frames, _texts_of(frames[0]))
-    columns = find_columns(sample, names, settings.data)
-    part = part_of(sample, columns, settings, files[0])
+    sample = data.joined(frames, _texts_of(frames[0]))
+    columns = data.find_columns(sample, names, settings.data)
+    part = data.part_of(sample, columns, settings, files[0])
     classes = _checked_classes(part, labels, settings, files[0])
     features, groups = tuple(columns.features), tuple(settings.data.groups)
     facts = [Facts(len(one), len(features), features, groups, np.unique(one), float(len(one)), 1.0) for one in labels]
-    chosen = _Chosen(rest, columns, facts, settings.data.baseline is not None)
-    positive = positive_of(classes, settings.data.positive)
-    return Data(files[0].stem, columns, classes, positive, {TRAIN: part}, {}, {}, rest=chosen)
+    rest = rest._replace(columns=columns, known=facts)
+    positive = data.positive_of(classes, settings.data.positive)
+    return data.Data(files[0].stem, columns, classes, positive, {TRAIN: part}, {}, {}, rest=rest)
 
 
-def seen_by_goals(data: Data) -> Data:
+def seen_by_goals(whole: data.Data) -> data.Data:
     """Return the data with the columns that goals may speak of: where only counts are kept, those of groups."""
-    if data.rest is None:
-        return data
-    return data._replace(splits={split: replace(part, X=part.X[[]]) for split, part in data.splits.items()})
+    if whole.rest is None:
+        return whole
+    return whole._replace(splits={split: replace(part, X=part.X[[]]) for split, part in whole.splits.items()})
 
 
 def _texts_of(frame: Any) -> set[str]:
     return {name for name in frame.columns if frame[name].dtype.name == "category"}
 
 
-def _checked_classes(sample: RunRows, others: list[AnyArray], settings: RunSettings, path: Path) -> AnyArray:
+def _checked_classes(sample: data.RunRows, others: list[AnyArray], settings: RunSettings, path: Path) -> AnyArray:
     """Return the classes, after checking that there are two, and that the sample shows both."""
     target, seen = settings.data.target, np.unique(sample.labels)
     every = np.concatenate([seen, *map(np.unique, others)])
-    classes = check_classes(every, settings.data.positive, target, path)
+    classes = data.check_classes(every, settings.data.positive, target, path)
     if len(classes) > 2:  # noqa: PLR2004
         raise DataError(f"data.sample is for two classes; column {target!r} holds {len(classes)}.")
     absent = set(classes.tolist()) - set(seen.tolist())
@@ -173,7 +161,7 @@ def fit_on_sample(work: Work) -> Any:
     told = {**tail_of(method, work.settings.alpha), "pos_label": work.pos_label, "goals": work.enforced}
     chooser = make(method, seed=work.settings.seed, key=work.key, estimator=pool, **told)
     n_chosen = sum(one.n_rows for one in chosen.known)
-    work.say(f"chooses the rules on {n_chosen} of {chosen.rest.n_rows} rows, read in parts")
+    work.say(f"chooses the rules on {n_chosen} of {chosen.n_rows} rows, read in parts")
     spool = work.checkpoint / "spool"
     shutil.rmtree(spool, ignore_errors=True)  # what a fit that was killed left there
     spool.mkdir(parents=True)
@@ -183,7 +171,7 @@ def fit_on_sample(work: Work) -> Any:
     return model
 
 
-def counted_data(work: Work, model: Any) -> tuple[Data, RunRows | None]:
+def counted_data(work: Work, model: Any) -> tuple[data.Data, data.RunRows | None]:
     """Return the rows of all splits, those that are alike once, with what the model says of them; and the drawn.
 
     The first are told apart by what each rule says of them, and the same whatever the key of the draws. The other are
@@ -191,23 +179,24 @@ def counted_data(work: Work, model: Any) -> tuple[Data, RunRows | None]:
     """
     drawn: Counter[Values] = Counter()
     counts: dict[str, Counter[Values]] = {split: Counter() for split in (TRAIN, VALIDATION, TEST)}
-    chosen = work.data.rest
-    for number, parts in enumerate(chosen.rest.parts(chosen.columns)):
+    rest = work.data.rest
+    for number, parts in enumerate(rest.parts()):
         for split, part in parts.items():
             if len(part):
                 (by_each, decisions), shard = told_by(model, part, work.data.positive), _shard(number, part)
                 counts[split].update(count_alike(shard, *by_each))
                 if split == TEST:
                     drawn.update(count_alike(shard, decisions))
-    splits = {split: _part(found, chosen, work.settings) for split, found in counts.items() if found}
-    by_draws = _part(drawn, chosen, work.settings) if drawn else None
+    splits = {split: _part(found, rest) for split, found in counts.items() if found}
+    by_draws = _part(drawn, rest) if drawn else None
     if by_draws is not None:
         by_draws = replace(by_draws, drawn=by_draws.told[0], told=())
     return work.data._replace(splits=splits, rest=None), by_draws
 
 
-def _part(counts: Counter[Values], chosen: _Chosen, settings: RunSettings) -> RunRows:
-    table, said = alike(counts, settings.data.groups, has_baseline=chosen.has_baseline)
-    groups = {name: table.column(name) for name in settings.data.groups}
-    whole = RunRows(pd.DataFrame(index=range(table.n_samples)), table.y, groups, None, table.baseline)
+def _part(counts: Counter[Values], rest: Rest) -> data.RunRows:
+    names = rest.settings.data.groups
+    table, said = alike(counts, names, has_baseline=rest.has_baseline)
+    groups = {name: table.column(name) for name in names}
+    whole = data.RunRows(pd.DataFrame(index=range(table.n_samples)), table.y, groups, None, table.baseline)
     return replace(whole, counts=table.counts, told=said)

@@ -65,7 +65,7 @@ def score_numbers(judge: RunEvaluator, split: str) -> Iterator[results.ResultRow
     asked = judge.asked
     if not isinstance(asked, AskedRules) or has_class_rules(judge.model):
         return
-    scores = asked.scored(split).scores[:, 0]
+    scores = asked.scored(split)[1][:, 0]
     part = judge.data.splits[split]
     is_positive, mass = part.labels == judge.data.positive, np.ones(len(part)) if part.mass is None else part.mass
     if not mass[is_positive].any() or not mass[~is_positive].any():
@@ -86,11 +86,13 @@ def histogram(judge: RunEvaluator) -> tuple[list[results.ResultRow], list[dict[s
     asked, split = judge.asked, judge.data.chosen_on
     if not isinstance(asked, AskedRules) or has_class_rules(judge.model) or split not in judge.data.splits:
         return [], []
-    rows, told, _, _ = asked.scored(split)
+    rows, told = asked.scored(split)
     weights = np.bincount([rule.model for rule in judge.estimator.rules_], judge.estimator.mixture_)
     model = int(weights.argmax())
     scores, is_positive = told[:, model], judge.data.splits[split].labels == judge.data.positive
-    edges = score_edges(scores)
+    # probabilities have the whole range from 0 to 1
+    low, high = (0.0, 1.0) if scores.min() >= 0 and scores.max() <= 1 else (float(scores.min()), float(scores.max()))
+    edges = np.linspace(low, high if high > low else low + 1.0, _BINS + 1)
     shares = zip(judge.estimator.rules_, judge.estimator.mixture_.tolist(), strict=True)
     used = [(rule, share) for rule, share in shares if rule.model == model and share > 0]
     numbers: list[results.ResultRow] = []
@@ -115,12 +117,6 @@ def _cut(rule: Any, group: str, share: float, edges: FloatArray) -> dict[str, fl
         return {"threshold": ends[0], "share": share} if np.isfinite(ends[0]) else {}
     upper, lower = np.clip(ends, edges[0], edges[-1]).tolist()  # all above, or all below, is an interval too
     return {"threshold": upper, "lower": lower, "share": share}
-
-
-def score_edges(scores: FloatArray) -> FloatArray:
-    """Return the edges of the bins of a histogram of scores; probabilities have the whole range from 0 to 1."""
-    low, high = (0.0, 1.0) if scores.min() >= 0 and scores.max() <= 1 else (float(scores.min()), float(scores.max()))
-    return np.linspace(low, high if high > low else low + 1.0, _BINS + 1)
 
 
 def _groups_shown(judge: RunEvaluator, codes: IntArray) -> list[tuple[str, BoolArray, str]]:

@@ -53,10 +53,6 @@ class Written(NamedTuple):
                 ) from None
         return self
 
-    def or_else(self, other: "Written") -> "Written":
-        """Return what is said here, and what the other says about the rest."""
-        return Written(*(mine if mine is not None else theirs for mine, theirs in zip(self, other, strict=True)))
-
 
 _written: ContextVar[Written] = ContextVar("counterpoise_written", default=Written())  # noqa: B039 - never changed
 
@@ -64,7 +60,9 @@ _written: ContextVar[Written] = ContextVar("counterpoise_written", default=Writt
 @contextmanager
 def written_as(written: Written) -> Iterator[None]:
     """Read CSV files as they are written, until the context ends; what an outer context says wins."""
-    token = _written.set(_written.get().or_else(written).check())
+    outer = _written.get()
+    own = (mine if theirs is None else theirs for mine, theirs in zip(written, outer, strict=True))
+    token = _written.set(Written(*own).check())
     try:
         yield
     finally:
@@ -86,9 +84,8 @@ class _Table(BaseModel):
 
 
 class _Weighed(_Table):
-    largest_weight: Annotated[Number, Field(gt=0, allow_inf_nan=False)] | None = (
-        None  # that a row of the population can have
-    )
+    # that a row of the population can have
+    largest_weight: Annotated[Number, Field(gt=0, allow_inf_nan=False)] | None = None
 
 
 class DataSettings(_Weighed):

@@ -94,12 +94,7 @@ def starting_file(
 
 
 def start_from(
-    data_path: str | Path,
-    target: str,
-    *,
-    groups: Sequence[str] = (),
-    baseline: str | None = None,
-    beside: str | Path | None = None,
+    data_path: str | Path, target: str, *, groups: Sequence[str], baseline: str | None, beside: str | Path | None
 ) -> StartingFile:
     """Return a goals file for a table, as ``starting_file`` does, with the guesses that it rests on."""
     path, beside = Path(data_path), Path(data_path).parent if beside is None else Path(beside)

@@ -8,19 +8,7 @@ from typing import Any, NamedTuple
 from counterpoise._base.text import text_table
 from counterpoise.auditing.audit import HOLDS, Audit, verdict_words
 from counterpoise.goals import parse_goal
-from counterpoise.runs.results import (
-    DECIDED_ERROR,
-    DEFER_RATE,
-    DEPLOYED,
-    FIRST,
-    MIXTURE,
-    REALISED,
-    SPLITS,
-    TEST,
-    VERDICT_OF,
-    ResultsTable,
-    of_goal,
-)
+from counterpoise.runs import results
 from counterpoise.runs.settings import RunSettings
 
 
@@ -64,14 +52,11 @@ class RunSummary(NamedTuple):
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON."""
-        return self._asdict() | {
-            "goals": [line._asdict() for line in self.goals],
-            "all_hold": self.all_hold,
-            "all_met": self.all_met,
-        }
+        goals = [line._asdict() for line in self.goals]
+        return self._asdict() | {"goals": goals, "all_hold": self.all_hold, "all_met": self.all_met}
 
     def __str__(self) -> str:
-        rows = f"{self.split} rows" if self.split in SPLITS else f"rows of {self.split}"
+        rows = f"{self.split} rows" if self.split in results.SPLITS else f"rows of {self.split}"
         found = {f"on the {rows}": (self.error, self.cvar)}
         if self.first_cvar is not None and self.first_error is not None:
             found["plain training"] = (self.first_error, self.first_cvar)
@@ -92,12 +77,11 @@ class RunSummary(NamedTuple):
         if not self.goals:
             lines += ["", "no goals are set: write them in the goals file, or give them to rebalance"]
         if self.goals:
-            words = [verdict_words(one.verdict, one.violation) for one in self.goals]
-            cells = [
-                (word, _number(one.estimate), _number(one.bound), one.goal)
-                for word, one in zip(words, self.goals, strict=True)
-            ]
-            table = text_table([("verdict", "estimate", "bound", "goal"), *cells], "<>><")
+            cells = [("verdict", "estimate", "bound", "goal")]
+            for one in self.goals:
+                words = verdict_words(one.verdict, one.violation)
+                cells.append((words, _number(one.estimate), _number(one.bound), one.goal))
+            table = text_table(cells, "<>><")
             notes = [f"{one.goal}: {one.note}" for one in self.goals if one.note]
             lines += ["", table, *notes, *_remarks([one.goal for one in self.goals])]
         return "\n".join(lines)
@@ -105,7 +89,7 @@ class RunSummary(NamedTuple):
 
 def summarize_run(
     settings: RunSettings,
-    results: ResultsTable,
+    numbers: results.ResultsTable,
     texts: dict[str, Any],
     split: str | None = None,
     unasked: Mapping[str, str] | None = None,
@@ -114,9 +98,9 @@ def summarize_run(
 
     ``unasked`` tells by the names of goals why they have no rows in the table.
     """
-    splits = dict.fromkeys(row.split for row in results.where(quantity="error", method=MIXTURE))
-    judged = split or (TEST if TEST in splits else list(splits)[-1])
-    values = {(row.quantity, row.method, row.settings, row.alpha): row.value for row in results.where(split=judged)}
+    splits = dict.fromkeys(row.split for row in numbers.where(quantity="error", method=results.MIXTURE))
+    judged = split or (results.TEST if results.TEST in splits else list(splits)[-1])
+    values = {(row.quantity, row.method, row.settings, row.alpha): row.value for row in numbers.where(split=judged)}
     alpha, told = float(settings.alpha), dict(texts.get("objective", {}))
 
     def goal(entry: dict[str, Any]) -> GoalLine:
@@ -124,25 +108,25 @@ def summarize_run(
             bound = parse_goal(entry["text"]).bound
             return GoalLine(entry["text"], math.nan, bound, "not asked", math.nan, unasked[entry["name"]])
         estimate, bound, verdict, violation = (
-            values[of_goal(part), MIXTURE, entry["name"], None] for part in GoalLine._fields[1:5]
+            values[results.of_goal(part), results.MIXTURE, entry["name"], None] for part in GoalLine._fields[1:5]
         )
         why = entry.get("unanswered", {}).get(judged, "")
-        return GoalLine(entry["text"], estimate, bound, VERDICT_OF[verdict], violation, why)
+        return GoalLine(entry["text"], estimate, bound, results.VERDICT_OF[verdict], violation, why)
 
     return RunSummary(
         judged,
         alpha,
-        values["error", MIXTURE, "", None],
-        values["cvar", MIXTURE, "", alpha],
-        values.get(("error", FIRST, "", None)),
-        values.get(("cvar", FIRST, "", alpha)),
+        values["error", results.MIXTURE, "", None],
+        values["cvar", results.MIXTURE, "", alpha],
+        values.get(("error", results.FIRST, "", None)),
+        values.get(("cvar", results.FIRST, "", alpha)),
         tuple(goal(entry) for entry in texts["goals"]),
-        str(told.get("text", told.get("kind", ""))) if ("objective", MIXTURE, "", None) in values else "",
-        values.get(("objective", MIXTURE, "", None)),
-        values.get(("error", DEPLOYED, "", None)),
-        values.get((DEFER_RATE, MIXTURE, "", None)),
-        values.get((DECIDED_ERROR, MIXTURE, "", None)),
-        values.get((REALISED, MIXTURE, "", alpha)),
+        str(told.get("text", told.get("kind", ""))) if ("objective", results.MIXTURE, "", None) in values else "",
+        values.get(("objective", results.MIXTURE, "", None)),
+        values.get(("error", results.DEPLOYED, "", None)),
+        values.get((results.DEFER_RATE, results.MIXTURE, "", None)),
+        values.get((results.DECIDED_ERROR, results.MIXTURE, "", None)),
+        values.get((results.REALISED, results.MIXTURE, "", alpha)),
     )
 
 
@@ -156,10 +140,8 @@ def audit_words(audit: Audit) -> dict[str, Any]:
     """Return an audit as plain values, for JSON."""
     goals = []
     for row in audit:
-        found: dict[str, Any] = row._asdict() | {
-            "goal": str(row.goal.with_confidence(None)),
-            "counts": dict(row.counts),
-        }
+        found: dict[str, Any] = row._asdict()
+        found |= {"goal": str(row.goal.with_confidence(None)), "counts": dict(row.counts)}
         limits = dict(found.pop("largest_weights"))  # only where rows have weights
         goals.append(found | {"largest_weights": limits} if limits else found)
     return {"holds": audit.holds, "confidence": audit.confidence, "goals": goals}

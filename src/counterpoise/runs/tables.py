@@ -64,9 +64,7 @@ class LabelledTable(NamedTuple):
     def part(self, asked: TableRoles) -> RunRows:
         """Return the rows as they are measured; goals may speak of every column that holds numbers or texts."""
         groups, limit = groups_of(self.frame, asked.groups, self.path), asked.largest_weight
-        if asked.weights is None:
-            return RunRows(self.frame, self.labels, groups, None, self.baseline)
-        weights = weights_of(self.frame, asked.weights, self.path, limit)
+        weights = None if asked.weights is None else weights_of(self.frame, asked.weights, self.path, limit)
         return RunRows(self.frame, self.labels, groups, weights, self.baseline, limit)
 
 
@@ -76,10 +74,9 @@ def read_table(path: Path, asked: TableRoles, others: dict[str, list[str]]) -> L
         check_positive(asked.largest_weight, "largest_weight")
         if asked.weights is None:
             raise ValueError(f"--largest-weight is for weighted rows; got {asked.largest_weight:g} and no --weights.")
-    known, single = column_names(path), {"target": asked.target, "baseline": asked.baseline, "weights": asked.weights}
-    columns = (
-        {"groups": list(asked.groups)} | {key: [name] for key, name in single.items() if name is not None} | others
-    )
+    known, columns = column_names(path), {"groups": list(asked.groups), "target": [asked.target]}
+    single = {"baseline": asked.baseline, "weights": asked.weights}
+    columns |= {key: [name] for key, name in single.items() if name is not None} | others
     for key, names in columns.items():
         check_columns(names, known, path, f"--{key}: ")
     named = [name for names in columns.values() for name in names]
@@ -261,9 +258,8 @@ class Chosen(NamedTuple):
 
     def __str__(self) -> str:
         lines = [f"{one.share:.4f}  {one}" for one in self.rules.rules]
-        called = (
-            f"positive class: {self.rules.positive!r}, which high scores speak for (the other: {self.rules.negative!r})"
-        )
+        positive, negative = self.rules.positive, self.rules.negative
+        called = f"positive class: {positive!r}, which high scores speak for (the other: {negative!r})"
         return "\n".join([called, *map(str, self.checks), "", "share   rule", *lines])
 
 

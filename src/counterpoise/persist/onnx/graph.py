@@ -218,15 +218,8 @@ class Graph:
         """Add up what the leaves of trees hold that rows end in, where asked rounded to single precision before."""
         if rounds:
             rows = self.as_doubles(self.add("Cast", rows, to=TensorProto.FLOAT))
-        return self.add(
-            "TreeEnsemble",
-            rows,
-            domain=_ML,
-            n_targets=n_sums,
-            aggregate_function=1,  # their sum
-            post_transform=0,  # nothing after it
-            **tree_attributes(trees),
-        )
+        how = {"aggregate_function": 1, "post_transform": 0}  # their sum, and nothing after it
+        return self.add("TreeEnsemble", rows, domain=_ML, n_targets=n_sums, **how, **tree_attributes(trees))
 
     def model(self, result: str, name: str, n_features: int | None, words: dict[str, str], note: str) -> Any:
         """Return the whole, with words for its metadata."""
