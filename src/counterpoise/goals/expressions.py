@@ -103,11 +103,6 @@ class Expression:
         """Return the names of the datasets, in the order of their first mention."""
         return tuple(dict.fromkeys(term.rows.name for term in terms_of(self)))
 
-    @property
-    def compared_columns(self) -> tuple[str, ...]:
-        """Return the columns whose values are compared, as in sex=F and by=sex; those of ranges are not."""
-        return tuple(dict.fromkeys(name for term in terms_of(self) for name in term.rows.compared_columns))
-
     def __repr__(self) -> str:
         return f"<{self}>"
 
@@ -498,7 +493,7 @@ class Goal:
     @property
     def datasets(self) -> tuple[str, ...]:
         """Return the names of the datasets, in the order of their first mention."""
-        return tuple(dict.fromkeys(self.left.datasets + self.right.datasets))
+        return tuple(dict.fromkeys(term.rows.name for term in terms_of(self)))
 
     @property
     def scale(self) -> float:
@@ -508,7 +503,7 @@ class Goal:
     @property
     def compared_columns(self) -> tuple[str, ...]:
         """Return the columns whose values are compared, as in sex=F and by=sex; those of ranges are not."""
-        return tuple(dict.fromkeys(self.left.compared_columns + self.right.compared_columns))
+        return tuple(dict.fromkeys(name for term in terms_of(self) for name, _ in term.rows.conditions))
 
     @property
     def bound(self) -> float:

@@ -177,10 +177,6 @@ class Range(NamedTuple):
             found &= values <= self.high if self.has_high else values < self.high
         return np.asarray(found)
 
-    def is_apart(self, other: "Range") -> bool:
-        """Tell whether no number of the same column is in both."""
-        return self.column == other.column and (self & other).is_empty
-
     def __str__(self) -> str:
         name = written_name(self.column)
         if self.low is None or self.high is None:
@@ -361,11 +357,6 @@ class Dataset:
         return (
             self if self.of is None or self.label is not None or self.baseline is not None else replace(self, of=None)
         )
-
-    @property
-    def compared_columns(self) -> tuple[str, ...]:
-        """Return the columns whose values are compared, as in sex=F; those of ranges are not."""
-        return tuple(column for column, _ in self.conditions)
 
     def by(self, /, **values: Any) -> tuple["Dataset", ...]:
         """Return one dataset for each value, or for each combination of the values of several columns.
