@@ -258,7 +258,7 @@ class Rate(Expression):
         return text
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, repr=False)
 class Ratio(Expression):
     """A ratio of two rates, such as precision, usable in goals against a number.
 
@@ -332,14 +332,6 @@ class Ratio(Expression):
                 " through. Write a goal on the ratio with a number as its bound."
             )
         return is_number(other)
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Ratio):
-            return NotImplemented
-        return (self.numerator, self.denominator) == (other.numerator, other.denominator)
-
-    def __hash__(self) -> int:
-        return hash((self.numerator, self.denominator))
 
     def __str__(self) -> str:
         return self.written or f"{_in_parentheses(self.numerator)} / {_in_parentheses(self.denominator)}"

@@ -127,16 +127,15 @@ class InfeasibleGoals(ValueError):  # noqa: N818 - named for the state it report
     def __str__(self) -> str:
         goals = " and ".join(map(str, self.conflict))
         if not self.proven:
-            start, least = f"No {self.kind} was found that meets {goals}", "The least total violation found"
+            start = f"No {self.kind} was found that meets"
         elif self.kind == SINGLE_RULE:
-            start, least = f"No single rule meets {goals}", "The least total violation"
-        elif len(self.conflict) > 1:
-            start, least = f"These goals cannot hold together: {goals}", "The least total violation"
+            start = "No single rule meets"
         else:
-            start, least = f"This goal cannot hold: {goals}", "The least total violation"
+            start = "These goals cannot hold together:" if len(self.conflict) > 1 else "This goal cannot hold:"
+        least = f"The least total violation{'' if self.proven else ' found'} is {self.least_violation:.4g}"
         is_beyond = any(abs(goal.bound) > 1 and goal_unit(goal) == 1 for goal in self.conflict)
         percent = is_beyond and self.least_violation > 1
-        told = f"{start}. {least} is {self.least_violation:.4g}.{f' {PERCENT}' if percent else ''}{self._advice()}"
+        told = f"{start} {goals}. {least}.{f' {PERCENT}' if percent else ''}{self._advice()}"
         return " ".join([told, *self.hints])
 
     def _advice(self) -> str:
