@@ -31,9 +31,7 @@ HOLDS, FAILS, UNDECIDED = "holds", "fails", "undecided"  # the verdicts
 _CONFIDENCE = 0.95
 _PLAIN = 0.01, 1e6  # sizes of what a goal bounds that four decimals show well
 _KINDS = ("labels", "probabilities")  # of predictions
-_ROUNDING = (
-    1e-9  # part of the bound, or of the goal's scale, by which an estimate may seem outside of it: sums are not exact
-)
+_ROUNDING = 1e-9  # part of the bound, or of the goal's scale, by which sums that are not exact may seem outside of it
 
 
 class GoalAudit(NamedTuple):
@@ -412,7 +410,8 @@ def _audited(goal: Goal, prepared: PreparedPredictions, risk: float, *, quick: b
     bounds = _worst(goal, [one for _, _, one in found], risk, len(parts), _quick_ends() if quick else GoalStanding.end)
     if unanswered:
         bounds = bounds._replace(high=math.inf) if goal.sense == "<=" else bounds._replace(low=-math.inf)
-    worst, estimate = _worst_estimate(goal, {place: one.estimate for place, _, one in found})
+    estimates = [(place, one.estimate) for place, _, one in found if not np.isnan(one.estimate)] or [(0, np.nan)]
+    worst, estimate = (max if goal.sense == "<=" else min)(estimates, key=lambda one: one[1])
     margin = goal.bound - bounds.high if goal.sense == "<=" else bounds.low - goal.bound
     fails = bounds.low > goal.bound if goal.sense == "<=" else bounds.high < goal.bound
     verdict = HOLDS if margin >= 0 else FAILS if fails else UNDECIDED
@@ -466,9 +465,3 @@ def _quick_ends() -> Callable[[GoalStanding, float, str], float]:
         return float(getattr(known[name], which))
 
     return end
-
-
-def _worst_estimate(goal: Goal, estimates: Mapping[int, float]) -> tuple[int, float]:
-    """Return which of the parts is the worst on the rows, and its value; one without a value is not."""
-    known = [(place, value) for place, value in estimates.items() if not np.isnan(value)]
-    return (max if goal.sense == "<=" else min)(known or [(0, np.nan)], key=lambda one: one[1])

@@ -56,10 +56,6 @@ class Constraints(NamedTuple):
             return None
         return np.unique(self.owners[found.members]).tolist(), found.least_violation
 
-    def rows_of(self, place: int) -> IntArray:
-        """Return the rows of a goal."""
-        return np.flatnonzero(self.owners == place)
-
     def row(self, number: int) -> FloatArray:
         """Return the entries of one row."""
         row = self.matrix[[number]]
@@ -90,24 +86,18 @@ def advised(
     single = {goals[place]: bound for place, bound in offered.items()}
     joint = {} if single else {goals[place]: bound for place, bound in joint_bounds(limits).items()}
     members = [goals[place] for place in places]
-    held_by = {place: _held_by(limits, place, bound) for place, bound in offered.items()}
-    named = {goals[place]: held or () for place, held in held_by.items()}
-    nearest_proven = proven and None not in held_by.values()
-    return InfeasibleGoals(members, least_violation, single, proven, joint, named, nearest_proven)
+    held_by: dict[Goal, tuple[Goal, ...]] = {}  # without the goal itself: none where it conflicts with models alone
+    nearest_proven = proven
+    for place, bound in offered.items():
+        conflict = limits.constraints({place: tightened(goals[place], bound)}).conflict()
+        nearest_proven &= conflict is not None
+        held_by[goals[place]] = tuple(goals[other] for other in (conflict or ([],))[0] if other != place)
+    return InfeasibleGoals(members, least_violation, single, proven, joint, held_by, nearest_proven)
 
 
 def tightened(goal: Goal, bound: float) -> float:
     """Return a bound that is tighter by so little that where it cannot be met, the other is proven to be nearest."""
     return bound - looser(goal) * NEAREST * bound_scale(goal, bound)
-
-
-def _held_by(limits: AdjustableGoals, place: int, bound: float) -> tuple[Goal, ...] | None:
-    """Return the goals that keep a bound from being tighter: those that conflict with it if it is; None where none do.
-
-    The goal itself is left out, so that there are no others where it conflicts with the models alone.
-    """
-    conflict = limits.constraints({place: tightened(limits.goals[place], bound)}).conflict()
-    return None if conflict is None else tuple(limits.goals[other] for other in conflict[0] if other != place)
 
 
 def nearest_bound(limits: AdjustableGoals, place: int, others: Bounds) -> float | None:
@@ -121,7 +111,7 @@ def nearest_bound(limits: AdjustableGoals, place: int, others: Bounds) -> float 
         found = bisected(goal, is_met)
     else:
         now, bound = limits.constraints(others), others.get(place, goal.bound)
-        (row,) = now.rows_of(place).tolist()
+        (row,) = np.flatnonzero(now.owners == place).tolist()
         slope = _slope(limits, row, {**others, place: bound}, now)
         amount = least_relaxation(now.matrix, now.bounds, row, slope, scale=now.scale, domain=now.domain)
         found = None if amount is None else bound + looser(goal) * amount

@@ -136,10 +136,7 @@ def bind_rates(rates: Sequence[Linear], views: "Views", names: Sequence[object] 
 
 
 def tally_rates(
-    rates: Sequence[Linear],
-    views: "Views",
-    count: "Tally",
-    names: Sequence[object] | None = None,
+    rates: Sequence[Linear], views: "Views", count: "Tally", names: Sequence[object] | None = None
 ) -> FloatArray:
     """Return the value of each rate, without its constant, for each of several classifiers; ``names`` as above.
 

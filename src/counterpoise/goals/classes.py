@@ -110,7 +110,8 @@ def place_of(labels: list[Any], of: str) -> int:
 def not_a_class(labels: AnyArray, is_foreign: BoolArray, name: str, known: Iterable[Any]) -> ValueError:
     """Return the error for labels of which some are no class: each of those once, and in how many rows they are."""
     classes = [label for label in known if label is not None]
-    values = {_distinct(label): label for label in labels[is_foreign].tolist()}
+    found = labels[is_foreign].tolist()  # one missing value is like another
+    values = {one if isinstance(one, (str, Real)) and not is_missing(one) else repr(one): one for one in found}
     foreign, n_more = list(values.values())[:_SHOWN], len(values) - _SHOWN
     more = f" and {n_more} more" if n_more > 0 else ""
     listed = "no class is known" if not classes else f"not among the classes {_listed(classes)}"
@@ -121,11 +122,6 @@ def not_a_class(labels: AnyArray, is_foreign: BoolArray, name: str, known: Itera
         + (f"which {'is' if is_one else 'are'} {listed}" if classes else f"and {listed}")
         + f" ({int(is_foreign.sum())} of {is_foreign.size} rows).{_advice(foreign, name, classes)}"
     )
-
-
-def _distinct(label: Any) -> Any:
-    """Return what labels are told apart by: one missing value is like another."""
-    return label if isinstance(label, (str, Real)) and label == label else repr(label)  # noqa: PLR0124 - NaN is not
 
 
 def _listed(classes: list[Any]) -> str:
@@ -200,13 +196,21 @@ def find_classes(
     The positive one is the last of two sorted classes unless ``pos_label`` names it. Where only one label is seen, 1 is
     positive and 0 and -1 are negative. Of more than two classes none is positive unless it is named.
     """
-    seen = _sorted(seen_labels(labels).tolist()) if classes is None else list(check_classes(classes).tolist())
+    seen = list(seen_labels(labels).tolist() if classes is None else check_classes(classes).tolist())
+    try:
+        seen = sorted(seen) if classes is None else seen
+    except TypeError as error:
+        kinds = sorted({type(label).__name__ for label in seen})
+        raise TypeError(
+            f"Labels must be of one kind, those of the data and those predicted; got {' and '.join(kinds)}. If one "
+            "stands for rows that a person decides about, name it: defer_label."
+        ) from error
+    if pos_label is not None and pos_label not in seen and len(seen) > 1:
+        raise ValueError(f"pos_label must be one of the classes {seen!r}; got {pos_label!r}.")
     if len(seen) > 2:  # noqa: PLR2004
-        if pos_label is not None and pos_label not in seen:
-            raise ValueError(f"pos_label must be one of the classes {seen!r}; got {pos_label!r}.")
         return Classes(None, pos_label, tuple(seen))
     if pos_label is not None:
-        return _with_positive(seen, pos_label)
+        return Classes(next((label for label in seen if label != pos_label), None), pos_label)
     if len(seen) == 1 and seen[0] not in _SIGNS:
         raise ValueError(f"All labels are {seen[0]!r}: is that the positive class? Say so with pos_label.")
     if len(seen) == 1:
@@ -235,24 +239,6 @@ def two_classes(labels: Iterable[AnyArray | None], *, pos_label: Any = None) -> 
             f"{', '.join(map(repr, found.several[:10]))}. Make the labels binary, as in y == {found.several[0]!r}."
         )
     return found
-
-
-def _sorted(labels: list[Any]) -> list[Any]:
-    try:
-        return sorted(labels)
-    except TypeError as error:
-        kinds = sorted({type(label).__name__ for label in labels})
-        raise TypeError(
-            f"Labels must be of one kind, those of the data and those predicted; got {' and '.join(kinds)}. If one "
-            "stands for rows that a person decides about, name it: defer_label."
-        ) from error
-
-
-def _with_positive(seen: list[Any], pos_label: Any) -> Classes:
-    others = [label for label in seen if label != pos_label]
-    if len(others) > 1:
-        raise ValueError(f"pos_label must be one of the classes {seen!r}; got {pos_label!r}.")
-    return Classes(others[0] if others else None, pos_label)
 
 
 def says_yes(label: str) -> bool:

@@ -10,11 +10,7 @@ from counterpoise._base.types import FloatArray, IntArray
 from counterpoise.goals.advice import Bounds, Constraints, bisected, explain, looser
 from counterpoise.goals.bound import BoundGoals, bind
 from counterpoise.goals.expressions import Goal
-from counterpoise.goals.infeasible import (
-    InfeasibleGoals,
-    bound_scale,
-    rounded_to_safety,
-)
+from counterpoise.goals.infeasible import InfeasibleGoals, bound_scale, rounded_to_safety
 from counterpoise.goals.tables import Table
 from counterpoise.solvers.linear_program import FEASIBLE, constraint_scale
 from counterpoise.solvers.ramp import Plan, RampProblem, RampState, minimize_ramp

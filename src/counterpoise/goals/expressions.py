@@ -103,11 +103,6 @@ class Expression:
         """Return the names of the datasets, in the order of their first mention."""
         return tuple(dict.fromkeys(term.rows.name for term in terms_of(self)))
 
-    @property
-    def compared_columns(self) -> tuple[str, ...]:
-        """Return the columns whose values are compared, as in sex=F and by=sex; those of ranges are not."""
-        return tuple(dict.fromkeys(name for term in terms_of(self) for name in term.rows.compared_columns))
-
     def __repr__(self) -> str:
         return f"<{self}>"
 
@@ -263,7 +258,7 @@ class Rate(Expression):
         return text
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, repr=False)
 class Ratio(Expression):
     """A ratio of two rates, such as precision, usable in goals against a number.
 
@@ -337,14 +332,6 @@ class Ratio(Expression):
                 " through. Write a goal on the ratio with a number as its bound."
             )
         return is_number(other)
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Ratio):
-            return NotImplemented
-        return (self.numerator, self.denominator) == (other.numerator, other.denominator)
-
-    def __hash__(self) -> int:
-        return hash((self.numerator, self.denominator))
 
     def __str__(self) -> str:
         return self.written or f"{_in_parentheses(self.numerator)} / {_in_parentheses(self.denominator)}"
@@ -498,7 +485,7 @@ class Goal:
     @property
     def datasets(self) -> tuple[str, ...]:
         """Return the names of the datasets, in the order of their first mention."""
-        return tuple(dict.fromkeys(self.left.datasets + self.right.datasets))
+        return tuple(dict.fromkeys(term.rows.name for term in terms_of(self)))
 
     @property
     def scale(self) -> float:
@@ -508,7 +495,7 @@ class Goal:
     @property
     def compared_columns(self) -> tuple[str, ...]:
         """Return the columns whose values are compared, as in sex=F and by=sex; those of ranges are not."""
-        return tuple(dict.fromkeys(self.left.compared_columns + self.right.compared_columns))
+        return tuple(dict.fromkeys(name for term in terms_of(self) for name, _ in term.rows.conditions))
 
     @property
     def bound(self) -> float:

@@ -106,9 +106,11 @@ class InfeasibleGoals(ValueError):  # noqa: N818 - named for the state it report
         >>> [[f"{old} becomes {new.bound}" for old, new in way.items()] for way in error.ways_out]
         [['recall(train) >= 0.95 becomes 0.7123'], ['positive_rate(train) <= 0.1 becomes 0.16']]
         """
-        one_by_one = [{goal: _moved(goal, bound)} for goal, bound in self.nearest_bounds.items()]
-        together = {goal: _moved(goal, bound) for goal, bound in self.joint_bounds.items()}
-        return one_by_one or ([together] if together else [])
+        single, joint = (
+            {goal: goal.with_bound(rounded_to_safety(goal, bound)) for goal, bound in bounds.items()}
+            for bounds in (self.nearest_bounds, self.joint_bounds)
+        )
+        return [{goal: instead} for goal, instead in single.items()] or ([joint] if joint else [])
 
     def as_dict(self) -> dict[str, Any]:
         """Return the conflict and the ways out of it as plain texts and numbers, for JSON."""
@@ -125,44 +127,31 @@ class InfeasibleGoals(ValueError):  # noqa: N818 - named for the state it report
     def __str__(self) -> str:
         goals = " and ".join(map(str, self.conflict))
         if not self.proven:
-            start, least = f"No {self.kind} was found that meets {goals}", "The least total violation found"
+            start = f"No {self.kind} was found that meets"
         elif self.kind == SINGLE_RULE:
-            start, least = f"No single rule meets {goals}", "The least total violation"
-        elif len(self.conflict) > 1:
-            start, least = f"These goals cannot hold together: {goals}", "The least total violation"
+            start = "No single rule meets"
         else:
-            start, least = f"This goal cannot hold: {goals}", "The least total violation"
+            start = "These goals cannot hold together:" if len(self.conflict) > 1 else "This goal cannot hold:"
+        least = f"The least total violation{'' if self.proven else ' found'} is {self.least_violation:.4g}"
         is_beyond = any(abs(goal.bound) > 1 and goal_unit(goal) == 1 for goal in self.conflict)
         percent = is_beyond and self.least_violation > 1
-        told = f"{start}. {least} is {self.least_violation:.4g}.{f' {PERCENT}' if percent else ''}{self._advice()}"
+        told = f"{start} {goals}. {least}.{f' {PERCENT}' if percent else ''}{self._advice()}"
         return " ".join([told, *self.hints])
 
     def _advice(self) -> str:
+        offered = [str(new) for way in self.ways_out for new in way.values()]
         if self.nearest_bounds:
-            offered = ", or ".join(_offered(self.nearest_bounds))
-            kept = "one at a time and with all other goals kept"
-            found = "" if self.nearest_proven else " found"
-            return f"{self._others()} The nearest bounds{found} that can be met, {kept}: {offered}."
+            holding = dict.fromkeys(goal for held in self.held_by.values() for goal in held)
+            others = " and ".join(str(goal) for goal in holding if goal not in self.conflict)
+            stands = f" Beside {'them' if len(self.conflict) > 1 else 'it'} stands {others}." if others else ""
+            found, kept = "" if self.nearest_proven else " found", "one at a time and with all other goals kept"
+            return f"{stands} The nearest bounds{found} that can be met, {kept}: {', or '.join(offered)}."
         if self.joint_bounds:
-            offered = " and ".join(_offered(self.joint_bounds))
             is_of_shares = all(goal_unit(goal) == 1 for goal in self.joint_bounds)
             total = f", {self.joint_change:.4g} in all" if is_of_shares else ""
-            return f" With all other goals kept no single bound is enough; the least change that is{total}: {offered}."
+            least = f"With all other goals kept no single bound is enough; the least change that is{total}"
+            return f" {least}: {' and '.join(offered)}."
         return ""
-
-    def _others(self) -> str:
-        """Name the goals outside of the conflict that hold the bounds where they are."""
-        holding = dict.fromkeys(goal for held in self.held_by.values() for goal in held if goal not in self.conflict)
-        beside = "them" if len(self.conflict) > 1 else "it"
-        return f" Beside {beside} stands {' and '.join(map(str, holding))}." if holding else ""
-
-
-def _offered(bounds: Mapping[Goal, float]) -> list[str]:
-    return [str(_moved(goal, bound)) for goal, bound in bounds.items()]
-
-
-def _moved(goal: Goal, bound: float) -> Goal:
-    return goal.with_bound(rounded_to_safety(goal, bound))
 
 
 def bound_scale(goal: Goal, bound: float) -> float:

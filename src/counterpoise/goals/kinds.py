@@ -101,13 +101,18 @@ def parts_of(
             values[number] += amount
             added[number] += np.abs(amount)
         values = np.array([_without_rounding(*row) for row in zip(values, added, strict=True)])
-        views.table(rows.name)  # which says what datasets there are
+        places, weights = views.rows(rows)
         said = None if predictions is None else predictions_of(predictions, rows.name)
+        if not places.size or not weights.max() > 0:
+            raise none_of(rows)
+        if said is not None and len(said) != places.size:  # else all of them, in their order
+            said = said[places]
+        known = views.kept((rows, kinds.letters[:2]), lambda: _known(rows, kinds, views, places))  # noqa: B023 - now
         if are_drawn and said is not None:
-            found.append(_drawn_part(rows, kinds, values, views, said))
-            continue
-        sums = _sums(rows, kinds, views, said)
-        found.append(CountedRows(rows, values, *sums).only(kinds.of(rows)))
+            found.append(_drawn_part(rows, kinds, values, views, known, said))
+        else:
+            sums = _sums(rows, kinds, views, known, said)
+            found.append(CountedRows(rows, values, *sums).only(kinds.of(rows)))
     return found
 
 
@@ -199,39 +204,26 @@ def _planned(letters: tuple[int, ...], deferred: int | None, is_asked: bool) -> 
     return tuple(share if one == deferred else (1.0 - share) / others for one in letters)
 
 
-class _Sums(NamedTuple):
-    """The last fields of a ``CountedRows``."""
-
-    counts: FloatArray
-    totals: FloatArray
-    spread: FloatArray | None
-    levels: FloatArray
+_Sums = tuple[FloatArray, FloatArray, FloatArray | None, FloatArray]  # counts, totals, spread, levels of CountedRows
 
 
-def _sums(rows: Dataset, kinds: RowKinds, views: Views, predicted: FloatArray | None) -> _Sums:
-    places, weights = views.rows(rows)
-    if not places.size or not weights.max() > 0:
-        raise none_of(rows)
-    numbers = views.kept((rows, kinds.letters[:2]), lambda: _known(rows, kinds, views, places))
-    n_answers = len(kinds.letters[2])
-    if predicted is not None:
-        said = predicted.argmax(axis=1) if predicted.ndim > 1 else predicted
-        said = said if places.size == said.size else said[places]  # all of them, in their order
-        numbers = numbers * n_answers + kinds.numbers(2, said.astype(np.int64))
+def _sums(rows: Dataset, kinds: RowKinds, views: Views, known: IntArray, said: FloatArray | None) -> _Sums:
+    n_answers, weights = len(kinds.letters[2]), views.rows(rows)[1]
+    if said is not None:
+        codes = said.argmax(axis=1) if said.ndim > 1 else said
+        numbers = known * n_answers + kinds.numbers(2, codes.astype(np.int64))
         return _by_kind(numbers, len(kinds.all), weights, views, rows.name)
-    found = _by_kind(numbers, len(kinds.all) // n_answers, weights, views, rows.name)
-    counts, totals = (np.outer(one, kinds.planned).ravel() for one in (found.counts, found.totals))
-    spread = None if found.spread is None else np.kron(found.spread, np.array(kinds.planned)[:, None])
-    return _Sums(counts, totals, spread, found.levels)
+    *found, spread, levels = _by_kind(known, len(kinds.all) // n_answers, weights, views, rows.name)
+    counts, totals = (np.outer(one, kinds.planned).ravel() for one in found)
+    return counts, totals, None if spread is None else np.kron(spread, np.array(kinds.planned)[:, None]), levels
 
 
-def _drawn_part(rows: Dataset, kinds: RowKinds, values: FloatArray, views: Views, predicted: FloatArray) -> CountedRows:
+def _drawn_part(
+    rows: Dataset, kinds: RowKinds, values: FloatArray, views: Views, known: IntArray, said: FloatArray
+) -> CountedRows:
     """Return a part whose rows contribute expectations over draws, given what rows of each kind contribute."""
-    places, weights = views.rows(rows)
-    if not places.size or not weights.max() > 0:
-        raise none_of(rows)
-    known = views.kept((rows, kinds.letters[:2]), lambda: _known(rows, kinds, views, places))
-    drawn = _drawn_cells(_chances(kinds.letters[2], predicted if len(predicted) == places.size else predicted[places]))
+    weights = views.rows(rows)[1]
+    drawn = _drawn_cells(_chances(kinds.letters[2], said))
     n_cells, n_answers = drawn.cells.shape
     n_known = len(kinds.all) // n_answers
     numbers = (known[drawn.rows] * n_cells) + drawn.numbers
@@ -297,17 +289,17 @@ def _by_kind(
     share = 1.0 if parts is None else parts
     if views.table(name).counts is not None:
         counts = np.bincount(kinds, share * weights, n_kinds).astype(np.float64)
-        return _Sums(counts, counts, None, np.ones(1))
+        return counts, counts, None, np.ones(1)
     heaviest = views.table(name).heaviest(name)
     counts = np.bincount(kinds, parts, n_kinds).astype(np.float64)
     if heaviest is None and weights.size and weights[0] == 1.0 and (weights == 1.0).all():
-        return _Sums(counts, counts, None, np.ones(1))
+        return counts, counts, None, np.ones(1)
     totals = np.bincount(kinds, share * weights, n_kinds).astype(np.float64)
     if heaviest is None:
-        return _Sums(counts, totals, None, np.ones(1))
+        return counts, totals, None, np.ones(1)
     relative = weights / heaviest
     levels = weight_levels(relative)
-    return _Sums(counts, totals, spread(relative, kinds, n_kinds, levels, share), levels)
+    return counts, totals, spread(relative, kinds, n_kinds, levels, share), levels
 
 
 def are_disjoint(one: Dataset, other: Dataset) -> bool:
@@ -317,7 +309,7 @@ def are_disjoint(one: Dataset, other: Dataset) -> bool:
     values = dict(other.conditions)
     return (
         any(not may_be_same(values.get(column, text), text) for column, text in one.conditions)
-        or any(mine.is_apart(theirs) for mine in one.ranges for theirs in other.ranges)
+        or any(a.column == b.column and (a & b).is_empty for a in one.ranges for b in other.ranges)
         or _are_opposite(one.label, other.label, one.of, other.of)
         or _are_opposite(one.baseline, other.baseline, one.of, other.of)
     )

@@ -173,21 +173,16 @@ def can_certify(goal: Goal, share: AnyShare, risk: float) -> bool:
 
 def allowed_failures(goal: Goal, share: AnyShare) -> float:
     """Return the share of failures that the goal's bound allows."""
-    at_bound = _share_at(goal.bound, share)
+    (least, most), value = _between(share, 0.0, 1.0), goal.bound
+    at_bound = float(value >= most)  # the share at which the quantity has the bound, or the nearest there is
+    if least < value < most:
+        at_one, at_zero = (one - value * other for one, other in zip(share.top, share.bottom, strict=True))
+        at_bound = at_zero / (at_zero - at_one)
     return at_bound if goal.sense == "<=" else 1.0 - at_bound
 
 
 def _at_failures(goal: Goal, share: AnyShare, failures: float) -> float:
     return _value(share, failures if goal.sense == "<=" else 1.0 - failures)
-
-
-def _share_at(value: float, share: AnyShare) -> float:
-    """Return the share at which the quantity has a value, or the nearest there is."""
-    least, most = _between(share, 0.0, 1.0)
-    if not least < value < most:
-        return float(value >= most)
-    at_one, at_zero = (one - value * other for one, other in zip(share.top, share.bottom, strict=True))
-    return at_zero / (at_zero - at_one)
 
 
 def _between(share: AnyShare, least: float, most: float) -> Bounds:
@@ -232,20 +227,17 @@ class GoalStanding(NamedTuple):
         share = self.share()
         if share is not None:
             return share.bounds(risk) if share.trials else Bounds(-math.inf, math.inf)
-        return Bounds(*map(self._in_own_unit, self._mean_bounds(risk)))
-
-    def _mean_bounds(self, risk: float) -> Bounds:
-        """Return the same where more than one share decides, in the units of top and bottom."""
+        sample = _proportions(self.parts[0], self._pairs()) if self.is_ratio and len(self.parts) == 1 else None
         if not self.is_ratio:
-            return Bounds(self._end(0, risk, "low"), self._end(0, risk, "high"))
-        if len(self.parts) == 1:
-            sample = _proportions(self.parts[0], self._pairs())
-            if sample is not None:
-                return Bounds(-upper_weighted_mean(sample.negated(), risk), upper_weighted_mean(sample, risk))
-        top, bottom = ([self._end(which, risk / 2, end) for end in ("low", "high")] for which in (0, 1))
-        divisors = max(bottom[0], 0.0), bottom[1]  # never negative
-        quotients = [one / other if other else math.copysign(math.inf, one) for one in top for other in divisors]
-        return Bounds(min(quotients), max(quotients))
+            ends = [self._end(0, risk, "low"), self._end(0, risk, "high")]
+        elif sample is not None:
+            ends = [-upper_weighted_mean(sample.negated(), risk), upper_weighted_mean(sample, risk)]
+        else:
+            top, bottom = ([self._end(which, risk / 2, end) for end in ("low", "high")] for which in (0, 1))
+            divisors = max(bottom[0], 0.0), bottom[1]  # never negative
+            quotients = [one / other if other else math.copysign(math.inf, one) for one in top for other in divisors]
+            ends = [min(quotients), max(quotients)]
+        return Bounds(*map(self._in_own_unit, ends))
 
     def end(self, risk: float, end: str) -> float:
         """Return the "low" or the "high" end of the bounds alone: of sums of rates each takes its time."""
@@ -296,14 +288,10 @@ class GoalStanding(NamedTuple):
         share = self.share()
         if share is not None:
             return [(self.parts[0].rows, round(share.trials))]
-        if self.is_ratio and len(self.parts) == 1:
-            return [(self.parts[0].rows, round(self._counting()))]
+        if self.is_ratio and len(self.parts) == 1:  # those that count, in expectation where predictions are drawn
+            part, bottom = self.parts[0], np.abs(self._pairs()[1])
+            return [(part.rows, round(float(part.counts @ bottom / bottom.max())) if bottom.any() else 0)]
         return [(part.rows, part.n_rows) for part in self.parts]
-
-    def _counting(self) -> float:
-        """Return how many rows count in a ratio on one part, in expectation where predictions are drawn."""
-        part, bottom = self.parts[0], np.abs(self._pairs()[1])
-        return float(part.counts @ bottom / bottom.max()) if bottom.any() else 0.0
 
     def _pairs(self) -> FloatArray:
         """Return what each kind of row adds to top and to bottom, for a single part: it carries the constants too."""
@@ -318,8 +306,14 @@ class GoalStanding(NamedTuple):
 
     def best(self, sense: str, factor: float = 1.0) -> "GoalStanding":
         """Return the most favourable outcome there could be, on so many times the rows."""
-        sign = 1.0 if sense == "<=" else -1.0
-        return self._replace(parts=tuple(_all_of(part, sign * part.values[0], factor) for part in self.parts))
+        parts = []
+        for part in self.parts:
+            counts, values = np.zeros(part.counts.size), part.values[0] if sense == "<=" else -part.values[0]
+            counts[np.argmin(values)] = round(part.n_rows * factor)
+            shares = counts / part.n_rows
+            spread = None if part.spread is None else np.outer(shares, part.spread.sum(axis=0))
+            parts.append(part._replace(counts=counts, totals=shares * part.totals.sum(), spread=spread))
+        return self._replace(parts=tuple(parts))
 
 
 def standing(
@@ -479,11 +473,3 @@ def _proportions(part: CountedRows, pairs: FloatArray) -> WeightedSample | None:
     inside = bottom > 0
     values, factors = top[inside] / bottom[inside], bottom[inside] / bottom.max()
     return part.only(inside).sample(values, factors)
-
-
-def _all_of(part: CountedRows, values: FloatArray, factor: float) -> CountedRows:
-    counts = np.zeros(values.size)
-    counts[np.argmin(values)] = round(part.n_rows * factor)
-    shares = counts / part.n_rows
-    spread = None if part.spread is None else np.outer(shares, part.spread.sum(axis=0))
-    return part._replace(counts=counts, totals=shares * part.totals.sum(), spread=spread)

@@ -63,18 +63,31 @@ __all__ = [
     "Ratio",
     "accuracy",
     "churn",
+    "confusion",
     "correct",
+    "cost",
     "coverage",
     "decided_error_rate",
     "decided_positive_rate",
     "defer_rate",
+    "demographic_parity_difference",
+    "demographic_parity_ratio",
+    "equal_opportunity_difference",
+    "equal_opportunity_ratio",
+    "equalized_odds_difference",
+    "equalized_odds_ratio",
     "error_rate",
+    "every_class",
+    "every_group",
     "f1_score",
     "false_negative_rate",
     "false_negatives",
     "false_positive_rate",
     "false_positives",
     "loss_rate",
+    "macro",
+    "max_difference",
+    "min_ratio",
     "negative_rate",
     "positive_rate",
     "precision",
@@ -246,7 +259,6 @@ win_change_ratio = _ratio(
 
 
 CONFUSION, COST, ARROW = "confusion", "cost", "->"
-_LABELLED = Cell(label=True)
 
 
 def confusion(
@@ -281,8 +293,8 @@ def confused(rows: Dataset, called: Any) -> Rate:
             f"called={called}."
         )
     text = str(Dataset().seen_as(called).of)
-    count = Count(positive=True, cell=_LABELLED, called=text)
-    return Rate(0.0, (Term(1.0, Metric(CONFUSION, (count,), _LABELLED, (), f", called={written_value(text)}"), rows),))
+    count = Count(positive=True, cell=_POSITIVES, called=text)
+    return Rate(0.0, (Term(1.0, Metric(CONFUSION, (count,), _POSITIVES, (), f", called={written_value(text)}"), rows),))
 
 
 def macro(metric: MetricFunction[Rate] | str, dataset: Dataset | str = DEFAULT, /, *ranges: str, **where: Any) -> Rate:
@@ -318,8 +330,6 @@ def metric_name(metric: Any) -> str:
     name = metric if isinstance(metric, str) else getattr(metric, "__name__", None)
     if not isinstance(name, str):
         raise TypeError(f"A metric must be given as recall or as its name 'recall'; got {metric!r}.")
-    if name not in METRICS and name not in RATIOS:
-        raise unknown("metric", name, [*METRICS, *RATIOS])
     return name
 
 
@@ -364,7 +374,7 @@ def costed(rows: Dataset, entries: Iterable[tuple[str, str, float]]) -> Rate:
         raise ValueError(f"{COST} names its classes itself, and is about all rows of a dataset or group; got {rows}.")
     written = [f"{written_value(a)}{ARROW}{written_value(b)}: {written_number(x)}" for (a, b), x in priced.items()]
     counts = tuple(
-        Count(positive=True, cell=_LABELLED, coefficient=amount, of=label, called=called)
+        Count(positive=True, cell=_POSITIVES, coefficient=amount, of=label, called=called)
         for (label, called), amount in priced.items()
     )
     return Rate(0.0, (Term(1.0, Metric(COST, counts, Cell(), (), f", {{{', '.join(written)}}}"), rows),))
@@ -372,7 +382,10 @@ def costed(rows: Dataset, entries: Iterable[tuple[str, str, float]]) -> Rate:
 
 def _entries(costs: Any, classes: Any) -> list[tuple[str, str, float]]:
     if isinstance(costs, Mapping):
-        return [(*pair_of(key), _amount(key, amount)) for key, amount in costs.items()]
+        for key, amount in costs.items():
+            if not is_number(amount):
+                raise TypeError(f"A cost must be a number; got {amount!r} for {key!r}.")
+        return [(*pair_of(key), amount) for key, amount in costs.items()]
     if hasattr(costs, "columns"):
         rows, columns = list(costs.index), list(costs.columns)
     else:
@@ -393,12 +406,6 @@ def pair_of(key: Any) -> tuple[str, str]:
     if not isinstance(pair, (list, tuple)) or len(pair) != 2 or not all(text_of(part) for part in pair):  # noqa: PLR2004
         raise ValueError(f"A cost is named by two classes, as 'sick->well', or by the pair of them; got {key!r}.")
     return text_of(pair[0]), text_of(pair[1])
-
-
-def _amount(key: Any, amount: Any) -> float:
-    if not is_number(amount):
-        raise TypeError(f"A cost must be a number; got {amount!r} for {key!r}.")
-    return finite(amount)
 
 
 MOST_GROUPS = 50  # every pair of which makes two rows of the program
@@ -475,18 +482,13 @@ class Phrase(Several):
     def sense(self) -> str:  # type: ignore[override]
         return FORMS[self.form].sense
 
-    @property
-    def datasets(self) -> tuple[str, ...]:
-        return (self.rows.name,)
-
-    @property
-    def compared_columns(self) -> tuple[str, ...]:
-        return (*self.rows.compared_columns, *self.by)
-
     def members(self, views: Views | None = None) -> Members:
         form, columns = FORMS[self.form], " and ".join(map(repr, self.by))
-        if views is None:
-            groups = [replace(self.rows, name=text) for text in "ab"]
+        if views is None and self.by:
+            values = ([(column, text) for column in self.by] for text in "ab")
+            groups = [replace(self.rows, conditions=(*self.rows.conditions, *more)) for more in values]
+        elif views is None:
+            groups = [replace(self.rows, of=text) for text in "ab"]
         elif not self.by:
             groups = [self.rows.seen_as(text) for text in views.class_texts()]
         else:

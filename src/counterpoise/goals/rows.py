@@ -126,11 +126,8 @@ def text_of_time(text: str) -> str:
     match = _TIME.fullmatch(text)
     if match is None:
         return text
-    day, clock, fraction = (
-        match["day"],
-        match["clock"] + _MIDNIGHT[len(match["clock"]) :],
-        (match["fraction"] or "").rstrip("0"),
-    )
+    day, fraction = match["day"], (match["fraction"] or "").rstrip("0")
+    clock = match["clock"] + _MIDNIGHT[len(match["clock"]) :]
     if not fraction:
         return day if clock == _MIDNIGHT else f"{day} {clock}"
     return f"{day} {clock}.{fraction.ljust(6 if len(fraction) <= 6 else 9, '0')}"  # noqa: PLR2004 - as pandas does
@@ -177,19 +174,13 @@ class Range(NamedTuple):
             found &= values <= self.high if self.has_high else values < self.high
         return np.asarray(found)
 
-    def is_apart(self, other: "Range") -> bool:
-        """Tell whether no number of the same column is in both."""
-        return self.column == other.column and (self & other).is_empty
-
     def __str__(self) -> str:
         name = written_name(self.column)
-        if self.low is None or self.high is None:
-            number, sign = (self.high, "<=" if self.has_high else "<")
-            if self.low is not None:
-                number, sign = self.low, ">=" if self.has_low else ">"
-            return f"{name}{sign}{written_number(number or 0)}"
-        first, last = "<=" if self.has_low else "<", "<=" if self.has_high else "<"
-        return f"{written_number(self.low)}{first}{name}{last}{written_number(self.high)}"
+        high = "" if self.high is None else f"{'<=' if self.has_high else '<'}{written_number(self.high)}"
+        if self.low is None:
+            return f"{name}{high}"
+        low, equal = written_number(self.low), "=" if self.has_low else ""
+        return f"{low}<{equal}{name}{high}" if high else f"{name}>{equal}{low}"
 
 
 def read_range(text: Any) -> Range:
@@ -361,11 +352,6 @@ class Dataset:
         return (
             self if self.of is None or self.label is not None or self.baseline is not None else replace(self, of=None)
         )
-
-    @property
-    def compared_columns(self) -> tuple[str, ...]:
-        """Return the columns whose values are compared, as in sex=F; those of ranges are not."""
-        return tuple(column for column, _ in self.conditions)
 
     def by(self, /, **values: Any) -> tuple["Dataset", ...]:
         """Return one dataset for each value, or for each combination of the values of several columns.

@@ -189,7 +189,7 @@ class Table:
         if first is None:
             raise ValueError("A Table needs rows: X, y, a baseline or sensitive_features; got none of them.")
         try:
-            self.n_samples = int(first.shape[0]) if hasattr(first, "shape") else len(first)  # type: ignore[arg-type]
+            self.n_samples = int(first.shape[0]) if hasattr(first, "shape") else len(first)
         except (TypeError, IndexError):
             raise ValueError(f"A Table needs an entry for each row; got {first!r}, which has no rows.") from None
         if self.n_samples == 0:
