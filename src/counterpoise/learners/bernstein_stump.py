@@ -416,17 +416,13 @@ class BernsteinStumps:
         else:
             with Workers(work) as workers:
                 workers.map_ranges(search, n_blocks)
-        return _best(roots[:, 0].tolist(), choices.tolist(), sums)
-
-
-def _best(roots: list[float], choices: list[list[int]], sums: Sums) -> Split:
-    """Return the first of the best stumps of all blocks, or a constant where that is better."""
-    best, split = 0.0, Split(-1, 0, 0, is_positive_left=sums[2] > 0)
-    for root, choice in zip(roots, choices, strict=True):
-        if root * root > best * best * TIE:
-            best, split = root, Split(choice[0], choice[1], choice[2], root < 0)
-    constant = constant_root(sums, best)
-    return Split(-1, 0, 0, is_positive_left=constant > 0) if constant else split
+        # The first of the best stumps of all blocks, or a constant where that is better.
+        best, split = 0.0, Split(-1, 0, 0, is_positive_left=sums[2] > 0)
+        for root, choice in zip(roots[:, 0].tolist(), choices.tolist(), strict=True):
+            if root * root > best * best * TIE:
+                best, split = root, Split(choice[0], choice[1], choice[2], root < 0)
+        constant = constant_root(sums, best)
+        return Split(-1, 0, 0, is_positive_left=constant > 0) if constant else split
 
 
 class LeastErrorStump(Stump):

@@ -185,21 +185,18 @@ class _Newton:
     def __init__(self, program: MarginProgram, point: PathPoint, matrix: AnyArray) -> None:
         self.program, self.point, self.is_exact = program, point, matrix is program.margins
         self.theta = 1.0 / (point.surplus / point.multipliers + point.slacks / point.room)
-        self.factor = cho_factor(self._system(matrix), lower=True, overwrite_a=True, check_finite=False)
-        if program.on_simplex:
-            self.ones = self._solve(np.ones(point.votes.size))
-
-    def _system(self, matrix: AnyArray) -> FloatArray:
-        """Return the Gram matrix weighted by theta, about its mean where the edge is free, plus the diagonal."""
+        # The Gram matrix weighted by theta, about its mean where the edge is free, plus the diagonal.
         rows = matrix.copy()
-        if self.program.on_simplex:
-            self.mean = self.theta @ self.program.margins / self.theta.sum()
+        if program.on_simplex:
+            self.mean = self.theta @ program.margins / self.theta.sum()
             rows -= self.mean.astype(matrix.dtype)
         rows *= np.sqrt(self.theta).astype(matrix.dtype)[:, None]
         system = (rows.T @ rows).astype(np.float64)
         diagonal = np.einsum("ii->i", system)
-        diagonal += self.program.ridge + self.point.prices / self.point.votes + _ROUNDING * diagonal.max()
-        return np.asarray(system)
+        diagonal += program.ridge + point.prices / point.votes + _ROUNDING * diagonal.max()
+        self.factor = cho_factor(system, lower=True, overwrite_a=True, check_finite=False)
+        if program.on_simplex:
+            self.ones = self._solve(np.ones(point.votes.size))
 
     def _solve(self, right: FloatArray) -> FloatArray:
         solution: Any = cho_solve(self.factor, right, check_finite=False)

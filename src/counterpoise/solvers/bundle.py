@@ -95,12 +95,6 @@ class LevelBundle(Generic[AnyOracle]):
         self.shift, self.span = oracle.low, (oracle.high - oracle.low) or 1.0
         self.cuts: list[Any] = []
 
-    def put_under(self, rows: FloatArray, bounds: FloatArray, scale: FloatArray | None) -> None:
-        """Put other constraints in place of the present ones; the cuts stay."""
-        self.planes = CuttingPlanes(self.planes.size, rows, bounds, scale)
-        cuts, self.cuts = self.cuts, []
-        self.carry(cuts)
-
     def carry(self, cuts: list[Any]) -> None:
         """Take in cuts that are known already."""
         for cut in cuts:

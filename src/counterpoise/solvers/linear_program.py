@@ -384,10 +384,10 @@ class CuttingPlanes:
             solution = self._lp.getSolution()
             if not solution.value_valid or not solution.dual_valid:
                 continue
-            point = self._feasible(np.array(solution.col_value)[:-1])
+            point = self.clean(np.array(solution.col_value)[:-1])
             duals = np.maximum(-np.array(solution.row_dual), 0.0)[self._n_equal :]
             multipliers, shares = np.split(duals, [len(self.rows)])
-            if point is None or not shares.sum() > 0:
+            if not shares.sum() > 0 or (self.rows @ point - self.bounds).max(initial=0.0) > FEASIBLE / 2:
                 continue
             multipliers, shares = multipliers / shares.sum(), shares / shares.sum()
             lower = float(shares @ self.offsets) + self.proven(shares @ self.slopes, multipliers)
@@ -419,7 +419,8 @@ class CuttingPlanes:
             self._duals = np.zeros(upper.size)
             return None
         self._duals = np.array(found["lam"])
-        return self._feasible(centre + step)
+        point = self.clean(centre + step)
+        return point if (self.rows @ point - self.bounds).max(initial=0.0) <= FEASIBLE / 2 else None
 
     def proven(self, slope: FloatArray, multipliers: FloatArray) -> float:
         """Return what ``slope`` and the multipliers of the rows prove: ``slope @ x`` is not below it where rows hold.
@@ -429,8 +430,3 @@ class CuttingPlanes:
         slope = slope + multipliers @ self.rows  # least at a corner of the domain
         least = float(slope.min()) if self.most is None else self.most * float(np.minimum(slope, 0.0).sum())
         return least - float(multipliers @ self.bounds)
-
-    def _feasible(self, point: FloatArray) -> FloatArray | None:
-        """Return the point in the domain to the last bit, or None where it then violates a row."""
-        cleaned = self.clean(point)
-        return cleaned if (self.rows @ cleaned - self.bounds).max(initial=0.0) <= FEASIBLE / 2 else None

@@ -50,9 +50,12 @@ from counterpoise.solvers.linear_program import (
     solve_linear_program,
 )
 from counterpoise.solvers.rows import is_zero_one, load_rows, project_capped, worst_mean
-from counterpoise.solvers.tail import TailOracle
+from counterpoise.solvers.tail import TailCut, TailOracle
 
 _INF = float("inf")
+_SMALL = 4000  # losses in a problem that HiGHS solves at once
+_MANY_MODELS = 200  # from here on the master takes long, and HiGHS is faster ...
+_FEW_SAMPLES, _FEW_REAL_SAMPLES = 10, 3  # ... with at most so many samples for each model; real losses have no zeros
 
 
 def solve_weights_lp(
@@ -85,6 +88,7 @@ class _CheckedProblem(NamedTuple):
     losses: AnyArray
     sample_weight: FloatArray | None
     limits: tuple[FloatArray, FloatArray, FloatArray | None]  # rows, bounds, scale of rows
+    suits_highs: bool  # which then is faster than the bundle method
 
 
 def _check_problem(
@@ -96,7 +100,12 @@ def _check_problem(
 ) -> _CheckedProblem:
     matrix = check_losses(losses)
     limits = check_rows(rows, bounds, matrix.shape[1], row_scale)
-    return _CheckedProblem(matrix, check_sample_weight(sample_weight, len(matrix)), limits)
+    n_samples, n_models = matrix.shape
+    mass = check_sample_weight(sample_weight, n_samples)
+    suits_highs = matrix.size <= _SMALL
+    if not suits_highs and n_models > _MANY_MODELS and n_samples <= _FEW_SAMPLES * n_models:
+        suits_highs = n_samples <= _FEW_REAL_SAMPLES * n_models or is_zero_one(matrix)
+    return _CheckedProblem(matrix, mass, limits, suits_highs)
 
 
 def _solve_in_full(problem: _CheckedProblem, alpha: float) -> MixtureSolution:
@@ -128,11 +137,6 @@ def _solve_in_full(problem: _CheckedProblem, alpha: float) -> MixtureSolution:
     value, lower = worst_mean(matrix @ mixture, caps), planes.proven(weights @ matrix, prices)
     prices = prices / planes.row_scale * span
     return MixtureSolution(mixture, weights, prices, low + span * value, low + span * lower, found.n_iter)
-
-
-_SMALL = 4000  # losses in a problem that HiGHS solves at once
-_MANY_MODELS = 200  # from here on the master takes long, and HiGHS is faster ...
-_FEW_SAMPLES, _FEW_REAL_SAMPLES = 10, 3  # ... with at most so many samples for each model; real losses have no zeros
 
 
 def minimize_cvar(
@@ -213,7 +217,7 @@ def minimize_cvar(
     if start is not None:
         start = check_mixture(start, problem.losses.shape[1], "start")
     check_choice(method, "method", ("auto", "bundle", "highs"))
-    if method == "highs" or (method == "auto" and _suits_highs(problem.losses)):
+    if method == "highs" or (method == "auto" and problem.suits_highs):
         return _solve_in_full(problem, alpha)
     planes = CuttingPlanes(problem.losses.shape[1], *problem.limits)
     oracle = TailOracle.of(problem.losses, problem.sample_weight, alpha)
@@ -259,7 +263,7 @@ def cvar_path(
     levels, tol = check_alphas(alphas), check_positive(tol, "tol")
     ends = SolveLimits(tol, check_count(max_iter, "max_iter"), callback)
     problem = _check_problem(losses, sample_weight, rows, bounds, row_scale)
-    if _suits_highs(problem.losses):
+    if problem.suits_highs:
         return [_solve_in_full(problem, float(level)) for level in levels]
     found: dict[int, MixtureSolution] = {}
     start, planes = None, CuttingPlanes(problem.losses.shape[1], *problem.limits)
@@ -311,17 +315,17 @@ def bounds_path(
     n_models = problem.losses.shape[1]
     sets = [check_rows(rows, bounds, n_models, row_scale) for rows, bounds in limits]
     found: list[MixtureSolution | None] = []
-    start, suits_highs = None, _suits_highs(problem.losses)
+    start, cuts, ends = None, list[TailCut](), SolveLimits(tol, max_iter)
     oracle = TailOracle.of(problem.losses, problem.sample_weight, alpha)
     with closing(oracle.shards):
-        bundle = LevelBundle(oracle, CuttingPlanes(n_models, *problem.limits), SolveLimits(tol, max_iter))
         for one in sets:
             try:
-                if suits_highs:
+                if problem.suits_highs:
                     solved = _solve_in_full(problem._replace(limits=one), alpha)
                 else:
-                    bundle.put_under(*one)
-                    solved = bundle.solve(start)
+                    bundle = LevelBundle(oracle, CuttingPlanes(n_models, *one), ends)
+                    bundle.carry(cuts)
+                    solved, cuts = bundle.solve(start), bundle.cuts
             except InfeasibleRows:
                 found.append(None)
             else:
@@ -362,15 +366,6 @@ def minimize_cvar_over(
     ends = SolveLimits(check_positive(tol, "tol"), check_count(max_iter, "max_iter"), callback)
     start = None if start is None else check_mixture(start, oracle.n_models, "start")
     return LevelBundle(oracle, planes, ends).solve(start)
-
-
-def _suits_highs(losses: AnyArray) -> bool:
-    n_samples, n_models = losses.shape
-    if n_samples * n_models <= _SMALL:
-        return True
-    if n_models <= _MANY_MODELS or n_samples > _FEW_SAMPLES * n_models:
-        return False
-    return n_samples <= _FEW_REAL_SAMPLES * n_models or is_zero_one(losses)
 
 
 _LEAST_SPAN = 1e-4  # part of the values: what is less of a range may be their rounding

@@ -449,18 +449,15 @@ class Sweep:
         objective = problem.weights[[0]].toarray().ravel()[order]
         self.values = problem.constants[0] + np.concatenate([[0.0], np.cumsum(objective)])
         self._equal = _EQUAL * float(np.abs(objective).sum())
-        self._set_excess(np.argsort(order))
-
-    def _set_excess(self, places: IntArray) -> None:
-        """Set how many constraints each cut misses, and by how much in all; a constraint changes at its own rows."""
+        # How many constraints each cut misses, and by how much in all; a constraint changes at its own rows.
         missed, excess = np.zeros(self.values.size, dtype=np.int64), np.zeros(self.values.size)
-        weights = self.problem.weights
-        for row, size in enumerate(self.sizes, start=1):
+        places, weights = np.argsort(order), problem.weights
+        for row, size in enumerate(sizes, start=1):
             own = slice(weights.indptr[row], weights.indptr[row + 1])
             where = places[weights.indices[own]]
-            order = np.argsort(where)
-            values = self.problem.constants[row] + np.concatenate([[0.0], np.cumsum(weights.data[own][order])])
-            jumps = np.concatenate([[0], where[order] + 1])
+            rank = np.argsort(where)
+            values = problem.constants[row] + np.concatenate([[0.0], np.cumsum(weights.data[own][rank])])
+            jumps = np.concatenate([[0], where[rank] + 1])
             missed[jumps] += np.diff(_is_exceeded(values, size).astype(np.int64), prepend=0)
             excess[jumps] += np.diff(np.maximum(values, 0.0) / size, prepend=0.0)
         self.n_missed, self.total_excess = np.cumsum(missed), np.cumsum(excess)

@@ -29,7 +29,7 @@ from numba import float64, int64, types, uint8, void
 
 from counterpoise._base.checks import as_numbers, check_count, check_vector, value_range
 from counterpoise._base.compiled import kernel
-from counterpoise._base.types import AnyArray, ArrayLike, BoolArray, ByteArray, FloatArray, IntArray
+from counterpoise._base.types import AnyArray, ArrayLike, ByteArray, FloatArray, IntArray
 
 
 def exact_parts(weights: FloatArray) -> list[FloatArray]:
@@ -459,41 +459,30 @@ def capped_softmax(scores: ArrayLike, caps: ArrayLike, *, prior: ArrayLike | Non
     # rounded, the score decides and then the lead.
     lead, edge = logs - np.log(caps_), _edge(scores_, caps_)[0]
     order = np.lexsort((-lead, -scores_, -(np.clip(scores_ - edge, -_FAR, _FAR) + lead)))
-    n_full = _count_full(scores_[order], logs[order], caps_[order])
-    is_full = np.zeros(live.size, dtype=np.bool_)
-    is_full[order[:n_full]] = True
-    weights = np.zeros(vector.size)
-    weights[live] = _filled_up(scores_, base[live], caps_, is_full)
-    return weights
-
-
-def _count_full(scores: FloatArray, logs: FloatArray, caps: FloatArray) -> int:
-    """Return how many of the weights, in the order of their caps, are at them.
-
-    With the first k at their caps, weight k gets its share of the room they leave; the first for which that is below
-    its cap is the answer. The rest of the total is taken relative to each score in turn, so nothing cancels.
-    """
-    rests = np.empty(scores.size)
-    log_rests(scores, logs, rests)
+    # How many of them are at their caps. With the first k there, weight k gets its share of the room they leave; the
+    # first for which that is below its cap is the answer. The rest of the total is taken relative to each score in
+    # turn, so nothing cancels.
+    rests = np.empty(live.size)
+    log_rests(scores_[order], logs[order], rests)
     with np.errstate(divide="ignore"):
-        room = np.log(np.maximum(1.0 - (np.cumsum(caps) - caps), 0.0))
-    below = np.flatnonzero(logs - rests + room <= np.log(caps))
-    return int(below[0]) if below.size else scores.size
-
-
-def _filled_up(scores: FloatArray, base: FloatArray, caps: FloatArray, is_full: BoolArray) -> FloatArray:
-    """Spread what the full weights leave over the others; what rounding in the order left too high is full too."""
-    weights = np.where(is_full, caps, 0.0)
+        room = np.log(np.maximum(1.0 - (np.cumsum(caps_[order]) - caps_[order]), 0.0))
+    below = np.flatnonzero(logs[order] - rests + room <= np.log(caps_[order]))
+    is_full = np.zeros(live.size, dtype=np.bool_)
+    is_full[order[: below[0] if below.size else live.size]] = True
+    # Spread what the full weights leave over the others; what rounding in the order left too high is full too.
+    found = np.where(is_full, caps_, 0.0)
     while not is_full.all():
         rest = ~is_full
-        shares = base[rest] * np.exp(scores[rest] - scores[rest].max())
-        weights[rest] = max(1.0 - caps[is_full].sum(), 0.0) * shares / shares.sum()
-        too_high = weights > caps * (1.0 + _SLACK)
+        shares = base[live][rest] * np.exp(scores_[rest] - scores_[rest].max())
+        found[rest] = max(1.0 - caps_[is_full].sum(), 0.0) * shares / shares.sum()
+        too_high = found > caps_ * (1.0 + _SLACK)
         if not too_high.any():
             break
         is_full = is_full | too_high
-        weights = np.where(is_full, caps, 0.0)
-    return np.minimum(weights, caps)
+        found = np.where(is_full, caps_, 0.0)
+    weights = np.zeros(vector.size)
+    weights[live] = np.minimum(found, caps_)
+    return weights
 
 
 def _edge(losses: FloatArray, caps: FloatArray) -> tuple[float, float]:

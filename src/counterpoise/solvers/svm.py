@@ -232,20 +232,14 @@ def _newton_step(rows: LinearRows, problem: SVMProblem, point: NewtonPoint, repl
     np.einsum("ii->i", curvature)[:-1] += problem.regularization
     if not problem.fit_bias:
         curvature[-1, :-1] = curvature[:-1, -1] = 0.0
-    return -_solve_positive(curvature, slope)
-
-
-def _solve_positive(matrix: FloatArray, right: FloatArray) -> FloatArray:
-    """Solve with a positive semidefinite matrix, its diagonal raised by as little as the factorization needs.
-
-    The seventh attempt at the latest succeeds: the ridge is then the largest entry, and rounding is far below it.
-    """
-    diagonal = np.einsum("ii->i", matrix)
+    # The matrix is positive semidefinite: its diagonal is raised by as little as the factorization needs. The seventh
+    # attempt at the latest succeeds: the ridge is then the largest entry, and rounding is far below it.
+    diagonal = np.einsum("ii->i", curvature)
     ridge = _RIDGE * diagonal.max()
     while True:
         diagonal += ridge
         try:
-            return np.asarray(cho_solve(cho_factor(matrix), right))
+            return np.asarray(cho_solve(cho_factor(curvature), -slope))
         except LinAlgError:
             ridge *= _RIDGE_FACTOR
 
