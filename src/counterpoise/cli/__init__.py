@@ -124,7 +124,10 @@ def _words(error: Exception) -> str:
     if isinstance(error, OSError) and error.errno is not None:  # of the system: ours carry no number
         return _of_system(error)
     if isinstance(error, (*_EXPECTED, importlib.import_module("cyclopts").CycloptsError)):
-        return " ".join([_first_line(error), *getattr(error, "__notes__", ())])
+        # below the first line a goal's text is shown with a mark at the place
+        first, *more = str(error).splitlines() or [type(error).__name__]
+        goal = more[0].strip() if more and first.startswith("Cannot read the goal") else ""
+        return " ".join([f"{first} In: {goal}" if goal else first, *getattr(error, "__notes__", ())])
     return (
         f"Unexpected {type(error).__name__}: {error}. This is a fault of counterpoise; "
         "set COUNTERPOISE_TRACEBACK=1 and run it again to see where."
@@ -140,10 +143,3 @@ def _of_system(error: OSError) -> str:
     if isinstance(error, IsADirectoryError):
         return f"{place} is a folder; a file was expected."
     return f"{place}: {error.strerror}."
-
-
-def _first_line(error: Exception) -> str:
-    """Return the first line of a message; below it a goal's text is shown with a mark at the place."""
-    first, *more = str(error).splitlines() or [type(error).__name__]
-    goal = more[0].strip() if more and first.startswith("Cannot read the goal") else ""
-    return f"{first} In: {goal}" if goal else first

@@ -35,7 +35,7 @@ def install_completion(
     shell: Literal["bash", "zsh", "fish", "powershell"] | None = None,
     output: Annotated[Path | None, Parameter(name=("--output", "-o"))] = None,
     shown: Out = PRINTED,
-) -> int:
+) -> None:
     """Install shell completion, so that the tab key completes commands and options.
 
     Parameters
@@ -47,7 +47,6 @@ def install_completion(
     """
     path = app.install_completion(shell=shell, output=output)  # cyclopts has a command for it, which loads slowly
     shown.answer(f"completion script: {path}. Start a new shell to use it.", {"script": path})
-    return DONE
 
 
 @command
@@ -61,7 +60,7 @@ def init(
     output: Annotated[Path, Parameter(name=("--output", "-o"))] = Path("goals.toml"),
     csv: Read = USUAL,
     shown: Out = PRINTED,
-) -> int:
+) -> None:
     """Write a commented goals file by looking at a table.
 
     The file says in comments what each setting does; change it, then run `counterpoise fit` on it. A file that exists
@@ -88,7 +87,6 @@ def init(
     next_step = f"{output}: read it, set your goals, then run: counterpoise fit {output}"
     told = "\n".join([next_step, "", "What was guessed:", *map(str, made.guesses)])
     shown.answer(told, {"goals_file": output, "guesses": [one._asdict() for one in made.guesses]})
-    return DONE
 
 
 @command
@@ -162,7 +160,7 @@ def predict(
     ids: str | None = None,
     csv: Read = USUAL,
     shown: Out = PRINTED,
-) -> int:
+) -> None:
     """Predict the rows of a table with a run's model.
 
     The same row always gets the same answer. A mixture draws one of its models for each row by a keyed hash of the row.
@@ -189,10 +187,9 @@ def predict(
         if str(output) == "-":
             frame = predictions_of(runs.open_run(run), data, probabilities=probabilities, ids=ids)
             frame.to_csv(sys.stdout, index=False)
-            return DONE
+            return
         n_rows = runs.predict_run(runs.open_run(run), data, output, probabilities=probabilities, ids=ids)
     shown.answer(f"{n_rows} predictions in {output}", {"predictions": output, "rows": n_rows})
-    return DONE
 
 
 @command
@@ -205,7 +202,7 @@ def explain(
     ids: str | None = None,
     csv: Read = USUAL,
     shown: Out = PRINTED,
-) -> int:
+) -> None:
     """Say why rows of a table are decided as they are.
 
     Score, threshold, the goals that set it, the smallest change of the score that changes the decision, and, where the
@@ -226,7 +223,6 @@ def explain(
         found = runs.explain_run(runs.open_run(run), data, rows=row, ids=ids)
     text = "\n\n".join(f"Row {number}\n{one}" for number, one in found.items())
     shown.answer(text, {"rows": [{"row": number, **one.as_dict()} for number, one in found.items()]})
-    return DONE
 
 
 @command
@@ -336,7 +332,7 @@ def report(
     output: Annotated[Path | None, Parameter(name=("--output", "-o"))] = None,
     interactive: Annotated[bool, Flag] = False,
     shown: Out = PRINTED,
-) -> int:
+) -> None:
     """Write a run's report again: one HTML page with everything in it.
 
     Parameters
@@ -351,11 +347,10 @@ def report(
     if interactive:
         page = explorer.write_interactive(run, output)
         shown.answer(f"explorer: {page}", {"explorer": page})
-        return DONE
+        return
 
     path = pages.write_report(runs.open_run(run).folder, output)
     shown.answer(f"report: {path}", {"report": path})
-    return DONE
 
 
 @command
@@ -368,7 +363,7 @@ def explore(
     port: int = 0,
     open_: Annotated[bool, Parameter(name="--open", negative="", show_default=False)] = False,
     shown: Out = PRINTED,
-) -> int:
+) -> None:
     """Explore a run in a browser: move the tail and the bounds of its goals, and watch the trade-off.
 
     Prints an address with a secret token, and serves it until Ctrl-C. Nothing is trained. Give the address only to
@@ -396,7 +391,6 @@ def explore(
             webbrowser.open(server.address)
 
     explorer.explore_run(run, output=output, host=host, port=port, say=shown.say, ready=ready)
-    return DONE
 
 
 # After those of a run: a word that is no command is answered with the first of them.
@@ -405,7 +399,7 @@ def explore(
 @command
 def demo(
     *, output: Annotated[Path, Parameter(name=("--output", "-o"))] = Path("demo-output"), shown: Out = PRINTED
-) -> int:
+) -> None:
     """Show the whole story on data that is made here or ships inside scikit-learn, in about a minute.
 
     Decides about loans inside three goals, of a population whose truth is known and told beside the audit; then finds
@@ -420,11 +414,10 @@ def demo(
 
     found = run_demo(output, say=shown.say, progress=shown.progress)
     shown.answer("\n".join(["", *(f"report: {path}" for path in found)]), {"reports": found})
-    return DONE
 
 
 @command
-def warm_up(*, shown: Out = PRINTED) -> int:
+def warm_up(*, shown: Out = PRINTED) -> None:
     """Compile all kernels now, so that no later command waits for it: for images and CI.
 
     They are kept beside the package, else in a cache folder of the user, else among temporary files; the variable
@@ -436,13 +429,12 @@ def warm_up(*, shown: Out = PRINTED) -> int:
     with shown.progress():
         made = compile_all(shown.say)
     shown.answer(summary(made), {"kernels": [one._asdict() for one in made]})
-    return DONE
 
 
 @command
 def goals(
     *goal: str, list_: Annotated[bool, Parameter(name="--list", negative="")] = False, shown: Out = PRINTED
-) -> int:
+) -> None:
     """List all metrics that goals can be made of, or read goals back to see how they are understood.
 
     Parameters
@@ -461,7 +453,6 @@ def goals(
     table = text_table([Entry._fields, *entries], "<" * len(Entry._fields)) if entries else ""
     text = "\n".join([*read, *([table, "", LEGEND] if entries else [])])
     shown.answer(text, {"goals": read, "metrics": [entry._asdict() for entry in entries]})
-    return DONE
 
 
 data = App(name="data", help="Public data sets: list them, fetch them.", help_format="plaintext")
@@ -470,16 +461,15 @@ app.command(data)
 
 @data.command(name="list")
 @flowing
-def list_names(*, shown: Out = PRINTED) -> int:
+def list_names(*, shown: Out = PRINTED) -> None:
     """List the public data sets that counterpoise knows by name."""
     names = datasets.dataset_names()
     shown.answer("\n".join(names), {"names": names})
-    return DONE
 
 
 @data.command
 @flowing
-def fetch(name: str, /, *, shown: Out = PRINTED) -> int:
+def fetch(name: str, /, *, shown: Out = PRINTED) -> None:
     """Fetch a public data set, check it, and keep it for later.
 
     Looks first in the folder that the variable COUNTERPOISE_DATA names, then in the cache, then at the public home.
@@ -492,7 +482,6 @@ def fetch(name: str, /, *, shown: Out = PRINTED) -> int:
     found = datasets.load_dataset(name)
     n_rows, n_columns = found.X.shape
     shown.answer(f"{name}: {n_rows} rows, {n_columns} columns", {"name": name, "rows": n_rows, "columns": n_columns})
-    return DONE
 
 
 for one in (tables.choose, tables.apply, tables.audit):

@@ -54,10 +54,7 @@ def _loans(output: Path, say: Say, progress: Progress) -> Path:
         "   70 % of those that will not be paid back, treat women and men alike, change few of last year's decisions,\n"
         "   else be wrong as rarely as possible. No decision looks at sex.\n"
     )
-    with progress() as tell:
-        run = _fit(output, "loans", loans(_N_LOANS, random_state=0)[0], tell)
-        table, page = _truth_table(run), write_report(run.folder)
-    say(_indented(table))
+    run, page = _fitted(output, "loans", loans(_N_LOANS, random_state=0)[0], _truth_table, say, progress)
     n_rows = int(_one(run.results(), "rows", "data", split=TEST))
     told = f"{n_rows:,} rows that nobody trained or chose on; the truth is that of {_N_TRUTH:,} others"
     say(f"\n   The audit looked at {told}.\n")
@@ -102,11 +99,7 @@ def _tumours(output: Path, say: Say, progress: Progress) -> Path:
     table = load_breast_cancer(as_frame=True).frame
     table["diagnosis"] = table.pop("target").map({0: "malignant", 1: "benign"})
     say("2. A rate in place of the error: miss as few malignant tumours as possible, with few false alarms.\n")
-    with progress() as tell:
-        run = _fit(output, "tumours", table, tell)
-        found, page = _tumour_table(run), write_report(run.folder)
-    say(_indented(found))
-    return page
+    return _fitted(output, "tumours", table, _tumour_table, say, progress)[1]
 
 
 def _tumour_table(run: Run) -> str:
@@ -120,10 +113,17 @@ def _tumour_table(run: Run) -> str:
     return text_table([heads, *rows], "<>>>>")
 
 
-def _fit(output: Path, name: str, table: Any, tell: Tell) -> Run:
-    write_atomically(output / f"{name}.csv", [table.to_csv(index=False).encode()])
-    write_atomically(output / f"{name}.toml", [Path(__file__).with_name(f"{name}.toml").read_bytes()])
-    return fit_run(output / f"{name}.toml", tell=tell)
+def _fitted(
+    output: Path, name: str, frame: Any, summary: Callable[[Run], str], say: Say, progress: Progress
+) -> tuple[Run, Path]:
+    """Write a table and its goals file, fit it, say what came of it, and return the run with the path of its report."""
+    with progress() as tell:
+        write_atomically(output / f"{name}.csv", [frame.to_csv(index=False).encode()])
+        write_atomically(output / f"{name}.toml", [Path(__file__).with_name(f"{name}.toml").read_bytes()])
+        run = fit_run(output / f"{name}.toml", tell=tell)
+        lines, page = summary(run).splitlines(), write_report(run.folder)
+    say("\n".join(f"   {line}".rstrip() for line in lines))
+    return run, page
 
 
 def _one(results: Any, quantity: str, method: str, settings: str = "", **others: str) -> float:
@@ -133,7 +133,3 @@ def _one(results: Any, quantity: str, method: str, settings: str = "", **others:
 
 def _percent(share: float) -> str:
     return f"{share:.1%}"
-
-
-def _indented(text: str) -> str:
-    return "\n".join(f"   {line}".rstrip() for line in text.splitlines())

@@ -36,7 +36,7 @@ def choose(
     output: Annotated[Path, Parameter(name=("--output", "-o"))],
     csv: Read = USUAL,
     shown: Out = PRINTED,
-) -> int:
+) -> None:
     """Choose thresholds of scores that stand in a table, so that goals are met at the least error. Trains nothing.
 
     Writes the rules as plain JSON: thresholds by group, and for a mixture how often each rule decides and the key of
@@ -102,7 +102,6 @@ def choose(
     checks = [{"goal": str(one.goal)} | {name: getattr(one, name) for name in parts} for one in found.checks]
     values |= {"value": found.value, "goals": checks, "output": output, "report": report}
     shown.answer(f"{found}\n\nrules: {output}" + _page_line(report), values)
-    return DONE
 
 
 def apply(
@@ -114,7 +113,7 @@ def apply(
     output: Annotated[Path, Parameter(name=("--output", "-o"))],
     csv: Read = USUAL,
     shown: Out = PRINTED,
-) -> int:
+) -> None:
     """Decide about the rows of a table by rules that `counterpoise choose` wrote.
 
     Parameters
@@ -133,7 +132,6 @@ def apply(
     with csv.told():
         n_rows = apply_rules(rules, table, output, ids=ids)
     shown.answer(f"{n_rows} decisions in {output}", {"decisions": output, "rows": n_rows})
-    return DONE
 
 
 def audit(

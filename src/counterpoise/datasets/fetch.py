@@ -137,18 +137,14 @@ def covertype(cache: Path) -> Columns:
     from sklearn.datasets import fetch_covtype  # noqa: PLC0415 - heavy
 
     bunch = fetch_covtype(data_home=str(cache))
-    return {name: bunch.data[:, at] for at, name in enumerate(covertype_names())} | {"y": bunch.target}
-
-
-def covertype_names() -> list[str]:
-    """Return the 54 names of the UCI file, in its order."""
-    measured = (
+    measured = (  # the names of the UCI file, in its order
         *("Elevation", "Aspect", "Slope", "Horizontal_Distance_To_Hydrology", "Vertical_Distance_To_Hydrology"),
         *("Horizontal_Distance_To_Roadways", "Hillshade_9am", "Hillshade_Noon", "Hillshade_3pm"),
         "Horizontal_Distance_To_Fire_Points",
     )
     wilderness, soils = (f"Wilderness_Area{at}" for at in range(1, 5)), (f"Soil_Type{at}" for at in range(1, 41))
-    return [*measured, *wilderness, *soils]
+    names = (*measured, *wilderness, *soils)
+    return {name: bunch.data[:, at] for at, name in enumerate(names)} | {"y": bunch.target}
 
 
 _A9A_FEATURES = 123

@@ -18,7 +18,7 @@ from counterpoise.goals import Table
 from counterpoise.goals.classes import check_answers
 from counterpoise.goals.rows import text_of
 from counterpoise.goals.tables import MISSING
-from counterpoise.runs.errors import DataError, check_columns, listed, oddest
+from counterpoise.runs.errors import DataError, as_data_error, check_columns, listed, oddest
 from counterpoise.runs.methods import METHODS
 from counterpoise.runs.reading import NO_NUMBERS, WordsAmongNumbers, column_names, read_frame, require_memory
 from counterpoise.runs.results import TEST, TRAIN, VALIDATION
@@ -498,11 +498,9 @@ def with_baseline_model(data: Data, settings: RunSettings, folder: Path) -> Data
             raise DataError(f"data.baseline_model: {name} cannot predict these rows: {error}") from error
         if said.shape != (len(part),):
             raise DataError(f"data.baseline_model: {name} must predict one class for a row; got shape {said.shape}.")
-        try:
+        known = listed(data.classes.tolist(), most=10)
+        with as_data_error(f"data.baseline_model: {name} must predict one of {known} for a row: "):
             check_answers(said, data.classes.tolist(), f"predictions of {name}")
-        except ValueError as error:
-            known = listed(data.classes.tolist(), most=10)
-            raise DataError(f"data.baseline_model: {name} must predict one of {known} for a row: {error}") from error
         return replace(part, baseline=said)
 
     splits = {key: asked(part) for key, part in data.splits.items()}

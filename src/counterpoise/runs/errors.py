@@ -1,14 +1,13 @@
 """What can be wrong with a goals file, with data and with a run folder: one sentence each."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from counterpoise._base.text import did_you_mean
 from counterpoise.goals.classes import reads_as
-
-# Beside bounds that are told to be possible; what to set is named as a goals file or a command has it.
 
 
 class GoalsFileError(ValueError):
@@ -21,6 +20,15 @@ class DataError(ValueError):
     """A data file that cannot be read or used; names the file, the column, and what to do."""
 
     __module__ = "counterpoise.runs"
+
+
+@contextmanager
+def as_data_error(before: str, after: str = "") -> Iterator[None]:
+    """Say of a ``ValueError`` which data it is about, in words before and after its own."""
+    try:
+        yield
+    except ValueError as error:
+        raise DataError(f"{before}{error}{after}") from error
 
 
 class ColumnError(DataError):

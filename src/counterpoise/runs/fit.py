@@ -33,7 +33,7 @@ from counterpoise.rules.rows import groups_of
 from counterpoise.rules.scores.table import find_groups
 from counterpoise.runs import fitting, methods
 from counterpoise.runs.data import Data, RunRows, data_files, load_data
-from counterpoise.runs.errors import DataError, RunFolderError, short
+from counterpoise.runs.errors import DataError, RunFolderError, as_data_error, short
 from counterpoise.runs.evaluator import RunEvaluator, final_estimator, mixes
 from counterpoise.runs.folder import CHECKPOINT, MODEL, Prints, Run, Writer, fingerprints, writing
 from counterpoise.runs.goals_file import goals_of, parse_goals_file, read_bytes
@@ -46,6 +46,7 @@ from counterpoise.theory.risks import Risk, RiskRows
 
 _PRICE = 0.01  # of what is made small: the most that room may cost where nobody says how much
 _HALVINGS = 4  # of the room, where not all of it can be had
+_NAMED = " Columns of groups are named in data.groups."
 _MISSED = 0.1  # the chance that the test rows do not show what is so
 
 
@@ -241,11 +242,9 @@ def checked_goals(settings: RunSettings, data: Data) -> tuple[Goal, ...]:
     if settings.method.enforce_goals and goals:
         tables = _tables(data.splits[data.chosen_on], data)
         if any(goal.confidence is not None for goal in goals):
-            try:  # of so many rows to choose on no decisions may be certified to meet them
+            # of so many rows to choose on no decisions may be certified to meet them
+            with as_data_error(f"The goals cannot be met with confidence on the {data.chosen_on} rows: "):
                 bind(goals, tables, classes=data.classes, pos_label=data.positive)
-            except ValueError as error:
-                where = f"on the {data.chosen_on} rows"
-                raise DataError(f"The goals cannot be met with confidence {where}: {error}") from error
         deferred = True if methods.defers(settings.method) else None  # whatever the answer is called
         classes = classes_of(tables, classes=data.classes, pos_label=data.positive)._replace(deferred=deferred)
         check_contradictions(goals, Views(tables, classes))
@@ -264,17 +263,13 @@ def check_objective(settings: RunSettings, data: Data) -> None:
     limits = {"deferral": methods.as_values(method.parameters).get("deferral")}
     risk = as_problem(None, asked, (), default_alpha=settings.alpha, **limits).objective
     if not isinstance(risk, Risk):
-        try:
+        with as_data_error("method.parameters.objective: "):
             bind_objective(risk, _tables(part, data), classes=data.classes, pos_label=data.positive)
-        except ValueError as error:
-            raise DataError(f"method.parameters.objective: {error}") from error
         return
     codes = groups_of(part.groups, len(part))[0] if part.groups else None
     table = part.table() if method.name == methods.POOL else Table(None, part.y, part.groups or None)
-    try:
+    with as_data_error("method.parameters.objective: ", _NAMED):
         risk.bind(RiskRows(len(part), 1, lambda names: groups_by(names, table, codes)))
-    except ValueError as error:
-        raise DataError(f"method.parameters.objective: {error} Columns of groups are named in data.groups.") from error
 
 
 def check_rules(settings: RunSettings, data: Data) -> None:
@@ -291,15 +286,10 @@ def check_rules(settings: RunSettings, data: Data) -> None:
                 )
     parameters = methods.as_values(method.parameters)
     if parameters.get("deferral") is not None:
-        try:
+        with as_data_error("method.parameters.deferral: "):
             check_defer_label(parameters["deferral"].label, data.classes.tolist(), "label")
-        except ValueError as error:
-            raise DataError(f"method.parameters.deferral: {error}") from error
-    part = data.splits[data.chosen_on]
-    try:
-        find_groups(as_groups(parameters.get("by", ())), part.table())
-    except ValueError as error:
-        raise DataError(f"method.parameters.by: {error} Columns of groups are named in data.groups.") from error
+    with as_data_error("method.parameters.by: ", _NAMED):
+        find_groups(as_groups(parameters.get("by", ())), data.splits[data.chosen_on].table())
 
 
 def why_not_asked(goals: Iterable[Goal], part: RunRows, data: Data) -> Iterator[ValueError | None]:

@@ -171,7 +171,7 @@ def read_rules(path: Path) -> RuleFile:
         if not isinstance(rule, dict):
             raise DataError(f"Rule {number} of {path} must be an object; got {short(rule)}.")
         _check_words(rule, _PARTS | further[1], f"Rule {number} of {path}")
-    rules = tuple(FileRule(*(rule[name] for name in _PARTS), rule.get("lower")) for rule in words["rules"])
+    rules = tuple(FileRule(*map(rule.get, (*_PARTS, "lower"))) for rule in words["rules"])
     named = words["positive"], words["negative"], tuple(words["by"]), words["key"]
     found = RuleFile(*named, rules, words.get("deferred"))
     _check_rules(found, path)

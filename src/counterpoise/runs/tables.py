@@ -18,7 +18,7 @@ from counterpoise.rules.choosing import FIXED
 from counterpoise.rules.options import Deferral
 from counterpoise.rules.scores.table import BASELINE, RuleGroups
 from counterpoise.runs.data import Data, RunRows, check_classes, groups_of, labels_of, odd_cell, positive_of, weights_of
-from counterpoise.runs.errors import DataError, check_columns, listed, oddest
+from counterpoise.runs.errors import DataError, as_data_error, check_columns, listed, oddest
 from counterpoise.runs.evaluator import RunEvaluator
 from counterpoise.runs.folder import check_place, write_frame, write_output
 from counterpoise.runs.measuring import Measured, measure_answers
@@ -224,10 +224,8 @@ def judged(
     parts = {split: table.part(asked)}
     data = Data(table.path.stem, RunColumns([], []), table.classes, table.positive, parts, {}, {})
     judge = RunEvaluator(settings, data, _Said(said, asked.deferral, chances), asked.goals)
-    try:
+    with as_data_error(f"The goals cannot be asked of the rows of {table.path}: "):
         audit = judge.audit(split, asked.goals)
-    except ValueError as error:
-        raise DataError(f"The goals cannot be asked of the rows of {table.path}: {error}") from error
     measured, told = measure_answers(judge, split, words, shares), settings.model_dump(exclude_defaults=True)
     return TableAudit(audit, measured, told, positive)
 

@@ -6,8 +6,8 @@ from either, a text that reads as a plain number, a date or a time is one. What 
 """
 
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from datetime import time
 from decimal import Decimal
 from pathlib import Path
@@ -35,7 +35,7 @@ from counterpoise.runs.data import (
     read_part,
     with_baseline_model,
 )
-from counterpoise.runs.errors import DataError, RunFolderError, check_columns, listed, oddest
+from counterpoise.runs.errors import DataError, RunFolderError, as_data_error, check_columns, listed, oddest
 from counterpoise.runs.evaluator import RunEvaluator, final_estimator, has_rules, looked_at, seen_by_last, some_rows
 from counterpoise.runs.fit import why_not_asked
 from counterpoise.runs.folder import SETTINGS, Run, check_place, fingerprints, read_json, write_frame
@@ -117,7 +117,7 @@ def evaluate_run(run: Run, data_path: str | Path, *, largest_weight: float | Non
     judge = _judge(_limited(run, largest_weight), Path(data_path))
     errors = enumerate(why_not_asked(judge.goals, judge.data.splits[TEST], judge.data), start=1)
     unasked = {f"goal {number}": str(error) for number, error in errors if isinstance(error, NoRows)}
-    with _asked_of(f"rows of {data_path}"):
+    with as_data_error(f"The goals cannot be asked of the rows of {data_path}: "):
         rows = [*loss_rows(judge, TEST), *goal_rows(judge, TEST, unasked)]
     found = summarize_run(run.settings, ResultsTable(tuple(rows)), run.texts(), TEST, unasked)
     return found._replace(split=Path(data_path).name)
@@ -288,12 +288,12 @@ def certify_run(
     limited = _limited(run, largest_weight)
     if data_path is not None:
         judge = _judge(limited, Path(data_path))
-        with _asked_of(f"rows of {data_path}"):
+        with as_data_error(f"The goals cannot be asked of the rows of {data_path}: "):
             return (judge.audit_drawn if drawn else judge.audit)(TEST, asked)
     data = own_data(run, limited.settings)
     if TEST not in data.splits:
         raise DataError("The run has no test rows: give a data file.")
-    with _asked_of("test rows"):
+    with as_data_error("The goals cannot be asked of the test rows: "):
         judge = RunEvaluator(run.settings, data, run.waiting_model(), asked)
         return (judge.audit_drawn if drawn else judge.audit)(TEST, asked)
 
@@ -309,15 +309,6 @@ def _limited(run: Run, largest_weight: float | None) -> Run:
         )
     data = asked.model_copy(update={"largest_weight": check_positive(largest_weight, "largest_weight")})
     return run._replace(settings=run.settings.model_copy(update={"data": data}))
-
-
-@contextmanager
-def _asked_of(rows: str) -> Iterator[None]:
-    """Say which rows they are that goals cannot be asked of."""
-    try:
-        yield
-    except ValueError as error:
-        raise DataError(f"The goals cannot be asked of the {rows}: {error}") from error
 
 
 def known_goals(goals: Any, settings: RunSettings) -> tuple[Goal, ...]:
