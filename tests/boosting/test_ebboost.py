@@ -10,7 +10,7 @@ from sklearn.datasets import load_breast_cancer, load_iris, make_classification
 
 from counterpoise import EBBoostClassifier, Stopping, VadaBoostClassifier
 from counterpoise.boosting.adaboost import AdaBoostStep
-from counterpoise.boosting.vadaboost import PENALTIES, EBBoostStep, VadaBoostStep
+from counterpoise.boosting.vadaboost import PENALTIES, EBBoostStep, VadaBoostStep, slope_weights
 from counterpoise.learners import Stump
 from counterpoise.learners.bernstein_stump import BernsteinStumps
 
@@ -62,7 +62,7 @@ def test_no_step_of_vadaboost_from_the_same_weights_costs_less(seed, penalty):
         return cost(weights, start, penalty, step.vote(weights, losses), losses)
 
     vada, best = VadaBoostStep(penalty, start), BernsteinStumps(binned, codes, start, penalty)
-    theirs = Stump().fit_codes(binned, codes, np.arange(2), vada.learner_weights(weights))
+    theirs = Stump().fit_codes(binned, codes, np.arange(2), slope_weights(weights, start, penalty))
     ours = best.fit(Stump(), weights, np.arange(2))
     assert cost_after(EBBoostStep(penalty, start), ours) <= cost_after(vada, theirs) + 1e-12
 

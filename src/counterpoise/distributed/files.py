@@ -7,6 +7,7 @@ and writes both down; the passes of the choice then read 12 bytes a row.
 import errno
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from shutil import disk_usage
@@ -219,13 +220,10 @@ class _Spool:
         self.cells[place] = own[numbers]
         if isinstance(self.mass, np.memmap):
             self.mass[place] = part[MASS]
-        self._take_sample(part, place)
-        return told
-
-    def _take_sample(self, part: Shard, place: slice) -> None:
         places = np.arange(place.start, place.stop) if self._sampled is None else self._sampled
         inside = places[(places >= place.start) & (places < place.stop)]
         self.sample.append(take_rows(part[X], inside - place.start))
+        return told
 
     def settled(self) -> tuple[list[Values], FloatArray]:
         """Return the cells in their order and their masses, and write down what number each row's then has."""
@@ -243,15 +241,5 @@ class _Spool:
         """Return a shard for each thread."""
         n_shards = min(available_cpus(), max(1, self.n_rows // _CHUNK))
         edges = [self.n_rows * number // n_shards for number in range(n_shards + 1)]
-        return [_Part(self, slice(*pair)) for pair in pairwise(edges)]
-
-
-class _Part(NamedTuple):
-    """Some of the rows that were written down."""
-
-    spool: _Spool
-    place: slice
-
-    def __call__(self) -> dict[str, Any]:
-        spool, place = self
-        return {SCORES: spool.scores[place], CELL: spool.cells[place], MASS: spool.mass[place]}
+        held = {SCORES: self.scores, CELL: self.cells, MASS: self.mass}
+        return [partial(dict, {name: all_[slice(*pair)] for name, all_ in held.items()}) for pair in pairwise(edges)]

@@ -76,18 +76,14 @@ def _chunks(shard: Shard) -> Iterator[slice]:
 
 
 def _lumps(shard: Shard, edges: Edges) -> Lumps:
-    parts = []
+    nothing = np.empty((0, len(edges)))
+    parts = [Lumps(np.empty((0, 1 + len(edges)), dtype=np.int64), np.empty(0), np.empty(0), nothing, nothing)]
     for place in _chunks(shard):
         scores, mass = np.asarray(shard[SCORES][place], dtype=np.float64), np.asarray(shard[MASS][place])
         bins = [np.searchsorted(own, scores[:, model]) for model, own in enumerate(edges)]
         keys = np.column_stack([shard[CELL][place], *bins])
         parts.append(_lumped(Lumps(keys, mass, np.ones(len(mass)), scores, scores)))
-    return joined(parts) if parts else _lumped(_none(len(edges)))
-
-
-def _none(n_models: int) -> Lumps:
-    nothing = np.empty((0, n_models))
-    return Lumps(np.empty((0, 1 + n_models), dtype=np.int64), np.empty(0), np.empty(0), nothing, nothing)
+    return joined(parts)
 
 
 def joined(parts: Sequence[Lumps]) -> Lumps:
@@ -139,31 +135,35 @@ def first_edges(shards: Shards, usual: FloatArray, noise: Sequence[float]) -> Ed
 
 
 def _distinct(shard: Shard) -> list[FloatArray | None]:
-    return [_few_values(shard, model) for model in range(shard[SCORES].shape[1])]
-
-
-def _few_values(shard: Shard, model: int) -> FloatArray | None:
-    """Return the different values of a score; None where they are many, which shows early."""
-    values = np.empty(0)
-    for place in _chunks(shard):
-        values = np.unique(np.append(values, shard[SCORES][place, model]))
-        if values.size > _DISTINCT:
-            return None
-    return values
+    """Return the different values of each score; None where they are many, which shows early."""
+    found: list[FloatArray | None] = []
+    for model in range(shard[SCORES].shape[1]):
+        values = np.empty(0)
+        for place in _chunks(shard):
+            values = np.unique(np.append(values, shard[SCORES][place, model]))
+            if values.size > _DISTINCT:
+                break
+        found.append(None if values.size > _DISTINCT else values)
+    return found
 
 
 def _quantiles(shards: Shards, model: int, usual: float, n_bins: int) -> FloatArray:
-    ranges = np.array(shards.map(_range, model))
-    low, high = float(ranges[:, 0].min()), float(ranges[:, 1].max())
+    low, high = ranges_over(shards)[model].tolist()
     fine = np.linspace(low, high, _FINE + 1)[1:]
     reach = np.cumsum(total(shards.map(_masses, model, fine)))
     wanted = np.searchsorted(reach, reach[-1] * np.arange(1, n_bins) / n_bins)
     return np.unique(np.append(fine[wanted], [usual] if low < usual < high else []))
 
 
-def _range(shard: Shard, model: int) -> tuple[float, float]:
-    scores = shard[SCORES][:, model]
-    return (float(scores.min()), float(scores.max())) if len(scores) else (np.inf, -np.inf)
+def ranges_over(shards: Shards) -> FloatArray:
+    """Return the least and the largest score of each model, shape (n_models, 2)."""
+    found = np.array(shards.map(_ranges))
+    return np.stack([found[:, 0].min(axis=0), found[:, 1].max(axis=0)], axis=1)
+
+
+def _ranges(shard: Shard) -> tuple[FloatArray, FloatArray]:
+    scores = shard[SCORES]
+    return scores.min(axis=0, initial=np.inf), scores.max(axis=0, initial=-np.inf)
 
 
 def _masses(shard: Shard, model: int, edges: FloatArray) -> FloatArray:
@@ -355,13 +355,12 @@ def _true_rule(rule: Rule, groups: RuleGroups, codes: IntArray, lumps: Lumps, sh
             continue
         below = lumps.highs[here & (shown <= given), rule.model]
         above = lumps.lows[here & (shown > given), rule.model]
-        own[name] = _between(float(below.max()), float(above.min())) if below.size and above.size else given
+        own[name] = given
+        if below.size and above.size:
+            low, high = float(below.max()), float(above.min())
+            middle = low / 2 + high / 2
+            own[name] = middle if low <= middle < high else low
     return rule._replace(thresholds=own)
-
-
-def _between(low: float, high: float) -> float:
-    middle = low / 2 + high / 2
-    return middle if low <= middle < high else low
 
 
 def choose_rules_over(model: Any, pool: Pool, shards: Shards, cells: Cells, usual: FloatArray) -> Any:
