@@ -197,13 +197,7 @@ class Program:
 
     standing: Standing
 
-    def __init__(
-        self,
-        stage: Stage,
-        solve: "Solve",
-        size: float,
-        loss_of: Callable[[], float] | None = None,
-    ) -> None:
+    def __init__(self, stage: Stage, solve: "Solve", size: float, loss_of: Callable[[], float] | None = None) -> None:
         self.stage, self.solve, self.size, self.loss_of = stage, solve, size, loss_of
         self.goals: GoalRows | None = None
         self.n_idle = 0  # rounds in a row whose model was of no help
@@ -287,13 +281,7 @@ class GroupMeans:
         self._means = np.empty((0, 0))
 
     def __call__(self, history: History, limits: dict[str, Any], _tol: float) -> tuple[MixtureSolution, FloatArray]:
-        means = self._means_of(history)
-        is_one = len(means) == 1
-        found = minimize_linear(means[0], **limits) if is_one else minimize_cvar(means, 1 / len(means), **limits)
-        return found, self._shares * found.weights[self._codes]
-
-    def _means_of(self, history: History) -> FloatArray:
-        """Return the means of groups that weigh anything, those of models that are known already as they were."""
+        # Means of groups that weigh anything, those of models that are known already as they were.
         n_known = self._means.shape[1] if np.array_equal(self._start, history.start) else 0
         if n_known == 0:
             self._start, totals = history.start, np.bincount(self.groups, history.start)
@@ -304,8 +292,10 @@ class GroupMeans:
         columns = [
             np.bincount(self._codes, self._shares * losses, len(self._means)) for losses in history.losses.T[n_known:]
         ]
-        self._means = np.column_stack([self._means, *columns])
-        return self._means
+        self._means = means = np.column_stack([self._means, *columns])
+        is_one = len(means) == 1
+        found = minimize_linear(means[0], **limits) if is_one else minimize_cvar(means, 1 / len(means), **limits)
+        return found, self._shares * found.weights[self._codes]
 
 
 def solve_of(risk: Risk, n_labelled: int) -> Solve:

@@ -33,11 +33,7 @@ from sklearn.utils.validation import check_is_fitted
 from counterpoise._base.checks import check_choice, check_fraction, check_positive
 from counterpoise._base.types import ArrayLike, IntArray
 from counterpoise.boosting.checkpoint import Checkpoint, Seeds
-from counterpoise.boosting.inputs import (
-    check_predict_input,
-    is_word,
-    set_learner_tags,
-)
+from counterpoise.boosting.inputs import check_predict_input, is_word, set_learner_tags
 from counterpoise.boosting.inside import Program, places_in, solve_of
 from counterpoise.boosting.learner import base_learner, planned_rounds
 from counterpoise.boosting.rounds import Callback

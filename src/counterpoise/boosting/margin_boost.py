@@ -14,12 +14,7 @@ import numpy as np
 from counterpoise._base.checks import check_positive
 from counterpoise._base.types import AnyArray
 from counterpoise.boosting.adaboost import AdaBoostStep, prepare
-from counterpoise.boosting.additive import (
-    AdditiveClassifier,
-    Boosted,
-    model_values,
-    one_or_all,
-)
+from counterpoise.boosting.additive import AdditiveClassifier, Boosted, model_values, one_or_all
 from counterpoise.boosting.inputs import Rows, is_word
 from counterpoise.boosting.rounds import Callback
 from counterpoise.boosting.stopping import Stopping

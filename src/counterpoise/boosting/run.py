@@ -220,14 +220,16 @@ class Rounds:
     history: History
     reweigh: Rule
     problem: Problem  # what the mixture will be chosen for
+    settings: dict[str, Any]  # that decide the rounds
+    seeds: Seeds
     patience: int | None
     program: Program | None = None  # the mixture problem of the models so far, where rounds look at goals
     target: float | None = None  # for 1 minus the least risk
     best: tuple[float, int] = np.inf, 0  # the least risk so far, as a part of its size, and its round
     saves_answers: ClassVar[bool] = True  # with a round
 
-    def record(self) -> Run:
-        """Return what decides the rounds, for a checkpoint to compare."""
+    def data(self) -> dict[str, str]:
+        """Return a text for each part of the data that decides the rounds, for a checkpoint to compare."""
         raise NotImplementedError
 
     def restored(self, number: int, done: SavedRound) -> Round:
@@ -303,7 +305,8 @@ class Rounds:
         """Take up to ``n_rounds`` further rounds from the checkpoint, and return how many are left to fit."""
         history, is_last = self.history, False
         n_done, last = history.n_rounds, history.n_rounds + n_rounds
-        saved.claim(self.record(), n_done)
+        is_drawn = self.settings["random_state"] is None  # by the system
+        saved.claim(Run(setting_texts(self.settings), self.data(), self.seeds if is_drawn else None), n_done)
         for number in range(n_done + 1, min(last, saved.n_rounds) + 1):
             done = saved.read(number)
             restored = self.restored(number, done)
@@ -364,7 +367,7 @@ class BoostingRun(Rounds):
     ) -> None:
         self.rows, self.problem, self.seeds, self.risk, self.target = rows, problem, seeds, risk, target
         self.program, self.trained, self.n_jobs = program, trained or {}, booster.n_jobs
-        self.reweigh = without_outliers(rule, float(booster.outlier_fraction))
+        self.reweigh = without_outliers(rule, booster.outlier_fraction) if booster.outlier_fraction else rule
         self.history = History(rows.train.weights, planned_rounds(booster))
         stopping, n_samples = stopping_of(booster), (program.stage.rows if program else rows.train).codes.size
         self.patience = stopping.patience
@@ -390,12 +393,10 @@ class BoostingRun(Rounds):
         fit = rounds_fit(first, learner, fitted, rows.classes, random_seeds, self.n_folds, positive)
         self.fit = InsideFit(fit, program.stage) if program else fit
 
-    def record(self) -> Run:
-        """Return what decides the rounds, for a checkpoint to compare."""
+    def data(self) -> dict[str, str]:
+        """Return a text for each part of the data that decides the rounds, for a checkpoint to compare."""
         tables = self.trained if self.program is None else {TRAIN: self.rows.columns, **self.trained}
-        data = data_texts(self.rows.classes, self.rows.train, self.rows.held_out, tables)
-        is_drawn = self.settings["random_state"] is None  # by the system
-        return Run(setting_texts(self.settings), data, self.seeds if is_drawn else None)
+        return data_texts(self.rows.classes, self.rows.train, self.rows.held_out, tables)
 
     def note(self, done: Round) -> Standing | None:
         """Take note of a round that was fitted or restored, and return how the mixture stands inside goals."""

@@ -28,7 +28,7 @@ from counterpoise.distributed.collections import (
     parquet_parts,
     stamp_of,
 )
-from counterpoise.distributed.fitting import Prepared, check, decide_over, fitted_models, take_models
+from counterpoise.distributed.fitting import Prepared, check, decide_over, take_models
 from counterpoise.distributed.lumps import SCORES
 from counterpoise.distributed.rows import (
     BASELINE,
@@ -100,14 +100,26 @@ def choose_from_files(
     names = None if names is None else list(names)
     if not is_path(files):
         raise TypeError(f"files must be the path of Parquet files, or a list of paths; got {type(files).__name__}.")
-    rows = Rows(files, y, names, baseline, sample_weight, features).seen_by(fitted_models(model))
+    if not model.is_prefit:
+        raise ValueError(
+            f"Rows in files are read in parts, and models are not trained on them: train on a sample, and pass "
+            f"GoalClassifier(model, cv='prefit'); got cv={model.cv!r}."
+        )
+    models = [one for _, one in named_models(list(listed(model.estimator)))]
+    rows = Rows(files, y, names, baseline, sample_weight, features).seen_by(models)
     load = Load(rows.named(), takes_texts=True, features=checked_features(rows.features))
     groups = _Groups(parquet_parts(files), load)
     before = groups.stamps()
     try:
         return choose_from_parts(model, groups, folder)
     finally:  # an error of any kind may come of it too
-        require_unchanged(before, groups.stamps())
+        after = groups.stamps()
+        changed = [path for path, stamp in before.items() if after[path] != stamp]
+        if changed:
+            raise ValueError(
+                f"{changed[0]} changed while it was read: what was chosen is of neither state of it. Fit again once "
+                "nobody writes there."
+            )
 
 
 class Parts(Protocol):
@@ -125,12 +137,17 @@ class Parts(Protocol):
 def choose_from_parts(model: Any, parts: Parts, folder: str | Path | None = None) -> Any:
     """Fit a ``GoalClassifier`` of fitted models to rows that are read in parts, and return it."""
     check(model)
-    with TemporaryDirectory(dir=folder) as spool:
-        rows = _spooled(model, parts, Path(spool))
-        try:
-            return decide_over(model, rows, named_models(list(listed(model.estimator))))
-        finally:
-            rows.shards.close()
+    named, found = named_models(list(listed(model.estimator))), list(parts.facts())
+    classes, weight = agreed(found)
+    members = take_models(model, named, classes).members
+    with TemporaryDirectory(dir=folder) as place:
+        spool = _Spool(Path(place), sum(one.n_rows for one in found), len(members), weighs=weight is not None)
+        masses = [spool.add(part, members, classes, weight) for part in parts.whole()]
+        known = known_of(found, classes, masses)
+        cells = Cells(*spool.settled(), known, parts.has_baseline)
+        require_few(len(cells.values), known)
+        with LocalShards(spool.sources()) as shards:
+            return decide_over(model, Prepared(shards, cells, stack_rows(spool.sample)), named)
 
 
 class _Groups(NamedTuple):
@@ -159,29 +176,6 @@ class _Groups(NamedTuple):
             names = tuple(self.load.features_in(column_names(group[0])))
             part = Shard(number, replace(self.load, features=None)([(number, {X: (*group, self.load.names)})]))
             yield facts_of(part)._replace(names=names, n_features=len(names))
-
-
-def _spooled(model: Any, parts: Parts, folder: Path) -> Prepared:
-    """Write the scores and the cell of every row down, and return them as shards."""
-    found = list(parts.facts())
-    classes, weight = agreed(found)
-    members = take_models(model, named_models(list(listed(model.estimator))), classes).members
-    spool = _Spool(folder, sum(one.n_rows for one in found), len(members), weighs=weight is not None)
-    masses = [spool.add(part, members, classes, weight) for part in parts.whole()]
-    known = known_of(found, classes, masses)
-    cells = Cells(*spool.settled(), known, parts.has_baseline)
-    require_few(len(cells.values), known)
-    return Prepared(LocalShards(spool.sources()), cells, stack_rows(spool.sample))
-
-
-def require_unchanged(before: dict[str, Any], after: dict[str, Any]) -> None:
-    """Refuse what was chosen on files that changed while they were read."""
-    for path, stamp in before.items():
-        if after[path] != stamp:
-            raise ValueError(
-                f"{path} changed while it was read: what was chosen is of neither state of it. Fit again once nobody "
-                "writes there."
-            )
 
 
 def require_room(folder: Path, n_bytes: int) -> None:

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from counterpoise._base.shards import Shard, Shards
-from counterpoise._base.types import AnyArray
-from counterpoise.boosting.checkpoint import Run, SavedRound, Seeds, opened, setting_texts
+from counterpoise._base.types import AnyArray, FloatArray
+from counterpoise.boosting.checkpoint import SavedRound, Seeds, opened
 from counterpoise.boosting.inputs import round_seed
 from counterpoise.boosting.inside import places_in
 from counterpoise.boosting.learner import base_learner, planned_rounds
@@ -39,23 +39,12 @@ from counterpoise.distributed.boosting import (
     take,
 )
 from counterpoise.distributed.lumps import SCORES, choose_rules_over, ranges_over
-from counterpoise.distributed.rows import (
-    CODES,
-    CellAnswers,
-    Cells,
-    Known,
-    X,
-    answers_of,
-    cell_losses,
-    find_cells,
-    know,
-    shares_of,
-)
+from counterpoise.distributed.rows import CODES, CellAnswers, Cells, Known, X, cell_losses, find_cells, know, shares_of
 from counterpoise.goals import Goal, InfeasibleGoals, Rate, as_goals
 from counterpoise.goals.advice import advised
 from counterpoise.goals.tables import group_codes
 from counterpoise.learners.binning import as_floats, as_matrix
-from counterpoise.rules.answers import TRAIN, find_positive
+from counterpoise.rules.answers import TRAIN, Positive, find_positive
 from counterpoise.rules.cautions import check_problem
 from counterpoise.rules.choosing import (
     Choice,
@@ -99,13 +88,12 @@ def check_confidences(goals: Sequence[Goal], known: Known) -> None:
             )
 
 
-def evidence_of(cells: Cells, answers: CellAnswers) -> PoolPredictions:
-    """Return what a mixture is chosen on, with a row for each cell; losses are means of its rows."""
-    table = answers.tables[TRAIN]
+def predictions_of(cells: Cells, said: list[FloatArray], positive: Positive) -> PoolPredictions:
+    """Return what a mixture is chosen on, a row for each cell, given the masses that models tell each class."""
+    table, shares = cells.table(), shares_of(cells, said)
     groups = group_codes(table)[0] if table.sensitive_columns else None
-    assert answers.said is not None  # noqa: S101 - made with them
-    losses: Any = cell_losses(cells, answers.said)  # as for rows, but means
-    return PoolPredictions(losses, table.weights(), groups, answers)
+    losses: Any = cell_losses(cells, shares)  # as for rows, but means
+    return PoolPredictions(losses, table.weights(), groups, CellAnswers({TRAIN: table}, {}, positive, said=shares))
 
 
 def choose_over(shards: Shards, evidence: PoolPredictions, problem: Problem) -> tuple[Selection, Choice]:
@@ -218,16 +206,15 @@ class ShardRun(Rounds):
         self.settings = round_settings(model, learner, problem, seeds, **found)
         self.fit = ShardFit(learner, history, partial(round_seed, seeds.entropy), rows.sample, stage)
 
-    def record(self) -> Run:
-        """Return what decides the rounds, for a checkpoint to compare: cells, and the sample of bins."""
+    def data(self) -> dict[str, str]:
+        """Return a text for each part of the data that decides the rounds: cells, and the sample of bins."""
         cells, sample = self.rows.cells, np.ascontiguousarray(as_floats(as_matrix(self.rows.sample)))
-        data = {
+        return {
             "rows": str(cells.known.n_rows),
             "classes": repr(cells.known.classes.tolist()),
             "groups": hashlib.sha256(repr(cells.values).encode() + cells.mass.tobytes()).hexdigest(),
             "X": hashlib.sha256(sample.tobytes()).hexdigest(),
         }
-        return Run(setting_texts(self.settings), data, self.seeds if self.settings["random_state"] is None else None)
 
     def restored(self, number: int, done: SavedRound) -> Round:
         """Return a round that was saved, with what its model tells cells."""
@@ -255,8 +242,7 @@ class ShardRun(Rounds):
 
     def _least(self, problem: Problem) -> float:
         cells, positive = self.rows.cells, find_positive(self.model.classes_, self.model.pos_label)
-        evidence = evidence_of(cells, answers_of(cells, self.history.said, positive))
-        return choose_over(self.rows.shards, evidence, problem)[1].value
+        return choose_over(self.rows.shards, predictions_of(cells, self.history.said, positive), problem)[1].value
 
 
 def check(model: Any) -> None:
@@ -294,16 +280,6 @@ def check_rows(model: Any, cells: Cells) -> None:
     check_problem(problem, {TRAIN: table}, positive, groups=groups, counts=table.counts, trains=is_trained, by=by)
 
 
-def fitted_models(model: Any) -> list[Any]:
-    """Return the models of a classifier that chooses among fitted ones."""
-    if not model.is_prefit:
-        raise ValueError(
-            f"Rows in files are read in parts, and models are not trained on them: train on a sample, and pass "
-            f"GoalClassifier(model, cv='prefit'); got cv={model.cv!r}."
-        )
-    return [one for _, one in named_models(list(listed(model.estimator)))]
-
-
 def take_models(model: Any, named: list[tuple[str, Any]], classes: AnyArray) -> Pool:
     """Let fitted models decide, and return them, to be asked for scores or for answers."""
     model.forget_choice()
@@ -333,7 +309,7 @@ def _rule(model: Any, problem: Problem, history: ShardHistory) -> Rule:
 def _choose(model: Any, rows: Prepared, history: ShardHistory, pool: Pool) -> Any:
     """Choose the mixture."""
     problem = model.problem_of_fit()
-    evidence = evidence_of(rows.cells, answers_of(rows.cells, history.said, pool.positive))
+    evidence = predictions_of(rows.cells, history.said, pool.positive)
     family = PooledModels(pool, evidence)
     model.keep(family, problem)
     selection, choice = choose_over(rows.shards, evidence, problem)

@@ -22,7 +22,7 @@ from counterpoise.goals.binding import Tally, Views
 from counterpoise.goals.classes import as_labels
 from counterpoise.goals.rows import Dataset
 from counterpoise.goals.values import find_levels
-from counterpoise.rules.answers import TRAIN, Answers, Positive
+from counterpoise.rules.answers import TRAIN, Answers
 from counterpoise.solvers.rows import BitRows, whole_masses
 
 # Names in a shard: features, labels, columns that goals and rules may look at, answers of the deployed model, weights;
@@ -337,11 +337,6 @@ class CellAnswers(Answers):
             return super().shares(name, mixture)
         told = np.einsum("cmk,m->ck", self.said, mixture)
         return np.asarray(told[:, self.positive.place] if self.positive.is_binary else told)
-
-
-def answers_of(cells: Cells, said: list[FloatArray], positive: Positive) -> CellAnswers:
-    """Return the answers of models, given the masses of cells that each tells each class."""
-    return CellAnswers({TRAIN: cells.table()}, {}, positive, said=shares_of(cells, said))
 
 
 def shares_of(cells: Cells, said: list[FloatArray]) -> FloatArray:
