@@ -192,7 +192,13 @@ class DaskShards:
         if not numbers:
             return
         homes, steps = self._homes(numbers), self._remembered.steps()
-        asked = {number: self._submitted(number, homes[number], steps) for number in numbers}
+        asked = {}
+        for number in numbers:  # on its worker, after its rows
+            where, source = {"workers": [homes[number]], "allow_other_workers": True}, self._sources[number]
+            rows = self._client.compute(source.partitions, **where) if isinstance(source, Parts) else []
+            make = source.make if isinstance(source, Parts) else _Made(source)
+            host = self._client.submit(_Host, number, make, rows, steps, actor=True, pure=False, **where)
+            asked[number] = rows, host
         for number, (rows, future) in asked.items():
             # Dask never moves what was meant for a worker that left while there was no other, so we do not wait for it.
             has_left = partial(self._has_left, homes[number])
@@ -205,14 +211,6 @@ class DaskShards:
             else:
                 self._hosts[number] = _Home(future, actor)
                 self._left[number] = []  # all that was left was done in the making
-
-    def _submitted(self, number: int, home: str, steps: list[Step]) -> tuple[list[Any], Any]:
-        """Let a shard be made on a worker, after its rows."""
-        where = {"workers": [home], "allow_other_workers": True}
-        source = self._sources[number]
-        rows = self._client.compute(source.partitions, **where) if isinstance(source, Parts) else []
-        make = source.make if isinstance(source, Parts) else _Made(source)
-        return rows, self._client.submit(_Host, number, make, rows, steps, actor=True, pure=False, **where)
 
     def _require_rows(self, number: int, rows: Sequence[Any], has_left: Callable[[], bool]) -> None:
         """Say which rows could not be computed, where it was not for the loss of a worker."""

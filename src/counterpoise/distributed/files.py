@@ -235,5 +235,5 @@ class _Spool:
         """Return a shard for each thread."""
         n_shards = min(available_cpus(), max(1, self.n_rows // _CHUNK))
         edges = [self.n_rows * number // n_shards for number in range(n_shards + 1)]
-        held = {SCORES: self.scores, CELL: self.cells, MASS: self.mass}
+        held: dict[str, AnyArray] = {SCORES: self.scores, CELL: self.cells, MASS: self.mass}
         return [partial(dict, {name: all_[slice(*pair)] for name, all_ in held.items()}) for pair in pairwise(edges)]

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from counterpoise._base.shards import Shard, Shards, total
-from counterpoise._base.types import BoolArray, FloatArray, IntArray
+from counterpoise._base.types import FloatArray, IntArray
 from counterpoise.distributed.rows import CELL, MASS, Cells
 from counterpoise.goals import InfeasibleGoals, Rate, Table
 from counterpoise.goals.binding import bind_rates
@@ -193,14 +193,6 @@ def ends_of_each(lumps: Lumps) -> FloatArray:
     return np.column_stack(each)
 
 
-def can_split(lumps: Lumps, model: int, n_bins: int, noise: float) -> BoolArray:
-    """Return which bins of a model hold scores that are further apart than what goes together."""
-    low, high = ends_of(lumps, model, n_bins)
-    is_some = low <= high
-    low, high = np.where(is_some, low, 0.0), np.where(is_some, high, 0.0)
-    return np.asarray(high - low > rounding_room(low, high, noise))
-
-
 _MAX_PASSES = 12  # over the rows: three or four are enough
 
 
@@ -246,7 +238,11 @@ def _judged(
     ranked: RankedScores, lumps: Lumps, edges: Edges, noise: list[float], problem: Problem
 ) -> tuple[float, list[IntArray]]:
     """Return the lower bound over all thresholds, and the bins in which a better one may hide."""
-    all_bins = [np.flatnonzero(can_split(lumps, model, own.size + 1, noise[model])) for model, own in enumerate(edges)]
+    all_bins = []  # of each model those that hold scores which are further apart than what goes together
+    for model, own in enumerate(edges):
+        low, high = ends_of(lumps, model, own.size + 1)
+        low, high = np.where(low <= high, low, 0.0), np.where(low <= high, high, 0.0)  # 0 where a bin is empty
+        all_bins.append(np.flatnonzero(high - low > rounding_room(low, high, noise[model])))
     try:
         limits, start = limits_of(ranked, problem)
         program = build_program(ranked, problem, limits)
