@@ -143,7 +143,8 @@ class AdditiveClassifier(ClassifierMixin, BaseEstimator):
 
     def predict(self, X: Any) -> AnyArray:
         """Return the label of each sample."""
-        return np.asarray(self.classes_[_places(self.decision_function(X))])
+        places = _places(self.decision_function(X))  # which refuses before there are classes
+        return np.asarray(self.classes_[places])
 
     def predict_codes(self, X: Any) -> IntArray:
         """Return the place in ``classes_`` of each label, for rows that were checked: what other boosters call."""
