@@ -14,7 +14,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import counterpoise as cp
 from counterpoise import Stopping
-from counterpoise.boosting.learner import default_tree, folds_of, is_ensemble
+from counterpoise.boosting.learner import base_learner, folds_of, is_ensemble
 from counterpoise.boosting.stopping import NothingToLearn
 from counterpoise.learners import HistogramTree, Resampled, Stump
 from counterpoise.rules.cautions import CostlyMixture
@@ -176,7 +176,7 @@ def test_strong_learners_are_known_and_get_few_rounds():
 
 @pytest.mark.parametrize(("n_rows", "leaf"), [(5, 1), (80, 10), (160, 20), (100_000, 20)])
 def test_leaves_of_the_default_tree_follow_the_number_of_rows(n_rows, leaf):
-    assert default_tree(n_rows).get_params()["min_samples_leaf"] == leaf
+    assert base_learner(None, n_rows).get_params()["min_samples_leaf"] == leaf
 
 
 @pytest.mark.parametrize(

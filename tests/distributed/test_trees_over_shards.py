@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from engines import COUNTS, cut, opened
 
-from counterpoise.distributed.binning import bin_over
+from counterpoise.distributed.boosting import bin_over
 from counterpoise.learners import HistogramTree, Stump
 from counterpoise.learners._growing import Target, grow_over
 from counterpoise.solvers.rows import whole_masses

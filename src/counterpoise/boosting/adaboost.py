@@ -8,16 +8,17 @@ Boosters by the exponential loss differ in what the learner sees and how models 
 know of a model is where it agrees with the labels, so rules see zero-one losses, as elsewhere.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from counterpoise._base.types import AnyArray, ByteArray, FloatArray
 from counterpoise.boosting.additive import AdditiveClassifier, Boosted, HeldOut
 from counterpoise.boosting.inputs import Rows, round_seed
-from counterpoise.boosting.learner import LearnerFit
+from counterpoise.boosting.learner import LearnerFit, base_learner
 from counterpoise.boosting.rounds import Callback, History, Round
 from counterpoise.boosting.stopping import Stopping
 
@@ -33,6 +34,7 @@ def log_odds(right: float, wrong: float) -> float:
     return float(np.log(max(right, _PERFECT * total) / max(wrong, _PERFECT * total)))
 
 
+@dataclass
 class ExponentialStep:
     """Weigh samples by the exponential loss of the votes so far; a subclass says what the learner sees and how to vote.
 
@@ -40,7 +42,9 @@ class ExponentialStep:
     noise later.
     """
 
+    _: KW_ONLY
     learning_rate: float = 1.0
+    is_over: bool = field(default=False, init=False)  # a model was always right
 
     def vote(self, weights: FloatArray, losses: ByteArray) -> float:
         """Return the best step along a model that errs where ``losses`` is 1."""
@@ -52,7 +56,7 @@ class ExponentialStep:
 
     def step(self, done: Round, history: History) -> float:
         weights = history.memory.get(WEIGHTS, history.start)
-        best = self.vote(weights, done.losses)
+        best, self.is_over = self.vote(weights, done.losses), not done.losses.any()
         if best > _CHANCE:  # whatever part of it is taken
             vote = self.learning_rate * best
             moved = weights * np.where(done.losses, 1.0, np.exp(-2.0 * vote))  # up to a factor, and without overflow
@@ -65,42 +69,45 @@ class ExponentialStep:
             )
         return 0.0
 
-    def is_over(self, done: Round) -> bool:
-        return not done.losses.any()
-
 
 class AdaBoostStep(ExponentialStep):
     """Weigh by the exponential loss; vote half the log odds of being right."""
-
-    def __init__(self, learning_rate: float = 1.0) -> None:
-        self.learning_rate = learning_rate
 
     def vote(self, weights: FloatArray, losses: ByteArray) -> float:
         wrong = float(weights @ losses)
         return log_odds(1.0 - wrong, wrong) / 2
 
 
-def step_size(learning_rate: float | None, estimator: Any) -> float:
-    """Return the part of a step that models vote with: of the default learner a short one."""
-    if learning_rate is not None:
-        return float(learning_rate)
-    return _SHORT_STEP if estimator is None else 1.0
+class Prepared(NamedTuple):
+    """What the boosters by the exponential loss need for their rounds."""
+
+    fit: LearnerFit
+    held_out: HeldOut | None  # with the error on them
+    learning_rate: float
 
 
-def watched_fit(
-    learner: Any, train: Rows, held_out: Rows | None, classes: AnyArray, entropy: int
-) -> tuple[LearnerFit, HeldOut | None]:
-    """Return what fits a model to weights of the rows, and those held out to look at the error on."""
+def prepare(
+    booster: Any, train: Rows, held_out: Rows | None, classes: AnyArray, entropy: int, auto: str = ""
+) -> Prepared:
+    """Prepare the rows for the learner; ``auto`` is the parameter that ``"auto"`` chooses on held-out samples."""
+    if auto and getattr(booster, auto) == "auto" and held_out is None:
+        raise ValueError(
+            f"{auto}='auto' needs samples to choose on: pass X_val and y_val, or set "
+            "stopping=Stopping(validation_fraction=0.2)."
+        )
+    learner = base_learner(booster.estimator, train.codes.size)
     fit = LearnerFit(learner, train.X, train.codes, classes, partial(round_seed, entropy))
+    default = _SHORT_STEP if booster.estimator is None else 1.0
+    rate = default if booster.learning_rate is None else float(booster.learning_rate)
     if held_out is None:
-        return fit, None
-    return fit, HeldOut(fit.rows_like(held_out.X), classes, _error(held_out.codes == 1, held_out.weights))
+        return Prepared(fit, None, rate)
+    is_positive = held_out.codes == 1
+    weights = held_out.weights / held_out.weights.max()  # equal ones are 1: their sums, and equal errors, are exact
 
+    def error(sums: FloatArray) -> Any:  # of votes of shape (n_samples,) or (n_samples, n_ensembles)
+        return ((sums.T > 0) != is_positive) @ weights / weights.sum()
 
-def _error(is_positive: AnyArray, weights: FloatArray) -> Callable[[FloatArray], Any]:
-    """Return the weighted error as a function of votes of shape (n_samples,) or (n_samples, n_ensembles)."""
-    weights = weights / weights.max()  # equal ones are 1: their sums are exact, and equal errors are equal
-    return lambda sums: ((sums.T > 0) != is_positive) @ weights / weights.sum()
+    return Prepared(fit, HeldOut(fit.rows_like(held_out.X), classes, error), rate)
 
 
 class AdaBoostClassifier(AdditiveClassifier):
@@ -166,6 +173,5 @@ class AdaBoostClassifier(AdditiveClassifier):
         self.callbacks = callbacks
 
     def _boost(self, train: Rows, held_out: Rows | None, classes: AnyArray, entropy: int) -> Boosted:
-        fit, watched = watched_fit(self._learner(train.codes.size), train, held_out, classes, entropy)
-        rule = AdaBoostStep(step_size(self.learning_rate, self.estimator))
-        return self._run(fit, rule, train.weights, watched)
+        fit, watched, rate = prepare(self, train, held_out, classes, entropy)
+        return self.run_rounds(fit, AdaBoostStep(learning_rate=rate), train.weights, watched)

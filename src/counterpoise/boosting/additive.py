@@ -17,12 +17,10 @@ from counterpoise._base.checks import check_count, check_number, check_vector
 from counterpoise._base.types import AnyArray, ArrayLike, ByteArray, FloatArray, IntArray
 from counterpoise.boosting.inputs import (
     Rows,
-    check_callbacks,
     check_predict_input,
     draw_entropy,
-    held_out_rows,
-    set_aside,
     set_learner_tags,
+    split_rows,
     training_rows,
 )
 from counterpoise.boosting.learner import base_learner
@@ -37,14 +35,13 @@ _SMALL = 1 << 22  # entries of a sparse matrix that is made dense: 32 MB
 class VoteRule(Protocol):
     """How an additive booster weighs samples and votes for models, round after round."""
 
+    is_over: bool  # after a step: nothing is left to gain
+
     def reweigh(self, history: History) -> FloatArray:
         """Return the weights of the next round."""
 
     def step(self, done: Round, history: History) -> float:
         """Return the vote of the newest model, 0 where it is of no use, and take it into account."""
-
-    def is_over(self, done: Round) -> bool:
-        """Tell whether nothing is left to gain after a round."""
 
 
 class HeldOut(NamedTuple):
@@ -110,13 +107,10 @@ class AdditiveClassifier(ClassifierMixin, BaseEstimator):
         if self.learning_rate is not None:
             check_number(self.learning_rate, "learning_rate", "(0, 1]", "part of a step")
         self._check_parameters()
-        check_callbacks(self.callbacks)
         self.__dict__.pop("ensembles_", None)  # of an earlier fit: one that fails leaves nothing to decide by
         learner, entropy = self._learner(), draw_entropy(self.random_state)
         self.classes_, train = training_rows(self, learner, X, y, sample_weight)
-        held_out = held_out_rows(self, learner, X_val, y_val)
-        if held_out is None:
-            train, held_out = set_aside(train, self.classes_, stopping_of(self), entropy)
+        train, held_out = split_rows(self, learner, train, X_val, y_val, entropy=entropy)
         self._check_samples(train)
         is_binary = len(self.classes_) == _BINARY
         classes = self.classes_ if is_binary else np.array([False, True])
@@ -149,7 +143,7 @@ class AdditiveClassifier(ClassifierMixin, BaseEstimator):
 
     def predict(self, X: Any) -> AnyArray:
         """Return the label of each sample."""
-        places = _places(self.decision_function(X))
+        places = _places(self.decision_function(X))  # which refuses before there are classes
         return np.asarray(self.classes_[places])
 
     def predict_codes(self, X: Any) -> IntArray:
@@ -208,7 +202,7 @@ class AdditiveClassifier(ClassifierMixin, BaseEstimator):
         """Return the base learner for so many samples, on which the default one depends."""
         return base_learner(self.estimator, n_samples, takes_regressors=self._takes_regressors)
 
-    def _run(
+    def run_rounds(
         self,
         fit: Fit,
         rule: VoteRule,
@@ -229,7 +223,7 @@ class AdditiveClassifier(ClassifierMixin, BaseEstimator):
                 seen.append(float(held_out.loss(sums)))
                 has_stalled = patience is not None and len(seen) - _best_round(seen) >= patience
             asked = [bool(callback(done)) for callback in told]  # all of them are called
-            return any(asked) or rule.is_over(done) or has_stalled
+            return any(asked) or rule.is_over or has_stalled
 
         history = History(start, self.n_estimators)
         boost(fit, history, reweigh=rule.reweigh, vote=rule.step, stop=stop, n_rounds=self.n_estimators)
@@ -283,18 +277,9 @@ def _places(sums: FloatArray) -> IntArray:
     return (sums > 0).astype(np.int64) if sums.ndim == 1 else sums.argmax(axis=1)
 
 
-def check_chosen(value: Any, name: str, held_out: Rows | None) -> None:
-    """Check that there are samples on which to choose a parameter that is ``"auto"``."""
-    if value == "auto" and held_out is None:
-        raise ValueError(
-            f"{name}='auto' needs samples to choose on: pass X_val and y_val, or set "
-            "stopping=Stopping(validation_fraction=0.2)."
-        )
-
-
-def one_or_all(values: list[Any]) -> Any:
-    """Return the value for one class against the other; a list of them for more than two classes."""
-    return values[0] if len(values) == 1 else values
+def one_or_all(values: list[Any], *, is_given: bool = False) -> Any:
+    """Return the value for one class against the other; for more than two a list of them, unless one was given."""
+    return values[0] if len(values) == 1 or is_given else values
 
 
 def _values(ensemble: Ensemble, X: Any) -> Iterator[FloatArray]:

@@ -88,23 +88,16 @@ def data_texts(
     classes: AnyArray, train: Rows, held_out: Rows | None, tables: Mapping[str, Table] | None = None
 ) -> dict[str, str]:
     """Return a text for each part of the data: its type, shape and a checksum of its values."""
-    parts: dict[str, Any] = {"classes": classes, **_parts(train, "")}
-    if held_out is not None:
-        parts |= _parts(held_out, " held out")
+    parts: dict[str, Any] = {"classes": classes}
+    for rows, suffix in ((train, ""), (held_out, " held out")):
+        if rows is not None:
+            known = {"X": rows.X, "y": rows.codes, "sample_weight": rows.weights, "sensitive_features": rows.groups}
+            parts |= {part + suffix: values for part, values in known.items()}
     for name, table in (tables or {}).items():
-        parts |= _table_parts(table, f" of dataset {name}")
-    return {name: _data_text(values) for name, values in parts.items()}
-
-
-def _parts(rows: Rows, suffix: str) -> dict[str, Any]:
-    parts = {"X": rows.X, "y": rows.codes, "sample_weight": rows.weights, "sensitive_features": rows.groups}
-    return {name + suffix: values for name, values in parts.items() if values is not None}
-
-
-def _table_parts(table: Table, suffix: str) -> dict[str, Any]:
-    parts = {"X": table.X, "y": table.y, "baseline": table.baseline, "sample_weight": table.sample_weight}
-    parts |= {f"column {name}": table.column(name) for name in table.sensitive_columns}
-    return {name + suffix: values for name, values in parts.items() if values is not None}
+        given = {"X": table.X, "y": table.y, "baseline": table.baseline, "sample_weight": table.sample_weight}
+        given |= {f"column {column}": table.column(column) for column in table.sensitive_columns}
+        parts |= {f"{part} of dataset {name}": values for part, values in given.items()}
+    return {name: _data_text(values) for name, values in parts.items() if values is not None}
 
 
 def _flat(name: str, value: Any) -> Iterator[tuple[str, str]]:
@@ -178,21 +171,17 @@ def _arrays(values: Any) -> Iterator[AnyArray]:
     elif is_frame(values):
         yield np.asarray(list(values.columns), dtype=object)
         for place in range(values.shape[1]):
-            yield from _column_arrays(values.iloc[:, place] if hasattr(values, "iloc") else values[:, place])
+            column = values.iloc[:, place] if hasattr(values, "iloc") else values[:, place]
+            yield np.asarray([str(column.dtype)])
+            categories = getattr(column.dtype, "categories", None)
+            if categories is None:
+                yield np.asarray(column)
+            elif hasattr(column, "iloc"):  # learners see the order of the categories, values do not tell it
+                yield from (np.asarray(categories), np.asarray(column.cat.codes))
+            else:  # polars, whose codes depend on what else the process has read
+                yield np.asarray(column, dtype=object)
     else:
         yield np.asarray(values)
-
-
-def _column_arrays(column: Any) -> Iterator[AnyArray]:
-    yield np.asarray([str(column.dtype)])
-    categories = getattr(column.dtype, "categories", None)
-    if categories is None:
-        yield np.asarray(column)
-    elif hasattr(column, "iloc"):  # learners see the order of the categories, values do not tell it
-        yield np.asarray(categories)
-        yield np.asarray(column.cat.codes)
-    else:  # polars, whose codes depend on what else the process has read
-        yield np.asarray(column, dtype=object)
 
 
 def _hash_array(hasher: Any, array: AnyArray) -> None:
@@ -373,13 +362,20 @@ class CheckpointFolder:
                 "would be of no use in it: give checkpoint to the first fit, or set it to None."
             )
         if self._manifest is None:
-            self._manifest = _manifest_of(run)
+            seeds = None if run.seeds is None else {"entropy": run.seeds.entropy, "key": run.seeds.key.hex()}
+            manifest = {"format": _FORMAT, "version": _VERSION, "library": __version__}
+            manifest |= {"settings": run.settings, "data": run.data, "seeds": seeds}
+            self._manifest = {**manifest, "fingerprint": _fingerprint(manifest)}
             self._write(_MANIFEST, json.dumps(self._manifest, indent=1).encode())
             return
-        for part, meaning in (("settings", "other settings"), ("data", "other data")):
-            different = _difference(self._manifest[part], getattr(run, part))
-            if different:
-                raise _refusal(self.folder, f"is of {meaning} ({different})")
+        for part in ("settings", "data"):
+            saved, present = self._manifest[part], getattr(run, part)
+            for name in [*present, *saved]:
+                texts = saved.get(name, "absent"), present.get(name, "absent")
+                if texts[0] != texts[1]:
+                    was, now = (text if len(text) <= _LONG else f"{text[: _LONG - 3]}..." for text in texts)
+                    different = f"{name} was {was} and is {now}{_HINTS.get(name, '')}"
+                    raise _refusal(self.folder, f"is of other {part} ({different})")
         if run.seeds != self.seeds:
             raise _refusal(self.folder, "is of another fit, for which the system drew other seeds")
 
@@ -483,19 +479,6 @@ def _survey(folder: Path) -> int:
     return len(rounds)
 
 
-def _manifest_of(run: Run) -> dict[str, Any]:
-    seeds = None if run.seeds is None else {"entropy": run.seeds.entropy, "key": run.seeds.key.hex()}
-    manifest = {
-        "format": _FORMAT,
-        "version": _VERSION,
-        "library": __version__,
-        "settings": run.settings,
-        "data": run.data,
-        "seeds": seeds,
-    }
-    return {**manifest, "fingerprint": _fingerprint(manifest)}
-
-
 def _fingerprint(manifest: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()
 
@@ -520,16 +503,3 @@ def _checked_manifest(folder: Path, data: bytes) -> dict[str, Any]:
             "install that version, ",
         )
     return {**manifest, "fingerprint": claimed}
-
-
-def _difference(saved: Mapping[str, str], present: Mapping[str, str]) -> str:
-    """Return the first thing that differs, as words; nothing where all is the same."""
-    for name in [*present, *saved]:
-        was, now = saved.get(name, "absent"), present.get(name, "absent")
-        if was != now:
-            return f"{name} was {_short(was)} and is {_short(now)}{_HINTS.get(name, '')}"
-    return ""
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= _LONG else f"{text[: _LONG - 3]}..."

@@ -169,6 +169,7 @@ class RobustRule:
         losses = loss.value(margins)
         self.state = State(margins, losses, own, own * loss.slope(margins), float(losses[0]))
         self.robust_losses: list[float] = []
+        self.is_over = False
 
     def fit(self, _weights: FloatArray, number: int) -> Fitted:
         """Fit the learner to the subgradient at the worst weights."""
@@ -182,30 +183,22 @@ class RobustRule:
     def step(self, done: Round, history: History) -> float:
         """Search along the model, and go there; 0 where nothing improves."""
         if history.n_rounds == 0:
-            self._robust = self._robust_loss(done.model)
-            self.state = self._robust.at(self.state.margins)
+            self.robust = self._robust_loss(done.model)
+            self.state = self.robust.at(self.state.margins)
             self.robust_losses.append(self.state.value)
         assert done.sides is not None  # noqa: S101 - as ``fit`` gives them
         are_signs = self._directions.are_signs
-        found = self._robust.line_search(self.state, done.sides, are_signs=are_signs)
+        found = self.robust.line_search(self.state, done.sides, are_signs=are_signs)
         # A model that is always right has no best step to go a part of, and no round can follow it.
         vote = found.step if found.is_endless else self._learning_rate * found.step
         if vote == found.step:
             self.state = found.state
         else:
-            self.state = self._robust.along(self.state, done.sides, vote, are_signs=are_signs)
+            self.state = self.robust.along(self.state, done.sides, vote, are_signs=are_signs)
         self.robust_losses.append(self.state.value)
-        self._is_endless = found.is_endless
+        # A model was always right, or every loss is at its least and nothing pulls.
+        self.is_over = found.is_endless or not self.state.slopes.any()
         return vote
-
-    def is_over(self, _done: Round) -> bool:
-        """Tell whether a model was always right, or every loss is at its least and nothing pulls."""
-        return self._is_endless or not self.state.slopes.any()
-
-    @property
-    def radius(self) -> float:
-        """Return the radius of the ball."""
-        return self._robust.radius
 
 
 DRO_LOSSES = ("exponential", "logistic", "squared")
@@ -358,7 +351,8 @@ class DROBoostClassifier(AdditiveClassifier):
         callbacks: Sequence[Callback] = (),
     ) -> Boosted:
         """Return the rounds at a multiple of the calibrated radius, with the ``Descent``; no model where none helps."""
-        own, labels, loss = train.weights, _labels(train), LOSSES[self.loss]
+        own, loss = train.weights, LOSSES[self.loss]
+        labels = np.where(train.codes == 1, 1.0, -1.0)
 
         def robust_loss(model: Any) -> RobustLoss:
             degrees = self._degrees_of_freedom(model)
@@ -372,13 +366,18 @@ class DROBoostClassifier(AdditiveClassifier):
         rule = RobustRule(directions, labels, own, robust_loss, loss=loss, learning_rate=float(self.learning_rate))
         watched = None
         if held_out is not None:
-            predicted = classes if directions.are_signs else None
-            watched = HeldOut(directions.rows_like(held_out.X), predicted, _mean_loss(held_out, loss))
+            predicted, held_labels = classes if directions.are_signs else None, np.where(held_out.codes == 1, 1.0, -1.0)
+            own_held = held_out.weights
+
+            def mean_loss(sums: FloatArray) -> float:
+                return dot(own_held, loss.value(held_labels * sums))
+
+            watched = HeldOut(directions.rows_like(held_out.X), predicted, mean_loss)
         rounds: list[Round] = []
-        run = self._run(rule.fit, rule, own, watched, [rounds.append, *callbacks])
-        n_models = len(run.models)
+        run = self.run_rounds(rule.fit, rule, own, watched, [rounds.append, *callbacks])
+        n_models, radius = len(run.models), rule.robust.radius
         falls, weights = np.array(rule.robust_losses[: n_models + 1]), [done.weights for done in rounds[:n_models]]
-        return run._replace(found=Descent(run.models, run.votes, rule.radius, falls, weights, run.held_out_losses))
+        return run._replace(found=Descent(run.models, run.votes, radius, falls, weights, run.held_out_losses))
 
     def _degrees_of_freedom(self, model: Any) -> float | None:
         """Return those of the calibration, estimated from a first model where they are not given."""
@@ -411,13 +410,3 @@ def sample_count(own: FloatArray) -> float:
     if repeats.max() <= _MOST_REPEATS and np.allclose(repeats, np.round(repeats), rtol=_WHOLE, atol=0.0):
         return float(repeats.sum())
     return float(1.0 / (own @ own))
-
-
-def _labels(rows: Rows) -> FloatArray:
-    return np.where(rows.codes == 1, 1.0, -1.0)
-
-
-def _mean_loss(rows: Rows, loss: MarginLoss) -> Callable[[FloatArray], float]:
-    """Return the mean loss as a function of the votes for the samples."""
-    labels = _labels(rows)
-    return lambda sums: dot(rows.weights, loss.value(labels * sums))

@@ -1,7 +1,6 @@
 """What all boosters do with their input: check it once, weigh it, set part of it aside, draw seeds."""
 
 import math
-from collections.abc import Iterable
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -20,7 +19,7 @@ from sklearn.utils.validation import (
 
 from counterpoise._base.checks import check_choice, check_random_state, is_frame, refuse_texts
 from counterpoise._base.types import AnyArray, FloatArray, IntArray
-from counterpoise.boosting.stopping import AUTO, Stopping
+from counterpoise.boosting.stopping import AUTO, Stopping, stopping_of
 from counterpoise.learners.resampling import may_take_missing
 from counterpoise.rules.rows import groups_of, label_codes, n_rows, take_rows
 
@@ -113,10 +112,12 @@ def check_predict_input(estimator: Any, learner: Any, X: Any) -> Any:
     return X
 
 
-def held_out_rows(estimator: Any, learner: Any, X_val: Any, y_val: Any, sensitive_features: Any = None) -> Rows | None:
-    """Return the rows that were given to be held out, after checking them; None where none were."""
+def split_rows(
+    estimator: Any, learner: Any, rows: Rows, X_val: Any, y_val: Any, sensitive_features: Any = None, *, entropy: int
+) -> tuple[Rows, Rows | None]:
+    """Return the rows to train on, and those held out: as they were given, checked, or set aside by ``stopping``."""
     if X_val is None and y_val is None:
-        return None
+        return _set_aside(rows, estimator.classes_, stopping_of(estimator), entropy)
     if X_val is None or y_val is None:
         raise ValueError("X_val and y_val go together; got one of them only.")
     X, classes = check_predict_input(estimator, learner, X_val), estimator.classes_
@@ -128,18 +129,18 @@ def held_out_rows(estimator: Any, learner: Any, X_val: Any, y_val: Any, sensitiv
             f"it has no sample of the class {absent!r}."
         )
     groups = None if sensitive_features is None else groups_of(sensitive_features, codes.size)[0]
-    return Rows(X, codes, np.full(codes.size, 1 / codes.size), groups)
+    return rows, Rows(X, codes, np.full(codes.size, 1 / codes.size), groups)
 
 
-def set_aside(rows: Rows, classes: AnyArray, stopping: Stopping, entropy: int) -> tuple[Rows, Rows | None]:
+def _set_aside(rows: Rows, classes: AnyArray, stopping: Stopping, entropy: int) -> tuple[Rows, Rows | None]:
     """Return the rows to train on, and those that ``stopping`` holds out, where it does."""
-    fraction = stopping.validation_fraction
+    fraction, n_samples, counts = stopping.validation_fraction, rows.codes.size, np.bincount(rows.codes)
     if fraction == AUTO:
-        is_enough = rows.codes.size >= _ENOUGH and np.bincount(rows.codes).min() >= _ENOUGH_OF_A_CLASS
+        is_enough = n_samples >= _ENOUGH and counts.min() >= _ENOUGH_OF_A_CLASS
         fraction = AUTO_FRACTION if is_enough and stopping.patience is not None else None
     if fraction is None:
         return rows, None
-    fraction, n_samples, counts = float(fraction), rows.codes.size, np.bincount(rows.codes)
+    fraction = float(fraction)
     if counts.min() < 2:  # noqa: PLR2004
         raise ValueError(
             f"validation_fraction={fraction} needs two samples of each class at least, one for "
@@ -167,12 +168,6 @@ def _absent_class(codes: IntArray, classes: AnyArray) -> Any:
     """Return a class of which there is no sample, None where there is one of each."""
     absent = np.setdiff1d(np.arange(len(classes)), codes)
     return classes.tolist()[absent[0]] if absent.size else None
-
-
-def check_callbacks(callbacks: Any) -> None:
-    """Refuse callbacks that are no functions."""
-    if not isinstance(callbacks, Iterable) or not all(map(callable, callbacks)):
-        raise TypeError(f"callbacks must be a sequence of functions of a Round, () for none; got {callbacks!r}.")
 
 
 def is_word(value: Any, name: str, words: tuple[str, ...]) -> bool:

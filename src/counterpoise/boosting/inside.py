@@ -92,10 +92,6 @@ class Stage(NamedTuple):
             answers = answers.with_dataset(name, answers.tables[name], self.answers.positive.said(said[place]))
         return answers
 
-    def goal_rows(self, said: AnyArray) -> GoalRows:
-        """Return the goals as rows of the mixture's program with a column for one model."""
-        return self.goals.rows(self.answered(said[:, None]).counter(self.goals.views))
-
     def costs(
         self, weights: FloatArray | None, multipliers: FloatArray | None = None, of_rate: float = 0.0
     ) -> FloatArray:
@@ -191,15 +187,16 @@ class Program:
         The scale of the objective, which tolerances are parts of.
     loss_of : callable, optional
         Returns the loss of the newest model under the weights of the dual, where these are not here.
+
+    Attributes
+    ----------
+    standing : Standing
+        How the mixture of the models so far stands; after ``price``.
     """
 
-    def __init__(
-        self,
-        stage: Stage,
-        solve: "Solve",
-        size: float,
-        loss_of: Callable[[], float] | None = None,
-    ) -> None:
+    standing: Standing
+
+    def __init__(self, stage: Stage, solve: "Solve", size: float, loss_of: Callable[[], float] | None = None) -> None:
         self.stage, self.solve, self.size, self.loss_of = stage, solve, size, loss_of
         self.goals: GoalRows | None = None
         self.n_idle = 0  # rounds in a row whose model was of no help
@@ -211,22 +208,11 @@ class Program:
         self._priced: Priced | None = None
         self._seen: set[bytes] = set()  # what each model says, as a checksum
 
-    @property
-    def bound(self) -> float:
-        """Return what no mixture has less risk than, if the learner is exact; one that gets below it is not."""
-        return min(self._proven, self._least)
-
-    @property
-    def standing(self) -> Standing:
-        """Return how the mixture of the models so far stands; after ``price``."""
-        assert self._priced is not None  # noqa: S101 - as said
-        value, is_feasible = self._priced.value, self._priced.is_feasible
-        return Standing(value if is_feasible else np.inf, 0.0 if is_feasible else value, self.bound)
-
     def add(self, said: AnyArray, losses: AnyArray) -> None:
         """Take note of the model of a round, of whether it helps, and of the bound that its price proves."""
-        column, checksum = self.stage.goal_rows(said), hashlib.sha256(said.tobytes()).digest()
-        rate = None if self.stage.objective is None else self.stage.rate(said)
+        stage, checksum = self.stage, hashlib.sha256(said.tobytes()).digest()
+        column = stage.goals.rows(stage.answered(said[:, None]).counter(stage.goals.views))
+        rate = None if stage.objective is None else stage.rate(said)
         priced = self._priced
         if priced is not None:
             price = float(priced.multipliers @ (column.rows[:, 0] - column.bounds))  # the Lagrangian of the model
@@ -260,7 +246,7 @@ class Program:
         if self._priced is not None:
             return self._priced.costs
         assert self.goals is not None  # noqa: S101 - a round is done
-        is_far = self.n_idle == 0 and self._least - self.bound > _FAR * self.size
+        is_far = self.n_idle == 0 and self._least - min(self._proven, self._least) > _FAR * self.size
         tol, limits, is_rate = _ROUGH if is_far else _TOL, self.goals.as_limits(), self.stage.objective is not None
         try:
             if is_rate:
@@ -270,11 +256,14 @@ class Program:
         except InfeasibleRows as error:
             costs = self.stage.costs(history.start if self._is_eased else None, error.multipliers)
             self._priced = Priced(costs, 0.0, None, error.multipliers, error.violation, is_feasible=False)
+            self.standing = Standing(np.inf, error.violation, min(self._proven, self._least))
         else:
             self._least = found.value
             costs = self.stage.costs(weights, found.multipliers, of_rate=float(is_rate))
             known = found.offset, weights, found.multipliers, found.value
             self._priced = Priced(costs, *known, is_feasible=True, is_rough=tol > _TOL)
+            # An exact learner proves the bound; one with which a mixture gets below it is not exact.
+            self.standing = Standing(found.value, 0.0, min(self._proven, self._least))
         return self._priced.costs
 
 
@@ -291,13 +280,7 @@ class GroupMeans:
         self._means = np.empty((0, 0))
 
     def __call__(self, history: History, limits: dict[str, Any], _tol: float) -> tuple[MixtureSolution, FloatArray]:
-        means = self._means_of(history)
-        is_one = len(means) == 1
-        found = minimize_linear(means[0], **limits) if is_one else minimize_cvar(means, 1 / len(means), **limits)
-        return found, self._shares * found.weights[self._codes]
-
-    def _means_of(self, history: History) -> FloatArray:
-        """Return the means of groups that weigh anything, those of models that are known already as they were."""
+        # Means of groups that weigh anything, those of models that are known already as they were.
         n_known = self._means.shape[1] if np.array_equal(self._start, history.start) else 0
         if n_known == 0:
             self._start, totals = history.start, np.bincount(self.groups, history.start)
@@ -308,8 +291,10 @@ class GroupMeans:
         columns = [
             np.bincount(self._codes, self._shares * losses, len(self._means)) for losses in history.losses.T[n_known:]
         ]
-        self._means = np.column_stack([self._means, *columns])
-        return self._means
+        self._means = means = np.column_stack([self._means, *columns])
+        is_one = len(means) == 1
+        found = minimize_linear(means[0], **limits) if is_one else minimize_cvar(means, 1 / len(means), **limits)
+        return found, self._shares * found.weights[self._codes]
 
 
 def solve_of(risk: Risk, n_labelled: int) -> Solve:

@@ -31,12 +31,6 @@ _DEPTH, _LEAF = 6, 20
 _LEAVES = 8  # of few rows: leaves get smaller below 160 rows, so that something is left to split
 
 
-def default_tree(n_samples: int | None = None, max_depth: int = _DEPTH, **settings: Any) -> HistogramTree:
-    """Return the base learner where none is given, for so many rows."""
-    leaf = _LEAF if n_samples is None else min(_LEAF, max(1, n_samples // _LEAVES))
-    return HistogramTree(max_depth=max_depth, min_samples_leaf=leaf, **settings)
-
-
 def base_learner(
     estimator: Any, n_samples: int | None = None, *, max_depth: int = _DEPTH, takes_regressors: bool = False
 ) -> Any:
@@ -45,7 +39,8 @@ def base_learner(
     The tree depends on how many samples there are. A regressor is returned as it is, where one is taken.
     """
     if estimator is None:
-        return default_tree(n_samples, max_depth)
+        leaf = _LEAF if n_samples is None else min(_LEAF, max(1, n_samples // _LEAVES))
+        return HistogramTree(max_depth=max_depth, min_samples_leaf=leaf)
     if isinstance(estimator, type):
         raise TypeError(f"estimator must be a classifier, not its class; got {estimator!r}: add parentheses.")
     is_fit = hasattr(estimator, "fit") and hasattr(estimator, "predict")
@@ -66,16 +61,6 @@ class Question(NamedTuple):
     codes: IntArray
     weights: FloatArray  # sum to 1
     rows: IntArray | None = None  # None: all rows in their order; else some, perhaps several times
-
-    def outside(self, others: IntArray, n_rows: int) -> "Question":
-        """Return the part about some of the rows, which count from 0 there."""
-        if self.rows is None:
-            return Question(self.codes[others], self.weights[others])
-        places = np.full(n_rows, -1)
-        places[others] = np.arange(others.size)
-        rows = places[self.rows]
-        kept = rows >= 0
-        return Question(self.codes[kept], self.weights[kept], rows[kept])
 
 
 class Answered(NamedTuple):
@@ -205,7 +190,13 @@ class CrossFit:
         said = np.empty(codes.size, dtype=np.min_scalar_type(len(classes) - 1))
         scores = None if self.positive is None else np.empty(codes.size)
         for fold in self._folds:
-            part = asked.outside(fold.others, codes.size)
+            if asked.rows is None:
+                part = Question(asked.codes[fold.others], asked.weights[fold.others])
+            else:  # of the rows that are outside, which count from 0 there
+                numbers = np.full(codes.size, -1)
+                numbers[fold.others] = np.arange(fold.others.size)
+                kept = numbers[asked.rows] >= 0
+                part = Question(asked.codes[kept], asked.weights[kept], numbers[asked.rows][kept])
             if not part.weights.sum() > 0:  # all the weight is in the fold: there is nothing to go by but the rows' own
                 part = Question(codes[fold.others], self._own[fold.others])
             model = fold.fit.answer(part._replace(weights=part.weights / part.weights.sum()), number).model

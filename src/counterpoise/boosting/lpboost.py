@@ -33,11 +33,7 @@ from sklearn.utils.validation import check_is_fitted
 from counterpoise._base.checks import check_choice, check_fraction, check_positive
 from counterpoise._base.types import ArrayLike, IntArray
 from counterpoise.boosting.checkpoint import Checkpoint, Seeds
-from counterpoise.boosting.inputs import (
-    check_predict_input,
-    is_word,
-    set_learner_tags,
-)
+from counterpoise.boosting.inputs import check_predict_input, is_word, set_learner_tags
 from counterpoise.boosting.inside import Program, places_in, solve_of
 from counterpoise.boosting.learner import base_learner, planned_rounds
 from counterpoise.boosting.rounds import Callback
@@ -60,6 +56,7 @@ from counterpoise.goals.advice import advised
 from counterpoise.goals.text import are_asked
 from counterpoise.rules.choosing import ALPHA, WORST_GROUP, Problem, choose_nearest, groups_by, select
 from counterpoise.rules.families import Family, PooledModels, Thresholds
+from counterpoise.rules.pool import Pool
 from counterpoise.theory.guarantees import hedge_eta, regularized_lpboost_beta, regularized_lpboost_delta
 from counterpoise.theory.risks import CVaR, Risk, RiskRows
 
@@ -267,9 +264,7 @@ class AdaLPBoostClassifier(MixtureBase):
         self.check_parameters()
         given = GivenRows(X, y, sample_weight, sensitive_features, baseline, largest_weight, table)
         validation = GivenRows(X_val, y_val, None, sensitive_features_val, baseline_val, None, table_val)
-        self._run, seeds, rows = run_rounds(self, self.problem_of_fit(), given, validation, datasets, self._new_run)
-        self.estimators_ = list(self._run.history.models)
-        self.learn_draws(seeds.key, np.random.default_rng(seeds.entropy), rows.X, rows.weights)
+        self._run = run_rounds(self, given, validation, datasets, self._new_run)
         self._mix()
         self._run.warn_of_no_errors()
         return self
@@ -318,7 +313,7 @@ class AdaLPBoostClassifier(MixtureBase):
         by_groups = self.reweigh == "groups"
         if by_groups and groups is None:
             raise ValueError("reweigh='groups' needs sensitive_features at fit: the groups to reweigh.")
-        if by_groups and rows.chosen.groups is None:
+        if by_groups and (rows.held_out or train).groups is None:
             raise ValueError("X_val needs sensitive_features_val: the mixture is chosen for the worst of its groups.")
         rows.check_problem(problem)
         self.forget_choice()
@@ -518,9 +513,7 @@ class LPBoostClassifier(MixtureBase):
         self.check_parameters()
         given = GivenRows(X, y, sample_weight, sensitive_features, baseline, largest_weight, table)
         validation = GivenRows(X_val, y_val, None, sensitive_features_val, baseline_val, None, table_val)
-        self._run, seeds, rows = run_rounds(self, self.problem_of_fit(), given, validation, datasets, self._new_run)
-        self.estimators_ = list(self._run.history.models)
-        self.learn_draws(seeds.key, np.random.default_rng(seeds.entropy), rows.X, rows.weights)
+        self._run = run_rounds(self, given, validation, datasets, self._new_run)
         self._mix()
         self._run.warn_of_no_errors()
         return self
@@ -596,7 +589,12 @@ class LPBoostClassifier(MixtureBase):
             if run.program is None:
                 raise
             raise self._not_found(error, problem, family) from error
-        self.bound_if_learner_exact_ = self._bound_of_rounds(problem)
+        if run.program is not None:
+            self.bound_if_learner_exact_ = run.program.standing.bound
+        elif isinstance(problem.objective, Risk) and not problem.outlier_fraction and run.risk.is_worst_case:
+            # Otherwise the weights of the rounds are those of another problem, and nothing is known.
+            proven = float(max(run.history.weighted_losses))
+            self.bound_if_learner_exact_ = proven if run.rows.held_out is not None else min(proven, self.value_)
         if isinstance(family, PooledModels):  # of rules it was said
             warn_of_mixing(self.selection_, self.mixture_, problem)
 
@@ -609,17 +607,6 @@ class LPBoostClassifier(MixtureBase):
         """Choose the best mixture of a family's rules: the rounds have proven nothing about another problem."""
         self.bound_if_learner_exact_ = -np.inf
         super().choose(family, problem, choice)
-
-    def _bound_of_rounds(self, problem: Problem) -> float:
-        """Return what no mixture of any models has less risk than, if the learner finds the best model there is."""
-        run = self._run
-        if run.program is not None:
-            return run.program.bound
-        is_same = not isinstance(problem.objective, Rate) and problem.outlier_fraction == 0
-        if not is_same or run.risk is None or not run.risk.is_worst_case:
-            return -np.inf  # the weights of the rounds are those of another problem
-        proven = float(max(run.history.weighted_losses))
-        return proven if run.rows.held_out is not None else min(proven, self.value_)
 
     def _not_found(
         self, error: InfeasibleGoals, problem: Problem, family: PooledModels | Thresholds
@@ -644,7 +631,7 @@ class LPBoostClassifier(MixtureBase):
             closest.choose(family, problem._replace(goals=tuple(way.get(goal, goal) for goal in problem.goals)))
             closest.goals_ = problem.goals
         else:
-            models = PooledModels(run.pool(), run.predictions())
+            models = PooledModels(Pool(run.history.models, run.rows.positive, run.n_jobs), run.predictions())
             selection = select(models.kept, problem)
             closest.keep(models, problem)
             closest.store(problem, models.solution(choose_nearest(selection, problem), selection))

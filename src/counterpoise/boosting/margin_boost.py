@@ -12,16 +12,9 @@ from typing import Any
 import numpy as np
 
 from counterpoise._base.checks import check_positive
-from counterpoise._base.types import AnyArray, FloatArray
-from counterpoise.boosting.adaboost import AdaBoostStep, step_size, watched_fit
-from counterpoise.boosting.additive import (
-    AdditiveClassifier,
-    Boosted,
-    HeldOut,
-    check_chosen,
-    model_values,
-    one_or_all,
-)
+from counterpoise._base.types import AnyArray
+from counterpoise.boosting.adaboost import AdaBoostStep, prepare
+from counterpoise.boosting.additive import AdditiveClassifier, Boosted, model_values, one_or_all
 from counterpoise.boosting.inputs import Rows, is_word
 from counterpoise.boosting.rounds import Callback
 from counterpoise.boosting.stopping import Stopping
@@ -51,17 +44,24 @@ def check_cost(C: Any) -> None:
         raise ValueError(f"C must be at most {_LARGEST:g}: no program can tell larger ones apart; got {C!r}.")
 
 
-def vote_again(
-    run: Boosted,
+def boost_and_vote_again(
+    booster: Any,
+    rows: tuple[Rows, Rows | None, AnyArray, int],
     solve: Callable[..., Sequence[Solution]],
-    costs: Sequence[float],
-    start: FloatArray,
-    held_out: HeldOut | None,
+    grid: Sequence[float],
 ) -> Boosted:
-    """Choose the votes of AdaBoost's models again, and keep the models that have one.
+    """Choose the votes of AdaBoost's models again, and keep the models that have one; ``rows`` are as for ``_boost``.
 
     Of several costs it takes the first with the least held-out error.
     """
+    fit, held_out, rate = prepare(booster, *rows, "C")
+    start = rows[0].weights
+    run: Boosted = booster.run_rounds(fit, AdaBoostStep(learning_rate=rate), start, held_out)
+    if booster.C is None:
+        wrong = max(float(start @ run.losses[:, 0]), float(start.min()))
+        costs: Sequence[float] = (max(1.0, 1.0 / (_MARGINS_PER_ERROR * wrong)),)
+    else:
+        costs = grid if booster.C == "auto" else (float(booster.C),)
     if run.losses.shape[1] > _ENOUGH and not run.losses[:, -1].any():
         # A model without error ended the rounds. Its margins are the largest there can be: it would be left alone.
         run = run._replace(models=run.models[:-1], votes=run.votes[:-1], losses=run.losses[:, :-1])
@@ -152,24 +152,14 @@ class RLPBoostClassifier(AdditiveClassifier):
     def _check_parameters(self) -> None:
         if self.C is not None:
             check_cost(self.C)
-        if not (self.C is None or isinstance(self.C, str)):
-            check_edge_cost(float(self.C))
+            if not isinstance(self.C, str):
+                check_edge_cost(float(self.C))
 
     def _boost(self, train: Rows, held_out: Rows | None, classes: AnyArray, entropy: int) -> Boosted:
-        check_chosen(self.C, "C", held_out)
-        fit, watched = watched_fit(self._learner(train.codes.size), train, held_out, classes, entropy)
-        rule = AdaBoostStep(step_size(self.learning_rate, self.estimator))
-        run = self._run(fit, rule, train.weights, watched)
-        if self.C is None:
-            wrong = max(float(train.weights @ run.losses[:, 0]), float(train.weights.min()))
-            costs: Sequence[float] = (max(1.0, 1.0 / (_MARGINS_PER_ERROR * wrong)),)
-        else:
-            costs = LINEAR_COSTS if self.C == "auto" else (float(self.C),)
-        return vote_again(run, soft_margin_path, costs, train.weights, watched)
+        return boost_and_vote_again(self, (train, held_out, classes, entropy), soft_margin_path, LINEAR_COSTS)
 
     def _keep(self, found: list[Any]) -> None:
-        chosen = [C for C, _ in found]
-        self.C_ = one_or_all(chosen) if self.C is None or self.C == "auto" else chosen[0]
+        self.C_ = one_or_all([C for C, _ in found], is_given=self.C is not None and self.C != "auto")
         self.solutions_: list[SoftMarginSolution] = [solution for _, solution in found]
 
 
@@ -233,14 +223,8 @@ class RQPBoostClassifier(AdditiveClassifier):
         check_cost(self.C)
 
     def _boost(self, train: Rows, held_out: Rows | None, classes: AnyArray, entropy: int) -> Boosted:
-        check_chosen(self.C, "C", held_out)
-        fit, watched = watched_fit(self._learner(train.codes.size), train, held_out, classes, entropy)
-        rule = AdaBoostStep(step_size(self.learning_rate, self.estimator))
-        run = self._run(fit, rule, train.weights, watched)
-        costs = QUADRATIC_COSTS if self.C == "auto" else (float(self.C),)
-        return vote_again(run, hinge_path, costs, train.weights, watched)
+        return boost_and_vote_again(self, (train, held_out, classes, entropy), hinge_path, QUADRATIC_COSTS)
 
     def _keep(self, found: list[Any]) -> None:
-        chosen = [C for C, _ in found]
-        self.C_ = one_or_all(chosen) if self.C == "auto" else chosen[0]
+        self.C_ = one_or_all([C for C, _ in found], is_given=self.C != "auto")
         self.solutions_: list[HingeSolution] = [solution for _, solution in found]

@@ -1,6 +1,5 @@
 """The loop that all boosters share. A booster is a pair of rules: one reweighs samples, one votes or mixes models."""
 
-import copy
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -85,12 +84,6 @@ class History:
     def losses(self) -> ByteArray:
         """Return the losses of all models, shape (n_samples, n_rounds)."""
         return self._losses[:, : self.n_rounds]
-
-    def with_start(self, start: FloatArray) -> "History":
-        """Return the same rounds, and the same memory, as if the samples' own weights had been others."""
-        other = copy.copy(self)
-        other.start = start
-        return other
 
     def reserve(self, n_rounds: int) -> None:
         """Make room for more rounds."""

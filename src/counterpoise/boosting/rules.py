@@ -4,6 +4,8 @@ Each is made by a function of its settings and takes a ``History``. Weights are 
 kept but in ``History.memory``, so that the same history, its memory included, leads to the same weights.
 """
 
+import copy
+
 import numpy as np
 
 from counterpoise._base.types import AnyArray, FloatArray, IntArray
@@ -104,11 +106,11 @@ _FRESH = 0.1  # share of the newest model in the mixture that a solve starts fro
 
 def without_outliers(rule: Rule, fraction: float) -> Rule:
     """Let a rule choose among the samples that are left without those of the highest losses (DORO)."""
-    if fraction == 0:
-        return rule
 
     def reweigh(history: History) -> FloatArray:
         kept = np.where(outliers(history.totals, history.start, fraction), 0.0, history.start)
-        return rule(history.with_start(kept / kept.sum()))
+        other = copy.copy(history)  # with the same memory
+        other.start = kept / kept.sum()
+        return rule(other)
 
     return reweigh

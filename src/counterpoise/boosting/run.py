@@ -8,12 +8,12 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from counterpoise._base.checks import check_choice, check_count, check_fraction, is_frame
-from counterpoise._base.types import AnyArray, ArrayLike, ByteArray, FloatArray
+from counterpoise._base.types import AnyArray, ArrayLike, FloatArray
 from counterpoise.boosting.adaboost import AdaBoostClassifier
 from counterpoise.boosting.checkpoint import (
     NOT_OF_ROUNDS,
@@ -28,12 +28,10 @@ from counterpoise.boosting.checkpoint import (
 )
 from counterpoise.boosting.inputs import (
     Rows,
-    check_callbacks,
     check_predict_input,
     draw_entropy,
-    held_out_rows,
     round_seed,
-    set_aside,
+    split_rows,
     training_rows,
     unequal,
 )
@@ -56,7 +54,7 @@ from counterpoise.rules.pool import Pool, predict_codes, scoring_method, titled_
 from counterpoise.rules.rows import checked_features
 from counterpoise.rules.scores.table import ScoreTable
 from counterpoise.solvers import minimize_risk
-from counterpoise.theory.risks import Mean, Risk
+from counterpoise.theory.risks import Mean
 
 BUDGET = 0.03  # by default: what the tail may cost on average
 _FOLDS = 5  # by default, where the losses on rows that a model has seen would tell nothing
@@ -105,14 +103,9 @@ class RunRows(NamedTuple):
     check: Callable[[Any], Any]  # features of other datasets as the models take them
     purpose: str  # of those, as messages say it
 
-    @property
-    def chosen(self) -> Rows:
-        """Return the rows on which the mixture is chosen."""
-        return self.train if self.held_out is None else self.held_out
-
     def answers(self) -> Answers:
         """Return what goals know of the rows on which the mixture is chosen, before any model has answered."""
-        rows = self.chosen
+        rows = self.held_out or self.train
         places = np.arange(self.table.n_samples) if rows.places is None else rows.places
         table = self.table.part(places, self.classes[rows.codes], unequal(rows.weights))
         return Answers({TRAIN: table}, {}, self.positive)
@@ -123,7 +116,7 @@ class RunRows(NamedTuple):
 
     def check_problem(self, problem: Problem) -> None:
         """Refuse goals, objective and datasets that do not fit the rows, before any model is trained."""
-        rows = self.chosen
+        rows = self.held_out or self.train
         is_confident = any(goal.confidence is not None and TRAIN in goal.datasets for goal in problem.goals)
         if is_confident and self.table.largest_weight is None:  # goals on weights without a limit
             Table(None, rows.codes, sample_weight=rows.weights).heaviest(TRAIN)
@@ -178,7 +171,6 @@ def check_booster(booster: Any) -> None:
         raise ValueError(f"budget needs mixture='optimal', which is free to keep it; {got}")
     check_stopping(booster, takes_folds=True)
     as_checkpoint(booster.checkpoint)
-    check_callbacks(booster.callbacks)
 
 
 def round_settings(booster: Any, learner: Any, problem: Problem, seeds: Seeds, **found: Any) -> dict[str, Any]:
@@ -204,17 +196,6 @@ def state_to_store(state: dict[str, Any]) -> dict[str, Any]:
     return state
 
 
-class Best(NamedTuple):
-    """The least risk so far, as a part of its size, and its round."""
-
-    value: float
-    number: int
-
-    def after(self, value: float, number: int) -> "Best":
-        """Return the same after another round; as long as goals are not met, none has stalled."""
-        return Best(value, number) if value < self.value - IMPROVEMENT or not np.isfinite(value) else self
-
-
 def in_own_units(problem: Problem) -> Problem:
     """Return a problem whose risk is divided by its size, so that what is a tolerance for one is one for all."""
     size = problem.objective.size
@@ -229,7 +210,123 @@ def problem_of_patience(problem: Problem) -> Problem:
     return problem._replace(objective=Mean()) if isinstance(problem.objective, Rate) else problem
 
 
-class BoostingRun:
+class Rounds:
+    """Rounds that are fitted, or taken from a checkpoint, until one is the last.
+
+    A subclass sets the attributes, takes note of each round and knows what decides them.
+    """
+
+    fit: Any  # of a model to weights
+    history: History
+    reweigh: Rule
+    problem: Problem  # what the mixture will be chosen for
+    settings: dict[str, Any]  # that decide the rounds
+    seeds: Seeds
+    patience: int | None
+    program: Program | None = None  # the mixture problem of the models so far, where rounds look at goals
+    target: float | None = None  # for 1 minus the least risk
+    best: tuple[float, int] = np.inf, 0  # the least risk so far, as a part of its size, and its round
+    saves_answers: ClassVar[bool] = True  # with a round
+
+    def data(self) -> dict[str, str]:
+        """Return a text for each part of the data that decides the rounds, for a checkpoint to compare."""
+        raise NotImplementedError
+
+    def restored(self, number: int, done: SavedRound) -> Round:
+        """Return a round that was saved."""
+        known = done.model, self.history.start, done.losses, done.weighted_loss
+        return Round(number, *known, said=done.said, scores=done.scores)
+
+    def note(self, done: Round) -> Standing | None:
+        """Take note of a round that was fitted or restored, and return how the mixture stands inside goals."""
+        raise NotImplementedError
+
+    def value_so_far(self) -> float:
+        """Return the least risk of a mixture of the rounds so far, where it will be chosen, as a part of its size."""
+        raise NotImplementedError
+
+    def least_risk(self) -> float:
+        """Return the least risk that ``target`` is about, where rounds do not look at goals."""
+        raise NotImplementedError
+
+    @property
+    def repeats(self) -> bool:
+        """Tell whether the next round would only repeat a model."""
+        return False
+
+    def go_on(self, n_rounds: int, saved: CheckpointFolder | None, callbacks: Sequence[Callback]) -> None:
+        """Take up to ``n_rounds`` further rounds from the checkpoint, and fit the rest."""
+
+        def stop(done: Round, _history: History) -> bool:
+            done = done._replace(standing=self.note(done))
+            is_last = self._is_last(done.number)
+            if saved is not None:  # before the callbacks: one that raises or stops has its round on disk
+                self._save(done, is_last, saved)
+            asked = [bool(callback(done)) for callback in callbacks]  # all of them are called
+            return any(asked) or is_last
+
+        n_left = n_rounds if saved is None else self._restore(saved, n_rounds, callbacks)
+        boost(self.fit, self.history, reweigh=self.reweigh, stop=stop, n_rounds=n_left)
+
+    def _is_last(self, number: int) -> bool:
+        """Tell whether patience is at its end, the target is reached, or another round would be of no use."""
+        program = self.program
+        if self.patience is not None:
+            value = self.value_so_far()
+            if value < self.best[0] - IMPROVEMENT or not np.isfinite(value):  # none has stalled before goals are met
+                self.best = value, number
+            if number - self.best[1] >= self.patience:
+                return True
+        if self.target is not None:
+            least = self.least_risk() if program is None else program.standing.value
+            if 1 - least > self.target:
+                return True
+        return self.repeats if program is None else program.is_over(is_random=self.fit.is_random)
+
+    def _save(self, done: Round, is_last: bool, saved: CheckpointFolder) -> None:
+        shared = getattr(self.fit.prepared, "shared", None)  # what the learner learned once for all rounds
+        if shared is not None:
+            saved.write_shared(shared)
+        left = SavedRound(
+            model=done.model,
+            losses=done.losses,
+            held_out=self.history.held_out[-1] if self.history.held_out else None,
+            weighted_loss=done.weighted_loss,
+            memory=self.history.memory,
+            best=self.best,
+            is_last=is_last,
+            uses_shared=shared is not None,
+            said=done.said if self.saves_answers else None,
+            scores=done.scores,
+        )
+        saved.write(done.number, left)
+
+    def _restore(self, saved: CheckpointFolder, n_rounds: int, callbacks: Sequence[Callback]) -> int:
+        """Take up to ``n_rounds`` further rounds from the checkpoint, and return how many are left to fit."""
+        history, is_last = self.history, False
+        n_done, last = history.n_rounds, history.n_rounds + n_rounds
+        is_drawn = self.settings["random_state"] is None  # by the system
+        saved.claim(Run(setting_texts(self.settings), self.data(), self.seeds if is_drawn else None), n_done)
+        for number in range(n_done + 1, min(last, saved.n_rounds) + 1):
+            done = saved.read(number)
+            restored = self.restored(number, done)
+            history.append(restored)
+            history.memory, self.best, is_last = done.memory, done.best, done.is_last
+            if done.held_out is not None:
+                history.held_out.append(done.held_out)
+            self.note(restored)
+            if done.uses_shared and getattr(self.fit.prepared, "shared", None) is None:
+                self.fit.prepared.shared = saved.read_shared()
+            if is_last:
+                break
+        if history.n_rounds > n_done:
+            for callback in callbacks:
+                if hasattr(callback, "resume"):
+                    callback.resume(history.n_rounds)
+        return 0 if is_last else last - history.n_rounds
+
+
+class BoostingRun(Rounds):
     """The rounds of a booster, and all that further ones need.
 
     Parameters
@@ -263,20 +360,20 @@ class BoostingRun:
         seeds: Seeds,
         found: Mapping[str, Any],
         *,
-        risk: Risk | None = None,
+        risk: Any = None,
         target: float | None = None,
         program: Program | None = None,
         trained: Mapping[str, Table] | None = None,
     ) -> None:
         self.rows, self.problem, self.seeds, self.risk, self.target = rows, problem, seeds, risk, target
         self.program, self.trained, self.n_jobs = program, trained or {}, booster.n_jobs
-        self.reweigh = without_outliers(rule, float(booster.outlier_fraction))
-        self.history, self.best = History(rows.train.weights, planned_rounds(booster)), Best(np.inf, 0)
+        self.reweigh = without_outliers(rule, booster.outlier_fraction) if booster.outlier_fraction else rule
+        self.history = History(rows.train.weights, planned_rounds(booster))
         stopping, n_samples = stopping_of(booster), (program.stage.rows if program else rows.train).codes.size
         self.patience = stopping.patience
         self.is_default = booster.estimator is None
-        self.learner = base_learner(booster.estimator, n_samples, max_depth=DEPTH)
-        self.settings = round_settings(booster, self.learner, problem, seeds, **found)
+        learner = base_learner(booster.estimator, n_samples, max_depth=DEPTH)
+        self.settings = round_settings(booster, learner, problem, seeds, **found)
         asked = stopping.n_folds
         if asked == AUTO:
             is_strong = self.is_default or is_ensemble(booster.estimator)
@@ -287,69 +384,35 @@ class BoostingRun:
             lack = self._lack_of_scores([base_learner(booster.estimator)])
             if lack:
                 raise ValueError(f"scores=True mixes thresholds of scores, and {lack}")
+        # Rules are chosen on scores of folds where those of models trained on all rows hardly differ.
+        n_enough = _ROWS_FOR_SCORES if isinstance(self.scores, str) else 0
+        are_scored = self.scores and len(rows.classes) == _BINARY and rows.train.codes.size >= n_enough
+        positive = rows.positive if program and are_scored and scoring_method(learner) else None
+        first = _STRONG if self.is_default else None  # a strong model in the first round
+        fitted, random_seeds = program.stage.rows if program else rows.train, partial(round_seed, seeds.entropy)
+        fit = rounds_fit(first, learner, fitted, rows.classes, random_seeds, self.n_folds, positive)
+        self.fit = InsideFit(fit, program.stage) if program else fit
 
-    def start(self, n_rounds: int, saved: CheckpointFolder | None, callbacks: Sequence[Callback]) -> None:
-        """Prepare the rows for the learner, by default after a strong model in the first round, and run the rounds."""
-        if saved is not None:
-            saved.claim(self.record())
-        learners = _STRONG if self.is_default else None, self.learner
-        classes, seeds = self.rows.classes, partial(round_seed, self.seeds.entropy)
-        if self.program is None:
-            self.fit = rounds_fit(*learners, self.rows.train, classes, seeds, self.n_folds)
-        else:
-            # Rules are chosen on scores of folds where those of models trained on all rows hardly differ.
-            n_enough = _ROWS_FOR_SCORES if isinstance(self.scores, str) else 0
-            are_scored = self.scores and len(classes) == _BINARY and self.rows.train.codes.size >= n_enough
-            positive = self.rows.positive if are_scored and scoring_method(self.learner) else None
-            stage = self.program.stage
-            self.fit = InsideFit(rounds_fit(*learners, stage.rows, classes, seeds, self.n_folds, positive), stage)
-        self.go_on(n_rounds, saved, callbacks)
-
-    def record(self) -> Run:
-        """Return what decides the rounds, for a checkpoint to compare."""
+    def data(self) -> dict[str, str]:
+        """Return a text for each part of the data that decides the rounds, for a checkpoint to compare."""
         tables = self.trained if self.program is None else {TRAIN: self.rows.columns, **self.trained}
-        data = data_texts(self.rows.classes, self.rows.train, self.rows.held_out, tables)
-        is_drawn = self.settings["random_state"] is None  # by the system
-        return Run(setting_texts(self.settings), data, self.seeds if is_drawn else None)
+        return data_texts(self.rows.classes, self.rows.train, self.rows.held_out, tables)
 
-    def go_on(self, n_rounds: int, saved: CheckpointFolder | None, callbacks: Sequence[Callback]) -> None:
-        """Take up to ``n_rounds`` further rounds from the checkpoint, and fit the rest."""
-
-        def stop(done: Round, history: History) -> bool:
-            done = done._replace(standing=self._note(done))
-            if self.rows.held_out is not None:
-                predicted = predict_codes(done.model, self.rows.held_out.X, self.rows.classes)
-                history.held_out.append((predicted != self.rows.held_out.codes).view(np.uint8))
-            is_last = self._is_last(done.number)
-            if saved is not None:  # before the callbacks: one that raises or stops has its round on disk
-                self._save(done, is_last, saved)
-            asked = [bool(callback(done)) for callback in callbacks]  # all of them are called
-            return any(asked) or is_last
-
-        n_left = n_rounds if saved is None else self._restore(saved, n_rounds, callbacks)
-        boost(self.fit, self.history, reweigh=self.reweigh, stop=stop, n_rounds=n_left)
-
-    def _note(self, done: Any) -> Standing | None:
+    def note(self, done: Round) -> Standing | None:
         """Take note of a round that was fitted or restored, and return how the mixture stands inside goals."""
+        held_out, history = self.rows.held_out, self.history
+        if held_out is not None and len(history.held_out) < history.n_rounds:  # it was fitted
+            predicted = predict_codes(done.model, held_out.X, self.rows.classes)
+            history.held_out.append((predicted != held_out.codes).view(np.uint8))
         if self.program is None:
             return None
-        self.program.add(done.said, done.losses)
-        self.reweigh(self.history)  # solves the program, of which the next round then knows
+        self.program.add(np.asarray(done.said), done.losses)
+        self.reweigh(history)  # solves the program, of which the next round then knows
         return self.program.standing
 
-    def _is_last(self, number: int) -> bool:
-        """Tell whether patience is at its end, the target is reached, or another round would be of no use."""
-        if self.patience is not None:
-            self.best = self.best.after(self.value_so_far(), number)
-            if number - self.best.number >= self.patience:
-                return True
-        least = np.inf
-        if self.target is not None and self.program is not None:
-            least = self.program.standing.value
-        elif self.target is not None and self.risk is not None:
-            least = minimize_risk(self.history.losses, self.risk, sample_weight=self.history.start).value
-        is_over = self.program is not None and self.program.is_over(is_random=self.fit.is_random)
-        return bool(self.target is not None and 1 - least > self.target) or is_over or self.repeats
+    def least_risk(self) -> float:
+        """Return the least risk that ``target`` is about, where rounds do not look at goals."""
+        return minimize_risk(self.history.losses, self.risk, sample_weight=self.history.start).value
 
     @property
     def repeats(self) -> bool:
@@ -364,120 +427,64 @@ class BoostingRun:
             other = ", or set Stopping(n_folds=5): rounds are then judged on rows not fitted to"
             warn_of_no_errors(self.history.n_rounds, other)
 
-    def _save(self, done: Round, is_last: bool, saved: CheckpointFolder) -> None:
-        shared = getattr(self.fit.prepared, "shared", None)  # what the learner learned once for all rounds
-        if shared is not None:
-            saved.write_shared(shared)
-        left = SavedRound(
-            model=done.model,
-            losses=done.losses,
-            held_out=self.history.held_out[-1] if self.history.held_out else None,
-            weighted_loss=done.weighted_loss,
-            memory=self.history.memory,
-            best=(self.best.value, self.best.number),
-            is_last=is_last,
-            uses_shared=shared is not None,
-            said=done.said,
-            scores=done.scores,
-        )
-        saved.write(done.number, left)
-
-    def _restore(self, saved: CheckpointFolder, n_rounds: int, callbacks: Sequence[Callback]) -> int:
-        """Take up to ``n_rounds`` further rounds from the checkpoint, and return how many are left to fit."""
-        history = self.history
-        first, last = history.n_rounds + 1, history.n_rounds + n_rounds
-        is_last = False
-        for number in range(first, min(last, saved.n_rounds) + 1):
-            done = saved.read(number)
-            known = done.model, history.start, done.losses, done.weighted_loss
-            history.append(Round(number, *known, said=done.said, scores=done.scores))
-            history.memory = done.memory
-            self.best = Best(*done.best)
-            if done.held_out is not None:
-                history.held_out.append(done.held_out)
-            self._note(done)
-            if done.uses_shared and getattr(self.fit.prepared, "shared", None) is None:
-                self.fit.prepared.shared = saved.read_shared()
-            is_last = done.is_last
-            if is_last:
-                break
-        if history.n_rounds >= first:
-            for callback in callbacks:
-                if hasattr(callback, "resume"):
-                    callback.resume(history.n_rounds)
-        return 0 if is_last else last - history.n_rounds
-
     def value_so_far(self) -> float:
         """Return the least risk of a mixture of the rounds so far, where it will be chosen, as a part of its size."""
-        if self.program is None:
-            rows, losses = self._judged()
-            problem = in_own_units(problem_of_patience(self.problem))
-            known = PoolPredictions(losses, unequal(rows.weights), rows.groups, self.rows.answers())
-            return choose_mixture(select(known, problem), problem).value
-        if self.rows.held_out is None:
+        if self.program is not None and self.rows.held_out is None:
             return self.program.standing.value / self.program.size
-        problem = in_own_units(self.problem._replace(budget=None))
+        is_plain = self.program is None
+        problem = in_own_units(problem_of_patience(self.problem) if is_plain else self.problem._replace(budget=None))
         try:
-            return choose_mixture(select(self.predictions(), problem), problem).value / problem.objective.size
+            value = choose_mixture(select(self.predictions(with_answers=not is_plain), problem), problem).value
         except InfeasibleGoals:
             return np.inf
+        return value if is_plain else value / problem.objective.size
 
-    def _judged(self) -> tuple[Rows, ByteArray]:
-        """Return the rows on which the mixture is chosen, and the losses of all models there."""
-        if self.rows.held_out is None:
-            return self.rows.train, self.history.losses
-        return self.rows.held_out, np.array(self.history.held_out).T
-
-    def pool(self) -> Pool:
-        """Return the models, to be asked for answers."""
-        return Pool(self.history.models, self.rows.positive, self.n_jobs)
-
-    def predictions(self) -> PoolPredictions:
-        """Return the losses and answers of the models on the rows where the mixture is chosen, and on all datasets."""
-        if self.program is not None and self.rows.held_out is None:
-            rows, answers = self.rows.train, self.program.stage.answered(np.column_stack(self.history.said))
-            return PoolPredictions(self.history.losses, unequal(rows.weights), rows.groups, answers)
-        (rows, losses), positive = self._judged(), self.rows.positive
-        answers, pool = self.rows.answers(), self.pool()
+    def predictions(self, *, with_answers: bool = True) -> PoolPredictions:
+        """Return the losses of the models on the rows where the mixture is chosen, and answers on all datasets."""
+        history, positive, held_out = self.history, self.rows.positive, self.rows.held_out
+        rows, losses = (
+            (self.rows.train, history.losses) if held_out is None else (held_out, np.array(history.held_out).T)
+        )
+        known = PoolPredictions(losses, unequal(rows.weights), rows.groups, self.rows.answers())
+        if not with_answers:
+            return known
+        if self.program is not None and held_out is None:
+            return known._replace(answers=self.program.stage.answered(np.column_stack(history.said)))
+        pool = Pool(history.models, positive, self.n_jobs)
+        is_asked = positive.place is not None or self.problem.goals or isinstance(self.problem.objective, Rate)
         said: Any = None
         if positive.is_binary:  # then losses tell predictions
             said = positive.bits_of_losses(losses, rows.codes)
-        elif self.rows.held_out is None and self.history.said:
-            said = np.column_stack(self.history.said)
-        elif (
-            self.history.said
-            or positive.place is not None
-            or self.problem.goals
-            or isinstance(self.problem.objective, Rate)
-        ):
+        elif held_out is None and history.said:
+            said = np.column_stack(history.said)
+        elif history.said or is_asked:
             said = pool.ask(rows.X, rows.codes.size)
-        answers = answers.with_dataset(TRAIN, answers.tables[TRAIN], said)
+        answers = known.answers.with_dataset(TRAIN, known.answers.tables[TRAIN], said)
         for name, table in self.rows.datasets.items():
             codes = pool.ask(self.rows.features(name, table), table.n_samples)
             answers = answers.with_dataset(name, table, positive.said(codes))
-        return PoolPredictions(losses, unequal(rows.weights), rows.groups, answers)
+        return known._replace(answers=answers)
 
     def family(self) -> PooledModels | Thresholds:
         """Return what the mixture is chosen among: rules of scores where they can be mixed, else the models."""
+        history, held_out = self.history, self.rows.held_out
         is_asked = self.scores and not (isinstance(self.scores, str) and self.program is None)
-        is_scored = self.rows.held_out is not None or len(self.history.scores) == self.history.n_rounds
-        if not (is_asked and is_scored) or self._lack_of_scores(self.history.models):
-            return PooledModels(self.pool(), self.predictions())
-        titled = titled_models([("", model) for model in self.history.models])
-        pool = Pool.of(titled, self.rows.positive, self.n_jobs)
-        rows, answers = self.rows.chosen, self.rows.answers()
+        is_scored = held_out is not None or len(history.scores) == history.n_rounds
+        if not (is_asked and is_scored) or self._lack_of_scores(history.models):
+            return PooledModels(Pool(history.models, self.rows.positive, self.n_jobs), self.predictions())
+        pool = Pool.of(titled_models([("", model) for model in history.models]), self.rows.positive, self.n_jobs)
+        rows, answers = held_out or self.rows.train, self.rows.answers()
         by_name: dict[str, Any] = {}
-        if self.rows.held_out is not None:
+        if held_out is not None:
             by_name[TRAIN] = pool.ask(rows.X, rows.codes.size)
             for name, table in self.rows.datasets.items():
                 by_name[name] = pool.ask(self.rows.features(name, table), table.n_samples, name)
                 answers = answers.with_dataset(name, table, None)
         elif self.program is not None:
-            stage, scores = self.program.stage, np.column_stack(self.history.scores)
+            stage, scores = self.program.stage, np.column_stack(history.scores)
             answers, by_name = stage.answers, {name: scores[place] for name, place in stage.places.items()}
         usual = [member.usual(column) for member, column in zip(pool.members, by_name[TRAIN].T, strict=True)]
-        kept = ScoreTable(by_name, answers, unequal(rows.weights), rows.groups, np.array(usual))
-        return Thresholds(pool, kept)
+        return Thresholds(pool, ScoreTable(by_name, answers, unequal(rows.weights), rows.groups, np.array(usual)))
 
     def _lack_of_scores(self, models: list[Any]) -> str:
         """Return why rules of models cannot be mixed; nothing where they can."""
@@ -494,33 +501,32 @@ class BoostingRun:
 
 def run_rounds(
     booster: Any,
-    problem: Problem,
     given: GivenRows,
     validation: GivenRows,
     datasets: Any,
     new_run: Callable[[RunRows, Problem, Seeds], BoostingRun],
-) -> tuple[BoostingRun, Seeds, Rows]:
-    """Check the rows, run the rounds of a booster, and return them with the seeds and all rows.
+) -> BoostingRun:
+    """Check the rows, run the rounds of a booster, and return them.
 
-    The booster learns its classes and the names of features. ``new_run`` checks what is asked of the rows.
+    The booster learns its classes, the names of features and its draws. ``new_run`` checks what is asked of the rows.
     """
-    learner = base_learner(booster.estimator)
+    learner, problem = base_learner(booster.estimator), booster.problem_of_fit()
     known = given.X, given.y, given.sample_weight, given.sensitive_features
     classes, every = training_rows(booster, learner, *known)
     booster.classes_ = classes
     with opened(booster.checkpoint) as saved:
         seeds = draw_seeds(booster.random_state, saved)
-        held_out = held_out_rows(booster, learner, validation.X, validation.y, validation.sensitive_features)
-        rows, columns = (every, held_out), given.goal_table()
-        if held_out is None:
-            rows = set_aside(every, classes, stopping_of(booster), seeds.entropy)
-        table = columns if held_out is None else validation.goal_table()
+        held = validation.X, validation.y, validation.sensitive_features
+        rows, columns = split_rows(booster, learner, every, *held, entropy=seeds.entropy), given.goal_table()
+        table = columns if validation.X is None else validation.goal_table()
         purpose = "that models are trained on" if booster.trains_inside else "that the models can be asked about"
         check, positive = partial(check_predict_input, booster, learner), find_positive(classes, booster.pos_label)
         others = with_train(None, datasets)
         run = new_run(RunRows(classes, positive, *rows, columns, table, others, check, purpose), problem, seeds)
-        run.start(planned_rounds(booster), saved, booster.callbacks)
-    return run, seeds, every
+        run.go_on(planned_rounds(booster), saved, booster.callbacks)
+    booster.estimators_ = list(run.history.models)
+    booster.learn_draws(seeds.key, np.random.default_rng(seeds.entropy), every.X, every.weights)
+    return run
 
 
 def warn_of_mixing(selection: Selection, mixture: FloatArray, problem: Problem) -> None:
@@ -539,7 +545,5 @@ def more_rounds(run: BoostingRun | None, n_rounds: int, checkpoint: Any, callbac
             "rebalanced does not have them. Call it on the one that was fitted."
         )
     with opened(checkpoint) as saved:
-        if saved is not None:
-            saved.claim(run.record(), run.history.n_rounds)
         run.history.reserve(n_more)
         run.go_on(n_more, saved, callbacks)

@@ -1,5 +1,6 @@
 """When a booster stops, which samples it is judged on until then, and what it says that had nothing to boost."""
 
+from collections.abc import Iterable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
@@ -105,7 +106,7 @@ def stopping_of(booster: Any) -> Stopping:
 
 
 def check_stopping(booster: Any, *, takes_auto: bool = False, takes_folds: bool = False) -> None:
-    """Refuse a ``stopping`` that a booster has no use for."""
+    """Refuse a ``stopping`` that a booster has no use for, and callbacks that are no functions."""
     asked, name = stopping_of(booster), type(booster).__name__
     if asked.validation_fraction == AUTO and not takes_auto:
         raise ValueError(
@@ -117,6 +118,10 @@ def check_stopping(booster: Any, *, takes_auto: bool = False, takes_folds: bool 
             f"n_folds={asked.n_folds!r} is for LPBoostClassifier and AdaLPBoostClassifier, which judge rounds by "
             f"folds; {name} stops by held-out samples. Leave n_folds at 'auto', and set validation_fraction or pass "
             "X_val and y_val."
+        )
+    if not isinstance(booster.callbacks, Iterable) or not all(map(callable, booster.callbacks)):
+        raise TypeError(
+            f"callbacks must be a sequence of functions of a Round, () for none; got {booster.callbacks!r}."
         )
 
 

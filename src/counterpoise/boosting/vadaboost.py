@@ -32,6 +32,7 @@ error.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -39,8 +40,8 @@ from sklearn.base import clone
 
 from counterpoise._base.checks import check_penalty
 from counterpoise._base.types import AnyArray, ByteArray, FloatArray
-from counterpoise.boosting.adaboost import WEIGHTS, ExponentialStep, log_odds, step_size, watched_fit
-from counterpoise.boosting.additive import AdditiveClassifier, Boosted, check_chosen, one_or_all
+from counterpoise.boosting.adaboost import WEIGHTS, ExponentialStep, log_odds, prepare
+from counterpoise.boosting.additive import AdditiveClassifier, Boosted, one_or_all
 from counterpoise.boosting.inputs import Rows, is_word
 from counterpoise.boosting.rounds import Callback, Fitted, History
 from counterpoise.boosting.stopping import Stopping, stopping_of
@@ -56,32 +57,27 @@ def slope_weights(weights: FloatArray, start: FloatArray, penalty: float) -> Flo
     return np.asarray(mixed / mixed.sum())
 
 
-def check_penalty_parameter(penalty: Any, most: float) -> None:
-    """Check a penalty that may be ``"auto"``."""
-    if not is_word(penalty, "penalty", ("auto",)):
-        check_penalty(penalty, most)
-
-
-def boost_at_best(boost_at: Callable[[float], Boosted], penalty: float | str, stopping: Stopping) -> Boosted:
+def boost_at_best(booster: Any, boost_at: Callable[[float], Boosted]) -> Boosted:
     """Boost at every penalty asked for on the same prepared rows; keep the one of least held-out error.
 
     Of equals the one with the fewest models.
     """
-    penalties = PENALTIES if penalty == "auto" else (float(penalty),)
+    penalties = PENALTIES if booster.penalty == "auto" else (float(booster.penalty),)
     tried = [boost_at(at)._replace(found=at) for at in penalties]
+    last = -1 if stopping_of(booster).patience is None else slice(None)
 
     def error_and_size(one: Boosted) -> tuple[float, int]:
-        errors = one.held_out_losses
-        return float(errors[-1] if stopping.patience is None else errors.min()), len(one.models)
+        return float(np.min(one.held_out_losses[last])), len(one.models)
 
     return tried[0] if len(tried) == 1 else min(tried, key=error_and_size)
 
 
+@dataclass
 class VadaBoostStep(ExponentialStep):
     """Weigh by mean and variance of the exponential loss; vote a quarter of the log odds of being right."""
 
-    def __init__(self, penalty: float, start: FloatArray, learning_rate: float = 1.0) -> None:
-        self.penalty, self.start, self.learning_rate = penalty, start, learning_rate
+    penalty: float
+    start: FloatArray
 
     def reweigh(self, history: History) -> FloatArray:
         return slope_weights(history.memory[WEIGHTS], self.start, self.penalty)
@@ -155,43 +151,41 @@ class VadaBoostClassifier(AdditiveClassifier):
         self.callbacks = callbacks
 
     def _check_parameters(self) -> None:
-        check_penalty_parameter(self.penalty, 1.0)
+        if not is_word(self.penalty, "penalty", ("auto",)):
+            check_penalty(self.penalty, 1.0)
 
     def _keep(self, found: list[Any]) -> None:
-        self.penalty_ = one_or_all(found) if self.penalty == "auto" else found[0]
+        self.penalty_ = one_or_all(found, is_given=self.penalty != "auto")
 
     def _boost(self, train: Rows, held_out: Rows | None, classes: AnyArray, entropy: int) -> Boosted:
-        check_chosen(self.penalty, "penalty", held_out)
-        fit, watched = watched_fit(self._learner(train.codes.size), train, held_out, classes, entropy)
-        start, rate = train.weights, step_size(self.learning_rate, self.estimator)
+        fit, watched, rate = prepare(self, train, held_out, classes, entropy, "penalty")
 
         def boost_at(penalty: float) -> Boosted:
-            return self._run(fit, VadaBoostStep(penalty, start, rate), start, watched)
+            rule = VadaBoostStep(penalty, train.weights, learning_rate=rate)
+            return self.run_rounds(fit, rule, train.weights, watched)
 
-        return boost_at_best(boost_at, self.penalty, stopping_of(self))
+        return boost_at_best(self, boost_at)
 
 
 _CHANCE = 1e-12  # part of A + B that A must be above B by: less is rounding
 
 
+@dataclass
 class EBBoostStep(ExponentialStep):
     """Give the learner the weights as they are; vote by what the cost is made of on right and wrong samples."""
 
-    def __init__(self, penalty: float, start: FloatArray, learning_rate: float = 1.0) -> None:
-        self.penalty, self.start, self.learning_rate = penalty, start, learning_rate
+    penalty: float
+    start: FloatArray
 
     def vote(self, weights: FloatArray, losses: ByteArray) -> float:
         squares, errors = weights**2 / self.start, losses.astype(np.float64)
-        weight, square = float(weights @ errors), float(squares @ errors)
-        wrong = self._part(weight, square)
-        right = self._part(float(weights.sum()) - weight, float(squares.sum()) - square)
+        # A and B, from the sums of weights and of squares over the samples they are made of.
+        weight, square = np.array([weights @ errors, weights.sum()]), np.array([squares @ errors, squares.sum()])
+        weight[1], square[1] = weight[1] - weight[0], square[1] - square[0]
+        wrong, right = weight**2 + self.penalty * np.maximum(square - weight**2, 0.0)
         if right - wrong <= _CHANCE * (right + wrong):
             return 0.0
         return log_odds(np.sqrt(right), np.sqrt(wrong)) / 2  # roots: a perfect model's vote is then AdaBoost's
-
-    def _part(self, weight: float, square: float) -> float:
-        """Return A or B, from the sums of weights and of squares over the samples they are made of."""
-        return weight**2 + self.penalty * max(square - weight**2, 0.0)
 
 
 class SteepestStep(EBBoostStep):
@@ -269,25 +263,25 @@ class EBBoostClassifier(AdditiveClassifier):
     def _check_parameters(self) -> None:
         # Above 1 the cost may rise along a model that gets more right, which only stumps look at. Losses that are
         # equal, as at first, have no variance: votes are of size 1 / p.
-        check_penalty_parameter(self.penalty, 1e6 if isinstance(self.estimator, Stump) else 1.0)
+        if not is_word(self.penalty, "penalty", ("auto",)):
+            check_penalty(self.penalty, 1e6 if isinstance(self.estimator, Stump) else 1.0)
 
     def _keep(self, found: list[Any]) -> None:
-        self.penalty_ = one_or_all(found) if self.penalty == "auto" else found[0]
+        self.penalty_ = one_or_all(found, is_given=self.penalty != "auto")
 
     def _boost(self, train: Rows, held_out: Rows | None, classes: AnyArray, entropy: int) -> Boosted:
-        check_chosen(self.penalty, "penalty", held_out)
-        fit, watched = watched_fit(self._learner(train.codes.size), train, held_out, classes, entropy)
-        start, rate = train.weights, step_size(self.learning_rate, self.estimator)
+        fit, watched, rate = prepare(self, train, held_out, classes, entropy, "penalty")
+        start = train.weights
 
         def boost_at(penalty: float) -> Boosted:
             if not isinstance(self.estimator, Stump):
-                return self._run(fit, SteepestStep(penalty, start, rate), start, watched)
+                return self.run_rounds(fit, SteepestStep(penalty, start, learning_rate=rate), start, watched)
             stumps = BernsteinStumps(fit.prepared, fit.codes, start, penalty)
 
             def fit_best(weights: FloatArray, _number: int) -> Fitted:
                 stump = clone(self.estimator)
                 return Fitted(stump, (stumps.fit(stump, weights, classes) != fit.codes).view(np.uint8))
 
-            return self._run(fit_best, EBBoostStep(penalty, start, rate), start, watched)
+            return self.run_rounds(fit_best, EBBoostStep(penalty, start, learning_rate=rate), start, watched)
 
-        return boost_at_best(boost_at, self.penalty, stopping_of(self))
+        return boost_at_best(self, boost_at)

@@ -29,7 +29,7 @@ KERNEL_MODULES = (
     "learners._split_kernels",
     "learners._whole_tree",
     "learners.bernstein_stump",
-    "distributed._kernels",
+    "distributed.boosting",
 )
 
 

@@ -2,32 +2,175 @@
 
 Of a round travel: mass by number of failures, or cuts of the mixture problem, for the weights; histograms for the tree;
 back the tree; and the mass of each cell that it tells each class.
+
+Features are binned by edges from one sample of all rows, the same in every shard. Compiled loops take the rows of a
+shard in one pass and without arrays on the way: workers of Dask give memory back as soon as it is free, and to ask for
+it anew costs more than these loops.
+
+Inside goals the program is that of one machine, with cells in the place of rows. Goals see of a row its cell alone, so
+the multipliers price answers by cell, and a small table of prices travels to the rows. Mean losses, those of groups and
+rates are sums over cells as well. Only a tail weighs rows of one cell differently: those weights stay in the shards,
+and the shards count them beside the prices.
 """
 
 import copy
 from collections.abc import Callable
 from dataclasses import replace
+from functools import reduce
 from typing import Any
 
 import numpy as np
+from numba import float64, int64, types, uint8, uint16, void
 
+from counterpoise._base.compiled import kernel
 from counterpoise._base.shards import Shard, Shards, total
-from counterpoise._base.types import AnyArray, FloatArray, IntArray
-from counterpoise.boosting.inside import Stage, worth_of
+from counterpoise._base.types import AnyArray, BoolArray, ByteArray, FloatArray, IntArray
+from counterpoise.boosting.inputs import Rows
+from counterpoise.boosting.inside import Program, Stage, solve_of, worth_of
 from counterpoise.boosting.learner import Question
 from counterpoise.boosting.rounds import Fitted, History, Rule
 from counterpoise.boosting.rules import group_table, hedge_table
-from counterpoise.distributed import _kernels
-from counterpoise.distributed.binning import BINNED, bin_over
-from counterpoise.distributed.rows import CELL, CODES, MASS, Cells, X, cell_losses, shares_of
+from counterpoise.distributed.rows import CELL, CODES, MASS, CellAnswers, Cells, X, cell_losses, shares_of
+from counterpoise.goals import Rate
+from counterpoise.goals.tables import group_codes
 from counterpoise.learners import HistogramTree, Resampled
 from counterpoise.learners._growing import TARGET, Grown, Target, ended, grow_over
+from counterpoise.learners.binning import (
+    BinnedFeatures,
+    Seen,
+    as_floats,
+    as_matrix,
+    bin_part,
+    binned_by,
+    check_categorical,
+    find_edges,
+    sample_places,
+)
 from counterpoise.learners.resampling import fresh_copy
+from counterpoise.rules.choosing import ALPHA, Problem, groups_by
+from counterpoise.rules.goal_rows import TRAIN, find_positive
 from counterpoise.rules.pool import predict_codes
 from counterpoise.rules.rows import stack_rows, take_rows
+from counterpoise.solvers.linear_program import InfeasibleRows, MixtureSolution
 from counterpoise.solvers.mixture import minimize_cvar_over
-from counterpoise.solvers.rows import BitRows, whole_masses
+from counterpoise.solvers.rows import BitRows, mass_unit, whole_masses
 from counterpoise.solvers.tail import TAIL, WEIGHTS, TailRows
+from counterpoise.theory.risks import CVaR, Risk, RiskRows
+
+BINNED, _UNSETTLED = "binned", "bins"  # names in a shard
+
+
+def _n_rows(shard: Shard) -> int:
+    return int(shard[X].shape[0])
+
+
+def rows_at(shard: Shard, places: IntArray, firsts: IntArray) -> Any:
+    """Return those rows, of some numbered through all shards, that are here."""
+    first = int(firsts[shard.number])
+    inside = places[(places >= first) & (places < first + shard[X].shape[0])]
+    return take_rows(shard[X], inside - first)
+
+
+def sample_over(shards: Shards) -> Any:
+    """Return the sample of rows from which bins are found, as they are: the same whatever the shards."""
+    sizes = np.array(shards.map(_n_rows))
+    places = sample_places(int(sizes.sum()))
+    wanted = np.arange(sizes.sum()) if places is None else places
+    parts = shards.map(rows_at, wanted, np.cumsum(sizes) - sizes)
+    return stack_rows([part for part in parts if part.shape[0]])
+
+
+def _bin(shard: Shard, edges: list[FloatArray], is_categorical: BoolArray) -> Seen:
+    if shard[X].shape[0]:
+        shard[_UNSETTLED], seen = bin_part(as_matrix(shard[X], len(edges)), edges, is_categorical)
+        return seen
+    shard[_UNSETTLED] = np.empty((len(edges), 0), dtype=np.uint8)
+    return Seen(np.zeros(len(edges), dtype=np.uint8), np.zeros((len(edges), 256), dtype=np.bool_))
+
+
+def _settle(
+    shard: Shard, edges: list[FloatArray], is_categorical: BoolArray, seen: Seen, names: AnyArray | None
+) -> None:
+    shard[BINNED] = binned_by(shard.pop(_UNSETTLED), edges, is_categorical, seen, names)
+    del shard[X]  # bins are all that trees look at from here on
+
+
+def bin_over(
+    shards: Shards, learner: HistogramTree, sample: Any = None, names: AnyArray | None = None
+) -> BinnedFeatures:
+    """Bin the rows of all shards as ``learner.prepare`` does, and return the bins of no row, which tell the layout.
+
+    Parameters
+    ----------
+    shards : Shards
+        Each holds a matrix by the name ``"X"``, and then in its place the bins by the name ``"binned"``.
+    learner : HistogramTree
+        Its ``max_bins`` and ``categorical_features``.
+    sample : array or data frame, optional
+        From ``sample_over``, where it is known.
+    names : array, optional
+        The names of the features.
+    """
+    sample = as_floats(as_matrix(sample_over(shards) if sample is None else sample))
+    is_categorical = check_categorical(learner.categorical_features, sample.shape[1])
+    edges = find_edges(sample, is_categorical, learner.max_bins)
+    seen = reduce(Seen.beside, shards.change("bin", _bin, edges, is_categorical))
+    told: tuple[Any, ...] = (edges, is_categorical, seen, names)
+    shards.change("bins settled", _settle, *told)
+    return binned_by(np.empty((len(edges), 0), dtype=np.uint8), *told)
+
+
+_counts = uint16[::1]
+_floats = float64[::1]
+# What callers hand in may be read-only, mapped into memory from a file.
+_codes = types.Array(uint16, 1, "C", readonly=True)
+_cells = types.Array(int64, 1, "C", readonly=True)
+_masses = types.Array(float64, 1, "C", readonly=True)
+
+
+@kernel(void(_masses, _codes, _masses, _floats))
+def _weigh(table: FloatArray, totals: AnyArray, mass: FloatArray, weights: FloatArray) -> None:
+    """Write the weight of each row, its mass times what the table has for its number of failures, or at its end."""
+    last = table.size - 1
+    for row in range(totals.size):
+        weights[row] = table[min(int64(totals[row]), last)] * mass[row]
+
+
+@kernel(void(_codes, _masses, _floats))
+def _add_by(totals: AnyArray, mass: FloatArray, sums: FloatArray) -> None:
+    """Add the mass of each row to the sum of its number."""
+    for row in range(totals.size):
+        sums[totals[row]] += mass[row]
+
+
+@kernel(void(_codes, _codes, _cells, _masses, int64, _counts, uint8[:, ::1], float64[:, ::1]))
+def _note(
+    said: AnyArray,
+    codes: AnyArray,
+    cells: IntArray,
+    mass: FloatArray,
+    number: int,
+    totals: AnyArray,
+    bits: ByteArray,
+    sums: FloatArray,
+) -> None:
+    """Count and mark where the model of that number, from 0, fails, and add up the mass of each cell by answer."""
+    place, shift = number >> 3, number & 7
+    for row in range(said.size):
+        is_wrong = int64(said[row] != codes[row])  # no branches: processors guess half of them wrong
+        sums[cells[row], said[row]] += mass[row]
+        totals[row] += is_wrong
+        bits[row, place] |= is_wrong << shift
+
+
+@kernel(float64(_codes, _codes, _masses))
+def _wrong_weight(said: AnyArray, codes: AnyArray, weights: FloatArray) -> float:
+    """Return the weight of the rows that are told something else than their code."""
+    wrong = 0.0
+    for row in range(said.size):
+        wrong += weights[row] * int64(said[row] != codes[row])
+    return wrong
+
 
 # Names in a shard: failures of each row, which models fail on it, and what the model of a round is fitted to.
 _TOTALS, _BITS, QUESTION = "totals", "bits", "question"
@@ -50,16 +193,6 @@ class ShardHistory(History):
         """Return the mean losses of all models in each cell, shape (n_cells, n_rounds)."""
         return cell_losses(self.cells, shares_of(self.cells, self.said))
 
-    def failures(self) -> FloatArray:
-        """Return the mass of the rows by the number of models that fail on them."""
-        return total(self.shards.map(mass_by_failures, self.n_rounds + 1))
-
-    def cell_failures(self) -> FloatArray:
-        """Return the mean number of models that fail in each cell, by their masses."""
-        labels = self.cells.labels
-        right = sum(said[np.arange(len(labels)), labels] for said in self.said)
-        return np.asarray(self.n_rounds * self.cells.mass - right)
-
 
 def _no_rounds(shard: Shard, n_rounds: int) -> None:
     n_rows = len(shard[CODES])
@@ -70,14 +203,14 @@ def _no_rounds(shard: Shard, n_rounds: int) -> None:
 def mass_by_failures(shard: Shard, size: int) -> FloatArray:
     """Return the mass of the rows by the number of models that fail on them."""
     sums = np.zeros(size)
-    _kernels.add_by(shard[_TOTALS], shard[MASS], sums)
+    _add_by(shard[_TOTALS], shard[MASS], sums)
     return sums
 
 
 def weigh_by_failures(shard: Shard, table: FloatArray) -> None:
     """Weigh rows by the number of models that fail on them."""
     shard[WEIGHTS] = shard.room(WEIGHTS, len(shard[CODES]))
-    _kernels.weigh(table, shard[_TOTALS], shard[MASS], shard[WEIGHTS])
+    _weigh(table, shard[_TOTALS], shard[MASS], shard[WEIGHTS])
 
 
 def weigh_by_cell(shard: Shard, table: FloatArray) -> None:
@@ -85,41 +218,46 @@ def weigh_by_cell(shard: Shard, table: FloatArray) -> None:
     shard[WEIGHTS] = table[shard[CELL]] * shard[MASS]
 
 
-def hedge_over(eta: float) -> Rule:
-    """Weigh each row by ``exp(eta * its losses so far)``, as ``boosting.rules.hedge`` does."""
+def weigh_rows(find: Callable[["ShardHistory"], FloatArray], weigh: Callable[[Shard, FloatArray], None]) -> Rule:
+    """Leave in the shards weights by a table that ``find`` makes of the rounds: a rule."""
 
     def reweigh(history: History) -> FloatArray:
         assert isinstance(history, ShardHistory)  # noqa: S101 - of this file
-        history.shards.leave(WEIGHTS, weigh_by_failures, hedge_table(eta, history.failures()))
+        history.shards.leave(WEIGHTS, weigh, find(history))
         return ELSEWHERE
 
     return reweigh
+
+
+def hedge_over(eta: float) -> Rule:
+    """Weigh each row by ``exp(eta * its losses so far)``, as ``boosting.rules.hedge`` does."""
+
+    def table(history: ShardHistory) -> FloatArray:
+        return hedge_table(eta, total(history.shards.map(mass_by_failures, history.n_rounds + 1)))
+
+    return weigh_rows(table, weigh_by_failures)
 
 
 def hedge_groups_over(eta: float, groups: IntArray) -> Rule:
     """Weigh each group of cells by ``exp(eta * its average losses so far)``, as ``boosting.rules.hedge_groups``."""
 
-    def reweigh(history: History) -> FloatArray:
-        assert isinstance(history, ShardHistory)  # noqa: S101 - of this file
-        prior = np.bincount(groups, history.cells.mass)
-        failures = np.bincount(groups, history.cell_failures())
-        history.shards.leave(WEIGHTS, weigh_by_cell, group_table(eta, prior, failures)[groups])
-        return ELSEWHERE
+    def table(history: ShardHistory) -> FloatArray:
+        mass, labels = history.cells.mass, history.cells.labels
+        right = sum(said[np.arange(len(labels)), labels] for said in history.said)
+        failures = np.bincount(groups, history.n_rounds * mass - right)
+        return group_table(eta, np.bincount(groups, mass), failures)[groups]
 
-    return reweigh
+    return weigh_rows(table, weigh_by_cell)
 
 
 def by_cell(rule: Rule) -> Rule:
     """Weigh cells as a rule of one machine weighs rows, and the rows of a cell alike."""
 
-    def reweigh(history: History) -> FloatArray:
-        assert isinstance(history, ShardHistory)  # noqa: S101 - of this file
+    def table(history: ShardHistory) -> FloatArray:
         mass = history.cells.mass
-        table = np.divide(rule(history), mass, out=np.zeros(mass.size), where=mass > 0)
-        history.shards.leave(WEIGHTS, weigh_by_cell, table)
-        return ELSEWHERE
+        return np.asarray(np.divide(rule(history), mass, out=np.zeros(mass.size), where=mass > 0))
 
-    return reweigh
+    return weigh_rows(table, weigh_by_cell)
 
 
 def dual_over(alpha: float, tol: float = 1e-4) -> Rule:
@@ -145,6 +283,8 @@ class ShardFit:
         Inside goals: cells in the place of rows.
     """
 
+    prepared = None  # by the learner: bins stay in the shards
+
     def __init__(
         self,
         learner: Any,
@@ -155,32 +295,27 @@ class ShardFit:
     ) -> None:
         self.learner, self.history, self.random_seeds, self.stage = learner, history, random_seeds, stage
         self.shards, self.known = history.shards, history.cells.known
-        self.is_tree = isinstance(learner, HistogramTree)
-        self.is_random = not self.is_tree
-        if self.is_tree:
+        self.is_random = not isinstance(learner, HistogramTree)
+        if not self.is_random:
             self.layout = bin_over(self.shards, learner, sample, self.known.names)
 
     def __call__(self, weights: FloatArray, number: int) -> Fitted:
         """Return the model of a round, and the mass of each cell that it tells each class."""
-        self._ask(weights)
-        model, grown = self._grown() if self.is_tree else (self._sampled(number), None)
-        said, loss = take(self.shards, self.history.cells, model, number, grown)
-        self.shards.forget(QUESTION)
-        return Fitted(model, np.empty(0, dtype=np.uint8), said=said, weighted_loss=loss)
-
-    def _ask(self, weights: FloatArray) -> None:
-        """Let every shard know what its rows should be called, and how much that matters."""
         if self.stage is None:
             self.shards.leave(QUESTION, _ask_labels)
         elif not self._ask_costs(self.stage.costs(weights) if weights.ndim == 1 else weights).any():
             self._ask_costs(self.stage.costs(self.history.start))  # all answers cost alike
+        model, grown = (self._sampled(number), None) if self.is_random else self._grown()
+        said, loss = take(self.shards, self.history.cells, model, number, grown)
+        self.shards.forget(QUESTION)
+        return Fitted(model, np.empty(0, dtype=np.uint8), said=said, weighted_loss=loss)
 
     def _ask_costs(self, costs: FloatArray) -> FloatArray:
+        """Let every shard know what its rows should be called, and return how much that matters."""
         mass = self.history.cells.mass
         by_mass = np.divide(costs, mass, out=np.zeros(costs.shape), where=mass > 0)
-        most = (len(costs) - 1) * (
-            1.0 + float(np.ptp(costs, axis=0).sum())
-        )  # that all worths sum to: rows weigh 1 at most
+        # That all worths sum to: rows weigh 1 at most.
+        most = (len(costs) - 1) * (1.0 + float(np.ptp(costs, axis=0).sum()))
         return np.array(self.shards.change(QUESTION, _ask_costs, by_mass, most))
 
     def _grown(self) -> tuple[Any, Grown]:
@@ -259,32 +394,72 @@ def _take(
     shard: Shard, model: Any, number: int, classes: AnyArray, n_cells: int, grown: Grown | None
 ) -> tuple[FloatArray, tuple[float, float]]:
     """Note where a model fails, and return the mass of each cell that it tells each class, and what it gets wrong."""
-    said, sums = _said(shard, model, classes, grown), np.zeros((n_cells, len(classes)))
-    given = said, shard[CODES], shard[CELL], shard[MASS], number - 1
-    _kernels.note(*given, shard[_TOTALS], shard[_BITS], sums)
+    codes, said, sums = shard[CODES], ended(shard, grown), np.zeros((n_cells, len(classes)))
+    if said is None or len(said) != len(codes):  # as where some rows alone were asked about
+        rows = shard[BINNED] if BINNED in shard else shard[X]
+        said = (predict_codes(model, rows, classes) if len(codes) else np.empty(0)).astype(np.uint16)
+    _note(said, codes, shard[CELL], shard[MASS], number - 1, shard[_TOTALS], shard[_BITS], sums)
     shard[TAIL] = TailRows(BitRows(shard[_BITS], number), shard[MASS])
-    asked = shard.pop(QUESTION, None)  # none where the shard is made again, and nobody asks what is wrong
-    return sums, (0.0, 0.0) if asked is None else _wrong(asked, said)
-
-
-def _said(shard: Shard, model: Any, classes: AnyArray, grown: Grown | None) -> AnyArray:
-    """Return the code of what a model says of each row."""
-    told = ended(shard, grown)
-    if told is not None and len(told) == len(shard[CODES]):  # not where some rows alone were asked about
-        return told
-    rows = shard[BINNED] if BINNED in shard else shard[X]
-    n_rows = len(shard[CODES])
-    return predict_codes(model, rows, classes).astype(np.uint16) if n_rows else np.empty(0, dtype=np.uint16)
-
-
-def _wrong(asked: Question, said: AnyArray) -> tuple[float, float]:
-    """Return how much of what was asked is wrong, and how much was asked."""
+    asked = shard.pop(QUESTION, None)
+    if asked is None:  # the shard is made again, and nobody asks what is wrong
+        return sums, (0.0, 0.0)
     told = said if asked.rows is None else said[asked.rows]
-    codes = asked.codes.astype(np.uint16, copy=False)
-    return float(_kernels.wrong_weight(told, codes, asked.weights)), float(asked.weights.sum())
+    wrong = _wrong_weight(told, asked.codes.astype(np.uint16, copy=False), asked.weights)
+    return sums, (float(wrong), float(asked.weights.sum()))
 
 
 def last_loss(shard: Shard, number: int) -> float:
     """Return how much of the rows' present weights the model of the last round fails on, a whole number."""
     is_wrong = (shard[_BITS][:, (number - 1) >> 3] >> np.uint8((number - 1) & 7)) & 1
     return float(whole_masses(shard[WEIGHTS], 1.0) @ is_wrong)
+
+
+class CellStage(Stage):
+    """Cells in the place of rows; of each a model tells shares of its rows every class, shape (n_cells, n_classes)."""
+
+    __slots__ = ()
+
+    def answered(self, said: AnyArray) -> CellAnswers:
+        """Return what models say of the cells, given shares of shape (n_cells, n_models, n_classes)."""
+        return CellAnswers(self.answers.tables, {}, self.answers.positive, said=said)
+
+    def _predicted(self, said: AnyArray) -> FloatArray:
+        return np.asarray(said[:, self.answers.positive.place] if self.answers.positive.is_binary else said.ravel())
+
+
+def program_over(model: Any, problem: Problem, history: ShardHistory) -> Program:
+    """Return the program of a booster inside goals, on the cells of the rows in shards."""
+    cells, asked = history.cells, problem.objective
+    rows = Rows(np.empty((len(cells.values), 0)), cells.labels, history.start, None)
+    positive, rate = find_positive(model.classes_, model.pos_label), asked if isinstance(asked, Rate) else None
+    stage = CellStage.of(rows, {}, {TRAIN: cells.table()}, positive, problem.goals, rate)
+    history.shards.change(WEIGHTS, weigh_by_failures, np.zeros(1))  # cells tell all, until a tail weighs rows
+    risk, alpha = bound_risk(problem, history), problem.alpha
+    if alpha is None or alpha == 1:
+        size = asked.size if isinstance(asked, Rate) else risk.size
+        return Program(stage, solve_of(risk, len(cells.values)), size)
+
+    def solve(_history: History, limits: dict[str, Any], tol: float) -> tuple[MixtureSolution, None]:
+        try:
+            return minimize_cvar_over(history.shards, alpha, tol=tol, **limits), None  # the weights are in the shards
+        except InfeasibleRows:  # goals alone are priced
+            history.shards.change(WEIGHTS, weigh_by_failures, np.zeros(1))
+            raise
+
+    def newest_loss() -> float:  # under the weights of the rows, an exact sum
+        return float(sum(history.shards.map(last_loss, history.n_rounds))) * mass_unit(1.0)
+
+    return Program(stage, solve, 1.0, newest_loss)
+
+
+def bound_risk(problem: Problem, history: ShardHistory) -> Risk:
+    """Return the risk that the rounds of a booster look at, on cells; of a rate the CVaR at the default alpha."""
+    asked, table = problem.objective, history.cells.table()
+
+    def codes(names: tuple[str, ...]) -> IntArray:
+        return groups_by(names, table, group_codes(table)[0] if table.sensitive_columns else None)
+
+    if isinstance(asked, Rate):
+        return CVaR(ALPHA)
+    bound: Risk = asked.bind(RiskRows(history.cells.known.n_rows, history.n_planned, codes))
+    return bound

@@ -32,30 +32,18 @@ def require_columns(features: Any, names: Sequence[str]) -> None:
         )
 
 
-def require_same(wanted: tuple[str, ...], got: tuple[str, ...], number: int) -> None:
-    """Refuse a partition with other columns than all have."""
-    if sorted(wanted) != sorted(got):
-        raise ValueError(
-            f"All partitions of X must have the same columns; they are {', '.join(wanted)}, and partition {number} has "
-            f"{', '.join(got)}. Read them with one schema, or name the columns to take."
-        )
-
-
 def require_numbers(features: Any, number: int) -> None:
     """Refuse features that are texts, of a partition with rows: an empty one may have any type."""
-    is_seen = hasattr(features, "columns") and len(features)
-    for name, kind in zip(features.columns, features.dtypes, strict=True) if is_seen else ():
-        if not _is_number(kind):
+    if not hasattr(features, "columns") or not len(features):
+        return
+    from pandas.api.types import is_numeric_dtype  # noqa: PLC0415 - it made the frame
+
+    for name, kind in zip(features.columns, features.dtypes, strict=True):
+        if not is_numeric_dtype(getattr(getattr(kind, "categories", None), "dtype", kind)):
             raise ValueError(
                 f"Features must be numbers; the column {name!r} of X is of type {kind} in partition {number}. Encode "
                 "it, or name it in sensitive_features, if goals speak of it, or leave it out."
             )
-
-
-def _is_number(kind: Any) -> bool:
-    from pandas.api.types import is_numeric_dtype  # noqa: PLC0415 - it made the frame
-
-    return bool(is_numeric_dtype(getattr(getattr(kind, "categories", None), "dtype", kind)))
 
 
 def require_lengths(part: dict[str, Any], number: int) -> None:
@@ -84,30 +72,33 @@ def labels_of(given: Any, number: int) -> AnyArray:
     if labels.dtype.kind == "f" and (labels != np.rint(labels)).any():
         value = labels[labels != np.rint(labels)][0]
         raise ValueError(f"y must hold classes; got real numbers, such as {value:.6g}, in partition {number}.")
-    return labels if labels.dtype.kind != "O" else _of_one_type(labels, number)
-
-
-def _of_one_type(labels: AnyArray, number: int) -> AnyArray:
-    """Return objects as an array of numbers or of texts."""
-    kinds = {isinstance(label, str) for label in labels.tolist()}
-    if len(kinds) > 1:
+    if labels.dtype.kind != "O":
+        return labels
+    if len({isinstance(label, str) for label in labels.tolist()}) > 1:
         raise ValueError(f"y must hold labels of one type; got texts and others in partition {number}.")
     return np.array(labels.tolist())
 
 
-def joined(parts: list[Any], role: str) -> Any:
-    """Return what partitions hold as one."""
-    if len(parts) == 1:
-        return parts[0]
-    if isinstance(parts[0], dict):
-        return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-    if hasattr(parts[0], "iloc"):
-        import pandas as pd  # noqa: PLC0415 - optional, and here already
+def joined(partitions: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return what partitions hold, by role, as one."""
+    if len(partitions) == 1:
+        return partitions[0]
+    found: dict[str, Any] = {}
+    for role in partitions[0]:
+        parts = [one[role] for one in partitions]
+        if isinstance(parts[0], dict):
+            found[role] = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        elif hasattr(parts[0], "iloc"):
+            import pandas as pd  # noqa: PLC0415 - optional, and here already
 
-        return pd.concat(parts, ignore_index=True)
-    if role == Y and len({part.dtype.kind in "SU" for part in parts}) > 1:
-        raise ValueError("y must hold labels of one type in all partitions; got texts in some, and numbers in others.")
-    return np.concatenate(parts)
+            found[role] = pd.concat(parts, ignore_index=True)
+        elif role == Y and len({part.dtype.kind in "SU" for part in parts}) > 1:
+            raise ValueError(
+                "y must hold labels of one type in all partitions; got texts in some, and numbers in others."
+            )
+        else:
+            found[role] = np.concatenate(parts)
+    return found
 
 
 @dataclass(frozen=True)
@@ -183,11 +174,7 @@ class Load:
         taken = [self._split(number, dict(part)) for number, part in parts]
         if self.only is not None:
             taken = [{role: self.only.of(data) for role, data in one.items()} for one in taken]
-        return self.joined([one for one in taken if len(one[X])] or taken[:1])
-
-    def joined(self, parts: list[dict[str, Any]]) -> dict[str, Any]:
-        """Join what partitions hold."""
-        return {role: joined([one[role] for one in parts], role) for role in parts[0]}
+        return joined([one for one in taken if len(one[X])] or taken[:1])
 
     @property
     def names(self) -> list[str]:
@@ -205,7 +192,14 @@ class Load:
             wanted = None if self.features is None else list(dict.fromkeys([*self.features, *self.names]))
             path, group, *given = features
             features = read_parquet(path, group, *(given or [wanted]))
-        features = self._in_order(features, number)
+        if self.columns is not None and self.features is None:  # which else are looked for one by one
+            got = tuple(map(str, features.columns))
+            if sorted(self.columns) != sorted(got):
+                raise ValueError(
+                    f"All partitions of X must have the same columns; they are {', '.join(self.columns)}, and "
+                    f"partition {number} has {', '.join(got)}. Read them with one schema, or name the columns to take."
+                )
+            features = features if tuple(features.columns) == self.columns else features[list(self.columns)]
         if self.names or self.features is not None:
             require_columns(features, [*self.names, *(self.features or ())])
             part |= {role: features[given] for role, given in self.named.items()}
@@ -219,13 +213,6 @@ class Load:
             wanted = part[COLUMNS]
             part[COLUMNS] = named_columns(wanted.to_frame() if hasattr(wanted, "to_frame") else wanted)
         return part
-
-    def _in_order(self, features: Any, number: int) -> Any:
-        """Return the columns of a partition in the order of all."""
-        if self.columns is None or self.features is not None:  # which are looked for one by one
-            return features
-        require_same(self.columns, tuple(map(str, features.columns)), number)
-        return features if tuple(features.columns) == self.columns else features[list(self.columns)]
 
 
 def is_path(value: Any) -> bool:
@@ -262,7 +249,8 @@ def columns_of(given: Any) -> tuple[str, ...] | None:
     """Return the names of the columns of a data frame or of Parquet files; None of an array, which has none."""
     if is_path(given):
         return tuple(column_names(parquet_parts(given)[0][0]))
-    return tuple(given.columns) if hasattr(given, "columns") and all(map(is_text, given.columns)) else None
+    names = tuple(getattr(given, "columns", (None,)))
+    return names if all(isinstance(name, str) for name in names) else None
 
 
 def checked_features(names: Any) -> tuple[str, ...] | None:
@@ -272,11 +260,6 @@ def checked_features(names: Any) -> tuple[str, ...] | None:
     if not is_named(names) or isinstance(names, str):
         raise TypeError(f"features must be a list of names of columns of X, or None for all others; got {names!r}.")
     return tuple(names)
-
-
-def is_text(value: Any) -> bool:
-    """Tell whether a name is a text."""
-    return isinstance(value, str)
 
 
 def _delayed(given: Any, role: str) -> list[Any]:

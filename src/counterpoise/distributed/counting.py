@@ -23,7 +23,7 @@ from counterpoise.distributed.rows import (
     Values,
     X,
     Y,
-    coded,
+    coded_cells,
     column_of,
     in_order,
 )
@@ -39,9 +39,7 @@ class Alike(NamedTuple):
 
 def count_alike(shard: Shard, *said: AnyArray) -> Counter[Values]:
     """Return how many rows of a shard have each label, baseline and columns, and what was said of them."""
-    n_rows, baseline = len(shard[X]), shard.get(BASELINE)
-    told = [shard[Y], np.zeros(n_rows, dtype=np.int8) if baseline is None else baseline]
-    numbers, values = coded(list(map(np.asarray, [*told, *(shard.get(COLUMNS) or {}).values(), *said])))
+    numbers, values = coded_cells(shard, Y, said)
     return Counter(dict(zip(values, np.bincount(numbers, minlength=len(values)).tolist(), strict=True)))
 
 

@@ -123,7 +123,12 @@ class DaskShards:
 
     def __init__(self, sources: Sequence[Source | Parts], client: Any = None, *, patience: float | None = None) -> None:
         self._client = as_client(client)
-        self._patience = _usual_patience() if patience is None else patience
+        if patience is None:  # the seconds that Dask waits for what it connects to
+            from dask import config  # noqa: PLC0415 - optional
+            from dask.utils import parse_timedelta  # noqa: PLC0415
+
+            patience = float(parse_timedelta(config.get("distributed.comm.timeouts.connect")))
+        self._patience = patience
         self.n_shards, self._sources = len(sources), list(sources)
         self._remembered = Remembered()
         self._hosts: dict[int, _Home] = {}
@@ -153,7 +158,13 @@ class DaskShards:
             answers |= self._asked(missing, function, given)
             missing = [number for number in missing if number not in answers]
             losses.update(missing)
-            self._give_up(losses, function)
+            for number, n_lost in losses.items():
+                if n_lost >= _TRIES:
+                    raise RuntimeError(
+                        f"Shard {number} was lost {n_lost} times while it ran {function.__name__}, the last time with "
+                        f"{self._why!r}: its worker may need more memory than it has. Use more workers, or larger "
+                        "ones, and more partitions."
+                    )
         return [required(answers[number]) for number in range(self.n_shards)]
 
     def change(self, key: Hashable, function: Callable[..., Result], *given: Any) -> list[Result]:
@@ -181,7 +192,13 @@ class DaskShards:
         if not numbers:
             return
         homes, steps = self._homes(numbers), self._remembered.steps()
-        asked = {number: self._submitted(number, homes[number], steps) for number in numbers}
+        asked = {}
+        for number in numbers:  # on its worker, after its rows
+            where, source = {"workers": [homes[number]], "allow_other_workers": True}, self._sources[number]
+            rows = self._client.compute(source.partitions, **where) if isinstance(source, Parts) else []
+            make = source.make if isinstance(source, Parts) else _Made(source)
+            host = self._client.submit(_Host, number, make, rows, steps, actor=True, pure=False, **where)
+            asked[number] = rows, host
         for number, (rows, future) in asked.items():
             # Dask never moves what was meant for a worker that left while there was no other, so we do not wait for it.
             has_left = partial(self._has_left, homes[number])
@@ -194,14 +211,6 @@ class DaskShards:
             else:
                 self._hosts[number] = _Home(future, actor)
                 self._left[number] = []  # all that was left was done in the making
-
-    def _submitted(self, number: int, home: str, steps: list[Step]) -> tuple[list[Any], Any]:
-        """Let a shard be made on a worker, after its rows."""
-        where = {"workers": [home], "allow_other_workers": True}
-        source = self._sources[number]
-        rows = self._client.compute(source.partitions, **where) if isinstance(source, Parts) else []
-        make = source.make if isinstance(source, Parts) else _Made(source)
-        return rows, self._client.submit(_Host, number, make, rows, steps, actor=True, pure=False, **where)
 
     def _require_rows(self, number: int, rows: Sequence[Any], has_left: Callable[[], bool]) -> None:
         """Say which rows could not be computed, where it was not for the loss of a worker."""
@@ -254,40 +263,23 @@ class DaskShards:
                 require_open(self._client)
                 return _Lost(error.with_traceback(None))  # through which it would hold what was asked
 
-    def _give_up(self, losses: Counter[int], function: Callable[..., Any]) -> None:
-        for number, n_lost in losses.items():
-            if n_lost >= _TRIES:
-                raise RuntimeError(
-                    f"Shard {number} was lost {n_lost} times while it ran {function.__name__}, the last time with "
-                    f"{self._why!r}: its worker may need more memory than it has. Use more workers, or larger ones, "
-                    "and more partitions."
-                )
-
     _why: Exception | None = None  # the last shard was lost
 
     def _homes(self, numbers: Sequence[int]) -> dict[int, str]:
         """Choose a worker for each shard: that which holds its rows, or else one with the fewest shards."""
         workers = self._require_workers()
-        held = self._holders(numbers)
         load = Counter(home.address for home in self._hosts.values())
         homes = {}
         for number in numbers:
-            holder = held.get(number)
+            source = self._sources[number]
+            futures = _held_by(source.partitions) if isinstance(source, Parts) else []
+            whose = self._client.who_has(futures).values() if futures else ()
+            held = Counter(who for one in whose for who in one)
+            holder = max(held, key=held.__getitem__, default="")
             homes[number] = holder if holder in workers else min(workers, key=lambda one: load[one])
             load[homes[number]] += 1
         self._require_package(homes.values())
         return homes
-
-    def _holders(self, numbers: Iterable[int]) -> dict[int, str]:
-        """Return the worker that holds most of the rows of each shard, of those whose rows are held already."""
-        found = {}
-        for number in numbers:
-            source = self._sources[number]
-            futures = _held_by(source.partitions) if isinstance(source, Parts) else []
-            if futures:
-                held = Counter(who for whose in self._client.who_has(futures).values() for who in whose)
-                found[number] = max(held, key=held.__getitem__, default="")
-        return found
 
     def _require_workers(self) -> list[str]:
         """Return the addresses of the workers, the first of which may have to be waited for."""
@@ -313,7 +305,16 @@ class DaskShards:
             if isinstance(version, OSError):  # it is gone, which others notice
                 continue
             if version != __version__:
-                raise RuntimeError(_other_package(address, version))
+                if isinstance(version, ModuleNotFoundError):
+                    has = f"does not have the package {version.name!r}"
+                elif isinstance(version, Exception):
+                    has = f"cannot import counterpoise ({type(version).__name__}: {version})"
+                else:
+                    has = f"has counterpoise {version}"
+                raise RuntimeError(
+                    f"The Dask worker {address} {has}; this process has counterpoise {__version__}. Install the same "
+                    f'version on all workers: pip install "counterpoise[dask]=={__version__}", where they start from.'
+                )
             self._checked.add(address)
 
 
@@ -401,14 +402,6 @@ def as_client(client: Any) -> Any:
     return client
 
 
-def _usual_patience() -> float:
-    """Return the seconds that Dask waits for what it connects to."""
-    from dask import config  # noqa: PLC0415 - optional
-    from dask.utils import parse_timedelta  # noqa: PLC0415
-
-    return float(parse_timedelta(config.get("distributed.comm.timeouts.connect")))
-
-
 def require_open(client: Any) -> None:
     """Refuse a client that is closed, or has lost its scheduler."""
     if client.status not in ("running", "connecting"):
@@ -416,17 +409,3 @@ def require_open(client: Any) -> None:
             f"The Dask client is {client.status}: its cluster was shut down, or cannot be reached any more. Make a new "
             "Client; a fit with a checkpoint goes on from there."
         )
-
-
-def _other_package(address: str, version: Any) -> str:
-    """Return what to say about a worker with another package, given its version or the error in its place."""
-    if isinstance(version, ModuleNotFoundError):
-        has = f"does not have the package {version.name!r}"
-    elif isinstance(version, Exception):
-        has = f"cannot import counterpoise ({type(version).__name__}: {version})"
-    else:
-        has = f"has counterpoise {version}"
-    return (
-        f"The Dask worker {address} {has}; this process has counterpoise {__version__}. Install the same version on "
-        f'all workers: pip install "counterpoise[dask]=={__version__}", where they start from.'
-    )

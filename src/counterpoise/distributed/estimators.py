@@ -16,7 +16,7 @@ from counterpoise.boosting.lpboost import AdaLPBoostClassifier, LPBoostClassifie
 from counterpoise.classifiers.folds import trained_copy
 from counterpoise.classifiers.goal import GoalClassifier, listed
 from counterpoise.classifiers.mixture import MixtureClassifier
-from counterpoise.distributed.collections import Every, Load, Rows, is_named, is_path, partitions_of
+from counterpoise.distributed.collections import Every, Load, Rows, is_named, is_path, joined, partitions_of
 from counterpoise.distributed.dask_shards import DaskShards, Parts, as_client
 from counterpoise.distributed.fitting import check, check_rows, decide_over, fit_over, mix_over, prepare
 from counterpoise.distributed.rows import SAMPLE_WEIGHT, X, Y
@@ -32,7 +32,7 @@ def lazily(model: Any, method: str, X: Any, more: dict[str, Any]) -> Any:
     """Return what a method of a model of one machine says about rows: as a collection, where they are one."""
     given = {name: value for name, value in more.items() if value is not None}
     X = as_collection(X)
-    if not is_lazy(X):
+    if not hasattr(X, "dask"):
         return getattr(model, method)(X, **given)
     return (_of_array if hasattr(X, "chunks") else _of_frame)(model, method, X, given)
 
@@ -44,11 +44,6 @@ def as_collection(X: Any) -> Any:
     import dask.dataframe as dd  # noqa: PLC0415 - optional
 
     return dd.read_parquet(X)
-
-
-def is_lazy(X: Any) -> bool:
-    """Tell whether rows are a Dask collection."""
-    return hasattr(X, "dask")
 
 
 def _answers(model: Any, method: str) -> AnyArray:
@@ -65,10 +60,13 @@ def _columns(model: Any, method: str) -> AnyArray:
 def _of_array(model: Any, method: str, X: Any, given: dict[str, Any]) -> Any:
     import dask.array as da  # noqa: PLC0415 - optional
 
-    _refuse_names(given)
+    for name, value in given.items():
+        if is_named(value):
+            raise ValueError(f"{name} names the column {value!r}, and an array has no names: pass a Dask array.")
     answers, rows = _answers(model, method), X.rechunk({1: -1})
     others = {name: one.to_dask_array() if hasattr(one, "to_dask_array") else one for name, one in given.items()}
-    _require_blocks(rows, others)
+    sizes = [one.numblocks[0] if hasattr(one, "chunks") else None for one in others.values()]
+    _require_cut_alike(others, sizes, "blocks", rows.numblocks[0])
     axes = [part for one in others.values() for part in (one, "ik"[: one.ndim])]
     wide = {"new_axes": {"c": answers.shape[1]}} if answers.ndim == _MATRIX else {}
     return da.blockwise(
@@ -95,8 +93,15 @@ def _asked(X: Any, *others: Any, model: Any, method: str, names: tuple[str, ...]
 def _of_frame(model: Any, method: str, X: Any, given: dict[str, Any]) -> Any:
     named = {name: value for name, value in given.items() if is_named(value)}
     others = {name: value for name, value in given.items() if not is_named(value)}
-    _require_names(X, named)
-    _require_partitions(X, others)
+    for name, value in named.items():
+        missing = [one for one in ([value] if isinstance(value, str) else value) if one not in X.columns]
+        if missing:
+            raise ValueError(
+                f"{name} names the column {missing[0]!r}, and X has none of that name; it has "
+                f"{', '.join(map(str, X.columns))}."
+            )
+    sizes = [getattr(one, "npartitions", None) for one in others.values()]
+    _require_cut_alike(others, sizes, "partitions", X.npartitions)
     frames = [one.to_dask_dataframe() if hasattr(one, "chunks") else one for one in others.values()]
     form = _framed(_answers(model, method), None, model, method)
     asked = (model, method, named, tuple(others))
@@ -118,37 +123,14 @@ def _framed(said: AnyArray, index: Any, model: Any, method: str) -> Any:
     return pd.Series(said, index) if method == "predict" else pd.DataFrame(said, index, list(_columns(model, method)))
 
 
-def _refuse_names(given: dict[str, Any]) -> None:
-    for name, value in given.items():
-        if is_named(value):
-            raise ValueError(f"{name} names the column {value!r}, and an array has no names: pass a Dask array.")
-
-
-def _require_names(X: Any, named: dict[str, Any]) -> None:
-    for name, value in named.items():
-        missing = [one for one in ([value] if isinstance(value, str) else value) if one not in X.columns]
-        if missing:
+def _require_cut_alike(others: dict[str, Any], sizes: list[int | None], what: str, wanted: int) -> None:
+    """Refuse collections that are not cut at the rows of X, given the number of parts of each."""
+    for (name, one), size in zip(others.items(), sizes, strict=True):
+        if size != wanted:
+            got = f"{one.npartitions} {what}" if hasattr(one, "npartitions") else type(one).__name__
             raise ValueError(
-                f"{name} names the column {missing[0]!r}, and X has none of that name; it has "
-                f"{', '.join(map(str, X.columns))}."
+                f"{name} must be a Dask collection that is cut at the rows of X, with {wanted} {what}; got {got}."
             )
-
-
-def _require_blocks(X: Any, others: dict[str, Any]) -> None:
-    for name, one in others.items():
-        if not hasattr(one, "chunks") or one.numblocks[0] != X.numblocks[0]:
-            raise ValueError(_not_cut_alike(name, one, "blocks", X.numblocks[0]))
-
-
-def _require_partitions(X: Any, others: dict[str, Any]) -> None:
-    for name, one in others.items():
-        if getattr(one, "npartitions", None) != X.npartitions:
-            raise ValueError(_not_cut_alike(name, one, "partitions", X.npartitions))
-
-
-def _not_cut_alike(name: str, one: Any, what: str, size: int) -> str:
-    got = f"{one.npartitions} {what}" if hasattr(one, "npartitions") else type(one).__name__
-    return f"{name} must be a Dask collection that is cut at the rows of X, with {size} {what}; got {got}."
 
 
 _MOST_ROWS = 1_000_000  # that a model of one machine is trained on
@@ -168,8 +150,8 @@ def train_over(model: Any, rows: Rows, client: Any, step: int, seed: int) -> Any
     again = -(-sum(client.gather(client.compute(lengths))) // _MOST_ROWS)
     loads, partitions = partitions_of(rows, 1 << 30, Every(step, others=True, again=again))
     found = client.gather(client.compute([delayed(load)(parts) for load, parts in zip(loads, partitions, strict=True)]))
-    joined = Load({}).joined([one for one in found if len(one[X])])
-    return trained_copy(model, joined[X], np.asarray(joined[Y]), joined.get(SAMPLE_WEIGHT), seed)
+    rows_of = joined([one for one in found if len(one[X])])
+    return trained_copy(model, rows_of[X], np.asarray(rows_of[Y]), rows_of.get(SAMPLE_WEIGHT), seed)
 
 
 def _n_rows(load: Load, parts: list[Any]) -> int:
@@ -306,7 +288,7 @@ class OverDask(ClassifierMixin, BaseEstimator):
             As for ``fit``.
         """
         rows = as_collection(X)
-        if not is_lazy(rows):
+        if not hasattr(rows, "dask"):
             return float(self.to_local().score(X, y, sample_weight=sample_weight, **more))
         labels, weights = (rows[one] if isinstance(one, str) else one for one in (y, sample_weight))
         right = (self.predict(rows, **more) == labels).astype(float)
@@ -419,7 +401,12 @@ class DaskGoalClassifier(OverDask):
         step = None if local.is_prefit else _FOLDS if local.cv == "auto" else check_count(local.cv, "cv", 2)
         only = None if step is None else Every(step)
         seed = int(generator_of(local.random_state).integers(2**31))
-        named = named_models(_models(local.estimator, seed))
+        if local.estimator is None:
+            from lightgbm import DaskLGBMClassifier  # noqa: PLC0415 - optional
+
+            named = named_models([DaskLGBMClassifier(random_state=seed, verbose=-1)])
+        else:
+            named = named_models(list(listed(local.estimator)))
         models = [model for _, model in named]
         seen = rows.seen_by(models) if step is None else rows  # a copy is trained on all features
         with shards_of(seen, client, n_shards, only) as shards:
@@ -428,12 +415,3 @@ class DaskGoalClassifier(OverDask):
             if step is not None:
                 models = [train_over(model, rows, client, step, seed) for model in models]
             decide_over(local, found, [(name, model) for (name, _), model in zip(named, models, strict=True)])
-
-
-def _models(estimator: Any, seed: int) -> list[Any]:
-    """Return the models to train, or those that are fitted."""
-    if estimator is None:
-        from lightgbm import DaskLGBMClassifier  # noqa: PLC0415 - optional
-
-        return [DaskLGBMClassifier(random_state=seed, verbose=-1)]
-    return list(listed(estimator))

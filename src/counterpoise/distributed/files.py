@@ -7,6 +7,7 @@ and writes both down; the passes of the choice then read 12 bytes a row.
 import errno
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from shutil import disk_usage
@@ -27,7 +28,7 @@ from counterpoise.distributed.collections import (
     parquet_parts,
     stamp_of,
 )
-from counterpoise.distributed.fitting import Prepared, check, decide_over, fitted_models, take_models
+from counterpoise.distributed.fitting import Prepared, check, decide_over, take_models
 from counterpoise.distributed.lumps import SCORES
 from counterpoise.distributed.rows import (
     BASELINE,
@@ -99,14 +100,26 @@ def choose_from_files(
     names = None if names is None else list(names)
     if not is_path(files):
         raise TypeError(f"files must be the path of Parquet files, or a list of paths; got {type(files).__name__}.")
-    rows = Rows(files, y, names, baseline, sample_weight, features).seen_by(fitted_models(model))
+    if not model.is_prefit:
+        raise ValueError(
+            f"Rows in files are read in parts, and models are not trained on them: train on a sample, and pass "
+            f"GoalClassifier(model, cv='prefit'); got cv={model.cv!r}."
+        )
+    models = [one for _, one in named_models(list(listed(model.estimator)))]
+    rows = Rows(files, y, names, baseline, sample_weight, features).seen_by(models)
     load = Load(rows.named(), takes_texts=True, features=checked_features(rows.features))
     groups = _Groups(parquet_parts(files), load)
     before = groups.stamps()
     try:
         return choose_from_parts(model, groups, folder)
     finally:  # an error of any kind may come of it too
-        require_unchanged(before, groups.stamps())
+        after = groups.stamps()
+        changed = [path for path, stamp in before.items() if after[path] != stamp]
+        if changed:
+            raise ValueError(
+                f"{changed[0]} changed while it was read: what was chosen is of neither state of it. Fit again once "
+                "nobody writes there."
+            )
 
 
 class Parts(Protocol):
@@ -124,12 +137,17 @@ class Parts(Protocol):
 def choose_from_parts(model: Any, parts: Parts, folder: str | Path | None = None) -> Any:
     """Fit a ``GoalClassifier`` of fitted models to rows that are read in parts, and return it."""
     check(model)
-    with TemporaryDirectory(dir=folder) as spool:
-        rows = _spooled(model, parts, Path(spool))
-        try:
-            return decide_over(model, rows, named_models(list(listed(model.estimator))))
-        finally:
-            rows.shards.close()
+    named, found = named_models(list(listed(model.estimator))), list(parts.facts())
+    classes, weight = agreed(found)
+    members = take_models(model, named, classes).members
+    with TemporaryDirectory(dir=folder) as place:
+        spool = _Spool(Path(place), sum(one.n_rows for one in found), len(members), weighs=weight is not None)
+        masses = [spool.add(part, members, classes, weight) for part in parts.whole()]
+        known = known_of(found, classes, masses)
+        cells = Cells(*spool.settled(), known, parts.has_baseline)
+        require_few(len(cells.values), known)
+        with LocalShards(spool.sources()) as shards:
+            return decide_over(model, Prepared(shards, cells, stack_rows(spool.sample)), named)
 
 
 class _Groups(NamedTuple):
@@ -158,29 +176,6 @@ class _Groups(NamedTuple):
             names = tuple(self.load.features_in(column_names(group[0])))
             part = Shard(number, replace(self.load, features=None)([(number, {X: (*group, self.load.names)})]))
             yield facts_of(part)._replace(names=names, n_features=len(names))
-
-
-def _spooled(model: Any, parts: Parts, folder: Path) -> Prepared:
-    """Write the scores and the cell of every row down, and return them as shards."""
-    found = list(parts.facts())
-    classes, weight = agreed(found)
-    members = take_models(model, named_models(list(listed(model.estimator))), classes).members
-    spool = _Spool(folder, sum(one.n_rows for one in found), len(members), weighs=weight is not None)
-    masses = [spool.add(part, members, classes, weight) for part in parts.whole()]
-    known = known_of(found, classes, masses)
-    cells = Cells(*spool.settled(), known, parts.has_baseline)
-    require_few(len(cells.values), known)
-    return Prepared(LocalShards(spool.sources()), cells, stack_rows(spool.sample))
-
-
-def require_unchanged(before: dict[str, Any], after: dict[str, Any]) -> None:
-    """Refuse what was chosen on files that changed while they were read."""
-    for path, stamp in before.items():
-        if after[path] != stamp:
-            raise ValueError(
-                f"{path} changed while it was read: what was chosen is of neither state of it. Fit again once nobody "
-                "writes there."
-            )
 
 
 def require_room(folder: Path, n_bytes: int) -> None:
@@ -219,13 +214,10 @@ class _Spool:
         self.cells[place] = own[numbers]
         if isinstance(self.mass, np.memmap):
             self.mass[place] = part[MASS]
-        self._take_sample(part, place)
-        return told
-
-    def _take_sample(self, part: Shard, place: slice) -> None:
         places = np.arange(place.start, place.stop) if self._sampled is None else self._sampled
         inside = places[(places >= place.start) & (places < place.stop)]
         self.sample.append(take_rows(part[X], inside - place.start))
+        return told
 
     def settled(self) -> tuple[list[Values], FloatArray]:
         """Return the cells in their order and their masses, and write down what number each row's then has."""
@@ -243,15 +235,5 @@ class _Spool:
         """Return a shard for each thread."""
         n_shards = min(available_cpus(), max(1, self.n_rows // _CHUNK))
         edges = [self.n_rows * number // n_shards for number in range(n_shards + 1)]
-        return [_Part(self, slice(*pair)) for pair in pairwise(edges)]
-
-
-class _Part(NamedTuple):
-    """Some of the rows that were written down."""
-
-    spool: _Spool
-    place: slice
-
-    def __call__(self) -> dict[str, Any]:
-        spool, place = self
-        return {SCORES: spool.scores[place], CELL: spool.cells[place], MASS: spool.mass[place]}
+        held: dict[str, AnyArray] = {SCORES: self.scores, CELL: self.cells, MASS: self.mass}
+        return [partial(dict, {name: all_[slice(*pair)] for name, all_ in held.items()}) for pair in pairwise(edges)]

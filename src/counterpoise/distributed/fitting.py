@@ -1,6 +1,11 @@
-"""Fitting the boosters of one machine on rows in shards."""
+"""Fitting the classifiers of one machine on rows in shards.
 
-from collections.abc import Callable
+A mixture is chosen by goals, means and groups from cells, and by a tail from the rows where they are. A checkpoint of
+rounds holds the models: all else shards find again by asking them about their rows.
+"""
+
+import hashlib
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -9,50 +14,106 @@ import numpy as np
 
 from counterpoise._base.shards import Shard, Shards
 from counterpoise._base.types import AnyArray, FloatArray
-from counterpoise.boosting.checkpoint import opened
+from counterpoise.boosting.checkpoint import SavedRound, Seeds, opened
 from counterpoise.boosting.inputs import round_seed
-from counterpoise.boosting.inside import Program, places_in
+from counterpoise.boosting.inside import places_in
 from counterpoise.boosting.learner import base_learner, planned_rounds
-from counterpoise.boosting.lpboost import AdaLPBoostClassifier, hedge_step
-from counterpoise.boosting.rounds import Round, Rule, boost
+from counterpoise.boosting.lpboost import AdaLPBoostClassifier, LPBoostClassifier, hedge_step
+from counterpoise.boosting.rounds import Round, Rule, Standing
 from counterpoise.boosting.rules import dual_of
-from counterpoise.boosting.run import DEPTH, draw_seeds, round_settings
+from counterpoise.boosting.run import DEPTH, Rounds, draw_seeds, in_own_units, problem_of_patience, round_settings
 from counterpoise.boosting.stopping import stopping_of
 from counterpoise.classifiers.goal import GoalClassifier, listed
 from counterpoise.classifiers.mixture import MixtureClassifier
-from counterpoise.distributed.binning import sample_over
 from counterpoise.distributed.boosting import (
     ELSEWHERE,
     ShardFit,
     ShardHistory,
+    bound_risk,
     by_cell,
     dual_over,
     hedge_groups_over,
     hedge_over,
+    program_over,
+    sample_over,
     take,
 )
-from counterpoise.distributed.choosing import check_confidences, check_fits_shards, choose_over, evidence_of
-from counterpoise.distributed.inside import bound_risk, program_over
-from counterpoise.distributed.lumps import SCORES, choose_rules_over
-from counterpoise.distributed.rows import CODES, Cells, X, answers_of, find_cells, know
-from counterpoise.distributed.watching import Watch
-from counterpoise.goals import InfeasibleGoals, Rate, as_goals
+from counterpoise.distributed.lumps import SCORES, choose_rules_over, ranges_over
+from counterpoise.distributed.rows import CODES, CellAnswers, Cells, Known, X, cell_losses, find_cells, know, shares_of
+from counterpoise.goals import Goal, InfeasibleGoals, Rate, as_goals
 from counterpoise.goals.advice import advised
 from counterpoise.goals.tables import group_codes
+from counterpoise.learners.binning import as_floats, as_matrix
 from counterpoise.rules.cautions import check_problem
-from counterpoise.rules.choosing import Problem
+from counterpoise.rules.choosing import (
+    Choice,
+    PoolPredictions,
+    Problem,
+    Selection,
+    choice_by_name,
+    choose_mixture,
+    posed,
+    select,
+    within_budget,
+    without_budget,
+)
 from counterpoise.rules.draws import generator_of, make_key
 from counterpoise.rules.families import PooledModels
-from counterpoise.rules.goal_rows import TRAIN, find_positive
+from counterpoise.rules.goal_rows import TRAIN, Positive, find_positive
 from counterpoise.rules.options import as_groups
 from counterpoise.rules.pool import ANSWERS, Pool, all_classes, named_models, titled_models
+from counterpoise.solvers.linear_program import MixtureSolution
+from counterpoise.solvers.mixture import minimize_cvar_over
+from counterpoise.solvers.tail import TailOracle
+from counterpoise.theory.risks import Mean, Risk, WorstGroup
+
+
+def check_fits_shards(problem: Problem) -> None:
+    """Refuse what cannot be found from sums over shards."""
+    objective = problem.objective
+    if not isinstance(objective, (Rate, WorstGroup)) and objective.tail_fraction is None:
+        raise ValueError(
+            f"Over shards the objective must be a CVaR, WorstGroup or a rate; got {objective!r}, which needs all rows "
+            "in one place."
+        )
+
+
+def check_confidences(goals: Sequence[Goal], known: Known) -> None:
+    """Refuse goals that carry a confidence on rows of different weights: counts tell nothing about those."""
+    for goal in goals:
+        if goal.confidence is not None and not known.are_equal:
+            raise ValueError(
+                f"Over shards goals carry a confidence where all rows weigh the same; got sample_weight beside {goal}. "
+                "Leave the weights or the confidence out, or choose on one machine."
+            )
+
+
+def predictions_of(cells: Cells, said: list[FloatArray], positive: Positive) -> PoolPredictions:
+    """Return what a mixture is chosen on, a row for each cell, given the masses that models tell each class."""
+    table, shares = cells.table(), shares_of(cells, said)
+    groups = group_codes(table)[0] if table.sensitive_columns else None
+    losses: Any = cell_losses(cells, shares)  # as for rows, but means
+    return PoolPredictions(losses, table.weights(), groups, CellAnswers({TRAIN: table}, {}, positive, said=shares))
+
+
+def choose_over(shards: Shards, evidence: PoolPredictions, problem: Problem) -> tuple[Selection, Choice]:
+    """Choose the mixture, or raise ``InfeasibleGoals`` where none meets the goals."""
+    alpha = problem.alpha
+    if alpha is None or alpha == 1:  # linear in the rows, or in the means of groups: cells tell all
+        selection = select(evidence, problem)
+        return selection, choose_mixture(selection, problem)
+    selection = select(evidence, problem._replace(objective=Mean()))
+    if problem.mixture != "optimal":
+        return selection, choice_by_name(problem, selection.losses.shape[1], TailOracle(shards, alpha).value)
+
+    def minimize(_losses: Any, _risk: Risk, *, sample_weight: Any, **limits: Any) -> MixtureSolution:  # noqa: ARG001
+        return minimize_cvar_over(shards, alpha, **limits)
+
+    return selection, without_budget(posed(within_budget(selection, problem), problem).solve(minimize), problem)
+
 
 # What the boosters of one machine take and those over shards do not, and the value that asks for nothing.
-_NOT_TAKEN = {
-    "outlier_fraction": 0.0,
-    "beta": None,
-    "max_models": None,
-}
+_NOT_TAKEN = {"outlier_fraction": 0.0, "beta": None, "max_models": None}
 
 
 class Prepared(NamedTuple):
@@ -93,29 +154,111 @@ def fit_over(model: Any, shards: Shards) -> Any:
     if known.names is not None:
         model.feature_names_in_ = known.names
     model.forget_choice()
-    history = ShardHistory(shards, rows.cells, planned_rounds(model))
-    learner, problem = base_learner(model.estimator, known.n_rows, max_depth=DEPTH), model.problem_of_fit()
+    problem = model.problem_of_fit()
     with opened(model.checkpoint) as saved:
         seeds = draw_seeds(model.random_state, saved)
-        program = program_over(model, problem, history) if model.trains_inside else None
-        rule, stage = (
-            (_rule(model, rows, problem, history), None) if program is None else (program.price, program.stage)
-        )
-        fit = ShardFit(learner, history, partial(round_seed, seeds.entropy), rows.sample, stage)
-        watch = Watch(model, problem, history, program, is_random=fit.is_random)
-        settings = round_settings(model, learner, problem, seeds, **_found(model, problem, program))
-        n_left = watch.resume(saved, settings, seeds, rows.sample)
-        boost(fit, history, reweigh=rule, stop=watch, n_rounds=n_left)
-    model.estimators_ = list(history.models)
+        run = ShardRun(model, rows, problem, seeds)
+        run.go_on(run.history.n_planned, saved, model.callbacks)
+    history, program = run.history, run.program
+    model.estimators_, model.weighted_losses_ = list(history.models), np.array(history.weighted_losses)
     model.learn_draws(seeds.key, np.random.default_rng(seeds.entropy), rows.sample, None)
-    model.weighted_losses_ = np.array(history.weighted_losses)
-    return _inside(model, problem, rows, history, watch)
+    try:
+        pool = Pool(model.estimators_, find_positive(known.classes, model.pos_label), model.n_jobs)
+        _choose(model, rows, history, pool)
+    except InfeasibleGoals as error:
+        if program is None or program.goals is None:
+            raise
+        # What it is, of the models that were trained: others of their kind are not ruled out.
+        found = advised(program.goals, places_in(error, problem), error.least_violation, proven=False)
+        if not program.is_over(is_random=run.fit.is_random):
+            found.add_note(f"All {history.n_rounds} rounds were used, and models still helped: raise n_estimators.")
+        raise found from error
+    if isinstance(model, LPBoostClassifier):
+        proven = float(min(max(history.weighted_losses), model.value_))
+        if isinstance(problem.objective, Rate):  # the weights of the rounds are those of another problem
+            proven = -np.inf
+        model.bound_if_learner_exact_ = proven if program is None else program.standing.bound
+    return model
+
+
+class ShardRun(Rounds):
+    """The rounds of a booster over shards."""
+
+    history: ShardHistory
+    saves_answers = False
+
+    def __init__(self, model: Any, rows: Prepared, problem: Problem, seeds: Seeds) -> None:
+        self.model, self.rows, self.problem, self.seeds = model, rows, problem, seeds
+        self.patience, self.target = stopping_of(model).patience, getattr(model, "target", None)
+        self.history = history = ShardHistory(rows.shards, rows.cells, planned_rounds(model))
+        stage, found = None, {}
+        if model.trains_inside:
+            self.program = program_over(model, problem, history)
+            self.reweigh, stage = self.program.price, self.program.stage
+            found = {"goals": [str(goal) for goal in problem.goals], "pos_label": model.pos_label}
+        else:
+            self.reweigh = _rule(model, problem, history)
+        if isinstance(model, AdaLPBoostClassifier):
+            found["eta"] = model.eta_
+        else:
+            model.beta_ = found["beta"] = None  # none is taken
+        learner = base_learner(model.estimator, rows.cells.known.n_rows, max_depth=DEPTH)
+        self.settings = round_settings(model, learner, problem, seeds, **found)
+        self.fit = ShardFit(learner, history, partial(round_seed, seeds.entropy), rows.sample, stage)
+
+    def data(self) -> dict[str, str]:
+        """Return a text for each part of the data that decides the rounds: cells, and the sample of bins."""
+        cells, sample = self.rows.cells, np.ascontiguousarray(as_floats(as_matrix(self.rows.sample)))
+        return {
+            "rows": str(cells.known.n_rows),
+            "classes": repr(cells.known.classes.tolist()),
+            "groups": hashlib.sha256(repr(cells.values).encode() + cells.mass.tobytes()).hexdigest(),
+            "X": hashlib.sha256(sample.tobytes()).hexdigest(),
+        }
+
+    def restored(self, number: int, done: SavedRound) -> Round:
+        """Return a round that was saved, with what its model tells cells."""
+        said, _ = take(self.rows.shards, self.rows.cells, done.model, number)
+        return Round(number, done.model, ELSEWHERE, done.losses, done.weighted_loss, said=said)
+
+    def note(self, done: Round) -> Standing | None:
+        """Take note of a round that was fitted or restored, and return how the mixture stands inside goals."""
+        if self.program is None:
+            return None
+        shares = shares_of(self.rows.cells, [np.asarray(done.said)])
+        self.program.add(shares[:, 0], cell_losses(self.rows.cells, shares)[:, 0])
+        self.program.price(self.history)  # of which the next round then knows
+        return self.program.standing
+
+    def value_so_far(self) -> float:
+        """Return the least risk of a mixture of the rounds so far, as a part of its size."""
+        if self.program is not None:
+            return self.program.standing.value / self.program.size
+        return self._least(in_own_units(problem_of_patience(self.problem)))
+
+    def least_risk(self) -> float:
+        """Return the least risk that ``target`` is about, where rounds do not look at goals."""
+        return self._least(problem_of_patience(self.problem))
+
+    def _least(self, problem: Problem) -> float:
+        cells, positive = self.rows.cells, find_positive(self.model.classes_, self.model.pos_label)
+        return choose_over(self.rows.shards, predictions_of(cells, self.history.said, positive), problem)[1].value
 
 
 def check(model: Any) -> None:
     """Check the parameters of a model, and refuse those that are not taken over shards."""
     model.check_parameters()
-    refuse_others(model)
+    if hasattr(model, "stopping") and stopping_of(model).validation_fraction is not None:
+        raise ValueError(
+            f"stopping={model.stopping!r} is not taken over shards: leave validation_fraction at None, or fit "
+            f"{type(model).__name__} on one machine."
+        )
+    for name, nothing in _NOT_TAKEN.items():
+        if getattr(model, name, nothing) != nothing:
+            raise ValueError(
+                f"{name}={getattr(model, name)!r} is not taken over shards: leave it at {nothing!r}, or fit "
+                f"{type(model).__name__} on one machine."
+            )
     check_fits_shards(model.problem_of_fit())
     if getattr(model, "deferral", None) is not None:
         raise ValueError(f"deferral={model.deferral!r} is not taken over shards: no rule defers there yet.")
@@ -137,16 +280,6 @@ def check_rows(model: Any, cells: Cells) -> None:
     check_problem(problem, {TRAIN: table}, positive, groups=groups, counts=table.counts, trains=is_trained, by=by)
 
 
-def fitted_models(model: Any) -> list[Any]:
-    """Return the models of a classifier that chooses among fitted ones."""
-    if not model.is_prefit:
-        raise ValueError(
-            f"Rows in files are read in parts, and models are not trained on them: train on a sample, and pass "
-            f"GoalClassifier(model, cv='prefit'); got cv={model.cv!r}."
-        )
-    return [one for _, one in named_models(list(listed(model.estimator)))]
-
-
 def take_models(model: Any, named: list[tuple[str, Any]], classes: AnyArray) -> Pool:
     """Let fitted models decide, and return them, to be asked for scores or for answers."""
     model.forget_choice()
@@ -156,39 +289,16 @@ def take_models(model: Any, named: list[tuple[str, Any]], classes: AnyArray) -> 
     return Pool.of(titled_models(named), find_positive(classes, model.pos_label), model.n_jobs, tells)
 
 
-def refuse_others(model: Any) -> None:
-    """Refuse what a model of one machine takes and one over shards does not."""
-    if hasattr(model, "stopping") and stopping_of(model).validation_fraction is not None:
-        raise ValueError(
-            f"stopping={model.stopping!r} is not taken over shards: leave validation_fraction at None, or fit "
-            f"{type(model).__name__} on one machine."
-        )
-    for name, nothing in _NOT_TAKEN.items():
-        if getattr(model, name, nothing) != nothing:
-            raise ValueError(
-                f"{name}={getattr(model, name)!r} is not taken over shards: leave it at {nothing!r}, or fit "
-                f"{type(model).__name__} on one machine."
-            )
-
-
-def _found(model: Any, problem: Problem, program: Program | None) -> dict[str, Any]:
-    """Return settings of the rounds that are not among the parameters, or not as they are given."""
-    if isinstance(model, AdaLPBoostClassifier):
-        return {"eta": model.eta_}
-    model.beta_ = None  # none is taken
-    goals = {"goals": [str(goal) for goal in problem.goals], "pos_label": model.pos_label}
-    return {"beta": None, **({} if program is None else goals)}
-
-
-def _rule(model: Any, rows: Prepared, problem: Problem, history: ShardHistory) -> Rule:
-    known, n_rounds = rows.cells.known, history.n_planned
+def _rule(model: Any, problem: Problem, history: ShardHistory) -> Rule:
+    """Return how rows are reweighed where rounds do not look at goals."""
+    known, n_rounds = history.cells.known, history.n_planned
     if not isinstance(model, AdaLPBoostClassifier):
         risk = bound_risk(problem, history)
         return by_cell(dual_of(risk)) if risk.tail_fraction is None else dual_over(risk.tail_fraction)
     if model.reweigh == "samples":
         model.eta_ = hedge_step(model.eta, known.total / known.least, n_rounds)
         return hedge_over(model.eta_)
-    table = rows.cells.table()
+    table = history.cells.table()
     if not table.sensitive_columns:
         raise ValueError("reweigh='groups' needs sensitive_features at fit: the groups to reweigh.")
     groups = group_codes(table)[0]
@@ -196,44 +306,10 @@ def _rule(model: Any, rows: Prepared, problem: Problem, history: ShardHistory) -
     return hedge_groups_over(model.eta_, groups)
 
 
-def _inside(model: Any, problem: Problem, rows: Prepared, history: ShardHistory, watch: Watch) -> Any:
-    """Choose the mixture of rounds, and say what is known where it cannot meet the goals that they trained for."""
-    try:
-        pool = Pool(model.estimators_, find_positive(model.classes_, model.pos_label), model.n_jobs)
-        _settled(model, rows, history, pool)
-    except InfeasibleGoals as error:
-        if watch.program is None:
-            raise
-        raise _not_found(error, problem, watch) from error
-    if not isinstance(model, AdaLPBoostClassifier):
-        model.bound_if_learner_exact_ = (
-            _proven(model, problem, history) if watch.program is None else watch.program.bound
-        )
-    return model
-
-
-def _proven(model: Any, problem: Problem, history: ShardHistory) -> float:
-    """Return what no mixture of any models has less risk than, if the learner finds the best model there is."""
-    if isinstance(problem.objective, Rate):
-        return -np.inf  # the weights of the rounds are those of another problem
-    return float(min(max(history.weighted_losses), model.value_))
-
-
-def _not_found(error: InfeasibleGoals, problem: Problem, watch: Watch) -> InfeasibleGoals:
-    """Return the same error as what it is, of the models that were trained: others of their kind are not ruled out."""
-    assert watch.program is not None  # noqa: S101 - they trained for goals
-    assert watch.program.goals is not None  # noqa: S101 - as above
-    found = advised(watch.program.goals, places_in(error, problem), error.least_violation, proven=False)
-    if not watch.is_over:
-        n_rounds = watch.history.n_rounds
-        found.add_note(f"All {n_rounds} rounds were used, and models still helped: raise n_estimators.")
-    return found
-
-
-def _settled(model: Any, rows: Prepared, history: ShardHistory, pool: Pool) -> Any:
+def _choose(model: Any, rows: Prepared, history: ShardHistory, pool: Pool) -> Any:
     """Choose the mixture."""
     problem = model.problem_of_fit()
-    evidence = evidence_of(rows.cells, answers_of(rows.cells, history.said, pool.positive))
+    evidence = predictions_of(rows.cells, history.said, pool.positive)
     family = PooledModels(pool, evidence)
     model.keep(family, problem)
     selection, choice = choose_over(rows.shards, evidence, problem)
@@ -273,13 +349,11 @@ def decide_over(model: Any, rows: Prepared, named: list[tuple[str, Any]]) -> Any
         for number, (one, member) in enumerate(zip(model.estimators_, pool.members, strict=True), 1):
             said, loss = take(shards, rows.cells, member, number)
             history.append(Round(number, one, ELSEWHERE, np.empty(0, dtype=np.uint8), loss, said=said))
-        return _settled(model, rows, history, pool)
+        return _choose(model, rows, history, pool)
     if not pool.positive.is_binary:
         raise ValueError(f"Rules of scores over shards are for two classes; got {len(known.classes)}.")
     shards.change(SCORES, _score, pool.members)
-    ranges = np.array(shards.map(_ranges))
-    ends = np.stack([ranges[:, 0].min(axis=0), ranges[:, 1].max(axis=0)], axis=1)
-    usual = np.array([member.usual(own) for member, own in zip(pool.members, ends, strict=True)])
+    usual = np.array([member.usual(own) for member, own in zip(pool.members, ranges_over(shards), strict=True)])
     return choose_rules_over(model, pool, shards, rows.cells, usual)
 
 
@@ -288,8 +362,3 @@ def _score(shard: Shard, members: list[Any]) -> None:
         n_rows = len(shard[CODES])
         columns = [member.ask(shard[X]) for member in members] if n_rows else [np.empty(0) for _ in members]
         shard[SCORES] = np.column_stack(columns)
-
-
-def _ranges(shard: Shard) -> tuple[FloatArray, FloatArray]:
-    scores = shard[SCORES]
-    return scores.min(axis=0, initial=np.inf), scores.max(axis=0, initial=-np.inf)

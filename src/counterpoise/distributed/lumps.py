@@ -14,13 +14,12 @@ threshold may hide are split in the next pass over the rows.
 """
 
 from collections.abc import Iterator, Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from counterpoise._base.shards import Shard, Shards, total
-from counterpoise._base.types import BoolArray, FloatArray, IntArray
+from counterpoise._base.types import FloatArray, IntArray
 from counterpoise.distributed.rows import CELL, MASS, Cells
 from counterpoise.goals import InfeasibleGoals, Rate, Table
 from counterpoise.goals.binding import bind_rates
@@ -74,18 +73,14 @@ def _chunks(shard: Shard) -> Iterator[slice]:
 
 
 def _lumps(shard: Shard, edges: Edges) -> Lumps:
-    parts = []
+    nothing = np.empty((0, len(edges)))
+    parts = [Lumps(np.empty((0, 1 + len(edges)), dtype=np.int64), np.empty(0), np.empty(0), nothing, nothing)]
     for place in _chunks(shard):
         scores, mass = np.asarray(shard[SCORES][place], dtype=np.float64), np.asarray(shard[MASS][place])
         bins = [np.searchsorted(own, scores[:, model]) for model, own in enumerate(edges)]
         keys = np.column_stack([shard[CELL][place], *bins])
         parts.append(_lumped(Lumps(keys, mass, np.ones(len(mass)), scores, scores)))
-    return joined(parts) if parts else _lumped(_none(len(edges)))
-
-
-def _none(n_models: int) -> Lumps:
-    nothing = np.empty((0, n_models))
-    return Lumps(np.empty((0, 1 + n_models), dtype=np.int64), np.empty(0), np.empty(0), nothing, nothing)
+    return joined(parts)
 
 
 def joined(parts: Sequence[Lumps]) -> Lumps:
@@ -103,11 +98,6 @@ def _lumped(rows: Lumps) -> Lumps:
     mass, n_rows = (np.add.reduceat(one[order], starts) for one in (rows.mass, rows.n_rows))
     lows, highs = np.minimum.reduceat(rows.lows[order], starts), np.maximum.reduceat(rows.highs[order], starts)
     return Lumps(keys[starts], mass, n_rows, lows, highs)
-
-
-def noise_over(shards: Shards) -> list[float]:
-    """Return for each model what rounding may leave of a score that is zero."""
-    return [noise_of(counts) for counts in total(shards.map(_orders))]
 
 
 def _orders(shard: Shard) -> IntArray:
@@ -137,31 +127,35 @@ def first_edges(shards: Shards, usual: FloatArray, noise: Sequence[float]) -> Ed
 
 
 def _distinct(shard: Shard) -> list[FloatArray | None]:
-    return [_few_values(shard, model) for model in range(shard[SCORES].shape[1])]
-
-
-def _few_values(shard: Shard, model: int) -> FloatArray | None:
-    """Return the different values of a score; None where they are many, which shows early."""
-    values = np.empty(0)
-    for place in _chunks(shard):
-        values = np.unique(np.append(values, shard[SCORES][place, model]))
-        if values.size > _DISTINCT:
-            return None
-    return values
+    """Return the different values of each score; None where they are many, which shows early."""
+    found: list[FloatArray | None] = []
+    for model in range(shard[SCORES].shape[1]):
+        values = np.empty(0)
+        for place in _chunks(shard):
+            values = np.unique(np.append(values, shard[SCORES][place, model]))
+            if values.size > _DISTINCT:
+                break
+        found.append(None if values.size > _DISTINCT else values)
+    return found
 
 
 def _quantiles(shards: Shards, model: int, usual: float, n_bins: int) -> FloatArray:
-    ranges = np.array(shards.map(_range, model))
-    low, high = float(ranges[:, 0].min()), float(ranges[:, 1].max())
+    low, high = ranges_over(shards)[model].tolist()
     fine = np.linspace(low, high, _FINE + 1)[1:]
     reach = np.cumsum(total(shards.map(_masses, model, fine)))
     wanted = np.searchsorted(reach, reach[-1] * np.arange(1, n_bins) / n_bins)
     return np.unique(np.append(fine[wanted], [usual] if low < usual < high else []))
 
 
-def _range(shard: Shard, model: int) -> tuple[float, float]:
-    scores = shard[SCORES][:, model]
-    return (float(scores.min()), float(scores.max())) if len(scores) else (np.inf, -np.inf)
+def ranges_over(shards: Shards) -> FloatArray:
+    """Return the least and the largest score of each model, shape (n_models, 2)."""
+    found = np.array(shards.map(_ranges))
+    return np.stack([found[:, 0].min(axis=0), found[:, 1].max(axis=0)], axis=1)
+
+
+def _ranges(shard: Shard) -> tuple[FloatArray, FloatArray]:
+    scores = shard[SCORES]
+    return scores.min(axis=0, initial=np.inf), scores.max(axis=0, initial=-np.inf)
 
 
 def _masses(shard: Shard, model: int, edges: FloatArray) -> FloatArray:
@@ -197,55 +191,34 @@ def ends_of_each(lumps: Lumps) -> FloatArray:
     return np.column_stack(each)
 
 
-def can_split(lumps: Lumps, model: int, n_bins: int, noise: float) -> BoolArray:
-    """Return which bins of a model hold scores that are further apart than what goes together."""
-    low, high = ends_of(lumps, model, n_bins)
-    is_some = low <= high
-    low, high = np.where(is_some, low, 0.0), np.where(is_some, high, 0.0)
-    return np.asarray(high - low > rounding_room(low, high, noise))
-
-
 _MAX_PASSES = 12  # over the rows: three or four are enough
 
 
-class Settled(NamedTuple):
-    """Lumps on which rules can be chosen, and what no mixture of rules with any thresholds has less risk than."""
+def choose_rules_over(model: Any, pool: Pool, shards: Shards, cells: Cells, usual: FloatArray) -> Any:
+    """Choose the rules of a classifier of one machine on scores that live in shards, and return it.
 
-    lumps: Lumps
-    evidence: ScoreTable
-    lower: float
-    n_passes: int
-
-
-def refine_over(
-    shards: Shards,
-    cells: Cells,
-    positive: Positive,
-    problem: Problem,
-    groups_of: Any,
-    usual: FloatArray,
-    tol: float = TOL,
-) -> Settled:
-    """Return lumps so fine that the best rules between them are within twice ``tol`` of the best rules of all.
-
-    ``groups_of`` finds, given a table and how many rows each of its own stands for, who has a threshold of their own.
+    The lumps are so fine that the best rules between them are within twice ``TOL`` of the best rules of all.
     """
-    noise = noise_over(shards)
+    problem = model.problem_of_fit()
+    noise = [noise_of(counts) for counts in total(shards.map(_orders))]  # what rounding may leave of a score of zero
     edges = first_edges(shards, usual, noise)
     # A budget is counted from the least mean loss: that too is found over every threshold.
-    aims = [problem] if problem.budget is None else [problem._replace(objective=Mean(), budget=None), problem]
+    problems = [problem] if problem.budget is None else [problem._replace(objective=Mean(), budget=None), problem]
     for n_passes in range(1, _MAX_PASSES + 1):  # noqa: B007 - told at the end
         lumps = lump_over(shards, edges)
-        evidence = evidence_of(lumps, cells, positive, usual)
-        groups = groups_of(evidence.answers.tables[TRAIN], lumps.n_rows)
-        ranked = rank(evidence, groups)
-        judged = [_judged(ranked, lumps, edges, noise, one, tol) for one in aims]
+        evidence = evidence_of(lumps, cells, pool.positive, usual)
+        ranked = rank(evidence, find_groups(problem.by, evidence.answers.tables[TRAIN], lumps.n_rows))
+        judged = [_judged(ranked, lumps, edges, noise, one) for one in problems]
         lower, hidden = judged[-1][0], zip(*(bins for _, bins in judged), strict=True)
         hiding = [np.unique(np.concatenate(bins)) for bins in hidden]
         if not any(bins.size for bins in hiding):
             break
         edges = split(edges, lumps, hiding)
-    return Settled(lumps, evidence, lower, n_passes)
+    model.choose(Thresholds(pool, evidence), problem)
+    codes = model.groups_.codes_of_each(evidence.answers.tables)[TRAIN]
+    model.rules_ = [_true_rule(rule, model.groups_, codes, lumps, usual[rule.model]) for rule in model.rules_]
+    model.gap_, model.n_passes_ = max(model.value_ - lower, 0.0), n_passes
+    return model
 
 
 def evidence_of(lumps: Lumps, cells: Cells, positive: Positive, usual: FloatArray) -> ScoreTable:
@@ -260,28 +233,32 @@ def evidence_of(lumps: Lumps, cells: Cells, positive: Positive, usual: FloatArra
 
 
 def _judged(
-    ranked: RankedScores, lumps: Lumps, edges: Edges, noise: list[float], problem: Problem, tol: float
+    ranked: RankedScores, lumps: Lumps, edges: Edges, noise: list[float], problem: Problem
 ) -> tuple[float, list[IntArray]]:
     """Return the lower bound over all thresholds, and the bins in which a better one may hide."""
-    all_bins = [np.flatnonzero(can_split(lumps, model, own.size + 1, noise[model])) for model, own in enumerate(edges)]
+    all_bins = []  # of each model those that hold scores which are further apart than what goes together
+    for model, own in enumerate(edges):
+        low, high = ends_of(lumps, model, own.size + 1)
+        low, high = np.where(low <= high, low, 0.0), np.where(low <= high, high, 0.0)  # 0 where a bin is empty
+        all_bins.append(np.flatnonzero(high - low > rounding_room(low, high, noise[model])))
     try:
         limits, start = limits_of(ranked, problem)
         program = build_program(ranked, problem, limits)
-        _, one = program.solve(start, tol, explains=True)
+        _, one = program.solve(start, TOL, explains=True)
     except InfeasibleGoals:
         if not any(bins.size for bins in all_bins):
             raise
         return -np.inf, all_bins  # finer ones may meet them
     costs, _ = program.priced(one.weights, one.multipliers)
     row_costs = _row_costs(ranked, problem, program, one)
-    hidden = [_hidden(ranked, lumps, row_costs, model, bins, tol) for model, bins in enumerate(all_bins)]
+    hidden = [_hidden(ranked, lumps, row_costs, model, bins) for model, bins in enumerate(all_bins)]
     lower = one.offset + float(min(cost - slack for cost, (slack, _) in zip(costs, hidden, strict=True)))
     if not any(bins.size for bins in all_bins):  # each score has its own bin: what any round proved is proven
         lower = max(lower, one.lower)
     slacks = np.array([slack for slack, _ in hidden])
-    near = costs - slacks + one.offset <= one.value + tol  # models of which a rule can matter, or one inside of a bin
+    near = costs - slacks + one.offset <= one.value + TOL  # models of which a rule can matter, or one inside of a bin
     hiding = [bins if near[model] else bins[:0] for model, (_, bins) in enumerate(hidden)]
-    if one.value - lower <= 2 * tol:
+    if one.value - lower <= 2 * TOL:
         hiding = [bins[:0] for bins in hiding]
     return program.shift + lower, hiding
 
@@ -290,33 +267,28 @@ def _row_costs(ranked: RankedScores, problem: Problem, program: RuleProgram, one
     """Return what calling each lump positive costs, by the dual."""
     has_budget = program.limits is not None and program.limits.budget is not None
     sign, views = np.where(ranked.is_positive, -1.0, 1.0), ranked.answers().views()
-    prices = one.multipliers[: one.multipliers.size - has_budget]
-    costs = _weights_of(ranked, problem, program, one.weights) * sign
     if isinstance(problem.objective, Rate):
         costs = bind_rates([problem.objective.resolved(views)], views).row_weights(np.ones(1)).get(TRAIN, 0.0 * sign)
+    elif isinstance(program.losses, CellLosses):
+        costs = program.losses.row_weights(one.weights) * sign
+    elif isinstance(problem.objective, WorstGroup):
+        codes = groups_by(problem.objective.names, ranked.table.answers.tables[TRAIN], ranked.table.groups)
+        groups, places = np.unique(codes, return_inverse=True)
+        totals, own = np.bincount(places, ranked.mass, groups.size), np.zeros(groups.size)
+        own[totals > 0] = one.weights / totals[totals > 0]
+        costs = own[places] * ranked.mass * sign
+    else:
+        costs = ranked.mass * sign
     if has_budget:
         costs = costs + one.multipliers[-1] * ranked.mass * sign
     if problem.goals:
+        prices = one.multipliers[: one.multipliers.size - has_budget]
         costs = costs + TalliedGoals.of(problem.goals, views).row_costs(prices).get(TRAIN, 0.0)
     return np.asarray(costs)
 
 
-def _weights_of(ranked: RankedScores, problem: Problem, program: RuleProgram, weights: FloatArray) -> FloatArray:
-    """Return the weights of the lumps, given those of the rows of the program."""
-    if isinstance(program.losses, CellLosses):
-        return program.losses.row_weights(weights)
-    if not isinstance(problem.objective, WorstGroup):
-        return ranked.mass
-    codes = groups_by(problem.objective.names, ranked.table.answers.tables[TRAIN], ranked.table.groups)
-    groups, places = np.unique(codes, return_inverse=True)
-    totals = np.bincount(places, ranked.mass, groups.size)
-    own = np.zeros(groups.size)
-    own[totals > 0] = weights / totals[totals > 0]
-    return np.asarray(own[places] * ranked.mass)
-
-
 def _hidden(
-    ranked: RankedScores, lumps: Lumps, costs: FloatArray, model: int, bins: IntArray, tol: float
+    ranked: RankedScores, lumps: Lumps, costs: FloatArray, model: int, bins: IntArray
 ) -> tuple[float, IntArray]:
     """Return by how much thresholds inside of bins may be cheaper than those between them, and the bins with such."""
     n_groups, n_bins = len(ranked.groups.names), int(lumps.keys[:, 1 + model].max()) + 2
@@ -331,20 +303,16 @@ def _hidden(
     may[bins[bins < n_bins]] = True
     inside = np.where(may[::-1], before + gains, np.inf)
     slack = np.maximum(least - inside.min(axis=1), 0.0)
-    is_hiding = (inside < least[:, None] - tol / (2 * n_groups)).any(axis=0)[::-1]
+    is_hiding = (inside < least[:, None] - TOL / (2 * n_groups)).any(axis=0)[::-1]
     return float(slack.sum()), np.flatnonzero(is_hiding)
 
 
-def true_rules(rules: list[Rule], groups: RuleGroups, codes: IntArray, lumps: Lumps, usual: FloatArray) -> list[Rule]:
-    """Return rules with thresholds in the middle of the gaps between scores, given those between lumps.
+def _true_rule(rule: Rule, groups: RuleGroups, codes: IntArray, lumps: Lumps, usual: float) -> Rule:
+    """Return a rule with thresholds in the middle of the gaps between scores, given those between lumps.
 
     The usual threshold of a model, which no bin has scores on both sides of, stays as it is.
     """
-    shown = ends_of_each(lumps)
-    return [_true_rule(rule, groups, codes, lumps, shown[:, rule.model], usual[rule.model]) for rule in rules]
-
-
-def _true_rule(rule: Rule, groups: RuleGroups, codes: IntArray, lumps: Lumps, shown: FloatArray, usual: float) -> Rule:
+    shown = ends_of_each(lumps)[:, rule.model]
     own: dict[str, float] = {}
     for number, name in enumerate(groups.names):
         given, here = rule.thresholds[name], codes == number
@@ -353,21 +321,9 @@ def _true_rule(rule: Rule, groups: RuleGroups, codes: IntArray, lumps: Lumps, sh
             continue
         below = lumps.highs[here & (shown <= given), rule.model]
         above = lumps.lows[here & (shown > given), rule.model]
-        own[name] = _between(float(below.max()), float(above.min())) if below.size and above.size else given
+        own[name] = given
+        if below.size and above.size:
+            low, high = float(below.max()), float(above.min())
+            middle = low / 2 + high / 2
+            own[name] = middle if low <= middle < high else low
     return rule._replace(thresholds=own)
-
-
-def _between(low: float, high: float) -> float:
-    middle = low / 2 + high / 2
-    return middle if low <= middle < high else low
-
-
-def choose_rules_over(model: Any, pool: Pool, shards: Shards, cells: Cells, usual: FloatArray) -> Any:
-    """Choose the rules of a classifier of one machine on scores that live in shards, and return it."""
-    problem = model.problem_of_fit()
-    found = refine_over(shards, cells, pool.positive, problem, partial(find_groups, problem.by), usual)
-    model.choose(Thresholds(pool, found.evidence), problem)
-    codes = model.groups_.codes_of_each(found.evidence.answers.tables)[TRAIN]
-    model.rules_ = true_rules(model.rules_, model.groups_, codes, found.lumps, usual)
-    model.gap_, model.n_passes_ = max(model.value_ - found.lower, 0.0), found.n_passes
-    return model

@@ -8,7 +8,7 @@ table of all rows would, whatever their number; and what a model says enters as 
 """
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, ClassVar, NamedTuple, cast
 
@@ -22,7 +22,7 @@ from counterpoise.goals.binding import Tally, Views
 from counterpoise.goals.classes import as_labels
 from counterpoise.goals.rows import Dataset
 from counterpoise.goals.tables import find_levels
-from counterpoise.rules.goal_rows import TRAIN, Answers, Positive
+from counterpoise.rules.goal_rows import TRAIN, Answers
 from counterpoise.solvers.rows import BitRows, whole_masses
 
 # Names in a shard: features, labels, columns that goals and rules may look at, answers of the deployed model, weights;
@@ -151,14 +151,11 @@ def require_alike(told: Sequence[Any], what: str) -> None:
     """Refuse parts of the rows that differ in something."""
     for number, one in enumerate(told):
         if one != told[0]:
+            shown = [", ".join(map(str, it)) or "none" if isinstance(it, tuple) else str(it) for it in (told[0], one)]
             raise ValueError(
-                f"All partitions must have the same columns; {what} of shard 0 are {_shown(told[0])}, those of shard "
-                f"{number} are {_shown(one)}. Read them with one schema, or name the columns to take."
+                f"All partitions must have the same columns; {what} of shard 0 are {shown[0]}, those of shard {number} "
+                f"are {shown[1]}. Read them with one schema, or name the columns to take."
             )
-
-
-def _shown(value: Any) -> str:
-    return ", ".join(map(str, value)) or "none" if isinstance(value, tuple) else str(value)
 
 
 def classes_in(found: Sequence[Facts]) -> AnyArray:
@@ -236,21 +233,11 @@ def require_few(n_cells: int, known: Known) -> None:
         )
 
 
-def _parts(shard: Shard) -> list[AnyArray]:
-    """Return what tells rows apart, an array each."""
-    codes = shard[CODES]
+def coded_cells(shard: Shard, labels: str = CODES, said: Sequence[AnyArray] = ()) -> tuple[IntArray, list[Values]]:
+    """Return which of the different combinations of labels, baseline, columns and answers each row has, and those."""
     baseline = shard.get(BASELINE)
-    told = [codes, np.zeros(len(codes), dtype=np.int8) if baseline is None else np.asarray(baseline)]
-    return [*told, *map(np.asarray, (shard.get(COLUMNS) or {}).values())]
-
-
-def coded_cells(shard: Shard) -> tuple[IntArray, list[Values]]:
-    """Return the number of each row's cell among those of the shard, and the values of those."""
-    return coded(_parts(shard))
-
-
-def coded(parts: list[AnyArray]) -> tuple[IntArray, list[Values]]:
-    """Return which of the different combinations of values each row has, and those."""
+    told = [shard[labels], np.zeros(len(shard[labels]), dtype=np.int8) if baseline is None else baseline]
+    parts = list(map(np.asarray, [*told, *(shard.get(COLUMNS) or {}).values(), *said]))
     codes, levels = np.zeros(len(parts[0]), dtype=np.int64), list[tuple[list[Hashable], IntArray]]()
     for part in parts:
         values, own = _levels(part)
@@ -258,8 +245,7 @@ def coded(parts: list[AnyArray]) -> tuple[IntArray, list[Values]]:
         codes = _numbered(codes)[1] if len(levels) % 2 else codes  # numbers stay small
         levels.append((values, own))
     firsts, numbers = _numbered(codes)
-    found = [tuple(values[own[first]] for values, own in levels) for first in firsts.tolist()]
-    return numbers, found
+    return numbers, [tuple(values[own[first]] for values, own in levels) for first in firsts.tolist()]
 
 
 def _numbered(codes: AnyArray) -> tuple[IntArray, IntArray]:
@@ -309,36 +295,25 @@ def _number(shard: Shard, values: list[Values]) -> FloatArray:
 class CellAnswers(Answers):
     """Answers about cells, whose rows a model may tell different things."""
 
-    said: AnyArray | None = None  # (n_cells, n_models, n_classes): shares
+    said: AnyArray = field(kw_only=True)  # (n_cells, n_models, n_classes): shares
 
     tells_tails: ClassVar[bool] = False
 
     @property
     def sizes(self) -> dict[str, int]:
         """Return the number of rows of each dataset that the models were asked about."""
-        return {TRAIN: len(self._shares_of_cells()), **super().sizes}
+        return {TRAIN: len(self.said), **super().sizes}
 
     @property
     def pool_sizes(self) -> set[int]:
         """Return how many models the answers are of."""
-        return {self._shares_of_cells().shape[1], *super().pool_sizes}
+        return {self.said.shape[1], *super().pool_sizes}
 
     def with_dataset(self, name: str, table: Table, said: BitRows | AnyArray | None) -> Answers:
         """Return the same answers with another dataset; other rows in the place of the cells are rows again."""
         if name != TRAIN or said is None:
             return super().with_dataset(name, table, said)
         return Answers(self.tables, self.positives, self.positive, self.codes).with_dataset(name, table, said)
-
-    def _shares_of_cells(self) -> AnyArray:
-        assert self.said is not None  # noqa: S101 - made with them
-        return self.said
-
-    def _answer(self, place: int) -> int:
-        """Return the class of a code of answers."""
-        if not self.positive.is_binary:
-            return place
-        own = cast("int", self.positive.place)
-        return own if place == 1 else 1 - own
 
     def counter(self, views: Views) -> Tally:
         """Return what counts the weight of the rows that each model calls a class, every set of rows once."""
@@ -349,7 +324,10 @@ class CellAnswers(Answers):
             if rows.name != TRAIN:
                 return others(rows, place)
             places, weights = views.rows(rows)
-            return np.asarray(weights @ self._shares_of_cells()[places, :, self._answer(place)])
+            if self.positive.is_binary:  # place 1 is the positive class
+                own = cast("int", self.positive.place)
+                place = own if place == 1 else 1 - own
+            return np.asarray(weights @ self.said[places, :, place])
 
         return count
 
@@ -357,13 +335,8 @@ class CellAnswers(Answers):
         """Return the share of the mixture, and of a cell's rows, that calls each cell positive, or each class."""
         if name != TRAIN:
             return super().shares(name, mixture)
-        told = np.einsum("cmk,m->ck", self._shares_of_cells(), mixture)
+        told = np.einsum("cmk,m->ck", self.said, mixture)
         return np.asarray(told[:, self.positive.place] if self.positive.is_binary else told)
-
-
-def answers_of(cells: Cells, said: list[FloatArray], positive: Positive) -> CellAnswers:
-    """Return the answers of models, given the masses of cells that each tells each class."""
-    return CellAnswers({TRAIN: cells.table()}, {}, positive, said=shares_of(cells, said))
 
 
 def shares_of(cells: Cells, said: list[FloatArray]) -> FloatArray:

@@ -11,10 +11,12 @@ from counterpoise.boosting.rounds import Round, Standing
 from counterpoise.boosting.run import Best, in_own_units, problem_of_patience
 from counterpoise.boosting.stopping import stopping_of
 from counterpoise.distributed.boosting import ShardHistory
-from counterpoise.distributed.checkpoint import restored, run_of, save
+from counterpoise.distributed.checkpoint import restored, run_of
 from counterpoise.distributed.choosing import choose_over, evidence_of
-from counterpoise.distributed.rows import answers_of, cell_losses, shares_of
+from counterpoise.distributed.rows import cell_losses, shares_of
+from counterpoise.persist.models import save
 from counterpoise.rules.choosing import Problem
+from counterpoise.rules.families import answers_of
 from counterpoise.rules.goal_rows import find_positive
 from counterpoise.theory.risks import Risk
 

@@ -201,7 +201,7 @@ def sample_faults(settings: RunSettings) -> Faults:
             yield key, f"{_WHY}: leave it out; got {value!r}."
     if defers(method):
         yield ("method", "parameters", "deferral"), f"{_WHY}: no rule defers there yet."
-    from counterpoise.distributed.choosing import check_fits_shards  # noqa: PLC0415 - only where rows are read in parts
+    from counterpoise.distributed.fitting import check_fits_shards  # noqa: PLC0415 - only where rows are read in parts
     from counterpoise.rules.choosing import as_problem  # noqa: PLC0415
 
     try:
