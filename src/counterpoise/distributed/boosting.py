@@ -53,7 +53,7 @@ from counterpoise.rules.pool import predict_codes
 from counterpoise.rules.rows import stack_rows, take_rows
 from counterpoise.solvers.linear_program import InfeasibleRows, MixtureSolution
 from counterpoise.solvers.mixture import minimize_cvar_over
-from counterpoise.solvers.rows import BitRows, mass_unit, whole_masses
+from counterpoise.solvers.rows import MASS_UNIT, BitRows, whole_masses
 from counterpoise.solvers.tail import TAIL, WEIGHTS, TailRows
 from counterpoise.theory.risks import CVaR, Risk, RiskRows
 
@@ -447,7 +447,7 @@ def program_over(model: Any, problem: Problem, history: ShardHistory) -> Program
             raise
 
     def newest_loss() -> float:  # under the weights of the rows, an exact sum
-        return float(sum(history.shards.map(last_loss, history.n_rounds))) * mass_unit(1.0)
+        return float(sum(history.shards.map(last_loss, history.n_rounds))) * MASS_UNIT
 
     return Program(stage, solve, 1.0, newest_loss)
 
