@@ -76,7 +76,7 @@ def frontier(n_samples: int, n_models: int, n_points: int) -> Benchmark:
     found = tradeoff(model, model.goals_[2], n_points=n_points)
 
     def cold() -> Any:
-        answers = model.family_.kept.answers
+        answers = model.family_.selection_data.answers
         rows = [goal_rows(answers, (*model.goals_[:2], found.goal.with_bound(point.bound))) for point in found]
         losses = model.selection_.losses
         return [bounds_path(losses, ALPHA, [(one.rows, one.bounds)], tol=1e-6)[0] for one in rows]

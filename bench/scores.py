@@ -40,7 +40,7 @@ def written_out(model: GoalClassifier, alpha: float) -> float:
 
     That is what all mixtures of all thresholds are, with a variable for each row instead of one for each threshold.
     """
-    evidence = model.family_.kept
+    evidence = model.family_.selection_data
     table, is_positive = evidence.answers.tables[TRAIN], evidence.is_positive
     n_rows, score, sex = table.n_samples, evidence.scores[TRAIN][:, 0], table.column("sex")
     order = np.lexsort((-score, sex))
@@ -76,7 +76,7 @@ def written_out(model: GoalClassifier, alpha: float) -> float:
 
 def sorting(model: GoalClassifier) -> float:
     """Return the time of one sort of the scores."""
-    score = model.family_.kept.scores[TRAIN][:, 0]
+    score = model.family_.selection_data.scores[TRAIN][:, 0]
     start = time.perf_counter()
     np.argsort(score)
     return time.perf_counter() - start

@@ -13,9 +13,9 @@ def key_of(model):
 
 def kept_table(model, name="train"):
     """Return the rows of a dataset that were chosen on, without their features."""
-    return model.family_.kept.answers.tables[name]
+    return model.family_.selection_data.answers.tables[name]
 
 
 def kept_scores(model):
     """Return the scores on which rules were chosen, a column for each model."""
-    return model.family_.kept.scores["train"]
+    return model.family_.selection_data.scores["train"]

@@ -12,7 +12,7 @@ from two_groups import GROUP, MODEL, PARITY, X, Y, fitted, two_groups
 from counterpoise import ConstrainedClassifier
 from counterpoise.goals import InfeasibleGoals, Table
 from counterpoise.persist import dumps, loads
-from counterpoise.rules.cautions import Caution, Everybody, MissedGoals
+from counterpoise.rules.cautions import Caution, ConstantDecisions, MissedGoals
 
 GOALS = (
     [PARITY.replace("0.8", "0.9")],
@@ -56,7 +56,7 @@ def test_decisions_meet_the_goals_on_the_training_rows_or_a_warning_says_that_no
         assert all(check.holds for check in checks) == (MissedGoals not in cautions)
         alone = [[check._replace(ramp=None) for check in some] for some in (checks, model.indicator_checks_)]
         assert alone[0] == alone[1]
-        assert (len(set(model.predict(rows))) == 1) == model.is_constant_ == (Everybody in cautions)
+        assert (len(set(model.predict(rows))) == 1) == model.is_constant_ == (ConstantDecisions in cautions)
         assert all(check.violation <= 1e-6 for check in model.ramp_checks_)
         in_ramps = [[check.value for check in some] for some in ([one.ramp for one in checks], model.ramp_checks_)]
         assert in_ramps[0] == pytest.approx(in_ramps[1])
@@ -89,8 +89,8 @@ def test_a_constant_is_said_to_be_one_beside_its_error():
     cautions = heard(model, rows[:, 1:2], labels, sensitive_features=group)
     assert model.is_constant_
     assert len(set(model.predict(rows[:, 1:2]))) == 1
-    assert "only by a constant: 0 for every row, which counts as a miss" in cautions[Everybody]
-    assert f"the best constant decision on {model.constant_error_:.2%}" in cautions[Everybody]
+    assert "only by a constant: 0 for every row, which counts as a miss" in cautions[ConstantDecisions]
+    assert f"the best constant decision on {model.constant_error_:.2%}" in cautions[ConstantDecisions]
 
 
 def test_decisions_that_miss_goals_say_by_how_much_beside_the_ramp_rates():

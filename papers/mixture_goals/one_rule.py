@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from counterpoise.goals import GoalCheck, Rate
-from counterpoise.rules.choosing import Game, PoolPredictions, Problem, posed, select
+from counterpoise.rules.choosing import Game, PoolPredictions, Problem, build_game, select
 from counterpoise.rules.goal_rows import TRAIN, Answers, bits_of
 from papers.arrays import AnyArray, FloatArray
 
@@ -103,7 +103,7 @@ class DeterministicRule:
 
 def to_deterministic(model: Any) -> DeterministicRule:
     """Return the best deterministic rule that a fitted mixture of answers leads to, on the rows where it was chosen."""
-    found = best_rule(model.mixture_, model.family_.kept, model.problem())
+    found = best_rule(model.mixture_, model.family_.selection_data, model.problem())
     return DeterministicRule(**found, classes_=model.classes_, source=model)
 
 
@@ -126,7 +126,7 @@ def best_rule(mixture: FloatArray, evidence: PoolPredictions, aim: Problem) -> d
     dict
         The fields of a ``DeterministicRule`` that are found here.
     """
-    game = posed(select(evidence, aim), aim)
+    game = build_game(select(evidence, aim), aim)
     unit = aim.objective.size if isinstance(aim.objective, Rate) else 1.0  # of the risk: zero-one losses have none
     best, rules = _best(game, evidence, np.arange(mixture.size), unit), evidence
     found: dict[str, Any] = {"kind": "single", "threshold": None, "model": best.place}
@@ -134,7 +134,7 @@ def best_rule(mixture: FloatArray, evidence: PoolPredictions, aim: Problem) -> d
     if positive.is_binary:  # a threshold tells two classes apart
         thresholds = _thresholds(evidence.answers, mixture)
         votes = _votes(evidence, mixture, thresholds)
-        vote = _best(posed(select(votes, aim), aim), votes, np.abs(thresholds - 0.5), unit)
+        vote = _best(build_game(select(votes, aim), aim), votes, np.abs(thresholds - 0.5), unit)
         if vote.rank < best.rank:
             best, rules = vote, votes
             found = {"kind": "vote", "threshold": float(thresholds[vote.place]), "model": None}

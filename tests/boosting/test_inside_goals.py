@@ -246,7 +246,7 @@ def test_folds_judge_rows_of_all_datasets_by_models_that_did_not_see_them(people
     seen_by = model.estimators_[0].predict(X) != y
     assert not seen_by.any()
     assert model.selection_.losses[:, 0].mean() > 0.1
-    judged = model.family_.kept.answers.shares("mail", np.eye(len(model.estimators_))[1])
+    judged = model.family_.selection_data.answers.shares("mail", np.eye(len(model.estimators_))[1])
     assert (judged != (model.estimators_[1].predict(mail.X) == "yes")).any()
 
 

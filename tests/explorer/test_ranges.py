@@ -37,7 +37,7 @@ def least_excess(rows, bounds, place):
 def test_the_least_excess_is_that_of_the_program_written_out_over_every_rule(seed, defers):
     problem = random_problem(seed, defers=defers)
     goals = tuple(as_goals([goal for goal in problem.goals if not goal.startswith(("precision", "decided", "abs"))]))
-    program = RulesProgram(ranked_of(problem), prefers_usual=False)
+    program = RulesProgram(ranked_of(problem), keeps_default_threshold=False)
     if not goals:
         return
     rows, bounds = goal_rows_of(problem._replace(goals=list(goals)), every_rule(problem))

@@ -92,7 +92,7 @@ def test_a_budget_is_kept_and_the_least_tail_within_it_is_found():
     found = chosen(known, 0.3, budget=0.03)
     best = best_of_all(repeated, labels, weights, 0.3, most=least + 0.03)
     assert best - 1e-6 <= found.value <= best + 1e-3
-    lost = known.as_evidence(found.rules).losses @ found.mixture
+    lost = known.predictions_of(found.rules).losses @ found.mixture
     assert weights @ lost / weights.sum() <= least + 0.03 + 1e-6
 
 
@@ -135,7 +135,7 @@ def test_values_and_goals_are_exact_on_the_rows_and_the_bound_covers_the_pool():
     told, labels = drawn_rows(4, 300, 6)
     known = known_rows(told, labels)
     found = chosen(known, 0.4, ["every_class(recall, train) >= 0.5", "positive_rate(train, of=2) <= 0.2"])
-    lost = known.as_evidence(found.rules).losses @ found.mixture
+    lost = known.predictions_of(found.rules).losses @ found.mixture
     assert found.value == pytest.approx(cvar_loss(lost, 0.4), abs=1e-9)
     assert min(1 - lost[labels == one].mean() for one in range(6)) >= 0.5 - 1e-8
     assert 0 <= found.value - found.lower <= 1.1e-4
@@ -159,7 +159,7 @@ def test_twenty_six_classes_reach_a_floor_each():
     plain = 1 - known.losses(np.eye(26)[told.argmax(axis=1)])
     assert min(plain[labels == one].mean() for one in range(26)) < 0.6
     found = chosen(known, 1.0, ["every_class(recall, train) >= 0.6"])
-    lost = known.as_evidence(found.rules).losses @ found.mixture
+    lost = known.predictions_of(found.rules).losses @ found.mixture
     assert min(1 - lost[labels == one].mean() for one in range(26)) >= 0.6 - 1e-8
     assert lost.mean() <= 1 - plain.mean() + 0.02
 
@@ -172,7 +172,7 @@ def test_goals_of_groups_are_met_with_and_without_a_look_at_them():
     for by in (RuleGroups(("sex",), ("sex=F", "sex=M")), RuleGroups((), ("all",))):
         known = known_rows(told, labels, groups=by, columns={"sex": sex})
         found = chosen(known, 1.0, goal)
-        lost = known.as_evidence(found.rules).losses @ found.mixture
+        lost = known.predictions_of(found.rules).losses @ found.mixture
         recalls = [1 - lost[(labels == 1) & (sex == one)].mean() for one in "FM"]
         assert abs(recalls[0] - recalls[1]) <= 0.01 + 1e-8
         assert recalls[0] >= 0.7 - 1e-8

@@ -64,7 +64,7 @@ def test_the_optimum_over_every_interval_is_found_and_proven(seed):
     if found is None:
         return
     choice, ranked = found
-    evidence = ranked.as_evidence(choice.rules)
+    evidence = ranked.predictions_of(choice.rules)
     assert all(check.holds for check in evidence.answers.checks(limits_of_goals(problem), choice.mixture))
 
 
@@ -86,7 +86,7 @@ def limits_of_goals(problem):
 def test_coupled_rules_keep_their_value_and_their_edges_apart(seed):
     problem = random_problem(seed, defers=True)._replace(goals=[])
     choice, ranked = chosen(problem)
-    losses = ranked.as_evidence(choice.rules).losses
+    losses = ranked.predictions_of(choice.rules).losses
     if not isinstance(problem.objective, (str, WorstGroup)):
         value = problem.objective.value(losses @ choice.mixture, problem.weights)
         assert value == pytest.approx(choice.value, abs=1e-9)

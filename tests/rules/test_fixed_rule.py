@@ -21,7 +21,7 @@ def found_and_best(problem):
         return None
     aim = as_problem(None, problem.objective, problem.goals, default_alpha=1.0)
     fixed = search_fixed(ranked, aim, choice.rules, choice.mixture, choice.multipliers)
-    said = ranked.as_evidence(fixed.rule)
+    said = ranked.predictions_of(fixed.rule)
     error = float(problem.weights @ said.losses[:, 0] / problem.weights.sum())
     every = every_rule(problem)
     errors = problem.weights @ (every["train"] != (problem.y == 1)[:, None]) / problem.weights.sum()

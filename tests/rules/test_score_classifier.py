@@ -16,7 +16,7 @@ from counterpoise import persist
 from counterpoise.displays import CVaRCurveDisplay, RateDisplay
 from counterpoise.goals import InfeasibleGoals, Table, parse_goal
 from counterpoise.learners import HistogramTree
-from counterpoise.rules.cautions import Everybody
+from counterpoise.rules.cautions import ConstantDecisions
 from counterpoise.rules.scores.cuts import Rule
 
 N = 600
@@ -253,10 +253,10 @@ def test_of_constant_scores_the_rules_say_one_class_of_a_whole_group():
 
 
 def test_goals_that_are_met_by_calling_everybody_one_class_are_told():
-    with pytest.warns(Everybody, match="by calling everybody 'yes', whatever their scores.*pos_label"):
+    with pytest.warns(ConstantDecisions, match="by calling everybody 'yes', whatever their scores.*pos_label"):
         fitted(by=(), goals=["recall(train) >= 1", "positive_rate(train) >= 1"])
     with warnings.catch_warnings():
-        warnings.simplefilter("error", Everybody)
+        warnings.simplefilter("error", ConstantDecisions)
         fitted(by=(), goals=["recall(train) >= 0.9"])
 
 

@@ -40,7 +40,7 @@ def test_the_optimum_over_every_rule_is_found_from_a_grid_and_proven(seed):
         found = grid.solve(alpha, asked, cuts, _TOL)
         assert found.value == pytest.approx(best, abs=1e-6)
         assert found.lower <= best + 1e-8
-        evidence = ranked.as_evidence(found.rules)
+        evidence = ranked.predictions_of(found.rules)
         value = cvar_loss(evidence.losses, alpha, problem.tables["train"].sample_weight, mixture=found.mixture)
         assert value == pytest.approx(found.value, abs=1e-9)
         assert all(

@@ -27,7 +27,7 @@ def test_the_optimum_over_every_threshold_is_found_and_proven(seed):
 def test_coupled_rules_have_the_value_that_was_proven_and_fall_together(seed):
     problem = random_problem(seed)._replace(goals=[])
     choice, ranked = chosen(problem)
-    evidence = ranked.as_evidence(choice.rules)
+    evidence = ranked.predictions_of(choice.rules)
     if not isinstance(problem.objective, (str, WorstGroup)):
         value = problem.objective.value(evidence.losses @ choice.mixture, problem.weights)
         assert value == pytest.approx(choice.value, abs=1e-9)

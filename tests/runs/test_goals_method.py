@@ -75,7 +75,7 @@ def test_goals_hold_on_scores_of_models_that_did_not_see_the_rows(run):
     assert all(check.holds for check in model.check_goals())
     assert len(model.estimators_) == 2
     scores, labels = kept_scores(model), kept_table(model).y
-    groups = model.groups_.codes_of_each(model.family_.kept.answers.tables)["train"]
+    groups = model.groups_.codes_of_each(model.family_.selection_data.answers.tables)["train"]
     lost = np.zeros(labels.size)
     for rule, share in zip(model.rules_, model.mixture_, strict=True):
         said = scores[:, rule.model] > np.array([*rule.thresholds.values()])[groups]
@@ -96,7 +96,7 @@ def test_plain_training_is_the_first_model_at_its_usual_threshold(run, folder):
 
 
 def test_the_table_of_results_has_answers_and_scores(run):
-    labels = run.model().family_.kept.answers.tables["train"].y
+    labels = run.model().family_.selection_data.answers.tables["train"].y
     counts = [row.value for row in run.results() if row.quantity.startswith("scores ")]
     assert sum(counts) == labels.size  # both classes, in both groups
     cells = [

@@ -96,7 +96,7 @@ def test_goals_of_every_class_are_met_where_rules_were_chosen(run):
     assert all(check.holds for check in model.check_goals())
     said = model.family_.predictions(model.chosen_rules())
     said = np.einsum("imk,m->ik", said.answers.shares_of_each["train"], model.mixture_)
-    wrong = 1 - said[np.arange(len(said)), model.family_.kept.codes]
+    wrong = 1 - said[np.arange(len(said)), model.family_.selection_data.codes]
     assert one(run, "error", split="train") == pytest.approx(wrong.mean(), abs=1e-9)
 
 

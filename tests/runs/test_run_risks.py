@@ -44,7 +44,7 @@ BAD = {
     "no radius": ("KL()", "KL in 'KL()': missing 1 required positional argument: 'radius'."),
     "no column": ("WorstGroup(3)", "columns must be the name of a column, or a tuple of names; got 3."),
     "a rate": ("cover(train)", "Unknown metric 'cover'. Did you mean 'coverage'?"),
-    "a column": ("Mean() + WorstGroup('sez')", "speaks of the column 'sez'; got sex. Did you mean 'sex'? Columns of"),
+    "a column": ("Mean() + WorstGroup('sez')", "uses the column 'sez'; got sex. Did you mean 'sex'? Columns of"),
 }
 
 

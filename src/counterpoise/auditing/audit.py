@@ -156,9 +156,9 @@ def certify(
         They take the place of the dataset ``train``. X is not needed where the predictions are given, nor y where no
         goal asks for labels.
     sensitive_features : data frame, dict of arrays or array, optional
-        Columns that goals speak of; a bare array is the column ``group``.
+        Columns that goals use; a bare array is the column ``group``.
     datasets : dict from names to Table, optional
-        Held-out rows of other datasets that goals speak of.
+        Held-out rows of other datasets that goals use.
     confidence : float in (0, 1), optional
         For goals that carry none; default 0.95.
     sample_weight : array of shape (n_samples,), optional

@@ -102,11 +102,7 @@ class AdditiveClassifier(ClassifierMixin, BaseEstimator):
         -------
         self
         """
-        check_count(self.n_estimators, "n_estimators")
-        check_stopping(self, takes_auto=self._takes_auto_fraction)
-        if self.learning_rate is not None:
-            check_number(self.learning_rate, "learning_rate", "(0, 1]", "part of a step")
-        self._check_parameters()
+        self.check_parameters()
         self.__dict__.pop("ensembles_", None)  # of an earlier fit: one that fails leaves nothing to decide by
         learner, entropy = self._learner(), draw_entropy(self.random_state)
         self.classes_, train = training_rows(self, learner, X, y, sample_weight)
@@ -182,7 +178,15 @@ class AdditiveClassifier(ClassifierMixin, BaseEstimator):
         for labels in self.staged_predict(X):
             yield float((labels == y).mean())
 
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
+        """Check what needs no rows."""
+        check_count(self.n_estimators, "n_estimators")
+        check_stopping(self, takes_auto=self._takes_auto_fraction)
+        if self.learning_rate is not None:
+            check_number(self.learning_rate, "learning_rate", "(0, 1]", "part of a step")
+        self._check_own_parameters()
+
+    def _check_own_parameters(self) -> None:
         """Check the parameters that not all additive boosters have."""
 
     def _check_samples(self, train: Rows) -> None:

@@ -221,7 +221,7 @@ class Seeds(NamedTuple):
     key: Secret
 
 
-class Run(NamedTuple):
+class RunRecord(NamedTuple):
     """What decides the rounds, as texts, and the seeds where no setting decides them."""
 
     settings: dict[str, str]
@@ -354,7 +354,7 @@ class CheckpointFolder:
         saved = None if self._manifest is None else self._manifest["seeds"]
         return None if saved is None else Seeds(saved["entropy"], Secret.fromhex(saved["key"]))
 
-    def claim(self, run: Run, n_done: int = 0) -> None:
+    def claim(self, run: RunRecord, n_done: int = 0) -> None:
         """Check that the folder's rounds are of this run, ``n_done`` of which it has itself, or begin it."""
         if n_done > self.n_rounds:
             raise UnusableCheckpoint(

@@ -306,7 +306,7 @@ class DROBoostClassifier(AdditiveClassifier):
         total = each.sum(axis=1, keepdims=True)
         return np.where(total > 0, each / np.where(total > 0, total, 1.0), 1 / each.shape[1])
 
-    def _check_parameters(self) -> None:
+    def _check_own_parameters(self) -> None:
         check_choice(self.loss, "loss", DRO_LOSSES)
         check_choice(self.divergence, "divergence", DIVERGENCES)
         check_confidence(self.confidence)

@@ -16,7 +16,7 @@ three goals it needed 10 to 25 % fewer rounds than corners of the linear program
 10 % with an exact learner and doubled the rounds with gradient boosting, entropy at the mixture lost most of the gap;
 so there is neither.
 
-A ``Stage`` holds the rows of all datasets that goals speak of, and says what each answer about each row costs. With
+A ``Stage`` holds the rows of all datasets that goals use, and says what each answer about each row costs. With
 weights ``w`` of the labelled rows, from the risk, and multipliers ``m >= 0`` of the goals' limits, whose signed weights
 on the answers are ``A``, the Lagrangian of a mixture is linear in it, so that a single model minimizes it. To call row
 i of class k costs

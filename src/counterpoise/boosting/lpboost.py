@@ -40,9 +40,9 @@ from counterpoise.boosting.rounds import Callback
 from counterpoise.boosting.rules import dual_of, hedge, hedge_groups, regularized_dual
 from counterpoise.boosting.run import (
     BUDGET,
+    BoostingRows,
     BoostingRun,
     GivenRows,
-    RunRows,
     check_booster,
     more_rounds,
     run_rounds,
@@ -82,7 +82,7 @@ class AdaLPBoostClassifier(MixtureBase):
         Tail fraction. ``rebalance(alpha=...)`` changes it later without training. Short for ``objective=CVaR(alpha)``,
         so pass one of them. Default: 0.1 where there is no objective.
     objective : risk or rate, or the text of one, optional
-        What the mixture makes as small as possible, as for ``MixtureClassifier``.
+        What the mixture minimises, as for ``MixtureClassifier``.
     eta : float > 0 or "theory", default="theory"
         Step size of the reweighting; ``"theory"`` is sqrt(8 log(n) / n_estimators). The paper uses 1.
     reweigh : {"samples", "groups"}, default="samples"
@@ -235,17 +235,17 @@ class AdaLPBoostClassifier(MixtureBase):
         sample_weight : array of shape (n_samples,), optional
             Non-negative; only their ratios matter.
         sensitive_features : array or data frame with a row for each sample, optional
-            The groups for ``reweigh="groups"``, and the columns that goals speak of.
+            The groups for ``reweigh="groups"``, and the columns that goals use.
         baseline : array of shape (n_samples,), optional
             What the deployed model says, for goals on churn, wins and losses.
         datasets : dict from names to Table, optional
-            Other datasets that goals speak of.
+            Other datasets that goals use.
         X_val, y_val : optional
             Labelled samples on which the mixture is chosen. Default: those that the ``validation_fraction`` of
             ``stopping`` sets aside, or the training samples. Goals call them ``train``: they are met where the mixture
             is chosen.
         sensitive_features_val, baseline_val : optional
-            The groups of ``X_val`` and the columns that goals speak of there, and what the deployed model says of them.
+            The groups of ``X_val`` and the columns that goals use there, and what the deployed model says of them.
         largest_weight : float, optional
             The most that a row of the population can weigh, for goals that carry a confidence: as for ``Table``.
         table, table_val : Table, optional
@@ -305,9 +305,11 @@ class AdaLPBoostClassifier(MixtureBase):
 
     def problem_of_fit(self) -> Problem:
         """Return what the mixture is chosen for."""
-        return self.posed(None, WORST_GROUP, self.goals) if self.reweigh == "groups" else super().problem_of_fit()
+        return (
+            self.build_problem(None, WORST_GROUP, self.goals) if self.reweigh == "groups" else super().problem_of_fit()
+        )
 
-    def _new_run(self, rows: RunRows, problem: Problem, seeds: Seeds) -> BoostingRun:
+    def _new_run(self, rows: BoostingRows, problem: Problem, seeds: Seeds) -> BoostingRun:
         """Return the run whose rounds reweigh samples, or groups, by their losses so far."""
         train, groups = rows.train, rows.train.groups
         by_groups = self.reweigh == "groups"
@@ -328,7 +330,7 @@ class AdaLPBoostClassifier(MixtureBase):
         self.forget_choice()
         history, problem = self._run.history, self.problem_of_fit()
         self.estimators_, self.weighted_losses_ = list(history.models), np.array(history.weighted_losses)
-        self.choose(self._run.family(), problem)
+        self.solve_and_store(self._run.family(), problem)
         warn_of_mixing(self.selection_, self.mixture_, problem)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -364,7 +366,7 @@ class LPBoostClassifier(MixtureBase):
         Tail fraction, for the weights and for the mixture. Short for ``objective=CVaR(alpha)``, so pass one of them.
         Default: 0.1 where there is no objective.
     objective : risk or rate, or the text of one, optional
-        What the mixture makes as small as possible, as for ``MixtureClassifier``. The weights of the rounds are the
+        What the mixture minimises, as for ``MixtureClassifier``. The weights of the rounds are the
         dual of a risk. A rate is trained for inside goals; without goals it is for the mixture alone, and the rounds
         then follow ``CVaR(0.1)``.
     beta : float > 0, "theory" or None, default=None
@@ -550,7 +552,7 @@ class LPBoostClassifier(MixtureBase):
                 f"beta is for a CVaR; with objective={self.objective!r} it must be None, got {self.beta!r}."
             )
 
-    def _new_run(self, rows: RunRows, problem: Problem, seeds: Seeds) -> BoostingRun:
+    def _new_run(self, rows: BoostingRows, problem: Problem, seeds: Seeds) -> BoostingRun:
         """Return the run whose rounds take the dual weights: of the program with goals, regularized, or plain."""
         rows.check_problem(problem)
         self.forget_choice()
@@ -584,7 +586,7 @@ class LPBoostClassifier(MixtureBase):
         self.estimators_, self.weighted_losses_ = list(run.history.models), np.array(run.history.weighted_losses)
         family = run.family()
         try:
-            self.choose(family, problem)
+            self.solve_and_store(family, problem)
         except InfeasibleGoals as error:
             if run.program is None:
                 raise
@@ -603,10 +605,10 @@ class LPBoostClassifier(MixtureBase):
         """Tell whether rules of scores decide, or will."""
         return self.scores is True or super().decides_by_scores
 
-    def choose(self, family: Family, problem: Problem, choice: Any = None) -> None:
+    def solve_and_store(self, family: Family, problem: Problem, choice: Any = None) -> None:
         """Choose the best mixture of a family's rules: the rounds have proven nothing about another problem."""
         self.bound_if_learner_exact_ = -np.inf
-        super().choose(family, problem, choice)
+        super().solve_and_store(family, problem, choice)
 
     def _not_found(
         self, error: InfeasibleGoals, problem: Problem, family: PooledModels | Thresholds
@@ -621,20 +623,22 @@ class LPBoostClassifier(MixtureBase):
             named, offered = [problem.goals[place] for place in places], (error.joint_bounds, error.held_by)
             found = InfeasibleGoals(named, error.least_violation, error.nearest_bounds, False, *offered)
         else:
-            goals = select(family.kept, problem).goals
+            goals = select(family.selection_data, problem).goals
             assert goals is not None  # noqa: S101 - they were missed
             found = advised(goals, places, error.least_violation, proven=False)
         self.forget_choice()  # that failed
         found.closest = closest = copy.copy(self)
         if found.ways_out:  # the nearest of the bounds that are offered
             way = min(found.ways_out, key=lambda one: sum(abs(old.bound - new.bound) for old, new in one.items()))
-            closest.choose(family, problem._replace(goals=tuple(way.get(goal, goal) for goal in problem.goals)))
+            closest.solve_and_store(
+                family, problem._replace(goals=tuple(way.get(goal, goal) for goal in problem.goals))
+            )
             closest.goals_ = problem.goals
         else:
             models = PooledModels(Pool(run.history.models, run.rows.positive, run.n_jobs), run.predictions())
-            selection = select(models.kept, problem)
-            closest.keep(models, problem)
-            closest.store(problem, models.solution(choose_nearest(selection, problem), selection))
+            selection = select(models.selection_data, problem)
+            closest.store_family(models, problem)
+            closest.store_solution(problem, models.solution(choose_nearest(selection, problem), selection))
         checks = closest.check_goals()
         found.least_violation = sum(check.violation for check in checks)
         missed = "; ".join(str(check) for check in checks if not check.holds)

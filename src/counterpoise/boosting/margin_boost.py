@@ -149,7 +149,7 @@ class RLPBoostClassifier(AdditiveClassifier):
         self.random_state = random_state
         self.callbacks = callbacks
 
-    def _check_parameters(self) -> None:
+    def _check_own_parameters(self) -> None:
         if self.C is not None:
             check_cost(self.C)
             if not isinstance(self.C, str):
@@ -219,7 +219,7 @@ class RQPBoostClassifier(AdditiveClassifier):
         self.random_state = random_state
         self.callbacks = callbacks
 
-    def _check_parameters(self) -> None:
+    def _check_own_parameters(self) -> None:
         check_cost(self.C)
 
     def _boost(self, train: Rows, held_out: Rows | None, classes: AnyArray, entropy: int) -> Boosted:

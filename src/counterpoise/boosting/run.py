@@ -18,7 +18,7 @@ from counterpoise.boosting.adaboost import AdaBoostClassifier
 from counterpoise.boosting.checkpoint import (
     NOT_OF_ROUNDS,
     CheckpointFolder,
-    Run,
+    RunRecord,
     SavedRound,
     Seeds,
     as_checkpoint,
@@ -90,7 +90,7 @@ class GivenRows(NamedTuple):
         return Table(features, None, *given, sample_weight=weights, largest_weight=limit)
 
 
-class RunRows(NamedTuple):
+class BoostingRows(NamedTuple):
     """Rows to train on, those on which the mixture is chosen, and what goals know of them and of other datasets."""
 
     classes: AnyArray
@@ -125,7 +125,7 @@ class RunRows(NamedTuple):
             self.features(name, table)
         check_problem(problem, tables, self.positive, groups=rows.groups)
 
-    def staged(self, problem: Problem, entropy: int) -> "tuple[RunRows, Stage, dict[str, Table]]":
+    def staged(self, problem: Problem, entropy: int) -> "tuple[BoostingRows, Stage, dict[str, Table]]":
         """Return the stage that rounds inside goals train on, and what of other datasets is for them.
 
         Where the mixture is chosen on other rows than those of training, as large a part of other datasets is for it:
@@ -306,7 +306,7 @@ class Rounds:
         history, is_last = self.history, False
         n_done, last = history.n_rounds, history.n_rounds + n_rounds
         is_drawn = self.settings["random_state"] is None  # by the system
-        saved.claim(Run(setting_texts(self.settings), self.data(), self.seeds if is_drawn else None), n_done)
+        saved.claim(RunRecord(setting_texts(self.settings), self.data(), self.seeds if is_drawn else None), n_done)
         for number in range(n_done + 1, min(last, saved.n_rounds) + 1):
             done = saved.read(number)
             restored = self.restored(number, done)
@@ -333,7 +333,7 @@ class BoostingRun(Rounds):
     ----------
     booster : classifier
         Whose parameters decide the rounds; it is not kept.
-    rows : RunRows
+    rows : BoostingRows
     problem : Problem
         What the mixture will be chosen for.
     rule : Rule
@@ -354,7 +354,7 @@ class BoostingRun(Rounds):
     def __init__(
         self,
         booster: Any,
-        rows: RunRows,
+        rows: BoostingRows,
         problem: Problem,
         rule: Rule,
         seeds: Seeds,
@@ -504,7 +504,7 @@ def run_rounds(
     given: GivenRows,
     validation: GivenRows,
     datasets: Any,
-    new_run: Callable[[RunRows, Problem, Seeds], BoostingRun],
+    new_run: Callable[[BoostingRows, Problem, Seeds], BoostingRun],
 ) -> BoostingRun:
     """Check the rows, run the rounds of a booster, and return them.
 
@@ -522,7 +522,7 @@ def run_rounds(
         purpose = "that models are trained on" if booster.trains_inside else "that the models can be asked about"
         check, positive = partial(check_predict_input, booster, learner), find_positive(classes, booster.pos_label)
         others = with_train(None, datasets)
-        run = new_run(RunRows(classes, positive, *rows, columns, table, others, check, purpose), problem, seeds)
+        run = new_run(BoostingRows(classes, positive, *rows, columns, table, others, check, purpose), problem, seeds)
         run.go_on(planned_rounds(booster), saved, booster.callbacks)
     booster.estimators_ = list(run.history.models)
     booster.learn_draws(seeds.key, np.random.default_rng(seeds.entropy), every.X, every.weights)

@@ -150,7 +150,7 @@ class VadaBoostClassifier(AdditiveClassifier):
         self.random_state = random_state
         self.callbacks = callbacks
 
-    def _check_parameters(self) -> None:
+    def _check_own_parameters(self) -> None:
         if not is_word(self.penalty, "penalty", ("auto",)):
             check_penalty(self.penalty, 1.0)
 
@@ -260,7 +260,7 @@ class EBBoostClassifier(AdditiveClassifier):
         self.random_state = random_state
         self.callbacks = callbacks
 
-    def _check_parameters(self) -> None:
+    def _check_own_parameters(self) -> None:
         # Above 1 the cost may rise along a model that gets more right, which only stumps look at. Losses that are
         # equal, as at first, have no variance: votes are of size 1 / p.
         if not is_word(self.penalty, "penalty", ("auto",)):

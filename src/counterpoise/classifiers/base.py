@@ -64,7 +64,7 @@ def _has_probabilities(model: Any) -> bool:
         return True
     family = vars(model).get("family_")
     if isinstance(family, Thresholds):  # one half is the usual threshold of probabilities, and of nothing else
-        return bool((family.kept.usual == _HALF).all())
+        return bool((family.selection_data.usual == _HALF).all())
     given = getattr(model, "estimator", None)
     named = named_models(given if isinstance(given, list) and given else [given])
     return not any(hasattr(one, "decision_function") and not hasattr(one, "predict_proba") for _, one in named)
@@ -74,7 +74,7 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
     """Base of classifiers that mix models, or rules of their scores.
 
     ``fit`` of a subclass sets ``classes_`` and ``estimators_``, calls ``learn_draws``, makes a family of rules and
-    calls ``choose`` with it.
+    calls ``solve_and_store`` with it.
 
     Attributes
     ----------
@@ -87,7 +87,7 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
     by: Any = ()  # what parameters are where a subclass has no such
     deferral: Any = None
     default_alpha: float = ALPHA  # where neither alpha nor an objective is given
-    prefers_usual = False  # thresholds, where nothing but errors counts
+    keeps_default_threshold = False  # without goals, deferral or a tail: each model keeps its own threshold
 
     family_: Any
     selection_: Selection
@@ -281,7 +281,7 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
             As for ``predict``.
         """
         said = self.predict(X, **given)
-        if getattr(self.family_.kept, "deferral", None) is None:
+        if getattr(self.family_.selection_data, "deferral", None) is None:
             return float(accuracy_score(y, said, sample_weight=sample_weight))
         weights = check_sample_weight(sample_weight, len(said))
         return float(np.average(said == np.asarray(column_or_1d(y)), weights=weights))
@@ -356,12 +356,12 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
         sample_weight : array of shape (n_samples,), optional
             Weights of the given rows.
         sensitive_features : array, dict or data frame with a row for each sample, optional
-            Columns that goals speak of. Without goals, alpha and objective: choose the mixture with the least loss on
+            Columns that goals use. Without goals, alpha and objective: choose the mixture with the least loss on
             the worst of these groups; a small labelled set is enough.
         baseline : array of shape (n_samples,), optional
             What the deployed model says about the rows, for churn, wins and losses.
         datasets : dict from names to Table, optional
-            Other datasets that goals or objective speak of; those given before are known.
+            Other datasets that goals or the objective use; those given before are known.
         largest_weight : float, optional
             The most that a row of the population can weigh, for goals that carry a confidence: as for ``Table``.
         tables : dict from names to Table, optional
@@ -403,7 +403,7 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
             changed["alpha"] = None  # which the objective replaces
         params = self.get_params(deep=False)
         other.set_params(**{name: value for name, value in changed.items() if name in params})
-        other.choose(family, problem)
+        other.solve_and_store(family, problem)
         return other
 
     def check_goals(
@@ -444,7 +444,7 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
 
     def problem_of_fit(self) -> Problem:
         """Return what the parameters ask of a mixture, after checking it."""
-        return self.posed(self.alpha, self.objective, self.goals)
+        return self.build_problem(self.alpha, self.objective, self.goals)
 
     def problem(
         self, alpha: float | None = None, objective: Any = None, goals: Any = None, budget: float | None = None
@@ -452,31 +452,31 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
         """Return what is asked of the mixture of a fitted classifier; what is None is as at present."""
         objective = self.objective_ if objective is None and alpha is None else objective
         goals = self.goals_ if goals is None else goals
-        return self.posed(alpha, objective, goals, **({} if budget is None else {"budget": budget}))
+        return self.build_problem(alpha, objective, goals, **({} if budget is None else {"budget": budget}))
 
-    def posed(self, alpha: Any, objective: Any, goals: Any, **changed: Any) -> Problem:
+    def build_problem(self, alpha: Any, objective: Any, goals: Any, **changed: Any) -> Problem:
         """Return an objective and goals as a problem, with the limits that the other parameters set."""
         limits = {name: getattr(self, name) for name in _LIMITS if hasattr(self, name)} | changed
         decides: dict[str, Any] = {"by": as_groups(self.by), "decision": kind_of_decision(self.decision)}
-        decides["prefers_usual"] = self.prefers_usual
+        decides["keeps_default_threshold"] = self.keeps_default_threshold
         return as_problem(alpha, objective, goals, default_alpha=self.default_alpha, **limits, **decides)
 
-    def choose(self, family: Family, problem: Problem, choice: Any = None) -> None:
+    def solve_and_store(self, family: Family, problem: Problem, choice: Any = None) -> None:
         """Choose the best mixture of a family's rules, or take one that was chosen, and store it.
 
         The family is kept first: after goals that cannot hold ``rebalance`` asks no model.
         """
         family = family.prepared(problem)
-        self.keep(family, problem)
-        self.store(problem, family.solve(problem, choice))
+        self.store_family(family, problem)
+        self.store_solution(problem, family.solve(problem, choice))
 
-    def keep(self, family: Family, problem: Problem) -> None:
+    def store_family(self, family: Family, problem: Problem) -> None:
         """Keep what a mixture will be chosen on, and what is asked of it."""
         warn_of_the_positive_class(problem.goals, self.classes_, self.pos_label)
         self.alpha_, self.goals_, self.objective_ = problem.alpha, problem.goals, problem.objective
         self.family_ = family
 
-    def store(self, problem: Problem, solution: Solution) -> None:
+    def store_solution(self, problem: Problem, solution: Solution) -> None:
         """Store a solution, and say what its user would not expect."""
         self.selection_, self.mixture_ = solution.selection, solution.mixture
         self.value_, self.gap_, self.multipliers_ = solution.value, solution.gap, solution.multipliers
@@ -627,7 +627,7 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
 
     def with_datasets(self, family: Family, datasets: Mapping[str, Table] | None) -> Family:
         """Return a family with other datasets beside the selection rows."""
-        for name, table in with_train(family.kept.answers.tables[TRAIN], datasets).items():
+        for name, table in with_train(family.selection_data.answers.tables[TRAIN], datasets).items():
             if name != TRAIN:
                 X = self._checked_features(name, table) if family.pool.needs_rows() else None
                 family = family.with_dataset(name, table, X)

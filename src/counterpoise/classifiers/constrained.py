@@ -214,11 +214,11 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         sample_weight : array of shape (n_samples,), optional
             Non-negative weights of the training rows in every rate.
         sensitive_features : data frame, dict of arrays or array, optional
-            Columns of the training rows that goals speak of; a bare array is the column ``group``.
+            Columns of the training rows that goals use; a bare array is the column ``group``.
         baseline : array of shape (n_samples,), optional
             What the deployed model says about the training rows, for churn, wins and losses on ``train``.
         datasets : dict from names to Table, optional
-            Other datasets that goals or objective speak of.
+            Other datasets that goals or the objective use.
         largest_weight : float, optional
             The most that a row of the population can weigh, for goals that carry a confidence: as for ``Table``.
 
@@ -235,10 +235,10 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         -----
         MissedGoals
             For ``decision="fixed"``, where the ramp rates meet the goals but no decisions were found that do.
-        Everybody
+        ConstantDecisions
             Where all training rows get the same decision, though there are goals.
         """
-        self._check_parameters()
+        self.check_parameters()
         self.__dict__.pop("intercept_", None)  # of an earlier fit: goals that cannot hold leave nothing to decide by
         weighed = {"sample_weight": sample_weight, "largest_weight": largest_weight, "baseline": baseline}
         self.goals_ = asked_goals(self.goals, defers=False)
@@ -389,7 +389,8 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
             check_vector(self.intercept_, "intercept_", 1, "the offset")
             check_vector(np.atleast_1d(self.threshold_), "threshold_", 1, "a score")
 
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
+        """Check what needs no rows."""
         check_kernel(self.kernel)
         check_choice(self._kind, "decision", (_FIXED, _RAMP))
         check_choice(self.solver, "solver", _SOLVERS)

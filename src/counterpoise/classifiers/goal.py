@@ -126,7 +126,7 @@ class GoalClassifier(MixtureBase):
     True
     """
 
-    prefers_usual = True
+    keeps_default_threshold = True
     default_alpha = 1.0
     decides_by_scores = True  # in the place of the property of the base class
     stored_apart = ("estimators_",)  # each model in a file of its own inside of that of the mixture
@@ -190,12 +190,12 @@ class GoalClassifier(MixtureBase):
         sample_weight : array of shape (n_samples,), optional
             Non-negative. A model that takes none is trained on rows drawn by them.
         sensitive_features : data frame, dict of arrays or array, optional
-            Columns that goals speak of and rules look at, and the groups of ``WorstGroup``.
+            Columns that goals use and rules look at, and the groups of ``WorstGroup``.
         baseline : array of shape (n_samples,), optional
             What the deployed model says about the rows, for churn, wins and losses on ``train``, and for rules that
             look at it.
         datasets : dict from names to Table, optional
-            Other datasets that goals or objective speak of: rows that the models are not trained on.
+            Other datasets that goals or the objective use: rows that the models are not trained on.
         X_val, y_val : optional
             Rows to choose the rules on, in place of folds: they are then the dataset ``train`` of goals, and the models
             are trained on all of ``X``.
@@ -246,7 +246,7 @@ class GoalClassifier(MixtureBase):
         self.learn_draws(key, generator, X, weights)
         scores = pool.ask(data.X, data.codes.size, TRAIN) if scores is None else scores
         family = self.with_datasets(rules_of_scores(pool, data, scores), datasets)
-        self.choose(family, problem)
+        self.solve_and_store(family, problem)
         return self
 
     @property

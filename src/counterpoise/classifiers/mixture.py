@@ -143,11 +143,11 @@ class MixtureClassifier(MixtureBase):
         sample_weight : array of shape (n_samples,), optional
             Non-negative; only their ratios matter.
         sensitive_features : data frame, dict of arrays or array, optional
-            Columns that goals speak of, and the groups of ``WorstGroup``.
+            Columns that goals use, and the groups of ``WorstGroup``.
         baseline : array of shape (n_samples,), optional
             What the deployed model says about the rows, for churn, wins and losses on ``train``.
         datasets : dict from names to Table, optional
-            Other datasets that goals or objective speak of.
+            Other datasets that goals or the objective use.
         largest_weight : float, optional
             The most that a row of the population can weigh, for goals that carry a confidence: as for ``Table``.
 
@@ -176,7 +176,7 @@ class MixtureClassifier(MixtureBase):
             self.check_problem(problem, data, datasets, trains=False)
         family = PooledModels.of(pool, data)
         self.learn_draws(key, generator, X, data.sample_weight)
-        self.choose(self.with_datasets(family, datasets), problem)
+        self.solve_and_store(self.with_datasets(family, datasets), problem)
         return self
 
     def check_parameters(self) -> None:

@@ -73,7 +73,7 @@ def init(
     target
         The column to predict.
     groups
-        Columns that goals speak of, such as sex; give the option once for each.
+        Columns that goals use, such as sex; give the option once for each.
     baseline
         The column with what the deployed model predicts, for goals on churn. It is never guessed.
     output

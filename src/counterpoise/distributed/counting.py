@@ -50,7 +50,7 @@ def alike(counts: Counter[Values], columns: Sequence[str], *, has_baseline: bool
     if len(counts) > MOST_CELLS:
         raise ValueError(
             f"The columns {', '.join(columns)} tell the rows into {len(counts)} different kinds, more than "
-            f"{MOST_CELLS}. Name only columns that goals speak of, and cut numbers into a few ranges first."
+            f"{MOST_CELLS}. Name only columns that goals use, and cut numbers into a few ranges first."
         )
     values = sorted(counts, key=in_order)
     labels, baseline, *others = map(column_of, zip(*values, strict=True))

@@ -250,7 +250,7 @@ class OverDask(ClassifierMixin, BaseEstimator):
         sample_weight, baseline : dask Series or Array, or str, optional
             As for the estimator of one machine; or the names of columns of X, which then are no features.
         sensitive_features : dask DataFrame, Series or Array, or list of str, optional
-            Columns that goals and groups speak of; or the names of columns of X, which then are no features. Numbers
+            Columns that goals and groups use; or the names of columns of X, which then are no features. Numbers
             of many values must be cut into ranges first.
         features : list of str, optional
             Names of the columns of X that are features. Default: those that models were trained on, where they are

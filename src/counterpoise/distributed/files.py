@@ -77,7 +77,7 @@ def choose_from_files(
     y, baseline, sample_weight : str
         Names of columns, which are no features.
     sensitive_features : str or list of str, optional
-        Names of columns that goals and ``by`` speak of, which are no features.
+        Names of columns that goals and ``by`` use, which are no features.
     features : list of str, optional
         Names of the columns that the models look at. Default: those that they were trained on, where they know names,
         else all that are named nowhere else.

@@ -50,9 +50,9 @@ from counterpoise.rules.choosing import (
     PoolPredictions,
     Problem,
     Selection,
+    build_game,
     choice_by_name,
     choose_mixture,
-    posed,
     select,
     within_budget,
     without_budget,
@@ -109,7 +109,7 @@ def choose_over(shards: Shards, evidence: PoolPredictions, problem: Problem) -> 
     def minimize(_losses: Any, _risk: Risk, *, sample_weight: Any, **limits: Any) -> MixtureSolution:  # noqa: ARG001
         return minimize_cvar_over(shards, alpha, **limits)
 
-    return selection, without_budget(posed(within_budget(selection, problem), problem).solve(minimize), problem)
+    return selection, without_budget(build_game(within_budget(selection, problem), problem).solve(minimize), problem)
 
 
 # What the boosters of one machine take and those over shards do not, and the value that asks for nothing.
@@ -311,9 +311,9 @@ def _choose(model: Any, rows: Prepared, history: ShardHistory, pool: Pool) -> An
     problem = model.problem_of_fit()
     evidence = predictions_of(rows.cells, history.said, pool.positive)
     family = PooledModels(pool, evidence)
-    model.keep(family, problem)
+    model.store_family(family, problem)
     selection, choice = choose_over(rows.shards, evidence, problem)
-    model.store(problem, family.solution(choice, selection))
+    model.store_solution(problem, family.solution(choice, selection))
     return model
 
 

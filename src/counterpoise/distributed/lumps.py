@@ -214,7 +214,7 @@ def choose_rules_over(model: Any, pool: Pool, shards: Shards, cells: Cells, usua
         if not any(bins.size for bins in hiding):
             break
         edges = split(edges, lumps, hiding)
-    model.choose(Thresholds(pool, evidence), problem)
+    model.solve_and_store(Thresholds(pool, evidence), problem)
     codes = model.groups_.codes_of_each(evidence.answers.tables)[TRAIN]
     model.rules_ = [_true_rule(rule, model.groups_, codes, lumps, usual[rule.model]) for rule in model.rules_]
     model.gap_, model.n_passes_ = max(model.value_ - lower, 0.0), n_passes

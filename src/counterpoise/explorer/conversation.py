@@ -270,8 +270,8 @@ class Exporter:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what they say, the page shows
             decides = {"by": as_groups(model.by), "decision": kind_of_decision(model.decision)}
-            family = model.family_._replace(kept=parts.evidence)
-            model.choose(family, found.problem._replace(**decides), found.solved.choice)
+            family = model.family_._replace(selection_data=parts.evidence)
+            model.solve_and_store(family, found.problem._replace(**decides), found.solved.choice)
         return model
 
     def goals_file(self, setting: Setting) -> dict[str, str]:

@@ -35,7 +35,7 @@ _MOST_KNOWN = 500  # goals of which it is known whether they are about few rows
 
 
 class DisclosureGuard:
-    """Tells which goals are about few rows, on the rows of choice or on held-out ones.
+    """Tells which goals are about few rows, on the selection rows or on held-out ones.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ class DisclosureGuard:
         return self._known[name]
 
     def _found(self, goal: Goal) -> str:
-        """Look at the rows of choice, and at held-out ones that can answer."""
+        """Look at the selection rows, and at held-out ones that can answer."""
         why = _why(goal, Views(self._choice, self._classes), "")
         if why or not self._held_out:
             return why

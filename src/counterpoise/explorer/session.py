@@ -39,7 +39,7 @@ def why_not_least(found: Any, model: Any) -> str:
     more = solved.value - solved.lower
     if not more > RELEASED * scale_of(objective):
         return ""
-    if tail_of(objective) == 1.0 and not found.problem.goals and model.prefers_usual:
+    if tail_of(objective) == 1.0 and not found.problem.goals and model.keeps_default_threshold:
         return f"Plain training is kept, as there are no goals: it is within {more:.2g} of the best."
     return ""
 
@@ -61,7 +61,7 @@ def refuse_deferral_here(goal: Goal, *, can_defer: bool) -> None:
 
 
 def standing(goal: Goal, tallied: Any) -> dict[str, Any]:
-    """Return how a goal stands on the rows of choice."""
+    """Return how a goal stands on the selection rows."""
     try:
         check = goal.at(tallied)
         if is_of_few(goal, tallied):
@@ -168,7 +168,7 @@ class Session:
         limits: dict[str, Any] = {"mixture": "optimal", "budget": setting.budget}
         limits["deferral"] = deferral_at(estimator, setting.defer)
         objective = estimator.objective_ if setting.alpha is None else None
-        return estimator.posed(setting.alpha, objective, setting.active, **limits)  # type: ignore[no-any-return]
+        return estimator.build_problem(setting.alpha, objective, setting.active, **limits)  # type: ignore[no-any-return]
 
     def state(self, setting: Setting) -> SessionState:
         """Return what is kept for rules that look at some columns, and may defer or not."""
@@ -302,7 +302,7 @@ class Session:
         }
 
     def _goals(self, found: AnsweredSetting, said: Mapping[str, Said]) -> list[dict[str, Any]]:
-        """Return how each goal stands on the rows of choice and on held-out rows, with its price."""
+        """Return how each goal stands on the selection rows and on held-out rows, with its price."""
         tallied, prices = found.state.program.tallied(found.solved), iter(found.solved.prices.tolist())
         verdicts = self.verdicts(found.setting, said, quick=True)
         told = []
@@ -370,7 +370,7 @@ class Session:
         for name, rows in {"choice": "chosen_on", "held_out": "held_out"}.items():
             if rows == "held_out" and self.parts.held_out is None:
                 continue
-            # the solver told the tail's loss of the rows of choice
+            # the solver told the tail's loss of the selection rows
             is_known = rows == "chosen_on" and alpha is not None
             mean, tail = getattr(state, rows)[TRAIN].loss(found.solved, None if is_known else alpha)
             words = {"mean": mean, "plain_mean": state.plain_mean(rows)}

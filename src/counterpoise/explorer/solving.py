@@ -235,7 +235,7 @@ class ModelProgram:
         return Solved(every, None, model.mixture_, value, value - float(model.gap_), _prices(model))
 
     def tallied(self, solved: Solved) -> Tallied:
-        """Return the rates of a mixture on the rows of choice, in expectation over its draws."""
+        """Return the rates of a mixture on the selection rows, in expectation over its draws."""
         known, mixture = self.known, solved.mixture
         return Tallied(known.views, lambda rows, place: (known.count(rows, place) @ mixture)[None])
 
@@ -273,8 +273,8 @@ class ModelProgram:
 class RulesProgram:
     """Mixtures of all rules of scores within groups: from a grid for one score, by column generation for several."""
 
-    def __init__(self, ranked: RankedScores, *, prefers_usual: bool, decision: str = "sticky") -> None:
-        self.ranked, self.prefers_usual, self.decision = ranked, prefers_usual, decision
+    def __init__(self, ranked: RankedScores, *, keeps_default_threshold: bool, decision: str = "sticky") -> None:
+        self.ranked, self.keeps_default_threshold, self.decision = ranked, keeps_default_threshold, decision
         self.known = GoalRowCache(ranked.answers())
         self._grid = RuleGrid(ranked) if ranked.cuts.n_models == 1 and not ranked.cuts.defers else None
         # grids of cuts to begin with: a coarse one while values move, a fine one where they rest
@@ -340,7 +340,7 @@ class RulesProgram:
         return self._as_solved(found, model.rules_)
 
     def tallied(self, solved: Solved) -> Tallied:
-        """Return the rates of a mixture on the rows of choice, in expectation over its draws."""
+        """Return the rates of a mixture on the selection rows, in expectation over its draws."""
         known, mixture, cuts = self.known, solved.mixture, solved.cuts
         assert cuts is not None  # noqa: S101 - of rules
         nobody = int(self.ranked.cuts.starts[0, 0])
@@ -411,7 +411,7 @@ class RulesProgram:
     def _solved(self, choice: RuleSolution, problem: Problem, tol: float) -> Solved:
         """Return a choice as the library makes it of the best mixture; under goals only where it rests."""
         if tol <= RELEASED or not problem.goals:
-            own = problem._replace(decision=self.decision, prefers_usual=self.prefers_usual)
+            own = problem._replace(decision=self.decision, keeps_default_threshold=self.keeps_default_threshold)
             choice = deciding_rules(self.ranked, own, choice)
         return self._as_solved(choice, self.ranked.as_rules(choice.rules, are_usual=choice.is_usual))
 

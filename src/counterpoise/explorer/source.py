@@ -49,7 +49,7 @@ def session_of_model(
     sensitive_features, baseline, sample_weight, largest_weight
         What belongs to these rows, as for ``Table``.
     datasets : dict from names to Table, optional
-        Held-out rows of other datasets that goals speak of. Default: those of ``fit``.
+        Held-out rows of other datasets that goals use. Default: those of ``fit``.
     confidence : float in (0, 1), default=0.95
         Of verdicts on goals that carry none.
 
@@ -102,7 +102,7 @@ def check_model(model: Any) -> Any:
             f"The explorer shows models of two classes; this one tells {len(model.classes_)} apart: "
             f"{model.classes_.tolist()[:10]}."
         )
-    return model.family_.kept
+    return model.family_.selection_data
 
 
 def names_of(model: Any, evidence: Any) -> list[str]:

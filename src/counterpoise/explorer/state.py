@@ -276,7 +276,7 @@ _ALONE = np.ones(1)
 
 
 class SessionState(NamedTuple):
-    """What solves, and what a mixture says about the rows of choice and about held-out ones, by dataset."""
+    """What solves, and what a mixture says about the selection rows and about held-out ones, by dataset."""
 
     program: MixtureProgram
     groups: tuple[str, ...]  # that rules tell apart; none where models are mixed
@@ -286,7 +286,7 @@ class SessionState(NamedTuple):
     found: dict[Any, Any]  # what was found once
 
     def panels(self, parts: SessionParts, model: int) -> list[dict[str, Any]]:
-        """Return histograms of a model's scores on the rows of choice, by group and class; none without scores."""
+        """Return histograms of a model's scores on the selection rows, by group and class; none without scores."""
         rows, given = self.chosen_on[TRAIN], parts.evidence
         if not isinstance(rows, RowsWithScores) or not isinstance(given, ScoreTable):
             return []
@@ -299,7 +299,7 @@ class SessionState(NamedTuple):
         return self.found["panels", model]  # type: ignore[no-any-return]
 
     def plain_mean(self, rows: str) -> float:
-        """Return the mean loss of plain training on the rows of choice or on held-out ones."""
+        """Return the mean loss of plain training on the selection rows or on held-out ones."""
         if rows not in self.found:
             self.found[rows] = getattr(self, rows)[TRAIN].loss(self.usual, None).mean
         return float(self.found[rows])
@@ -326,7 +326,9 @@ def state_of(parts: SessionParts, by: tuple[str, ...], defer: float | None = Non
         check_defer_label(deferral.label, estimator.classes_.tolist(), "label")
     given = given._replace(deferral=deferral)
     ranked = rank(given, groups)
-    program = RulesProgram(ranked, prefers_usual=estimator.prefers_usual, decision=estimator.decision)
+    program = RulesProgram(
+        ranked, keeps_default_threshold=estimator.keeps_default_threshold, decision=estimator.decision
+    )
     n_groups = len(groups.names)
     chosen_on: dict[str, ToldRows] = {
         name: RowsWithScores(given.scores[name], codes, n_groups, None, _labels(given.answers.tables[name], given))

@@ -134,7 +134,7 @@ dataset : Dataset or str, default="train"
 *ranges : str
     Conditions on numbers, as ``"18<=age<25"``.
 of : label, optional
-    The class that is called positive; by default the ``pos_label`` of whoever is asked.
+    The class that is called positive; by default the ``pos_label`` of the estimator.
 **where
     Conditions on columns, as for ``Dataset.where``.
 

@@ -76,7 +76,7 @@ class CostlyMixture(Caution):
     """A mixture is far worse on average than one of its models alone."""
 
 
-class Everybody(Caution):
+class ConstantDecisions(Caution):
     """Rules that call everybody the same."""
 
 
@@ -107,7 +107,7 @@ def warn_of_a_constant(decision: str, error: float, constant_error: float) -> No
     warn_caller(
         f"The goals are met on the training rows, but only by a constant: {decision} for every row, which counts as a "
         f"miss. {_beside_constant(error, constant_error)} Loosen the goals, add features, or lower regularization.",
-        Everybody,
+        ConstantDecisions,
     )
 
 
@@ -133,13 +133,13 @@ def warn_of_one_answer(deferred: float, constant: Any) -> None:
             f"{deferred:.1%} of the rows are deferred: by the cost of deferral and the goals that is the least loss. "
             "Raise the cost, loosen the goals, or limit how many are deferred, as in the goal "
             "defer_rate(train) <= 0.1.",
-            Everybody,
+            ConstantDecisions,
         )
     if constant is not None:
         warn_caller(
             f"The goals are met by calling everybody {constant!r}, whatever their scores. Is that the positive class, "
             "and are scores higher for it? pos_label (positive on the command line) names it.",
-            Everybody,
+            ConstantDecisions,
         )
 
 

@@ -187,7 +187,7 @@ class Problem(NamedTuple):
     deferral: Deferral | None = None  # of rows that a person decides about; None: there are none
     by: Groups = Groups(())  # columns that rules of scores look at
     decision: str = "sticky"  # "fixed" asks for one rule
-    prefers_usual: bool = False  # thresholds, where nothing but errors counts
+    keeps_default_threshold: bool = False  # without goals, deferral or a tail: each model keeps its own
 
     @property
     def alpha(self) -> float | None:
@@ -278,9 +278,7 @@ def groups_by(names: tuple[str, ...], table: Table, groups: IntArray | None) -> 
     for name in names:
         if name not in table.columns:
             known = ", ".join(table.columns) or "no columns"
-            raise ValueError(
-                f"An objective speaks of the column {name!r}; got {known}.{did_you_mean(name, table.columns)}"
-            )
+            raise ValueError(f"An objective uses the column {name!r}; got {known}.{did_you_mean(name, table.columns)}")
     if names:
         return group_codes(Table(np.empty((table.n_samples, 0)), None, {name: table.column(name) for name in names}))[0]
     if groups is None:
@@ -308,7 +306,7 @@ def without_budget(choice: Choice, problem: Problem) -> Choice:
     return choice._replace(multipliers=choice.multipliers[: len(problem.goals)])
 
 
-def posed(selection: Selection, problem: Problem) -> Game:
+def build_game(selection: Selection, problem: Problem) -> Game:
     """Return the problem whose solution is the best mixture of all models."""
     losses, weight, goals = selection.losses, selection.sample_weight, selection.goals
     if selection.rate is not None:  # one row of losses, in the units of the rate
@@ -326,7 +324,7 @@ def posed(selection: Selection, problem: Problem) -> Game:
 
 def value_of(evidence: PoolPredictions, problem: Problem, mixture: FloatArray) -> float:
     """Return the value of the objective for a mixture."""
-    return posed(select(evidence, problem), problem).value(mixture)
+    return build_game(select(evidence, problem), problem).value(mixture)
 
 
 def check_one_rule(objective: Risk | Rate) -> None:
@@ -343,7 +341,7 @@ def check_one_rule(objective: Risk | Rate) -> None:
 def choose_nearest(selection: Selection, problem: Problem) -> Choice:
     """Choose the mixture that misses the goals least, of those the one with the least risk; no budget limits it."""
     assert selection.goals is not None  # noqa: S101 - they cannot be met
-    return posed(selection._replace(goals=selection.goals.nearest()), problem).solve()
+    return build_game(selection._replace(goals=selection.goals.nearest()), problem).solve()
 
 
 def choose_or_nearest(selection: Selection, problem: Problem) -> Choice:
@@ -357,8 +355,8 @@ def choose_or_nearest(selection: Selection, problem: Problem) -> Choice:
 def choose_mixture(selection: Selection, problem: Problem) -> Choice:
     """Choose the mixture, or raise ``InfeasibleGoals`` where none meets the goals."""
     if problem.mixture != "optimal":  # which is free to keep no budget
-        return choice_by_name(problem, selection.losses.shape[1], posed(selection, problem).value)
-    game = posed(within_budget(selection, problem), problem)
+        return choice_by_name(problem, selection.losses.shape[1], build_game(selection, problem).value)
+    game = build_game(within_budget(selection, problem), problem)
     found = game.solve() if problem.max_models is None else choose_few(game, problem.max_models)
     return without_budget(found, problem)
 

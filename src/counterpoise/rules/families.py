@@ -91,7 +91,7 @@ class PooledModels(NamedTuple):
     """The answers of models, as rules."""
 
     pool: Pool
-    kept: PoolPredictions
+    selection_data: PoolPredictions
 
     @classmethod
     def of(cls, pool: Pool, data: LabelledData, dataset: str | None = TRAIN) -> "PooledModels":
@@ -102,15 +102,19 @@ class PooledModels(NamedTuple):
     def with_rows(self, data: LabelledData, dataset: str | None = None) -> "PooledModels":
         """Return the same models, asked about other selection rows, of a name that stored columns may know."""
         codes = self.pool.ask(data.X, data.codes.size, dataset)
-        answers = self.kept.answers.with_dataset(TRAIN, data.table, self.pool.positive.said(codes))
+        answers = self.selection_data.answers.with_dataset(TRAIN, data.table, self.pool.positive.said(codes))
         return self._replace(
-            kept=PoolPredictions(failures(codes, data.codes), data.sample_weight, data.groups, answers)
+            selection_data=PoolPredictions(failures(codes, data.codes), data.sample_weight, data.groups, answers)
         )
 
     def with_dataset(self, name: str, table: Table, X: Any) -> "PooledModels":
         """Return the same models, asked about the rows of another dataset too."""
         said = self.pool.positive.said(self.pool.ask(X, table.n_samples, name))
-        return self._replace(kept=self.kept._replace(answers=self.kept.answers.with_dataset(name, table, said)))
+        return self._replace(
+            selection_data=self.selection_data._replace(
+                answers=self.selection_data.answers.with_dataset(name, table, said)
+            )
+        )
 
     def prepared(self, problem: Problem) -> "PooledModels":  # noqa: ARG002 - as the others
         """Return the same: whatever is asked, the answers are those."""
@@ -118,7 +122,7 @@ class PooledModels(NamedTuple):
 
     def solve(self, problem: Problem, choice: Choice | None = None) -> Solution:
         """Return the best mixture, or that which was chosen; raise ``InfeasibleGoals`` where there is none."""
-        selection = select(self.kept, problem)
+        selection = select(self.selection_data, problem)
         return self.solution(choice or choose_mixture(selection, problem), selection)
 
     def solution(self, choice: Choice, selection: Selection) -> Solution:
@@ -138,7 +142,7 @@ class PooledModels(NamedTuple):
 
     def predictions(self, chosen: ChosenRules | None) -> PoolPredictions:  # noqa: ARG002 - as above
         """Return what the models say."""
-        return self.kept
+        return self.selection_data
 
     def compare(self, chosen: ChosenRules | None, rows: DecisionRows, places: IntArray, n_used: int) -> Compared:  # noqa: ARG002
         """Return what the scores of rows are compared with: nothing."""
@@ -148,7 +152,7 @@ class PooledModels(NamedTuple):
         """Check what came from a file."""
         n_models = len(self.pool.members)
         check_mixture(mixture, n_models)
-        if {part.losses.shape[1] for part in (self.kept, selection)} != {n_models}:
+        if {part.losses.shape[1] for part in (self.selection_data, selection)} != {n_models}:
             raise ValueError(f"the losses are not those of {n_models} models")
 
 
@@ -160,29 +164,31 @@ class Thresholds(NamedTuple):
     """Rules of scores: a threshold for each group, or two between which rows are deferred."""
 
     pool: Pool
-    kept: ScoreTable
+    selection_data: ScoreTable
 
     def with_rows(self, data: LabelledData, dataset: str | None = None) -> "Thresholds":
         """Return the same models, asked about other selection rows, of a name that stored columns may know."""
-        return self._replace(kept=_with_rows(self, data, dataset))
+        return self._replace(selection_data=_with_rows(self, data, dataset))
 
     def with_dataset(self, name: str, table: Table, X: Any) -> "Thresholds":
         """Return the same models, asked about the rows of another dataset too."""
-        return self._replace(kept=self.kept.with_dataset(name, table, self.pool.ask(X, table.n_samples, name)))
+        return self._replace(
+            selection_data=self.selection_data.with_dataset(name, table, self.pool.ask(X, table.n_samples, name))
+        )
 
     def prepared(self, problem: Problem) -> "Thresholds":
         """Return the same scores, with what deferring a row costs and is called."""
         if problem.deferral is not None:
             check_defer_label(problem.deferral.label, self.pool.positive.classes.tolist(), "label")
-        return self._replace(kept=self.kept._replace(deferral=problem.deferral))
+        return self._replace(selection_data=self.selection_data._replace(deferral=problem.deferral))
 
     def solve(self, problem: Problem, choice: RuleSolution | None = None) -> Solution:
         """Return the best rules and their shares, or the solution of those that were chosen.
 
         Raise ``InfeasibleGoals`` where none meet the goals.
         """
-        table = self.kept.answers.tables[TRAIN]
-        ranked = rank(self.kept, find_groups(problem.by, table, self.kept.n_rows))
+        table = self.selection_data.answers.tables[TRAIN]
+        ranked = rank(self.selection_data, find_groups(problem.by, table, self.selection_data.n_rows))
         is_fixed = problem.decision == FIXED
         if choice is None:
             try:
@@ -194,7 +200,7 @@ class Thresholds(NamedTuple):
                 raise no_rule(ranked, problem, best_fixed(ranked, problem), [either], error) from error
             choice = deciding_rules(ranked, problem, best)
         rules = ranked.as_rules(choice.rules, are_usual=choice.is_usual)
-        said = ranked.as_evidence(choice.rules)
+        said = ranked.predictions_of(choice.rules)
         errors = None
         if isinstance(problem.objective, Risk):
             loss, usual = mean_loss(ranked), ranked.usual_rules()
@@ -202,7 +208,7 @@ class Thresholds(NamedTuple):
             usual = usual.only((edges[:, 0] == edges[:, -1]).all(axis=1))  # those that defer nothing
             errors = float(loss.of(choice.rules)[0] @ choice.mixture), float(loss.of(usual).min())
         deferred = 0.0
-        if self.kept.deferral is not None:
+        if self.selection_data.deferral is not None:
             weights = table.weights()
             deferred = float(weights @ (said.answers.codes[TRAIN] == DEFERRED) @ choice.mixture / weights.sum())
         levels = self._levels([rule for rule, share in zip(rules, choice.mixture, strict=True) if share > 0])
@@ -218,17 +224,19 @@ class Thresholds(NamedTuple):
             choice.cost,
             errors,
             deferred,
-            self.kept.answers.positive.labels[int(levels.flat[0] < 0)] if is_constant else None,
+            self.selection_data.answers.positive.labels[int(levels.flat[0] < 0)] if is_constant else None,
         )
 
     def _levels(self, rules: list[Rule]) -> FloatArray:
         """Return the thresholds of rules by group, and behind them the lower ones, where rules may defer."""
         levels = [rule.levels for rule in rules]
-        return np.array([upper if self.kept.deferral is None else [*upper, *lower] for upper, lower in levels])
+        return np.array(
+            [upper if self.selection_data.deferral is None else [*upper, *lower] for upper, lower in levels]
+        )
 
     def stage(self, n_models: int, problem: Problem, selection: Selection) -> Solution:  # noqa: ARG002 - as the others
         """Return the best rules of the first models."""
-        return self._replace(kept=self.kept.first(n_models)).solve(problem)
+        return self._replace(selection_data=self.selection_data.first(n_models)).solve(problem)
 
     def rules(self, chosen: ChosenRules) -> tuple[list[Says], IntArray]:
         """Return what each rule says of rows, and the place of the model that it asks."""
@@ -237,13 +245,13 @@ class Thresholds(NamedTuple):
 
     def usual(self, groups: RuleGroups) -> ChosenRules:
         """Return the first model at its usual threshold."""
-        return ChosenRules([Rule(0, dict.fromkeys(groups.names, float(self.kept.usual[0])))], groups)
+        return ChosenRules([Rule(0, dict.fromkeys(groups.names, float(self.selection_data.usual[0])))], groups)
 
     def predictions(self, chosen: ChosenRules) -> PoolPredictions:
         """Return what rules say about all rows that were kept."""
         models = np.array([rule.model for rule in chosen.rules])
-        codes = chosen.groups.codes_of_each(self.kept.answers.tables)
-        return self.kept.told(models, self._levels(chosen.rules), codes)
+        codes = chosen.groups.codes_of_each(self.selection_data.answers.tables)
+        return self.selection_data.told(models, self._levels(chosen.rules), codes)
 
     def compare(self, chosen: ChosenRules, rows: DecisionRows, places: IntArray, n_used: int) -> Compared:
         """Return what the scores of rows are compared with; nothing where several rules are mixed."""
@@ -258,7 +266,7 @@ class Thresholds(NamedTuple):
 
     def check_chosen(self, chosen: ChosenRules, mixture: FloatArray, selection: Selection) -> None:
         """Check what came from a file."""
-        n_scores, names = self.kept.usual.size, chosen.groups.names
+        n_scores, names = self.selection_data.usual.size, chosen.groups.names
         _check_rules(self.pool, chosen, mixture, selection, n_scores, "scores")
         if any(not 0 <= rule.model < n_scores or tuple(rule.thresholds) != names for rule in chosen.rules):
             raise ValueError(f"a rule is not of one of {n_scores} models with thresholds for {', '.join(names)}")
@@ -278,35 +286,37 @@ class ClassRules(NamedTuple):
     """Rules of the probabilities of more than two classes."""
 
     pool: Pool
-    kept: ClassTable
+    selection_data: ClassTable
 
     def with_rows(self, data: LabelledData, dataset: str | None = None) -> "ClassRules":
         """Return the same models, asked about other selection rows, of a name that stored columns may know."""
-        return self._replace(kept=_with_rows(self, data, dataset))
+        return self._replace(selection_data=_with_rows(self, data, dataset))
 
     def with_dataset(self, name: str, table: Table, X: Any) -> "ClassRules":
         """Return the same models, asked about the rows of another dataset too."""
-        return self._replace(kept=self.kept.with_dataset(name, table, self.pool.ask(X, table.n_samples, name)))
+        return self._replace(
+            selection_data=self.selection_data.with_dataset(name, table, self.pool.ask(X, table.n_samples, name))
+        )
 
     def prepared(self, problem: Problem) -> "ClassRules":
         """Return the same, calibrated, with what deferring a row costs and is called."""
         if problem.deferral is not None:
             check_defer_label(problem.deferral.label, self.pool.positive.classes.tolist(), "label")
-        return self._replace(kept=self.kept._replace(deferral=problem.deferral).calibrated())
+        return self._replace(selection_data=self.selection_data._replace(deferral=problem.deferral).calibrated())
 
     def solve(self, problem: Problem, choice: ClassSolution | None = None) -> Solution:  # noqa: ARG002 - the explorer has none
         """Return the best rules that are found, with shares; raise ``InfeasibleGoals`` where none meet the goals."""
-        kept = self.kept
+        kept = self.selection_data
         groups, calibrations = find_groups(problem.by, kept.answers.tables[TRAIN]), kept.found or ()
         known = kept.known(groups, calibrations)
         best = choose_class_rules(known, problem)
         chosen = as_fixed(known, problem, best) if problem.decision == FIXED else best
-        usual = usual_rule(known, problem) if problem.prefers_usual else None
+        usual = usual_rule(known, problem) if problem.keeps_default_threshold else None
         if usual is not None:
             calibrations = (no_calibration(known.shape[1]),) * kept.n_models
             known = kept.known(groups, calibrations)
-            chosen = chosen.only(usual, value_of(known.as_evidence([usual]), problem, np.ones(1)))
-        said = known.as_evidence(chosen.rules)
+            chosen = chosen.only(usual, value_of(known.predictions_of([usual]), problem, np.ones(1)))
+        said = known.predictions_of(chosen.rules)
         errors = None
         if isinstance(problem.objective, Risk):
             likeliest = [argmax_rule(model, known.shape) for model in range(kept.n_models)]
@@ -326,7 +336,7 @@ class ClassRules(NamedTuple):
 
     def stage(self, n_models: int, problem: Problem, selection: Selection) -> Solution:  # noqa: ARG002 - as the others
         """Return the best rules of the first models."""
-        return self._replace(kept=self.kept.first(n_models)).prepared(problem).solve(problem)
+        return self._replace(selection_data=self.selection_data.first(n_models)).prepared(problem).solve(problem)
 
     def rules(self, chosen: ChosenRules) -> tuple[list[Says], IntArray]:
         """Return how likely each rule gives each answer about rows, and the place of the model that it asks."""
@@ -336,12 +346,12 @@ class ClassRules(NamedTuple):
     def usual(self, groups: RuleGroups) -> ChosenRules:
         """Return the likeliest class of the first model."""
         n_classes = len(self.pool.positive.classes)
-        shape = (len(groups.names), n_classes, n_classes + (self.kept.deferral is not None))
+        shape = (len(groups.names), n_classes, n_classes + (self.selection_data.deferral is not None))
         return ChosenRules([argmax_rule(0, shape)], groups, (no_calibration(n_classes),))
 
     def predictions(self, chosen: ChosenRules) -> PoolPredictions:
         """Return what rules say about all rows that were kept."""
-        return self.kept.known(chosen.groups, chosen.calibrations).as_evidence(chosen.rules)
+        return self.selection_data.known(chosen.groups, chosen.calibrations).predictions_of(chosen.rules)
 
     def compare(self, chosen: ChosenRules, rows: DecisionRows, places: IntArray, n_used: int) -> Compared:  # noqa: ARG002
         """Return the weighted probability of each decision, and that of the class which comes next."""
@@ -360,11 +370,11 @@ class ClassRules(NamedTuple):
 
     def check_chosen(self, chosen: ChosenRules, mixture: FloatArray, selection: Selection) -> None:
         """Check what came from a file."""
-        n_scores, classes = self.kept.n_models, self.kept.positive.classes
+        n_scores, classes = self.selection_data.n_models, self.selection_data.positive.classes
         _check_rules(self.pool, chosen, mixture, selection, n_scores, "probabilities")
         if not np.array_equal(classes, self.pool.positive.classes) or len(chosen.calibrations) != n_scores:
             raise ValueError("the probabilities are of other classes or models")
-        shape = (len(chosen.groups.names), len(classes), len(classes) + (self.kept.deferral is not None))
+        shape = (len(chosen.groups.names), len(classes), len(classes) + (self.selection_data.deferral is not None))
         if any(getattr(rule, "benefits", np.zeros(shape)).shape != shape for rule in chosen.rules):
             raise ValueError("a rule is of other groups or classes")
         if any(one.biases.shape != (len(classes),) for one in chosen.calibrations):
@@ -388,35 +398,35 @@ def rules_of_scores(pool: Pool, data: LabelledData, scores: FloatArray) -> Thres
         family: Any = Thresholds(pool, ScoreTable({}, nothing, None, None, np.array(usual)))
     else:
         family = ClassRules(pool, ClassTable({}, nothing, None, None))
-    kept = family.kept.with_dataset(TRAIN, data.table, scores)
-    return family._replace(kept=kept._replace(sample_weight=data.sample_weight, groups=data.groups))  # type: ignore[no-any-return]
+    kept = family.selection_data.with_dataset(TRAIN, data.table, scores)
+    return family._replace(selection_data=kept._replace(sample_weight=data.sample_weight, groups=data.groups))  # type: ignore[no-any-return]
 
 
 def _with_rows(family: Any, data: LabelledData, dataset: str | None) -> Any:
     """Return the scores of other selection rows."""
-    kept = family.kept.with_dataset(TRAIN, data.table, family.pool.ask(data.X, data.codes.size, dataset))
+    kept = family.selection_data.with_dataset(TRAIN, data.table, family.pool.ask(data.X, data.codes.size, dataset))
     return kept._replace(sample_weight=data.sample_weight, groups=data.groups)
 
 
 def answers_of(family: Any) -> AnyArray:
     """Return what may be said of rows: the classes, and that a person decides, where rules defer."""
-    deferral, classes = getattr(family.kept, "deferral", None), family.pool.positive.classes
+    deferral, classes = getattr(family.selection_data, "deferral", None), family.pool.positive.classes
     return np.asarray(classes if deferral is None else with_label(classes, deferral.label))
 
 
 def with_tables(family: Any, tables: Mapping[str, Table]) -> Any:
     """Return a family with other tables for the same rows."""
-    return family._replace(kept=family.kept.with_tables(tables)) if tables else family
+    return family._replace(selection_data=family.selection_data.with_tables(tables)) if tables else family
 
 
 def with_columns(family: Any, sensitive_features: Any, baseline: Any) -> Any:
     """Return a family with other sensitive features, or answers of the deployed model, for the selection rows."""
-    kept, parts = family.kept, {"sensitive_features": sensitive_features, "baseline": baseline}
+    kept, parts = family.selection_data, {"sensitive_features": sensitive_features, "baseline": baseline}
     table = kept.answers.tables[TRAIN].replaced(**{name: part for name, part in parts.items() if part is not None})
     if sensitive_features is not None:
         kept = kept._replace(groups=groups_of(sensitive_features, table.n_samples)[0])
     answers = replace(kept.answers, tables={**kept.answers.tables, TRAIN: table})
-    return family._replace(kept=kept._replace(answers=answers))
+    return family._replace(selection_data=kept._replace(answers=answers))
 
 
 def _check_rules(

@@ -148,7 +148,7 @@ class Pool(NamedTuple):
                 heard()
 
         tasks = [(place, chunk) for place in live for chunk in chunks]
-        if len(tasks) == 1:
+        if len(tasks) == 1 and not reports:
             fill(*tasks[0])
         else:
             in_threads(fill, tasks, self.n_jobs, shared=True)

@@ -17,7 +17,16 @@ from counterpoise._base.checks import as_numbers, check_count, check_losses, che
 from counterpoise._base.text import text_table
 from counterpoise._base.types import ArrayLike, FloatArray, IntArray
 from counterpoise.goals import Goal, InfeasibleGoals, Rate, as_goals, positive_rate
-from counterpoise.rules.choosing import Game, Problem, Selection, as_problem, least_mean, posed, select, within_budget
+from counterpoise.rules.choosing import (
+    Game,
+    Problem,
+    Selection,
+    as_problem,
+    build_game,
+    least_mean,
+    select,
+    within_budget,
+)
 from counterpoise.rules.class_scores.choosing import ClassPath
 from counterpoise.rules.families import ClassRules
 from counterpoise.rules.goal_rows import GoalRows, check_range, goal_rows, own_bound
@@ -171,7 +180,7 @@ _Posed = tuple[Selection, Problem, GoalRows]
 
 def _of_models(model: Any, goal: Any, alpha: float | None, objective: Any) -> _Posed:
     """Return the question on what a classifier kept of its models."""
-    problem, kept = model.problem(alpha, objective), model.family_.kept
+    problem, kept = model.problem(alpha, objective), model.family_.selection_data
     is_asked = objective is not None or not isinstance(model.objective_, CVaR)  # else the selection holds for it
     limits = goal_rows(kept.answers, _goals_of_model(model, goal))
     assert limits is not None  # noqa: S101 - there is a goal
@@ -198,7 +207,7 @@ def _of_losses(model: Any, goal: Any, alpha: float | None, objective: Any) -> _P
 
 def _of_rules(model: Any, goal: Any, bounds: ArrayLike | None, problem: Problem, n_points: int, tol: float) -> Tradeoff:
     """Return the frontier over all rules of scores, or over rules of class probabilities, as far as they are found."""
-    kept, goals = model.family_.kept, _goals_of_model(model, goal)
+    kept, goals = model.family_.selection_data, _goals_of_model(model, goal)
     ranked = None if isinstance(model.family_, ClassRules) else rank(kept, model.groups_)
     path: Any
     if ranked is not None:
@@ -230,7 +239,7 @@ def _at(selection: Selection, problem: Problem, limits: GoalRows, bound: float) 
 def _points(
     selection: Selection, problem: Problem, limits: GoalRows, levels: FloatArray, tol: float
 ) -> tuple[TradeoffPoint, ...]:
-    game = posed(selection, problem)
+    game = build_game(selection, problem)
     order = np.argsort(levels, kind="stable")  # neighbours start from each other
     sets = {number: _at(selection, problem, limits, float(levels[number])) for number in order.tolist()}
     possible = {number: one for number, one in sets.items() if one is not None}
@@ -292,7 +301,7 @@ def _default_bounds(selection: Selection, problem: Problem, limits: GoalRows, n_
     excess = limits.rows[own] - limits.bounds[own, None]  # the largest of which is how far the goal is missed
     others = selection._replace(goals=limits.some(range(1, len(limits.goals))))
     tightest = Game(excess, CVaR(1.0 / own.size), None, others.goals).solve().value
-    free = [posed(within_budget(others, problem), problem).solve().mixture]
+    free = [build_game(within_budget(others, problem), problem).solve().mixture]
     if problem.budget is not None:
         free.append(least_mean(others).solve().mixture)
     loosest = max(tightest, *(float((excess @ mixture).max()) for mixture in free))

@@ -87,7 +87,7 @@ class AskedModel:
     def __init__(self, model: Any, data: Data, plain: Any = None) -> None:
         self.model, self.data, self.plain, self.estimator = model, data, plain, final_estimator(model)
         # what deferring a row costs, and what is then said of it; None where every row is decided about
-        source = self.estimator.family_.kept if has_rules(model) else model
+        source = self.estimator.family_.selection_data if has_rules(model) else model
         self.deferral: Deferral | None = getattr(source, "deferral", None)
         # whether answers are drawn, if only from one model or rule
         self.is_drawn = mixes(model) and kind_of_decision(self.estimator.decision) in DRAWN
@@ -228,7 +228,7 @@ class AskedRules(AskedModel):
         """Return rows, and their scores by all models; of those of choice by models that have not seen them."""
         if name not in self._found:
             estimator, X = self.estimator, seen_by_last(self.model, self.data.part(name).X)
-            kept = estimator.family_.kept
+            kept = estimator.family_.selection_data
             if name == self.data.chosen_on:
                 scores, groups = kept.scores[TRAIN], estimator.groups_.codes_of_each(kept.answers.tables)[TRAIN]
                 told = {place: scores[:, place] for place in range(scores.shape[1])}
@@ -369,7 +369,7 @@ class RunEvaluator:
         return {name: self.data.part(_place(name, split)).table() for name in names}
 
     def can_say(self, method: str, split: str, goals: Iterable[Goal]) -> bool:
-        """Tell whether a method answers for all rows that goals speak of, with a split in the place of ``train``."""
+        """Tell whether a method answers for all rows that goals use, with a split in the place of ``train``."""
         names = {_place(name, split) for goal in goals for name in goal.datasets}
         return all(self.shares(method, name) is not None for name in names)
 

@@ -169,7 +169,7 @@ def inside_goals(work: Work, model: Any, *, alpha: float | None = None, objectiv
     if objective is None and alpha is not None:
         given = {"alpha": alpha}
     given |= changes
-    kept = estimator.family_.kept
+    kept = estimator.family_.selection_data
     known = kept.scores if has_rules(model) else kept.answers.sizes
     are_rates_asked = bool(work.enforced) or isinstance(as_problem(None, given.get("objective"), ()).objective, Rate)
     is_unknown = are_rates_asked and TRAIN not in known

@@ -233,7 +233,7 @@ def _value_faults(estimator: Any, parameters: dict[str, Any]) -> Faults:
             message = "validation_fraction is set by splits.validation; got it as a part of stopping."
             yield ("parameters", name), message
             return
-    own = getattr(estimator, "check_parameters", getattr(estimator, "_check_parameters", None))
+    own = getattr(estimator, "check_parameters", None)
     check = estimator._validate_params if hasattr(estimator, "_parameter_constraints") else own  # noqa: SLF001
     try:
         estimator.set_params(**as_values(parameters))

@@ -67,7 +67,7 @@ def starting_file(
     target : str
         The column to predict.
     groups : sequence of str
-        Columns that goals speak of.
+        Columns that goals use.
     baseline : str, optional
         The column with the predictions of the deployed model. It is never guessed.
     beside : path, optional

@@ -137,7 +137,7 @@ def _least_tail(known: CalibratedScores, rules: list[TierRule], problem: Problem
     """Return the least tail of some rules alone; infinity where there are none."""
     if not rules:
         return np.inf
-    losses = np.asarray(known.as_evidence(list(rules)).losses, dtype=np.float64)
+    losses = np.asarray(known.predictions_of(list(rules)).losses, dtype=np.float64)
     assert isinstance(problem.objective, Risk)  # noqa: S101 - a tail is asked for
     alpha, tails = problem.objective.tail_fraction or 1.0, []
     for column in losses.T:
@@ -154,7 +154,7 @@ def usual_rule(known: CalibratedScores, problem: Problem) -> TierRule | None:
     n_models = known.table.n_models
     plain = known.table.known(known.groups, (no_calibration(known.shape[1]),) * n_models)
     rules = [argmax_rule(model, known.shape) for model in range(n_models)]
-    lost = np.asarray(plain.as_evidence(list(rules)).losses, dtype=np.float64)
+    lost = np.asarray(plain.predictions_of(list(rules)).losses, dtype=np.float64)
     return rules[int((known.mass @ lost).argmin())]
 
 
@@ -328,13 +328,13 @@ def as_fixed(known: CalibratedScores, problem: Problem, best: ClassSolution) -> 
     check_one_rule(problem.objective)
     rule, violation = search_fixed(known, problem, best.rules, best.multipliers)
     if violation <= 0:
-        return best.only(rule, value_of(known.as_evidence([rule]), problem, np.ones(1)))
+        return best.only(rule, value_of(known.predictions_of([rule]), problem, np.ones(1)))
 
     def find(goals: tuple[Goal, ...]) -> PoolPredictions | None:
         other, missed = search_fixed(
             known, problem._replace(goals=goals, budget=None), best.rules, np.zeros(len(goals))
         )
-        return None if missed > 0 else known.as_evidence([other])
+        return None if missed > 0 else known.predictions_of([other])
 
     mixed = f"A mixture of rules meets the goals, with a risk of {best.value:.4g}: set decision='sticky'."
     raise no_single_rule(problem.goals, find, violation, hints=[mixed])

@@ -155,7 +155,7 @@ class ClassTable(NamedTuple):
     def codes(self) -> IntArray:
         """Return the class of each labelled row."""
         labels = self.answers.tables[TRAIN].y
-        assert labels is not None  # noqa: S101 - rows of choice are labelled
+        assert labels is not None  # noqa: S101 - selection rows are labelled
         return np.searchsorted(self.positive.classes, labels)
 
     @property
@@ -250,7 +250,7 @@ class CalibratedScores:
         shares = {name: np.stack([one[name] for one in said], axis=1) for name in self.probabilities}
         return SoftAnswers(self.table.answers.tables, {}, self.table.positive, shares_of_each=shares)
 
-    def as_evidence(self, rules: list[ClassRule]) -> PoolPredictions:
+    def predictions_of(self, rules: list[ClassRule]) -> PoolPredictions:
         """Return what rules say on all datasets, as if each were a model."""
         said = [self.said(rule) for rule in rules]
         losses: AnyArray = np.column_stack([self.losses(one[TRAIN]) for one in said])

@@ -63,7 +63,7 @@ def deciding_rules(ranked: RankedScores, problem: Problem, best: RuleSolution) -
     probabilities: one that was tuned on some rows follows their noise.
     """
     counts_errors = not isinstance(problem.objective, Rate) and problem.objective.tail_fraction == 1.0
-    is_plain = problem.prefers_usual and counts_errors and not problem.goals and problem.deferral is None
+    is_plain = problem.keeps_default_threshold and counts_errors and not problem.goals and problem.deferral is None
     alone, lower = _best_usual(ranked) if is_plain else None, best.lower
     is_usual = alone is not None
     if alone is None:
@@ -75,7 +75,7 @@ def deciding_rules(ranked: RankedScores, problem: Problem, best: RuleSolution) -
             mixed = f"A mixture of rules meets the goals, with a risk of {best.value:.4g}: set decision='sticky'."
             raise no_rule(ranked, problem, found, [mixed])
         alone, lower = found.rule, max(found.lower, best.lower)
-    value = value_of(ranked.as_evidence(alone), problem, np.ones(1))
+    value = value_of(ranked.predictions_of(alone), problem, np.ones(1))
     cost = best.cost + max(value - best.value, 0.0)  # the best mixture is known to its gap
     lower = lower if is_usual else min(lower, value)
     return RuleSolution(alone, np.ones(1), value, lower, best.multipliers, cost, best.risk, is_usual)
@@ -105,7 +105,7 @@ def no_rule(
 
     def find(goals: tuple[Goal, ...]) -> PoolPredictions | None:
         other = best_fixed(ranked, problem._replace(goals=goals, budget=None), nearest=False)
-        return None if other.violation > 0 else ranked.as_evidence(other.rule)
+        return None if other.violation > 0 else ranked.predictions_of(other.rule)
 
     hints = [*hints, *_by_group(ranked, problem)]
     proven = found.is_proven or (mixed is not None and mixed.proven)
@@ -124,7 +124,7 @@ def _by_group(ranked: RankedScores, problem: Problem) -> Iterator[str]:
         return
     found = best_fixed(own, problem._replace(budget=None), nearest=False)
     if found.violation <= 0:
-        risk = value_of(own.as_evidence(found.rule), problem, np.ones(1))
+        risk = value_of(own.predictions_of(found.rule), problem, np.ones(1))
         shown = repr(names[0] if len(names) == 1 else list(names))
         yield f"One rule with a threshold for each group meets them, with a risk of {risk:.4g}: set by={shown}."
 

@@ -214,7 +214,7 @@ class RankedScores:
         found = rules_at(self.cuts, levels)
         return found.only(slice(0)).joined(found)  # each once
 
-    def as_evidence(self, rules: CutRules) -> PoolPredictions:
+    def predictions_of(self, rules: CutRules) -> PoolPredictions:
         """Return what rules say on all datasets, as if each were a model."""
         return self.table.told(rules.models, self.cuts.levels(rules.cuts), self.codes)
 
