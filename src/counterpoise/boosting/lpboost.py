@@ -32,8 +32,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from counterpoise._base.checks import check_choice, check_fraction, check_positive
 from counterpoise._base.types import ArrayLike, IntArray
-from counterpoise.boosting.checkpoint import Checkpoint, Seeds
-from counterpoise.boosting.inputs import check_predict_input, is_word, set_learner_tags
+from counterpoise.boosting.checkpoint import Checkpoint, Seeds, opened
+from counterpoise.boosting.inputs import check_predict_input, is_word, set_learner_tags, training_rows
 from counterpoise.boosting.inside import Program, places_in, solve_of
 from counterpoise.boosting.learner import base_learner, planned_rounds
 from counterpoise.boosting.rounds import Callback
@@ -43,9 +43,10 @@ from counterpoise.boosting.run import (
     BoostingRows,
     BoostingRun,
     GivenRows,
+    boosting_rows,
     check_booster,
+    draw_seeds,
     more_rounds,
-    run_rounds,
     state_to_store,
     warn_of_mixing,
 )
@@ -264,7 +265,18 @@ class AdaLPBoostClassifier(MixtureBase):
         self.check_parameters()
         given = GivenRows(X, y, sample_weight, sensitive_features, baseline, largest_weight, table)
         validation = GivenRows(X_val, y_val, None, sensitive_features_val, baseline_val, None, table_val)
-        self._run = run_rounds(self, given, validation, datasets, self._new_run)
+        problem, learner = self.problem_of_fit(), base_learner(self.estimator)
+        self.classes_, all_rows = training_rows(self, learner, X, y, sample_weight, sensitive_features)
+        with opened(self.checkpoint) as saved:
+            seeds = draw_seeds(self.random_state, saved)
+            rows = boosting_rows(self, all_rows, given, validation, datasets, seeds)
+            self._check_groups(rows)
+            rows.check_problem(problem)
+            self.forget_choice()
+            self._run = self._new_run(rows, problem, seeds)
+            self._run.go_on(planned_rounds(self), saved, self.callbacks)
+        self.estimators_ = list(self._run.history.models)
+        self.learn_draws(seeds.key, np.random.default_rng(seeds.entropy), all_rows.X, all_rows.weights)
         self._mix()
         self._run.warn_of_no_errors()
         return self
@@ -309,16 +321,17 @@ class AdaLPBoostClassifier(MixtureBase):
             self.build_problem(None, WORST_GROUP, self.goals) if self.reweigh == "groups" else super().problem_of_fit()
         )
 
+    def _check_groups(self, rows: BoostingRows) -> None:
+        """Refuse rows without groups where those are reweighed."""
+        if self.reweigh == "groups" and rows.train.groups is None:
+            raise ValueError("reweigh='groups' needs sensitive_features at fit: the groups to reweigh.")
+        if self.reweigh == "groups" and (rows.held_out or rows.train).groups is None:
+            raise ValueError("X_val needs sensitive_features_val: the mixture is chosen for the worst of its groups.")
+
     def _new_run(self, rows: BoostingRows, problem: Problem, seeds: Seeds) -> BoostingRun:
         """Return the run whose rounds reweigh samples, or groups, by their losses so far."""
         train, groups = rows.train, rows.train.groups
         by_groups = self.reweigh == "groups"
-        if by_groups and groups is None:
-            raise ValueError("reweigh='groups' needs sensitive_features at fit: the groups to reweigh.")
-        if by_groups and (rows.held_out or train).groups is None:
-            raise ValueError("X_val needs sensitive_features_val: the mixture is chosen for the worst of its groups.")
-        rows.check_problem(problem)
-        self.forget_choice()
         # Repeating a sample and doubling its weight are the same; the theorem counts samples of least weight.
         n_weighed = groups.max() + 1 if by_groups and groups is not None else 1 / train.weights.min()
         self.eta_ = hedge_step(self.eta, n_weighed, planned_rounds(self))
@@ -515,7 +528,17 @@ class LPBoostClassifier(MixtureBase):
         self.check_parameters()
         given = GivenRows(X, y, sample_weight, sensitive_features, baseline, largest_weight, table)
         validation = GivenRows(X_val, y_val, None, sensitive_features_val, baseline_val, None, table_val)
-        self._run = run_rounds(self, given, validation, datasets, self._new_run)
+        problem, learner = self.problem_of_fit(), base_learner(self.estimator)
+        self.classes_, all_rows = training_rows(self, learner, X, y, sample_weight, sensitive_features)
+        with opened(self.checkpoint) as saved:
+            seeds = draw_seeds(self.random_state, saved)
+            rows = boosting_rows(self, all_rows, given, validation, datasets, seeds)
+            rows.check_problem(problem)
+            self.forget_choice()
+            self._run = self._new_run(rows, problem, seeds)
+            self._run.go_on(planned_rounds(self), saved, self.callbacks)
+        self.estimators_ = list(self._run.history.models)
+        self.learn_draws(seeds.key, np.random.default_rng(seeds.entropy), all_rows.X, all_rows.weights)
         self._mix()
         self._run.warn_of_no_errors()
         return self
@@ -554,8 +577,6 @@ class LPBoostClassifier(MixtureBase):
 
     def _new_run(self, rows: BoostingRows, problem: Problem, seeds: Seeds) -> BoostingRun:
         """Return the run whose rounds take the dual weights: of the program with goals, regularized, or plain."""
-        rows.check_problem(problem)
-        self.forget_choice()
         train, n_rounds, asked = rows.train, planned_rounds(self), problem.objective
         alpha = problem.alpha or ALPHA
         self.beta_ = None if self.beta is None or isinstance(self.beta, str) else float(self.beta)
@@ -565,7 +586,7 @@ class LPBoostClassifier(MixtureBase):
         def codes(names: tuple[str, ...]) -> IntArray:
             return groups_by(names, rows.columns, train.groups)[... if not names else train.places]
 
-        n_samples = 1.0 / float((train.weights**2).sum())  # as many of equal weight tell as much
+        n_samples = 1.0 / float((train.weights**2).sum())  # effective size of the weighted sample
         risk = CVaR(ALPHA) if isinstance(asked, Rate) else asked.bind(RiskRows(n_samples, n_rounds, codes))
         known: dict[str, Any] = {"risk": risk, "target": self.target}
         if self.trains_inside:

@@ -32,7 +32,6 @@ from counterpoise.boosting.inputs import (
     draw_entropy,
     round_seed,
     split_rows,
-    training_rows,
     unequal,
 )
 from counterpoise.boosting.inside import InsideFit, Program, Stage
@@ -210,7 +209,7 @@ def problem_of_patience(problem: Problem) -> Problem:
     return problem._replace(objective=Mean()) if isinstance(problem.objective, Rate) else problem
 
 
-class Rounds:
+class RoundDriver:
     """Rounds that are fitted, or taken from a checkpoint, until one is the last.
 
     A subclass sets the attributes, takes note of each round and knows what decides them.
@@ -326,7 +325,7 @@ class Rounds:
         return 0 if is_last else last - history.n_rounds
 
 
-class BoostingRun(Rounds):
+class BoostingRun(RoundDriver):
     """The rounds of a booster, and all that further ones need.
 
     Parameters
@@ -499,34 +498,25 @@ class BoostingRun(Rounds):
         return f"{lacking[0]!r} has neither predict_proba nor decision_function. Set scores=False." if lacking else ""
 
 
-def run_rounds(
-    booster: Any,
-    given: GivenRows,
-    validation: GivenRows,
-    datasets: Any,
-    new_run: Callable[[BoostingRows, Problem, Seeds], BoostingRun],
-) -> BoostingRun:
-    """Check the rows, run the rounds of a booster, and return them.
+def boosting_rows(
+    booster: Any, every: Rows, given: GivenRows, validation: GivenRows, datasets: Any, seeds: Seeds
+) -> BoostingRows:
+    """Return the rows of a fit, split into those to train on and those held out, with what goals know of them.
 
-    The booster learns its classes, the names of features and its draws. ``new_run`` checks what is asked of the rows.
+    ``every`` are the rows of ``given`` after they were checked; the booster knows its classes.
     """
-    learner, problem = base_learner(booster.estimator), booster.problem_of_fit()
-    known = given.X, given.y, given.sample_weight, given.sensitive_features
-    classes, every = training_rows(booster, learner, *known)
-    booster.classes_ = classes
-    with opened(booster.checkpoint) as saved:
-        seeds = draw_seeds(booster.random_state, saved)
-        held = validation.X, validation.y, validation.sensitive_features
-        rows, columns = split_rows(booster, learner, every, *held, entropy=seeds.entropy), given.goal_table()
-        table = columns if validation.X is None else validation.goal_table()
-        purpose = "that models are trained on" if booster.trains_inside else "that the models can be asked about"
-        check, positive = partial(check_predict_input, booster, learner), find_positive(classes, booster.pos_label)
-        others = with_train(None, datasets)
-        run = new_run(BoostingRows(classes, positive, *rows, columns, table, others, check, purpose), problem, seeds)
-        run.go_on(planned_rounds(booster), saved, booster.callbacks)
-    booster.estimators_ = list(run.history.models)
-    booster.learn_draws(seeds.key, np.random.default_rng(seeds.entropy), every.X, every.weights)
-    return run
+    learner, columns = base_learner(booster.estimator), given.goal_table()
+    held = validation.X, validation.y, validation.sensitive_features
+    return BoostingRows(
+        booster.classes_,
+        find_positive(booster.classes_, booster.pos_label),
+        *split_rows(booster, learner, every, *held, entropy=seeds.entropy),
+        columns,
+        columns if validation.X is None else validation.goal_table(),
+        with_train(None, datasets),
+        partial(check_predict_input, booster, learner),
+        "that models are trained on" if booster.trains_inside else "that the models can be asked about",
+    )
 
 
 def warn_of_mixing(selection: Selection, mixture: FloatArray, problem: Problem) -> None:

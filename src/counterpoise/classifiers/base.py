@@ -296,7 +296,9 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self, "mixture_")
         problem, n_models = self.problem(), len(self.estimators_)
-        rows = self.rows_to_decide(X, sensitive_features, baseline).asked(range(n_models))
+        rows = self.rows_to_decide(X, sensitive_features, baseline)
+        for place in range(n_models):
+            rows = rows.asked([place])
         for n_first in range(1, n_models + 1):
             stage = self.family_.stage(n_first, problem, self.selection_)
             yield self._decider_of(stage.chosen, stage.mixture, None).probabilities(rows)

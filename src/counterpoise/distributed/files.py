@@ -28,7 +28,7 @@ from counterpoise.distributed.collections import (
     parquet_parts,
     stamp_of,
 )
-from counterpoise.distributed.fitting import Prepared, check, decide_over, take_models
+from counterpoise.distributed.fitting import PreparedShards, check, decide_over, take_models
 from counterpoise.distributed.lumps import SCORES
 from counterpoise.distributed.rows import (
     BASELINE,
@@ -147,7 +147,7 @@ def choose_from_parts(model: Any, parts: Parts, folder: str | Path | None = None
         cells = Cells(*spool.settled(), known, parts.has_baseline)
         require_few(len(cells.values), known)
         with LocalShards(spool.sources()) as shards:
-            return decide_over(model, Prepared(shards, cells, stack_rows(spool.sample)), named)
+            return decide_over(model, PreparedShards(shards, cells, stack_rows(spool.sample)), named)
 
 
 class _Groups(NamedTuple):

@@ -21,7 +21,7 @@ from counterpoise.boosting.learner import base_learner, planned_rounds
 from counterpoise.boosting.lpboost import AdaLPBoostClassifier, LPBoostClassifier, hedge_step
 from counterpoise.boosting.rounds import Round, Rule, Standing
 from counterpoise.boosting.rules import dual_of
-from counterpoise.boosting.run import DEPTH, Rounds, draw_seeds, in_own_units, problem_of_patience, round_settings
+from counterpoise.boosting.run import DEPTH, RoundDriver, draw_seeds, in_own_units, problem_of_patience, round_settings
 from counterpoise.boosting.stopping import stopping_of
 from counterpoise.classifiers.goal import GoalClassifier, listed
 from counterpoise.classifiers.mixture import MixtureClassifier
@@ -116,7 +116,7 @@ def choose_over(shards: Shards, evidence: PoolPredictions, problem: Problem) -> 
 _NOT_TAKEN = {"outlier_fraction": 0.0, "beta": None, "max_models": None}
 
 
-class Prepared(NamedTuple):
+class PreparedShards(NamedTuple):
     """Rows in shards, looked at once."""
 
     shards: Shards
@@ -124,10 +124,10 @@ class Prepared(NamedTuple):
     sample: Any  # of the features, as they are, from which bins and the scales of draws are learned
 
 
-def prepare(shards: Shards, all_classes: Callable[[AnyArray], AnyArray] | None = None) -> Prepared:
+def prepare(shards: Shards, all_classes: Callable[[AnyArray], AnyArray] | None = None) -> PreparedShards:
     """Look at the rows of all shards, and tell them into cells; ``all_classes`` is as for ``know``."""
     known = know(shards, all_classes)
-    return Prepared(shards, find_cells(shards, known), sample_over(shards))
+    return PreparedShards(shards, find_cells(shards, known), sample_over(shards))
 
 
 def fit_over(model: Any, shards: Shards) -> Any:
@@ -181,13 +181,13 @@ def fit_over(model: Any, shards: Shards) -> Any:
     return model
 
 
-class ShardRun(Rounds):
+class ShardRun(RoundDriver):
     """The rounds of a booster over shards."""
 
     history: ShardHistory
     saves_answers = False
 
-    def __init__(self, model: Any, rows: Prepared, problem: Problem, seeds: Seeds) -> None:
+    def __init__(self, model: Any, rows: PreparedShards, problem: Problem, seeds: Seeds) -> None:
         self.model, self.rows, self.problem, self.seeds = model, rows, problem, seeds
         self.patience, self.target = stopping_of(model).patience, getattr(model, "target", None)
         self.history = history = ShardHistory(rows.shards, rows.cells, planned_rounds(model))
@@ -306,7 +306,7 @@ def _rule(model: Any, problem: Problem, history: ShardHistory) -> Rule:
     return hedge_groups_over(model.eta_, groups)
 
 
-def _choose(model: Any, rows: Prepared, history: ShardHistory, pool: Pool) -> Any:
+def _choose(model: Any, rows: PreparedShards, history: ShardHistory, pool: Pool) -> Any:
     """Choose the mixture."""
     problem = model.problem_of_fit()
     evidence = predictions_of(rows.cells, history.said, pool.positive)
@@ -334,7 +334,7 @@ def mix_over(model: Any, shards: Shards) -> Any:
     return decide_over(model, rows, named)
 
 
-def decide_over(model: Any, rows: Prepared, named: list[tuple[str, Any]]) -> Any:
+def decide_over(model: Any, rows: PreparedShards, named: list[tuple[str, Any]]) -> Any:
     """Choose the mixture, or the rules, of fitted models, given with their names."""
     known, shards = rows.cells.known, rows.shards
     pool = take_models(model, named, known.classes)
