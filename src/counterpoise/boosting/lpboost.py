@@ -577,7 +577,7 @@ class LPBoostClassifier(MixtureBase):
 
     def _new_run(self, rows: BoostingRows, problem: Problem, seeds: Seeds) -> BoostingRun:
         """Return the run whose rounds take the dual weights: of the program with goals, regularized, or plain."""
-        train, n_rounds, asked = rows.train, planned_rounds(self), problem.objective
+        train, n_rounds, objective = rows.train, planned_rounds(self), problem.objective
         alpha = problem.alpha or ALPHA
         self.beta_ = None if self.beta is None or isinstance(self.beta, str) else float(self.beta)
         if self.beta == "theory":
@@ -587,18 +587,18 @@ class LPBoostClassifier(MixtureBase):
             return groups_by(names, rows.columns, train.groups)[... if not names else train.places]
 
         n_samples = 1.0 / float((train.weights**2).sum())  # effective size of the weighted sample
-        risk = CVaR(ALPHA) if isinstance(asked, Rate) else asked.bind(RiskRows(n_samples, n_rounds, codes))
-        known: dict[str, Any] = {"risk": risk, "target": self.target}
+        risk = CVaR(ALPHA) if isinstance(objective, Rate) else objective.bind(RiskRows(n_samples, n_rounds, codes))
+        watched: dict[str, Any] = {"risk": risk, "target": self.target}
         if self.trains_inside:
             rows, stage, trained = rows.staged(problem, seeds.entropy)
-            size = asked.size if isinstance(asked, Rate) else risk.size
+            size = objective.size if isinstance(objective, Rate) else risk.size
             program = Program(stage, solve_of(risk, train.codes.size), size)
-            found = {"beta": None, "goals": [str(goal) for goal in problem.goals], "pos_label": self.pos_label}
+            settings = {"beta": None, "goals": [str(goal) for goal in problem.goals], "pos_label": self.pos_label}
             return BoostingRun(
-                self, rows, problem, program.price, seeds, found, program=program, trained=trained, **known
+                self, rows, problem, program.price, seeds, settings, program=program, trained=trained, **watched
             )
         rule = dual_of(risk) if self.beta_ is None else regularized_dual(alpha, self.beta_)
-        return BoostingRun(self, rows, problem, rule, seeds, {"beta": self.beta_}, **known)
+        return BoostingRun(self, rows, problem, rule, seeds, {"beta": self.beta_}, **watched)
 
     def _mix(self) -> None:
         """Choose the mixture of the rounds, or of rules of their scores."""
@@ -611,14 +611,14 @@ class LPBoostClassifier(MixtureBase):
         except InfeasibleGoals as error:
             if run.program is None:
                 raise
-            raise self._not_found(error, problem, family) from error
+            raise self._infeasible_for_trained_models(error, problem, family) from error
         if run.program is not None:
             self.bound_if_learner_exact_ = run.program.standing.bound
         elif isinstance(problem.objective, Risk) and not problem.outlier_fraction and run.risk.is_worst_case:
             # Otherwise the weights of the rounds are those of another problem, and nothing is known.
             proven = float(max(run.history.weighted_losses))
             self.bound_if_learner_exact_ = proven if run.rows.held_out is not None else min(proven, self.value_)
-        if isinstance(family, PooledModels):  # of rules it was said
+        if isinstance(family, PooledModels):  # the price of rules is told already
             warn_of_mixing(self.selection_, self.mixture_, problem)
 
     @property
@@ -631,10 +631,10 @@ class LPBoostClassifier(MixtureBase):
         self.bound_if_learner_exact_ = -np.inf
         super().solve_and_store(family, problem, choice)
 
-    def _not_found(
+    def _infeasible_for_trained_models(
         self, error: InfeasibleGoals, problem: Problem, family: PooledModels | Thresholds
     ) -> InfeasibleGoals:
-        """Return the same error as what it is, of the models that were trained: others of their kind are not ruled out.
+        """Return the error restated for the models that were trained: others of their kind may still meet the goals.
 
         All goals that take part are named, as a goal that none of these models meets may be met by others alone.
         """

@@ -20,6 +20,7 @@ from counterpoise.rules.scores.table import find_groups
 from counterpoise.theory.risks import RiskRows
 
 _PAIR = 2  # classes
+# every metric of goals/rates.py that depends on the positive class: a new one goes here too
 _OF_POSITIVE = re.compile("positive|negative|recall|precision|f1_score|coverage")
 _OF_NAMED = re.compile(r"\bof=|every_class")  # which say themselves of what class they speak
 _NEARLY_ALL = 0.5  # part of the rows that may be deferred before it is said
@@ -85,7 +86,7 @@ class MissedGoals(Caution):
 
 
 class UnnamedPositive(Caution):
-    """Goals speak of a positive class that was not named."""
+    """Goals use a positive class, and ``pos_label`` names none."""
 
 
 def warn_of_the_positive_class(goals: Iterable[Any], classes: AnyArray, pos_label: Any) -> None:
