@@ -6,11 +6,11 @@ import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from counterpoise import Deferral, Stopping
+from counterpoise.boosting import run as rounds_of_run
 from counterpoise.distributed import (
     DaskAdaLPBoostClassifier,
     DaskGoalClassifier,
     DaskMixtureClassifier,
-    fitting,
 )
 from counterpoise.learners import Stump
 
@@ -201,7 +201,7 @@ OF_RULES = [({"by": "sx"}, "Did you mean 'sex'"), ({"deferral": Deferral(0.2)}, 
 @pytest.mark.parametrize("kind", ["goals", "mixture", "booster"])
 def test_what_the_rows_cannot_answer_is_refused_before_a_model_is_trained_or_asked(kind, monkeypatch):
     fitted = Trained().fit(FRAME[["a", "b"]], FRAME.label)
-    monkeypatch.setattr(fitting, "boost", Trained().fit)  # it trains, and is counted too
+    monkeypatch.setattr(rounds_of_run, "boost", Trained().fit)  # it trains, and is counted too
     for params, match in BAD + ([] if kind == "booster" else OF_RULES):
         if kind == "goals":
             model = DaskGoalClassifier(Trained(), cv=2, **params)
