@@ -1,11 +1,13 @@
 """What Dask collections may look like: odd ones work, or are refused with a sentence."""
 
+import copy
+
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 
-from counterpoise import Deferral, Stopping
+from counterpoise import Deferral, GoalClassifier, Stopping, load, save
 from counterpoise.boosting import run as rounds_of_run
 from counterpoise.distributed import (
     DaskAdaLPBoostClassifier,
@@ -13,6 +15,7 @@ from counterpoise.distributed import (
     DaskMixtureClassifier,
 )
 from counterpoise.learners import Stump
+from counterpoise.persist import UnreadableModel
 
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
@@ -36,6 +39,16 @@ def client():
         yield client
 
 
+def test_clones_keep_fitted_models_and_copies_have_parameters_of_their_own():
+    fitted = Stump().fit(FRAME[["a", "b"]], FRAME.label)
+    assert clone(DaskMixtureClassifier([fitted])).estimators[0] is fitted
+    model = DaskGoalClassifier(fitted, cv="prefit")
+    assert clone(model).estimator is fitted
+    assert repr(model) == "DaskGoalClassifier(cv='prefit', estimator=Stump())"
+    copy.copy(model).set_params(cv=3)
+    assert model.cv == "prefit"
+
+
 def _frame(*parts):
     return dd.from_delayed([delayed(part) for part in parts], meta=parts[0].iloc[:0], verify_meta=False)
 
@@ -43,6 +56,27 @@ def _frame(*parts):
 def _fitted(frame, **more):
     model = DaskAdaLPBoostClassifier(**MODEL.get_params(deep=False))
     return model.fit(frame, "label", sensitive_features=["sex"], **more)
+
+
+@pytest.mark.usefixtures("client")
+@pytest.mark.parametrize("model", [MODEL, DaskMixtureClassifier([Stump().fit(FRAME[["a", "b"]], FRAME.label)])])
+def test_saved_models_decide_the_same(model, tmp_path):
+    fitted = (
+        clone(model).set_params(random_state=0).fit(dd.from_pandas(FRAME.drop(columns="sex"), npartitions=2), "label")
+    )
+    save(fitted, tmp_path / "model.cp")
+    loaded = load(tmp_path / "model.cp")
+    assert type(loaded) is type(model)
+    rows = FRAME[["a", "b"]]
+    assert loaded.predict(rows).tolist() == fitted.predict(rows).tolist()
+
+
+def test_a_file_with_another_estimator_inside_is_refused(tmp_path):
+    rows, model = FRAME[["a", "b"]], DaskMixtureClassifier([])
+    model.local = GoalClassifier(Stump().fit(rows, FRAME.label), cv="prefit").fit(rows, FRAME.label)
+    save(model, tmp_path / "model.cp")
+    with pytest.raises(UnreadableModel, match="it must hold a MixtureClassifier, and holds a GoalClassifier"):
+        load(tmp_path / "model.cp")
 
 
 @pytest.mark.usefixtures("client")

@@ -1,12 +1,13 @@
 """Estimators on Dask collections: each wraps the estimator of one machine, and fits it where the rows are."""
 
+import copy
 import inspect
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from counterpoise._base.checks import check_count
@@ -201,6 +202,7 @@ class OverDask(ClassifierMixin, BaseEstimator):
     """
 
     kind: ClassVar[type]  # of the estimator of one machine
+    stored_fields: ClassVar[tuple[str, ...]] = ("local",)  # what a file of a model must hold
 
     def __init__(self, *given: Any, **params: Any) -> None:
         self.local = self.kind(*given, **params)
@@ -222,6 +224,33 @@ class OverDask(ClassifierMixin, BaseEstimator):
         """Set parameters of the estimator of one machine."""
         self.local.set_params(**params)
         return self
+
+    def __copy__(self) -> Self:
+        """Return a copy with parameters of its own."""
+        other = type(self).__new__(type(self))
+        other.local = copy.copy(self.local)
+        return other
+
+    def __sklearn_clone__(self) -> Self:
+        """Keep models that are fitted, as the estimator of one machine does."""
+        other = type(self).__new__(type(self))
+        other.local = clone(self.local)
+        return other
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        return f"Dask{self.local.__repr__(N_CHAR_MAX)}".replace("\n", "\n    ")
+
+    def __sklearn_tags__(self) -> Any:
+        return self.local.__sklearn_tags__()
+
+    def stored_state(self) -> dict[str, Any]:
+        """Return what ``save`` stores."""
+        return {"local": self.local}
+
+    def check_loaded(self) -> None:
+        """Check what came from a file; the estimator of one machine checked itself."""
+        if type(self.local) is not self.kind:
+            raise ValueError(f"it must hold a {self.kind.__name__}, and holds a {type(self.local).__name__}")
 
     def __sklearn_is_fitted__(self) -> bool:
         """Tell whether there is a mixture to decide by."""

@@ -6,7 +6,8 @@ checked: whoever wrote it may have meant harm.
 
 An object is stored as its class, by the name that ``classes`` lists, and its attributes: those that its
 ``stored_state()`` returns, where its class has that method, else those of ``__getstate__``. The models in an attribute
-that the tuple ``stored_apart`` of its class names lie in files of their own, so that each is read when it is wanted. An
+that the tuple ``stored_apart`` of its class names lie in files of their own, so that each is read when it is wanted. A
+file must hold the attributes that the tuple ``stored_fields`` of the class names, else its fields or parameters. An
 object is put together without ``__init__``; then its ``check_loaded()``, where its class has that method, raises an
 error if its attributes are not those of a fitted one.
 """
@@ -380,7 +381,9 @@ def _restored(kind: Any, state: dict[str, Any]) -> Any:
 
 @cache
 def _needed(kind: Any) -> set[str]:
-    """Return the attributes that every object of a class has: fields, or the parameters of an estimator."""
+    """Return the attributes that every object of a class has: those it names, fields, or parameters of an estimator."""
+    if hasattr(kind, "stored_fields"):
+        return set(kind.stored_fields)
     if dataclasses.is_dataclass(kind):
         return {field.name for field in dataclasses.fields(kind)}
     return set(inspect.signature(kind).parameters) if hasattr(kind, "get_params") else set()
