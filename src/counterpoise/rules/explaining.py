@@ -5,6 +5,7 @@ them, those of a linear model are its weights times its features. For any other 
 """
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple, Self
@@ -15,6 +16,7 @@ from counterpoise._base.types import AnyArray, FloatArray, IntArray
 from counterpoise.goals.rows import text_of
 
 _SHOWN = 5  # contributions in words
+_LONG_NUMBER = re.compile(r"\d+\.\d{5,}")  # a bound with room for an audit, say; ``goals`` has all its digits
 HOW_DRAWN = {
     "sticky": "by a secret key and the row or its id, the same whenever it is asked",
     "sample": "afresh each time",
@@ -87,7 +89,10 @@ class Explanation:
         if math.isfinite(self.score):
             lines.append(self._compared())
         if self.goals:
-            priced = ", ".join(f"{goal} (price {price:.3g})" for goal, price in self.goals.items())
+            texts = [_LONG_NUMBER.sub(lambda found: f"{float(found[0]):.4g}", goal) for goal in self.goals]
+            priced = ", ".join(
+                f"{one} (price {price:.3g})" for one, price in zip(texts, self.goals.values(), strict=True)
+            )
             lines.append(f"Goals that set the {'threshold' if self.runner_up is None else 'weights'}: {priced}")
         if math.isfinite(self.change):
             lines.append(f"A change of the score by {self.change:+.4g} would change the decision.")
