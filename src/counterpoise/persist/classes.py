@@ -87,10 +87,8 @@ _CLASSES_OF = {
         "ClassTable",
         "SoftAnswers",
     ),
-    "counterpoise.rules.draws": (
-        "Grid",
-        "KeyedDraws",
-    ),
+    "counterpoise.rules.draw_messages": ("Grid",),
+    "counterpoise.rules.draws": ("KeyedDraws",),
     "counterpoise.rules.families": (
         "ClassRules",
         "PooledModels",

@@ -22,7 +22,8 @@ from counterpoise._base.text import did_you_mean
 from counterpoise.auditing.audit import Audit
 from counterpoise.goals import Goal, as_goals
 from counterpoise.goals.rows import NoRows
-from counterpoise.rules.draws import BadId, draws_of
+from counterpoise.rules.draw_messages import BadId
+from counterpoise.rules.draws import draws_of
 from counterpoise.rules.explaining import Explanation
 from counterpoise.rules.scores.table import BASELINE
 from counterpoise.runs.data import (
