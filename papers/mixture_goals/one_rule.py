@@ -12,8 +12,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from counterpoise.goals import GoalCheck, Rate
-from counterpoise.rules.choosing import Game, PoolPredictions, Problem, build_game, select
+from counterpoise.rules.choosing import (
+    PoolPredictions,
+    Problem,
+    build_model_program,
+    select,
+    single_values,
+    value_of_mixture,
+    violations,
+)
 from counterpoise.rules.goal_rows import TRAIN, Answers, bits_of
+from counterpoise.rules.program import Program
 from papers.arrays import AnyArray, FloatArray
 
 _MAX_THRESHOLDS = 64  # of the vote; where shares take more values, these are spread evenly over the rows
@@ -126,31 +135,36 @@ def best_rule(mixture: FloatArray, evidence: PoolPredictions, aim: Problem) -> d
     dict
         The fields of a ``DeterministicRule`` that are found here.
     """
-    game = build_game(select(evidence, aim), aim)
+    program = build_model_program(select(evidence, aim), aim)
     unit = aim.objective.size if isinstance(aim.objective, Rate) else 1.0  # of the risk: zero-one losses have none
-    best, rules = _best(game, evidence, np.arange(mixture.size), unit), evidence
+    best, rules = _best(program, evidence, np.arange(mixture.size), unit), evidence
     found: dict[str, Any] = {"kind": "single", "threshold": None, "model": best.place}
     positive = evidence.answers.positive
     if positive.is_binary:  # a threshold tells two classes apart
         thresholds = _thresholds(evidence.answers, mixture)
         votes = _votes(evidence, mixture, thresholds)
-        vote = _best(build_game(select(votes, aim), aim), votes, np.abs(thresholds - 0.5), unit)
+        vote = _best(build_model_program(select(votes, aim), aim), votes, np.abs(thresholds - 0.5), unit)
         if vote.rank < best.rank:
             best, rules = vote, votes
             found = {"kind": "vote", "threshold": float(thresholds[vote.place]), "model": None}
     alone = np.eye(1, rules.losses.shape[1], best.place)[0]
     checks = tuple(rules.answers.checks(aim.goals, alone))
-    return {**found, "value": best.value, "mixture_value": game.value(mixture), "checks": checks}
+    return {
+        **found,
+        "value": best.value,
+        "mixture_value": value_of_mixture(program.objective, mixture),
+        "checks": checks,
+    }
 
 
-def _best(game: Game, evidence: PoolPredictions, oddness: AnyArray, unit: float) -> _Candidate:
+def _best(program: Program, evidence: PoolPredictions, oddness: AnyArray, unit: float) -> _Candidate:
     """Return the best of the rules that the columns of the losses stand for; of equals the least odd.
 
     Risks are compared in parts of ``unit``.
     """
-    values = game.single_values()
+    values = single_values(program.objective)
     errors = np.average(evidence.losses, axis=0, weights=evidence.sample_weight)
-    ranks = np.column_stack([game.violations(), values / unit, errors]).round(_SAME)
+    ranks = np.column_stack([violations(program.limits, values.size), values / unit, errors]).round(_SAME)
     place = int(np.lexsort((oddness, *ranks.T[::-1]))[0])
     violation, risk, error = ranks[place].tolist()
     return _Candidate((violation, risk, error), float(values[place]), place)

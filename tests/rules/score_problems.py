@@ -11,7 +11,8 @@ from counterpoise.goals import InfeasibleGoals, Table, as_goals, bind
 from counterpoise.rules.choosing import as_problem
 from counterpoise.rules.goal_rows import Answers, find_positive
 from counterpoise.rules.options import Deferral
-from counterpoise.rules.scores.program import choose_rules
+from counterpoise.rules.program import choose
+from counterpoise.rules.scores.family import CutFamily
 from counterpoise.rules.scores.table import RuleGroups, ScoreTable, rank
 from counterpoise.solvers import minimize_risk
 from counterpoise.theory.risks import KL, CVaR, EmpiricalLikelihood, Mean, WorstGroup
@@ -96,7 +97,7 @@ def chosen(problem, tol=1e-7):
     """Return our choice, and the rows with their cuts."""
     ranked, limits = ranked_of(problem), {"budget": problem.budget, "deferral": deferral_of(problem)}
     aim = as_problem(None, problem.objective, problem.goals, default_alpha=1.0, **limits)
-    return choose_rules(ranked, aim, tol), ranked
+    return choose(CutFamily(ranked), aim, tol), ranked
 
 
 def ranked_of(problem, names=("sex=a", "sex=b")):

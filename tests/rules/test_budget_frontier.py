@@ -12,7 +12,7 @@ from counterpoise import MixtureClassifier, tradeoff
 from counterpoise.goals import as_goals
 from counterpoise.rules.choosing import as_problem
 from counterpoise.rules.class_scores.choosing import ClassPath
-from counterpoise.rules.scores.program import RulePath
+from counterpoise.rules.scores.family import RulePath
 from counterpoise.theory.risks import CVaR
 
 GOALS = ("recall(train) >= 0.5", "false_positive_rate(train) <= 0.6")

@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 
 from counterpoise.rules.choosing import as_problem
+from counterpoise.rules.program import Objective, Program
 from counterpoise.rules.scores.cuts import CutRules, coupled
+from counterpoise.rules.scores.family import CutFamily
 from counterpoise.rules.scores.fixed import search_fixed
-from counterpoise.rules.scores.program import CellLosses, RuleProgram, cheapest_rules, limits_of, mean_loss
+from counterpoise.rules.scores.sums import CellLosses, cheapest_rules
 from counterpoise.theory.risks import KL, CVaR, EmpiricalLikelihood, Mean, WorstGroup
 from tests.rules.score_problems import (
     chosen,
@@ -46,7 +48,7 @@ def test_the_cheapest_interval_is_that_of_all_intervals(first):
         if problem.goals:
             rows, bounds = goal_rows_of(problem, said)
             aim = as_problem(1.0, None, problem.goals, deferral=deferral_of(problem))
-            prices, (limits, _) = rng.random(len(rows)), limits_of(ranked, aim)
+            prices, limits = rng.random(len(rows)), CutFamily(ranked).limits(aim.goals)
             constant, added = limits.costs(prices)
             base, costs = base + constant - prices @ limits.bounds, costs + added
             by_hand = by_hand + prices @ (rows - bounds[:, None])
@@ -112,7 +114,8 @@ def test_merged_cells_have_the_losses_of_their_rows():
         y, codes = problem.y == 1, ranked.codes["train"]
         merged = CellLosses(ranked.cuts, codes, y, problem.weights, defer_cost=problem.defer_cost)
         merged.see(rules)
-        assert merged.sample_weight @ merged.of(rules) == pytest.approx(mean_loss(ranked).of(rules)[0], abs=1e-12)
+        means = CutFamily(ranked).mean_losses().of(rules)[0]
+        assert merged.sample_weight @ merged.of(rules) == pytest.approx(means, abs=1e-12)
 
 
 def test_a_deferral_as_dear_as_an_error_changes_nothing():
@@ -135,7 +138,7 @@ def test_a_fixed_rule_is_the_best_of_all_intervals_where_these_are_few(seed):
     mean = np.average(losses_of(problem, said["train"]), axis=0, weights=problem.weights)
     best = mean[violation <= violation.min() + 1e-9].min()
     assert found.violation == pytest.approx(violation.min(), abs=1e-8)
-    assert mean_loss(ranked).of(found.rule)[0, 0] == pytest.approx(best, abs=1e-9)
+    assert CutFamily(ranked).mean_losses().of(found.rule)[0, 0] == pytest.approx(best, abs=1e-9)
 
 
 def test_the_program_needs_no_rule_that_defers_to_begin_with():
@@ -143,5 +146,5 @@ def test_the_program_needs_no_rule_that_defers_to_begin_with():
     problem = random_problem(4, defers=True)._replace(goals=[], budget=None, objective=CVaR(0.3), defer_cost=0.25)
     choice, ranked = chosen(problem, _TOL)
     start = ranked.usual_rules().only(slice(1, 2))
-    _, found = RuleProgram(ranked.cuts, cells_of(problem, ranked), CVaR(0.3)).solve(start, _TOL)
-    assert found.value == pytest.approx(choice.value, abs=1e-6)
+    program = Program(CutFamily(ranked), Objective(cells_of(problem, ranked), CVaR(0.3)))
+    assert program.family.optimum(program, _TOL, start).solution.value == pytest.approx(choice.value, abs=1e-6)

@@ -19,7 +19,9 @@ import counterpoise as cp
 from counterpoise.goals import InfeasibleGoals, Table, parse_goal
 from counterpoise.goals.infeasible import NEAREST, bound_scale
 from counterpoise.rules.choosing import as_problem
-from counterpoise.rules.scores.program import limits_of, nearest_of_all
+from counterpoise.rules.program import Program, mean_objective
+from counterpoise.rules.scores.conflicts import nearest_of_all
+from counterpoise.rules.scores.family import CutFamily
 
 N_PROBLEMS = 300
 EXACT = 2e-6  # a bound is offered with room of up to 1e-6, for what a solver may have missed by
@@ -34,8 +36,9 @@ def searched(problem, place):
         {"train": problem.scores}, {"train": table}, {"train": codes}, texts, None, None, cost
     )
     ranked = score_problems.ranked_of(rows, ("sex=F", "sex=M"))
-    limits, _ = limits_of(ranked, as_problem(1.0, None, texts, deferral=None if cost is None else cp.Deferral(cost)))
-    return nearest_of_all(limits, place, ranked.usual_rules())
+    family, aim = CutFamily(ranked), as_problem(1.0, None, texts, deferral=None if cost is None else cp.Deferral(cost))
+    program = Program(family, mean_objective(family), family.limits(aim.goals))
+    return nearest_of_all(program, place, ranked.usual_rules())
 
 
 @pytest.mark.slow

@@ -5,8 +5,9 @@ import pytest
 
 from counterpoise.metrics import cvar_loss
 from counterpoise.rules.choosing import as_problem
-from counterpoise.rules.scores.grid import RuleGrid
-from counterpoise.rules.scores.program import limits_of
+from counterpoise.rules.program import TOL, NoMixture, Objective, Program, with_budget
+from counterpoise.rules.scores.family import CutFamily
+from counterpoise.rules.scores.grid import GridFamily
 from counterpoise.theory.risks import CVaR
 from tests.rules.score_problems import chosen, random_problem, written_out
 
@@ -23,21 +24,27 @@ def one_score(seed):
 
 
 def limits(problem, ranked):
-    return limits_of(ranked, as_problem(1.0, None, problem.goals, budget=problem.budget))[0]
+    family = CutFamily(ranked)
+    return with_budget(family, family.limits(as_problem(1.0, None, problem.goals).goals), problem.budget)[0]
+
+
+def solved(family, alpha, asked, grid=None, tol=TOL):
+    return Program(family, Objective(None, CVaR(alpha)), asked).solve(tol, grid)
 
 
 @pytest.mark.parametrize("seed", range(24))
 def test_the_optimum_over_every_rule_is_found_from_a_grid_and_proven(seed):
     problem, alpha, ranked = one_score(seed)
     best = written_out(problem)
-    grid = RuleGrid(ranked)
+    family = GridFamily(ranked)
     if best is None:
-        assert grid.solve(alpha, limits(problem._replace(budget=None), ranked)) is None
+        with pytest.raises(NoMixture):
+            solved(family, alpha, limits(problem._replace(budget=None), ranked))
         return
     asked = limits(problem, ranked)
     start = np.unique([ranked.cuts.starts[0, :-1], ranked.cuts.starts[0, 1:] - 1])
     for cuts in (None, start):  # a fine grid, and one that must be refined
-        found = grid.solve(alpha, asked, cuts, _TOL)
+        found = solved(family, alpha, asked, cuts, _TOL).solution
         assert found.value == pytest.approx(best, abs=1e-6)
         assert found.lower <= best + 1e-8
         evidence = ranked.predictions_of(found.rules)
@@ -53,12 +60,11 @@ def test_a_path_of_settings_has_the_values_of_each_alone():
     """What is kept from one setting changes how fast the next is solved, and not its answer."""
     problem, _, ranked = one_score(2)
     problem = problem._replace(goals=["recall(train) >= 0.5"], budget=None)
-    path, grid, asked = RuleGrid(ranked), None, limits(problem, ranked)
+    path, grid, asked = GridFamily(ranked), None, limits(problem, ranked)
     for alpha in (1.0, 0.5, 0.2, 0.5, 0.9):
-        found = path.solve(alpha, asked, grid, _TOL)
-        alone = RuleGrid(ranked).solve(alpha, asked, tol=_TOL)
+        grid, found = solved(path, alpha, asked, grid, _TOL)
+        alone = solved(GridFamily(ranked), alpha, asked, tol=_TOL).solution
         assert found.value == pytest.approx(alone.value, abs=1e-7)
-        grid = found.grid
 
 
 def test_a_grid_is_refused_for_several_scores():
@@ -67,4 +73,4 @@ def test_a_grid_is_refused_for_several_scores():
         _, ranked = chosen(random_problem(1)._replace(goals=[]))
     assert ranked.cuts.n_models == 2
     with pytest.raises(ValueError, match="A grid is of the cuts of one score, without deferral; got 2"):
-        RuleGrid(ranked)
+        GridFamily(ranked)

@@ -46,22 +46,19 @@ from counterpoise.goals.tables import group_codes
 from counterpoise.learners.binning import as_floats, as_matrix
 from counterpoise.rules.cautions import check_problem
 from counterpoise.rules.choosing import (
-    Choice,
     PoolPredictions,
     Problem,
     Selection,
-    build_game,
     choice_by_name,
     choose_mixture,
     select,
-    within_budget,
-    without_budget,
 )
 from counterpoise.rules.draws import generator_of, make_key
 from counterpoise.rules.families import PooledModels
 from counterpoise.rules.goal_rows import TRAIN, Positive, find_positive
 from counterpoise.rules.options import as_groups
 from counterpoise.rules.pool import ANSWERS, Pool, all_classes, named_models, titled_models
+from counterpoise.rules.program import Choice
 from counterpoise.solvers.linear_program import MixtureSolution
 from counterpoise.solvers.mixture import minimize_cvar_over
 from counterpoise.solvers.tail import TailOracle
@@ -96,6 +93,17 @@ def predictions_of(cells: Cells, said: list[FloatArray], positive: Positive) -> 
     return PoolPredictions(losses, table.weights(), groups, CellAnswers({TRAIN: table}, {}, positive, said=shares))
 
 
+class ShardLosses(NamedTuple):
+    """Losses of all models in shards, for a tail."""
+
+    shards: Shards
+
+    def minimize(self, risk: Risk, limits: dict[str, Any], tol: float) -> MixtureSolution:
+        """Return the mixture with the least CVaR within limits, or raise ``InfeasibleRows``."""
+        assert risk.tail_fraction is not None  # noqa: S101 - a tail
+        return minimize_cvar_over(self.shards, risk.tail_fraction, tol=tol, **limits)
+
+
 def choose_over(shards: Shards, evidence: PoolPredictions, problem: Problem) -> tuple[Selection, Choice]:
     """Choose the mixture, or raise ``InfeasibleGoals`` where none meets the goals."""
     alpha = problem.alpha
@@ -105,11 +113,7 @@ def choose_over(shards: Shards, evidence: PoolPredictions, problem: Problem) -> 
     selection = select(evidence, problem._replace(objective=Mean()))
     if problem.mixture != "optimal":
         return selection, choice_by_name(problem, selection.losses.shape[1], TailOracle(shards, alpha).value)
-
-    def minimize(_losses: Any, _risk: Risk, *, sample_weight: Any, **limits: Any) -> MixtureSolution:  # noqa: ARG001
-        return minimize_cvar_over(shards, alpha, **limits)
-
-    return selection, without_budget(build_game(within_budget(selection, problem), problem).solve(minimize), problem)
+    return selection, choose_mixture(selection, problem, ShardLosses(shards))
 
 
 # What the boosters of one machine take and those over shards do not, and the value that asks for nothing.

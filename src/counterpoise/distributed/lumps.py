@@ -28,8 +28,10 @@ from counterpoise.rules.choosing import Problem, groups_by
 from counterpoise.rules.families import Thresholds
 from counterpoise.rules.goal_rows import TRAIN, Answers, Positive, TalliedGoals
 from counterpoise.rules.pool import Pool
+from counterpoise.rules.program import TOL, Program, build_program, with_budget
 from counterpoise.rules.scores.cuts import Rule, block_starts, exponent_counts, noise_of, rounding_room
-from counterpoise.rules.scores.program import TOL, CellLosses, RuleProgram, build_program, limits_of
+from counterpoise.rules.scores.family import CutFamily, price_cuts
+from counterpoise.rules.scores.sums import CellLosses
 from counterpoise.rules.scores.table import RankedScores, RuleGroups, ScoreTable, find_groups, rank
 from counterpoise.solvers.linear_program import MixtureSolution
 from counterpoise.theory.risks import Mean, WorstGroup
@@ -242,14 +244,15 @@ def _judged(
         low, high = np.where(low <= high, low, 0.0), np.where(low <= high, high, 0.0)  # 0 where a bin is empty
         all_bins.append(np.flatnonzero(high - low > rounding_room(low, high, noise[model])))
     try:
-        limits, start = limits_of(ranked, problem)
-        program = build_program(ranked, problem, limits)
-        _, one = program.solve(start, TOL, explains=True)
+        family = CutFamily(ranked)
+        limits, start = with_budget(family, family.limits(problem.goals), problem.budget)
+        program = build_program(family, problem.objective, limits)
+        one = program.solve(TOL, start, explains=True).solution
     except InfeasibleGoals:
         if not any(bins.size for bins in all_bins):
             raise
         return -np.inf, all_bins  # finer ones may meet them
-    costs, _ = program.priced(one.weights, one.multipliers)
+    costs, _ = price_cuts(program, one.weights, one.multipliers)
     row_costs = _row_costs(ranked, problem, program, one)
     hidden = [_hidden(ranked, lumps, row_costs, model, bins) for model, bins in enumerate(all_bins)]
     lower = one.offset + float(min(cost - slack for cost, (slack, _) in zip(costs, hidden, strict=True)))
@@ -260,17 +263,17 @@ def _judged(
     hiding = [bins if near[model] else bins[:0] for model, (_, bins) in enumerate(hidden)]
     if one.value - lower <= 2 * TOL:
         hiding = [bins[:0] for bins in hiding]
-    return program.shift + lower, hiding
+    return program.objective.shift + lower, hiding
 
 
-def _row_costs(ranked: RankedScores, problem: Problem, program: RuleProgram, one: MixtureSolution) -> FloatArray:
+def _row_costs(ranked: RankedScores, problem: Problem, program: Program, one: MixtureSolution) -> FloatArray:
     """Return what calling each lump positive costs, by the dual."""
     has_budget = program.limits is not None and program.limits.budget is not None
     sign, views = np.where(ranked.is_positive, -1.0, 1.0), ranked.answers().views()
     if isinstance(problem.objective, Rate):
         costs = bind_rates([problem.objective.resolved(views)], views).row_weights(np.ones(1)).get(TRAIN, 0.0 * sign)
-    elif isinstance(program.losses, CellLosses):
-        costs = program.losses.row_weights(one.weights) * sign
+    elif isinstance(program.objective.losses, CellLosses):
+        costs = program.objective.losses.row_weights(one.weights) * sign
     elif isinstance(problem.objective, WorstGroup):
         codes = groups_by(problem.objective.names, ranked.table.answers.tables[TRAIN], ranked.table.groups)
         groups, places = np.unique(codes, return_inverse=True)

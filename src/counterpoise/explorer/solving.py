@@ -15,30 +15,31 @@ from counterpoise.goals import Goal, InfeasibleGoals, Rate
 from counterpoise.goals.binding import Tally, Views, tally_rates
 from counterpoise.goals.rows import Dataset, Linear
 from counterpoise.rules.choosing import (
-    Choice,
+    ModelFamily,
     PoolPredictions,
     Problem,
     Selection,
     choose_mixture,
-    cleaned,
     select,
-    within_budget,
 )
 from counterpoise.rules.goal_rows import Answers, GoalRows, TalliedGoals
-from counterpoise.rules.scores.cuts import CutRules, Rule
-from counterpoise.rules.scores.fixed import deciding_rules
-from counterpoise.rules.scores.grid import RuleGrid
-from counterpoise.rules.scores.program import (
-    Budget,
+from counterpoise.rules.program import (
+    EXACT,
+    Choice,
     NoMixture,
-    RuleLimits,
-    RuleProgram,
-    RuleSolution,
-    build_program,
-    excess_of,
-    mean_loss,
-    solution_of,
+    Objective,
+    Program,
+    build_objective,
+    cleaned,
+    mean_objective,
+    with_budget,
 )
+from counterpoise.rules.scores.conflicts import excess_of
+from counterpoise.rules.scores.cuts import CutRules, Rule
+from counterpoise.rules.scores.family import CutFamily
+from counterpoise.rules.scores.fixed import deciding_rules
+from counterpoise.rules.scores.grid import GridFamily
+from counterpoise.rules.scores.sums import RuleLimits
 from counterpoise.rules.scores.table import RankedScores
 from counterpoise.solvers import minimize_cvar
 from counterpoise.solvers.bundle import LevelBundle, SolveLimits
@@ -96,12 +97,10 @@ class Solved(NamedTuple):
     risk: Risk | None = None  # as it is bound to the rows, where it is no CVaR, worst group or rate
 
     @property
-    def choice(self) -> Choice | RuleSolution:
+    def choice(self) -> Choice:
         """Return the same as the library's classifiers take it."""
-        if self.cuts is None:
-            return Choice(self.mixture, self.value, self.value - self.lower, self.prices, self.cost)
-        rules = CutRules(self.models, self.cuts)
-        return RuleSolution(rules, self.mixture, self.value, self.lower, self.prices, self.cost, self.risk)
+        rules = None if self.cuts is None else CutRules(self.models, self.cuts)
+        return Choice(self.mixture, self.value, self.lower, self.prices, rules, self.cost, self.risk)
 
 
 class Tallied(NamedTuple):
@@ -154,7 +153,7 @@ class GoalRowCache:
         return self._tally(rows, place)
 
 
-_EXACT = 1e-7  # gap of the least mean loss from which a budget is counted: losses, and budgets, are from 0 to 1
+_MEAN = Objective(None, Mean())  # of the rules of a grid, which knows their losses
 _EDGE = 1e-9  # gap to which the edge of what is possible is found, as a part of the size of the goal's terms
 _MOST_CUTS = 60  # that are kept for other settings
 _MOST_COARSE, _MOST_FINE = 250, 700  # cuts of a grid, from which it begins anew
@@ -191,18 +190,18 @@ class ModelProgram:
     def solve(self, problem: Problem, tol: float) -> Solved:
         """Return the best mixture, or raise ``Unmet``."""
         try:
-            selection = within_budget(self._selection(problem), problem)
+            selection = self._selection(problem)
             alpha = tail_of(problem.objective)
             if alpha is None or problem.max_models is not None or problem.outlier_fraction > 0:
                 return self._as_the_library(selection, problem)
-            return self._of_tail(selection, alpha, len(problem.goals), tol)
+            limits, _ = with_budget(ModelFamily(selection), selection.goals, problem.budget)
+            return self._of_tail(limits, alpha, len(problem.goals), tol)
         except (InfeasibleRows, InfeasibleGoals) as error:
             raise Unmet from error
 
     def explain(self, problem: Problem) -> Solved:
         """Return the best mixture where there is one after all, or raise ``InfeasibleGoals``."""
-        selection = within_budget(self._selection(problem), problem)
-        return self._as_the_library(selection, problem)
+        return self._as_the_library(self._selection(problem), problem)
 
     def can_hold(self, goals: tuple[Goal, ...]) -> bool:
         """Tell whether some mixture meets goals."""
@@ -246,15 +245,13 @@ class ModelProgram:
         return Selection(given.losses, given.sample_weight, None, self.known.rows(problem.goals))
 
     def _as_the_library(self, selection: Selection, problem: Problem) -> Solved:
-        choice = choose_mixture(selection, problem._replace(budget=None))
+        choice = choose_mixture(selection, problem)
         every = np.arange(choice.mixture.size)
-        prices = choice.multipliers[: len(problem.goals)]
-        lower = choice.value - choice.gap
-        return Solved(every, None, choice.mixture, choice.value, lower, prices, cost=choice.cost)
+        return Solved(every, None, choice.mixture, choice.value, choice.lower, choice.multipliers, cost=choice.cost)
 
-    def _of_tail(self, selection: Selection, alpha: float, n_goals: int, tol: float) -> Solved:
+    def _of_tail(self, goals: GoalRows | None, alpha: float, n_goals: int, tol: float) -> Solved:
         """Return the mixture with the least CVaR, from cuts of larger tails, which are cuts of this one too."""
-        goals, n_models = selection.goals, self._oracle.n_models
+        n_models = self._oracle.n_models
         limits = (np.empty((0, n_models)), np.empty(0), None) if goals is None else tuple(goals.as_limits().values())
         self._oracle.alpha = alpha
         bundle = LevelBundle(self._oracle, CuttingPlanes(n_models, *limits), SolveLimits(tol))
@@ -276,45 +273,43 @@ class RulesProgram:
     def __init__(self, ranked: RankedScores, *, keeps_default_threshold: bool, decision: str = "sticky") -> None:
         self.ranked, self.keeps_default_threshold, self.decision = ranked, keeps_default_threshold, decision
         self.known = GoalRowCache(ranked.answers())
-        self._grid = RuleGrid(ranked) if ranked.cuts.n_models == 1 and not ranked.cuts.defers else None
+        self.family = CutFamily(ranked)
+        self._grid = GridFamily(ranked) if ranked.cuts.n_models == 1 and not ranked.cuts.defers else None
         # grids of cuts to begin with: a coarse one while values move, a fine one where they rest
         self._coarse: IntArray | None = None
         self._fine: IntArray | None = None
         self._usual = ranked.usual_rules()
         self._start = self._edges = self._usual  # rules to begin with, inside of the goals and at their edges
         self._tail_losses: Any = None
-        self._mean = mean_loss(ranked)
+        self._mean = mean_objective(self.family)
         self._least: tuple[Any, float] | None = None  # mean loss under goals, for a budget
 
     def solve(self, problem: Problem, tol: float) -> Solved:
         """Return the best mixture, or raise ``Unmet``."""
-        limits = self._limits(problem)
-        if self._is_tail(problem) and self._grid is not None:
-            return self._from_grid(self._within_budget(problem, limits), problem, tol)
         try:
-            return self._generated(self._within_budget(problem, limits), problem, tol)
-        except InfeasibleGoals as error:
+            limits = self._within_budget(problem)
+            if self._is_tail(problem) and self._grid is not None:
+                return self._from_grid(limits, problem, tol)
+            return self._generated(limits, problem, tol)
+        except (NoMixture, InfeasibleGoals) as error:
             raise Unmet from error
 
     def explain(self, problem: Problem) -> Solved:
         """Return the best mixture where there is one after all, or raise ``InfeasibleGoals``."""
-        limits = self._limits(problem)
-        if problem.budget is not None:
-            program = RuleProgram(self.ranked.cuts, self._mean, Mean(), limits)
-            _, least = program.solve(self._start, explains=True)
-            limits = limits._replace(budget=Budget(self._mean, least.value + problem.budget))
+        limits, _ = with_budget(self.family, self._limits(problem), problem.budget, self._start)
         solved = self._generated(limits, problem, RELEASED)
         if self._grid is not None and solved.cuts is not None:
-            self._learn(solved.cuts, np.union1d(self._grid.usual(), solved.cuts), RELEASED)
+            self._learn(solved.cuts, np.union1d(self._grid.start(), solved.cuts), RELEASED)
         return solved
 
     def can_hold(self, goals: tuple[Goal, ...]) -> bool:
         """Tell whether some mixture meets goals."""
         limits = RuleLimits(self.ranked.cuts, self.known.rows(goals))
-        if self._grid is not None:
-            return self._grid.can_hold(limits, self._coarse)
         try:
-            RuleProgram(self.ranked.cuts, self._mean, Mean(), limits).solve(self._start, 1.0)
+            if self._grid is not None:
+                Program(self._grid, _MEAN, limits).solve(np.inf, self._coarse)
+            else:
+                Program(self.family, self._mean, limits).solve(1.0, self._start)
         except NoMixture:
             return False
         return True
@@ -325,18 +320,18 @@ class RulesProgram:
         if rows is None or not _is_moved_by(rows, place):
             return None
         try:
-            program = excess_of(RuleLimits(self.ranked.cuts, rows), place)
-            rules, found = program.solve(self._edges, _EDGE * _size_of(rows, place))
+            program = excess_of(self.family, RuleLimits(self.ranked.cuts, rows), place)
+            rules, found = program.solve(_EDGE * _size_of(rows, place), self._edges)
         except NoMixture as error:
             raise Unmet from error
         used = rules.only(found.mixture > 0)
         self._edges = self._usual.joined(used).joined(self._edges).only(slice(_MOST_RULES))
-        return found.value
+        return float(found.value)
 
     def stored(self, model: Any) -> Solved:
         """Return the mixture of rules that a fitted model has."""
         rules, value = self.ranked.as_cuts(model.rules_), float(model.value_)
-        found = RuleSolution(rules, model.mixture_, value, value - float(model.gap_), _prices(model))
+        found = Choice(model.mixture_, value, value - float(model.gap_), _prices(model), rules)
         return self._as_solved(found, model.rules_)
 
     def tallied(self, solved: Solved) -> Tallied:
@@ -358,64 +353,61 @@ class RulesProgram:
     def _limits(self, problem: Problem) -> RuleLimits:
         return RuleLimits(self.ranked.cuts, self.known.rows(problem.goals))
 
-    def _within_budget(self, problem: Problem, limits: RuleLimits) -> RuleLimits:
-        """Return the limits with a budget above the least mean loss under the goals."""
+    def _within_budget(self, problem: Problem) -> RuleLimits:
+        """Return the limits with a budget above the least mean loss under the goals, which is kept."""
+        limits = self._limits(problem)
         if problem.budget is None:
             return limits
         if self._least is None or self._least[0] != problem.goals:
             if self._grid is None:
-                program = RuleProgram(self.ranked.cuts, self._mean, Mean(), limits)
-                value = program.solve(self._start, _EXACT, explains=True)[1].value
+                least = Program(self.family, self._mean, limits).solve(EXACT, self._start)
             else:
-                found = self._grid.solve(1.0, limits, self._fine, _EXACT)
-                if found is None:
-                    raise Unmet
-                value, self._fine = found.value, found.grid
-            self._least = (problem.goals, value)
-        return limits._replace(budget=Budget(self._mean, self._least[1] + problem.budget))
+                least = Program(self._grid, _MEAN, limits).solve(EXACT, self._fine)
+                self._fine = least.rules
+            self._least = (problem.goals, least.solution.value)
+        return self.family.limited(limits, self._least[1] + problem.budget)
 
     def _from_grid(self, limits: RuleLimits, problem: Problem, tol: float) -> Solved:
-        assert self._grid is not None  # noqa: S101 - there is one score
+        assert isinstance(problem.objective, Risk)  # noqa: S101 - a tail
         start = self._fine if tol <= RELEASED else self._coarse
-        found = self._grid.solve(tail_of(problem.objective) or 1.0, limits, start, tol)
-        if found is None:
-            raise Unmet
-        self._learn(found.rules.cuts, found.grid, tol)
+        grid, found = Program(self._grid, Objective(None, problem.objective), limits).solve(tol, start)
+        self._learn(found.rules.cuts, grid, tol)
         rows = np.zeros(0) if limits.goals is None else found.multipliers[: limits.goals.bounds.size]
         prices = rows if limits.goals is None else limits.goals.prices(rows)
-        choice = RuleSolution(found.rules, found.mixture, found.value, found.lower, prices)
-        return self._solved(choice, problem, tol)
+        return self._solved(Choice(found.mixture, found.value, found.lower, prices, found.rules), problem, tol)
 
     def _generated(self, limits: RuleLimits, problem: Problem, tol: float) -> Solved:
+        objective = problem.objective
         if not self._is_tail(problem) or problem.alpha == 1.0:
-            program = build_program(self.ranked, problem, limits)
+            asked = build_objective(self.family, objective)
         else:  # the losses of a tail tell rows apart whatever the tail, so they are kept
+            assert isinstance(objective, Risk)  # noqa: S101 - a tail
             if self._tail_losses is None or self._tail_losses.sample_weight.size > 20 * _MOST_FINE:
-                self._tail_losses = build_program(self.ranked, problem).losses
-            assert isinstance(problem.objective, Risk)  # noqa: S101 - a tail
-            program = RuleProgram(self.ranked.cuts, self._tail_losses, problem.objective, limits)
-        rules, found = program.solve(self._start, tol * scale_of(problem.objective), explains=True)
-        used = rules.only(found.mixture > 0)
+                self._tail_losses = self.family.row_losses(objective)
+            asked = Objective(self._tail_losses, objective)
+        program = Program(self.family, asked, limits)
+        optimum = program.solve(tol * scale_of(objective), self._start, explains=True)
+        used = optimum.rules.only(optimum.solution.mixture > 0)
         self._start = self._usual.joined(used).only(slice(_MOST_RULES))
-        return self._solved(solution_of(program, rules, found), problem, tol)
+        return self._solved(self.family.choice(program, optimum), problem, tol)
 
     def _learn(self, used: IntArray, grid: IntArray, tol: float) -> None:
         """Begin the next time with the grid that was needed, unless it has grown large, and with the cuts in use."""
         assert self._grid is not None  # noqa: S101 - there is one
-        own = np.union1d(self._grid.usual(), used)
+        own = np.union1d(self._grid.start(), used)
         if tol <= RELEASED:
             self._fine, self._coarse = grid if grid.size <= _MOST_FINE else own, own
         else:
             self._coarse = grid if grid.size <= _MOST_COARSE else own
 
-    def _solved(self, choice: RuleSolution, problem: Problem, tol: float) -> Solved:
+    def _solved(self, choice: Choice, problem: Problem, tol: float) -> Solved:
         """Return a choice as the library makes it of the best mixture; under goals only where it rests."""
         if tol <= RELEASED or not problem.goals:
             own = problem._replace(decision=self.decision, keeps_default_threshold=self.keeps_default_threshold)
             choice = deciding_rules(self.ranked, own, choice)
         return self._as_solved(choice, self.ranked.as_rules(choice.rules, are_usual=choice.is_usual))
 
-    def _as_solved(self, choice: RuleSolution, rules: Sequence[Rule]) -> Solved:
+    def _as_solved(self, choice: Choice, rules: Sequence[Rule]) -> Solved:
         levels, defers = [rule.levels for rule in rules], self.ranked.cuts.defers
         thresholds = np.array([[*upper, *lower] if defers else upper for upper, lower in levels])
         found = choice.mixture, choice.value, choice.lower, choice.multipliers

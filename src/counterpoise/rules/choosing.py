@@ -11,6 +11,7 @@ shares; and the best single model.
 """
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,12 +27,22 @@ from counterpoise.goals.text import OWN_WORDS, refuse_deferral
 from counterpoise.metrics import cvar_loss
 from counterpoise.rules.goal_rows import TRAIN, Answers, GoalRows, LinearRate, goal_rows, linear_rate, mean_limit
 from counterpoise.rules.options import Deferral, Groups
-from counterpoise.solvers import minimize_risk, solve_weights_lp
+from counterpoise.rules.program import (
+    Choice,
+    NoMixture,
+    Objective,
+    Optimum,
+    Program,
+    build_program,
+    cleaned,
+    solve_master,
+    with_budget,
+)
+from counterpoise.solvers import solve_weights_lp
 from counterpoise.solvers.linear_program import FEASIBLE, InfeasibleRows, MixtureSolution
 from counterpoise.theory.risk_text import is_nearly_risk_text, is_risk_text, parse_risk
 from counterpoise.theory.risks import CVaR, Mean, Risk, RiskRows, WorstGroup
 
-_SHARE = 1e-10  # of the mixture, below which a model is never drawn in practice: rounding of the solver
 _ROUNDING = 1e-12  # part of a sum of weights that is lost in adding them up
 
 
@@ -52,78 +63,126 @@ class Selection(NamedTuple):
         return self._replace(losses=self.losses[:, :n_models], goals=goals, rate=rate)
 
 
-class Choice(NamedTuple):
-    """A mixture, and the risk it has on the rows where it was chosen."""
+class Matrix(NamedTuple):
+    """Losses of all models on some rows, with the weights of the rows."""
 
-    mixture: FloatArray
-    value: float
-    gap: float  # no mixture has a risk below value - gap; not a number where none was sought
-    multipliers: FloatArray  # of the goals: what the risk would gain for each unit of a bound
-    cost: float = 0.0  # of a limit on the number of models: how much more risk than without it
+    values: AnyArray  # (n_rows, n_models)
+    sample_weight: FloatArray | None = None
+
+    def minimize(self, risk: Risk, limits: dict[str, Any], tol: float) -> MixtureSolution:
+        """Return the mixture with the least risk within limits, or raise ``InfeasibleRows``."""
+        return solve_master(self.values, risk, self.sample_weight, limits, tol)
 
 
-class Game(NamedTuple):
-    """``min over mixture of shift + risk(losses @ mixture)`` subject to goals."""
+class ModelFamily(NamedTuple):
+    """Models as rules: all are known, so the best mixture is found at once.
 
-    losses: AnyArray
-    risk: Risk
-    sample_weight: FloatArray | None
-    goals: GoalRows | None
-    shift: float = 0.0
+    Limits are ``GoalRows`` of the models, or None.
+    """
 
-    def solve(self, minimize: Callable[..., MixtureSolution] = minimize_risk) -> Choice:
-        """Return the best mixture, or raise ``InfeasibleGoals``; ``minimize`` takes what ``minimize_risk`` does."""
-        goals = self.goals
-        limits = {} if goals is None else goals.as_limits()
+    selection: Selection
+
+    @property
+    def mass(self) -> FloatArray:
+        """Return the weights of the rows."""
+        weight = self.selection.sample_weight
+        return np.ones(len(self.selection.losses)) if weight is None else weight
+
+    def start(self, objective: Objective) -> None:
+        """Return no rules: all models are known."""
+
+    def optimum(self, program: Program, tol: float, rules: Any) -> Optimum:  # noqa: ARG002 - as the others
+        """Return the best mixture of all models, or raise ``NoMixture``."""
+        (losses, risk, _), limits = program.objective, as_limits(program.limits)
         try:
-            found = minimize(self.losses, self.risk, sample_weight=self.sample_weight, **limits)
+            solution = losses.minimize(risk, limits, tol)
         except InfeasibleRows as error:
-            assert goals is not None  # noqa: S101 - there are no other rows
-            raise goals.infeasible(error) from error
-        mixture = cleaned(found.mixture)
-        if goals is not None and _excess(mixture, **limits) > max(_excess(found.mixture, **limits), FEASIBLE):
-            mixture = found.mixture  # a goal needs the least of shares
-        prices = found.multipliers if goals is None else goals.prices(found.multipliers)
-        return Choice(mixture, self.shift + found.value, found.gap, prices)
+            raise NoMixture(error, None) from error
+        mixture = cleaned(solution.mixture)
+        if limits and _excess(mixture, **limits) > max(_excess(solution.mixture, **limits), FEASIBLE):
+            return Optimum(None, solution)  # a goal needs the least of shares
+        return Optimum(None, solution._replace(mixture=mixture))
 
-    def value(self, mixture: FloatArray) -> float:
-        """Return the risk of a mixture."""
-        if self.risk.tail_fraction is not None:
-            return self.shift + cvar_loss(self.losses, self.risk.tail_fraction, self.sample_weight, mixture=mixture)
-        return self.shift + self.risk.value(self.losses @ mixture, self.sample_weight)
+    def explain(self, program: Program, error: NoMixture) -> InfeasibleGoals:
+        """Return which goals conflict for every mixture."""
+        assert error.proof is not None  # noqa: S101 - there always is one
+        return program.limits.infeasible(error.proof)  # type: ignore[no-any-return]
 
-    def single_values(self) -> FloatArray:
-        """Return the risk of each model alone."""
-        alpha = self.risk.tail_fraction
-        if self.losses.dtype == np.uint8 and alpha is not None:  # zero-one: Proposition 1 of Zhai et al. 2021
-            errors = np.average(self.losses, axis=0, weights=self.sample_weight)
-            return self.shift + np.minimum(errors / alpha, 1.0)
-        return np.array([self.value(alone) for alone in np.eye(self.losses.shape[1])])
+    def choice(self, program: Program, optimum: Optimum) -> Choice:
+        """Return the mixture with the prices of the goals."""
+        solution, shift = optimum.solution, program.objective.shift
+        prices = solution.multipliers if program.limits is None else program.limits.prices(solution.multipliers)
+        return Choice(solution.mixture, shift + solution.value, shift + solution.lower, prices)
 
-    def violations(self) -> FloatArray:
-        """Return by how much each model alone misses the goals, in total, in parts of the goals' sizes."""
-        if self.goals is None:
-            return np.zeros(self.losses.shape[1])
-        missed = self.goals.missed() / self.goals.goal_sizes[:, None]
-        worst = np.zeros((len(self.goals.goals), missed.shape[1]))
-        np.maximum.at(worst, self.goals.places, missed)
-        return np.asarray(worst.sum(axis=0))
+    def limits(self, goals: tuple[Goal, ...]) -> GoalRows | None:  # noqa: ARG002 - those of the selection
+        """Return the goals of the selection."""
+        return self.selection.goals
 
-    def only(self, models: IntArray) -> "Game":
-        """Return the same problem for some of the models."""
-        goals = None if self.goals is None else self.goals.only(models)
-        return self._replace(losses=self.losses[:, models], goals=goals)
+    def limited(self, limits: GoalRows | None, most: float) -> GoalRows:
+        """Return limits with a budget of mean loss."""
+        row = mean_limit(self.mean_losses().values[0], most)
+        return row if limits is None else limits.joined(row)
+
+    def rate_objective(self, objective: Rate) -> Objective:  # noqa: ARG002 - that of the selection
+        """Return the rate of the selection as objective: one row of losses, in the units of the rate."""
+        rate = self.selection.rate
+        assert rate is not None  # noqa: S101 - selected for it
+        return Objective(Matrix(rate.row[None]), Mean(), rate.constant)
+
+    def mean_losses(self, groups: IntArray | None = None) -> Matrix:
+        """Return the mean loss of every model, or that on every group that weighs anything."""
+        losses, mass = self.selection.losses, self.mass
+        if groups is None:
+            return Matrix(np.average(losses, axis=0, weights=self.selection.sample_weight)[None])
+        totals = np.bincount(groups, mass)
+        share = np.divide(mass, totals[groups], out=np.zeros(mass.size), where=mass > 0)
+        return Matrix(np.column_stack([np.bincount(groups, share * column) for column in losses.T])[totals > 0])
+
+    def row_losses(self, risk: Risk) -> Matrix:  # noqa: ARG002 - the same for all
+        """Return the losses of the rows."""
+        return Matrix(self.selection.losses, self.selection.sample_weight)
+
+    def bind(self, risk: Risk) -> Risk:
+        """Return the risk as it is bound to the rows of the selection."""
+        return self.selection.risk or risk
+
+    def group_codes(self, names: tuple[str, ...]) -> IntArray:  # noqa: ARG002 - those of the selection
+        """Return the group of each row."""
+        assert self.selection.groups is not None  # noqa: S101 - selected for them
+        return self.selection.groups
 
 
-def group_losses(selection: Selection) -> FloatArray:
-    """Return the average loss of every model on every group that weighs anything, shape (n_groups, n_models)."""
-    groups = selection.groups
-    assert groups is not None  # noqa: S101 - callers checked
-    weight = np.ones(groups.size) if selection.sample_weight is None else selection.sample_weight
-    totals = np.bincount(groups, weight)
-    share = np.divide(weight, totals[groups], out=np.zeros(weight.size), where=weight > 0)
-    columns = [np.bincount(groups, share * column) for column in selection.losses.T]
-    return np.asarray(np.column_stack(columns)[totals > 0])
+def as_limits(goals: GoalRows | None) -> dict[str, Any]:
+    """Return goals as arguments of a solver; none where there are none."""
+    return {} if goals is None else goals.as_limits()
+
+
+def value_of_mixture(objective: Objective, mixture: FloatArray) -> float:
+    """Return the value of an objective for a mixture of models."""
+    (losses, weight), risk, shift = objective
+    if risk.tail_fraction is not None:
+        return shift + cvar_loss(losses, risk.tail_fraction, weight, mixture=mixture)
+    return shift + risk.value(losses @ mixture, weight)
+
+
+def single_values(objective: Objective) -> FloatArray:
+    """Return the value of each model alone."""
+    (losses, weight), risk, shift = objective
+    alpha = risk.tail_fraction
+    if losses.dtype == np.uint8 and alpha is not None:  # zero-one: Proposition 1 of Zhai et al. 2021
+        errors = np.average(losses, axis=0, weights=weight)
+        return shift + np.minimum(errors / alpha, 1.0)
+    return np.array([value_of_mixture(objective, alone) for alone in np.eye(losses.shape[1])])
+
+
+def violations(goals: GoalRows | None, n_models: int) -> FloatArray:
+    """Return by how much each model alone misses the goals, in total, in parts of the goals' sizes."""
+    if goals is None:
+        return np.zeros(n_models)
+    missed = goals.missed() / goals.goal_sizes[:, None]
+    worst = np.zeros((len(goals.goals), n_models))
+    np.maximum.at(worst, goals.places, missed)
+    return np.asarray(worst.sum(axis=0))
 
 
 def outliers(losses: AnyArray, sample_weight: FloatArray | None, fraction: float) -> BoolArray:
@@ -135,12 +194,6 @@ def outliers(losses: AnyArray, sample_weight: FloatArray | None, fraction: float
     is_within = reached <= fraction * reached[-1] * (1 + _ROUNDING)
     is_outlier[order[is_within & (reached < reached[-1])]] = True  # some weight is always left
     return is_outlier
-
-
-def cleaned(mixture: FloatArray) -> FloatArray:
-    """Return a mixture without shares that are rounding."""
-    mixture = np.where(mixture > _SHARE, mixture, 0.0)
-    return np.asarray(mixture / mixture.sum())
 
 
 def _excess(mixture: FloatArray, rows: FloatArray, bounds: FloatArray, row_scale: FloatArray) -> float:
@@ -286,45 +339,21 @@ def groups_by(names: tuple[str, ...], table: Table, groups: IntArray | None) -> 
     return groups
 
 
-def within_budget(selection: Selection, problem: Problem) -> Selection:
-    """Return the same with one more goal where there is a budget: on the mean loss, above the least under the rest."""
-    if problem.budget is None:
-        return selection
-    game = least_mean(selection)
-    row = mean_limit(game.losses[0], game.solve().value + problem.budget)
-    return selection._replace(goals=row if selection.goals is None else selection.goals.joined(row))
-
-
-def least_mean(selection: Selection) -> Game:
-    """Return the problem of the least mean loss under the goals, from which a budget is counted."""
-    means = np.average(selection.losses, axis=0, weights=selection.sample_weight)
-    return Game(means[None], Mean(), None, selection.goals)
-
-
-def without_budget(choice: Choice, problem: Problem) -> Choice:
-    """Return the choice with the multipliers of the goals alone."""
-    return choice._replace(multipliers=choice.multipliers[: len(problem.goals)])
-
-
-def build_game(selection: Selection, problem: Problem) -> Game:
-    """Return the problem whose solution is the best mixture of all models."""
-    losses, weight, goals = selection.losses, selection.sample_weight, selection.goals
-    if selection.rate is not None:  # one row of losses, in the units of the rate
-        return Game(selection.rate.row[None], Mean(), None, goals, selection.rate.constant)
-    if selection.groups is not None:  # a tail of one group is the worst group
-        by_group = group_losses(selection)
-        return Game(by_group, CVaR(1 / len(by_group)), None, goals)
-    if problem.outlier_fraction > 0:  # the rows with the highest average loss are left out (DORO, Zhai et al. 2021b)
-        keep = ~outliers(losses.mean(axis=1), weight, problem.outlier_fraction)
-        losses, weight = losses[keep], None if weight is None else weight[keep]
-    risk = selection.risk or problem.objective
-    assert isinstance(risk, Risk)  # noqa: S101 - a rate has its row
-    return Game(losses, risk, weight, goals)
+def build_model_program(selection: Selection, problem: Problem) -> Program:
+    """Return the program of all mixtures of models, but for a budget."""
+    program = build_program(ModelFamily(selection), problem.objective, selection.goals)
+    if problem.outlier_fraction == 0 or not isinstance(problem.objective, CVaR):
+        return program
+    losses, weight = selection.losses, selection.sample_weight
+    # The rows with the highest average loss are left out (DORO, Zhai et al. 2021b).
+    keep = ~outliers(losses.mean(axis=1), weight, problem.outlier_fraction)
+    some = Matrix(losses[keep], None if weight is None else weight[keep])
+    return program._replace(objective=Objective(some, problem.objective))
 
 
 def value_of(evidence: PoolPredictions, problem: Problem, mixture: FloatArray) -> float:
     """Return the value of the objective for a mixture."""
-    return build_game(select(evidence, problem), problem).value(mixture)
+    return value_of_mixture(build_model_program(select(evidence, problem), problem).objective, mixture)
 
 
 def check_one_rule(objective: Risk | Rate) -> None:
@@ -341,7 +370,8 @@ def check_one_rule(objective: Risk | Rate) -> None:
 def choose_nearest(selection: Selection, problem: Problem) -> Choice:
     """Choose the mixture that misses the goals least, of those the one with the least risk; no budget limits it."""
     assert selection.goals is not None  # noqa: S101 - they cannot be met
-    return build_game(selection._replace(goals=selection.goals.nearest()), problem).solve()
+    program = build_model_program(selection._replace(goals=selection.goals.nearest()), problem)
+    return solved(program)
 
 
 def choose_or_nearest(selection: Selection, problem: Problem) -> Choice:
@@ -352,13 +382,30 @@ def choose_or_nearest(selection: Selection, problem: Problem) -> Choice:
         return choose_nearest(selection, problem)
 
 
-def choose_mixture(selection: Selection, problem: Problem) -> Choice:
-    """Choose the mixture, or raise ``InfeasibleGoals`` where none meets the goals."""
+def choose_mixture(selection: Selection, problem: Problem, losses: Any = None) -> Choice:
+    """Choose the mixture, or raise ``InfeasibleGoals`` where none meets the goals.
+
+    ``losses`` are those that a tail is minimised over, where the selection does not hold them.
+    """
+    program = build_model_program(selection, problem)
     if problem.mixture != "optimal":  # which is free to keep no budget
-        return choice_by_name(problem, selection.losses.shape[1], build_game(selection, problem).value)
-    game = build_game(within_budget(selection, problem), problem)
-    found = game.solve() if problem.max_models is None else choose_few(game, problem.max_models)
-    return without_budget(found, problem)
+        value = partial(value_of_mixture, program.objective)
+        return choice_by_name(problem, selection.losses.shape[1], value)
+    limits, _ = with_budget(program.family, program.limits, problem.budget)
+    program = program._replace(limits=limits)
+    if losses is not None:
+        assert isinstance(problem.objective, Risk)  # noqa: S101 - a tail
+        choice = solved(program._replace(objective=Objective(losses, problem.objective)))
+    elif problem.max_models is None:
+        choice = solved(program)
+    else:
+        choice = choose_few(program, problem.max_models)
+    return choice._replace(multipliers=choice.multipliers[: len(problem.goals)])  # without that of a budget
+
+
+def solved(program: Program) -> Choice:
+    """Return the best mixture of models, or raise ``InfeasibleGoals``."""
+    return program.family.choice(program, program.solve(explains=True))  # type: ignore[no-any-return]
 
 
 def choice_by_name(problem: Problem, n_models: int, value: Callable[[FloatArray], float]) -> Choice:
@@ -367,60 +414,62 @@ def choice_by_name(problem: Problem, n_models: int, value: Callable[[FloatArray]
     return Choice(mixture, value(mixture), np.nan, np.zeros(0))
 
 
-def choose_few(game: Game, max_models: int) -> Choice:
+def choose_few(program: Program, max_models: int) -> Choice:
     """Return a mixture of at most ``max_models`` models, with its cost: how much more risk it has than the best of all.
 
-    The gap of the choice is against the best mixture of all models.
+    The lower bound of the choice is of the best mixture of all models.
     """
-    best = game.solve()
+    best = solved(program)
     if np.count_nonzero(best.mixture) <= max_models:
         return best
-    tried = (_dropped(game, best, max_models), _filled_corner(game, best, max_models), _single(game))
-    found = [choice for choice in tried if choice is not None]
-    if not found:
-        n_goals = 0 if game.goals is None else len(game.goals.goals)
+    tried = (_dropped(program, best, max_models), _filled_corner(program, best, max_models), _single(program))
+    few = [choice for choice in tried if choice is not None]
+    if not few:
+        n_goals = 0 if program.limits is None else len(program.limits.goals)
         raise ValueError(
             f"No mixture of at most {max_models} models was found that meets the goals; the best of all mixes "
             f"{np.count_nonzero(best.mixture)}. Allow more models: {n_goals + 1} are enough for {n_goals} goals."
         )
-    chosen = min(found, key=lambda choice: choice.value)
-    cost = max(chosen.value - best.value, 0.0)
-    return chosen._replace(gap=chosen.value - (best.value - best.gap), cost=cost)
+    chosen = min(few, key=lambda choice: choice.value)
+    return chosen._replace(lower=best.lower, cost=max(chosen.value - best.value, 0.0))
 
 
-def _dropped(game: Game, best: Choice, max_models: int) -> Choice | None:
+def _dropped(program: Program, best: Choice, max_models: int) -> Choice | None:
     choice: Choice | None = best
     while choice is not None and np.count_nonzero(choice.mixture) > max_models:
         by_share = np.argsort(-choice.mixture, kind="stable")
         n_kept = int(np.count_nonzero(choice.mixture))
         n_kept -= max(1, (n_kept - max_models) // 2)
-        choice = _solved(game, np.sort(by_share[:n_kept]))
+        choice = _of_some(program, np.sort(by_share[:n_kept]))
     return choice
 
 
-def _filled_corner(game: Game, best: Choice, max_models: int) -> Choice | None:
-    if game.goals is None:
+def _filled_corner(program: Program, best: Choice, max_models: int) -> Choice | None:
+    if program.limits is None:
         return None
-    cost = game.single_values()[None]
-    corner = solve_weights_lp(cost, 1.0, **game.goals.as_limits()).mixture > 0
+    cost = single_values(program.objective)[None]
+    corner = solve_weights_lp(cost, 1.0, **program.limits.as_limits()).mixture > 0
     by_share = np.argsort(-(best.mixture + corner), kind="stable")  # those of the corner first
-    return _solved(game, np.sort(by_share[:max_models])) if corner.sum() <= max_models else None
+    return _of_some(program, np.sort(by_share[:max_models])) if corner.sum() <= max_models else None
 
 
-def _single(game: Game) -> Choice | None:
-    meets = game.violations() == 0
+def _single(program: Program) -> Choice | None:
+    values = single_values(program.objective)
+    meets = violations(program.limits, values.size) == 0
     if not meets.any():
         return None
-    values = np.where(meets, game.single_values(), np.inf)
-    return _solved(game, np.array([values.argmin()]))
+    return _of_some(program, np.array([np.where(meets, values, np.inf).argmin()]))
 
 
-def _solved(game: Game, models: IntArray) -> Choice | None:
+def _of_some(program: Program, models: IntArray) -> Choice | None:
     """Return the best mixture of some models, as one of all; None where they cannot meet the goals."""
+    losses, weight = program.objective.losses
+    limits = None if program.limits is None else program.limits.only(models)
+    objective = program.objective._replace(losses=Matrix(losses[:, models], weight))
     try:
-        found = game.only(models).solve()
+        choice = solved(program._replace(objective=objective, limits=limits))
     except InfeasibleGoals:
         return None
-    mixture = np.zeros(game.losses.shape[1])
-    mixture[models] = found.mixture
-    return found._replace(mixture=mixture)
+    mixture = np.zeros(losses.shape[1])
+    mixture[models] = choice.mixture
+    return choice._replace(mixture=mixture)

@@ -35,7 +35,6 @@ from counterpoise.goals import InfeasibleGoals, Table
 from counterpoise.goals.classes import check_defer_label
 from counterpoise.rules.choosing import (
     FIXED,
-    Choice,
     PoolPredictions,
     Problem,
     Selection,
@@ -44,17 +43,18 @@ from counterpoise.rules.choosing import (
     select,
     value_of,
 )
-from counterpoise.rules.class_scores.choosing import ClassSolution, as_fixed, choose_class_rules, usual_rule
+from counterpoise.rules.class_scores.choosing import as_fixed, choose_class_rules, usual_rule
 from counterpoise.rules.class_scores.rules import ClassRule, argmax_rule
 from counterpoise.rules.class_scores.table import Calibration, ClassTable, no_calibration
 from counterpoise.rules.deciding import DecisionRows, Says, with_label
 from counterpoise.rules.explaining import Compared, nearest_changes
 from counterpoise.rules.goal_rows import TRAIN, Answers
 from counterpoise.rules.pool import Pool, failures
+from counterpoise.rules.program import Choice, choose
 from counterpoise.rules.rows import LabelledData, groups_of
 from counterpoise.rules.scores.cuts import Rule
+from counterpoise.rules.scores.family import CutFamily
 from counterpoise.rules.scores.fixed import best_fixed, deciding_rules, no_rule
-from counterpoise.rules.scores.program import RuleSolution, choose_rules, mean_loss
 from counterpoise.rules.scores.table import DEFERRED, RuleGroups, ScoreTable, find_groups, rank
 from counterpoise.theory.risks import Risk
 
@@ -127,8 +127,7 @@ class PooledModels(NamedTuple):
 
     def solution(self, choice: Choice, selection: Selection) -> Solution:
         """Return a mixture that was chosen, with what it was chosen on."""
-        mixture, value, gap, multipliers, cost = choice
-        return Solution(mixture, value, gap, multipliers, selection, cost=cost)
+        return Solution(choice.mixture, choice.value, choice.gap, choice.multipliers, selection, cost=choice.cost)
 
     def stage(self, n_models: int, problem: Problem, selection: Selection) -> Solution:
         """Return the best mixture of the first models, or that which misses the goals least."""
@@ -182,7 +181,7 @@ class Thresholds(NamedTuple):
             check_defer_label(problem.deferral.label, self.pool.positive.classes.tolist(), "label")
         return self._replace(selection_data=self.selection_data._replace(deferral=problem.deferral))
 
-    def solve(self, problem: Problem, choice: RuleSolution | None = None) -> Solution:
+    def solve(self, problem: Problem, choice: Choice | None = None) -> Solution:
         """Return the best rules and their shares, or the solution of those that were chosen.
 
         Raise ``InfeasibleGoals`` where none meet the goals.
@@ -192,7 +191,7 @@ class Thresholds(NamedTuple):
         is_fixed = problem.decision == FIXED
         if choice is None:
             try:
-                best = choose_rules(ranked, problem)
+                best = choose(CutFamily(ranked), problem)
             except InfeasibleGoals as error:
                 if not is_fixed or problem.budget is not None:
                     raise
@@ -203,7 +202,7 @@ class Thresholds(NamedTuple):
         said = ranked.predictions_of(choice.rules)
         errors = None
         if isinstance(problem.objective, Risk):
-            loss, usual = mean_loss(ranked), ranked.usual_rules()
+            loss, usual = CutFamily(ranked).mean_losses(), ranked.usual_rules()
             edges = (usual.cuts % ranked.cuts.n_cuts).reshape(len(usual), -1, ranked.cuts.n_groups)
             usual = usual.only((edges[:, 0] == edges[:, -1]).all(axis=1))  # those that defer nothing
             errors = float(loss.of(choice.rules)[0] @ choice.mixture), float(loss.of(usual).min())
@@ -304,7 +303,7 @@ class ClassRules(NamedTuple):
             check_defer_label(problem.deferral.label, self.pool.positive.classes.tolist(), "label")
         return self._replace(selection_data=self.selection_data._replace(deferral=problem.deferral).calibrated())
 
-    def solve(self, problem: Problem, choice: ClassSolution | None = None) -> Solution:  # noqa: ARG002 - the explorer has none
+    def solve(self, problem: Problem, choice: Choice | None = None) -> Solution:  # noqa: ARG002 - the explorer has none
         """Return the best rules that are found, with shares; raise ``InfeasibleGoals`` where none meet the goals."""
         kept = self.selection_data
         groups, calibrations = find_groups(problem.by, kept.answers.tables[TRAIN]), kept.found or ()

@@ -18,19 +18,20 @@ from counterpoise._base.text import text_table
 from counterpoise._base.types import ArrayLike, FloatArray, IntArray
 from counterpoise.goals import Goal, InfeasibleGoals, Rate, as_goals, positive_rate
 from counterpoise.rules.choosing import (
-    Game,
+    Matrix,
+    ModelFamily,
     Problem,
     Selection,
     as_problem,
-    build_game,
-    least_mean,
+    build_model_program,
     select,
-    within_budget,
+    solved,
 )
 from counterpoise.rules.class_scores.choosing import ClassPath
 from counterpoise.rules.families import ClassRules
 from counterpoise.rules.goal_rows import GoalRows, check_range, goal_rows, own_bound
-from counterpoise.rules.scores.program import RulePath
+from counterpoise.rules.program import Objective, Program, mean_objective, with_budget
+from counterpoise.rules.scores.family import RulePath
 from counterpoise.rules.scores.table import rank
 from counterpoise.solvers import bounds_path, minimize_risk
 from counterpoise.solvers.linear_program import InfeasibleRows, MixtureSolution
@@ -220,7 +221,9 @@ def _of_rules(model: Any, goal: Any, bounds: ArrayLike | None, problem: Problem,
         own = np.flatnonzero(path.program.limits.goals.template.places == 0)
     levels = path.default_bounds(n_points) if bounds is None else _check_bounds(bounds)
     found, rules = path.solve(levels)
-    points = tuple(_point(float(level), one, path.program.shift, own) for level, one in zip(levels, found, strict=True))
+    points = tuple(
+        _point(float(level), one, path.program.objective.shift, own) for level, one in zip(levels, found, strict=True)
+    )
     return Tradeoff(
         points, path.goals[0], problem.objective, tuple(rules if ranked is None else ranked.as_rules(rules))
     )
@@ -231,7 +234,7 @@ def _at(selection: Selection, problem: Problem, limits: GoalRows, bound: float) 
     if not limits.can_show(0, bound):
         return None
     try:
-        return within_budget(selection._replace(goals=limits.with_bound(0, bound)), problem).goals
+        return with_budget(ModelFamily(selection), limits.with_bound(0, bound), problem.budget)[0]  # type: ignore[no-any-return]
     except InfeasibleGoals:
         return None
 
@@ -239,33 +242,36 @@ def _at(selection: Selection, problem: Problem, limits: GoalRows, bound: float) 
 def _points(
     selection: Selection, problem: Problem, limits: GoalRows, levels: FloatArray, tol: float
 ) -> tuple[TradeoffPoint, ...]:
-    game = build_game(selection, problem)
+    objective = build_model_program(selection, problem).objective
     order = np.argsort(levels, kind="stable")  # neighbours start from each other
     sets = {number: _at(selection, problem, limits, float(levels[number])) for number in order.tolist()}
     possible = {number: one for number, one in sets.items() if one is not None}
     scale = next((one.scale for one in possible.values()), None)
-    given: dict[str, Any] = {"sample_weight": game.sample_weight, "row_scale": scale, "tol": tol}
-    solved = _path(game, [(one.rows, one.bounds) for one in possible.values()], given)
-    found = dict(zip(possible, solved, strict=True))
+    given: dict[str, Any] = {"sample_weight": objective.losses.sample_weight, "row_scale": scale, "tol": tol}
+    solutions = _path(objective, [(one.rows, one.bounds) for one in possible.values()], given)
+    found = dict(zip(possible, solutions, strict=True))
     own = limits.rows_of(0)
-    return tuple(_point(float(level), found.get(number), game.shift, own) for number, level in enumerate(levels))
+    return tuple(_point(float(level), found.get(number), objective.shift, own) for number, level in enumerate(levels))
 
 
-def _path(game: Game, sets: list[tuple[FloatArray, FloatArray]], given: dict[str, Any]) -> list[MixtureSolution | None]:
+def _path(
+    objective: Objective, sets: list[tuple[FloatArray, FloatArray]], given: dict[str, Any]
+) -> list[MixtureSolution | None]:
     """Return the best mixture under each set of constraints, each from the one before; None where there is none."""
-    if game.risk.tail_fraction is not None:
-        return bounds_path(game.losses, game.risk.tail_fraction, sets, **given)
-    found: list[MixtureSolution | None] = []
+    losses, risk = objective.losses.values, objective.risk
+    if risk.tail_fraction is not None:
+        return bounds_path(losses, risk.tail_fraction, sets, **given)
+    solutions: list[MixtureSolution | None] = []
     start = None
     for rows, bounds in sets:
         try:
-            solved = minimize_risk(game.losses, game.risk, rows=rows, bounds=bounds, start=start, **given)
+            solution = minimize_risk(losses, risk, rows=rows, bounds=bounds, start=start, **given)
         except InfeasibleRows:
-            found.append(None)
+            solutions.append(None)
         else:
-            found.append(solved)
-            start = solved.mixture
-    return found
+            solutions.append(solution)
+            start = solution.mixture
+    return solutions
 
 
 def _no_groups(names: tuple[str, ...]) -> IntArray:
@@ -300,9 +306,11 @@ def _default_bounds(selection: Selection, problem: Problem, limits: GoalRows, n_
     own = limits.rows_of(0)
     excess = limits.rows[own] - limits.bounds[own, None]  # the largest of which is how far the goal is missed
     others = selection._replace(goals=limits.some(range(1, len(limits.goals))))
-    tightest = Game(excess, CVaR(1.0 / own.size), None, others.goals).solve().value
-    free = [build_game(within_budget(others, problem), problem).solve().mixture]
+    program = build_model_program(others, problem)
+    tightest = solved(program._replace(objective=Objective(Matrix(excess), CVaR(1.0 / own.size)))).value
+    within, _ = with_budget(program.family, program.limits, problem.budget)
+    free = [solved(program._replace(limits=within)).mixture]
     if problem.budget is not None:
-        free.append(least_mean(others).solve().mixture)
+        free.append(solved(Program(program.family, mean_objective(program.family), program.limits)).mixture)
     loosest = max(tightest, *(float((excess @ mixture).max()) for mixture in free))
     return np.linspace(own_bound(limits, tightest), own_bound(limits, loosest), n_points)

@@ -13,7 +13,7 @@ import numpy as np
 from counterpoise._base.types import FloatArray
 from counterpoise.metrics import cvar_loss
 from counterpoise.rules.choosing import Problem
-from counterpoise.rules.class_scores.program import ClassLimits
+from counterpoise.rules.class_scores.family import ClassLimits
 from counterpoise.rules.class_scores.rules import RatioRule, best_two
 from counterpoise.rules.class_scores.table import CalibratedScores
 from counterpoise.rules.goal_rows import TRAIN, GoalRows

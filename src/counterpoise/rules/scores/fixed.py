@@ -20,16 +20,10 @@ from counterpoise.rules.choosing import FIXED, PoolPredictions, Problem, check_o
 from counterpoise.rules.goal_rows import TRAIN
 from counterpoise.rules.no_rule import no_single_rule
 from counterpoise.rules.options import Groups
+from counterpoise.rules.program import Choice, build_objective, with_budget
 from counterpoise.rules.scores.cuts import CutRules, Cuts, rules_at
-from counterpoise.rules.scores.program import (
-    RuleSolution,
-    Sums,
-    as_sums,
-    build_program,
-    cheapest_rules,
-    limits_of,
-    mean_loss,
-)
+from counterpoise.rules.scores.family import CutFamily
+from counterpoise.rules.scores.sums import Sums, as_sums, cheapest_rules
 from counterpoise.rules.scores.table import RankedScores, find_groups, rank
 from counterpoise.solvers.linear_program import FEASIBLE
 from counterpoise.solvers.one_of_each import OneOfEach, choose_one_of_each
@@ -56,7 +50,7 @@ class FixedRule(NamedTuple):
     lower: float  # no rule that meets the limits has less of the objective
 
 
-def deciding_rules(ranked: RankedScores, problem: Problem, best: RuleSolution) -> RuleSolution:
+def deciding_rules(ranked: RankedScores, problem: Problem, best: Choice) -> Choice:
     """Return the rules that decide, given the best mixture; with ``"fixed"`` it is one rule, whatever that costs.
 
     Where nothing but errors counts the best model decides at its usual threshold, which is the best for good
@@ -78,7 +72,7 @@ def deciding_rules(ranked: RankedScores, problem: Problem, best: RuleSolution) -
     value = value_of(ranked.predictions_of(alone), problem, np.ones(1))
     cost = best.cost + max(value - best.value, 0.0)  # the best mixture is known to its gap
     lower = lower if is_usual else min(lower, value)
-    return RuleSolution(alone, np.ones(1), value, lower, best.multipliers, cost, best.risk, is_usual)
+    return Choice(np.ones(1), value, lower, best.multipliers, alone, cost, best.risk, is_usual)
 
 
 def _best_usual(ranked: RankedScores) -> CutRules | None:
@@ -89,7 +83,7 @@ def _best_usual(ranked: RankedScores) -> CutRules | None:
     """
     usual, positive = ranked.table.usual, float(ranked.mass @ ranked.is_positive)
     rules = rules_at(ranked.cuts, [(model, one, one) for model, one in enumerate(usual.tolist())])
-    errors = mean_loss(ranked).of(rules)[0]
+    errors = CutFamily(ranked).mean_losses().of(rules)[0]
     best = int(errors.argmin())
     has_none = usual[best] == 0 and errors[best] >= min(positive, 1.0 - positive)
     return None if has_none else rules.only(np.array([best]))
@@ -161,9 +155,10 @@ def search_fixed(
     nearest
         Whether the least violation is looked for where no rule meets the limits.
     """
-    (limits, _), cuts = limits_of(ranked, problem), ranked.cuts
-    program, goals = build_program(ranked, problem, limits), limits.goals
-    losses = program.losses if isinstance(program.losses, Sums) else mean_loss(ranked)
+    family, cuts = CutFamily(ranked), ranked.cuts
+    limits, _ = with_budget(family, family.limits(problem.goals), problem.budget)
+    objective, goals = build_objective(family, problem.objective), limits.goals
+    losses = objective.losses if isinstance(objective.losses, Sums) else family.mean_losses()
     held = [] if goals is None else [as_sums(goals.rows, cuts)]
     held += [] if limits.budget is None else [limits.budget.loss]
     sizes = np.empty(0) if goals is None else goals.goal_sizes  # of what the goals limit, then of the mean loss
@@ -187,7 +182,7 @@ def search_fixed(
     model = min(range(len(found)), key=lambda place: (*_rounded((found[place].violation, found[place].value)), place))
     is_proven = found[model].violation > 0 and all(one.least_violation > 0 for one in found)
     rule = CutRules(np.array([model]), found[model].places[None])
-    lower = program.shift + losses.unit * min(one.lower for one in found)
+    lower = objective.shift + losses.unit * min(one.lower for one in found)
     return FixedRule(rule, found[model].violation, is_proven, lower)
 
 

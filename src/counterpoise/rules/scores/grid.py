@@ -16,10 +16,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from counterpoise._base.types import FloatArray, IntArray
+from counterpoise.rules.program import Objective, Optimum, Program, generate_columns
 from counterpoise.rules.scores.cuts import CutRules, Cuts
-from counterpoise.rules.scores.program import TOL, RuleLimits, cheapest_rules
+from counterpoise.rules.scores.sums import RuleLimits, cheapest_rules
 from counterpoise.rules.scores.table import RankedScores
-from counterpoise.solvers.linear_program import FEASIBLE, HotProgram, LinearSolution, solve_linear_program
+from counterpoise.solvers.linear_program import HotProgram, InfeasibleRows, LinearSolution, solve_linear_program
 from counterpoise.solvers.rows import project_capped, worst_mean
 
 _MAX_ROUNDS = 50
@@ -31,35 +32,26 @@ _SLIVER = 1e-10  # shares below this are rounding of the solver
 _SIGNS = np.array([[-1.0], [1.0]])  # what calling a positive and a negative row positive adds to its loss
 
 
-class GridSolution(NamedTuple):
-    """The best mixture found, what proves it, and the grid that it needed."""
+class GridFamily:
+    """All rules of one score, from a grid of its cuts: rows are summed once by group, class and cut.
 
-    rules: CutRules  # that fall together in all groups
-    mixture: FloatArray
-    value: float  # CVaR of the mixture
-    lower: float  # no mixture of any rules has less
-    multipliers: FloatArray  # of the limits' rows
-    grid: IntArray
-    n_rounds: int
-
-
-class RuleGrid:
-    """The rows of one score by group, class and cut, summed once: what every program over a grid is made of."""
+    Rules to begin with are the cuts of a grid, in rising order, such as those of another solve.
+    """
 
     def __init__(self, ranked: RankedScores) -> None:
         self.cuts, mass = ranked.cuts, ranked.mass
         if self.cuts.n_models != 1 or self.cuts.defers:
             raise ValueError(
                 f"A grid is of the cuts of one score, without deferral; got {self.cuts.n_models} score(s)"
-                f"{', with deferral' if self.cuts.defers else ''}. Use choose_rules for others."
+                f"{', with deferral' if self.cuts.defers else ''}. Use CutFamily for others."
             )
         classes = (ranked.is_positive, ~ranked.is_positive)
         # of positive rows, then of negative ones: the mass down to each cut
         self.sums = np.array([self.cuts.sums(slice(mass.size), np.where(one, mass, 0.0)) for one in classes])
         self._usual: IntArray | None = None
-        self._programs: list[_Program] = []  # of the last few grids and limits, the newest first
+        self._programs: list[_BinProgram] = []  # of the last few grids and limits, the newest first
 
-    def usual(self) -> IntArray:
+    def start(self, objective: Objective | None = None) -> IntArray:  # noqa: ARG002 - as the others
         """Return the grid that any search may begin with, found once.
 
         There is about as much of the mass and of the cuts between any two neighbours of a group.
@@ -78,85 +70,80 @@ class RuleGrid:
         self._usual = np.concatenate(parts)
         return self._usual
 
-    def solve(
-        self, alpha: float, limits: RuleLimits, grid: IntArray | None = None, tol: float = TOL
-    ) -> GridSolution | None:
-        """Return the mixture with the least CVaR within limits, or None where no mixture of any rules keeps them.
+    def joined(self, grid: IntArray, other: IntArray) -> IntArray:  # noqa: ARG002 - as the others
+        """Return the other grid: it is whole by itself."""
+        return other
 
-        Parameters
-        ----------
-        alpha : float in (0, 1]
-        limits : RuleLimits
-        grid : array of cuts, optional
-            To begin with, ascending: those of another solve. Default: ``usual()``.
-        tol : float
-            The gap between value and lower bound that is good enough.
-        """
-        grid = self.usual() if grid is None else grid
-        lower, n_rounds = -np.inf, 0
-        while True:
-            n_rounds += 1
-            program = self._program(grid, limits)
-            found = program.solve(alpha, limits.bounds)
-            if found is None:
-                wider = self._keeping(grid, limits)
-                if wider is None or wider.size == grid.size:
-                    return None
-                grid = wider
-                continue
-            proven, more = self._priced(program, found, limits)
-            lower = max(lower, proven)
-            if found.value - lower <= tol or n_rounds == _MAX_ROUNDS or more.size == grid.size:
-                rules, mixture = _coupled(self.cuts, grid, found.chances)
-                return GridSolution(rules, mixture, found.value, lower, found.multipliers, grid, n_rounds)
-            grid = more
+    def optimum(self, program: Program, tol: float, grid: IntArray) -> Optimum:
+        """Return the mixture with the least CVaR within limits, and its grid, or raise ``NoMixture``."""
+        grid, solution, lower = generate_columns(GridSearch(program), grid, tol)
+        rules, mixture = _coupled(self.cuts, grid, solution.chances)
+        return Optimum(grid, GridSolution(rules, mixture, solution.value, lower, solution.multipliers))
 
-    def can_hold(self, limits: RuleLimits, grid: IntArray | None = None) -> bool:
-        """Tell whether a mixture of any rules keeps limits, beginning with those of a grid."""
-        grid = self.usual() if grid is None else grid
-        return self._program(grid, limits).can_hold(limits.bounds) or self._keeping(grid, limits) is not None
-
-    def _keeping(self, grid: IntArray, limits: RuleLimits) -> IntArray | None:
-        """Return a grid on which limits can hold, given one on which they cannot; None where they can on none.
-
-        The duals of the least violation price every cut: where none is cheaper than those of the grid, it is proven.
-        """
-        for _ in range(_MAX_ROUNDS):
-            program = self._program(grid, limits)
-            violation, multipliers = program.least_violation(limits.bounds)
-            if violation <= FEASIBLE:
-                return grid
-            _, costs = limits.costs(multipliers)
-            more = np.union1d(grid, program.cheaper(costs))
-            if more.size == grid.size:
-                return None
-            grid = more
-        return None
-
-    def _program(self, grid: IntArray, limits: RuleLimits) -> "_Program":
+    def bin_program(self, grid: IntArray, limits: RuleLimits) -> "_BinProgram":
         """Return the program over a grid: an earlier one where that differs in right sides alone."""
-        program = _Program(self.cuts, self.sums, grid, limits)
+        program = _BinProgram(self.cuts, self.sums, grid, limits)
         found = next((one for one in self._programs if one.is_like(program)), program)
         self._programs = [found, *(one for one in self._programs if one is not found)][:_MOST_PROGRAMS]
         return found
 
-    def _priced(self, program: "_Program", found: "_Found", limits: RuleLimits) -> tuple[float, IntArray]:
-        """Return a lower bound over all mixtures of all rules, and the grid with cuts that cost less than its own."""
-        base, costs = limits.costs(found.multipliers)
-        costs = costs + program.costs_of_cuts(found.weights)
-        least, _ = cheapest_rules(self.cuts, costs)
-        constant = base - float(found.multipliers @ limits.bounds) + float(found.weights[0].sum())
-        return constant + float(least[0]), np.union1d(program.grid, program.cheaper(costs))
+
+class GridSolution(NamedTuple):
+    """The best mixture of a grid's cuts, with what proves it."""
+
+    rules: CutRules  # that fall together in all groups
+    mixture: FloatArray
+    value: float  # CVaR of the mixture
+    lower: float  # no mixture of any rules has less
+    multipliers: FloatArray  # of the limits' rows
 
 
-class _Found(NamedTuple):
+class GridSearch:
+    """Column generation whose columns are cuts: one of each group may be mixed with any of the others."""
+
+    def __init__(self, program: Program) -> None:
+        self.family: GridFamily = program.family
+        self.limits: RuleLimits = program.limits
+        self.alpha, self.n_rounds = program.objective.risk.tail_fraction or 1.0, 0
+
+    def master(self, grid: IntArray) -> "_BinSolution":
+        """Return the best chances of the bins between the cuts of a grid, or raise ``InfeasibleRows``."""
+        self.n_rounds += 1
+        self._bins = self.family.bin_program(grid, self.limits)
+        solution = self._bins.solve(self.alpha, self.limits.bounds)
+        if solution is None:
+            raise self._bins.proof(self.limits.bounds)
+        return solution
+
+    def price(self, grid: IntArray, solution: "_BinSolution") -> tuple[IntArray | None, float]:
+        """Return the grid with cuts that cost less than its own, and a lower bound over all mixtures of all rules."""
+        base, costs = self.limits.costs(solution.multipliers)
+        costs = costs + self._bins.costs_of_cuts(solution.weights)
+        least, _ = cheapest_rules(self.family.cuts, costs)
+        constant = base - float(solution.multipliers @ self.limits.bounds) + float(solution.weights[0].sum())
+        return self._grown(grid, costs), constant + float(least[0])
+
+    def price_proof(self, grid: IntArray, error: InfeasibleRows) -> IntArray | None:
+        """Return the grid with cuts that violate the limits less, at the prices of the least violation."""
+        return self._grown(grid, self.limits.costs(error.multipliers / self._bins.scale)[1])
+
+    def goes_on(self, gap: float, *, grows: bool) -> bool:  # noqa: ARG002 - as the others
+        """Tell whether there is another round."""
+        return grows and self.n_rounds < _MAX_ROUNDS
+
+    def _grown(self, grid: IntArray, costs: FloatArray) -> IntArray | None:
+        more = np.union1d(grid, self._bins.cheaper(costs))
+        return None if more.size == grid.size else more
+
+
+class _BinSolution(NamedTuple):
     chances: FloatArray  # (n_bins,): how likely the rows between two neighbours are called positive
     weights: FloatArray  # (2, n_bins): of the positive and the negative rows there, of sum 1
     multipliers: FloatArray
     value: float
 
 
-class _Program:
+class _BinProgram:
     """``min edge + sum of mass * excess / alpha`` over the chances of a grid's bins, each class with its excess."""
 
     def __init__(self, cuts: Cuts, sums: FloatArray, grid: IntArray, limits: RuleLimits) -> None:
@@ -172,20 +159,16 @@ class _Program:
         self.rows = rows / self.scale[:, None]
         self._hot: HotProgram | None = None
 
-    def is_like(self, other: "_Program") -> bool:
+    def is_like(self, other: "_BinProgram") -> bool:
         """Tell whether another program differs in right sides alone."""
         same = self.grid.size == other.grid.size and self.rows.shape == other.rows.shape
         return same and bool((self.grid == other.grid).all() and (self.rows == other.rows).all())
 
-    def solve(self, alpha: float, bounds: FloatArray) -> _Found | None:
+    def solve(self, alpha: float, bounds: FloatArray) -> _BinSolution | None:
         """Return the best chances; None where none keep the limits."""
         n_bins, caps = self.groups.size, (self.mass / alpha).ravel()
         found = self._solved(np.concatenate([np.zeros(n_bins), [1.0], caps]), bounds)
         return None if found is None else self._read(found, caps)
-
-    def can_hold(self, bounds: FloatArray) -> bool:
-        """Tell whether some chances keep the limits."""
-        return self._solved(np.zeros(3 * self.groups.size + 1), bounds) is not None
 
     def _solved(self, cost: FloatArray, bounds: FloatArray) -> LinearSolution | None:
         within = self._within((bounds - self.constants) / self.scale)
@@ -198,8 +181,8 @@ class _Program:
             found = self._hot.solve(cost, within)
         return found
 
-    def least_violation(self, bounds: FloatArray) -> tuple[float, FloatArray]:
-        """Return the least total violation of the limits, in parts of their scales, and its multipliers."""
+    def proof(self, bounds: FloatArray) -> InfeasibleRows:
+        """Return the proof that limits cannot hold: the multipliers of their least total violation, in their scales."""
         n_bins, pairs, n_limits = self.groups.size, self._falling_pairs(), bounds.size
         falls = sp.hstack([_falls(pairs, n_bins), sp.csr_array((pairs.size, n_limits))])
         matrix = sp.vstack([falls, sp.hstack([sp.csr_array(self.rows), -sp.eye_array(n_limits)])])
@@ -207,19 +190,18 @@ class _Program:
         most = np.append(np.full(pairs.size, np.inf), (bounds - self.constants) / self.scale)
         cost = np.append(np.zeros(n_bins), np.ones(n_limits))
         upper = np.append(np.ones(n_bins), np.full(n_limits, np.inf))
-        found = solve_linear_program(cost, matrix, (least, most), lower=np.zeros(cost.size), upper=upper)
-        assert found is not None  # noqa: S101 - any chances will do
-        multipliers = np.maximum(-found.duals[pairs.size :], 0.0) / self.scale
-        return float(cost @ found.point), multipliers
+        solution = solve_linear_program(cost, matrix, (least, most), lower=np.zeros(cost.size), upper=upper)
+        assert solution is not None  # noqa: S101 - any chances will do
+        return InfeasibleRows(self.rows, most[pairs.size :], np.maximum(-solution.duals[pairs.size :], 0.0))
 
-    def _read(self, found: LinearSolution, caps: FloatArray) -> _Found:
+    def _read(self, found: LinearSolution, caps: FloatArray) -> _BinSolution:
         """Return vectors that are inside of their domains to the last bit, and the value from them alone."""
         n_bins = self.groups.size
         free = np.clip(found.point[:n_bins], 0.0, 1.0)  # falling within each group but for rounding
         chances = np.concatenate([np.minimum.accumulate(free[self.groups == one]) for one in np.unique(self.groups)])
         weights = project_capped(np.maximum(found.duals[: 2 * n_bins], 0.0), caps).reshape(2, n_bins)
         multipliers = np.maximum(-found.duals[found.duals.size - self.scale.size :], 0.0) / self.scale
-        return _Found(chances, weights, multipliers, worst_mean(np.append(1.0 - chances, chances), caps))
+        return _BinSolution(chances, weights, multipliers, worst_mean(np.append(1.0 - chances, chances), caps))
 
     def costs_of_cuts(self, weights: FloatArray) -> FloatArray:
         """Return what calling the rows down to each cut positive costs, by weights of the bins."""

@@ -1,0 +1,207 @@
+"""The program that chooses a mixture: the least risk, or rate, of all mixtures of a family's rules, within limits.
+
+Every loss and every rate of a randomized classifier is linear in its mixture, so the best mixture of a pool of rules is
+a convex program. Its dual, weights of the rows and multipliers of the limits, prices every rule of the family. Where
+the cheapest of them costs no less than those of the pool, the mixture is the best of *all* rules, and the least cost is
+a proven lower bound; where it costs less it joins the pool. Where the pool cannot keep the limits, the multipliers that
+prove it are priced instead (Farkas), and either lead to a rule that helps or prove it for all rules.
+
+``generate_columns`` is that loop. A family says what there is to price:
+
+``start(objective)``, ``joined(rules, more)``
+    the rules to begin with, and the same with others;
+``optimum(program, tol, rules)``
+    the best mixture, by a ``Search`` of the family's own or, where all rules are known, at once;
+``explain(program, error)``
+    which goals conflict, where none meet all;
+``limits(goals)``, ``limited(limits, most)``
+    goals as rows of the program, and the same with a budget of mean loss;
+``rate_objective``, ``mean_losses``, ``row_losses``, ``bind``, ``group_codes``, ``mass``
+    what ``build_objective`` makes objectives of.
+
+Families are ``choosing.ModelFamily``, ``scores.family.CutFamily``, ``scores.grid.GridFamily`` and
+``class_scores.family.ClassFamily``.
+"""
+
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from counterpoise._base.types import AnyArray, FloatArray
+from counterpoise.goals import Rate
+from counterpoise.solvers import minimize_cvar, minimize_risk
+from counterpoise.solvers.linear_program import InfeasibleRows, MixtureSolution
+from counterpoise.theory.risks import CVaR, Mean, Risk, WorstGroup
+
+TOL = 1e-4  # the gap that is good enough, in parts of the losses' unit
+EXACT = 1e-7  # gap of the least mean loss from which a budget is counted: of errors, which count 1
+_MAX_ROUNDS = 1000
+_SHARE = 1e-10  # of the mixture, below which a rule is never drawn in practice: rounding of the solver
+
+
+class Objective(NamedTuple):
+    """What is minimised: ``shift + risk(losses @ mixture)``."""
+
+    losses: Any  # of rules, as the family knows them
+    risk: Risk
+    shift: float = 0.0  # which values and lower bounds of a solution do not hold
+
+
+class Optimum(NamedTuple):
+    """The best mixture, and the rules that it is of."""
+
+    rules: Any
+    solution: Any  # a ``MixtureSolution`` or what has the same fields; its lower bound is over all rules
+
+
+class Choice(NamedTuple):
+    """The mixture that was chosen, with what proves it."""
+
+    mixture: FloatArray
+    value: float
+    lower: float  # no mixture of what ``covers`` says has less; not a number where none was sought
+    multipliers: FloatArray  # of the goals: what the risk would gain for each unit of a bound
+    rules: Any = None  # None where models themselves are mixed
+    cost: float = 0.0  # of one rule in the place of the best mixture, or of a limit on the number of models
+    risk: Risk | None = None  # bound to the rows, where it is no CVaR, worst group or rate
+    is_usual: bool = False  # whether it is a model at its usual threshold, kept as such
+    covers: str = ""
+
+    @property
+    def gap(self) -> float:
+        """Return ``value - lower``."""
+        return self.value - self.lower
+
+    def only(self, rule: Any, value: float) -> "Choice":
+        """Return one rule in the place of the best mixture."""
+        return self._replace(rules=[rule], mixture=np.ones(1), value=value, lower=min(self.lower, value))
+
+
+def cleaned(mixture: FloatArray) -> FloatArray:
+    """Return a mixture without shares that are rounding."""
+    mixture = np.where(mixture > _SHARE, mixture, 0.0)
+    return np.asarray(mixture / mixture.sum())
+
+
+class NoMixture(Exception):  # noqa: N818 - named for what is the case
+    """No mixture of any rules keeps the limits: the proof, and the rules that it is of."""
+
+    def __init__(self, proof: InfeasibleRows | None, rules: Any) -> None:
+        self.proof, self.rules = proof, rules
+        super().__init__("no mixture of rules keeps the limits" if proof is None else str(proof))
+
+
+class Search(Protocol):
+    """What column generation asks of a family: the best mixture of a pool, and rules that cost less."""
+
+    def master(self, pool: Any) -> Any:
+        """Return the best mixture of a pool with its dual, or raise ``InfeasibleRows``."""
+
+    def price(self, pool: Any, solution: Any) -> tuple[Any, float]:
+        """Return the pool with rules that cost less, None where there are none; and a lower bound over all rules."""
+
+    def price_proof(self, pool: Any, error: InfeasibleRows) -> Any:
+        """Return the pool with rules that a proof of infeasibility does not hold for, None where there are none."""
+
+    def goes_on(self, gap: float, *, grows: bool) -> bool:
+        """Tell whether another round may help, with a stricter master where the pool does not grow."""
+
+
+def generate_columns(search: Search, pool: Any, tol: float) -> tuple[Any, Any, float]:
+    """Return the pool, the best mixture of it, and a lower bound over all rules, or raise ``NoMixture``."""
+    lower = -np.inf
+    for _ in range(_MAX_ROUNDS):
+        try:
+            solution = search.master(pool)
+        except InfeasibleRows as error:
+            more = search.price_proof(pool, error)
+            if more is None:  # the proof that the pool cannot keep the limits holds for all rules
+                raise NoMixture(error, pool) from error
+            pool = more
+            continue
+        more, bound = search.price(pool, solution)
+        lower = max(lower, bound)
+        gap = solution.value - lower
+        if gap <= tol or not search.goes_on(gap, grows=more is not None):
+            return pool, solution, lower
+        pool = pool if more is None else more
+    raise RuntimeError(f"The best mixture was not found in {_MAX_ROUNDS} rounds; please report this.")
+
+
+class Program(NamedTuple):
+    """``min over mixtures of all rules of a family of shift + risk(losses @ mixture)`` within limits."""
+
+    family: Any
+    objective: Objective
+    limits: Any = None  # as ``family.limits`` returns them
+
+    def solve(self, tol: float = TOL, start: Any = None, *, explains: bool = False) -> Optimum:
+        """Return the best mixture, or raise ``NoMixture`` where none keeps the limits.
+
+        Parameters
+        ----------
+        tol : float
+            The gap between value and lower bound that is good enough, in units of the losses.
+        start : rules, optional
+            To begin with beside the family's own, such as those of another solve.
+        explains : bool
+            Whether ``InfeasibleGoals`` is raised in the place of ``NoMixture``: it takes a while to find which goals
+            conflict.
+        """
+        try:
+            rules = self.family.start(self.objective)
+            rules = rules if start is None else self.family.joined(rules, start)
+            return self.family.optimum(self, tol, rules)  # type: ignore[no-any-return]
+        except NoMixture as error:
+            if explains:
+                raise self.family.explain(self, error) from error.proof
+            raise
+
+
+def solve_master(
+    losses: AnyArray, risk: Risk, sample_weight: FloatArray | None, limits: dict[str, Any], tol: float, **how: Any
+) -> MixtureSolution:
+    """Return the mixture of known rules with the least risk within limits, or raise ``InfeasibleRows``."""
+    fraction = risk.tail_fraction
+    if fraction is not None:
+        return minimize_cvar(losses, fraction, sample_weight=sample_weight, tol=tol, **limits, **how)
+    return minimize_risk(losses, risk, sample_weight=sample_weight, tol=tol, **limits)
+
+
+def build_objective(family: Any, objective: Risk | Rate) -> Objective:
+    """Return an objective for the rules of a family: a rate, the mean loss, that of the worst group, or a risk."""
+    if isinstance(objective, Rate):
+        return family.rate_objective(objective)  # type: ignore[no-any-return]
+    if isinstance(objective, WorstGroup):  # a tail of one group is the worst group
+        codes = family.group_codes(objective.names)
+        n_groups = np.unique(codes[family.mass > 0]).size
+        return Objective(family.mean_losses(codes), CVaR(1 / n_groups))
+    if objective.tail_fraction == 1.0:
+        return mean_objective(family)
+    risk = family.bind(objective)
+    return Objective(family.row_losses(risk), risk)
+
+
+def mean_objective(family: Any) -> Objective:
+    """Return the mean loss as objective."""
+    return Objective(family.mean_losses(), Mean())
+
+
+def build_program(family: Any, objective: Risk | Rate, limits: Any) -> Program:
+    """Return the program of an objective within limits."""
+    return Program(family, build_objective(family, objective), limits)
+
+
+def with_budget(family: Any, limits: Any, budget: float | None, start: Any = None) -> tuple[Any, Any]:
+    """Return limits with a budget above the least mean loss within them, and rules that keep it."""
+    if budget is None:
+        return limits, start
+    least = Program(family, mean_objective(family), limits).solve(EXACT, start, explains=True)
+    return family.limited(limits, least.solution.value + budget), least.rules
+
+
+def choose(family: Any, problem: Any, tol: float = TOL) -> Choice:
+    """Return the best mixture of a family's rules for a problem, or raise ``InfeasibleGoals``."""
+    limits, start = with_budget(family, family.limits(problem.goals), problem.budget)
+    program = build_program(family, problem.objective, limits)
+    return family.choice(program, program.solve(tol, start, explains=True))  # type: ignore[no-any-return]

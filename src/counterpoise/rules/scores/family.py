@@ -1,0 +1,242 @@
+"""All rules of some scores, as a family of the program that chooses mixtures: every threshold of every model.
+
+The dual of the program says what calling a row positive would cost; summed up over the sorted rows that prices every
+cut of every group, and the best rule of each model is its cheapest cut in each group, or its cheapest pair of cuts
+where rows between them may be deferred. The sum of those costs is a lower bound over *all* mixtures of all rules.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from counterpoise._base.types import FloatArray, IntArray
+from counterpoise.goals import Goal, InfeasibleGoals, Rate
+from counterpoise.rules.choosing import Problem, groups_by
+from counterpoise.rules.goal_rows import TRAIN, GoalRows, check_range, goal_rows, linear_rate, own_bound
+from counterpoise.rules.program import (
+    EXACT,
+    Choice,
+    NoMixture,
+    Objective,
+    Optimum,
+    Program,
+    build_objective,
+    cleaned,
+    generate_columns,
+    mean_objective,
+    solve_master,
+)
+from counterpoise.rules.scores.conflicts import excess_of, explain_conflict
+from counterpoise.rules.scores.cuts import CutRules, Cuts, coupled
+from counterpoise.rules.scores.sums import Budget, CellLosses, RuleLimits, Sums, cheapest_rules, edge_losses, reaching
+from counterpoise.rules.scores.table import RankedScores
+from counterpoise.solvers.linear_program import FEASIBLE, InfeasibleRows, MixtureSolution
+from counterpoise.theory.risks import Mean, Risk, RiskRows
+
+_ROUGH = 1e-5  # gap of the pool's own problem above which the bundle method solves it in a few steps
+_COARSE = 0.05  # gap of the pool's own problem in the first round, where it is not solved exactly ...
+_PART = 0.05  # ... then this part of the last gap over all rules ...
+_INNER = 0.25  # ... down to this part of the gap that is wanted
+_FINER = 0.1  # times the gap where the cheapest rules are in the pool already
+
+
+class CutFamily(NamedTuple):
+    """All rules of some scores: a cut in each group, or two where rows between them may be deferred."""
+
+    ranked: RankedScores
+
+    @property
+    def cuts(self) -> Cuts:
+        """Return every threshold of every score."""
+        return self.ranked.cuts
+
+    @property
+    def mass(self) -> FloatArray:
+        """Return the weights of the labelled rows, of sum 1."""
+        return self.ranked.mass
+
+    def start(self, objective: Objective) -> CutRules:  # noqa: ARG002 - as the others
+        """Return the usual rules of each model."""
+        return self.ranked.usual_rules()
+
+    def joined(self, rules: CutRules, more: CutRules) -> CutRules:
+        """Return rules and then those of others that are not among them."""
+        return rules.joined(more)
+
+    def optimum(self, program: Program, tol: float, rules: CutRules) -> Optimum:
+        """Return the best mixture of all rules, or raise ``NoMixture``."""
+        tol *= program.objective.losses.unit
+        rules, solution, lower = generate_columns(CutSearch(program, tol), rules, tol)
+        return Optimum(rules, solution._replace(lower=lower))
+
+    def explain(self, program: Program, error: NoMixture) -> InfeasibleGoals:
+        """Return which goals conflict for every mixture of all rules."""
+        return explain_conflict(program, error)
+
+    def choice(self, program: Program, optimum: Optimum) -> Choice:
+        """Return rules that fall together in all groups and their shares."""
+        solution, objective, limits = optimum.solution, program.objective, program.limits
+        rules, mixture = coupled(optimum.rules, cleaned(solution.mixture))
+        goals = None if limits is None else limits.goals
+        prices = np.zeros(0) if goals is None else goals.prices(solution.multipliers[: len(goals.bounds)])
+        is_bound = isinstance(objective.losses, CellLosses) and objective.risk.tail_fraction is None
+        values = objective.shift + solution.value, objective.shift + solution.lower
+        return Choice(mixture, *values, prices, rules, risk=objective.risk if is_bound else None)
+
+    def limits(self, goals: tuple[Goal, ...]) -> RuleLimits:
+        """Return goals for every cut."""
+        return RuleLimits(self.cuts, goal_rows(self.ranked.answers(), goals))
+
+    def limited(self, limits: RuleLimits, most: float) -> RuleLimits:
+        """Return limits with a budget of mean loss."""
+        return limits._replace(budget=Budget(self.mean_losses(), most))
+
+    def rate_objective(self, objective: Rate) -> Objective:
+        """Return a rate as objective."""
+        rate = linear_rate(self.ranked.answers(), objective)
+        return Objective(reaching(rate.row[None], self.cuts), Mean(), rate.constant)
+
+    def mean_losses(self, groups: IntArray | None = None) -> Sums:
+        """Return the mean loss of every rule, or that on every group of labelled rows that weighs anything."""
+        ranked, constants, added = self.ranked, [], []
+        parts = [slice(self.mass.size)] if groups is None else _rows_by_group(groups, self.mass)
+        for rows in parts:
+            mass, is_positive = self.mass[rows], ranked.is_positive[rows]
+            share = mass if groups is None else mass / mass.sum()
+            constants.append(float(share[is_positive].sum()))
+            edges = edge_losses(is_positive, ranked.defer_cost)
+            added.append(np.concatenate([self.cuts.sums(rows, share * edge) for edge in edges]))
+        return Sums(np.array(constants), np.array(added))
+
+    def row_losses(self, risk: Risk) -> CellLosses:
+        """Return the losses of the labelled rows, those that no rule tells apart together where a risk allows it."""
+        ranked = self.ranked
+        given = self.cuts, ranked.codes[TRAIN], ranked.is_positive, ranked.mass
+        return CellLosses(*given, merge=risk.is_law_invariant, defer_cost=ranked.defer_cost)
+
+    def bind(self, risk: Risk) -> Risk:
+        """Return a risk that knows the labelled rows; what is chosen has one dimension for each threshold."""
+        n_levels = self.cuts.n_models * self.cuts.n_groups * (1 + self.cuts.defers)
+        return risk.bind(RiskRows(1.0 / float((self.mass**2).sum()), n_levels + 1, self.group_codes))
+
+    def group_codes(self, names: tuple[str, ...]) -> IntArray:
+        """Return the group of each labelled row by some columns."""
+        return groups_by(names, self.ranked.table.answers.tables[TRAIN], self.ranked.table.groups)
+
+
+def _rows_by_group(groups: IntArray, mass: FloatArray) -> list[IntArray]:
+    """Return the rows of every group that weighs anything."""
+    return [np.flatnonzero(groups == group) for group in np.unique(groups[mass > 0]).tolist()]
+
+
+class CutSearch:
+    """Column generation over all cuts: each round prices every cut of every group at once."""
+
+    def __init__(self, program: Program, tol: float) -> None:
+        self.program, self.unit = program, program.objective.losses.unit
+        self._gap, self._least_gap = _COARSE * self.unit, _INNER * tol  # of the pool's own problem
+        self._scale = np.empty(0)
+
+    def master(self, pool: CutRules) -> MixtureSolution:
+        """Return the best mixture of the pool, not from the last one, whose weights would hedge less."""
+        (losses, risk, _), limits = self.program.objective, self.program.limits
+        matrix, given = losses.of(pool), {} if limits is None else limits.as_limits(pool)
+        self._scale = given.get("row_scale", self._scale)
+        # The bundle method stops at weights that hedge, and those of a corner, as HiGHS finds them, mislead: they lead
+        # to half as many rounds again.
+        is_rough = self._gap >= _ROUGH * self.unit and risk.tail_fraction != 1
+        method = "bundle" if is_rough else "auto"
+        return solve_master(matrix, risk, losses.sample_weight, given, self._gap, method=method)
+
+    def price(self, pool: CutRules, solution: MixtureSolution) -> tuple[CutRules | None, float]:
+        """Return the pool with the cheapest rule of each model, where it costs less than those of the pool."""
+        costs, cheapest = price_cuts(self.program, solution.weights, solution.multipliers)
+        helping = cheapest.only(solution.offset + costs < solution.value)
+        return _grown(pool, helping), solution.offset + float(costs.min())
+
+    def price_proof(self, pool: CutRules, error: InfeasibleRows) -> CutRules | None:
+        """Return the pool with rules that the proof does not hold for."""
+        costs, cheapest = price_cuts(self.program, None, error.multipliers)
+        return _grown(pool, cheapest.only(costs <= FEASIBLE * float(error.multipliers @ self._scale)))
+
+    def goes_on(self, gap: float, *, grows: bool) -> bool:
+        """Tell whether another round may help: the pool's own problem is solved as exactly as the gap asks for."""
+        if not grows and self._gap <= self._least_gap:
+            return False
+        self._gap = max(min(self._gap, _PART * gap if grows else _FINER * self._gap), self._least_gap)
+        return True
+
+
+def _grown(pool: CutRules, more: CutRules) -> CutRules | None:
+    """Return a pool with further rules; None where it has them all."""
+    joined = pool.joined(more)
+    return None if len(joined) == len(pool) else joined
+
+
+def price_cuts(program: Program, weights: FloatArray | None, multipliers: FloatArray) -> tuple[FloatArray, CutRules]:
+    """Return for each model the least cost of its rules, and the cheapest of them.
+
+    The cost of a rule is ``weights @ losses + multipliers @ (rows - bounds)``; without weights that of the limits.
+    """
+    limits: RuleLimits | None = program.limits
+    base, costs = (0.0, np.zeros(1)) if weights is None else program.objective.losses.costs(weights)
+    if limits is not None:
+        constant, added = limits.costs(multipliers)
+        base, costs = base + constant - float(multipliers @ limits.bounds), costs + added
+    least, cheapest = cheapest_rules(program.family.cuts, costs)
+    return base + least, cheapest
+
+
+class RulePath:
+    """The best mixture of rules for each of many bounds of the first goal: each from the rules of the ones before.
+
+    A budget is counted anew for each bound.
+    """
+
+    def __init__(self, ranked: RankedScores, problem: Problem, goals: tuple[Goal, ...], tol: float) -> None:
+        self.goals, self.tol, self.budget = goals, tol, problem.budget
+        rows = goal_rows(ranked.answers(), goals)
+        assert isinstance(rows, GoalRows)  # noqa: S101 - there is a goal
+        family = CutFamily(ranked)
+        self.rows, self.program = rows, Program(family, build_objective(family, problem.objective))
+        self.rules = ranked.usual_rules()
+
+    def default_bounds(self, n_points: int) -> FloatArray:
+        """Return bounds from the tightest possible to where the goal costs nothing."""
+        check_range(self.rows)
+        family = self.program.family
+        tightest = excess_of(family, RuleLimits(family.cuts, self.rows), 0)
+        self.rules, found = tightest.solve(self.tol, self.rules, explains=True)
+        losses = tightest.objective.losses
+        free = [float((losses.of(rules) @ one.mixture).max()) for rules, one in self._optima(tightest.limits)]
+        return np.linspace(own_bound(self.rows, found.value), own_bound(self.rows, max(found.value, *free)), n_points)
+
+    def solve(self, levels: FloatArray) -> tuple[list[MixtureSolution | None], CutRules]:
+        """Return the best mixture for each bound, None where there is none, over the rules that all of them need."""
+        found: dict[int, MixtureSolution] = {}
+        for place in np.argsort(levels, kind="stable").tolist():
+            level = float(levels[place])
+            if not self.rows.can_show(0, level):
+                continue
+            try:
+                found[place] = self._optima(RuleLimits(self.program.family.cuts, self.rows.with_bound(0, level)))[-1][1]
+            except NoMixture as error:
+                self.rules = error.rules
+        for place, one in found.items():
+            more = np.zeros(len(self.rules) - one.mixture.size)
+            found[place] = one._replace(mixture=np.append(one.mixture, more))
+        return [found.get(place) for place in range(levels.size)], self.rules
+
+    def _optima(self, limits: RuleLimits) -> list[Optimum]:
+        """Return the least mean loss within limits, where a budget is counted from it, and then the least risk.
+
+        The rules that were needed are kept for what comes next.
+        """
+        family, optima = self.program.family, []
+        if self.budget is not None:
+            optima.append(Program(family, mean_objective(family), limits).solve(EXACT, self.rules))
+            limits = family.limited(limits, optima[0].solution.value + self.budget)
+            self.rules = optima[0].rules
+        optima.append(self.program._replace(limits=limits).solve(self.tol, self.rules))
+        self.rules = optima[-1].rules
+        return optima

@@ -1,0 +1,235 @@
+"""Linear functions of rules of scores: losses, goals and a budget, for every rule and priced for every cut.
+
+Whatever is linear in a rule's answers is a sum of one number for each of its cuts, so the dual of a program prices each
+cut by itself, and the cheapest rule of a model is its cheapest cut in each group.
+"""
+
+from itertools import pairwise
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from counterpoise._base.types import AnyArray, BoolArray, FloatArray, IntArray
+from counterpoise.rules.goal_rows import GoalRows
+from counterpoise.rules.scores import _kernels
+from counterpoise.rules.scores.cuts import CutRules, Cuts
+from counterpoise.solvers.linear_program import constraint_scale
+
+
+class Sums(NamedTuple):
+    """Linear functions of a rule's answers: a constant, and what each cut adds.
+
+    Such as mean losses, of all rows or of a few groups of them.
+    """
+
+    constants: FloatArray  # (n_functions,): of the rule that calls nobody positive
+    added: FloatArray  # (n_functions, n_edges)
+    unit: float = 1.0  # what gaps are parts of: 1 for losses of errors, more or less for amounts of any other unit
+    sample_weight: None = None  # all functions weigh the same
+
+    def of(self, rules: CutRules) -> FloatArray:
+        """Return the functions of each rule, shape (n_functions, n_rules)."""
+        return np.asarray(self.constants[:, None] + self.added[:, rules.cuts].sum(axis=2))
+
+    def costs(self, weights: FloatArray) -> tuple[float, FloatArray]:
+        """Return the weighted sum of the functions: its constant, and what each cut adds."""
+        return float(weights @ self.constants), weights @ self.added
+
+
+def as_sums(matrix: FloatArray, cuts: Cuts) -> Sums:
+    """Return linear functions whose values are known for the rules that call one group positive, up to some cut."""
+    constants = matrix[:, cuts.starts[0, 0]].copy()
+    return Sums(constants, matrix - constants[:, None])
+
+
+def reaching(matrix: FloatArray, cuts: Cuts) -> Sums:
+    """Return linear functions of any unit, known as for ``as_sums``: the unit is how far the widest of them reaches."""
+    sums, starts = as_sums(matrix, cuts), cuts.flat_starts[:-1]
+    edges = sums.added.reshape(len(sums.added), -1, cuts.n_cuts)  # the upper ones, and the lower ones where rules defer
+    widths = np.maximum.reduceat(edges, starts, axis=2) - np.minimum.reduceat(edges, starts, axis=2)
+    by_model = widths.reshape(*widths.shape[:2], cuts.n_models, cuts.n_groups).sum(axis=(1, 3))
+    return sums._replace(unit=float(by_model.max()) or 1.0)
+
+
+class CellLosses:
+    """Losses of rows in cells that no rule seen so far tells apart: they count as one row with their mass together."""
+
+    sample_weight: FloatArray
+    unit = 1.0  # errors count 1, and what is deferred at most as much
+
+    def __init__(
+        self,
+        cuts: Cuts,
+        groups: IntArray,
+        is_positive: BoolArray,
+        mass: FloatArray,
+        *,
+        merge: bool = True,
+        defer_cost: float | None = None,
+    ) -> None:
+        order = np.flatnonzero(mass > 0) if merge else np.arange(mass.size)  # a risk may know the rows by their places
+        if merge:
+            order = order[np.argsort(cuts.places[0][order])]  # neighbours in memory, for the first model
+        self._cuts, self._groups, self._order = cuts, groups[order], order
+        self._n_rows = mass.size
+        self._places = [np.ascontiguousarray(places[order]) for places in cuts.places]
+        self._is_positive, self._mass = is_positive[order], mass[order] / mass.sum()
+        self._defer_cost = defer_cost
+        self._added = [self._mass * one for one in edge_losses(self._is_positive, defer_cost)]
+        self._merges = merge
+        self._seen: set[tuple[int, int]] = set()
+        codes = 2 * self._groups + self._is_positive if merge else np.arange(order.size)
+        self._cells, self._n_cells = codes.astype(np.int32), int(codes.max()) + 1
+        self._measure()
+
+    def see(self, rules: CutRules) -> None:
+        """Tell rows apart that the rules do, from now on."""
+        if not self._merges:  # every row is a cell of its own
+            return
+        asked = {
+            (model, cut % self._cuts.n_cuts)
+            for model, cuts in zip(rules.models.tolist(), rules.cuts, strict=True)
+            for cut in cuts.tolist()
+        } - self._seen
+        for model, cut in sorted(asked):
+            starts = self._cuts.starts[model]
+            first = int(starts[np.searchsorted(starts, cut, side="right") - 1])
+            other = np.full(self._n_cells + 1, -1, dtype=np.int32)
+            other[-1] = self._n_cells
+            _kernels.split(self._cells, self._places[model], first, cut, other)
+            self._n_cells = int(other[-1])
+        if asked:
+            self._seen |= asked
+            self._measure()
+
+    def _measure(self) -> None:
+        """Count the cells that hold rows anew, and find their masses and a row of each."""
+        is_used = np.bincount(self._cells, minlength=self._n_cells) > 0
+        if not is_used.all():
+            self._cells = (np.cumsum(is_used) - 1).astype(np.int32)[self._cells]
+        self._n_cells = int(is_used.sum())
+        self.sample_weight = np.bincount(self._cells, self._mass).astype(np.float64, copy=False)
+        self._shown = np.empty(self._n_cells, dtype=np.int64)
+        self._shown[self._cells] = np.arange(self._cells.size)
+
+    def of(self, rules: CutRules) -> AnyArray:
+        """Return where each rule fails, and what it costs where it defers, shape (n_cells, n_rules).
+
+        Cells that the rules tell apart are several from now on, and so have other weights.
+        """
+        self.see(rules)
+        groups, is_positive, cost = self._groups[self._shown], self._is_positive[self._shown], self._defer_cost
+        losses = np.empty((self._shown.size, len(rules)), dtype=np.uint8 if cost is None else np.float64)
+        for place, (model, cuts) in enumerate(zip(rules.models.tolist(), rules.cuts, strict=True)):
+            rows = self._places[model][self._shown]
+            is_above = rows <= cuts[groups]
+            losses[:, place] = is_above != is_positive
+            if cost is not None:
+                lowers = cuts[self._cuts.n_groups :] - self._cuts.n_cuts
+                losses[~is_above & (rows <= lowers[groups]), place] = cost
+        return losses
+
+    def row_weights(self, weights: FloatArray) -> FloatArray:
+        """Return the weight of each row, given those of the cells: its share of its cell's."""
+        mass, found = self.sample_weight, np.zeros(self._n_rows)
+        density = np.divide(weights, mass, out=np.zeros(mass.size), where=mass > 0)
+        found[self._order] = density[self._cells] * self._mass
+        return found
+
+    def costs(self, weights: FloatArray) -> tuple[float, FloatArray]:
+        """Return the mean loss under weights of the cells: of the rule that calls nobody positive, and of each edge."""
+        mass, found = self.sample_weight, []
+        density = np.divide(weights, mass, out=np.zeros(mass.size), where=mass > 0)
+        for added in self._added:
+            sums = np.zeros(self._cuts.n_cuts)
+            for places in self._places:
+                _kernels.gather(places, self._cells, density, added, sums)
+            _kernels.cumulate(sums, self._cuts.flat_starts)
+            found.append(sums)
+        costs = found[0] if len(found) == 1 else np.concatenate(found)
+        return float(weights @ self._is_positive[self._shown]), costs
+
+
+def edge_losses(is_positive: BoolArray, defer_cost: float | None) -> list[FloatArray]:
+    """Return what each row adds to the loss where an edge passes it: the upper one, and the lower one if any defer.
+
+    The lower edge passes a row first, which is then deferred and not called negative; the upper one makes it positive.
+    """
+    if defer_cost is None:
+        return [np.where(is_positive, -1.0, 1.0)]
+    return [np.where(is_positive, -defer_cost, 1.0 - defer_cost), np.where(is_positive, defer_cost - 1.0, defer_cost)]
+
+
+class Budget(NamedTuple):
+    """The mean loss of a rule, and the most that it may be."""
+
+    loss: Sums  # one function
+    most: float
+
+
+class RuleLimits(NamedTuple):
+    """What must hold: goals, known for the rules that call one group positive up to a cut, and a budget."""
+
+    cuts: Cuts
+    goals: GoalRows | None
+    budget: Budget | None = None
+
+    @property
+    def bounds(self) -> FloatArray:
+        """Return the bounds of the goals, then that of the budget."""
+        goals = np.empty(0) if self.goals is None else self.goals.bounds
+        return goals if self.budget is None else np.append(goals, self.budget.most)
+
+    def as_limits(self, rules: CutRules) -> dict[str, Any]:
+        """Return ``rows @ mixture <= bounds`` on some rules, as arguments of a solver."""
+        limits = {} if self.goals is None else goals_on(rules, self.goals, self.cuts).as_limits()
+        if self.budget is None:
+            return limits
+        row = self.budget.loss.of(rules)
+        scale = constraint_scale(np.abs(row).max(axis=1), np.array([self.budget.most]))
+        if limits:
+            row, scale = np.vstack([limits["rows"], row]), np.append(limits["row_scale"], scale)
+        return {"rows": row, "bounds": self.bounds, "row_scale": scale}
+
+    def costs(self, multipliers: FloatArray) -> tuple[float, FloatArray]:
+        """Return the weighted sum of the rows: for the rule that calls nobody positive, and what each cut adds."""
+        base, costs = 0.0, np.zeros(self.cuts.n_cuts * (1 + self.cuts.defers))
+        if self.goals is not None:
+            for place in np.flatnonzero(multipliers[: len(self.goals.bounds)]).tolist():  # few: most goals cost nothing
+                costs += multipliers[place] * self.goals.rows[place]
+            base = float(costs[self.cuts.starts[0, 0]])
+            costs -= base
+        if self.budget is not None:
+            constant, added = self.budget.loss.costs(multipliers[-1:])
+            base, costs = base + constant, costs + added
+        return base, costs
+
+    def only(self, places: list[int]) -> Self:
+        """Return the limits with some of the goals."""
+        assert self.goals is not None  # noqa: S101 - there are goals to take some of
+        return self._replace(goals=self.goals.some(places))
+
+
+def goals_on(rules: CutRules, goals: GoalRows, cuts: Cuts) -> GoalRows:
+    """Return goals as rows on some rules, given what they are for every cut."""
+    found = []
+    for matrix in (goals.rows, goals.row_slopes):
+        nobody = matrix[:, cuts.starts[0, 0]][:, None]
+        found.append(nobody + sum(matrix[:, own] - nobody for own in rules.cuts.T))
+    return goals._replace(rows=found[0], row_slopes=found[1])
+
+
+def cheapest_rules(cuts: Cuts, costs: FloatArray) -> tuple[FloatArray, CutRules]:
+    """Return for each model the least sum of one cut's cost for each group, and the rule of those cuts.
+
+    Where rules may defer it is of two cuts, the lower edge no earlier than the upper one: one pass finds the best pair.
+    """
+    if cuts.defers:
+        uppers, lowers = np.empty((2, cuts.n_models * cuts.n_groups), dtype=np.int64)
+        _kernels.cheapest_pairs(costs, cuts.flat_starts, uppers, lowers)
+        best = np.hstack([one.reshape(cuts.n_models, -1) for one in (uppers, lowers + cuts.n_cuts)])
+        return costs[best].sum(axis=1), CutRules(np.arange(cuts.n_models), best)
+    best = np.array(
+        [[start + int(costs[start:end].argmin()) for start, end in pairwise(starts.tolist())] for starts in cuts.starts]
+    )
+    return costs[best].sum(axis=1), CutRules(np.arange(cuts.n_models), best)
