@@ -11,8 +11,10 @@ from sklearn.tree import DecisionTreeClassifier
 from counterpoise import MixtureClassifier, tradeoff
 from counterpoise.goals import as_goals
 from counterpoise.rules.choosing import as_problem
-from counterpoise.rules.class_scores.choosing import ClassPath
-from counterpoise.rules.scores.family import RulePath
+from counterpoise.rules.class_scores.family import ClassFamily
+from counterpoise.rules.program import build_program
+from counterpoise.rules.scores.family import CutFamily
+from counterpoise.rules.tradeoff import BoundPath
 from counterpoise.theory.risks import CVaR
 
 GOALS = ("recall(train) >= 0.5", "false_positive_rate(train) <= 0.6")
@@ -28,7 +30,8 @@ def test_a_frontier_of_rules_goes_from_the_tightest_possible_bound_to_where_the_
     problem = random_problem(seed, defers=defers)._replace(goals=[*GOALS], objective=CVaR(0.5), budget=BUDGET)
     goals = as_goals(problem.goals)
     aim = as_problem(0.5, None, goals, budget=BUDGET, deferral=deferral_of(problem))
-    path = RulePath(ranked_of(problem), aim, goals, 1e-7)
+    family = CutFamily(ranked_of(problem))
+    path = BoundPath(build_program(family, aim.objective, family.limits(goals)), aim, goals, 1e-7)
     levels = path.default_bounds(4)
     found, _ = path.solve(np.append(levels, levels[0] + STEP))
     for level, one in zip(levels, found, strict=False):
@@ -36,7 +39,7 @@ def test_a_frontier_of_rules_goes_from_the_tightest_possible_bound_to_where_the_
         assert one.value == pytest.approx(best, abs=1e-6)
         assert one.lower <= best + 1e-8
     assert found[3].value == pytest.approx(written_out(problem._replace(goals=[GOALS[1]])), abs=1e-6)
-    assert found[4] is None
+    assert found[4].mixture is None
     assert written_out(problem._replace(goals=[str(goals[0].with_bound(float(levels[0] + STEP))), GOALS[1]])) is None
 
 
@@ -68,9 +71,10 @@ def test_a_frontier_of_class_rules_is_what_choosing_with_each_bound_finds():
     known = known_rows(*drawn_rows(0, 200, 3))
     goals = as_goals(["recall(train, of=0) >= 0.5"])
     levels = np.array([0.5, 0.85, 1.1])
-    path = ClassPath(known, as_problem(0.5, None, goals, budget=BUDGET), goals, 1e-4)
+    family, aim = ClassFamily(known), as_problem(0.5, None, goals, budget=BUDGET)
+    path = BoundPath(build_program(family, aim.objective, family.limits(goals)), aim, goals, 1e-4)
     found, _ = path.solve(levels)
     for level, one in zip(levels[:2], found, strict=False):
         again = chosen(known, 0.5, [goals[0].with_bound(float(level))], BUDGET)
         assert one.value == pytest.approx(again.value, abs=2e-3)
-    assert found[2] is None
+    assert found[2].mixture is None

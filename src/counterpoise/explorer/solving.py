@@ -18,6 +18,7 @@ from counterpoise.rules.choosing import (
     ModelFamily,
     PoolPredictions,
     Problem,
+    RepeatedLosses,
     Selection,
     choose_mixture,
     select,
@@ -30,7 +31,6 @@ from counterpoise.rules.program import (
     Objective,
     Program,
     build_objective,
-    cleaned,
     mean_objective,
     with_budget,
 )
@@ -41,10 +41,7 @@ from counterpoise.rules.scores.fixed import deciding_rules
 from counterpoise.rules.scores.grid import GridFamily
 from counterpoise.rules.scores.sums import RuleLimits
 from counterpoise.rules.scores.table import RankedScores
-from counterpoise.solvers import minimize_cvar
-from counterpoise.solvers.bundle import LevelBundle, SolveLimits
 from counterpoise.solvers.linear_program import CuttingPlanes, InfeasibleRows
-from counterpoise.solvers.tail import TailCut, TailOracle
 from counterpoise.theory.risks import Mean, Risk
 
 DRAGGED, RELEASED = 3e-3, 1e-4  # gaps, as parts of ``scale_of``, that do while a value moves, and when it rests
@@ -155,7 +152,6 @@ class GoalRowCache:
 
 _MEAN = Objective(None, Mean())  # of the rules of a grid, which knows their losses
 _EDGE = 1e-9  # gap to which the edge of what is possible is found, as a part of the size of the goal's terms
-_MOST_CUTS = 60  # that are kept for other settings
 _MOST_COARSE, _MOST_FINE = 250, 700  # cuts of a grid, from which it begins anew
 _MOST_RULES = 60  # that a search begins with
 
@@ -183,9 +179,7 @@ class ModelProgram:
 
     def __init__(self, evidence: PoolPredictions) -> None:
         self.evidence, self.known = evidence, GoalRowCache(evidence.answers)
-        self._oracle = TailOracle.of(evidence.losses, evidence.sample_weight, 1.0)
-        self._cuts: list[tuple[float, TailCut]] = []  # with the alpha that they were found at
-        self._start: FloatArray | None = None
+        self._losses = RepeatedLosses(evidence.losses, evidence.sample_weight)
 
     def solve(self, problem: Problem, tol: float) -> Solved:
         """Return the best mixture, or raise ``Unmet``."""
@@ -194,9 +188,8 @@ class ModelProgram:
             alpha = tail_of(problem.objective)
             if alpha is None or problem.max_models is not None or problem.outlier_fraction > 0:
                 return self._as_the_library(selection, problem)
-            limits, _ = with_budget(ModelFamily(selection), selection.goals, problem.budget)
-            return self._of_tail(limits, alpha, len(problem.goals), tol)
-        except (InfeasibleRows, InfeasibleGoals) as error:
+            return self._of_tail(selection, problem, tol)
+        except (NoMixture, InfeasibleGoals) as error:
             raise Unmet from error
 
     def explain(self, problem: Problem) -> Solved:
@@ -208,7 +201,7 @@ class ModelProgram:
         rows = self.known.rows(goals)
         try:
             if rows is not None:
-                CuttingPlanes(self._oracle.n_models, *rows.as_limits().values())
+                CuttingPlanes(self.evidence.losses.shape[1], *rows.as_limits().values())
         except InfeasibleRows:
             return False
         return True
@@ -218,14 +211,11 @@ class ModelProgram:
         rows = self.known.rows(goals)
         if rows is None or not _is_moved_by(rows, place):
             return None
-        own = rows.places == place
-        others = {"rows": rows.rows[~own], "bounds": rows.bounds[~own], "row_scale": rows.scale[~own]}
-        losses = rows.rows[own] - rows.bounds[own, None]
+        given = self.evidence
+        program = ModelFamily(Selection(given.losses, given.sample_weight, None)).excess(rows, place)
         try:
-            limits = {} if own.all() else others
-            tol = _EDGE * _size_of(rows, place)
-            return minimize_cvar(losses, 1 / len(losses), **limits, tol=tol, method="highs").value
-        except InfeasibleRows as error:
+            return float(program.solve(_EDGE * _size_of(rows, place)).solution.value)
+        except NoMixture as error:
             raise Unmet from error
 
     def stored(self, model: Any) -> Solved:
@@ -249,22 +239,15 @@ class ModelProgram:
         every = np.arange(choice.mixture.size)
         return Solved(every, None, choice.mixture, choice.value, choice.lower, choice.multipliers, cost=choice.cost)
 
-    def _of_tail(self, goals: GoalRows | None, alpha: float, n_goals: int, tol: float) -> Solved:
-        """Return the mixture with the least CVaR, from cuts of larger tails, which are cuts of this one too."""
-        n_models = self._oracle.n_models
-        limits = (np.empty((0, n_models)), np.empty(0), None) if goals is None else tuple(goals.as_limits().values())
-        self._oracle.alpha = alpha
-        bundle = LevelBundle(self._oracle, CuttingPlanes(n_models, *limits), SolveLimits(tol))
-        older = [pair for pair in self._cuts if pair[0] >= alpha]
-        bundle.carry([cut for _, cut in older])
-        found = bundle.solve(self._start)
-        self._start = found.mixture
-        kept = {id(cut): level for level, cut in self._cuts}
-        fresh = [(kept.get(id(cut), alpha), cut) for cut in bundle.cuts]
-        known = {id(cut) for _, cut in fresh}
-        self._cuts = [*fresh, *(pair for pair in self._cuts if id(pair[1]) not in known)][:_MOST_CUTS]
-        prices = np.zeros(0) if goals is None else goals.prices(found.multipliers)[:n_goals]
-        return Solved(np.arange(n_models), None, cleaned(found.mixture), found.value, found.lower, prices)
+    def _of_tail(self, selection: Selection, problem: Problem, tol: float) -> Solved:
+        """Return the mixture with the least CVaR, from what the settings before left."""
+        assert isinstance(problem.objective, Risk)  # noqa: S101 - a tail
+        family = ModelFamily(selection)
+        limits, _ = with_budget(family, selection.goals, problem.budget, explains=False)
+        program = Program(family, Objective(self._losses, problem.objective), limits)
+        choice = family.choice(program, program.solve(tol))
+        every, prices = np.arange(choice.mixture.size), choice.multipliers[: len(problem.goals)]
+        return Solved(every, None, choice.mixture, choice.value, choice.lower, prices)
 
 
 class RulesProgram:

@@ -39,10 +39,13 @@ from counterpoise.rules.program import (
     with_budget,
 )
 from counterpoise.solvers import solve_weights_lp
-from counterpoise.solvers.linear_program import FEASIBLE, InfeasibleRows, MixtureSolution
+from counterpoise.solvers.bundle import LevelBundle, SolveLimits
+from counterpoise.solvers.linear_program import FEASIBLE, CuttingPlanes, InfeasibleRows, MixtureSolution
+from counterpoise.solvers.tail import TailCut, TailOracle
 from counterpoise.theory.risk_text import is_nearly_risk_text, is_risk_text, parse_risk
 from counterpoise.theory.risks import CVaR, Mean, Risk, RiskRows, WorstGroup
 
+_MOST_CUTS = 60  # that are kept for other settings
 _ROUNDING = 1e-12  # part of a sum of weights that is lost in adding them up
 
 
@@ -72,6 +75,48 @@ class Matrix(NamedTuple):
     def minimize(self, risk: Risk, limits: dict[str, Any], tol: float) -> MixtureSolution:
         """Return the mixture with the least risk within limits, or raise ``InfeasibleRows``."""
         return solve_master(self.values, risk, self.sample_weight, limits, tol)
+
+
+class RepeatedLosses:
+    """Losses of all models that are minimised again and again: each time from the mixture and the cuts of those before.
+
+    Cuts of a larger tail are cuts of a smaller one too. Close it to let its threads go.
+    """
+
+    def __init__(self, values: AnyArray, sample_weight: FloatArray | None = None) -> None:
+        self.values, self.sample_weight = values, sample_weight
+        self._start: FloatArray | None = None
+        self._cuts: list[tuple[float, TailCut]] = []  # with the alpha that they were found at
+        self._oracle: TailOracle | None = None
+
+    def minimize(self, risk: Risk, limits: dict[str, Any], tol: float) -> MixtureSolution:
+        """Return the mixture with the least risk within limits, or raise ``InfeasibleRows``."""
+        alpha = risk.tail_fraction
+        if alpha is None:
+            solution = solve_master(self.values, risk, self.sample_weight, limits, tol, start=self._start)
+        else:
+            solution = self._minimize_tail(alpha, limits, tol)
+        self._start = solution.mixture
+        return solution
+
+    def _minimize_tail(self, alpha: float, limits: dict[str, Any], tol: float) -> MixtureSolution:
+        if self._oracle is None:
+            self._oracle = TailOracle.of(self.values, self.sample_weight, alpha)
+        self._oracle.alpha, n_models = alpha, self.values.shape[1]
+        given = limits or {"rows": np.empty((0, n_models)), "bounds": np.empty(0), "row_scale": None}
+        bundle = LevelBundle(self._oracle, CuttingPlanes(n_models, *given.values()), SolveLimits(tol))
+        bundle.carry([cut for level, cut in self._cuts if level >= alpha])
+        solution = bundle.solve(self._start)
+        levels = {id(cut): level for level, cut in self._cuts}
+        used = [(levels.get(id(cut), alpha), cut) for cut in bundle.cuts]
+        known = {id(cut) for cut in bundle.cuts}
+        self._cuts = [*used, *(pair for pair in self._cuts if id(pair[1]) not in known)][:_MOST_CUTS]
+        return solution
+
+    def close(self) -> None:
+        """Let the threads go."""
+        if self._oracle is not None:
+            self._oracle.shards.close()
 
 
 class ModelFamily(NamedTuple):
@@ -118,6 +163,31 @@ class ModelFamily(NamedTuple):
         """Return the goals of the selection."""
         return self.selection.goals
 
+    def goals_of(self, limits: GoalRows) -> GoalRows:
+        """Return the goals of limits."""
+        return limits
+
+    def at_bound(self, limits: GoalRows, goals: tuple[Goal, ...], bound: float) -> GoalRows:  # noqa: ARG002 - those of the limits
+        """Return limits with another bound of the first goal."""
+        return limits.with_bound(0, bound)
+
+    def kept(self, rules: None, optimum: Optimum) -> tuple[None, FloatArray]:  # noqa: ARG002 - models are no rules
+        """Return no rules, and the mixture of the models."""
+        return None, optimum.solution.mixture
+
+    def excess(self, limits: GoalRows, place: int) -> Program:
+        """Return the program of the least that a goal can be missed by, in its worst row, with all other goals kept."""
+        own, others = limits.rows_of(place), [other for other in range(len(limits.goals)) if other != place]
+        losses = Matrix(limits.rows[own] - limits.bounds[own, None])
+        return Program(self, Objective(losses, CVaR(1 / own.size)), limits.some(others))
+
+    def matrix(self, losses: Matrix, rules: None) -> AnyArray:  # noqa: ARG002 - models are no rules
+        """Return losses of all models."""
+        return losses.values
+
+    def joined(self, rules: None, more: None) -> None:
+        """Return no rules: models are none."""
+
     def limited(self, limits: GoalRows | None, most: float) -> GoalRows:
         """Return limits with a budget of mean loss."""
         row = mean_limit(self.mean_losses().values[0], most)
@@ -159,7 +229,7 @@ def as_limits(goals: GoalRows | None) -> dict[str, Any]:
 
 def value_of_mixture(objective: Objective, mixture: FloatArray) -> float:
     """Return the value of an objective for a mixture of models."""
-    (losses, weight), risk, shift = objective
+    losses, weight, risk, shift = objective.losses.values, objective.losses.sample_weight, *objective[1:]
     if risk.tail_fraction is not None:
         return shift + cvar_loss(losses, risk.tail_fraction, weight, mixture=mixture)
     return shift + risk.value(losses @ mixture, weight)

@@ -16,6 +16,8 @@ prove it are priced instead (Farkas), and either lead to a rule that helps or pr
     which goals conflict, where none meet all;
 ``limits(goals)``, ``limited(limits, most)``
     goals as rows of the program, and the same with a budget of mean loss;
+``goals_of``, ``at_bound``, ``kept``, ``excess``, ``matrix``
+    what a path of bounds and the edges of what is possible need;
 ``rate_objective``, ``mean_losses``, ``row_losses``, ``bind``, ``group_codes``, ``mass``
     what ``build_objective`` makes objectives of.
 
@@ -165,7 +167,8 @@ def solve_master(
     fraction = risk.tail_fraction
     if fraction is not None:
         return minimize_cvar(losses, fraction, sample_weight=sample_weight, tol=tol, **limits, **how)
-    return minimize_risk(losses, risk, sample_weight=sample_weight, tol=tol, **limits)
+    how.pop("method", None)  # there is but one
+    return minimize_risk(losses, risk, sample_weight=sample_weight, tol=tol, **limits, **how)
 
 
 def build_objective(family: Any, objective: Risk | Rate) -> Objective:
@@ -192,11 +195,13 @@ def build_program(family: Any, objective: Risk | Rate, limits: Any) -> Program:
     return Program(family, build_objective(family, objective), limits)
 
 
-def with_budget(family: Any, limits: Any, budget: float | None, start: Any = None) -> tuple[Any, Any]:
+def with_budget(
+    family: Any, limits: Any, budget: float | None, start: Any = None, *, explains: bool = True
+) -> tuple[Any, Any]:
     """Return limits with a budget above the least mean loss within them, and rules that keep it."""
     if budget is None:
         return limits, start
-    least = Program(family, mean_objective(family), limits).solve(EXACT, start, explains=True)
+    least = Program(family, mean_objective(family), limits).solve(EXACT, start, explains=explains)
     return family.limited(limits, least.solution.value + budget), least.rules
 
 

@@ -8,6 +8,7 @@ lowers that least and with it what the budget allows.
 """
 
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -16,25 +17,21 @@ import numpy as np
 from counterpoise._base.checks import as_numbers, check_count, check_losses, check_positive
 from counterpoise._base.text import text_table
 from counterpoise._base.types import ArrayLike, FloatArray, IntArray
-from counterpoise.goals import Goal, InfeasibleGoals, Rate, as_goals, positive_rate
+from counterpoise.goals import Goal, Rate, as_goals, positive_rate
 from counterpoise.rules.choosing import (
-    Matrix,
-    ModelFamily,
     Problem,
+    RepeatedLosses,
     Selection,
     as_problem,
     build_model_program,
     select,
-    solved,
 )
-from counterpoise.rules.class_scores.choosing import ClassPath
+from counterpoise.rules.class_scores.family import ClassFamily
 from counterpoise.rules.families import ClassRules
 from counterpoise.rules.goal_rows import GoalRows, check_range, goal_rows, own_bound
-from counterpoise.rules.program import Objective, Program, mean_objective, with_budget
-from counterpoise.rules.scores.family import RulePath
+from counterpoise.rules.program import NoMixture, Program, build_program, mean_objective, with_budget
+from counterpoise.rules.scores.family import CutFamily
 from counterpoise.rules.scores.table import rank
-from counterpoise.solvers import bounds_path, minimize_risk
-from counterpoise.solvers.linear_program import InfeasibleRows, MixtureSolution
 from counterpoise.theory.risks import CVaR, Risk, RiskRows
 
 _ROW = positive_rate() <= 0.0  # stands for a row that was given as such: what it says is never asked
@@ -152,44 +149,110 @@ def tradeoff(
 
     >>> from counterpoise import tradeoff
     >>> losses = [[0, 1], [0, 1], [1, 0], [1, 0]]
-    >>> print(tradeoff(losses, [0, 1], [0.0, 0.25, 0.5, 0.75], alpha=0.5))
+    >>> print(tradeoff(losses, [0, 1], [0.0, 0.25, 0.4, 0.75], alpha=0.5))
          bound       value       lower  multiplier    n_models
         0.0000      1.0000      1.0000      1.0000           1
         0.2500      0.7500      0.7500      1.0000           2
-        0.5000      0.5000      0.5000      0.0000           2
+        0.4000      0.6000      0.6000      1.0000           2
         0.7500      0.5000      0.5000      0.0000           2
     """
     tol, n_points = check_positive(tol, "tol"), check_count(n_points, "n_points")
-    if hasattr(model, "rules_"):
-        return _of_rules(model, goal, bounds, model.problem(alpha, objective), n_points, tol)
     if not hasattr(model, "selection_") and hasattr(model, "fit"):
         raise TypeError(
             f"model must be a fitted classifier that mixes models, or their losses; got {type(model).__name__}, which "
             "is not fitted or mixes none."
         )
-    selection, problem, limits = (_of_models if hasattr(model, "selection_") else _of_losses)(
-        model, goal, alpha, objective
-    )
-    levels = _default_bounds(selection, problem, limits, n_points) if bounds is None else _check_bounds(bounds)
-    shown = None if limits.goals[0] is _ROW else limits.goals[0]
-    return Tradeoff(_points(selection, problem, limits, levels, tol), shown, problem.objective)
+    path = (_path_of_model if hasattr(model, "selection_") else _path_of_losses)(model, goal, alpha, objective, tol)
+    with closing(path):
+        levels = path.default_bounds(n_points) if bounds is None else _check_bounds(bounds)
+        points, rules = path.solve(levels)
+    if hasattr(model, "rules_"):
+        is_cut = not isinstance(model.family_, ClassRules)
+        rules = tuple(path.program.family.ranked.as_rules(rules) if is_cut and rules is not None else rules or ())
+    shown = None if path.goals[0] is _ROW else path.goals[0]
+    return Tradeoff(points, shown, path.problem.objective, rules)
 
 
-# Rows, what is asked on them, and what must hold: the goal whose bound varies first.
-_Posed = tuple[Selection, Problem, GoalRows]
+class BoundPath:
+    """The best mixture for each of many bounds of the first goal: each from what the ones before left.
+
+    A budget is counted anew for each bound.
+    """
+
+    def __init__(self, program: Program, problem: Problem, goals: tuple[Goal, ...], tol: float) -> None:
+        self.program, self.problem, self.goals, self.tol = program, problem, goals, tol
+        self.rows: GoalRows = program.family.goals_of(program.limits)
+
+    def default_bounds(self, n_points: int) -> FloatArray:
+        """Return bounds from the tightest possible to where the goal costs nothing."""
+        check_range(self.rows)
+        family, budget = self.program.family, self.problem.budget
+        excess = family.excess(self.program.limits, 0)
+        tightest = excess.solve(self.tol, explains=True)
+        least, start = tightest.solution.value, tightest.rules
+        limits, start = with_budget(family, excess.limits, budget, start)
+        free = [self.program._replace(limits=limits).solve(self.tol, start)]
+        if budget is not None:
+            free.append(Program(family, mean_objective(family), excess.limits).solve(self.tol, start))
+        reached = [family.matrix(excess.objective.losses, one.rules) @ one.solution.mixture for one in free]
+        most = max(least, *(float(one.max()) for one in reached))
+        return np.linspace(own_bound(self.rows, least), own_bound(self.rows, most), n_points)
+
+    def solve(self, levels: FloatArray) -> tuple[tuple[TradeoffPoint, ...], Any]:
+        """Return the point of each bound, and the rules that all of their mixtures are of."""
+        family, budget, own = self.program.family, self.problem.budget, self.rows.rows_of(0)
+        rules, points = None, dict[int, TradeoffPoint]()
+        tightest_first = np.argsort(-levels if self.goals[0].sense == ">=" else levels, kind="stable")
+        for place in tightest_first.tolist():  # whose rules serve every looser bound
+            level = float(levels[place])
+            points[place] = TradeoffPoint(level, np.nan, np.nan, np.nan, 0, None)
+            if not self.rows.can_show(0, level):
+                continue
+            limits = family.at_bound(self.program.limits, self.goals, level)
+            try:
+                limits, start = with_budget(family, limits, budget, rules, explains=False)
+                optimum = self.program._replace(limits=limits).solve(self.tol, start)
+            except NoMixture:
+                continue
+            solution, shift = optimum.solution, self.program.objective.shift
+            rules, mixture = family.kept(rules, optimum)
+            n_models, price = int((mixture > _SHOWN).sum()), float(solution.multipliers[own].sum())
+            values = shift + solution.value, shift + solution.lower
+            points[place] = TradeoffPoint(level, *values, price, n_models, mixture)
+        size = max((len(point.mixture) for point in points.values() if point.mixture is not None), default=0)
+        return tuple(_padded(points[place], size) for place in range(levels.size)), rules
+
+    def close(self) -> None:
+        """Let the threads go."""
+        if isinstance(self.program.objective.losses, RepeatedLosses):
+            self.program.objective.losses.close()
 
 
-def _of_models(model: Any, goal: Any, alpha: float | None, objective: Any) -> _Posed:
-    """Return the question on what a classifier kept of its models."""
-    problem, kept = model.problem(alpha, objective), model.family_.selection_data
-    is_asked = objective is not None or not isinstance(model.objective_, CVaR)  # else the selection holds for it
-    limits = goal_rows(kept.answers, _goals_of_model(model, goal))
-    assert limits is not None  # noqa: S101 - there is a goal
-    return select(kept, problem) if is_asked else model.selection_, problem, limits
+def _padded(point: TradeoffPoint, size: int) -> TradeoffPoint:
+    """Return a point whose mixture has a share for each rule."""
+    if point.mixture is None:
+        return point
+    return point._replace(mixture=np.append(point.mixture, np.zeros(size - point.mixture.size)))
 
 
-def _of_losses(model: Any, goal: Any, alpha: float | None, objective: Any) -> _Posed:
-    """Return the question on losses of models and a row of numbers for them."""
+def _path_of_model(model: Any, goal: Any, alpha: float | None, objective: Any, tol: float) -> BoundPath:
+    """Return the path over all that a fitted classifier can mix."""
+    problem, data, goals = model.problem(alpha, objective), model.family_.selection_data, _goals_of_model(model, goal)
+    family: Any
+    if not hasattr(model, "rules_"):
+        is_new = objective is not None or not isinstance(model.objective_, CVaR)  # else the selection holds for it
+        selection = select(data, problem) if is_new else model.selection_
+        return _path_of_selection(selection, problem, goal_rows(data.answers, goals), goals, tol)
+    if isinstance(model.family_, ClassRules):
+        family = ClassFamily(data.known(model.groups_, model.calibrations_))
+    else:
+        family = CutFamily(rank(data, model.groups_))
+    program = build_program(family, problem.objective, family.limits(goals))
+    return BoundPath(program, problem, goals, tol)
+
+
+def _path_of_losses(model: Any, goal: Any, alpha: float | None, objective: Any, tol: float) -> BoundPath:
+    """Return the path of losses of models and a row of numbers for them."""
     problem = as_problem(alpha, objective, ())
     if not isinstance(problem.objective, Risk):
         message = f"objective must be a risk where losses are given; got {problem.objective}."
@@ -203,86 +266,20 @@ def _of_losses(model: Any, goal: Any, alpha: float | None, objective: Any) -> _P
             f"{row.shape}."
         )
     limits = GoalRows((_ROW,), row[None], np.zeros(1), np.zeros((1, n_models)), np.ones(1), (None,))
-    return Selection(losses, None, None, risk=risk), problem, limits
+    return _path_of_selection(Selection(losses, None, None, risk=risk), problem, limits, (_ROW,), tol)
 
 
-def _of_rules(model: Any, goal: Any, bounds: ArrayLike | None, problem: Problem, n_points: int, tol: float) -> Tradeoff:
-    """Return the frontier over all rules of scores, or over rules of class probabilities, as far as they are found."""
-    kept, goals = model.family_.selection_data, _goals_of_model(model, goal)
-    ranked = None if isinstance(model.family_, ClassRules) else rank(kept, model.groups_)
-    path: Any
-    if ranked is not None:
-        path = RulePath(ranked, problem, goals, tol)
-        own = path.rows.rows_of(0)
-    elif bounds is None:
-        raise ValueError("Of more than two classes it is not known beforehand which bounds can be met: pass bounds.")
-    else:
-        path = ClassPath(kept.known(model.groups_, model.calibrations_), problem, goals, tol)
-        own = np.flatnonzero(path.program.limits.goals.template.places == 0)
-    levels = path.default_bounds(n_points) if bounds is None else _check_bounds(bounds)
-    found, rules = path.solve(levels)
-    points = tuple(
-        _point(float(level), one, path.program.objective.shift, own) for level, one in zip(levels, found, strict=True)
-    )
-    return Tradeoff(
-        points, path.goals[0], problem.objective, tuple(rules if ranked is None else ranked.as_rules(rules))
-    )
-
-
-def _at(selection: Selection, problem: Problem, limits: GoalRows, bound: float) -> GoalRows | None:
-    """Return what must hold for another bound of the first goal, or None where it cannot, or rows never show it."""
-    if not limits.can_show(0, bound):
-        return None
-    try:
-        return with_budget(ModelFamily(selection), limits.with_bound(0, bound), problem.budget)[0]  # type: ignore[no-any-return]
-    except InfeasibleGoals:
-        return None
-
-
-def _points(
-    selection: Selection, problem: Problem, limits: GoalRows, levels: FloatArray, tol: float
-) -> tuple[TradeoffPoint, ...]:
-    objective = build_model_program(selection, problem).objective
-    order = np.argsort(levels, kind="stable")  # neighbours start from each other
-    sets = {number: _at(selection, problem, limits, float(levels[number])) for number in order.tolist()}
-    possible = {number: one for number, one in sets.items() if one is not None}
-    scale = next((one.scale for one in possible.values()), None)
-    given: dict[str, Any] = {"sample_weight": objective.losses.sample_weight, "row_scale": scale, "tol": tol}
-    solutions = _path(objective, [(one.rows, one.bounds) for one in possible.values()], given)
-    found = dict(zip(possible, solutions, strict=True))
-    own = limits.rows_of(0)
-    return tuple(_point(float(level), found.get(number), objective.shift, own) for number, level in enumerate(levels))
-
-
-def _path(
-    objective: Objective, sets: list[tuple[FloatArray, FloatArray]], given: dict[str, Any]
-) -> list[MixtureSolution | None]:
-    """Return the best mixture under each set of constraints, each from the one before; None where there is none."""
-    losses, risk = objective.losses.values, objective.risk
-    if risk.tail_fraction is not None:
-        return bounds_path(losses, risk.tail_fraction, sets, **given)
-    solutions: list[MixtureSolution | None] = []
-    start = None
-    for rows, bounds in sets:
-        try:
-            solution = minimize_risk(losses, risk, rows=rows, bounds=bounds, start=start, **given)
-        except InfeasibleRows:
-            solutions.append(None)
-        else:
-            solutions.append(solution)
-            start = solution.mixture
-    return solutions
+def _path_of_selection(
+    selection: Selection, problem: Problem, limits: GoalRows | None, goals: tuple[Goal, ...], tol: float
+) -> BoundPath:
+    """Return the path over mixtures of models."""
+    program = build_model_program(selection._replace(goals=limits), problem)
+    losses = RepeatedLosses(*program.objective.losses)
+    return BoundPath(program._replace(objective=program.objective._replace(losses=losses)), problem, goals, tol)
 
 
 def _no_groups(names: tuple[str, ...]) -> IntArray:
     raise ValueError(f"The groups of {', '.join(names) or 'the rows'} are known of a fitted mixture, not of losses.")
-
-
-def _point(bound: float, found: MixtureSolution | None, shift: float, own: IntArray) -> TradeoffPoint:
-    if found is None:
-        return TradeoffPoint(bound, np.nan, np.nan, np.nan, 0, None)
-    count, price = int((found.mixture > _SHOWN).sum()), float(found.multipliers[own].sum())
-    return TradeoffPoint(bound, shift + found.value, shift + found.lower, price, count, found.mixture)
 
 
 def _goals_of_model(model: Any, goal: Any) -> tuple[Goal, ...]:
@@ -298,19 +295,3 @@ def _check_bounds(bounds: ArrayLike) -> FloatArray:
     if levels.ndim != 1 or levels.size == 0 or not np.isfinite(levels).all():
         raise ValueError(f"bounds must be a non-empty one-dimensional array of finite numbers; got {bounds!r}.")
     return levels
-
-
-def _default_bounds(selection: Selection, problem: Problem, limits: GoalRows, n_points: int) -> FloatArray:
-    """Return bounds from the tightest possible to where the goal costs nothing."""
-    check_range(limits)
-    own = limits.rows_of(0)
-    excess = limits.rows[own] - limits.bounds[own, None]  # the largest of which is how far the goal is missed
-    others = selection._replace(goals=limits.some(range(1, len(limits.goals))))
-    program = build_model_program(others, problem)
-    tightest = solved(program._replace(objective=Objective(Matrix(excess), CVaR(1.0 / own.size)))).value
-    within, _ = with_budget(program.family, program.limits, problem.budget)
-    free = [solved(program._replace(limits=within)).mixture]
-    if problem.budget is not None:
-        free.append(solved(Program(program.family, mean_objective(program.family), program.limits)).mixture)
-    loosest = max(tightest, *(float((excess @ mixture).max()) for mixture in free))
-    return np.linspace(own_bound(limits, tightest), own_bound(limits, loosest), n_points)

@@ -27,15 +27,11 @@ from counterpoise.rules.no_rule import no_single_rule
 from counterpoise.rules.program import (
     TOL,
     Choice,
-    NoMixture,
-    Program,
-    build_objective,
     build_program,
     choose,
     mean_objective,
     with_budget,
 )
-from counterpoise.solvers.linear_program import MixtureSolution
 from counterpoise.theory.risks import Mean, Risk, WorstGroup
 
 # A tail above this is one that more than two classes had better share: 0.95 against 0.98 on 26 classes at alpha 0.1.
@@ -213,38 +209,3 @@ def as_fixed(known: CalibratedScores, problem: Problem, best: Choice) -> Choice:
 
     mixed = f"A mixture of rules meets the goals, with a risk of {best.value:.4g}: set decision='sticky'."
     raise no_single_rule(problem.goals, find, violation, hints=[mixed])
-
-
-class ClassPath:
-    """The best mixture of rules for each of many bounds of the first goal; a budget is counted for each anew."""
-
-    def __init__(self, known: CalibratedScores, problem: Problem, goals: tuple[Goal, ...], tol: float) -> None:
-        self.problem, self.goals, self.tol = problem, goals, tol
-        family = ClassFamily(known)
-        self.program = Program(family, build_objective(family, problem.objective), family.limits(goals))
-
-    def solve(self, levels: FloatArray) -> tuple[list[MixtureSolution | None], list[ClassRule]]:
-        """Return the best mixture found for each bound, None where none was, over the rules that all of them need."""
-        family = self.program.family
-        rules = family.start(self.program.objective)
-        solutions: dict[int, tuple[MixtureSolution, int]] = {}  # and the place of its first rule
-        tightest_first = np.argsort(-levels if self.goals[0].sense == ">=" else levels, kind="stable")
-        for place in tightest_first.tolist():  # whose rules serve every looser bound
-            level = float(levels[place])
-            if not self.program.limits.goals.template.can_show(0, level):
-                continue
-            try:
-                limits = family.limits((self.goals[0].with_bound(level), *self.goals[1:]))
-                limits, least = with_budget(family, limits, self.problem.budget)
-                start = family.joined(rules, least or [])
-                optimum = self.program._replace(limits=limits).solve(self.tol, start)
-            except (InfeasibleGoals, NoMixture):
-                continue
-            used = np.flatnonzero(optimum.solution.mixture)
-            solutions[place] = optimum.solution._replace(mixture=optimum.solution.mixture[used]), len(rules)
-            rules = [*rules, *(optimum.rules[rule] for rule in used)]
-        for place, (one, first) in solutions.items():
-            mixture = np.zeros(len(rules))
-            mixture[first : first + one.mixture.size] = one.mixture
-            solutions[place] = one._replace(mixture=mixture), first
-        return [solutions[place][0] if place in solutions else None for place in range(levels.size)], rules

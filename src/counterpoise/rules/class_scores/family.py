@@ -383,6 +383,21 @@ class ClassFamily:
         bound = BoundRows.of(tallied, rows)
         return ClassLimits(bound, None, as_tensors(known, rows.rows / bound.units[:, None]))
 
+    def goals_of(self, limits: ClassLimits) -> GoalRows:
+        """Return the goals of limits; there are some."""
+        assert limits.goals is not None  # noqa: S101 - callers have some
+        return limits.goals.template
+
+    def at_bound(self, limits: ClassLimits, goals: tuple[Goal, ...], bound: float) -> ClassLimits:  # noqa: ARG002 - made anew
+        """Return limits with another bound of the first goal."""
+        return self.limits((goals[0].with_bound(bound), *goals[1:]))
+
+    def kept(self, rules: list[ClassRule] | None, optimum: Optimum) -> tuple[list[ClassRule], FloatArray]:
+        """Return rules and then those that an optimum uses, and its mixture of them."""
+        first, used = rules or [], np.flatnonzero(optimum.solution.mixture)
+        shares = np.append(np.zeros(len(first)), optimum.solution.mixture[used])
+        return [*first, *(optimum.rules[rule] for rule in used)], shares
+
     def limited(self, limits: ClassLimits, most: float) -> ClassLimits:
         """Return limits with a budget of mean loss."""
         tensors = np.concatenate([limits.tensors, loss_tensor(self.known)[None]])

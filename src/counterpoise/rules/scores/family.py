@@ -11,19 +11,16 @@ import numpy as np
 
 from counterpoise._base.types import FloatArray, IntArray
 from counterpoise.goals import Goal, InfeasibleGoals, Rate
-from counterpoise.rules.choosing import Problem, groups_by
-from counterpoise.rules.goal_rows import TRAIN, GoalRows, check_range, goal_rows, linear_rate, own_bound
+from counterpoise.rules.choosing import groups_by
+from counterpoise.rules.goal_rows import TRAIN, GoalRows, goal_rows, linear_rate
 from counterpoise.rules.program import (
-    EXACT,
     Choice,
     NoMixture,
     Objective,
     Optimum,
     Program,
-    build_objective,
     cleaned,
     generate_columns,
-    mean_objective,
     solve_master,
 )
 from counterpoise.rules.scores.conflicts import excess_of, explain_conflict
@@ -86,6 +83,27 @@ class CutFamily(NamedTuple):
     def limits(self, goals: tuple[Goal, ...]) -> RuleLimits:
         """Return goals for every cut."""
         return RuleLimits(self.cuts, goal_rows(self.ranked.answers(), goals))
+
+    def goals_of(self, limits: RuleLimits) -> GoalRows:
+        """Return the goals of limits; there are some."""
+        assert limits.goals is not None  # noqa: S101 - callers have some
+        return limits.goals
+
+    def at_bound(self, limits: RuleLimits, goals: tuple[Goal, ...], bound: float) -> RuleLimits:  # noqa: ARG002 - as above
+        """Return limits with another bound of the first goal."""
+        return limits._replace(goals=self.goals_of(limits).with_bound(0, bound))
+
+    def kept(self, rules: CutRules | None, optimum: Optimum) -> tuple[CutRules, FloatArray]:  # noqa: ARG002 - they are among them
+        """Return the rules of an optimum, which those before it are the first of, and its mixture."""
+        return optimum.rules, optimum.solution.mixture
+
+    def excess(self, limits: RuleLimits, place: int) -> Program:
+        """Return the program of the least that a goal can be missed by, in its worst row, with all other goals kept."""
+        return excess_of(self, limits, place)
+
+    def matrix(self, losses: Sums, rules: CutRules) -> FloatArray:
+        """Return losses of some rules."""
+        return losses.of(rules)
 
     def limited(self, limits: RuleLimits, most: float) -> RuleLimits:
         """Return limits with a budget of mean loss."""
@@ -185,58 +203,3 @@ def price_cuts(program: Program, weights: FloatArray | None, multipliers: FloatA
         base, costs = base + constant - float(multipliers @ limits.bounds), costs + added
     least, cheapest = cheapest_rules(program.family.cuts, costs)
     return base + least, cheapest
-
-
-class RulePath:
-    """The best mixture of rules for each of many bounds of the first goal: each from the rules of the ones before.
-
-    A budget is counted anew for each bound.
-    """
-
-    def __init__(self, ranked: RankedScores, problem: Problem, goals: tuple[Goal, ...], tol: float) -> None:
-        self.goals, self.tol, self.budget = goals, tol, problem.budget
-        rows = goal_rows(ranked.answers(), goals)
-        assert isinstance(rows, GoalRows)  # noqa: S101 - there is a goal
-        family = CutFamily(ranked)
-        self.rows, self.program = rows, Program(family, build_objective(family, problem.objective))
-        self.rules = ranked.usual_rules()
-
-    def default_bounds(self, n_points: int) -> FloatArray:
-        """Return bounds from the tightest possible to where the goal costs nothing."""
-        check_range(self.rows)
-        family = self.program.family
-        tightest = excess_of(family, RuleLimits(family.cuts, self.rows), 0)
-        self.rules, found = tightest.solve(self.tol, self.rules, explains=True)
-        losses = tightest.objective.losses
-        free = [float((losses.of(rules) @ one.mixture).max()) for rules, one in self._optima(tightest.limits)]
-        return np.linspace(own_bound(self.rows, found.value), own_bound(self.rows, max(found.value, *free)), n_points)
-
-    def solve(self, levels: FloatArray) -> tuple[list[MixtureSolution | None], CutRules]:
-        """Return the best mixture for each bound, None where there is none, over the rules that all of them need."""
-        found: dict[int, MixtureSolution] = {}
-        for place in np.argsort(levels, kind="stable").tolist():
-            level = float(levels[place])
-            if not self.rows.can_show(0, level):
-                continue
-            try:
-                found[place] = self._optima(RuleLimits(self.program.family.cuts, self.rows.with_bound(0, level)))[-1][1]
-            except NoMixture as error:
-                self.rules = error.rules
-        for place, one in found.items():
-            more = np.zeros(len(self.rules) - one.mixture.size)
-            found[place] = one._replace(mixture=np.append(one.mixture, more))
-        return [found.get(place) for place in range(levels.size)], self.rules
-
-    def _optima(self, limits: RuleLimits) -> list[Optimum]:
-        """Return the least mean loss within limits, where a budget is counted from it, and then the least risk.
-
-        The rules that were needed are kept for what comes next.
-        """
-        family, optima = self.program.family, []
-        if self.budget is not None:
-            optima.append(Program(family, mean_objective(family), limits).solve(EXACT, self.rules))
-            limits = family.limited(limits, optima[0].solution.value + self.budget)
-            self.rules = optima[0].rules
-        optima.append(self.program._replace(limits=limits).solve(self.tol, self.rules))
-        self.rules = optima[-1].rules
-        return optima
