@@ -1,0 +1,201 @@
+"""Rules of scores that margins are chosen among: of one or two groups a grid of all cuts, of more those that are cheap.
+
+The cuts of a group are thinned to some that have about as many rows between them, and then again to finer ones where
+the rules of little cost and risk are. Where there are more than two groups, or rows may be deferred, rules are those
+of least cost at many prices of the goals, and what lies around them.
+"""
+
+from collections.abc import Mapping
+from itertools import pairwise
+
+import numpy as np
+
+from counterpoise._base.types import FloatArray, IntArray
+from counterpoise.goals import Goal
+from counterpoise.goals.rates import defer_rate, error_rate
+from counterpoise.goals.rows import Dataset, Linear
+from counterpoise.rules.choosing import Problem
+from counterpoise.rules.goal_rows import TRAIN
+from counterpoise.rules.margins import TARGETS, Choosing, Held, Rules, RuleTable, hold, judge, parts_of
+from counterpoise.rules.scores.cuts import CutRules
+from counterpoise.rules.scores.family import CutFamily
+from counterpoise.rules.scores.sums import RuleLimits, Sums
+from counterpoise.rules.scores.table import RankedScores
+from counterpoise.theory.risks import WorstGroup
+
+_MOST_CUTS = {1: 400, 2: 72}  # of a group, by the number of groups
+_FEW_CUTS = 48  # of a group where there are more, or rows may be deferred
+_N_PRICES = 1500
+_PRICES = -2.5, 1.5  # powers of ten, of what a goal's price may be, in parts of how far the objective and the goal reach
+_MOST_GROUPS = 40  # of the worst group
+_SHIFTS = np.array([-8, -4, -2, -1, 1, 2, 4, 8])
+_N_SHIFTED = 60
+_WIDER = 0.5  # part of the range of cuts by which it is widened on both sides
+
+
+def hold_cuts(
+    ranked: RankedScores,
+    problem: Problem,
+    plain: CutRules,
+    confidence: float,
+    persons: Mapping[str, IntArray] | None = None,
+    seed: int = 0,
+) -> tuple[CutRules, Held]:
+    """Return the rule of least cost whose goals hold on new rows, and how sure that is, given the best rule without."""
+    family = CutFamily(ranked)
+    limits, views = family.limits(problem.goals), ranked.answers().views()
+    parts, costs = parts_of(problem.goals, views), objective_functions(ranked, problem)
+    linear = [*(part.linear for part in parts), *costs]
+    random = np.flatnonzero([part.is_random for part in parts])
+    edges = _all_cuts(ranked, plain)
+    losses = family.mean_losses()
+    for _ in range(2):  # all over, and then near the rules of little cost and risk
+        rules = _candidates(ranked, _thinned(ranked, edges, plain), limits, losses, plain)
+        table = RuleTable(as_rules(ranked, rules), linear, views)
+        now, _, _ = judge(table, table.shares(table.observed()), len(parts), random, persons or {})
+        path = rules.cuts[np.append(now.best(TARGETS[TARGETS >= 0]), 0)]
+        edges = [_widened(own, column) for own, column in zip(edges, path.T, strict=True)]
+    most = _most_cost(RuleTable(as_rules(ranked, _constant_rules(ranked, plain)), linear, views), len(parts), now)
+    lists = frozenset(name for name, one in views.tables.items() if not getattr(one, "population", True))
+    held = hold(table, parts, confidence, most_cost=most, fixed=lists, persons=persons, seed=seed)
+    return rules.only(np.array([held.place])), held
+
+
+def objective_functions(ranked: RankedScores, problem: Problem) -> list[Linear]:
+    """Return what is minimised as functions of answers, the largest of which counts."""
+    views, objective = ranked.answers().views(), problem.objective
+    train = Dataset(TRAIN)
+    if isinstance(objective, WorstGroup):
+        names = objective.names or ranked.table.answers.tables[TRAIN].sensitive_columns
+        parts = views.groups(train, tuple(names), _MOST_GROUPS)[1]
+    else:
+        parts = [train]
+    if hasattr(objective, "resolved"):
+        return [objective.resolved(views)]
+    cost = ranked.defer_cost
+    found = [error_rate(rows) if cost is None else error_rate(rows) + cost * defer_rate(rows) for rows in parts]
+    return [one.resolved(views) for one in found]
+
+
+def as_rules(ranked: RankedScores, rules: CutRules) -> Rules:
+    """Return what rules of one model answer, by cells of rows that lie between the same cuts of their group."""
+    cuts, model = ranked.cuts, int(rules.models[0])
+    n_groups, places = cuts.n_groups, cuts.places[model]
+    uppers, lowers = rules.cuts[:, :n_groups], rules.cuts[:, -n_groups:] % cuts.n_cuts
+    codes = np.concatenate(list(ranked.codes.values()))
+    cells, answers, first = np.zeros(codes.size, dtype=np.int64), [], 0
+    for group in range(n_groups):
+        used = np.unique(np.concatenate([uppers[:, group], lowers[:, group]]))
+        own = codes == group
+        cells[own] = first + np.searchsorted(used, places[own])
+        levels = np.arange(used.size + 1)[:, None]
+        is_above = np.searchsorted(used, uppers[:, group])[None] >= levels
+        said = is_above.astype(np.uint8)
+        if cuts.defers:
+            said[~is_above & (np.searchsorted(used, lowers[:, group])[None] >= levels)] = 2
+        answers.append(said)
+        first += used.size + 1
+    ends = np.cumsum([0, *(len(own) for own in ranked.codes.values())]).tolist()
+    by_name = {name: cells[start:end] for name, (start, end) in zip(ranked.codes, pairwise(ends), strict=True)}
+    return Rules(np.vstack(answers), by_name)
+
+
+def _all_cuts(ranked: RankedScores, plain: CutRules) -> list[IntArray]:
+    """Return all cuts of the model of a rule, for each of its edges."""
+    cuts, model = ranked.cuts, int(plain.models[0])
+    own = [np.arange(start, end) for start, end in pairwise(cuts.starts[model].tolist())]
+    return [*own, *(one + cuts.n_cuts for one in own)] if cuts.defers else own
+
+
+def _constant_rules(ranked: RankedScores, plain: CutRules) -> CutRules:
+    """Return the rules that answer alike about everybody."""
+    edges = np.array([[own[0], own[-1]] for own in _all_cuts(ranked, plain)]).T
+    return CutRules(np.repeat(plain.models, 2), edges)
+
+
+def _most_cost(constant: RuleTable, n_parts: int, now: Choosing) -> float:
+    """Return half of the way from the best rule to a constant answer that meets the goals: more is no choice."""
+    values = constant.values(constant.shares(constant.observed()))
+    is_met, best = (values[:n_parts] <= 0).all(axis=0), float(now.cost[now.best(np.array([-np.inf]))[0]])
+    ends = values[n_parts:].max(axis=0)[is_met]
+    return (best + float(ends.min())) / 2 if ends.size and ends.min() > best else np.inf
+
+
+def _widened(cuts: IntArray, used: IntArray) -> IntArray:
+    """Return the cuts from the least to the largest that are in use, and some on both sides."""
+    low, high = np.searchsorted(cuts, [used.min(), used.max()])
+    room = int(_WIDER * (high - low)) + max(2, cuts.size // _FEW_CUTS)
+    return np.asarray(cuts[max(low - room, 0) : high + room + 1])
+
+
+def _thinned(ranked: RankedScores, edges: list[IntArray], plain: CutRules) -> list[IntArray]:
+    """Return some of the cuts of each edge with about as many labelled rows between them, and those of one rule."""
+    n_groups = ranked.cuts.n_groups
+    most = _FEW_CUTS if ranked.cuts.defers else _MOST_CUTS.get(n_groups, _FEW_CUTS)
+    mass = ranked.cuts.sums(slice(ranked.mass.size), ranked.mass)
+    found = []
+    for own, cut in zip(edges, plain.cuts[0].tolist(), strict=True):
+        reached = mass[own % ranked.cuts.n_cuts]
+        span = max(float(reached[-1] - reached[0]), 1e-300)
+        spread = (reached - reached[0]) / span + np.linspace(0.0, 1.0, own.size)
+        places = np.unique(np.minimum(np.searchsorted(spread, np.linspace(0.0, spread[-1], most)), own.size - 1))
+        found.append(np.unique(np.append(own[places] if own.size > most else own, cut)))
+    return found
+
+
+def _candidates(
+    ranked: RankedScores, edges: list[IntArray], limits: RuleLimits, losses: Sums, plain: CutRules
+) -> CutRules:
+    """Return the rules to choose among, the first of which is the best without margins."""
+    if len(edges) <= 2 and not ranked.cuts.defers:
+        grid = np.meshgrid(*edges, indexing="ij")
+        rules = np.column_stack([one.ravel() for one in grid])
+    else:
+        rules = _at_prices(ranked, edges, limits, losses)
+        rules = np.vstack([rules, _shifted(edges, rules[:_N_SHIFTED]), _shifted(edges, plain.cuts)])
+        if ranked.cuts.defers:
+            n_groups, n_cuts = ranked.cuts.n_groups, ranked.cuts.n_cuts
+            rules = rules[(rules[:, :n_groups] <= rules[:, n_groups:] - n_cuts).all(axis=1)]
+    rules = np.unique(rules, axis=0)
+    rules = np.vstack([plain.cuts, rules[(rules != plain.cuts[0]).any(axis=1)]])
+    return CutRules(np.repeat(plain.models, len(rules)), rules)
+
+
+def _at_prices(ranked: RankedScores, edges: list[IntArray], limits: RuleLimits, losses: Sums) -> IntArray:
+    """Return the cheapest rules at many prices of the goals: for each edge its cheapest cut."""
+    rng, every = np.random.default_rng(0), np.concatenate(edges)
+    rows = np.empty((0, every.size)) if limits.goals is None else limits.goals.rows[:, every]
+    reach = np.ptp(losses.added[0][every]) or 1.0
+    spans = np.ptp(rows, axis=1, initial=0.0) if rows.size else np.empty(0)
+    prices = 10.0 ** rng.uniform(*_PRICES, (_N_PRICES, len(rows))) * (rng.random((_N_PRICES, len(rows))) < 0.6)
+    costs = losses.added[0][every] + (prices * np.divide(reach, spans, out=np.ones(spans.size), where=spans > 0)) @ rows
+    ends = np.cumsum([0, *(own.size for own in edges)]).tolist()
+    parts = [costs[:, start:end] for start, end in pairwise(ends)]
+    if not ranked.cuts.defers:
+        return np.column_stack([own[part.argmin(axis=1)] for own, part in zip(edges, parts, strict=True)])
+    n_groups, found = ranked.cuts.n_groups, []
+    for upper, lower, high, low in zip(
+        edges[:n_groups], edges[n_groups:], parts[:n_groups], parts[n_groups:], strict=True
+    ):  # the cheapest upper edge that is no later than each lower one
+        last = np.searchsorted(upper, lower - ranked.cuts.n_cuts, side="right") - 1
+        least = np.minimum.accumulate(high, axis=1)[:, np.maximum(last, 0)] + low
+        at = np.where(last >= 0, least, np.inf).argmin(axis=1)
+        best = [int(one[: end + 1].argmin()) for one, end in zip(high, np.maximum(last[at], 0).tolist(), strict=True)]
+        found.append((upper[best], lower[at]))
+    return np.column_stack([*(one for one, _ in found), *(one for _, one in found)])
+
+
+def _shifted(edges: list[IntArray], rules: IntArray) -> IntArray:
+    """Return rules with one edge moved by a few cuts."""
+    found = []
+    for edge, own in enumerate(edges):
+        places = np.clip(np.searchsorted(own, rules[:, edge])[:, None] + _SHIFTS, 0, own.size - 1)
+        moved = np.repeat(rules, _SHIFTS.size, axis=0)
+        moved[:, edge] = own[places.ravel()]
+        found.append(moved)
+    return np.vstack(found)
+
+
+def goals_with_margins(goals: tuple[Goal, ...]) -> bool:
+    """Tell whether there are goals that margins can be for."""
+    return bool(goals)
