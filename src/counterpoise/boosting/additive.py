@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, c
 from counterpoise._base.checks import check_count, check_number, check_vector
 from counterpoise._base.types import AnyArray, ArrayLike, ByteArray, FloatArray, IntArray
 from counterpoise.boosting.inputs import (
-    Rows,
+    CheckedRows,
     check_predict_input,
     draw_entropy,
     set_learner_tags,
@@ -189,10 +189,10 @@ class AdditiveClassifier(ClassifierMixin, BaseEstimator):
     def _check_own_parameters(self) -> None:
         """Check the parameters that not all additive boosters have."""
 
-    def _check_samples(self, train: Rows) -> None:
+    def _check_samples(self, train: CheckedRows) -> None:
         """Refuse samples to train on that a parameter has no use for."""
 
-    def _boost(self, train: Rows, held_out: Rows | None, classes: AnyArray, entropy: int) -> Boosted:
+    def _boost(self, train: CheckedRows, held_out: CheckedRows | None, classes: AnyArray, entropy: int) -> Boosted:
         """Boost samples of code 1 against those of code 0; ``classes`` are the two labels that the models predict."""
         raise NotImplementedError
 

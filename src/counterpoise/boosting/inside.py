@@ -35,7 +35,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from counterpoise._base.types import AnyArray, FloatArray, IntArray
-from counterpoise.boosting.inputs import Rows, unequal
+from counterpoise.boosting.inputs import CheckedRows, unequal
 from counterpoise.boosting.learner import Question, RoundsFit
 from counterpoise.boosting.rounds import IMPROVEMENT, Fitted, History, Standing
 from counterpoise.goals import Goal, InfeasibleGoals, Rate, Table
@@ -54,8 +54,8 @@ _BINARY = 2
 class Stage(NamedTuple):
     """Labelled rows and below them those of other datasets, with the goals as signed weights on their answers."""
 
-    rows: Rows  # of all datasets; those of others weigh nothing by themselves
-    labelled: Rows
+    rows: CheckedRows  # of all datasets; those of others weigh nothing by themselves
+    labelled: CheckedRows
     answers: Answers  # the tables, before any model has answered
     places: dict[str, slice]  # of the rows of each dataset
     goals: TalliedGoals
@@ -65,7 +65,7 @@ class Stage(NamedTuple):
     @classmethod
     def of(
         cls,
-        labelled: Rows,
+        labelled: CheckedRows,
         others: Mapping[str, Any],
         tables: Mapping[str, Table],
         positive: Positive,
@@ -82,7 +82,7 @@ class Stage(NamedTuple):
         places = {TRAIN: slice(0, ends[0]), **places}
         more = ends[-1] - ends[0]
         codes, weights = (np.append(part, np.zeros(more, part.dtype)) for part in (labelled.codes, labelled.weights))
-        rows = Rows(stack_rows([labelled.X, *others.values()]), codes, weights, None)
+        rows = CheckedRows(stack_rows([labelled.X, *others.values()]), codes, weights, None)
         return cls(rows, labelled, answers, places, tallied, tallied.bound(), rate)
 
     def answered(self, said: AnyArray) -> Answers:

@@ -16,7 +16,7 @@ from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.pipeline import Pipeline
 
 from counterpoise._base.types import AnyArray, FloatArray, IntArray
-from counterpoise.boosting.inputs import Rows
+from counterpoise.boosting.inputs import CheckedRows
 from counterpoise.boosting.rounds import Fitted
 from counterpoise.learners import HistogramTree, Resampled
 from counterpoise.learners.binning import BinnedFeatures, bin_like
@@ -161,7 +161,7 @@ class CrossFit:
     def __init__(
         self,
         learner: Any,
-        rows: Rows,
+        rows: CheckedRows,
         classes: AnyArray,
         random_seeds: Callable[[int], int],
         folds: IntArray,
@@ -229,7 +229,7 @@ RoundsFit = LearnerFit | CrossFit | StrongFirst
 def rounds_fit(
     first: Any | None,
     later: Any,
-    rows: Rows,
+    rows: CheckedRows,
     classes: AnyArray,
     seeds: Callable[[int], int],
     n_folds: int | None,

@@ -27,7 +27,7 @@ from counterpoise.boosting.checkpoint import (
     setting_texts,
 )
 from counterpoise.boosting.inputs import (
-    Rows,
+    CheckedRows,
     check_predict_input,
     draw_entropy,
     round_seed,
@@ -94,8 +94,8 @@ class BoostingRows(NamedTuple):
 
     classes: AnyArray
     positive: Positive
-    train: Rows
-    held_out: Rows | None
+    train: CheckedRows
+    held_out: CheckedRows | None
     columns: Table  # of the rows that ``fit`` is given
     table: Table  # of those on which the mixture is chosen
     datasets: Mapping[str, Table]  # others, as far as the mixture is chosen on them
@@ -499,7 +499,7 @@ class BoostingRun(RoundDriver):
 
 
 def boosting_rows(
-    booster: Any, every: Rows, given: GivenRows, validation: GivenRows, datasets: Any, seeds: Seeds
+    booster: Any, every: CheckedRows, given: GivenRows, validation: GivenRows, datasets: Any, seeds: Seeds
 ) -> BoostingRows:
     """Return the rows of a fit, split into those to train on and those held out, with what goals know of them.
 

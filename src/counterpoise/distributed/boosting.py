@@ -25,7 +25,7 @@ from numba import float64, int64, types, uint8, uint16, void
 from counterpoise._base.compiled import kernel
 from counterpoise._base.shards import Shard, Shards, total
 from counterpoise._base.types import AnyArray, BoolArray, ByteArray, FloatArray, IntArray
-from counterpoise.boosting.inputs import Rows
+from counterpoise.boosting.inputs import CheckedRows
 from counterpoise.boosting.inside import Program, Stage, solve_of, worth_of
 from counterpoise.boosting.learner import Question
 from counterpoise.boosting.rounds import Fitted, History, Rule
@@ -430,7 +430,7 @@ class CellStage(Stage):
 def program_over(model: Any, problem: Problem, history: ShardHistory) -> Program:
     """Return the program of a booster inside goals, on the cells of the rows in shards."""
     cells, asked = history.cells, problem.objective
-    rows = Rows(np.empty((len(cells.values), 0)), cells.labels, history.start, None)
+    rows = CheckedRows(np.empty((len(cells.values), 0)), cells.labels, history.start, None)
     positive, rate = find_positive(model.classes_, model.pos_label), asked if isinstance(asked, Rate) else None
     stage = CellStage.of(rows, {}, {TRAIN: cells.table()}, positive, problem.goals, rate)
     history.shards.change(WEIGHTS, weigh_by_failures, np.zeros(1))  # cells tell all, until a tail weighs rows
