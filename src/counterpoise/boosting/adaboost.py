@@ -55,7 +55,7 @@ class ExponentialStep:
         return history.memory[WEIGHTS]
 
     def step(self, done: Round, history: History) -> float:
-        weights = history.memory.get(WEIGHTS, history.start)
+        weights = history.memory.get(WEIGHTS, history.rows.start)
         best, self.is_over = self.vote(weights, done.losses), not done.losses.any()
         if best > _CHANCE:  # whatever part of it is taken
             vote = self.learning_rate * best

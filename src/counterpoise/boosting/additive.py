@@ -25,6 +25,7 @@ from counterpoise.boosting.inputs import (
 )
 from counterpoise.boosting.learner import base_learner
 from counterpoise.boosting.rounds import Callback, Fit, History, Round, boost
+from counterpoise.boosting.row_store import ArrayRows
 from counterpoise.boosting.stopping import Stopping, check_stopping, stopping_of, warn_of_no_errors
 from counterpoise.rules.pool import predict_codes
 
@@ -229,10 +230,12 @@ class AdditiveClassifier(ClassifierMixin, BaseEstimator):
             asked = [bool(callback(done)) for callback in told]  # all of them are called
             return any(asked) or rule.is_over or has_stalled
 
-        history = History(start, self.n_estimators)
+        history = History(ArrayRows(start, self.n_estimators))
         boost(fit, history, reweigh=rule.reweigh, vote=rule.step, stop=stop, n_rounds=self.n_estimators)
         kept = _best_round(seen) if seen and patience is not None else history.n_rounds
-        return Boosted(history.models[:kept], np.array(history.votes[:kept]), history.losses[:, :kept], np.array(seen))
+        return Boosted(
+            history.models[:kept], np.array(history.votes[:kept]), history.rows.losses[:, :kept], np.array(seen)
+        )
 
     def stored_state(self) -> dict[str, Any]:
         """Return what ``save`` stores: no callbacks, which belong to one fit."""

@@ -42,7 +42,7 @@ from counterpoise.boosting.additive import (
     one_or_all,
 )
 from counterpoise.boosting.inputs import CheckedRows, is_word, round_seed
-from counterpoise.boosting.learner import LearnerFit, Question
+from counterpoise.boosting.learner import LearnerFit, RoundTarget
 from counterpoise.boosting.robust_loss import RobustLoss, State, dot
 from counterpoise.boosting.rounds import Callback, Fitted, History, Round
 from counterpoise.boosting.stopping import Stopping
@@ -75,7 +75,7 @@ class SignDirections:
         sizes = np.abs(pulls)
         # A loss that rises again pulls back what is too sure; where nothing pulls, the wish of before stays.
         self._wanted = np.where(sizes > 0, pulls > 0, self._wanted).astype(np.int64)
-        model, said, _ = self.fit.answer(Question(self._wanted, sizes / sizes.sum()), number)
+        model, said, _ = self.fit.fit_round(RoundTarget(self._wanted, sizes / sizes.sum()), number)
         return model, np.where(said == 1, 1.0, -1.0)
 
     def rows_like(self, X: Any) -> Any:
