@@ -16,7 +16,7 @@ from counterpoise.boosting.adaboost import AdaBoostClassifier
 from counterpoise.boosting.checkpoint import SavedRound, Seeds, data_texts
 from counterpoise.boosting.inputs import CheckedRows, check_predict_input, round_seed, split_rows, unequal
 from counterpoise.boosting.inside import AnswerCosts
-from counterpoise.boosting.learner import ArrayFit, base_learner, is_ensemble, planned_rounds, rounds_fit
+from counterpoise.boosting.learner import ArrayFit, CrossFit, base_learner, folds_of, is_ensemble, planned_rounds
 from counterpoise.boosting.rounds import Fitted, History
 from counterpoise.boosting.row_store import ArrayRows, RowStore
 from counterpoise.boosting.stopping import AUTO, stopping_of
@@ -256,7 +256,7 @@ class ArrayFitData:
                 found = found.with_dataset(name, answers.tables[name], self.positive.said(codes[place]))
             return found
 
-        self.costs = AnswerCosts.of(train.codes, places, answers, say, problem.goals, problem.objective)
+        self.costs = AnswerCosts(train.codes, places, answers, say, problem)
         return self.costs
 
     def model_fit(self, booster: Any, learner: Any, seeds: Seeds) -> ArrayFit:
@@ -277,12 +277,13 @@ class ArrayFitData:
         is_binary = len(self.classes) == _BINARY
         are_scored = self.scores and is_binary and self.train.codes.size >= n_enough
         positive = self.positive if is_inside and are_scored and scoring_method(learner) else None
-        first = _STRONG if is_default else None  # a strong model in the first round
+        learners = [_STRONG, learner] if is_default else [learner]  # a strong model in the first round
         random_seeds = partial(round_seed, seeds.entropy)
-        fit = rounds_fit(first, learner, self.rows, self.classes, random_seeds, n_folds, positive)
+        folds = None if n_folds is None else folds_of(self.rows.codes, n_folds, np.random.default_rng(random_seeds(0)))
+        fits = [CrossFit(one, self.rows, self.classes, random_seeds, folds, positive) for one in learners]
         keeps = is_inside or (self.is_judged_by_folds and not is_binary)  # two classes are told by their losses
         costs = None if self.costs is None else self.costs.costs
-        return ArrayFit(fit, self.rows, self.train.codes.size, keeps_answers=keeps, costs=costs)
+        return ArrayFit(fits, self.rows, self.train.codes.size, keeps_answers=keeps, costs=costs)
 
     def fingerprints(self) -> dict[str, str]:
         """Return a text for each part of the data that decides the rounds, for a checkpoint to compare."""

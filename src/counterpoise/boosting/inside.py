@@ -31,79 +31,78 @@ multipliers price answers by cell; where a tail weighs rows of one cell differen
 
 import hashlib
 from collections.abc import Callable
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from counterpoise._base.types import AnyArray, FloatArray, IntArray
 from counterpoise.boosting.rounds import IMPROVEMENT, History, Standing
 from counterpoise.boosting.row_store import Minimize
-from counterpoise.goals import Goal, InfeasibleGoals, Rate
-from counterpoise.goals.binding import BoundRates, bind_rates, tally_rates
+from counterpoise.goals import InfeasibleGoals, Rate
+from counterpoise.goals.binding import bind_rates, tally_rates
 from counterpoise.rules.choosing import Problem
 from counterpoise.rules.goal_rows import Answers, GoalRows, TalliedGoals
 from counterpoise.solvers.linear_program import InfeasibleRows
 from counterpoise.solvers.tail import minimize_linear
 
 
-class AnswerCosts(NamedTuple):
-    """What each answer about each row costs, of the labelled places and below them of the rows of other datasets."""
+class AnswerCosts:
+    """What each answer about each row costs, of the labelled places and below them of the rows of other datasets.
 
-    labels: IntArray  # class codes of the labelled places
-    places: dict[str, slice]  # of the rows of each dataset
-    answers: Answers  # the tables, before any model has answered
-    say: Callable[[AnyArray], Answers]  # the answers, given what models say in the form of the row store
-    goals: TalliedGoals
-    limits: BoundRates  # the goals as signed weights on answers
-    rate: Any  # that is minimized, resolved; None where a risk is
-    rate_limits: BoundRates | None  # the same as signed weights
+    Parameters
+    ----------
+    labels : array
+        Class codes of the labelled places.
+    places : dict from names of datasets to slice
+        Where the rows of each are.
+    answers : Answers
+        The tables, before any model has answered.
+    say : callable
+        Returns the answers, given what models say in the form of the row store.
+    problem : Problem
+        The goals, and the objective where it is a rate.
+    """
 
-    @classmethod
-    def of(
-        cls,
+    def __init__(
+        self,
         labels: IntArray,
         places: dict[str, slice],
         answers: Answers,
         say: Callable[[AnyArray], Answers],
-        goals: tuple[Goal, ...],
-        objective: Any,
-    ) -> Self:
-        """Bind goals, and the objective where it is a rate, to the tables of the answers."""
-        views = answers.views()
-        tallied = TalliedGoals.of(goals, views)
-        rate = objective.resolved(views) if isinstance(objective, Rate) else None
-        signed = None if rate is None else bind_rates([rate], views)
-        return cls(labels, places, answers, say, tallied, tallied.bound(), rate, signed)
+        problem: Problem,
+    ) -> None:
+        self.labels, self.places, self.answers, self.say = labels, places, answers, say
+        views, objective = answers.views(), problem.objective
+        self.goals = TalliedGoals.of(problem.goals, views)
+        self.rate = objective.resolved(views) if isinstance(objective, Rate) else None  # that is minimized
+        # Goals and rate as signed weights on answers.
+        self._limits = self.goals.bound()
+        self._rate_weights = None if self.rate is None else bind_rates([self.rate], views).row_weights(np.ones(1))
 
-    def costs(self, weights: FloatArray | None, multipliers: FloatArray | None = None) -> FloatArray:
-        """Return what each answer about each row costs by the goals and weights of the labelled places.
+    def costs(
+        self, weights: FloatArray | None, multipliers: FloatArray | None = None, *, with_rate: bool = False
+    ) -> FloatArray:
+        """Return what each answer about each row costs, shape (n_classes, n_rows).
 
-        Shape (n_classes, n_rows); None counts nothing.
+        It is the sum of what it costs by weights of the labelled places, by multipliers of the goals' limits, and by
+        the rate that is minimized.
         """
         n_rows = max(place.stop for place in self.places.values())
         costs = np.zeros((len(self.answers.positive.classes), n_rows))
         if weights is not None:
             costs[:, : self.labels.size] = weights
             costs[self.labels, np.arange(self.labels.size)] = 0.0
-        if multipliers is not None:
-            self._add(costs, self.limits.row_weights(multipliers))
-        return costs
-
-    def rate_costs(self, multipliers: FloatArray) -> FloatArray:
-        """Return the same by the goals and the rate that is minimized."""
-        assert self.rate_limits is not None  # noqa: S101 - a rate is minimized
-        costs = self.costs(None, multipliers)
-        self._add(costs, self.rate_limits.row_weights(np.ones(1)))
-        return costs
-
-    def _add(self, costs: FloatArray, signed: dict[str, FloatArray]) -> None:
+        signed = [] if multipliers is None else [self._limits.row_weights(multipliers)]
+        if with_rate and self._rate_weights is not None:
+            signed.append(self._rate_weights)
         positive = self.answers.positive
-        for name, more in signed.items():
+        for name, more in ((name, more) for one in signed for name, more in one.items()):
             part = costs[:, self.places[name]]
             if positive.is_binary:
                 part[positive.place] += more
             else:
                 part += more.reshape(-1, len(part)).T
+        return costs
 
     def column(self, said: AnyArray) -> tuple[GoalRows, float | None]:
         """Return the goals as rows of the program for one model, and the rate that is minimized."""
@@ -215,7 +214,7 @@ class RoundsProgram:
         self._least, prices = solution.value, solution.multipliers
         # An exact learner proves the bound; one with which a mixture gets below it is not exact.
         self.standing = Standing(solution.value, 0.0, min(self._proven, self._least))
-        costs = self.costs.costs(weights, prices) if self.costs.rate is None else self.costs.rate_costs(prices)
+        costs = self.costs.costs(weights, prices, with_rate=True)
         known = costs, solution.offset, weights, prices, solution.value
         return DualPrices(*known, is_feasible=True, is_rough=tol > _TOL)
 

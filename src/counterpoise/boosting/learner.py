@@ -176,7 +176,11 @@ class _Fold(NamedTuple):
 
 
 class CrossFit:
-    """Fit a model to all rows, and judge it by models of the same learner that did not see the rows of each fold."""
+    """Fit a model to all rows, and judge it by models of the same learner that did not see the rows of each fold.
+
+    Without folds it is judged by what it says itself. Where a positive class is given, models of folds are asked for
+    its scores of the rows that they did not see, too.
+    """
 
     def __init__(
         self,
@@ -184,14 +188,14 @@ class CrossFit:
         rows: CheckedRows,
         classes: AnyArray,
         random_seeds: Callable[[int], int],
-        folds: IntArray,
+        folds: IntArray | None,
         positive: Positive | None = None,
     ) -> None:
         self.positive = positive  # of two classes, where models are asked for scores too
         self.whole = LearnerFit(learner, rows.X, rows.codes, classes, random_seeds, rows.weights)
         self.prepared, self.is_random = self.whole.prepared, self.whole.is_random
         self._own, self._folds = rows.weights, []
-        for fold in range(folds.max() + 1):
+        for fold in range(0 if folds is None else folds.max() + 1):
             others, places = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
             part = take_rows(rows.X, others), rows.codes[others], classes
             fit = LearnerFit(learner, *part, random_seeds, rows.weights[others])
@@ -199,6 +203,8 @@ class CrossFit:
 
     def fit_round(self, target: RoundTarget, number: int) -> TrainedModel:
         """Return the model of a round that is fitted to a target, and what those say that did not see the rows."""
+        if not self._folds:
+            return self.whole.fit_round(target, number)
         codes, classes = self.whole.codes, self.whole.classes
         said = np.empty(codes.size, dtype=np.min_scalar_type(len(classes) - 1))
         scores = None if self.positive is None else np.empty(codes.size)
@@ -220,27 +226,13 @@ class CrossFit:
         return TrainedModel(self.whole.fit_round(target, number).model, said, scores)
 
 
-class StrongFirst:
-    """Fit a strong model in the first round, so that plain strong training is in the pool, and others later."""
-
-    def __init__(self, first: LearnerFit | CrossFit, later: LearnerFit | CrossFit) -> None:
-        self.first, self.later = first, later
-        self.prepared, self.is_random = later.prepared, later.is_random
-
-    def fit_round(self, target: RoundTarget, number: int) -> TrainedModel:
-        """Return the model of a round that is fitted to a target, and what is said of all rows."""
-        return (self.first if number == 1 else self.later).fit_round(target, number)
-
-
-RoundsFit = LearnerFit | CrossFit | StrongFirst
-
-
 class ArrayFit:
     """Fit the model of a round to weights of the labelled rows, or inside goals to what each answer costs.
 
     Parameters
     ----------
-    fit : RoundsFit
+    fits : list of CrossFit
+        The first fits the first round, the last all others: plain strong training can so be in the pool.
     rows : CheckedRows
         The labelled rows, and inside goals below them those of other datasets.
     n_labelled : int
@@ -252,54 +244,30 @@ class ArrayFit:
 
     def __init__(
         self,
-        fit: RoundsFit,
+        fits: list[CrossFit],
         rows: CheckedRows,
         n_labelled: int,
         *,
         keeps_answers: bool,
         costs: Callable[[FloatArray], FloatArray] | None = None,
     ) -> None:
-        self.fit, self.rows, self.costs, self.keeps_answers = fit, rows, costs, keeps_answers
-        self.labels, self.prepared, self.is_random = rows.codes[:n_labelled], fit.prepared, fit.is_random
+        self.fits, self.rows, self.costs, self.keeps_answers = fits, rows, costs, keeps_answers
+        self.labels, self.prepared, self.is_random = rows.codes[:n_labelled], fits[-1].prepared, fits[-1].is_random
 
     def __call__(self, weights: FloatArray, number: int) -> Fitted:
         """Return the model of a round, given weights of the labelled rows, or costs of answers."""
-        error = None
+        fit, error = self.fits[0 if number == 1 else -1], None
         if self.costs is None:
-            model, said, scores = self.fit.fit_round(RoundTarget(self.labels, weights), number)
+            model, said, scores = fit.fit_round(RoundTarget(self.labels, weights), number)
         else:
             target = cost_target(self.costs(weights) if weights.ndim == 1 else weights)
             total = float(target.weights.sum())  # 0 where all answers cost alike
             own = RoundTarget(self.rows.codes, self.rows.weights)
             target = target._replace(weights=target.weights / total) if total > 0 else own
-            model, said, scores = self.fit.fit_round(target, number)
+            model, said, scores = fit.fit_round(target, number)
             error = target.error(said)
         losses = (said[: self.labels.size] != self.labels).view(np.uint8)
         return Fitted(model, losses, said=said if self.keeps_answers else None, weighted_loss=error, scores=scores)
-
-
-def rounds_fit(
-    first: Any | None,
-    later: Any,
-    rows: CheckedRows,
-    classes: AnyArray,
-    seeds: Callable[[int], int],
-    n_folds: int | None,
-    positive: Positive | None = None,
-) -> RoundsFit:
-    """Return what fits the rounds of a learner, after a first one of another where that is given.
-
-    Where a positive class is given, models of folds are asked for its scores of the rows that they did not see, too.
-    """
-    folds = None if n_folds is None else folds_of(rows.codes, n_folds, np.random.default_rng(seeds(0)))
-    fits: list[LearnerFit | CrossFit] = [
-        LearnerFit(learner, rows.X, rows.codes, classes, seeds, rows.weights)
-        if folds is None
-        else CrossFit(learner, rows, classes, seeds, folds, positive)
-        for learner in (first, later)
-        if learner is not None
-    ]
-    return fits[0] if len(fits) == 1 else StrongFirst(*fits)
 
 
 def folds_of(codes: IntArray, n_folds: int, generator: np.random.Generator) -> IntArray:

@@ -48,9 +48,6 @@ class RowStore(Protocol):
     def add(self, losses: ByteArray, said: AnyArray | None) -> None:
         """Record where the model of a round fails."""
 
-    def reserve(self, n_rounds: int) -> None:
-        """Make room for more rounds."""
-
     def mass_by_failures(self) -> FloatArray:
         """Return the mass of the rows by the number of models that fail on them."""
 
@@ -84,7 +81,7 @@ class ArrayRows:
     start : array of shape (n_samples,)
         The rows' own weights, on the simplex.
     n_rounds : int
-        Models to make room for.
+        Models to make room for; more may come.
 
     Attributes
     ----------
@@ -126,16 +123,13 @@ class ArrayRows:
 
     def add(self, losses: ByteArray, said: AnyArray | None = None) -> None:
         """Record where a model fails."""
+        if self.n_models == self._losses.shape[1]:  # more rounds than were planned
+            self._losses = np.concatenate([self._losses, np.empty_like(self._losses)], axis=1)
         self._losses[:, self.n_models] = losses
         self.totals += losses
         self.n_models += 1
         if said is not None:
             self.said.append(said)
-
-    def reserve(self, n_rounds: int) -> None:
-        """Make room for more rounds."""
-        room = np.empty((self.start.size, n_rounds), dtype=np.uint8, order="F")
-        self._losses = np.concatenate([self.losses, room], axis=1)
 
     def mass_by_failures(self) -> FloatArray:
         """Return the weight of the rows by the number of models that fail on them."""

@@ -293,6 +293,5 @@ def more_rounds(run: BoostingRun | None, n_rounds: int, checkpoint: Any, callbac
             "rebalanced does not have them. Call it on the one that was fitted."
         )
     with opened(checkpoint) as saved:
-        run.history.rows.reserve(n_more)
         run.go_on(n_more, saved, callbacks)
     return run

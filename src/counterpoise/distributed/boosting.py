@@ -211,10 +211,6 @@ class ShardRows:
         means = 1.0 - self._right(said) / np.where(self.mass > 0, self.mass, 1.0)
         self.losses = np.column_stack([self.losses, means])
 
-    def reserve(self, n_rounds: int) -> None:
-        """Refuse: shards are let go of with the fit."""
-        raise NotImplementedError(f"Over shards a fit ends with its rounds: no {n_rounds} more can follow.")
-
     def mass_by_failures(self) -> FloatArray:
         """Return the mass of the rows by the number of models that fail on them."""
         return total(self.shards.map(_mass_by_failures, len(self.said) + 1))

@@ -192,7 +192,7 @@ class ShardFitData:
 
         no_model = say(np.empty((labels.size, 0, len(self.classes))))
         places = {TRAIN: slice(0, labels.size)}
-        self.costs = AnswerCosts.of(labels, places, no_model, say, problem.goals, problem.objective)
+        self.costs = AnswerCosts(labels, places, no_model, say, problem)
         return self.costs
 
     def model_fit(self, booster: Any, learner: Any, seeds: Seeds) -> ShardFit:  # noqa: ARG002 - as on one machine
