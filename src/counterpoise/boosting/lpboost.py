@@ -574,7 +574,7 @@ class LPBoostClassifier(MixtureBase):
         except InfeasibleGoals as error:
             if program is None:
                 raise
-            raise self._infeasible_for_trained_models(error, run, family) from error
+            raise self._infeasible_for_trained_models(error, run, family, problem) from error
         if program is not None:
             self.bound_if_learner_exact_ = program.standing.bound
         elif isinstance(problem.objective, Risk) and not problem.outlier_fraction and run.risk.is_worst_case:
@@ -593,15 +593,13 @@ class LPBoostClassifier(MixtureBase):
         super().solve_and_store(family, problem, choice)
 
     def _infeasible_for_trained_models(
-        self, error: InfeasibleGoals, run: BoostingRun, family: PooledModels | Thresholds
+        self, error: InfeasibleGoals, run: BoostingRun, family: PooledModels | Thresholds, problem: Problem
     ) -> InfeasibleGoals:
         """Return the error restated for the models that were trained: others of their kind may still meet the goals.
 
         All goals that take part are named, as a goal that none of these models meets may be met by others alone.
         """
-        program, problem = run.program, run.problem._replace(budget=None)
-        assert program is not None  # noqa: S101 - the goals were trained for
-        places = places_in(error, problem)
+        problem, places = problem._replace(budget=None), places_in(error, problem)
         if isinstance(family, Thresholds):
             named, offered = [problem.goals[place] for place in places], (error.joint_bounds, error.held_by)
             found = InfeasibleGoals(named, error.least_violation, error.nearest_bounds, False, *offered)
@@ -609,17 +607,17 @@ class LPBoostClassifier(MixtureBase):
             goals = select(family.selection_data, problem._replace(objective=Mean())).goals
             assert goals is not None  # noqa: S101 - they were missed
             found = advised(goals, places, error.least_violation, proven=False)
-        if isinstance(run.data, ArrayFitData):
-            self._add_closest(found, run, run.data, family)
-        if not program.is_over(is_random=run.fit.is_random):
+        if isinstance(run.data, ArrayFitData):  # over shards no other mixture is solved for
+            models = family if isinstance(family, PooledModels) else run.data.pooled(run.history, problem)
+            self._add_closest(found, models, family, problem)
+        if run.program is not None and not run.program.is_over(is_random=run.fit.is_random):
             found.add_note(f"All {run.history.n_rounds} rounds were used, and models still helped: raise n_estimators.")
         return found
 
     def _add_closest(
-        self, found: InfeasibleGoals, run: BoostingRun, data: ArrayFitData, family: PooledModels | Thresholds
+        self, found: InfeasibleGoals, models: PooledModels, family: PooledModels | Thresholds, problem: Problem
     ) -> None:
         """Add to an error the classifier that is nearest to its goals."""
-        problem = run.problem._replace(budget=None)
         self.forget_choice()  # that failed
         found.closest = closest = copy.copy(self)
         if found.ways_out:  # the nearest of the bounds that are offered
@@ -629,14 +627,13 @@ class LPBoostClassifier(MixtureBase):
             )
             closest.goals_ = problem.goals
         else:
-            models = data.pooled(run.history, problem)
             selection = select(models.selection_data, problem)
             closest.store_family(models, problem)
             closest.store_solution(problem, models.solution(choose_nearest(selection, problem), selection))
         checks = closest.check_goals()
         found.least_violation = sum(check.violation for check in checks)
         missed = "; ".join(str(check) for check in checks if not check.holds)
-        found.add_note(f"The nearest mixture of the {run.history.n_rounds} models that were trained: {missed}.")
+        found.add_note(f"The nearest mixture of the {len(self.estimators_)} models that were trained: {missed}.")
 
     def __getstate__(self) -> dict[str, Any]:
         return state_to_store(super().__getstate__())
