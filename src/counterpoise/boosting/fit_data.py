@@ -59,18 +59,12 @@ class FitData(Protocol):
     keeps_answers: bool  # a checkpoint saves what models say
     is_judged_by_folds: bool  # rounds are judged by models that did not see the rows
     groups: IntArray | None  # of the labelled places, by all sensitive features
+    n_lightest: float  # how many rows there would be, were all as light as the lightest
+    n_trained: int  # rows that models are trained on
 
     @property
     def store(self) -> RowStore:
         """Return the rows to train on, with the losses of the models."""
-
-    @property
-    def n_lightest(self) -> float:
-        """Return how many rows of the least weight there would be."""
-
-    @property
-    def n_trained(self) -> int:
-        """Return the number of rows that models are trained on."""
 
     def sample(self) -> tuple[Any, FloatArray | None]:
         """Return features from which the scales of draws are learned, and their weights."""
@@ -103,7 +97,7 @@ class FitData(Protocol):
         """Choose the best mixture, and store it in the booster."""
 
 
-class GivenRows(NamedTuple):
+class InputRows(NamedTuple):
     """Labelled rows as ``fit`` is given them, with what goals may ask of them."""
 
     X: Any
@@ -124,8 +118,8 @@ class GivenRows(NamedTuple):
         features = self.X if is_frame(self.X) else np.empty((n_samples, 0))
         limit = self.largest_weight
         weights = None if limit is None else self.sample_weight
-        given = self.sensitive_features, self.baseline
-        return Table(features, None, *given, sample_weight=weights, largest_weight=limit)
+        columns = self.sensitive_features, self.baseline
+        return Table(features, None, *columns, sample_weight=weights, largest_weight=limit)
 
 
 class ArrayFitData:
@@ -136,8 +130,8 @@ class ArrayFitData:
     booster : classifier
         Whose parameters are looked at; it knows its classes.
     all_rows : CheckedRows
-        The rows of ``given`` after they were checked.
-    given, validation : GivenRows
+        The rows of ``inputs`` after they were checked.
+    inputs, validation : InputRows
         The rows as ``fit`` is given them, and those on which the mixture is chosen, where there are some.
     datasets : dict from names to Table, optional
     seeds : Seeds
@@ -150,13 +144,13 @@ class ArrayFitData:
         self,
         booster: Any,
         all_rows: CheckedRows,
-        given: GivenRows,
-        validation: GivenRows,
+        inputs: InputRows,
+        validation: InputRows,
         datasets: Mapping[str, Table] | None,
         seeds: Seeds,
     ) -> None:
         learner, held = base_learner(booster.estimator), (validation.X, validation.y, validation.sensitive_features)
-        self.all_rows, self.columns = all_rows, given.goal_table()
+        self.all_rows, self.columns = all_rows, inputs.goal_table()
         self.classes, self.n_jobs = booster.classes_, booster.n_jobs
         self.positive = find_positive(booster.classes_, booster.pos_label)
         self.train, self.held_out = split_rows(booster, learner, all_rows, *held, entropy=seeds.entropy)
@@ -166,24 +160,15 @@ class ArrayFitData:
         self.check = partial(check_predict_input, booster, learner)  # features of others as the models take them
         self.purpose = "that models are trained on" if booster.trains_inside else "that the models can be asked about"
         self.costs: AnswerCosts | None = None
-        self.rows = self.train  # that models are trained on, those of other datasets included
-        self.groups = self.train.groups
+        # What models are trained on: below these the rows of other datasets, where they train for goals.
+        self.rows, self.n_trained = self.train, self.train.codes.size
+        self.groups, self.n_lightest = self.train.groups, float(1 / self.train.weights.min())
         self.store = ArrayRows(self.train.weights, planned_rounds(booster))
 
     @property
     def chosen_on(self) -> CheckedRows:
         """Return the rows on which the mixture is chosen."""
         return self.held_out or self.train
-
-    @property
-    def n_lightest(self) -> float:
-        """Return how many rows of the least weight there would be."""
-        return float(1 / self.train.weights.min())
-
-    @property
-    def n_trained(self) -> int:
-        """Return the number of rows that models are trained on."""
-        return int(self.rows.codes.size)
 
     def sample(self) -> tuple[Any, FloatArray | None]:
         """Return all rows and their weights."""
@@ -228,7 +213,7 @@ class ArrayFitData:
         """
         train, rate = self.train, problem.objective if isinstance(problem.objective, Rate) else None
         own = self.columns.part(np.asarray(train.places), self.classes[train.codes], unequal(train.weights))
-        names = dict.fromkeys(name for asked in (*problem.goals, rate) if asked is not None for name in asked.datasets)
+        names = dict.fromkeys(name for one in (*problem.goals, rate) if one is not None for name in one.datasets)
         self.trained = {name: self.datasets[name] for name in names if name in self.datasets}
         self.datasets = dict(self.datasets)
         if self.held_out is not None:
@@ -248,13 +233,14 @@ class ArrayFitData:
         more = (0, ends[-1] - ends[0])
         X = stack_rows([train.X, *features.values()])
         self.rows = CheckedRows(X, np.pad(train.codes, more), np.pad(train.weights, more), None)
+        self.n_trained = ends[-1]
         answers = Answers({TRAIN: own, **self.trained}, {}, self.positive)
 
         def say(codes: AnyArray) -> Answers:  # with a column for each model
-            found = answers
+            known = answers
             for name, place in places.items():
-                found = found.with_dataset(name, answers.tables[name], self.positive.said(codes[place]))
-            return found
+                known = known.with_dataset(name, answers.tables[name], self.positive.said(codes[place]))
+            return known
 
         self.costs = AnswerCosts(train.codes, places, answers, say, problem)
         return self.costs
@@ -262,11 +248,11 @@ class ArrayFitData:
     def model_fit(self, booster: Any, learner: Any, seeds: Seeds) -> ArrayFit:
         """Return what fits the models of the rounds: a strong one first by default, judged by folds where asked."""
         is_inside, is_default = self.costs is not None, booster.estimator is None
-        self.scores, asked = booster.scores, stopping_of(booster).n_folds
-        if asked == AUTO:
+        self.scores, n_folds = booster.scores, stopping_of(booster).n_folds
+        if n_folds == AUTO:
             is_strong = is_default or is_ensemble(booster.estimator)
-            asked = _FOLDS if is_strong and self.held_out is None else None
-        n_folds = None if asked is None else min(int(asked), self.n_trained)
+            n_folds = _FOLDS if is_strong and self.held_out is None else None
+        n_folds = None if n_folds is None else min(int(n_folds), self.n_trained)
         self.is_judged_by_folds = n_folds is not None
         if self.scores and not isinstance(self.scores, str):
             lack = self._lack_of_scores([base_learner(booster.estimator)])

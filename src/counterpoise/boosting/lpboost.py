@@ -25,7 +25,6 @@ With goals the dual has a multiplier for each of them as well, and rounds train 
 import copy
 import os
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -34,13 +33,13 @@ from sklearn.utils.validation import check_is_fitted
 from counterpoise._base.checks import check_choice, check_fraction, check_positive
 from counterpoise._base.types import ArrayLike
 from counterpoise.boosting.checkpoint import Checkpoint, Seeds
-from counterpoise.boosting.fit_data import ArrayFitData, FitData, GivenRows
-from counterpoise.boosting.inputs import check_predict_input, is_word, set_learner_tags, training_rows
+from counterpoise.boosting.fit_data import ArrayFitData, FitData, InputRows
+from counterpoise.boosting.inputs import check_predict_input, is_word, set_learner_tags
 from counterpoise.boosting.inside import RoundsProgram, places_in
 from counterpoise.boosting.learner import base_learner, planned_rounds
 from counterpoise.boosting.rounds import Callback
 from counterpoise.boosting.rules import dual_of, hedge, hedge_groups, regularized_dual
-from counterpoise.boosting.run import BUDGET, BoostingRun, check_booster, more_rounds, run_rounds, state_to_store
+from counterpoise.boosting.run import BUDGET, BoostingRun, boost_rows, check_booster, more_rounds, state_to_store
 from counterpoise.boosting.stopping import AUTO, Stopping
 from counterpoise.classifiers.base import MixtureBase
 from counterpoise.goals import InfeasibleGoals, Rate, Table
@@ -252,12 +251,9 @@ class AdaLPBoostClassifier(MixtureBase):
         InfeasibleGoals
             Where no mixture of the models meets the goals.
         """
-        self.check_parameters()
-        given = GivenRows(X, y, sample_weight, sensitive_features, baseline, largest_weight, table)
-        validation = GivenRows(X_val, y_val, None, sensitive_features_val, baseline_val, None, table_val)
-        learner = base_learner(self.estimator)
-        self.classes_, all_rows = training_rows(self, learner, X, y, sample_weight, sensitive_features)
-        self._run = run_rounds(self, partial(ArrayFitData, self, all_rows, given, validation, datasets))
+        rows = InputRows(X, y, sample_weight, sensitive_features, baseline, largest_weight, table)
+        validation = InputRows(X_val, y_val, None, sensitive_features_val, baseline_val, None, table_val)
+        self._run = boost_rows(self, rows, validation, datasets)
         self.mix(self._run)
         self._run.warn_of_no_errors()
         return self
@@ -500,12 +496,9 @@ class LPBoostClassifier(MixtureBase):
         InfeasibleGoals
             Where no mixture of the models meets the goals.
         """
-        self.check_parameters()
-        given = GivenRows(X, y, sample_weight, sensitive_features, baseline, largest_weight, table)
-        validation = GivenRows(X_val, y_val, None, sensitive_features_val, baseline_val, None, table_val)
-        learner = base_learner(self.estimator)
-        self.classes_, all_rows = training_rows(self, learner, X, y, sample_weight, sensitive_features)
-        self._run = run_rounds(self, partial(ArrayFitData, self, all_rows, given, validation, datasets))
+        rows = InputRows(X, y, sample_weight, sensitive_features, baseline, largest_weight, table)
+        validation = InputRows(X_val, y_val, None, sensitive_features_val, baseline_val, None, table_val)
+        self._run = boost_rows(self, rows, validation, datasets)
         self.mix(self._run)
         self._run.warn_of_no_errors()
         return self
@@ -602,26 +595,28 @@ class LPBoostClassifier(MixtureBase):
         problem, places = problem._replace(budget=None), places_in(error, problem)
         if isinstance(family, Thresholds):
             named, offered = [problem.goals[place] for place in places], (error.joint_bounds, error.held_by)
-            found = InfeasibleGoals(named, error.least_violation, error.nearest_bounds, False, *offered)
+            restated = InfeasibleGoals(named, error.least_violation, error.nearest_bounds, False, *offered)
         else:
             goals = select(family.selection_data, problem._replace(objective=Mean())).goals
             assert goals is not None  # noqa: S101 - they were missed
-            found = advised(goals, places, error.least_violation, proven=False)
+            restated = advised(goals, places, error.least_violation, proven=False)
         if isinstance(run.data, ArrayFitData):  # over shards no other mixture is solved for
             models = family if isinstance(family, PooledModels) else run.data.pooled(run.history, problem)
-            self._add_closest(found, models, family, problem)
+            self._add_closest(restated, models, family, problem)
         if run.program is not None and not run.program.is_over(is_random=run.fit.is_random):
-            found.add_note(f"All {run.history.n_rounds} rounds were used, and models still helped: raise n_estimators.")
-        return found
+            restated.add_note(
+                f"All {run.history.n_rounds} rounds were used, and models still helped: raise n_estimators."
+            )
+        return restated
 
     def _add_closest(
-        self, found: InfeasibleGoals, models: PooledModels, family: PooledModels | Thresholds, problem: Problem
+        self, restated: InfeasibleGoals, models: PooledModels, family: PooledModels | Thresholds, problem: Problem
     ) -> None:
         """Add to an error the classifier that is nearest to its goals."""
         self.forget_choice()  # that failed
-        found.closest = closest = copy.copy(self)
-        if found.ways_out:  # the nearest of the bounds that are offered
-            way = min(found.ways_out, key=lambda one: sum(abs(old.bound - new.bound) for old, new in one.items()))
+        restated.closest = closest = copy.copy(self)
+        if restated.ways_out:  # the nearest of the bounds that are offered
+            way = min(restated.ways_out, key=lambda one: sum(abs(old.bound - new.bound) for old, new in one.items()))
             closest.solve_and_store(
                 family, problem._replace(goals=tuple(way.get(goal, goal) for goal in problem.goals))
             )
@@ -631,9 +626,9 @@ class LPBoostClassifier(MixtureBase):
             closest.store_family(models, problem)
             closest.store_solution(problem, models.solution(choose_nearest(selection, problem), selection))
         checks = closest.check_goals()
-        found.least_violation = sum(check.violation for check in checks)
+        restated.least_violation = sum(check.violation for check in checks)
         missed = "; ".join(str(check) for check in checks if not check.holds)
-        found.add_note(f"The nearest mixture of the {len(self.estimators_)} models that were trained: {missed}.")
+        restated.add_note(f"The nearest mixture of the {len(self.estimators_)} models that were trained: {missed}.")
 
     def __getstate__(self) -> dict[str, Any]:
         return state_to_store(super().__getstate__())

@@ -83,9 +83,9 @@ def regularized_dual(alpha: float, beta: float, tol: float = 1e-4) -> Rule:
         # The mixture of the round before, with a little room for the new model, is a start in the interior.
         follows = last.size > 0 and last.size + 1 == history.n_rounds
         start = np.append(last * (1 - _FRESH), _FRESH) if follows else None
-        found = regularized_weights(rows.losses, alpha, beta, sample_weight=rows.start, tol=tol, start=start)
-        history.memory[_MIXTURE] = found.mixture
-        return found.weights
+        solution = regularized_weights(rows.losses, alpha, beta, sample_weight=rows.start, tol=tol, start=start)
+        history.memory[_MIXTURE] = solution.mixture
+        return solution.weights
 
     return reweigh
 

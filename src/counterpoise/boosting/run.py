@@ -7,6 +7,7 @@ be interrupted: a checkpoint holds what decides the rounds and what is left of e
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,8 +23,8 @@ from counterpoise.boosting.checkpoint import (
     opened,
     setting_texts,
 )
-from counterpoise.boosting.fit_data import DEPTH, FitData
-from counterpoise.boosting.inputs import draw_entropy
+from counterpoise.boosting.fit_data import DEPTH, ArrayFitData, FitData, InputRows
+from counterpoise.boosting.inputs import draw_entropy, training_rows
 from counterpoise.boosting.inside import RoundsProgram
 from counterpoise.boosting.learner import base_learner, planned_rounds
 from counterpoise.boosting.rounds import IMPROVEMENT, Callback, History, Round, Rule, Standing, boost
@@ -65,8 +66,8 @@ def check_booster(booster: Any) -> None:
     as_checkpoint(booster.checkpoint)
 
 
-def round_settings(booster: Any, learner: Any, problem: Problem, seeds: Seeds, **found: Any) -> dict[str, Any]:
-    """Return the settings that decide the rounds, with the learner as it is for the samples, and what was found."""
+def round_settings(booster: Any, learner: Any, problem: Problem, seeds: Seeds, **learned: Any) -> dict[str, Any]:
+    """Return the settings that decide the rounds, with the learner as it is for the samples, and what ``fit`` chose."""
     params = booster.get_params(deep=False)
     return {
         "booster": type(booster),
@@ -76,7 +77,7 @@ def round_settings(booster: Any, learner: Any, problem: Problem, seeds: Seeds, *
         "alpha": problem.alpha,
         "random_state": None if booster.random_state is None else seeds.entropy,
         **({} if booster.objective is None else {"objective": repr(booster.objective)}),
-        **found,
+        **learned,
     }
 
 
@@ -118,8 +119,8 @@ class BoostingRun:
     rule : Rule
         How rows are reweighed, or answers priced, after each round.
     seeds : Seeds
-    found : dict
-        Settings of the rounds that ``fit`` found, such as a step size.
+    settings : dict
+        Of the rounds, as far as ``fit`` chose them, such as a step size.
     risk : Risk, optional
         That ``target`` is about, where rounds do not look at goals.
     target : float, optional
@@ -135,7 +136,7 @@ class BoostingRun:
         problem: Problem,
         rule: Rule,
         seeds: Seeds,
-        found: Mapping[str, Any],
+        settings: Mapping[str, Any],
         *,
         risk: Any = None,
         target: float | None = None,
@@ -147,7 +148,7 @@ class BoostingRun:
         self.history, self.patience = History(data.store), stopping_of(booster).patience
         self.best: tuple[float, int] = np.inf, 0  # the least risk so far, as a part of its size, and its round
         learner = base_learner(booster.estimator, data.n_trained, max_depth=DEPTH)
-        self.settings = round_settings(booster, learner, problem, seeds, **found)
+        self.settings = round_settings(booster, learner, problem, seeds, **settings)
         self.fit = data.model_fit(booster, learner, seeds)
         self.n_plain = 2 if booster.estimator is None else 1  # the strong model, and one at the samples' own weights
 
@@ -159,8 +160,8 @@ class BoostingRun:
             is_last = self._is_last(done.number)
             if saved is not None:  # before the callbacks: one that raises or stops has its round on disk
                 self._save(done, is_last, saved)
-            asked = [bool(callback(done)) for callback in callbacks]  # all of them are called
-            return any(asked) or is_last
+            stops = [bool(callback(done)) for callback in callbacks]  # all of them are called
+            return any(stops) or is_last
 
         n_left = n_rounds if saved is None else self._restore(saved, n_rounds, callbacks)
         boost(self.fit, self.history, reweigh=self.reweigh, stop=stop, n_rounds=n_left)
@@ -282,6 +283,14 @@ def run_rounds(booster: Any, make_data: Callable[[Seeds], FitData]) -> BoostingR
     booster.estimators_ = list(run.history.models)
     booster.learn_draws(seeds.key, np.random.default_rng(seeds.entropy), *data.sample())
     return run
+
+
+def boost_rows(booster: Any, rows: InputRows, validation: InputRows, datasets: Any) -> BoostingRun:
+    """Check the parameters and the rows of a fit on one machine, and fit the models of a booster to them."""
+    booster.check_parameters()
+    given = rows.X, rows.y, rows.sample_weight, rows.sensitive_features
+    booster.classes_, all_rows = training_rows(booster, base_learner(booster.estimator), *given)
+    return run_rounds(booster, partial(ArrayFitData, booster, all_rows, rows, validation, datasets))
 
 
 def more_rounds(run: BoostingRun | None, n_rounds: int, checkpoint: Any, callbacks: Sequence[Callback]) -> BoostingRun:

@@ -1,7 +1,7 @@
 """Boosting over shards: rows, bins, losses and weights stay where they are; a few sums travel in a round.
 
 Of a round travel: mass by number of failures, or cuts of the mixture problem, for the weights; histograms for the tree;
-back the tree; and the mass of each cell that it tells each class.
+back the tree; and the mass of each cell that it calls each class.
 
 Features are binned by edges from one sample of all rows, the same in every shard. Compiled loops take the rows of a
 shard in one pass and without arrays on the way: workers of Dask give memory back as soon as it is free, and to ask for
@@ -109,9 +109,9 @@ def bin_over(
     is_categorical = check_categorical(learner.categorical_features, sample.shape[1])
     edges = find_edges(sample, is_categorical, learner.max_bins)
     seen = reduce(Seen.beside, shards.change("bin", _bin, edges, is_categorical))
-    told: tuple[Any, ...] = (edges, is_categorical, seen, names)
-    shards.change("bins settled", _settle, *told)
-    return binned_by(np.empty((len(edges), 0), dtype=np.uint8), *told)
+    layout: tuple[Any, ...] = (edges, is_categorical, seen, names)
+    shards.change("bins settled", _settle, *layout)
+    return binned_by(np.empty((len(edges), 0), dtype=np.uint8), *layout)
 
 
 _counts = uint16[::1]
@@ -354,8 +354,8 @@ class ShardFit:
         totals, seed = np.array(self.shards.map(_target_weight)), self.random_seeds(number)
         step = float(totals.sum()) / min(self.known.n_rows, MOST_SAMPLED)
         first = float(np.random.default_rng(seed).random()) * step
-        found = self.shards.map(_drawn, np.cumsum(totals) - totals, first, step)
-        rows, codes = stack_rows([part for part, _ in found if len(part)]), np.concatenate([own for _, own in found])
+        drawn = self.shards.map(_drawn, np.cumsum(totals) - totals, first, step)
+        rows, codes = stack_rows([part for part, _ in drawn if len(part)]), np.concatenate([own for _, own in drawn])
         model = fresh_copy(self.learner, seed)
         model = Resampled(model) if np.ptp(codes) == 0 else model  # many learners refuse one class alone
         return model.fit(rows, self.known.classes[codes])

@@ -154,22 +154,13 @@ class ShardFitData:
 
     def __init__(self, booster: Any, rows: PreparedShards) -> None:
         self.booster, self.cells, self._sample = booster, rows.cells, rows.sample
-        self.classes = rows.cells.known.classes
+        known = rows.cells.known
+        self.classes, self.n_trained, self.n_lightest = known.classes, known.n_rows, known.total / known.least
         self.positive = find_positive(self.classes, booster.pos_label)
         self.costs: AnswerCosts | None = None
         self.table = rows.cells.table()
         self.groups: IntArray | None = group_codes(self.table)[0] if self.table.sensitive_columns else None
         self.store = ShardRows(rows.shards, rows.cells, planned_rounds(booster))
-
-    @property
-    def n_lightest(self) -> float:
-        """Return how many rows of the least weight there would be."""
-        return self.cells.known.total / self.cells.known.least
-
-    @property
-    def n_trained(self) -> int:
-        """Return the number of rows."""
-        return self.cells.known.n_rows
 
     def sample(self) -> tuple[Any, FloatArray | None]:
         """Return the sample of features, whose rows count alike."""
