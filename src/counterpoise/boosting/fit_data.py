@@ -66,9 +66,6 @@ class FitData(Protocol):
     def store(self) -> RowStore:
         """Return the rows to train on, with the losses of the models."""
 
-    def sample(self) -> tuple[Any, FloatArray | None]:
-        """Return features from which the scales of draws are learned, and their weights."""
-
     def check_problem(self, problem: Problem) -> None:
         """Refuse goals, objective and datasets that do not fit the rows, before any model is trained."""
 
@@ -150,8 +147,7 @@ class ArrayFitData:
         seeds: Seeds,
     ) -> None:
         learner, held = base_learner(booster.estimator), (validation.X, validation.y, validation.sensitive_features)
-        self.all_rows, self.columns = all_rows, inputs.goal_table()
-        self.classes, self.n_jobs = booster.classes_, booster.n_jobs
+        self.classes, self.n_jobs, self.columns = booster.classes_, booster.n_jobs, inputs.goal_table()
         self.positive = find_positive(booster.classes_, booster.pos_label)
         self.train, self.held_out = split_rows(booster, learner, all_rows, *held, entropy=seeds.entropy)
         self.table = self.columns if validation.X is None else validation.goal_table()  # where the mixture is chosen
@@ -169,10 +165,6 @@ class ArrayFitData:
     def chosen_on(self) -> CheckedRows:
         """Return the rows on which the mixture is chosen."""
         return self.held_out or self.train
-
-    def sample(self) -> tuple[Any, FloatArray | None]:
-        """Return all rows and their weights."""
-        return self.all_rows.X, self.all_rows.weights
 
     def answers(self) -> Answers:
         """Return what goals know of the rows on which the mixture is chosen, before any model has answered."""

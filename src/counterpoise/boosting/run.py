@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from counterpoise._base.checks import check_choice, check_count, check_fraction
+from counterpoise._base.types import FloatArray
 from counterpoise.boosting.checkpoint import (
     NOT_OF_ROUNDS,
     CheckpointFolder,
@@ -263,7 +264,7 @@ class BoostingRun:
         return 0 if is_last else last - history.n_rounds
 
 
-def run_rounds(booster: Any, make_data: Callable[[Seeds], FitData]) -> BoostingRun:
+def run_rounds(booster: Any, make_data: Callable[[Seeds], FitData], X: Any, weights: FloatArray | None) -> BoostingRun:
     """Fit the models of a booster, and learn what decisions are drawn with: all of a fit but the mixture.
 
     Parameters
@@ -271,6 +272,8 @@ def run_rounds(booster: Any, make_data: Callable[[Seeds], FitData]) -> BoostingR
     booster : AdaLPBoostClassifier or LPBoostClassifier
     make_data : callable
         Returns the rows of the fit, given seeds by which some may be held out.
+    X, weights
+        Rows from which the scales of draws are learned.
     """
     problem = booster.problem_of_fit()
     with opened(booster.checkpoint) as saved:
@@ -281,7 +284,7 @@ def run_rounds(booster: Any, make_data: Callable[[Seeds], FitData]) -> BoostingR
         run: BoostingRun = booster.new_run(data, problem, seeds)
         run.go_on(planned_rounds(booster), saved, booster.callbacks)
     booster.estimators_ = list(run.history.models)
-    booster.learn_draws(seeds.key, np.random.default_rng(seeds.entropy), *data.sample())
+    booster.learn_draws(seeds.key, np.random.default_rng(seeds.entropy), X, weights)
     return run
 
 
@@ -290,7 +293,8 @@ def boost_rows(booster: Any, rows: InputRows, validation: InputRows, datasets: A
     booster.check_parameters()
     given = rows.X, rows.y, rows.sample_weight, rows.sensitive_features
     booster.classes_, all_rows = training_rows(booster, base_learner(booster.estimator), *given)
-    return run_rounds(booster, partial(ArrayFitData, booster, all_rows, rows, validation, datasets))
+    make_data = partial(ArrayFitData, booster, all_rows, rows, validation, datasets)
+    return run_rounds(booster, make_data, all_rows.X, all_rows.weights)
 
 
 def more_rounds(run: BoostingRun | None, n_rounds: int, checkpoint: Any, callbacks: Sequence[Callback]) -> BoostingRun:

@@ -141,7 +141,7 @@ def fit_over(model: Any, shards: Shards) -> Any:
     if known.names is not None:
         model.feature_names_in_ = known.names
     data = ShardFitData(model, rows)
-    model.mix(run_rounds(model, lambda _seeds: data))
+    model.mix(run_rounds(model, lambda _seeds: data, rows.sample, None))
     return model
 
 
@@ -161,10 +161,6 @@ class ShardFitData:
         self.table = rows.cells.table()
         self.groups: IntArray | None = group_codes(self.table)[0] if self.table.sensitive_columns else None
         self.store = ShardRows(rows.shards, rows.cells, planned_rounds(booster))
-
-    def sample(self) -> tuple[Any, FloatArray | None]:
-        """Return the sample of features, whose rows count alike."""
-        return self._sample, None
 
     def check_problem(self, problem: Problem) -> None:  # noqa: ARG002 - the booster's own
         """Refuse goals, objective and groups that do not fit the rows, before any model is trained."""
