@@ -8,7 +8,7 @@ SOURCE = Path(__file__).parents[2] / "src" / "counterpoise"
 FILES = sorted(SOURCE.rglob("*.py"))
 
 # Classes of one name in several modules. Take a name off when its class gets a name of its own; add none.
-NAMED_TWICE = {"Parts", "Rows"}
+NAMED_TWICE: set[str] = set()
 MOST_PRIVATE_READS = 9  # lines of the package that read a private attribute of another object
 
 

@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from counterpoise.boosting.checkpoint import data_texts, setting_texts
-from counterpoise.boosting.inputs import Rows
+from counterpoise.boosting.inputs import CheckedRows
 
 KINDS = ("f8", "f4", "u1", "i4", "?", "U3", "O")
 
@@ -22,7 +22,7 @@ KINDS = ("f8", "f4", "u1", "i4", "?", "U3", "O")
 def text_of(values):
     """Return the text of features."""
     n_samples = values.shape[0]
-    rows = Rows(values, np.zeros(n_samples, dtype=np.int64), np.full(n_samples, 1 / n_samples), None)
+    rows = CheckedRows(values, np.zeros(n_samples, dtype=np.int64), np.full(n_samples, 1 / n_samples), None)
     return data_texts(np.array([0, 1]), rows, None)["X"]
 
 

@@ -65,7 +65,7 @@ def test_goals_speak_of_the_held_out_rows(noisy):
     table = kept_table(model)
     assert table.n_samples == len(model.selection_.losses) == 880
     np.testing.assert_array_equal(
-        model.selection_.losses[:, 0] == 1, model.estimators_[0].predict(model._run.rows.held_out.X) != table.y
+        model.selection_.losses[:, 0] == 1, model.estimators_[0].predict(model._run.data.held_out.X) != table.y
     )
     given = clone(BOOSTERS[0]).set_params(goals=[PARITY])
     given.fit(X[:1500], y[:1500], X_val=X[1500:], y_val=y[1500:], sensitive_features_val={"sex": sex[1500:]})

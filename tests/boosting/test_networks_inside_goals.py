@@ -7,7 +7,7 @@ import pytest
 from sklearn.datasets import load_iris
 
 from counterpoise import LPBoostClassifier, Stopping
-from counterpoise.boosting.learner import LearnerFit, Question
+from counterpoise.boosting.learner import LearnerFit, RoundTarget
 from counterpoise.goals import Table
 from counterpoise.learners import NetworkLearner, networks
 from counterpoise.rules.cautions import CostlyMixture
@@ -55,15 +55,15 @@ def test_more_classes_and_rows_of_another_dataset_train_as_pairs():
 
 
 def pairs_of(X, y, rows):
-    """Return a fit of networks, with a question about some rows, of which some come several times."""
+    """Return a fit of networks, with a target of some rows, of which some come several times."""
     fit = LearnerFit(tiny(), X, y, np.arange(3), lambda number: number, np.full(len(y), 1 / len(y)))
-    return fit, Question(y[rows], np.full(rows.size, 1 / rows.size), rows)
+    return fit, RoundTarget(y[rows], np.full(rows.size, 1 / rows.size), rows)
 
 
-def test_a_question_about_all_rows_in_another_form_gives_the_same_network():
+def test_a_target_of_all_rows_in_another_form_gives_the_same_network():
     X, y = load_iris(return_X_y=True)
     fit, asked = pairs_of(X, y, np.arange(150))
-    first, second = (fit.answer(one, 1) for one in (asked, asked._replace(rows=None)))
+    first, second = (fit.fit_round(one, 1) for one in (asked, asked._replace(rows=None)))
     assert all(np.array_equal(first.model.state_[name], second.model.state_[name]) for name in first.model.state_)
     np.testing.assert_array_equal(first.said, second.said)
 
@@ -74,7 +74,7 @@ def test_a_network_learns_the_label_that_weighs_most_for_a_row():
     fit, _ = pairs_of(X, y, np.arange(150))
     rows, codes = np.repeat(np.arange(150), 3), np.tile(np.arange(3), 150)
     weights = np.where(codes == (y[rows] + 1) % 3, 5.0, 1.0)
-    said = fit.answer(Question(codes, weights / weights.sum(), rows), 1).said
+    said = fit.fit_round(RoundTarget(codes, weights / weights.sum(), rows), 1).said
     assert said.shape == (150,)
     assert (said == (y + 1) % 3).mean() > 0.8
 
@@ -85,6 +85,6 @@ def test_codes_of_rows_without_a_label_do_not_reach_the_warm_up():
     starts = []
     for codes in (y, np.where(weights > 0, y, 0)):
         fit = LearnerFit(tiny(), X, codes, np.arange(3), lambda number: number, weights)
-        fit.answer(Question(codes, weights), 1)
+        fit.fit_round(RoundTarget(codes, weights), 1)
         starts.append(fit.prepared.shared)
     assert all(np.array_equal(starts[0][name], starts[1][name]) for name in starts[0])

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from counterpoise.boosting.rounds import History, Round
+from counterpoise.boosting.row_store import ArrayRows
 from counterpoise.boosting.rules import adaptive_hedge, dual_of, hedge, hedge_groups, regularized_dual, without_outliers
 from counterpoise.rules.choosing import outliers
 from counterpoise.theory.risks import CVaR
@@ -14,9 +15,9 @@ from counterpoise.theory.risks import CVaR
 def history_of(losses, start=None):
     """Return the history of rounds with the given losses, one column each."""
     n_samples, n_rounds = losses.shape
-    history = History(np.full(n_samples, 1 / n_samples) if start is None else start, n_rounds)
+    history = History(ArrayRows(np.full(n_samples, 1 / n_samples) if start is None else start, n_rounds))
     for number, column in enumerate(losses.T, 1):
-        history.append(Round(number, None, history.start, column, 0.0))
+        history.append(Round(number, None, history.rows.start, column, 0.0))
     return history
 
 
@@ -37,12 +38,12 @@ def test_weights_are_new_and_on_the_simplex(rule, fraction, seed, n_rounds):
     rng = np.random.default_rng(seed)
     losses = (rng.random((15, n_rounds)) < 0.4).astype(np.uint8)
     history = history_of(losses, rng.dirichlet(np.ones(15)))
-    before = history.start.copy()
+    before = history.rows.start.copy()
     weights = without_outliers(RULES[rule], fraction)(history)
     assert weights.min() >= 0
     assert weights.sum() == pytest.approx(1)
-    np.testing.assert_array_equal(history.start, before)
-    assert weights is not history.start
+    np.testing.assert_array_equal(history.rows.start, before)
+    assert weights is not history.rows.start
 
 
 def test_hedge_weighs_by_the_exponential_of_the_losses():
@@ -58,8 +59,8 @@ def test_adaboosts_step_leaves_each_model_with_an_error_of_a_half(seed, n_rounds
     rng = np.random.default_rng(seed)
     losses = (rng.random((40, n_rounds)) < 0.4).astype(np.uint8)
     losses[0], losses[1] = 1, 0  # no model is perfect, none always wrong
-    history = History(rng.dirichlet(np.ones(40)), n_rounds)
-    weights = history.start
+    history = History(ArrayRows(rng.dirichlet(np.ones(40)), n_rounds))
+    weights = history.rows.start
     for number, column in enumerate(losses.T, 1):
         error = float(weights @ column)
         history.append(Round(number, None, weights, column, error))

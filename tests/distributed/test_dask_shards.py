@@ -12,7 +12,7 @@ import pytest
 from engines import cut, dask_client
 
 from counterpoise._base.shards import total
-from counterpoise.distributed.collections import Rows, partitions_of
+from counterpoise.distributed.collections import RowCollections, partitions_of
 from counterpoise.distributed.dask_shards import Calls, DaskShards, Parts
 
 distributed = pytest.importorskip("distributed")
@@ -152,7 +152,7 @@ def test_partitions_of_a_frame_that_is_held_stay_where_they_are():
     frame = client.persist(frame)
     distributed.wait(frame)
     homes = [home for _, (home,) in sorted(client.who_has(frame).items(), key=str)]
-    with DaskShards(list(map(Parts, *partitions_of(Rows(frame, "y"), 2))), client) as shards:
+    with DaskShards(list(map(Parts, *partitions_of(RowCollections(frame, "y"), 2))), client) as shards:
         assert shards.homes == homes
 
 

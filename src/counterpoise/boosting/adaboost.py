@@ -17,7 +17,7 @@ import numpy as np
 
 from counterpoise._base.types import AnyArray, ByteArray, FloatArray
 from counterpoise.boosting.additive import AdditiveClassifier, Boosted, HeldOut
-from counterpoise.boosting.inputs import Rows, round_seed
+from counterpoise.boosting.inputs import CheckedRows, round_seed
 from counterpoise.boosting.learner import LearnerFit, base_learner
 from counterpoise.boosting.rounds import Callback, History, Round
 from counterpoise.boosting.stopping import Stopping
@@ -55,7 +55,7 @@ class ExponentialStep:
         return history.memory[WEIGHTS]
 
     def step(self, done: Round, history: History) -> float:
-        weights = history.memory.get(WEIGHTS, history.start)
+        weights = history.memory.get(WEIGHTS, history.rows.start)
         best, self.is_over = self.vote(weights, done.losses), not done.losses.any()
         if best > _CHANCE:  # whatever part of it is taken
             vote = self.learning_rate * best
@@ -87,7 +87,7 @@ class Prepared(NamedTuple):
 
 
 def prepare(
-    booster: Any, train: Rows, held_out: Rows | None, classes: AnyArray, entropy: int, auto: str = ""
+    booster: Any, train: CheckedRows, held_out: CheckedRows | None, classes: AnyArray, entropy: int, auto: str = ""
 ) -> Prepared:
     """Prepare the rows for the learner; ``auto`` is the parameter that ``"auto"`` chooses on held-out samples."""
     if auto and getattr(booster, auto) == "auto" and held_out is None:
@@ -172,6 +172,6 @@ class AdaBoostClassifier(AdditiveClassifier):
         self.random_state = random_state
         self.callbacks = callbacks
 
-    def _boost(self, train: Rows, held_out: Rows | None, classes: AnyArray, entropy: int) -> Boosted:
+    def _boost(self, train: CheckedRows, held_out: CheckedRows | None, classes: AnyArray, entropy: int) -> Boosted:
         fit, watched, rate = prepare(self, train, held_out, classes, entropy)
         return self.run_rounds(fit, AdaBoostStep(learning_rate=rate), train.weights, watched)

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, c
 from counterpoise._base.checks import check_count, check_number, check_vector
 from counterpoise._base.types import AnyArray, ArrayLike, ByteArray, FloatArray, IntArray
 from counterpoise.boosting.inputs import (
-    Rows,
+    CheckedRows,
     check_predict_input,
     draw_entropy,
     set_learner_tags,
@@ -25,6 +25,7 @@ from counterpoise.boosting.inputs import (
 )
 from counterpoise.boosting.learner import base_learner
 from counterpoise.boosting.rounds import Callback, Fit, History, Round, boost
+from counterpoise.boosting.row_store import ArrayRows
 from counterpoise.boosting.stopping import Stopping, check_stopping, stopping_of, warn_of_no_errors
 from counterpoise.rules.pool import predict_codes
 
@@ -189,10 +190,10 @@ class AdditiveClassifier(ClassifierMixin, BaseEstimator):
     def _check_own_parameters(self) -> None:
         """Check the parameters that not all additive boosters have."""
 
-    def _check_samples(self, train: Rows) -> None:
+    def _check_samples(self, train: CheckedRows) -> None:
         """Refuse samples to train on that a parameter has no use for."""
 
-    def _boost(self, train: Rows, held_out: Rows | None, classes: AnyArray, entropy: int) -> Boosted:
+    def _boost(self, train: CheckedRows, held_out: CheckedRows | None, classes: AnyArray, entropy: int) -> Boosted:
         """Boost samples of code 1 against those of code 0; ``classes`` are the two labels that the models predict."""
         raise NotImplementedError
 
@@ -229,10 +230,12 @@ class AdditiveClassifier(ClassifierMixin, BaseEstimator):
             asked = [bool(callback(done)) for callback in told]  # all of them are called
             return any(asked) or rule.is_over or has_stalled
 
-        history = History(start, self.n_estimators)
+        history = History(ArrayRows(start, self.n_estimators))
         boost(fit, history, reweigh=rule.reweigh, vote=rule.step, stop=stop, n_rounds=self.n_estimators)
         kept = _best_round(seen) if seen and patience is not None else history.n_rounds
-        return Boosted(history.models[:kept], np.array(history.votes[:kept]), history.losses[:, :kept], np.array(seen))
+        return Boosted(
+            history.models[:kept], np.array(history.votes[:kept]), history.rows.losses[:, :kept], np.array(seen)
+        )
 
     def stored_state(self) -> dict[str, Any]:
         """Return what ``save`` stores: no callbacks, which belong to one fit."""

@@ -35,7 +35,7 @@ from counterpoise import __version__, persist
 from counterpoise._base.checks import is_frame
 from counterpoise._base.text import Secret, load_json
 from counterpoise._base.types import AnyArray, ByteArray, FloatArray
-from counterpoise.boosting.inputs import Rows
+from counterpoise.boosting.inputs import CheckedRows
 from counterpoise.goals import Table
 from counterpoise.persist.files import opened as opened_file
 from counterpoise.persist.files import read_file
@@ -85,7 +85,7 @@ def setting_texts(settings: Mapping[str, Any]) -> dict[str, str]:
 
 
 def data_texts(
-    classes: AnyArray, train: Rows, held_out: Rows | None, tables: Mapping[str, Table] | None = None
+    classes: AnyArray, train: CheckedRows, held_out: CheckedRows | None, tables: Mapping[str, Table] | None = None
 ) -> dict[str, str]:
     """Return a text for each part of the data: its type, shape and a checksum of its values."""
     parts: dict[str, Any] = {"classes": classes}

@@ -41,8 +41,8 @@ from counterpoise.boosting.additive import (
     model_values,
     one_or_all,
 )
-from counterpoise.boosting.inputs import Rows, is_word, round_seed
-from counterpoise.boosting.learner import LearnerFit, Question
+from counterpoise.boosting.inputs import CheckedRows, is_word, round_seed
+from counterpoise.boosting.learner import LearnerFit, RoundTarget
 from counterpoise.boosting.robust_loss import RobustLoss, State, dot
 from counterpoise.boosting.rounds import Callback, Fitted, History, Round
 from counterpoise.boosting.stopping import Stopping
@@ -75,7 +75,7 @@ class SignDirections:
         sizes = np.abs(pulls)
         # A loss that rises again pulls back what is too sure; where nothing pulls, the wish of before stays.
         self._wanted = np.where(sizes > 0, pulls > 0, self._wanted).astype(np.int64)
-        model, said, _ = self.fit.answer(Question(self._wanted, sizes / sizes.sum()), number)
+        model, said, _ = self.fit.fit_round(RoundTarget(self._wanted, sizes / sizes.sum()), number)
         return model, np.where(said == 1, 1.0, -1.0)
 
     def rows_like(self, X: Any) -> Any:
@@ -316,7 +316,7 @@ class DROBoostClassifier(AdditiveClassifier):
             check_positive(self.degrees_of_freedom, "degrees_of_freedom")
         check_number(self.learning_rate, "learning_rate", "(0, 1]", "part of a step")
 
-    def _check_samples(self, train: Rows) -> None:
+    def _check_samples(self, train: CheckedRows) -> None:
         counts = np.bincount(train.codes)
         if self.radius == "cv" and counts.min() < _FOLDS:
             raise ValueError(
@@ -330,7 +330,7 @@ class DROBoostClassifier(AdditiveClassifier):
         self.degrees_of_freedom_ = one_or_all([self._degrees_of_freedom(descent.models[0]) for descent in found])
         self.robust_losses_ = one_or_all([descent.robust_losses for descent in found])
 
-    def _boost(self, train: Rows, held_out: Rows | None, classes: AnyArray, entropy: int) -> Boosted:
+    def _boost(self, train: CheckedRows, held_out: CheckedRows | None, classes: AnyArray, entropy: int) -> Boosted:
         factor = self._factor_by_folds(train, classes, entropy) if self.radius == "cv" else 1.0
         boosted = self._descend(train, held_out, classes, entropy, factor, self.callbacks)
         if not boosted.models:
@@ -343,8 +343,8 @@ class DROBoostClassifier(AdditiveClassifier):
 
     def _descend(
         self,
-        train: Rows,
-        held_out: Rows | None,
+        train: CheckedRows,
+        held_out: CheckedRows | None,
         classes: AnyArray,
         entropy: int,
         factor: float,
@@ -387,7 +387,7 @@ class DROBoostClassifier(AdditiveClassifier):
             return float(self.degrees_of_freedom)
         return float(dimension(model, self.n_features_in_))
 
-    def _factor_by_folds(self, train: Rows, classes: AnyArray, entropy: int) -> float:
+    def _factor_by_folds(self, train: CheckedRows, classes: AnyArray, entropy: int) -> float:
         """Return the multiple of the calibrated radius with the least held-out loss, the smallest on ties."""
         seed = int(np.random.SeedSequence(entropy).generate_state(2)[1]) >> 1
         folds = StratifiedKFold(_FOLDS, shuffle=True, random_state=seed).split(train.codes, train.codes)

@@ -28,7 +28,7 @@ _ENOUGH, _ENOUGH_OF_A_CLASS = 500, 10  # ... where there are so many samples
 _WEIGHTLESS = 1e-300  # part of the largest weight: nothing can be divided by what is lighter
 
 
-class Rows(NamedTuple):
+class CheckedRows(NamedTuple):
     """Checked samples: features as the learner wants them, class codes, weights on the simplex, groups."""
 
     X: Any
@@ -37,12 +37,12 @@ class Rows(NamedTuple):
     groups: IntArray | None
     places: IntArray | None = None  # of the samples among those given, where some were left out
 
-    def only(self, part: AnyArray) -> "Rows":
+    def only(self, part: AnyArray) -> "CheckedRows":
         """Return some of the rows, with weights that sum to 1 again."""
         weights = self.weights[part]
         groups = None if self.groups is None else np.unique(self.groups[part], return_inverse=True)[1]
         places = part if self.places is None else self.places[part]
-        return Rows(take_rows(self.X, part), self.codes[part], weights / weights.sum(), groups, places)
+        return CheckedRows(take_rows(self.X, part), self.codes[part], weights / weights.sum(), groups, places)
 
 
 def set_learner_tags(tags: Any, learner: Any) -> Any:
@@ -66,7 +66,7 @@ def _ways_to_check(estimator: Any, learner: Any) -> dict[str, Any]:
 
 def training_rows(
     estimator: Any, learner: Any, X: Any, y: Any, sample_weight: Any = None, sensitive_features: Any = None
-) -> tuple[AnyArray, Rows]:
+) -> tuple[AnyArray, CheckedRows]:
     """Return the classes, and the rows to train on after checking them; the estimator learns its features' names.
 
     Samples of weight zero are left out, so that they cannot matter to any learner. A data frame is left as it is:
@@ -99,7 +99,7 @@ def training_rows(
     lost = _absent_class(codes, classes)
     if lost is not None:
         raise ValueError(f"Every sample of the class {lost!r} has a weight of zero, or next to zero.")
-    return classes, Rows(X, codes.astype(np.int64), weights / weights.sum(), groups, np.flatnonzero(live))
+    return classes, CheckedRows(X, codes.astype(np.int64), weights / weights.sum(), groups, np.flatnonzero(live))
 
 
 def check_predict_input(estimator: Any, learner: Any, X: Any) -> Any:
@@ -113,8 +113,15 @@ def check_predict_input(estimator: Any, learner: Any, X: Any) -> Any:
 
 
 def split_rows(
-    estimator: Any, learner: Any, rows: Rows, X_val: Any, y_val: Any, sensitive_features: Any = None, *, entropy: int
-) -> tuple[Rows, Rows | None]:
+    estimator: Any,
+    learner: Any,
+    rows: CheckedRows,
+    X_val: Any,
+    y_val: Any,
+    sensitive_features: Any = None,
+    *,
+    entropy: int,
+) -> tuple[CheckedRows, CheckedRows | None]:
     """Return the rows to train on, and those held out: as they were given, checked, or set aside by ``stopping``."""
     if X_val is None and y_val is None:
         return _set_aside(rows, estimator.classes_, stopping_of(estimator), entropy)
@@ -129,10 +136,12 @@ def split_rows(
             f"it has no sample of the class {absent!r}."
         )
     groups = None if sensitive_features is None else groups_of(sensitive_features, codes.size)[0]
-    return rows, Rows(X, codes, np.full(codes.size, 1 / codes.size), groups)
+    return rows, CheckedRows(X, codes, np.full(codes.size, 1 / codes.size), groups)
 
 
-def _set_aside(rows: Rows, classes: AnyArray, stopping: Stopping, entropy: int) -> tuple[Rows, Rows | None]:
+def _set_aside(
+    rows: CheckedRows, classes: AnyArray, stopping: Stopping, entropy: int
+) -> tuple[CheckedRows, CheckedRows | None]:
     """Return the rows to train on, and those that ``stopping`` holds out, where it does."""
     fraction, n_samples, counts = stopping.validation_fraction, rows.codes.size, np.bincount(rows.codes)
     if fraction == AUTO:

@@ -16,7 +16,7 @@ from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.pipeline import Pipeline
 
 from counterpoise._base.types import AnyArray, FloatArray, IntArray
-from counterpoise.boosting.inputs import Rows
+from counterpoise.boosting.inputs import CheckedRows
 from counterpoise.boosting.rounds import Fitted
 from counterpoise.learners import HistogramTree, Resampled
 from counterpoise.learners.binning import BinnedFeatures, bin_like
@@ -55,15 +55,33 @@ def base_learner(
     raise TypeError(f"estimator must be a classifier with fit and predict; got {estimator!r}.")
 
 
-class Question(NamedTuple):
+class RoundTarget(NamedTuple):
     """What a model is fitted to: rows, the class that each should be called, and how much that matters."""
 
     codes: IntArray
     weights: FloatArray  # sum to 1
     rows: IntArray | None = None  # None: all rows in their order; else some, perhaps several times
 
+    def error(self, said: AnyArray) -> float:
+        """Return the weight of what a model gets wrong, given the codes that it says of all rows."""
+        return float(self.weights @ ((said if self.rows is None else said[self.rows]) != self.codes))
 
-class Answered(NamedTuple):
+
+def cost_target(costs: FloatArray) -> RoundTarget:
+    """Return the target whose weighted error is the cost of a model's answers, but for a factor and a constant.
+
+    Row i enters with every label k at the weight ``max over classes of costs[:, i] - costs[k, i]``. Of two classes that
+    is one label for each row, by the sign of the difference. The weights are not scaled to sum to 1.
+    """
+    if len(costs) == _BINARY:
+        saved = costs[0] - costs[1]  # by the second class in place of the first
+        return RoundTarget((saved > 0).astype(np.int64), np.abs(saved))
+    saved = (costs.max(axis=0) - costs).T
+    rows, codes = np.nonzero(saved)
+    return RoundTarget(codes, saved[rows, codes], rows)
+
+
+class TrainedModel(NamedTuple):
     """A model, and what is said of all rows, perhaps by others that did not see them."""
 
     model: Any
@@ -110,29 +128,31 @@ class LearnerFit:
 
     def __call__(self, weights: FloatArray, number: int) -> Fitted:
         """Return the model of a round, and where it errs."""
-        model, said, _ = self.answer(Question(self.codes, weights), number)
+        model, said, _ = self.fit_round(RoundTarget(self.codes, weights), number)
         return Fitted(model, (said != self.codes).view(np.uint8))
 
-    def answer(self, asked: Question, number: int) -> Answered:
-        """Return the model of a round that is fitted to a question, and what it says of all rows."""
+    def fit_round(self, target: RoundTarget, number: int) -> TrainedModel:
+        """Return the model of a round that is fitted to a target, and what it says of all rows."""
         if self.prepared is None:
             model = fresh_copy(self.learner, self.random_seeds(number))
-            X = self.X if asked.rows is None else take_rows(self.X, asked.rows)
-            labels = self.classes[asked.codes]
-            if np.ptp(asked.codes[asked.weights > 0]) == 0:  # one class alone weighs: many learners refuse that
-                model = Resampled(model).fit(X, labels, sample_weight=asked.weights)
+            X = self.X if target.rows is None else take_rows(self.X, target.rows)
+            labels = self.classes[target.codes]
+            if np.ptp(target.codes[target.weights > 0]) == 0:  # one class alone weighs: many learners refuse that
+                model = Resampled(model).fit(X, labels, sample_weight=target.weights)
             else:
                 # Weights of mean 1: regularized learners compare the weighted loss with their penalty.
-                model.fit(X, labels, **{self.argument: asked.weights * asked.weights.size})
-            return Answered(model, predict_codes(model, self.X, self.classes))
+                model.fit(X, labels, **{self.argument: target.weights * target.weights.size})
+            return TrainedModel(model, predict_codes(model, self.X, self.classes))
         # A copy does for a learner of plain parameters, and takes a tenth of the time of a clone.
         model = fresh_copy(self.learner, self.random_seeds(number)) if self.is_random else copy.copy(self.learner)
-        if asked.rows is None or not self.is_binned:
-            named = {} if asked.rows is None else {"rows": asked.rows}
-            return Answered(model, model.fit_codes(self.prepared, asked.codes, self.classes, asked.weights, **named))
-        some = replace(self.prepared, bins=np.ascontiguousarray(self.prepared.bins[:, asked.rows]))
-        model.fit_codes(some, asked.codes, self.classes, asked.weights)
-        return Answered(model, predict_codes(model, self.prepared, self.classes))
+        if target.rows is None or not self.is_binned:
+            named = {} if target.rows is None else {"rows": target.rows}
+            return TrainedModel(
+                model, model.fit_codes(self.prepared, target.codes, self.classes, target.weights, **named)
+            )
+        some = replace(self.prepared, bins=np.ascontiguousarray(self.prepared.bins[:, target.rows]))
+        model.fit_codes(some, target.codes, self.classes, target.weights)
+        return TrainedModel(model, predict_codes(model, self.prepared, self.classes))
 
     def rows_like(self, X: Any) -> Any:
         """Return other rows in the form from which the models predict fastest: in the bins of the training rows."""
@@ -156,98 +176,98 @@ class _Fold(NamedTuple):
 
 
 class CrossFit:
-    """Fit a model to all rows, and judge it by models of the same learner that did not see the rows of each fold."""
+    """Fit a model to all rows, and judge it by models of the same learner that did not see the rows of each fold.
+
+    Without folds it is judged by what it says itself. Where a positive class is given, models of folds are asked for
+    its scores of the rows that they did not see, too.
+    """
 
     def __init__(
         self,
         learner: Any,
-        rows: Rows,
+        rows: CheckedRows,
         classes: AnyArray,
         random_seeds: Callable[[int], int],
-        folds: IntArray,
+        folds: IntArray | None,
         positive: Positive | None = None,
     ) -> None:
         self.positive = positive  # of two classes, where models are asked for scores too
         self.whole = LearnerFit(learner, rows.X, rows.codes, classes, random_seeds, rows.weights)
         self.prepared, self.is_random = self.whole.prepared, self.whole.is_random
         self._own, self._folds = rows.weights, []
-        for fold in range(folds.max() + 1):
+        for fold in range(0 if folds is None else folds.max() + 1):
             others, places = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
             part = take_rows(rows.X, others), rows.codes[others], classes
             fit = LearnerFit(learner, *part, random_seeds, rows.weights[others])
             self._folds.append(_Fold(fit, others, places, fit.rows_like(take_rows(rows.X, places))))
 
-    def __call__(self, weights: FloatArray, number: int) -> Fitted:
-        """Return the model of a round, and where those that did not see the rows err."""
-        codes, classes = self.whole.codes, self.whole.classes
-        model, said, _ = self.answer(Question(codes, weights), number)
-        losses = (said != codes).view(np.uint8)
-        return Fitted(model, losses, said=said if len(classes) > _BINARY else None)  # two are told by their losses
-
-    def answer(self, asked: Question, number: int) -> Answered:
-        """Return the model of a round that is fitted to a question, and what those say that did not see the rows."""
+    def fit_round(self, target: RoundTarget, number: int) -> TrainedModel:
+        """Return the model of a round that is fitted to a target, and what those say that did not see the rows."""
+        if not self._folds:
+            return self.whole.fit_round(target, number)
         codes, classes = self.whole.codes, self.whole.classes
         said = np.empty(codes.size, dtype=np.min_scalar_type(len(classes) - 1))
         scores = None if self.positive is None else np.empty(codes.size)
         for fold in self._folds:
-            if asked.rows is None:
-                part = Question(asked.codes[fold.others], asked.weights[fold.others])
+            if target.rows is None:
+                part = RoundTarget(target.codes[fold.others], target.weights[fold.others])
             else:  # of the rows that are outside, which count from 0 there
                 numbers = np.full(codes.size, -1)
                 numbers[fold.others] = np.arange(fold.others.size)
-                kept = numbers[asked.rows] >= 0
-                part = Question(asked.codes[kept], asked.weights[kept], numbers[asked.rows][kept])
+                kept = numbers[target.rows] >= 0
+                part = RoundTarget(target.codes[kept], target.weights[kept], numbers[target.rows][kept])
             if not part.weights.sum() > 0:  # all the weight is in the fold: there is nothing to go by but the rows' own
-                part = Question(codes[fold.others], self._own[fold.others])
-            model = fold.fit.answer(part._replace(weights=part.weights / part.weights.sum()), number).model
+                part = RoundTarget(codes[fold.others], self._own[fold.others])
+            model = fold.fit.fit_round(part._replace(weights=part.weights / part.weights.sum()), number).model
             said[fold.places] = predict_codes(model, fold.rows, classes)
             if scores is not None and self.positive is not None:
                 rows = take_rows(self.whole.X, fold.places)
                 scores[fold.places] = Member("A model of a fold", model, self.positive, SCORES).ask(rows)
-        return Answered(self.whole.answer(asked, number).model, said, scores)
+        return TrainedModel(self.whole.fit_round(target, number).model, said, scores)
 
 
-class StrongFirst:
-    """Fit a strong model in the first round, so that plain strong training is in the pool, and others later."""
+class ArrayFit:
+    """Fit the model of a round to weights of the labelled rows, or inside goals to what each answer costs.
 
-    def __init__(self, first: LearnerFit | CrossFit, later: LearnerFit | CrossFit) -> None:
-        self.first, self.later = first, later
-        self.prepared, self.is_random = later.prepared, later.is_random
+    Parameters
+    ----------
+    fits : list of CrossFit
+        The first fits the first round, the last all others: plain strong training can so be in the pool.
+    rows : CheckedRows
+        The labelled rows, and inside goals below them those of other datasets.
+    n_labelled : int
+    keeps_answers : bool
+        Whether what is said of the rows is kept: inside goals, and where losses do not tell it.
+    costs : callable, optional
+        Inside goals: what each answer costs by weights of the labelled rows alone, shape (n_classes, n_rows).
+    """
+
+    def __init__(
+        self,
+        fits: list[CrossFit],
+        rows: CheckedRows,
+        n_labelled: int,
+        *,
+        keeps_answers: bool,
+        costs: Callable[[FloatArray], FloatArray] | None = None,
+    ) -> None:
+        self.fits, self.rows, self.costs, self.keeps_answers = fits, rows, costs, keeps_answers
+        self.labels, self.prepared, self.is_random = rows.codes[:n_labelled], fits[-1].prepared, fits[-1].is_random
 
     def __call__(self, weights: FloatArray, number: int) -> Fitted:
-        """Return the model of a round, and where it errs."""
-        return (self.first if number == 1 else self.later)(weights, number)
-
-    def answer(self, asked: Question, number: int) -> Answered:
-        """Return the model of a round that is fitted to a question, and what is said of all rows."""
-        return (self.first if number == 1 else self.later).answer(asked, number)
-
-
-RoundsFit = LearnerFit | CrossFit | StrongFirst
-
-
-def rounds_fit(
-    first: Any | None,
-    later: Any,
-    rows: Rows,
-    classes: AnyArray,
-    seeds: Callable[[int], int],
-    n_folds: int | None,
-    positive: Positive | None = None,
-) -> RoundsFit:
-    """Return what fits the rounds of a learner, after a first one of another where that is given.
-
-    Where a positive class is given, models of folds are asked for its scores of the rows that they did not see, too.
-    """
-    folds = None if n_folds is None else folds_of(rows.codes, n_folds, np.random.default_rng(seeds(0)))
-    fits: list[LearnerFit | CrossFit] = [
-        LearnerFit(learner, rows.X, rows.codes, classes, seeds, rows.weights)
-        if folds is None
-        else CrossFit(learner, rows, classes, seeds, folds, positive)
-        for learner in (first, later)
-        if learner is not None
-    ]
-    return fits[0] if len(fits) == 1 else StrongFirst(*fits)
+        """Return the model of a round, given weights of the labelled rows, or costs of answers."""
+        fit, error = self.fits[0 if number == 1 else -1], None
+        if self.costs is None:
+            model, said, scores = fit.fit_round(RoundTarget(self.labels, weights), number)
+        else:
+            target = cost_target(self.costs(weights) if weights.ndim == 1 else weights)
+            total = float(target.weights.sum())  # 0 where all answers cost alike
+            own = RoundTarget(self.rows.codes, self.rows.weights)
+            target = target._replace(weights=target.weights / total) if total > 0 else own
+            model, said, scores = fit.fit_round(target, number)
+            error = target.error(said)
+        losses = (said[: self.labels.size] != self.labels).view(np.uint8)
+        return Fitted(model, losses, said=said if self.keeps_answers else None, weighted_loss=error, scores=scores)
 
 
 def folds_of(codes: IntArray, n_folds: int, generator: np.random.Generator) -> IntArray:

@@ -31,35 +31,24 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from counterpoise._base.checks import check_choice, check_fraction, check_positive
-from counterpoise._base.types import ArrayLike, IntArray
-from counterpoise.boosting.checkpoint import Checkpoint, Seeds, opened
-from counterpoise.boosting.inputs import check_predict_input, is_word, set_learner_tags, training_rows
-from counterpoise.boosting.inside import Program, places_in, solve_of
+from counterpoise._base.types import ArrayLike
+from counterpoise.boosting.checkpoint import Checkpoint, Seeds
+from counterpoise.boosting.fit_data import ArrayFitData, FitData, InputRows
+from counterpoise.boosting.inputs import check_predict_input, is_word, set_learner_tags
+from counterpoise.boosting.inside import RoundsProgram, places_in
 from counterpoise.boosting.learner import base_learner, planned_rounds
 from counterpoise.boosting.rounds import Callback
 from counterpoise.boosting.rules import dual_of, hedge, hedge_groups, regularized_dual
-from counterpoise.boosting.run import (
-    BUDGET,
-    BoostingRows,
-    BoostingRun,
-    GivenRows,
-    boosting_rows,
-    check_booster,
-    draw_seeds,
-    more_rounds,
-    state_to_store,
-    warn_of_mixing,
-)
+from counterpoise.boosting.run import BUDGET, BoostingRun, boost_rows, check_booster, more_rounds, state_to_store
 from counterpoise.boosting.stopping import AUTO, Stopping
 from counterpoise.classifiers.base import MixtureBase
 from counterpoise.goals import InfeasibleGoals, Rate, Table
 from counterpoise.goals.advice import advised
 from counterpoise.goals.text import are_asked
-from counterpoise.rules.choosing import ALPHA, WORST_GROUP, Problem, choose_nearest, groups_by, select
+from counterpoise.rules.choosing import ALPHA, WORST_GROUP, Problem, choose_nearest, select
 from counterpoise.rules.families import Family, PooledModels, Thresholds
-from counterpoise.rules.pool import Pool
 from counterpoise.theory.guarantees import hedge_eta, regularized_lpboost_beta, regularized_lpboost_delta
-from counterpoise.theory.risks import CVaR, Risk, RiskRows
+from counterpoise.theory.risks import CVaR, Mean, Risk
 
 _REWEIGH = ("samples", "groups")
 
@@ -262,22 +251,10 @@ class AdaLPBoostClassifier(MixtureBase):
         InfeasibleGoals
             Where no mixture of the models meets the goals.
         """
-        self.check_parameters()
-        given = GivenRows(X, y, sample_weight, sensitive_features, baseline, largest_weight, table)
-        validation = GivenRows(X_val, y_val, None, sensitive_features_val, baseline_val, None, table_val)
-        problem, learner = self.problem_of_fit(), base_learner(self.estimator)
-        self.classes_, all_rows = training_rows(self, learner, X, y, sample_weight, sensitive_features)
-        with opened(self.checkpoint) as saved:
-            seeds = draw_seeds(self.random_state, saved)
-            rows = boosting_rows(self, all_rows, given, validation, datasets, seeds)
-            self._check_groups(rows)
-            rows.check_problem(problem)
-            self.forget_choice()
-            self._run = self._new_run(rows, problem, seeds)
-            self._run.go_on(planned_rounds(self), saved, self.callbacks)
-        self.estimators_ = list(self._run.history.models)
-        self.learn_draws(seeds.key, np.random.default_rng(seeds.entropy), all_rows.X, all_rows.weights)
-        self._mix()
+        rows = InputRows(X, y, sample_weight, sensitive_features, baseline, largest_weight, table)
+        validation = InputRows(X_val, y_val, None, sensitive_features_val, baseline_val, None, table_val)
+        self._run = boost_rows(self, rows, validation, datasets)
+        self.mix(self._run)
         self._run.warn_of_no_errors()
         return self
 
@@ -298,8 +275,7 @@ class AdaLPBoostClassifier(MixtureBase):
         self
         """
         check_is_fitted(self)
-        more_rounds(vars(self).get("_run"), n_estimators, self.checkpoint, self.callbacks)
-        self._mix()
+        self.mix(more_rounds(vars(self).get("_run"), n_estimators, self.checkpoint, self.callbacks))
         return self
 
     def check_parameters(self) -> None:
@@ -321,30 +297,30 @@ class AdaLPBoostClassifier(MixtureBase):
             self.build_problem(None, WORST_GROUP, self.goals) if self.reweigh == "groups" else super().problem_of_fit()
         )
 
-    def _check_groups(self, rows: BoostingRows) -> None:
-        """Refuse rows without groups where those are reweighed."""
-        if self.reweigh == "groups" and rows.train.groups is None:
+    def check_data(self, data: FitData, problem: Problem) -> None:
+        """Refuse rows without groups where those are reweighed, and goals that do not fit the rows."""
+        if self.reweigh == "groups" and data.groups is None:
             raise ValueError("reweigh='groups' needs sensitive_features at fit: the groups to reweigh.")
-        if self.reweigh == "groups" and (rows.held_out or rows.train).groups is None:
+        if self.reweigh == "groups" and data.held_out is not None and data.held_out.groups is None:
             raise ValueError("X_val needs sensitive_features_val: the mixture is chosen for the worst of its groups.")
+        data.check_problem(problem)
 
-    def _new_run(self, rows: BoostingRows, problem: Problem, seeds: Seeds) -> BoostingRun:
+    def new_run(self, data: FitData, problem: Problem, seeds: Seeds) -> BoostingRun:
         """Return the run whose rounds reweigh samples, or groups, by their losses so far."""
-        train, groups = rows.train, rows.train.groups
-        by_groups = self.reweigh == "groups"
+        groups = data.groups if self.reweigh == "groups" else None
         # Repeating a sample and doubling its weight are the same; the theorem counts samples of least weight.
-        n_weighed = groups.max() + 1 if by_groups and groups is not None else 1 / train.weights.min()
-        self.eta_ = hedge_step(self.eta, n_weighed, planned_rounds(self))
-        rule = hedge_groups(self.eta_, groups) if by_groups and groups is not None else hedge(self.eta_)
-        return BoostingRun(self, rows, problem, rule, seeds, {"eta": self.eta_})
+        n_weighed = data.n_lightest if groups is None else float(groups.max() + 1)
+        is_theory = isinstance(self.eta, str)
+        self.eta_ = hedge_eta(max(n_weighed, 2.0), planned_rounds(self)) if is_theory else float(self.eta)
+        rule = hedge(self.eta_) if groups is None else hedge_groups(self.eta_, groups)
+        return BoostingRun(self, data, problem, rule, seeds, {"eta": self.eta_})
 
-    def _mix(self) -> None:
+    def mix(self, run: BoostingRun) -> None:
         """Choose the mixture of the rounds."""
         self.forget_choice()
-        history, problem = self._run.history, self.problem_of_fit()
+        history, problem = run.history, self.problem_of_fit()
         self.estimators_, self.weighted_losses_ = list(history.models), np.array(history.weighted_losses)
-        self.solve_and_store(self._run.family(), problem)
-        warn_of_mixing(self.selection_, self.mixture_, problem)
+        run.data.solve_and_store(self, run.data.family(history, problem), problem)
 
     def __getstate__(self) -> dict[str, Any]:
         return state_to_store(super().__getstate__())
@@ -359,11 +335,6 @@ class AdaLPBoostClassifier(MixtureBase):
     def check_predict_input(self, X: Any) -> Any:
         """Return rows as the learner takes them."""
         return check_predict_input(self, base_learner(self.estimator), X)
-
-
-def hedge_step(eta: float | str, n_samples: float, n_rounds: int) -> float:
-    """Return the step size of the reweighting: as it is given, or that of Theorem 5."""
-    return hedge_eta(max(n_samples, 2.0), n_rounds) if isinstance(eta, str) else float(eta)
 
 
 class LPBoostClassifier(MixtureBase):
@@ -525,21 +496,10 @@ class LPBoostClassifier(MixtureBase):
         InfeasibleGoals
             Where no mixture of the models meets the goals.
         """
-        self.check_parameters()
-        given = GivenRows(X, y, sample_weight, sensitive_features, baseline, largest_weight, table)
-        validation = GivenRows(X_val, y_val, None, sensitive_features_val, baseline_val, None, table_val)
-        problem, learner = self.problem_of_fit(), base_learner(self.estimator)
-        self.classes_, all_rows = training_rows(self, learner, X, y, sample_weight, sensitive_features)
-        with opened(self.checkpoint) as saved:
-            seeds = draw_seeds(self.random_state, saved)
-            rows = boosting_rows(self, all_rows, given, validation, datasets, seeds)
-            rows.check_problem(problem)
-            self.forget_choice()
-            self._run = self._new_run(rows, problem, seeds)
-            self._run.go_on(planned_rounds(self), saved, self.callbacks)
-        self.estimators_ = list(self._run.history.models)
-        self.learn_draws(seeds.key, np.random.default_rng(seeds.entropy), all_rows.X, all_rows.weights)
-        self._mix()
+        rows = InputRows(X, y, sample_weight, sensitive_features, baseline, largest_weight, table)
+        validation = InputRows(X_val, y_val, None, sensitive_features_val, baseline_val, None, table_val)
+        self._run = boost_rows(self, rows, validation, datasets)
+        self.mix(self._run)
         self._run.warn_of_no_errors()
         return self
 
@@ -556,8 +516,7 @@ class LPBoostClassifier(MixtureBase):
         self
         """
         check_is_fitted(self)
-        more_rounds(vars(self).get("_run"), n_estimators, self.checkpoint, self.callbacks)
-        self._mix()
+        self.mix(more_rounds(vars(self).get("_run"), n_estimators, self.checkpoint, self.callbacks))
         return self
 
     def check_parameters(self) -> None:
@@ -575,51 +534,46 @@ class LPBoostClassifier(MixtureBase):
                 f"beta is for a CVaR; with objective={self.objective!r} it must be None, got {self.beta!r}."
             )
 
-    def _new_run(self, rows: BoostingRows, problem: Problem, seeds: Seeds) -> BoostingRun:
+    def check_data(self, data: FitData, problem: Problem) -> None:
+        """Refuse goals that do not fit the rows."""
+        data.check_problem(problem)
+
+    def new_run(self, data: FitData, problem: Problem, seeds: Seeds) -> BoostingRun:
         """Return the run whose rounds take the dual weights: of the program with goals, regularized, or plain."""
-        train, n_rounds, objective = rows.train, planned_rounds(self), problem.objective
-        alpha = problem.alpha or ALPHA
+        n_rounds, objective, alpha = planned_rounds(self), problem.objective, problem.alpha or ALPHA
         self.beta_ = None if self.beta is None or isinstance(self.beta, str) else float(self.beta)
         if self.beta == "theory":
             self.beta_ = regularized_lpboost_beta(alpha, regularized_lpboost_delta(alpha, n_rounds))
-
-        def codes(names: tuple[str, ...]) -> IntArray:
-            return groups_by(names, rows.columns, train.groups)[... if not names else train.places]
-
-        n_samples = 1.0 / float((train.weights**2).sum())  # effective size of the weighted sample
-        risk = CVaR(ALPHA) if isinstance(objective, Rate) else objective.bind(RiskRows(n_samples, n_rounds, codes))
-        watched: dict[str, Any] = {"risk": risk, "target": self.target}
+        risk = CVaR(ALPHA) if isinstance(objective, Rate) else objective.bind(data.risk_rows(n_rounds))
+        known: dict[str, Any] = {"risk": risk, "target": self.target}
         if self.trains_inside:
-            rows, stage, trained = rows.staged(problem, seeds.entropy)
+            costs = data.price_answers(problem, seeds.entropy)
             size = objective.size if isinstance(objective, Rate) else risk.size
-            program = Program(stage, solve_of(risk, train.codes.size), size)
+            program = RoundsProgram(costs, data.store.minimizer(risk), size)
             settings = {"beta": None, "goals": [str(goal) for goal in problem.goals], "pos_label": self.pos_label}
-            return BoostingRun(
-                self, rows, problem, program.price, seeds, settings, program=program, trained=trained, **watched
-            )
+            return BoostingRun(self, data, problem, program.price, seeds, settings, program=program, **known)
         rule = dual_of(risk) if self.beta_ is None else regularized_dual(alpha, self.beta_)
-        return BoostingRun(self, rows, problem, rule, seeds, {"beta": self.beta_}, **watched)
+        return BoostingRun(self, data, problem, rule, seeds, {"beta": self.beta_}, **known)
 
-    def _mix(self) -> None:
-        """Choose the mixture of the rounds, or of rules of their scores."""
+    def mix(self, run: BoostingRun) -> None:
+        """Choose the mixture of the rounds, or of rules of their scores, and say what is proven about it."""
         self.forget_choice()
-        run, problem = self._run, self.problem_of_fit()
-        self.estimators_, self.weighted_losses_ = list(run.history.models), np.array(run.history.weighted_losses)
-        family = run.family()
+        history, problem, program = run.history, self.problem_of_fit(), run.program
+        self.estimators_, self.weighted_losses_ = list(history.models), np.array(history.weighted_losses)
+        self.bound_if_learner_exact_ = -np.inf
+        family = run.data.family(history, problem)
         try:
-            self.solve_and_store(family, problem)
+            run.data.solve_and_store(self, family, problem)
         except InfeasibleGoals as error:
-            if run.program is None:
+            if program is None:
                 raise
-            raise self._infeasible_for_trained_models(error, problem, family) from error
-        if run.program is not None:
-            self.bound_if_learner_exact_ = run.program.standing.bound
+            raise self._infeasible_for_trained_models(error, run, family, problem) from error
+        if program is not None:
+            self.bound_if_learner_exact_ = program.standing.bound
         elif isinstance(problem.objective, Risk) and not problem.outlier_fraction and run.risk.is_worst_case:
             # Otherwise the weights of the rounds are those of another problem, and nothing is known.
-            proven = float(max(run.history.weighted_losses))
-            self.bound_if_learner_exact_ = proven if run.rows.held_out is not None else min(proven, self.value_)
-        if isinstance(family, PooledModels):  # the price of rules is told already
-            warn_of_mixing(self.selection_, self.mixture_, problem)
+            proven = float(max(history.weighted_losses))
+            self.bound_if_learner_exact_ = proven if run.data.held_out is not None else min(proven, self.value_)
 
     @property
     def decides_by_scores(self) -> bool:
@@ -632,41 +586,49 @@ class LPBoostClassifier(MixtureBase):
         super().solve_and_store(family, problem, choice)
 
     def _infeasible_for_trained_models(
-        self, error: InfeasibleGoals, problem: Problem, family: PooledModels | Thresholds
+        self, error: InfeasibleGoals, run: BoostingRun, family: PooledModels | Thresholds, problem: Problem
     ) -> InfeasibleGoals:
         """Return the error restated for the models that were trained: others of their kind may still meet the goals.
 
         All goals that take part are named, as a goal that none of these models meets may be met by others alone.
         """
-        run, problem = self._run, problem._replace(budget=None)
-        places = places_in(error, problem)
+        problem, places = problem._replace(budget=None), places_in(error, problem)
         if isinstance(family, Thresholds):
             named, offered = [problem.goals[place] for place in places], (error.joint_bounds, error.held_by)
-            found = InfeasibleGoals(named, error.least_violation, error.nearest_bounds, False, *offered)
+            restated = InfeasibleGoals(named, error.least_violation, error.nearest_bounds, False, *offered)
         else:
-            goals = select(family.selection_data, problem).goals
+            goals = select(family.selection_data, problem._replace(objective=Mean())).goals
             assert goals is not None  # noqa: S101 - they were missed
-            found = advised(goals, places, error.least_violation, proven=False)
+            restated = advised(goals, places, error.least_violation, proven=False)
+        if isinstance(run.data, ArrayFitData):  # over shards no other mixture is solved for
+            models = family if isinstance(family, PooledModels) else run.data.pooled(run.history, problem)
+            self._add_closest(restated, models, family, problem)
+        if run.program is not None and not run.program.is_over(is_random=run.fit.is_random):
+            restated.add_note(
+                f"All {run.history.n_rounds} rounds were used, and models still helped: raise n_estimators."
+            )
+        return restated
+
+    def _add_closest(
+        self, restated: InfeasibleGoals, models: PooledModels, family: PooledModels | Thresholds, problem: Problem
+    ) -> None:
+        """Add to an error the classifier that is nearest to its goals."""
         self.forget_choice()  # that failed
-        found.closest = closest = copy.copy(self)
-        if found.ways_out:  # the nearest of the bounds that are offered
-            way = min(found.ways_out, key=lambda one: sum(abs(old.bound - new.bound) for old, new in one.items()))
+        restated.closest = closest = copy.copy(self)
+        if restated.ways_out:  # the nearest of the bounds that are offered
+            way = min(restated.ways_out, key=lambda one: sum(abs(old.bound - new.bound) for old, new in one.items()))
             closest.solve_and_store(
                 family, problem._replace(goals=tuple(way.get(goal, goal) for goal in problem.goals))
             )
             closest.goals_ = problem.goals
         else:
-            models = PooledModels(Pool(run.history.models, run.rows.positive, run.n_jobs), run.predictions())
             selection = select(models.selection_data, problem)
             closest.store_family(models, problem)
             closest.store_solution(problem, models.solution(choose_nearest(selection, problem), selection))
         checks = closest.check_goals()
-        found.least_violation = sum(check.violation for check in checks)
+        restated.least_violation = sum(check.violation for check in checks)
         missed = "; ".join(str(check) for check in checks if not check.holds)
-        found.add_note(f"The nearest mixture of the {run.history.n_rounds} models that were trained: {missed}.")
-        if run.program is not None and not run.program.is_over(is_random=run.fit.is_random):
-            found.add_note(f"All {run.history.n_rounds} rounds were used, and models still helped: raise n_estimators.")
-        return found
+        restated.add_note(f"The nearest mixture of the {len(self.estimators_)} models that were trained: {missed}.")
 
     def __getstate__(self) -> dict[str, Any]:
         return state_to_store(super().__getstate__())

@@ -15,7 +15,7 @@ from counterpoise._base.checks import check_positive
 from counterpoise._base.types import AnyArray
 from counterpoise.boosting.adaboost import AdaBoostStep, prepare
 from counterpoise.boosting.additive import AdditiveClassifier, Boosted, model_values, one_or_all
-from counterpoise.boosting.inputs import Rows, is_word
+from counterpoise.boosting.inputs import CheckedRows, is_word
 from counterpoise.boosting.rounds import Callback
 from counterpoise.boosting.stopping import Stopping
 from counterpoise.solvers.soft_margin import (
@@ -46,7 +46,7 @@ def check_cost(C: Any) -> None:
 
 def boost_and_vote_again(
     booster: Any,
-    rows: tuple[Rows, Rows | None, AnyArray, int],
+    rows: tuple[CheckedRows, CheckedRows | None, AnyArray, int],
     solve: Callable[..., Sequence[Solution]],
     grid: Sequence[float],
 ) -> Boosted:
@@ -155,7 +155,7 @@ class RLPBoostClassifier(AdditiveClassifier):
             if not isinstance(self.C, str):
                 check_edge_cost(float(self.C))
 
-    def _boost(self, train: Rows, held_out: Rows | None, classes: AnyArray, entropy: int) -> Boosted:
+    def _boost(self, train: CheckedRows, held_out: CheckedRows | None, classes: AnyArray, entropy: int) -> Boosted:
         return boost_and_vote_again(self, (train, held_out, classes, entropy), soft_margin_path, LINEAR_COSTS)
 
     def _keep(self, found: list[Any]) -> None:
@@ -222,7 +222,7 @@ class RQPBoostClassifier(AdditiveClassifier):
     def _check_own_parameters(self) -> None:
         check_cost(self.C)
 
-    def _boost(self, train: Rows, held_out: Rows | None, classes: AnyArray, entropy: int) -> Boosted:
+    def _boost(self, train: CheckedRows, held_out: CheckedRows | None, classes: AnyArray, entropy: int) -> Boosted:
         return boost_and_vote_again(self, (train, held_out, classes, entropy), hinge_path, QUADRATIC_COSTS)
 
     def _keep(self, found: list[Any]) -> None:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from counterpoise._base.types import AnyArray, ByteArray, FloatArray
+from counterpoise.boosting.row_store import RowStore
 
 IMPROVEMENT = 1e-3  # part of the objective's size, a fall that counts: above the solver's gap, below what matters
 
@@ -58,46 +59,30 @@ class Round(NamedTuple):
 
 
 class History:
-    """The models so far and their losses on the training samples, one byte each.
+    """The models so far, and the rows that they are trained on, which know where each fails.
 
     Sample weights are not kept: they would take eight times the room of the losses. Callbacks see them.
     """
 
-    def __init__(self, start: FloatArray, n_rounds: int) -> None:
-        self.start = start  # the samples' own weights, on the simplex: those of the first round
+    def __init__(self, rows: RowStore) -> None:
+        self.rows = rows
         self.models: list[Any] = []
         self.votes: list[float] = []
         self.weighted_losses: list[float] = []
-        self.totals = np.zeros(start.size, dtype=np.intp)  # how many models failed on each sample
         self.held_out: list[ByteArray] = []  # losses of each model on the held-out samples, where there are some
-        self.said: list[AnyArray] = []  # class codes, where models said them that did not see the samples
-        self.scores: list[FloatArray] = []  # of the positive class by such models, where they were asked for
+        self.scores: list[FloatArray] = []  # of the positive class by models that did not see the rows, where asked for
         self.memory: dict[str, FloatArray] = {}  # what the rule keeps for the next round; a checkpoint saves it
-        self._losses = np.empty((start.size, n_rounds), dtype=np.uint8, order="F")
 
     @property
     def n_rounds(self) -> int:
         """Return the number of rounds so far."""
         return len(self.models)
 
-    @property
-    def losses(self) -> ByteArray:
-        """Return the losses of all models, shape (n_samples, n_rounds)."""
-        return self._losses[:, : self.n_rounds]
-
-    def reserve(self, n_rounds: int) -> None:
-        """Make room for more rounds."""
-        room = np.empty((self.start.size, n_rounds), dtype=np.uint8, order="F")
-        self._losses = np.concatenate([self.losses, room], axis=1)
-
     def append(self, done: Round, vote: float = 1.0) -> None:
         """Record what is kept of a round."""
-        self._losses[:, self.n_rounds] = done.losses
-        self.totals += done.losses
+        self.rows.add(done.losses, done.said)
         self.models.append(done.model)
         self.votes.append(vote)
-        if done.said is not None:
-            self.said.append(done.said)
         if done.scores is not None:
             self.scores.append(done.scores)
         self.weighted_losses.append(done.weighted_loss)
@@ -118,7 +103,7 @@ def boost(
     use: it is not kept, and no other follows.
     """
     for number in range(history.n_rounds + 1, history.n_rounds + n_rounds + 1):
-        weights = reweigh(history) if history.n_rounds else history.start
+        weights = reweigh(history) if history.n_rounds else history.rows.start
         model, losses, sides, said, achieved, scores = fit(weights, number)
         achieved = float(weights @ losses) if achieved is None else achieved
         done = Round(number, model, weights, losses, achieved, sides, said, scores=scores)

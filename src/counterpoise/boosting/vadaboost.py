@@ -42,7 +42,7 @@ from counterpoise._base.checks import check_penalty
 from counterpoise._base.types import AnyArray, ByteArray, FloatArray
 from counterpoise.boosting.adaboost import WEIGHTS, ExponentialStep, log_odds, prepare
 from counterpoise.boosting.additive import AdditiveClassifier, Boosted, one_or_all
-from counterpoise.boosting.inputs import Rows, is_word
+from counterpoise.boosting.inputs import CheckedRows, is_word
 from counterpoise.boosting.rounds import Callback, Fitted, History
 from counterpoise.boosting.stopping import Stopping, stopping_of
 from counterpoise.learners import Stump
@@ -157,7 +157,7 @@ class VadaBoostClassifier(AdditiveClassifier):
     def _keep(self, found: list[Any]) -> None:
         self.penalty_ = one_or_all(found, is_given=self.penalty != "auto")
 
-    def _boost(self, train: Rows, held_out: Rows | None, classes: AnyArray, entropy: int) -> Boosted:
+    def _boost(self, train: CheckedRows, held_out: CheckedRows | None, classes: AnyArray, entropy: int) -> Boosted:
         fit, watched, rate = prepare(self, train, held_out, classes, entropy, "penalty")
 
         def boost_at(penalty: float) -> Boosted:
@@ -269,7 +269,7 @@ class EBBoostClassifier(AdditiveClassifier):
     def _keep(self, found: list[Any]) -> None:
         self.penalty_ = one_or_all(found, is_given=self.penalty != "auto")
 
-    def _boost(self, train: Rows, held_out: Rows | None, classes: AnyArray, entropy: int) -> Boosted:
+    def _boost(self, train: CheckedRows, held_out: CheckedRows | None, classes: AnyArray, entropy: int) -> Boosted:
         fit, watched, rate = prepare(self, train, held_out, classes, entropy, "penalty")
         start = train.weights
 

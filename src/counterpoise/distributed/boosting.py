@@ -1,16 +1,15 @@
 """Boosting over shards: rows, bins, losses and weights stay where they are; a few sums travel in a round.
 
 Of a round travel: mass by number of failures, or cuts of the mixture problem, for the weights; histograms for the tree;
-back the tree; and the mass of each cell that it tells each class.
+back the tree; and the mass of each cell that it calls each class.
 
 Features are binned by edges from one sample of all rows, the same in every shard. Compiled loops take the rows of a
 shard in one pass and without arrays on the way: workers of Dask give memory back as soon as it is free, and to ask for
 it anew costs more than these loops.
 
-Inside goals the program is that of one machine, with cells in the place of rows. Goals see of a row its cell alone, so
-the multipliers price answers by cell, and a small table of prices travels to the rows. Mean losses, those of groups and
-rates are sums over cells as well. Only a tail weighs rows of one cell differently: those weights stay in the shards,
-and the shards count them beside the prices.
+Boosting itself is that of one machine: ``ShardRows`` is its store of rows, ``ShardFit`` fits its models. Goals, mean
+losses, those of groups and rates are sums over cells. Only a tail weighs rows of one cell differently: those weights
+stay in the shards, and the shards count them beside the prices of a cell's answers.
 """
 
 import copy
@@ -25,14 +24,10 @@ from numba import float64, int64, types, uint8, uint16, void
 from counterpoise._base.compiled import kernel
 from counterpoise._base.shards import Shard, Shards, total
 from counterpoise._base.types import AnyArray, BoolArray, ByteArray, FloatArray, IntArray
-from counterpoise.boosting.inputs import Rows
-from counterpoise.boosting.inside import Program, Stage, solve_of, worth_of
-from counterpoise.boosting.learner import Question
-from counterpoise.boosting.rounds import Fitted, History, Rule
-from counterpoise.boosting.rules import group_table, hedge_table
-from counterpoise.distributed.rows import CELL, CODES, MASS, CellAnswers, Cells, X, cell_losses, shares_of
-from counterpoise.goals import Rate
-from counterpoise.goals.tables import group_codes
+from counterpoise.boosting.learner import RoundTarget, cost_target
+from counterpoise.boosting.rounds import Fitted
+from counterpoise.boosting.row_store import Minimize, RowStore, dual_weights, minimizer_of
+from counterpoise.distributed.rows import CELL, CODES, MASS, Cells, X
 from counterpoise.learners import HistogramTree, Resampled
 from counterpoise.learners._growing import TARGET, Grown, Target, ended, grow_over
 from counterpoise.learners.binning import (
@@ -47,15 +42,14 @@ from counterpoise.learners.binning import (
     sample_places,
 )
 from counterpoise.learners.resampling import fresh_copy
-from counterpoise.rules.choosing import ALPHA, Problem, groups_by
-from counterpoise.rules.goal_rows import TRAIN, find_positive
 from counterpoise.rules.pool import predict_codes
 from counterpoise.rules.rows import stack_rows, take_rows
+from counterpoise.solvers import minimize_risk
 from counterpoise.solvers.linear_program import InfeasibleRows, MixtureSolution
 from counterpoise.solvers.mixture import minimize_cvar_over
 from counterpoise.solvers.rows import MASS_UNIT, BitRows, whole_masses
 from counterpoise.solvers.tail import TAIL, WEIGHTS, TailRows
-from counterpoise.theory.risks import CVaR, Risk, RiskRows
+from counterpoise.theory.risks import Risk
 
 BINNED, _UNSETTLED = "binned", "bins"  # names in a shard
 
@@ -115,9 +109,9 @@ def bin_over(
     is_categorical = check_categorical(learner.categorical_features, sample.shape[1])
     edges = find_edges(sample, is_categorical, learner.max_bins)
     seen = reduce(Seen.beside, shards.change("bin", _bin, edges, is_categorical))
-    told: tuple[Any, ...] = (edges, is_categorical, seen, names)
-    shards.change("bins settled", _settle, *told)
-    return binned_by(np.empty((len(edges), 0), dtype=np.uint8), *told)
+    layout: tuple[Any, ...] = (edges, is_categorical, seen, names)
+    shards.change("bins settled", _settle, *layout)
+    return binned_by(np.empty((len(edges), 0), dtype=np.uint8), *layout)
 
 
 _counts = uint16[::1]
@@ -173,25 +167,103 @@ def _wrong_weight(said: AnyArray, codes: AnyArray, weights: FloatArray) -> float
 
 
 # Names in a shard: failures of each row, which models fail on it, and what the model of a round is fitted to.
-_TOTALS, _BITS, QUESTION = "totals", "bits", "question"
+_TOTALS, _BITS, ROUND_TARGET = "totals", "bits", "round target"
 MOST_SAMPLED = 1_000_000  # rows that a learner of one machine is given
-ELSEWHERE = np.empty(0)  # in the place of what stays in the shards
+ELSEWHERE = np.empty(0)  # in the place of weights that stay in the shards
+NO_WEIGHTS = np.zeros(1)  # by number of failures: none
 
 
-class ShardHistory(History):
-    """The models so far; their losses and the rows' weights are in the shards."""
+class ShardRows:
+    """Rows in shards, where their weights and the failures of each stay: the ``RowStore`` of boosting over shards.
+
+    Cells are the places. What a model says of them is the mass of each cell that it calls each class.
+
+    Parameters
+    ----------
+    shards : Shards
+    cells : Cells
+    n_rounds : int
+        Models to make room for.
+    """
 
     def __init__(self, shards: Shards, cells: Cells, n_rounds: int) -> None:
-        super().__init__(np.empty(0), n_rounds)
-        self.shards, self.cells, self.n_planned = shards, cells, n_rounds
-        self.start = cells.mass / cells.known.total  # of the cells
+        self.shards, self.cells, self.mass = shards, cells, cells.mass
+        self.start = cells.mass / cells.known.total
+        self.said: list[FloatArray] = []  # shape (n_cells, n_classes) each
+        self.losses = np.empty((len(cells.values), 0))  # means in each cell
         shards.leave("no rounds", _no_rounds, n_rounds)
         shards.leave(WEIGHTS, weigh_by_failures, np.ones(1) / cells.known.total)
 
     @property
-    def losses(self) -> Any:
-        """Return the mean losses of all models in each cell, shape (n_cells, n_rounds)."""
-        return cell_losses(self.cells, shares_of(self.cells, self.said))
+    def failures(self) -> FloatArray:
+        """Return the mass of each cell times the number of models that fail on its rows."""
+        right = sum(self._right(said) for said in self.said)
+        return np.asarray(len(self.said) * self.mass - right)
+
+    def _right(self, said: FloatArray) -> FloatArray:
+        labels = self.cells.labels
+        return np.asarray(said[np.arange(labels.size), labels])
+
+    def add(self, losses: ByteArray, said: AnyArray | None) -> None:  # noqa: ARG002 - shards know where it fails
+        """Record what the model of a round, which ``take_in`` has asked, says of the cells."""
+        assert said is not None  # noqa: S101 - as ``take_in`` returns it
+        self.said.append(said)
+        means = 1.0 - self._right(said) / np.where(self.mass > 0, self.mass, 1.0)
+        self.losses = np.column_stack([self.losses, means])
+
+    def mass_by_failures(self) -> FloatArray:
+        """Return the mass of the rows by the number of models that fail on them."""
+        return total(self.shards.map(_mass_by_failures, len(self.said) + 1))
+
+    def weigh_by_failures(self, table: FloatArray) -> FloatArray:
+        """Leave weights by the number of models that fail on a row."""
+        self.shards.leave(WEIGHTS, weigh_by_failures, table)
+        return ELSEWHERE
+
+    def weigh_by_place(self, table: FloatArray) -> FloatArray:
+        """Leave weights by cell."""
+        self.shards.leave(WEIGHTS, _weigh_by_cell, table)
+        return ELSEWHERE
+
+    def weigh_by_dual(self, risk: Risk, tol: float) -> FloatArray:
+        """Leave the weights on which the mixture of least risk is worst."""
+        if risk.tail_fraction is None:  # cells tell all, and their rows weigh alike
+            weights = dual_weights(self, risk, tol)
+            return self.weigh_by_place(np.divide(weights, self.mass, out=np.zeros(weights.size), where=self.mass > 0))
+        minimize_cvar_over(self.shards, risk.tail_fraction, tol=tol)  # leaves them in the shards
+        return ELSEWHERE
+
+    def least_risk(self, risk: Risk) -> float:
+        """Return the least risk of a mixture."""
+        if risk.tail_fraction in (None, 1):
+            return minimize_risk(self.losses, risk, sample_weight=self.start).value
+        return minimize_cvar_over(self.shards, risk.tail_fraction).value
+
+    def minimizer(self, risk: Risk) -> Minimize:
+        """Return what minimizes a risk under limits; of a tail the dual weights of the rows stay in the shards."""
+        self.shards.change(WEIGHTS, weigh_by_failures, NO_WEIGHTS)  # cells tell all, until a tail weighs rows
+        alpha = risk.tail_fraction
+        if alpha is None or alpha == 1:
+            return minimizer_of(risk, self.mass.size)
+
+        def minimize(_rows: RowStore, limits: dict[str, Any], tol: float) -> tuple[MixtureSolution, None]:
+            try:
+                return minimize_cvar_over(self.shards, alpha, tol=tol, **limits), None
+            except InfeasibleRows:  # goals alone are priced
+                self.shards.change(WEIGHTS, weigh_by_failures, NO_WEIGHTS)
+                raise
+
+        return minimize
+
+    def newest_loss(self, weights: FloatArray | None) -> float:
+        """Return the loss of the newest model under dual weights of cells, or those of the rows: an exact sum."""
+        if weights is not None:
+            return float(weights @ self.losses[:, -1])
+        return float(sum(self.shards.map(_newest_loss, len(self.said)))) * MASS_UNIT
+
+    def are_all_alike(self) -> bool:
+        """Tell nothing: to look would take another pass over the rows in every round."""
+        return False
 
 
 def _no_rounds(shard: Shard, n_rounds: int) -> None:
@@ -200,7 +272,7 @@ def _no_rounds(shard: Shard, n_rounds: int) -> None:
     shard[_BITS] = np.zeros((n_rows, -(-n_rounds // 8)), dtype=np.uint8)
 
 
-def mass_by_failures(shard: Shard, size: int) -> FloatArray:
+def _mass_by_failures(shard: Shard, size: int) -> FloatArray:
     """Return the mass of the rows by the number of models that fail on them."""
     sums = np.zeros(size)
     _add_by(shard[_TOTALS], shard[MASS], sums)
@@ -213,65 +285,9 @@ def weigh_by_failures(shard: Shard, table: FloatArray) -> None:
     _weigh(table, shard[_TOTALS], shard[MASS], shard[WEIGHTS])
 
 
-def weigh_by_cell(shard: Shard, table: FloatArray) -> None:
+def _weigh_by_cell(shard: Shard, table: FloatArray) -> None:
     """Weigh rows by their cell."""
     shard[WEIGHTS] = table[shard[CELL]] * shard[MASS]
-
-
-def weigh_rows(find: Callable[["ShardHistory"], FloatArray], weigh: Callable[[Shard, FloatArray], None]) -> Rule:
-    """Leave in the shards weights by a table that ``find`` makes of the rounds: a rule."""
-
-    def reweigh(history: History) -> FloatArray:
-        assert isinstance(history, ShardHistory)  # noqa: S101 - of this file
-        history.shards.leave(WEIGHTS, weigh, find(history))
-        return ELSEWHERE
-
-    return reweigh
-
-
-def hedge_over(eta: float) -> Rule:
-    """Weigh each row by ``exp(eta * its losses so far)``, as ``boosting.rules.hedge`` does."""
-
-    def table(history: ShardHistory) -> FloatArray:
-        return hedge_table(eta, total(history.shards.map(mass_by_failures, history.n_rounds + 1)))
-
-    return weigh_rows(table, weigh_by_failures)
-
-
-def hedge_groups_over(eta: float, groups: IntArray) -> Rule:
-    """Weigh each group of cells by ``exp(eta * its average losses so far)``, as ``boosting.rules.hedge_groups``."""
-
-    def table(history: ShardHistory) -> FloatArray:
-        mass, labels = history.cells.mass, history.cells.labels
-        right = sum(said[np.arange(len(labels)), labels] for said in history.said)
-        failures = np.bincount(groups, history.n_rounds * mass - right)
-        return group_table(eta, np.bincount(groups, mass), failures)[groups]
-
-    return weigh_rows(table, weigh_by_cell)
-
-
-def by_cell(rule: Rule) -> Rule:
-    """Weigh cells as a rule of one machine weighs rows, and the rows of a cell alike."""
-
-    def table(history: ShardHistory) -> FloatArray:
-        mass = history.cells.mass
-        return np.asarray(np.divide(rule(history), mass, out=np.zeros(mass.size), where=mass > 0))
-
-    return weigh_rows(table, weigh_by_cell)
-
-
-def dual_over(alpha: float, tol: float = 1e-4) -> Rule:
-    """Take the dual weights of the mixture problem, as ``boosting.rules.dual_of`` does of a CVaR.
-
-    ``tol`` is a gap of losses from 0 to 1, whatever the weights of the rows are.
-    """
-
-    def reweigh(history: History) -> FloatArray:
-        assert isinstance(history, ShardHistory)  # noqa: S101 - of this file
-        minimize_cvar_over(history.shards, alpha, tol=tol)  # leaves them in the shards
-        return ELSEWHERE
-
-    return reweigh
 
 
 class ShardFit:
@@ -279,8 +295,14 @@ class ShardFit:
 
     Parameters
     ----------
-    stage : Stage, optional
-        Inside goals: cells in the place of rows.
+    learner : classifier
+    rows : ShardRows
+    random_seeds : callable
+        From the number of a round to its seed.
+    sample : array or data frame
+        From ``sample_over``.
+    costs : callable, optional
+        Inside goals: what each answer costs by weights of cells alone, shape (n_classes, n_cells).
     """
 
     prepared = None  # by the learner: bins stay in the shards
@@ -288,38 +310,38 @@ class ShardFit:
     def __init__(
         self,
         learner: Any,
-        history: ShardHistory,
+        rows: ShardRows,
         random_seeds: Callable[[int], int],
         sample: Any,
-        stage: Stage | None = None,
+        costs: Callable[[FloatArray], FloatArray] | None = None,
     ) -> None:
-        self.learner, self.history, self.random_seeds, self.stage = learner, history, random_seeds, stage
-        self.shards, self.known = history.shards, history.cells.known
+        self.learner, self.rows, self.random_seeds, self.costs = learner, rows, random_seeds, costs
+        self.shards, self.known = rows.shards, rows.cells.known
         self.is_random = not isinstance(learner, HistogramTree)
         if not self.is_random:
             self.layout = bin_over(self.shards, learner, sample, self.known.names)
 
     def __call__(self, weights: FloatArray, number: int) -> Fitted:
-        """Return the model of a round, and the mass of each cell that it tells each class."""
-        if self.stage is None:
-            self.shards.leave(QUESTION, _ask_labels)
-        elif not self._ask_costs(self.stage.costs(weights) if weights.ndim == 1 else weights).any():
-            self._ask_costs(self.stage.costs(self.history.start))  # all answers cost alike
+        """Return the model of a round, and the mass of each cell that it calls each class."""
+        if self.costs is None:
+            self.shards.leave(ROUND_TARGET, _aim_at_labels)
+        elif not self._aim_at_costs(self.costs(weights) if weights.ndim == 1 else weights).any():
+            self._aim_at_costs(self.costs(self.rows.start))  # all answers cost alike
         model, grown = (self._sampled(number), None) if self.is_random else self._grown()
-        said, loss = take(self.shards, self.history.cells, model, number, grown)
-        self.shards.forget(QUESTION)
+        said, loss = take_in(self.shards, self.rows.cells, model, number, grown)
+        self.shards.forget(ROUND_TARGET)
         return Fitted(model, np.empty(0, dtype=np.uint8), said=said, weighted_loss=loss)
 
-    def _ask_costs(self, costs: FloatArray) -> FloatArray:
-        """Let every shard know what its rows should be called, and return how much that matters."""
-        mass = self.history.cells.mass
+    def _aim_at_costs(self, costs: FloatArray) -> FloatArray:
+        """Leave in every shard what its rows should be called, and return how much that matters."""
+        mass = self.rows.mass
         by_mass = np.divide(costs, mass, out=np.zeros(costs.shape), where=mass > 0)
-        # That all worths sum to: rows weigh 1 at most.
+        # That all weights sum to: rows weigh 1 at most.
         most = (len(costs) - 1) * (1.0 + float(np.ptp(costs, axis=0).sum()))
-        return np.array(self.shards.change(QUESTION, _ask_costs, by_mass, most))
+        return np.array(self.shards.change(ROUND_TARGET, _aim_at_costs, by_mass, most))
 
     def _grown(self) -> tuple[Any, Grown]:
-        self.shards.leave(TARGET, _aim)
+        self.shards.leave(TARGET, _aim_tree)
         model = copy.copy(self.learner)
         grown = grow_over(self.shards, self.layout, len(self.known.classes), model.growth_limits())
         self.shards.forget(TARGET)
@@ -329,39 +351,39 @@ class ShardFit:
 
     def _sampled(self, number: int) -> Any:
         """Fit any learner to rows drawn by weight: evenly along the rows, so that shards do not matter."""
-        totals, seed = np.array(self.shards.map(_asked_weight)), self.random_seeds(number)
+        totals, seed = np.array(self.shards.map(_target_weight)), self.random_seeds(number)
         step = float(totals.sum()) / min(self.known.n_rows, MOST_SAMPLED)
         first = float(np.random.default_rng(seed).random()) * step
-        found = self.shards.map(_drawn, np.cumsum(totals) - totals, first, step)
-        rows, codes = stack_rows([part for part, _ in found if len(part)]), np.concatenate([own for _, own in found])
+        drawn = self.shards.map(_drawn, np.cumsum(totals) - totals, first, step)
+        rows, codes = stack_rows([part for part, _ in drawn if len(part)]), np.concatenate([own for _, own in drawn])
         model = fresh_copy(self.learner, seed)
         model = Resampled(model) if np.ptp(codes) == 0 else model  # many learners refuse one class alone
         return model.fit(rows, self.known.classes[codes])
 
 
-def _ask_labels(shard: Shard) -> None:
-    """Leave the question of what rows are called, by their weights."""
-    out = shard.room(QUESTION, len(shard[CODES]))
-    shard[QUESTION] = Question(shard[CODES], whole_masses(shard[WEIGHTS], 1.0, out))
+def _aim_at_labels(shard: Shard) -> None:
+    """Leave the labels of the rows as the target, by their weights."""
+    out = shard.room(ROUND_TARGET, len(shard[CODES]))
+    shard[ROUND_TARGET] = RoundTarget(shard[CODES], whole_masses(shard[WEIGHTS], 1.0, out))
 
 
-def _asked_weight(shard: Shard) -> float:
-    """Return how much what is asked matters."""
-    return float(shard[QUESTION].weights.sum())
-
-
-def _ask_costs(shard: Shard, by_mass: FloatArray, most: float) -> float:
-    """Leave the question of what is cheapest, where answers cost by cell and by the rows' own weights."""
+def _aim_at_costs(shard: Shard, by_mass: FloatArray, most: float) -> float:
+    """Leave what is cheapest as the target, where answers cost by cell and by the rows' own weights."""
     costs = by_mass[:, shard[CELL]] * shard[MASS] + shard[WEIGHTS]
     own = shard[CODES], np.arange(len(shard[CODES]))
     costs[own] = by_mass[shard[CODES], shard[CELL]] * shard[MASS]
-    asked = worth_of(costs)
-    shard[QUESTION] = Question(asked.codes.astype(np.uint16), whole_masses(asked.weights, most), asked.rows)
-    return _asked_weight(shard)
+    codes, weights, rows = cost_target(costs)
+    shard[ROUND_TARGET] = RoundTarget(codes.astype(np.uint16), whole_masses(weights, most), rows)
+    return _target_weight(shard)
 
 
-def _aim(shard: Shard) -> None:
-    codes, weights, rows = shard[QUESTION]
+def _target_weight(shard: Shard) -> float:
+    """Return how much the target matters."""
+    return float(shard[ROUND_TARGET].weights.sum())
+
+
+def _aim_tree(shard: Shard) -> None:
+    codes, weights, rows = shard[ROUND_TARGET]
     binned = shard[BINNED]
     if rows is not None:
         binned = replace(binned, bins=np.ascontiguousarray(binned.bins[:, rows]))
@@ -370,7 +392,7 @@ def _aim(shard: Shard) -> None:
 
 def _drawn(shard: Shard, firsts: FloatArray, first: float, step: float) -> tuple[Any, AnyArray]:
     """Return the rows at which the running sum of weights passes ``first`` and every ``step`` from there."""
-    codes, weights, rows = shard[QUESTION]
+    codes, weights, rows = shard[ROUND_TARGET]
     reach = firsts[shard.number] + np.cumsum(weights)
     passed = np.ceil((reach - first) / step).astype(np.int64)
     before = int(np.ceil((firsts[shard.number] - first) / step))
@@ -378,88 +400,39 @@ def _drawn(shard: Shard, firsts: FloatArray, first: float, step: float) -> tuple
     return take_rows(shard[X], places if rows is None else rows[places]), codes[places]
 
 
-def take(shards: Shards, cells: Cells, model: Any, number: int, grown: Grown | None = None) -> tuple[FloatArray, float]:
+def take_in(
+    shards: Shards, cells: Cells, model: Any, number: int, grown: Grown | None = None
+) -> tuple[FloatArray, float]:
     """Let the shards ask the model of a round about their rows.
 
-    Returns the mass of each cell that it tells each class, and the part of what was asked that it gets wrong. Rows that
+    Returns the mass of each cell that it calls each class, and the part of the target that it gets wrong. Rows that
     grew a tree need not walk down it.
     """
     given = (model, number, cells.known.classes, len(cells.values))
-    parts = shards.change(("model", number), _take, *given, grown)
-    said, (wrong, asked) = total([part for part, _ in parts]), total([loss for _, loss in parts])
-    return said, float(wrong / asked) if asked else 0.0
+    parts = shards.change(("model", number), _take_in, *given, grown)
+    said, (wrong, weight) = total([part for part, _ in parts]), total([loss for _, loss in parts])
+    return said, float(wrong / weight) if weight else 0.0
 
 
-def _take(
+def _take_in(
     shard: Shard, model: Any, number: int, classes: AnyArray, n_cells: int, grown: Grown | None
 ) -> tuple[FloatArray, tuple[float, float]]:
-    """Note where a model fails, and return the mass of each cell that it tells each class, and what it gets wrong."""
+    """Note where a model fails, and return the mass of each cell that it calls each class, and what it gets wrong."""
     codes, said, sums = shard[CODES], ended(shard, grown), np.zeros((n_cells, len(classes)))
-    if said is None or len(said) != len(codes):  # as where some rows alone were asked about
+    if said is None or len(said) != len(codes):  # as where the target was of some rows alone
         rows = shard[BINNED] if BINNED in shard else shard[X]
         said = (predict_codes(model, rows, classes) if len(codes) else np.empty(0)).astype(np.uint16)
     _note(said, codes, shard[CELL], shard[MASS], number - 1, shard[_TOTALS], shard[_BITS], sums)
     shard[TAIL] = TailRows(BitRows(shard[_BITS], number), shard[MASS])
-    asked = shard.pop(QUESTION, None)
-    if asked is None:  # the shard is made again, and nobody asks what is wrong
+    target = shard.pop(ROUND_TARGET, None)
+    if target is None:  # the shard is made again, or the model was not fitted here
         return sums, (0.0, 0.0)
-    told = said if asked.rows is None else said[asked.rows]
-    wrong = _wrong_weight(told, asked.codes.astype(np.uint16, copy=False), asked.weights)
-    return sums, (float(wrong), float(asked.weights.sum()))
+    predicted = said if target.rows is None else said[target.rows]
+    wrong = _wrong_weight(predicted, target.codes.astype(np.uint16, copy=False), target.weights)
+    return sums, (float(wrong), float(target.weights.sum()))
 
 
-def last_loss(shard: Shard, number: int) -> float:
+def _newest_loss(shard: Shard, number: int) -> float:
     """Return how much of the rows' present weights the model of the last round fails on, a whole number."""
     is_wrong = (shard[_BITS][:, (number - 1) >> 3] >> np.uint8((number - 1) & 7)) & 1
     return float(whole_masses(shard[WEIGHTS], 1.0) @ is_wrong)
-
-
-class CellStage(Stage):
-    """Cells in the place of rows; of each a model tells shares of its rows every class, shape (n_cells, n_classes)."""
-
-    __slots__ = ()
-
-    def answered(self, said: AnyArray) -> CellAnswers:
-        """Return what models say of the cells, given shares of shape (n_cells, n_models, n_classes)."""
-        return CellAnswers(self.answers.tables, {}, self.answers.positive, said=said)
-
-    def _predicted(self, said: AnyArray) -> FloatArray:
-        return np.asarray(said[:, self.answers.positive.place] if self.answers.positive.is_binary else said.ravel())
-
-
-def program_over(model: Any, problem: Problem, history: ShardHistory) -> Program:
-    """Return the program of a booster inside goals, on the cells of the rows in shards."""
-    cells, asked = history.cells, problem.objective
-    rows = Rows(np.empty((len(cells.values), 0)), cells.labels, history.start, None)
-    positive, rate = find_positive(model.classes_, model.pos_label), asked if isinstance(asked, Rate) else None
-    stage = CellStage.of(rows, {}, {TRAIN: cells.table()}, positive, problem.goals, rate)
-    history.shards.change(WEIGHTS, weigh_by_failures, np.zeros(1))  # cells tell all, until a tail weighs rows
-    risk, alpha = bound_risk(problem, history), problem.alpha
-    if alpha is None or alpha == 1:
-        size = asked.size if isinstance(asked, Rate) else risk.size
-        return Program(stage, solve_of(risk, len(cells.values)), size)
-
-    def solve(_history: History, limits: dict[str, Any], tol: float) -> tuple[MixtureSolution, None]:
-        try:
-            return minimize_cvar_over(history.shards, alpha, tol=tol, **limits), None  # the weights are in the shards
-        except InfeasibleRows:  # goals alone are priced
-            history.shards.change(WEIGHTS, weigh_by_failures, np.zeros(1))
-            raise
-
-    def newest_loss() -> float:  # under the weights of the rows, an exact sum
-        return float(sum(history.shards.map(last_loss, history.n_rounds))) * MASS_UNIT
-
-    return Program(stage, solve, 1.0, newest_loss)
-
-
-def bound_risk(problem: Problem, history: ShardHistory) -> Risk:
-    """Return the risk that the rounds of a booster look at, on cells; of a rate the CVaR at the default alpha."""
-    asked, table = problem.objective, history.cells.table()
-
-    def codes(names: tuple[str, ...]) -> IntArray:
-        return groups_by(names, table, group_codes(table)[0] if table.sensitive_columns else None)
-
-    if isinstance(asked, Rate):
-        return CVaR(ALPHA)
-    bound: Risk = asked.bind(RiskRows(history.cells.known.n_rows, history.n_planned, codes))
-    return bound

@@ -102,7 +102,7 @@ def joined(partitions: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class Rows:
+class RowCollections:
     """What was given to fit: collections cut alike, or the names of columns of X."""
 
     X: Any
@@ -112,7 +112,7 @@ class Rows:
     sample_weight: Any = None
     features: Sequence[str] | None = None  # names of columns of X; None for all that are nothing else
 
-    def seen_by(self, models: Sequence[Any]) -> "Rows":
+    def seen_by(self, models: Sequence[Any]) -> "RowCollections":
         """Return the rows with the features that models were trained on, where those are told by name."""
         told = [names for names in map(feature_names, models) if names is not None]
         has_all = bool(told) and all(set(names) == set(told[0]) for names in told)
@@ -222,7 +222,7 @@ def is_path(value: Any) -> bool:
     return isinstance(value, (str, os.PathLike))
 
 
-def partitions_of(rows: Rows, n_shards: int, only: Every | None = None) -> tuple[list[Load], list[list[Any]]]:
+def partitions_of(rows: RowCollections, n_shards: int, only: Every | None = None) -> tuple[list[Load], list[list[Any]]]:
     """Return what makes each shard, and the delayed partitions that it is made of."""
     from dask import delayed  # noqa: PLC0415 - optional
 

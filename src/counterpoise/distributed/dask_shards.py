@@ -129,7 +129,8 @@ class DaskShards:
 
             patience = float(parse_timedelta(config.get("distributed.comm.timeouts.connect")))
         self._patience = patience
-        self.n_shards, self._sources = len(sources), list(sources)
+        self.n_shards = len(sources)
+        self._sources = [one if isinstance(one, Parts) else Parts(partial(_made_by, one), []) for one in sources]
         self._remembered = Remembered()
         self._hosts: dict[int, _Home] = {}
         self._left: dict[int, list[Step]] = {}  # to be done by a shard before what is asked next
@@ -195,9 +196,8 @@ class DaskShards:
         asked = {}
         for number in numbers:  # on its worker, after its rows
             where, source = {"workers": [homes[number]], "allow_other_workers": True}, self._sources[number]
-            rows = self._client.compute(source.partitions, **where) if isinstance(source, Parts) else []
-            make = source.make if isinstance(source, Parts) else _Made(source)
-            host = self._client.submit(_Host, number, make, rows, steps, actor=True, pure=False, **where)
+            rows = self._client.compute(source.partitions, **where)
+            host = self._client.submit(_Host, number, source.make, rows, steps, actor=True, pure=False, **where)
             asked[number] = rows, host
         for number, (rows, future) in asked.items():
             # Dask never moves what was meant for a worker that left while there was no other, so we do not wait for it.
@@ -271,8 +271,7 @@ class DaskShards:
         load = Counter(home.address for home in self._hosts.values())
         homes = {}
         for number in numbers:
-            source = self._sources[number]
-            futures = _held_by(source.partitions) if isinstance(source, Parts) else []
+            futures = _held_by(self._sources[number].partitions)
             whose = self._client.who_has(futures).values() if futures else ()
             held = Counter(who for one in whose for who in one)
             holder = max(held, key=held.__getitem__, default="")
@@ -335,13 +334,9 @@ class _Lost(NamedTuple):
     error: Exception
 
 
-class _Made(NamedTuple):
-    """Makes a shard by a source of no partitions."""
-
-    source: Source
-
-    def __call__(self, _rows: list[Any]) -> dict[str, Any]:
-        return self.source()
+def _made_by(source: Source, _rows: list[Any]) -> dict[str, Any]:
+    """Return what a shard holds that is made of no partitions."""
+    return source()
 
 
 class _Host:

@@ -17,7 +17,7 @@ from counterpoise.boosting.lpboost import AdaLPBoostClassifier, LPBoostClassifie
 from counterpoise.classifiers.folds import trained_copy
 from counterpoise.classifiers.goal import GoalClassifier, listed
 from counterpoise.classifiers.mixture import MixtureClassifier
-from counterpoise.distributed.collections import Every, Load, Rows, is_named, is_path, joined, partitions_of
+from counterpoise.distributed.collections import Every, Load, RowCollections, is_named, is_path, joined, partitions_of
 from counterpoise.distributed.dask_shards import DaskShards, Parts, as_client
 from counterpoise.distributed.fitting import check, check_rows, decide_over, fit_over, mix_over, prepare
 from counterpoise.distributed.rows import SAMPLE_WEIGHT, X, Y
@@ -137,7 +137,7 @@ def _require_cut_alike(others: dict[str, Any], sizes: list[int | None], what: st
 _MOST_ROWS = 1_000_000  # that a model of one machine is trained on
 
 
-def train_over(model: Any, rows: Rows, client: Any, step: int, seed: int) -> Any:
+def train_over(model: Any, rows: RowCollections, client: Any, step: int, seed: int) -> Any:
     """Return a copy of a model trained on the rows of each partition but for every ``step``-th.
 
     Random states that are not set are set from the seed.
@@ -159,7 +159,7 @@ def _n_rows(load: Load, parts: list[Any]) -> int:
     return len(load(parts)[X])
 
 
-def _by_lightgbm(model: Any, rows: Rows, client: Any, step: int) -> Any:
+def _by_lightgbm(model: Any, rows: RowCollections, client: Any, step: int) -> Any:
     """Train by LightGBM's own distributed training; its trees may depend on the workers."""
     import dask.dataframe as dd  # noqa: PLC0415 - optional
     from dask import delayed  # noqa: PLC0415
@@ -184,7 +184,7 @@ _FOLDS = 5  # that cv="auto" stands for
 
 
 @contextmanager
-def shards_of(rows: Rows, client: Any, n_shards: int | None, only: Every | None = None) -> Iterator[Shards]:
+def shards_of(rows: RowCollections, client: Any, n_shards: int | None, only: Every | None = None) -> Iterator[Shards]:
     """Put rows, or some of each partition, into shards on the workers of a cluster, by default one on each worker."""
     client = as_client(client)
     n_held = max(1, len(client.nthreads())) if n_shards is None else n_shards
@@ -293,10 +293,10 @@ class OverDask(ClassifierMixin, BaseEstimator):
         -------
         self
         """
-        self._fit_rows(Rows(X, y, sensitive_features, baseline, sample_weight, features), client, n_shards)
+        self._fit_rows(RowCollections(X, y, sensitive_features, baseline, sample_weight, features), client, n_shards)
         return self
 
-    def _fit_rows(self, rows: Rows, client: Any, n_shards: int | None) -> None:
+    def _fit_rows(self, rows: RowCollections, client: Any, n_shards: int | None) -> None:
         with shards_of(rows, client, n_shards) as shards:
             fit_over(self.local, shards)
 
@@ -400,7 +400,7 @@ class DaskMixtureClassifier(OverDask):
 
     kind = MixtureClassifier
 
-    def _fit_rows(self, rows: Rows, client: Any, n_shards: int | None) -> None:
+    def _fit_rows(self, rows: RowCollections, client: Any, n_shards: int | None) -> None:
         rows = rows.seen_by([model for _, model in named_models(self.local.estimators)])
         with shards_of(rows, client, n_shards) as shards:
             mix_over(self.local, shards)
@@ -423,7 +423,7 @@ class DaskGoalClassifier(OverDask):
 
     kind = GoalClassifier
 
-    def _fit_rows(self, rows: Rows, client: Any, n_shards: int | None) -> None:
+    def _fit_rows(self, rows: RowCollections, client: Any, n_shards: int | None) -> None:
         local = self.local
         check(local)
         client = as_client(client)

@@ -21,7 +21,7 @@ from counterpoise._base.types import AnyArray, FloatArray
 from counterpoise.classifiers.goal import GoalClassifier, listed
 from counterpoise.distributed.collections import (
     Load,
-    Rows,
+    RowCollections,
     checked_features,
     column_names,
     is_path,
@@ -106,7 +106,7 @@ def choose_from_files(
             f"GoalClassifier(model, cv='prefit'); got cv={model.cv!r}."
         )
     models = [one for _, one in named_models(list(listed(model.estimator)))]
-    rows = Rows(files, y, names, baseline, sample_weight, features).seen_by(models)
+    rows = RowCollections(files, y, names, baseline, sample_weight, features).seen_by(models)
     load = Load(rows.named(), takes_texts=True, features=checked_features(rows.features))
     groups = _Groups(parquet_parts(files), load)
     before = groups.stamps()
@@ -122,7 +122,7 @@ def choose_from_files(
             )
 
 
-class Parts(Protocol):
+class RowParts(Protocol):
     """Rows that are read some at a time, as often as wanted."""
 
     @property
@@ -134,7 +134,7 @@ class Parts(Protocol):
         """Return one part after the other."""
 
 
-def choose_from_parts(model: Any, parts: Parts, folder: str | Path | None = None) -> Any:
+def choose_from_parts(model: Any, parts: RowParts, folder: str | Path | None = None) -> Any:
     """Fit a ``GoalClassifier`` of fitted models to rows that are read in parts, and return it."""
     check(model)
     named, found = named_models(list(listed(model.estimator))), list(parts.facts())

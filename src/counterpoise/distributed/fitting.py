@@ -13,35 +13,20 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from counterpoise._base.shards import Shard, Shards
-from counterpoise._base.types import AnyArray, FloatArray
-from counterpoise.boosting.checkpoint import SavedRound, Seeds, opened
-from counterpoise.boosting.inputs import round_seed
-from counterpoise.boosting.inside import places_in
-from counterpoise.boosting.learner import base_learner, planned_rounds
-from counterpoise.boosting.lpboost import AdaLPBoostClassifier, LPBoostClassifier, hedge_step
-from counterpoise.boosting.rounds import Round, Rule, Standing
-from counterpoise.boosting.rules import dual_of
-from counterpoise.boosting.run import DEPTH, RoundDriver, draw_seeds, in_own_units, problem_of_patience, round_settings
+from counterpoise._base.types import AnyArray, FloatArray, IntArray
+from counterpoise.boosting.checkpoint import SavedRound, Seeds
+from counterpoise.boosting.inputs import CheckedRows, round_seed
+from counterpoise.boosting.inside import AnswerCosts
+from counterpoise.boosting.learner import planned_rounds
+from counterpoise.boosting.rounds import History
+from counterpoise.boosting.run import run_rounds
 from counterpoise.boosting.stopping import stopping_of
 from counterpoise.classifiers.goal import GoalClassifier, listed
 from counterpoise.classifiers.mixture import MixtureClassifier
-from counterpoise.distributed.boosting import (
-    ELSEWHERE,
-    ShardFit,
-    ShardHistory,
-    bound_risk,
-    by_cell,
-    dual_over,
-    hedge_groups_over,
-    hedge_over,
-    program_over,
-    sample_over,
-    take,
-)
+from counterpoise.distributed.boosting import ShardFit, ShardRows, sample_over, take_in
 from counterpoise.distributed.lumps import SCORES, choose_rules_over, ranges_over
-from counterpoise.distributed.rows import CODES, CellAnswers, Cells, Known, X, cell_losses, find_cells, know, shares_of
-from counterpoise.goals import Goal, InfeasibleGoals, Rate, as_goals
-from counterpoise.goals.advice import advised
+from counterpoise.distributed.rows import CODES, CellAnswers, Cells, Known, X, find_cells, know
+from counterpoise.goals import Goal, Rate, as_goals
 from counterpoise.goals.tables import group_codes
 from counterpoise.learners.binning import as_floats, as_matrix
 from counterpoise.rules.cautions import check_problem
@@ -51,6 +36,7 @@ from counterpoise.rules.choosing import (
     Selection,
     choice_by_name,
     choose_mixture,
+    groups_by,
     select,
 )
 from counterpoise.rules.draws import generator_of, make_key
@@ -62,7 +48,7 @@ from counterpoise.rules.program import Choice
 from counterpoise.solvers.linear_program import MixtureSolution
 from counterpoise.solvers.mixture import minimize_cvar_over
 from counterpoise.solvers.tail import TailOracle
-from counterpoise.theory.risks import Mean, Risk, WorstGroup
+from counterpoise.theory.risks import Mean, Risk, RiskRows, WorstGroup
 
 
 def check_fits_shards(problem: Problem) -> None:
@@ -85,11 +71,13 @@ def check_confidences(goals: Sequence[Goal], known: Known) -> None:
             )
 
 
-def predictions_of(cells: Cells, said: list[FloatArray], positive: Positive) -> PoolPredictions:
-    """Return what a mixture is chosen on, a row for each cell, given the masses that models tell each class."""
-    table, shares = cells.table(), shares_of(cells, said)
+def predictions_of(rows: ShardRows, positive: Positive) -> PoolPredictions:
+    """Return what a mixture is chosen on, a row for each cell."""
+    cells = rows.cells
+    table, mass = cells.table(), np.where(cells.mass > 0, cells.mass, 1.0)
+    shares = np.stack(rows.said, axis=1) / mass[:, None, None]
     groups = group_codes(table)[0] if table.sensitive_columns else None
-    losses: Any = cell_losses(cells, shares)  # as for rows, but means
+    losses: Any = rows.losses  # as for rows, but means
     return PoolPredictions(losses, table.weights(), groups, CellAnswers({TRAIN: table}, {}, positive, said=shares))
 
 
@@ -153,66 +141,59 @@ def fit_over(model: Any, shards: Shards) -> Any:
     check(model)
     rows = prepare(shards)
     known = rows.cells.known
-    check_rows(model, rows.cells)
     model.classes_, model.n_features_in_ = known.classes, known.n_features
     if known.names is not None:
         model.feature_names_in_ = known.names
-    model.forget_choice()
-    problem = model.problem_of_fit()
-    with opened(model.checkpoint) as saved:
-        seeds = draw_seeds(model.random_state, saved)
-        run = ShardRun(model, rows, problem, seeds)
-        run.go_on(run.history.n_planned, saved, model.callbacks)
-    history, program = run.history, run.program
-    model.estimators_, model.weighted_losses_ = list(history.models), np.array(history.weighted_losses)
-    model.learn_draws(seeds.key, np.random.default_rng(seeds.entropy), rows.sample, None)
-    try:
-        pool = Pool(model.estimators_, find_positive(known.classes, model.pos_label), model.n_jobs)
-        _choose(model, rows, history, pool)
-    except InfeasibleGoals as error:
-        if program is None or program.goals is None:
-            raise
-        # What it is, of the models that were trained: others of their kind are not ruled out.
-        found = advised(program.goals, places_in(error, problem), error.least_violation, proven=False)
-        if not program.is_over(is_random=run.fit.is_random):
-            found.add_note(f"All {history.n_rounds} rounds were used, and models still helped: raise n_estimators.")
-        raise found from error
-    if isinstance(model, LPBoostClassifier):
-        proven = float(min(max(history.weighted_losses), model.value_))
-        if isinstance(problem.objective, Rate):  # the weights of the rounds are those of another problem
-            proven = -np.inf
-        model.bound_if_learner_exact_ = proven if program is None else program.standing.bound
+    data = ShardFitData(model, rows)
+    model.mix(run_rounds(model, lambda _seeds: data, rows.sample, None))
     return model
 
 
-class ShardRun(RoundDriver):
-    """The rounds of a booster over shards."""
+class ShardFitData:
+    """Rows in shards, as the boosters of one machine see the rows of a fit (``boosting.fit_data.FitData``)."""
 
-    history: ShardHistory
-    saves_answers = False
+    held_out: CheckedRows | None = None  # rounds are judged on the rows they are trained on
+    is_judged_by_folds = False
+    keeps_answers = False  # shards find them again by asking the models
 
-    def __init__(self, model: Any, rows: PreparedShards, problem: Problem, seeds: Seeds) -> None:
-        self.model, self.rows, self.problem, self.seeds = model, rows, problem, seeds
-        self.patience, self.target = stopping_of(model).patience, getattr(model, "target", None)
-        self.history = history = ShardHistory(rows.shards, rows.cells, planned_rounds(model))
-        stage, found = None, {}
-        if model.trains_inside:
-            self.program = program_over(model, problem, history)
-            self.reweigh, stage = self.program.price, self.program.stage
-            found = {"goals": [str(goal) for goal in problem.goals], "pos_label": model.pos_label}
-        else:
-            self.reweigh = _rule(model, problem, history)
-        if isinstance(model, AdaLPBoostClassifier):
-            found["eta"] = model.eta_
-        else:
-            model.beta_ = found["beta"] = None  # none is taken
-        learner = base_learner(model.estimator, rows.cells.known.n_rows, max_depth=DEPTH)
-        self.settings = round_settings(model, learner, problem, seeds, **found)
-        self.fit = ShardFit(learner, history, partial(round_seed, seeds.entropy), rows.sample, stage)
+    def __init__(self, booster: Any, rows: PreparedShards) -> None:
+        self.booster, self.cells, self._sample = booster, rows.cells, rows.sample
+        known = rows.cells.known
+        self.classes, self.n_trained, self.n_lightest = known.classes, known.n_rows, known.total / known.least
+        self.positive = find_positive(self.classes, booster.pos_label)
+        self.costs: AnswerCosts | None = None
+        self.table = rows.cells.table()
+        self.groups: IntArray | None = group_codes(self.table)[0] if self.table.sensitive_columns else None
+        self.store = ShardRows(rows.shards, rows.cells, planned_rounds(booster))
 
-    def data(self) -> dict[str, str]:
+    def check_problem(self, problem: Problem) -> None:  # noqa: ARG002 - the booster's own
+        """Refuse goals, objective and groups that do not fit the rows, before any model is trained."""
+        check_rows(self.booster, self.cells)
+
+    def risk_rows(self, n_rounds: int) -> RiskRows:
+        """Return what a risk may depend on: the number of rows, and groups of cells."""
+        return RiskRows(self.n_trained, n_rounds, lambda names: groups_by(names, self.table, self.groups))
+
+    def price_answers(self, problem: Problem, entropy: int) -> AnswerCosts:  # noqa: ARG002 - no rows are drawn
+        """Return what answers about cells cost by the goals."""
+        labels, mass = self.cells.labels, np.where(self.cells.mass > 0, self.cells.mass, 1.0)[:, None, None]
+
+        def say(masses: AnyArray) -> CellAnswers:  # shape (n_cells, n_models, n_classes)
+            return CellAnswers({TRAIN: self.table}, {}, self.positive, said=masses / mass)
+
+        no_model = say(np.empty((labels.size, 0, len(self.classes))))
+        places = {TRAIN: slice(0, labels.size)}
+        self.costs = AnswerCosts(labels, places, no_model, say, problem)
+        return self.costs
+
+    def model_fit(self, booster: Any, learner: Any, seeds: Seeds) -> ShardFit:  # noqa: ARG002 - as on one machine
+        """Return what fits the models of the rounds."""
+        costs = None if self.costs is None else self.costs.costs
+        return ShardFit(learner, self.store, partial(round_seed, seeds.entropy), self._sample, costs)
+
+    def fingerprints(self) -> dict[str, str]:
         """Return a text for each part of the data that decides the rounds: cells, and the sample of bins."""
-        cells, sample = self.rows.cells, np.ascontiguousarray(as_floats(as_matrix(self.rows.sample)))
+        cells, sample = self.cells, np.ascontiguousarray(as_floats(as_matrix(self._sample)))
         return {
             "rows": str(cells.known.n_rows),
             "classes": repr(cells.known.classes.tolist()),
@@ -220,33 +201,22 @@ class ShardRun(RoundDriver):
             "X": hashlib.sha256(sample.tobytes()).hexdigest(),
         }
 
-    def restored(self, number: int, done: SavedRound) -> Round:
-        """Return a round that was saved, with what its model tells cells."""
-        said, _ = take(self.rows.shards, self.rows.cells, done.model, number)
-        return Round(number, done.model, ELSEWHERE, done.losses, done.weighted_loss, said=said)
+    def saved_answers(self, number: int, saved: SavedRound) -> FloatArray:
+        """Let the shards ask the model of a round that was saved, and return what it says of cells."""
+        return take_in(self.store.shards, self.cells, saved.model, number)[0]
 
-    def note(self, done: Round) -> Standing | None:
-        """Take note of a round that was fitted or restored, and return how the mixture stands inside goals."""
-        if self.program is None:
-            return None
-        shares = shares_of(self.rows.cells, [np.asarray(done.said)])
-        self.program.add(shares[:, 0], cell_losses(self.rows.cells, shares)[:, 0])
-        self.program.price(self.history)  # of which the next round then knows
-        return self.program.standing
+    def least_value(self, history: History, problem: Problem) -> float:  # noqa: ARG002 - the store knows
+        """Return the least risk of a mixture, or raise ``InfeasibleGoals``."""
+        return choose_over(self.store.shards, predictions_of(self.store, self.positive), problem)[1].value
 
-    def value_so_far(self) -> float:
-        """Return the least risk of a mixture of the rounds so far, as a part of its size."""
-        if self.program is not None:
-            return self.program.standing.value / self.program.size
-        return self._least(in_own_units(problem_of_patience(self.problem)))
+    def family(self, history: History, problem: Problem) -> PooledModels:  # noqa: ARG002 - as on one machine
+        """Return the models, whose answers are mixed."""
+        pool = Pool(list(history.models), self.positive, self.booster.n_jobs)
+        return PooledModels(pool, predictions_of(self.store, self.positive))
 
-    def least_risk(self) -> float:
-        """Return the least risk that ``target`` is about, where rounds do not look at goals."""
-        return self._least(problem_of_patience(self.problem))
-
-    def _least(self, problem: Problem) -> float:
-        cells, positive = self.rows.cells, find_positive(self.model.classes_, self.model.pos_label)
-        return choose_over(self.rows.shards, predictions_of(cells, self.history.said, positive), problem)[1].value
+    def solve_and_store(self, booster: Any, family: Any, problem: Problem) -> None:
+        """Choose the best mixture, and store it in the booster."""
+        choose_and_store(booster, self.store.shards, family, problem)
 
 
 def check(model: Any) -> None:
@@ -293,32 +263,11 @@ def take_models(model: Any, named: list[tuple[str, Any]], classes: AnyArray) -> 
     return Pool.of(titled_models(named), find_positive(classes, model.pos_label), model.n_jobs, tells)
 
 
-def _rule(model: Any, problem: Problem, history: ShardHistory) -> Rule:
-    """Return how rows are reweighed where rounds do not look at goals."""
-    known, n_rounds = history.cells.known, history.n_planned
-    if not isinstance(model, AdaLPBoostClassifier):
-        risk = bound_risk(problem, history)
-        return by_cell(dual_of(risk)) if risk.tail_fraction is None else dual_over(risk.tail_fraction)
-    if model.reweigh == "samples":
-        model.eta_ = hedge_step(model.eta, known.total / known.least, n_rounds)
-        return hedge_over(model.eta_)
-    table = history.cells.table()
-    if not table.sensitive_columns:
-        raise ValueError("reweigh='groups' needs sensitive_features at fit: the groups to reweigh.")
-    groups = group_codes(table)[0]
-    model.eta_ = hedge_step(model.eta, groups.max() + 1, n_rounds)
-    return hedge_groups_over(model.eta_, groups)
-
-
-def _choose(model: Any, rows: PreparedShards, history: ShardHistory, pool: Pool) -> Any:
-    """Choose the mixture."""
-    problem = model.problem_of_fit()
-    evidence = predictions_of(rows.cells, history.said, pool.positive)
-    family = PooledModels(pool, evidence)
+def choose_and_store(model: Any, shards: Shards, family: PooledModels, problem: Problem) -> None:
+    """Choose the mixture of models that the shards have asked, and store it in a classifier."""
     model.store_family(family, problem)
-    selection, choice = choose_over(rows.shards, evidence, problem)
+    selection, choice = choose_over(shards, family.selection_data, problem)
     model.store_solution(problem, family.solution(choice, selection))
-    return model
 
 
 def mix_over(model: Any, shards: Shards) -> Any:
@@ -349,11 +298,12 @@ def decide_over(model: Any, rows: PreparedShards, named: list[tuple[str, Any]]) 
     key = make_key(model.random_state)
     model.learn_draws(key, generator_of(model.random_state), rows.sample, None)
     if pool.tells == ANSWERS:
-        history = ShardHistory(shards, rows.cells, len(model.estimators_))
-        for number, (one, member) in enumerate(zip(model.estimators_, pool.members, strict=True), 1):
-            said, loss = take(shards, rows.cells, member, number)
-            history.append(Round(number, one, ELSEWHERE, np.empty(0, dtype=np.uint8), loss, said=said))
-        return _choose(model, rows, history, pool)
+        store = ShardRows(shards, rows.cells, len(model.estimators_))
+        for number, member in enumerate(pool.members, 1):
+            store.add(np.empty(0, dtype=np.uint8), take_in(shards, rows.cells, member, number)[0])
+        family = PooledModels(pool, predictions_of(store, pool.positive))
+        choose_and_store(model, shards, family, model.problem_of_fit())
+        return model
     if not pool.positive.is_binary:
         raise ValueError(f"Rules of scores over shards are for two classes; got {len(known.classes)}.")
     shards.change(SCORES, _score, pool.members)

@@ -337,14 +337,3 @@ class CellAnswers(Answers):
             return super().shares(name, mixture)
         told = np.einsum("cmk,m->ck", self.said, mixture)
         return np.asarray(told[:, self.positive.place] if self.positive.is_binary else told)
-
-
-def shares_of(cells: Cells, said: list[FloatArray]) -> FloatArray:
-    """Return the share of each cell that each model tells each class, shape (n_cells, n_models, n_classes)."""
-    mass = np.where(cells.mass > 0, cells.mass, 1.0)
-    return np.asarray(np.stack(said, axis=1) / mass[:, None, None])
-
-
-def cell_losses(cells: Cells, shares: FloatArray) -> FloatArray:
-    """Return the mean loss of each model in each cell, given the shares that it tells each class."""
-    return np.asarray(1.0 - shares[np.arange(len(cells.values)), :, cells.labels])
