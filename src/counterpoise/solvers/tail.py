@@ -30,13 +30,16 @@ from counterpoise._base.types import AnyArray, ByteArray, FloatArray, IntArray
 from counterpoise.solvers.bundle import LevelBundle, Proof, SolveLimits
 from counterpoise.solvers.linear_program import CuttingPlanes, MixtureSolution
 from counterpoise.solvers.rows import (
+    FULL,
+    PARTIAL,
     LossRows,
     add_coded_weights,
+    code_places,
     histogram,
     is_zero_one,
     keep_bin,
     load_rows,
-    tail_codes,
+    tail_places,
 )
 
 _BINS = 4096  # of a histogram of scores: two rounds of them separate any million scores
@@ -134,16 +137,17 @@ def _pending(shard: Shard, mixture: FloatArray, path: Path, tie: float) -> Pendi
         return Pending(scores.size, low, high, np.array([low, high]), np.array([held, 0.0]))
     if scores.size > _SENT:
         return Pending(scores.size, low, high, None, None)
-    values, places = np.unique(scores, return_inverse=True)
-    return Pending(scores.size, low, high, values, np.bincount(places, mass, values.size).astype(np.float64))
+    return Pending(scores.size, low, high, scores, np.ones(scores.size) if mass is None else mass)
 
 
 def _cut(
     shard: Shard, tail: TailEdge, kept: list[ByteArray] | FloatArray, is_kept: bool
 ) -> tuple[FloatArray, ByteArray | None]:
     """Return two sums of losses, exact where masses are whole numbers: above the edge, and at it; and the codes."""
-    rows, codes = shard[TAIL], _codes_of(shard, tail, kept)
-    return rows.rows.coded(codes, rows.mass, rows.step), codes if is_kept else None
+    rows: TailRows = shard[TAIL]
+    places = _tail_of(shard, tail, kept)
+    sums = np.array([rows.rows.sums_at(own, rows.mass, rows.step) for own in places])
+    return sums, _coded(*places, rows.rows.n_rows) if is_kept else None
 
 
 def _excess(shard: Shard, mixture: FloatArray, edge: float) -> float:
@@ -164,20 +168,33 @@ def _weigh(
     rows: TailRows = shard[TAIL]
     weights = shard[WEIGHTS] = np.zeros(rows.rows.n_rows)
     for tail, own, share in zip(tails, kept, shares.tolist(), strict=True):
-        codes = _codes_of(shard, tail, own)
+        codes = own[shard.number] if isinstance(own, list) else _coded(*_tail_of(shard, tail, own), weights.size)
         add_coded_weights(codes, rows.mass, rows.step, share * tail.full, share * tail.partial, weights)
     return rows.rows.columns(weights), weights if is_kept else np.empty(0)
 
 
-def _codes_of(shard: Shard, tail: TailEdge, kept: list[ByteArray] | FloatArray) -> ByteArray:
-    """Return which rows are above the edge and at it: as they were kept, or found again from the mixture."""
-    if isinstance(kept, list):
-        return kept[shard.number]
+def _tail_of(shard: Shard, tail: TailEdge, kept: list[ByteArray] | FloatArray) -> tuple[IntArray, IntArray]:
+    """Return which rows are above the edge and at it: as their codes say, or found again from the mixture."""
     rows: TailRows = shard[TAIL]
+    if isinstance(kept, list):
+        each = _decoded(kept[shard.number], rows.rows.n_rows)
+        return np.flatnonzero(each == FULL), np.flatnonzero(each == PARTIAL)
     rows.score(kept)
-    codes = np.zeros((rows.scores.size + 3) // 4, dtype=np.uint8)
-    tail_codes(rows.scores, tail.low, tail.high, codes)
+    above, tied = tail_places(rows.scores, tail.low, tail.high)
+    return above, tied
+
+
+def _coded(above: IntArray, tied: IntArray, n_rows: int) -> ByteArray:
+    """Return the codes of rows, four to the byte."""
+    codes = np.zeros((n_rows + 3) // 4, dtype=np.uint8)
+    code_places(above, FULL, codes)
+    code_places(tied, PARTIAL, codes)
     return codes
+
+
+def _decoded(codes: ByteArray, n_rows: int) -> ByteArray:
+    """Return the code of each row."""
+    return np.asarray(((codes[:, None] >> _SHIFTS) & np.uint8(3)).ravel()[:n_rows])
 
 
 def _loaded(losses: AnyArray, mass: FloatArray | None) -> dict[str, Any]:
@@ -326,13 +343,9 @@ def recode(
 
     With its tail they are all that a cut needs.
     """
-    parts = zip(codes, sizes, strict=True)
-    each = np.concatenate([((own[:, None] >> _SHIFTS) & np.uint8(3)).ravel()[:size] for own, size in parts])
-    packed = []
-    for part in np.split(each[places], np.cumsum(new_sizes)[:-1]):
-        padded = np.append(part, np.zeros(-part.size % 4, dtype=np.uint8)).reshape(-1, 4)
-        packed.append(np.asarray(np.bitwise_or.reduce(padded << _SHIFTS, axis=1)))
-    return packed
+    each = np.concatenate([_decoded(own, size) for own, size in zip(codes, sizes, strict=True)])[places]
+    parts = np.split(each, np.cumsum(new_sizes)[:-1])
+    return [_coded(np.flatnonzero(part == FULL), np.flatnonzero(part == PARTIAL), part.size) for part in parts]
 
 
 class GrowingMixture:
