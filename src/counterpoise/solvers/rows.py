@@ -25,7 +25,8 @@ from bisect import bisect_left
 from collections.abc import Iterator
 
 import numpy as np
-from numba import float64, int64, types, uint8, uint64, void
+from numba import float64, int32, int64, types, uint8, uint64, void
+from numpy.typing import NDArray
 
 from counterpoise._base.checks import as_numbers, check_count, check_vector, value_range
 from counterpoise._base.compiled import kernel
@@ -87,11 +88,14 @@ def exact_sum(weights: FloatArray) -> float:
     return float(sum(part.sum() for part in exact_parts(weights)))
 
 
+PlaceArray = NDArray[np.int32]
+
 _bytes = uint8[::1]
 _bytes2 = uint8[:, ::1]
 _floats = float64[::1]
 _floats2 = float64[:, ::1]
-_places = int64[::1]
+_places = int32[::1]
+_words = uint64[::1]
 PARTIAL, FULL = 1, 2  # codes of the rows of a tail: at its edge, and above
 # Bit k of byte b: maps a histogram of bytes to a count for each bit.
 _BIT_OF_BYTE = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little").astype(np.float64)
@@ -135,70 +139,87 @@ def bit_columns(packed: ByteArray, weights: FloatArray, tables: FloatArray) -> N
                 tables[g, packed[i, g]] += weights[i]
 
 
-@kernel(void(_floats, _floats, int64, float64, float64, _floats))
-def histogram(scores: FloatArray, mass: FloatArray, step: int, low: float, scale: float, bins: FloatArray) -> None:
-    """Add the mass of every score to the bin ``(score - low) * scale``."""
+@kernel(void(_floats, _places, _floats, int64, float64, float64, _floats))
+def histogram(
+    scores: FloatArray, places: PlaceArray, mass: FloatArray, step: int, low: float, scale: float, bins: FloatArray
+) -> None:
+    """Add the mass of the scores at some places to the bins ``(score - low) * scale``."""
     top = bins.size - 1
-    for i in range(scores.size):
+    for i in places:
         place = min(max(int64((scores[i] - low) * scale), 0), top)
         bins[place] += mass[i * step]
 
 
-@kernel(types.UniTuple(_floats, 2)(_floats, _floats, int64, float64, float64, int64, int64))
-def keep_bin(
-    scores: FloatArray, mass: FloatArray, step: int, low: float, scale: float, top: int, chosen: int
-) -> tuple[FloatArray, FloatArray]:
-    """Return the scores of one bin of the histogram, and their masses (``[1.0]`` where all are equal)."""
-    kept = np.empty(scores.size)
-    kept_mass = np.empty(scores.size if step else 1)
-    kept_mass[0] = 1.0
-    n_kept = 0
-    for i in range(scores.size):
+# The two below write every place, and count it where it belongs: a branch would be guessed wrong all along the tail.
+
+
+@kernel(types.UniTuple(int64, 2)(_floats, _places, float64, float64, int64, int64, _places, _places))
+def split_bins(
+    scores: FloatArray,
+    places: PlaceArray,
+    low: float,
+    scale: float,
+    top: int,
+    chosen: int,
+    above: PlaceArray,
+    inside: PlaceArray,
+) -> tuple[int, int]:
+    """Set ``above`` and ``inside`` to the places in higher bins of the histogram than the chosen one, and in that one.
+
+    Returns how many they are. What they are written to may be the places themselves.
+    """
+    n_above, n_inside = 0, 0
+    for i in places:
         place = min(max(int64((scores[i] - low) * scale), 0), top)
-        if place == chosen:
-            kept[n_kept] = scores[i]
-            if step:
-                kept_mass[n_kept] = mass[i]
-            n_kept += 1
-    return kept[:n_kept].copy(), kept_mass[: n_kept if step else 1].copy()
+        above[n_above] = i
+        n_above += place > chosen
+        inside[n_inside] = i
+        n_inside += place == chosen
+    return n_above, n_inside
 
 
-@kernel(types.UniTuple(_places, 2)(_floats, float64, float64))
-def tail_places(scores: FloatArray, low: float, high: float) -> tuple[IntArray, IntArray]:
-    """Return the places of the scores above ``high``, and of those from ``low`` to ``high``."""
-    # Every place is written, and counted where it belongs: a branch would be guessed wrong for most rows of the tail.
-    above, tied = np.empty(scores.size + 1, dtype=np.int64), np.empty(scores.size + 1, dtype=np.int64)
+@kernel(types.UniTuple(int64, 2)(_floats, _places, float64, float64, _places, _places))
+def split_tail(
+    scores: FloatArray, places: PlaceArray, low: float, high: float, above: PlaceArray, tied: PlaceArray
+) -> tuple[int, int]:
+    """Do the same with the places of scores above ``high``, and of those from ``low`` to ``high``."""
     n_above, n_tied = 0, 0
-    for i in range(scores.size):
+    for i in places:
         above[n_above] = i
         n_above += scores[i] > high
         tied[n_tied] = i
         n_tied += (scores[i] >= low) & (scores[i] <= high)
-    return above[:n_above].copy(), tied[:n_tied].copy()
+    return n_above, n_tied
 
 
 @kernel(void(_places, uint8, _bytes))
-def code_places(places: IntArray, code: int, codes: ByteArray) -> None:
+def code_places(places: PlaceArray, code: int, codes: ByteArray) -> None:
     """Give rows a code of two bits, four rows to the byte, zero on entry: ``FULL`` or ``PARTIAL``."""
     for place in places:
         codes[place >> 2] |= code << (2 * (place & 3))
 
 
-@kernel(void(_bytes2, _places, _floats))
-def count_bits(packed: ByteArray, places: IntArray, counts: FloatArray) -> None:
+@kernel(void(_bytes2, _places, _words, _floats))
+def count_bits(packed: ByteArray, places: PlaceArray, spread: NDArray[np.uint64], counts: FloatArray) -> None:
     """Add to ``counts`` how many of the rows at some places have each bit set."""
-    lanes = np.empty(packed.shape[1], dtype=np.uint64)  # eight counters of a byte each
-    for start in range(0, places.size, 255):  # as far as a byte counts
-        lanes[:] = 0
-        for place in places[start : start + 255]:
+    lanes = np.zeros(packed.shape[1], dtype=np.uint64)  # eight counters of a byte each
+    whole = places.size - places.size % 4
+    for start in range(0, whole, 252):  # as far as a byte counts
+        for k in range(start, min(start + 252, whole), 4):  # four rows at a time read and write the counters once
+            i, j, m, n = places[k], places[k + 1], places[k + 2], places[k + 3]
             for g in range(packed.shape[1]):
-                lanes[g] += _SPREAD[packed[place, g]]
-        for j in range(counts.size):
-            counts[j] += (lanes[j >> 3] >> uint64(8 * (j & 7))) & uint64(255)
+                two = spread[packed[i, g]] + spread[packed[j, g]]
+                lanes[g] += two + (spread[packed[m, g]] + spread[packed[n, g]])
+        for bit in range(counts.size):
+            counts[bit] += (lanes[bit >> 3] >> uint64(8 * (bit & 7))) & uint64(255)
+        lanes[:] = 0
+    for i in places[whole:]:
+        for bit in range(counts.size):
+            counts[bit] += (packed[i, bit >> 3] >> (bit & 7)) & 1
 
 
 @kernel(void(_bytes2, _places, _floats, _floats2))
-def weighted_bits(packed: ByteArray, places: IntArray, mass: FloatArray, tables: FloatArray) -> None:
+def weighted_bits(packed: ByteArray, places: PlaceArray, mass: FloatArray, tables: FloatArray) -> None:
     """Add the masses of the rows at some places to tables of their bytes, as ``bit_columns`` does."""
     for place in places:
         for g in range(packed.shape[1]):
@@ -210,15 +231,9 @@ def add_coded_weights(
     codes: ByteArray, mass: FloatArray, step: int, full: float, partial: float, weights: FloatArray
 ) -> None:
     """Add to ``weights`` what ``code_places`` coded, at the given weights of full and partial rows."""
-    for four in range(codes.size):
-        if codes[four] == 0:  # most rows are below the edge
-            continue
-        for i in range(4 * four, min(4 * four + 4, weights.size)):
-            code = (codes[four] >> (2 * (i & 3))) & 3
-            if code == FULL:
-                weights[i] += full * mass[i * step]
-            elif code == PARTIAL:
-                weights[i] += partial * mass[i * step]
+    of_code = np.array([0.0, partial, full])
+    for i in range(weights.size):
+        weights[i] += of_code[(codes[i >> 2] >> (2 * (i & 3))) & 3] * mass[i * step]
 
 
 @kernel(void(_floats, _floats, _floats))
@@ -257,11 +272,11 @@ class BitRows:
         bit_columns(self.packed, weights, tables)
         return (tables @ _BIT_OF_BYTE).ravel()[: self.n_models]
 
-    def sums_at(self, places: IntArray, mass: FloatArray, step: int) -> FloatArray:
+    def sums_at(self, places: PlaceArray, mass: FloatArray, step: int) -> FloatArray:
         """Return ``mass @ losses`` of the rows at some places."""
         if not step:
             counts = np.zeros(self.n_models)
-            count_bits(self.packed, places, counts)
+            count_bits(self.packed, places, _SPREAD, counts)
             return counts * mass[0]
         tables = np.zeros((self.packed.shape[1], 256))
         weighted_bits(self.packed, places, mass, tables)
@@ -300,7 +315,7 @@ class RealRows:
             total += weights[place] @ chunk
         return total
 
-    def sums_at(self, places: IntArray, mass: FloatArray, step: int) -> FloatArray:
+    def sums_at(self, places: PlaceArray, mass: FloatArray, step: int) -> FloatArray:
         total = np.zeros(self.n_models)
         for start in range(0, places.size, _CHUNK):
             some = places[start : start + _CHUNK]

@@ -17,7 +17,7 @@ its slope: their mean of that model's losses. So the cuts of the solve before se
 evaluations instead of dozens.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from functools import partial
 from typing import Any, NamedTuple, Self
@@ -33,13 +33,14 @@ from counterpoise.solvers.rows import (
     FULL,
     PARTIAL,
     LossRows,
+    PlaceArray,
     add_coded_weights,
     code_places,
     histogram,
     is_zero_one,
-    keep_bin,
     load_rows,
-    tail_places,
+    split_bins,
+    split_tail,
 )
 
 _BINS = 4096  # of a histogram of scores: two rounds of them separate any million scores
@@ -91,22 +92,39 @@ class TailRows:
         self.total = float(rows.n_rows) if mass is None else float(mass.sum())
         # Allocated once: fresh pages in every round would cost as much as the arithmetic.
         self.scores = np.empty(rows.n_rows)
+        self._every = np.arange(rows.n_rows, dtype=np.int32)
+        self._above, self._inside = (np.empty(rows.n_rows + 1, dtype=np.int32) for _ in range(2))
         self._mixture: FloatArray | None = None
         self.path: Path = ()
 
     def score(self, mixture: FloatArray, path: Path = ()) -> None:
-        """Score the rows, unless they are, and keep the scores of a bin pending."""
+        """Score the rows, unless they are; and tell rows above the last bin of a path from those inside of it."""
         is_new = self._mixture is None or not np.array_equal(self._mixture, mixture)
         if is_new:
             self.rows.scores(mixture, self.scores)
             self._mixture = mixture.copy()
         if is_new or self.path != path[: len(self.path)]:
-            self.path, self.pending, self.pending_mass = (), self.scores, self.mass
+            self.path, self.pending, self.above = (), self._every, self._above[:0]
+            self.sums = np.zeros(self.rows.n_models)  # of the losses of the rows above
         for low, scale, chosen in path[len(self.path) :]:
-            self.pending, self.pending_mass = keep_bin(
-                self.pending, self.pending_mass, self.step, low, scale, _BINS - 1, chosen
-            )
+            self._split(split_bins, low, scale, _BINS - 1, chosen)
         self.path = path
+
+    def cut(self, tail: TailEdge) -> tuple[FloatArray, ByteArray]:
+        """Return the sums of losses above the edge and at it, exact where masses are whole; and the codes of rows."""
+        self._split(split_tail, tail.low, tail.high)
+        self.path = (*self.path, (tail.low, tail.high, -1))
+        return np.array([self.sums, self.sums_at(self.pending)]), code_rows(self.above, self.pending, self.scores.size)
+
+    def sums_at(self, places: PlaceArray) -> FloatArray:
+        """Return the sums of losses of rows, by their masses."""
+        return self.rows.sums_at(places, self.mass, self.step)
+
+    def _split(self, split: Callable[..., tuple[int, int]], *edges: float) -> None:
+        known = self.above.size
+        n_above, n_inside = split(self.scores, self.pending, *edges, self._above[known:], self._inside)
+        self.above, self.pending = self._above[: known + n_above], self._inside[:n_inside]
+        self.sums += self.sums_at(self.above[known:])
 
 
 # What runs where the rows are. Each names the mixture it is about, so that shards which were made again can answer.
@@ -120,7 +138,7 @@ def _facts(shard: Shard) -> tuple[int, int, float, float, float]:
 def _histogram(shard: Shard, mixture: FloatArray, path: Path, low: float, scale: float) -> FloatArray:
     tail, bins = shard[TAIL], np.zeros(_BINS)
     tail.score(mixture, path)
-    histogram(tail.pending, tail.pending_mass, tail.step, low, scale, bins)
+    histogram(tail.scores, tail.pending, tail.mass, tail.step, low, scale, bins)
     return bins
 
 
@@ -128,10 +146,10 @@ def _pending(shard: Shard, mixture: FloatArray, path: Path, tie: float) -> Pendi
     """Return what is known of the pending scores."""
     rows: TailRows = shard[TAIL]
     rows.score(mixture, path)
-    scores, mass = rows.pending, rows.pending_mass if rows.step else None
-    if not scores.size:
+    if not rows.pending.size:
         return Pending(0, np.inf, -np.inf, np.empty(0), np.empty(0))
-    low, high = float(scores.min()), float(scores.max())
+    scores = rows.scores[rows.pending]
+    low, high, mass = float(scores.min()), float(scores.max()), rows.mass[rows.pending] if rows.step else None
     if high - low <= tie:
         held = float(scores.size if mass is None else mass.sum())
         return Pending(scores.size, low, high, np.array([low, high]), np.array([held, 0.0]))
@@ -141,13 +159,20 @@ def _pending(shard: Shard, mixture: FloatArray, path: Path, tie: float) -> Pendi
 
 
 def _cut(
-    shard: Shard, tail: TailEdge, kept: list[ByteArray] | FloatArray, is_kept: bool
+    shard: Shard, mixture: FloatArray, path: Path, tail: TailEdge, is_kept: bool
 ) -> tuple[FloatArray, ByteArray | None]:
-    """Return two sums of losses, exact where masses are whole numbers: above the edge, and at it; and the codes."""
+    """Return the sums of losses above the edge and at it, and the codes of rows."""
     rows: TailRows = shard[TAIL]
-    places = _tail_of(shard, tail, kept)
-    sums = np.array([rows.rows.sums_at(own, rows.mass, rows.step) for own in places])
-    return sums, _coded(*places, rows.rows.n_rows) if is_kept else None
+    rows.score(mixture, path)
+    sums, codes = rows.cut(tail)
+    return sums, codes if is_kept else None
+
+
+def _cut_again(shard: Shard, codes: list[ByteArray]) -> FloatArray:
+    """Return the sums of losses above the edge and at it, by the codes of rows."""
+    rows: TailRows = shard[TAIL]
+    each = decode_rows(codes[shard.number], rows.rows.n_rows)
+    return np.array([rows.sums_at(np.flatnonzero(each == code).astype(np.int32)) for code in (FULL, PARTIAL)])
 
 
 def _excess(shard: Shard, mixture: FloatArray, edge: float) -> float:
@@ -168,31 +193,24 @@ def _weigh(
     rows: TailRows = shard[TAIL]
     weights = shard[WEIGHTS] = np.zeros(rows.rows.n_rows)
     for tail, own, share in zip(tails, kept, shares.tolist(), strict=True):
-        codes = own[shard.number] if isinstance(own, list) else _coded(*_tail_of(shard, tail, own), weights.size)
+        if isinstance(own, list):
+            codes = own[shard.number]
+        else:  # the mixture, by which the tail is found again
+            rows.score(own)
+            codes = rows.cut(tail)[1]
         add_coded_weights(codes, rows.mass, rows.step, share * tail.full, share * tail.partial, weights)
     return rows.rows.columns(weights), weights if is_kept else np.empty(0)
 
 
-def _tail_of(shard: Shard, tail: TailEdge, kept: list[ByteArray] | FloatArray) -> tuple[IntArray, IntArray]:
-    """Return which rows are above the edge and at it: as their codes say, or found again from the mixture."""
-    rows: TailRows = shard[TAIL]
-    if isinstance(kept, list):
-        each = _decoded(kept[shard.number], rows.rows.n_rows)
-        return np.flatnonzero(each == FULL), np.flatnonzero(each == PARTIAL)
-    rows.score(kept)
-    above, tied = tail_places(rows.scores, tail.low, tail.high)
-    return above, tied
-
-
-def _coded(above: IntArray, tied: IntArray, n_rows: int) -> ByteArray:
-    """Return the codes of rows, four to the byte."""
+def code_rows(above: PlaceArray, tied: PlaceArray, n_rows: int) -> ByteArray:
+    """Return codes of two bits, four to the byte: of the rows above the edge of a tail, of those at it, of others."""
     codes = np.zeros((n_rows + 3) // 4, dtype=np.uint8)
     code_places(above, FULL, codes)
     code_places(tied, PARTIAL, codes)
     return codes
 
 
-def _decoded(codes: ByteArray, n_rows: int) -> ByteArray:
+def decode_rows(codes: ByteArray, n_rows: int) -> ByteArray:
     """Return the code of each row."""
     return np.asarray(((codes[:, None] >> _SHIFTS) & np.uint8(3)).ravel()[:n_rows])
 
@@ -226,18 +244,23 @@ class TailOracle:
 
     def cut(self, kept: list[ByteArray] | FloatArray, tail: TailEdge | None = None) -> TailCut:
         """Return the worst weights at a mixture as a cut; or those of a tail, given the codes of each shard's rows."""
+        is_here = self.shards.is_here
         if tail is None:
-            tail = self._find_tail(np.asarray(kept), self.alpha * self.total)
-        sums, codes = zip(*self.shards.map(_cut, tail, kept, self.shards.is_here), strict=True)
+            mixture = np.asarray(kept)
+            tail, path, light = self._find_tail(mixture, self.alpha * self.total)
+            parts = self.shards.map(_cut, mixture, path, tail, is_here, light=light)
+            sums, codes = zip(*parts, strict=True)
+            kept = list(codes) if is_here else mixture
+        else:
+            sums = tuple(self.shards.map(_cut_again, kept))
         above, tied = np.sum(sums, axis=0)
-        slope = np.asarray(tail.full * above + tail.partial * tied)
-        return TailCut(slope, tail, list(codes) if self.shards.is_here else kept)
+        return TailCut(np.asarray(tail.full * above + tail.partial * tied), tail, kept)
 
     def value(self, mixture: FloatArray) -> float:
         """Return the CVaR: ``min over edges of edge + mean(max(scores - edge, 0)) / alpha``, attained at the tail's."""
         mass = self.alpha * self.total
         # The top of the tie: from its bottom, rounding inside it would count, divided by a mass that may be tiny.
-        edge = self._find_tail(mixture, mass).high
+        edge = self._find_tail(mixture, mass)[0].high
         return edge + float(sum(self.shards.map(_excess, mixture, edge))) / mass
 
     def proof(self, cuts: list[TailCut], shares: FloatArray) -> Proof:
@@ -250,8 +273,11 @@ class TailOracle:
         slopes, weights = zip(*parts, strict=True)
         return Proof(np.concatenate(weights), np.sum(slopes, axis=0))
 
-    def _find_tail(self, mixture: FloatArray, mass: float) -> TailEdge:
-        """Return the edge above which lies less than ``mass``, and down to which at least that much."""
+    def _find_tail(self, mixture: FloatArray, mass: float) -> tuple[TailEdge, Path, bool]:
+        """Return the edge above which lies less than ``mass``, and down to which at least that much.
+
+        Beside it the bins that lead to it, and whether the rows in the last of them are few.
+        """
         low, high, above, path = self.low, self.high, 0.0, tuple[tuple[float, float, int], ...]()
         tie, light = _TIE * (high - low), False
         while True:
@@ -264,6 +290,7 @@ class TailOracle:
             chosen, above = _BINS - 1 - place, float(reach[place - 1]) if place else above
             path = (*path, (low, scale, chosen))
             found = self.shards.map(_pending, mixture, path, tie, light=light)
+            light = max(one.n_rows for one in found) < _FEW
             low, high = min(one.low for one in found), max(one.high for one in found)
             if high - low <= tie:
                 share = (mass - above) / bins[chosen]
@@ -278,8 +305,7 @@ class TailOracle:
                 low, high = float(values[is_tied].min()), float(values[is_tied].max())
                 share = (mass - above - masses[values > high].sum()) / masses[is_tied].sum()
                 break
-            light = max(one.n_rows for one in found) < _FEW
-        return TailEdge(low, high, 1.0 / mass, min(max(float(share), 0.0), 1.0) / mass)
+        return TailEdge(low, high, 1.0 / mass, min(max(float(share), 0.0), 1.0) / mass), path, light
 
 
 _SHIFTS = np.arange(0, 8, 2, dtype=np.uint8)  # of four codes in a byte
@@ -343,9 +369,10 @@ def recode(
 
     With its tail they are all that a cut needs.
     """
-    each = np.concatenate([_decoded(own, size) for own, size in zip(codes, sizes, strict=True)])[places]
+    each = np.concatenate([decode_rows(own, size) for own, size in zip(codes, sizes, strict=True)])[places]
     parts = np.split(each, np.cumsum(new_sizes)[:-1])
-    return [_coded(np.flatnonzero(part == FULL), np.flatnonzero(part == PARTIAL), part.size) for part in parts]
+    places = [[np.flatnonzero(part == code).astype(np.int32) for code in (FULL, PARTIAL)] for part in parts]
+    return [code_rows(*own, part.size) for own, part in zip(places, parts, strict=True)]
 
 
 class GrowingMixture:
