@@ -150,46 +150,30 @@ def histogram(
         bins[place] += mass[i * step]
 
 
-# The two below write every place, and count it where it belongs: a branch would be guessed wrong all along the tail.
-
-
-@kernel(types.UniTuple(int64, 2)(_floats, _places, float64, float64, int64, int64, _places, _places))
-def split_bins(
+@kernel(types.UniTuple(int64, 2)(_floats, _places, float64, float64, float64, float64, _places, _places))
+def split_places(
     scores: FloatArray,
     places: PlaceArray,
     low: float,
     scale: float,
-    top: int,
-    chosen: int,
+    bottom: float,
+    top: float,
     above: PlaceArray,
     inside: PlaceArray,
 ) -> tuple[int, int]:
-    """Set ``above`` and ``inside`` to the places in higher bins of the histogram than the chosen one, and in that one.
+    """Set ``above`` to the places where ``(score - low) * scale >= top``, ``inside`` to others from ``bottom`` on.
 
-    Returns how many they are. What they are written to may be the places themselves.
+    Returns how many they are. ``inside`` may be the places themselves.
     """
+    # Every place is written, and counted where it belongs: a branch would be guessed wrong all along the tail.
     n_above, n_inside = 0, 0
     for i in places:
-        place = min(max(int64((scores[i] - low) * scale), 0), top)
+        height = (scores[i] - low) * scale
         above[n_above] = i
-        n_above += place > chosen
+        n_above += height >= top
         inside[n_inside] = i
-        n_inside += place == chosen
+        n_inside += (height >= bottom) & (height < top)
     return n_above, n_inside
-
-
-@kernel(types.UniTuple(int64, 2)(_floats, _places, float64, float64, _places, _places))
-def split_tail(
-    scores: FloatArray, places: PlaceArray, low: float, high: float, above: PlaceArray, tied: PlaceArray
-) -> tuple[int, int]:
-    """Do the same with the places of scores above ``high``, and of those from ``low`` to ``high``."""
-    n_above, n_tied = 0, 0
-    for i in places:
-        above[n_above] = i
-        n_above += scores[i] > high
-        tied[n_tied] = i
-        n_tied += (scores[i] >= low) & (scores[i] <= high)
-    return n_above, n_tied
 
 
 @kernel(void(_places, uint8, _bytes))

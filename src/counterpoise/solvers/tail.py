@@ -39,8 +39,7 @@ from counterpoise.solvers.rows import (
     histogram,
     is_zero_one,
     load_rows,
-    split_bins,
-    split_tail,
+    split_places,
 )
 
 _BINS = 4096  # of a histogram of scores: two rounds of them separate any million scores
@@ -50,7 +49,8 @@ _SENT = 2048  # scores of a bin that a shard hands over as they are
 _TIE = 1e-12  # scores closer than this part of the losses' range count as equal: rounding, not order
 
 TAIL = "tail"  # the name of the rows of losses in a shard
-Path = tuple[tuple[float, float, int], ...]  # bins, each of the one before it: (low, scale, number)
+# Ranges of scores, each inside of the one before it: from ``bottom`` to below ``top`` of ``(score - low) * scale``.
+Path = tuple[tuple[float, float, float, float], ...]
 
 
 class TailEdge(NamedTuple):
@@ -60,6 +60,11 @@ class TailEdge(NamedTuple):
     high: float  # ... to high are tied at the edge
     full: float
     partial: float
+
+    @property
+    def span(self) -> tuple[float, float, float, float]:
+        """Return the scores at the edge, as the last step of a path."""
+        return 0.0, 1.0, self.low, float(np.nextafter(self.high, np.inf))
 
 
 class TailCut(NamedTuple):
@@ -98,7 +103,7 @@ class TailRows:
         self.path: Path = ()
 
     def score(self, mixture: FloatArray, path: Path = ()) -> None:
-        """Score the rows, unless they are; and tell rows above the last bin of a path from those inside of it."""
+        """Score the rows, unless they are; find the rows above the end of a path, and those pending inside of it."""
         is_new = self._mixture is None or not np.array_equal(self._mixture, mixture)
         if is_new:
             self.rows.scores(mixture, self.scores)
@@ -106,25 +111,20 @@ class TailRows:
         if is_new or self.path != path[: len(self.path)]:
             self.path, self.pending, self.above = (), self._every, self._above[:0]
             self.sums = np.zeros(self.rows.n_models)  # of the losses of the rows above
-        for low, scale, chosen in path[len(self.path) :]:
-            self._split(split_bins, low, scale, _BINS - 1, chosen)
+        for step in path[len(self.path) :]:
+            known = self.above.size
+            n_above, n_inside = split_places(self.scores, self.pending, *step, self._above[known:], self._inside)
+            self.above, self.pending = self._above[: known + n_above], self._inside[:n_inside]
+            self.sums += self.sums_at(self.above[known:])
         self.path = path
 
-    def cut(self, tail: TailEdge) -> tuple[FloatArray, ByteArray]:
-        """Return the sums of losses above the edge and at it, exact where masses are whole; and the codes of rows."""
-        self._split(split_tail, tail.low, tail.high)
-        self.path = (*self.path, (tail.low, tail.high, -1))
-        return np.array([self.sums, self.sums_at(self.pending)]), code_rows(self.above, self.pending, self.scores.size)
-
     def sums_at(self, places: PlaceArray) -> FloatArray:
-        """Return the sums of losses of rows, by their masses."""
+        """Return the sums of losses of rows, by their masses: exact where these are whole numbers."""
         return self.rows.sums_at(places, self.mass, self.step)
 
-    def _split(self, split: Callable[..., tuple[int, int]], *edges: float) -> None:
-        known = self.above.size
-        n_above, n_inside = split(self.scores, self.pending, *edges, self._above[known:], self._inside)
-        self.above, self.pending = self._above[: known + n_above], self._inside[:n_inside]
-        self.sums += self.sums_at(self.above[known:])
+    def codes(self) -> ByteArray:
+        """Return the codes of rows at the end of a path: of those above it, and of those inside."""
+        return code_rows(self.above, self.pending, self.scores.size)
 
 
 # What runs where the rows are. Each names the mixture it is about, so that shards which were made again can answer.
@@ -158,14 +158,11 @@ def _pending(shard: Shard, mixture: FloatArray, path: Path, tie: float) -> Pendi
     return Pending(scores.size, low, high, scores, np.ones(scores.size) if mass is None else mass)
 
 
-def _cut(
-    shard: Shard, mixture: FloatArray, path: Path, tail: TailEdge, is_kept: bool
-) -> tuple[FloatArray, ByteArray | None]:
-    """Return the sums of losses above the edge and at it, and the codes of rows."""
+def _cut(shard: Shard, mixture: FloatArray, path: Path, is_kept: bool) -> tuple[FloatArray, ByteArray | None]:
+    """Return the sums of losses above the edge, where the path ends, and at it; and the codes of rows."""
     rows: TailRows = shard[TAIL]
     rows.score(mixture, path)
-    sums, codes = rows.cut(tail)
-    return sums, codes if is_kept else None
+    return np.array([rows.sums, rows.sums_at(rows.pending)]), rows.codes() if is_kept else None
 
 
 def _cut_again(shard: Shard, codes: list[ByteArray]) -> FloatArray:
@@ -196,8 +193,8 @@ def _weigh(
         if isinstance(own, list):
             codes = own[shard.number]
         else:  # the mixture, by which the tail is found again
-            rows.score(own)
-            codes = rows.cut(tail)[1]
+            rows.score(own, (tail.span,))
+            codes = rows.codes()
         add_coded_weights(codes, rows.mass, rows.step, share * tail.full, share * tail.partial, weights)
     return rows.rows.columns(weights), weights if is_kept else np.empty(0)
 
@@ -248,7 +245,7 @@ class TailOracle:
         if tail is None:
             mixture = np.asarray(kept)
             tail, path, light = self._find_tail(mixture, self.alpha * self.total)
-            parts = self.shards.map(_cut, mixture, path, tail, is_here, light=light)
+            parts = self.shards.map(_cut, mixture, (*path, tail.span), is_here, light=light)
             sums, codes = zip(*parts, strict=True)
             kept = list(codes) if is_here else mixture
         else:
@@ -288,7 +285,8 @@ class TailOracle:
             last = _BINS - 1 - int(np.flatnonzero(bins)[0])  # where rounding leaves the total just short of mass
             place = min(int(np.searchsorted(reach, mass)), last)
             chosen, above = _BINS - 1 - place, float(reach[place - 1]) if place else above
-            path = (*path, (low, scale, chosen))
+            bottom, top = chosen if chosen else -np.inf, chosen + 1 if chosen < _BINS - 1 else np.inf
+            path = (*path, (low, scale, bottom, top))
             found = self.shards.map(_pending, mixture, path, tie, light=light)
             light = max(one.n_rows for one in found) < _FEW
             low, high = min(one.low for one in found), max(one.high for one in found)
