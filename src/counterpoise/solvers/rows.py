@@ -116,13 +116,13 @@ def bit_scores(packed: ByteArray, mixture: FloatArray, scores: FloatArray) -> No
                 tables[g, high + b] = tables[g, b] + entry
     whole = packed.shape[0] - packed.shape[0] % 4
     for i in range(0, whole, 4):  # four sums at a time do not wait for one another
-        a, b, c, d = 0.0, 0.0, 0.0, 0.0
+        first, second, third, fourth = 0.0, 0.0, 0.0, 0.0
         for g in range(packed.shape[1]):
-            a += tables[g, packed[i, g]]
-            b += tables[g, packed[i + 1, g]]
-            c += tables[g, packed[i + 2, g]]
-            d += tables[g, packed[i + 3, g]]
-        scores[i], scores[i + 1], scores[i + 2], scores[i + 3] = a, b, c, d
+            first += tables[g, packed[i, g]]
+            second += tables[g, packed[i + 1, g]]
+            third += tables[g, packed[i + 2, g]]
+            fourth += tables[g, packed[i + 3, g]]
+        scores[i], scores[i + 1], scores[i + 2], scores[i + 3] = first, second, third, fourth
     for i in range(whole, packed.shape[0]):
         total = 0.0
         for g in range(packed.shape[1]):
@@ -261,7 +261,7 @@ class BitRows:
         if not step:
             counts = np.zeros(self.n_models)
             count_bits(self.packed, places, _SPREAD, counts)
-            return counts * mass[0]
+            return np.asarray(counts * mass[0])
         tables = np.zeros((self.packed.shape[1], 256))
         weighted_bits(self.packed, places, mass, tables)
         return (tables @ _BIT_OF_BYTE).ravel()[: self.n_models]

@@ -17,7 +17,7 @@ its slope: their mean of that model's losses. So the cuts of the solve before se
 evaluations instead of dozens.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from functools import partial
 from typing import Any, NamedTuple, Self
@@ -103,6 +103,7 @@ class TailRows:
         self._every = np.arange(rows.n_rows, dtype=np.int32)
         self._above, self._inside = (np.empty(rows.n_rows + 1, dtype=np.int32) for _ in range(2))
         self._mixture: FloatArray | None = None
+        self._totals: FloatArray | None = None  # sums of the losses of all rows
         self.path: Path = ()
 
     def score(self, mixture: FloatArray, path: Path = ()) -> None:
@@ -125,6 +126,15 @@ class TailRows:
     def sums_at(self, places: PlaceArray) -> FloatArray:
         """Return the sums of losses of rows, by their masses: exact where these are whole numbers."""
         return self.rows.sums_at(places, self.mass, self.step)
+
+    def pending_sums(self) -> FloatArray:
+        """Return the sums of losses of the pending rows."""
+        if self.above.size + self.pending.size < self.scores.size:
+            return self.sums_at(self.pending)
+        # They are all others, as where no loss at all is the edge: many, and at every mixture alike.
+        if self._totals is None:
+            self._totals = self.sums_at(self._every)
+        return self._totals - self.sums
 
     def codes(self) -> ByteArray:
         """Return the codes of rows at the end of a path: of those above it, and of those inside."""
@@ -166,22 +176,14 @@ def _cut(shard: Shard, mixture: FloatArray, path: Path, is_kept: bool) -> tuple[
     """Return the sums of losses above the edge, where the path ends, and at it; and the codes of rows."""
     rows: TailRows = shard[TAIL]
     rows.score(mixture, path)
-    return np.array([rows.sums, rows.sums_at(rows.pending)]), rows.codes() if is_kept else None
+    return np.array([rows.sums, rows.pending_sums()]), rows.codes() if is_kept else None
 
 
 def _cut_again(shard: Shard, codes: list[ByteArray]) -> FloatArray:
     """Return the sums of losses above the edge and at it, by the codes of rows."""
     rows: TailRows = shard[TAIL]
     each = decode_rows(codes[shard.number], rows.rows.n_rows)
-    return np.array([rows.sums_at(np.flatnonzero(each == code).astype(np.int32)) for code in (FULL, PARTIAL)])
-
-
-def _excess(shard: Shard, mixture: FloatArray, edge: float) -> float:
-    """Return the mass-weighted sum of what the scores have above ``edge``."""
-    rows: TailRows = shard[TAIL]
-    rows.score(mixture)
-    above = np.maximum(rows.scores - edge, 0.0)
-    return float(above @ rows.mass if rows.step else above.sum())
+    return np.array([rows.sums_at(places) for places in _places_of(each)])
 
 
 WEIGHTS = "weights"  # the name of the rows' weights in a shard
@@ -216,6 +218,10 @@ def decode_rows(codes: ByteArray, n_rows: int) -> ByteArray:
     return np.asarray(((codes[:, None] >> _SHIFTS) & np.uint8(3)).ravel()[:n_rows])
 
 
+def _places_of(each: ByteArray) -> tuple[PlaceArray, PlaceArray]:
+    return np.flatnonzero(each == FULL).astype(np.int32), np.flatnonzero(each == PARTIAL).astype(np.int32)
+
+
 def _loaded(losses: AnyArray, mass: FloatArray | None) -> dict[str, Any]:
     return {TAIL: TailRows(load_rows(losses), mass)}
 
@@ -248,22 +254,19 @@ class TailOracle:
         """Return the worst weights at a mixture as a cut; or those of a tail, given the codes of each shard's rows."""
         is_here = self.shards.is_here
         if tail is None:
-            mixture = np.asarray(kept)
+            mixture: FloatArray = np.asarray(kept, dtype=np.float64)
             tail, path, light = self._find_tail(mixture, self.alpha * self.total)
             parts = self.shards.map(_cut, mixture, (*path, tail.span), is_here, light=light)
             sums, codes = zip(*parts, strict=True)
             kept = list(codes) if is_here else mixture
         else:
             sums = tuple(self.shards.map(_cut_again, kept))
-        above, tied = np.sum(sums, axis=0)
+        above, tied = sum(sums)
         return TailCut(np.asarray(tail.full * above + tail.partial * tied), tail, kept)
 
     def value(self, mixture: FloatArray) -> float:
-        """Return the CVaR: ``min over edges of edge + mean(max(scores - edge, 0)) / alpha``, attained at the tail's."""
-        mass = self.alpha * self.total
-        # The top of the tie: from its bottom, rounding inside it would count, divided by a mass that may be tiny.
-        edge = self._find_tail(mixture, mass)[0].high
-        return edge + float(sum(self.shards.map(_excess, mixture, edge))) / mass
+        """Return the CVaR of ``losses @ mixture``."""
+        return float(self.cut(mixture).slope @ mixture)
 
     def proof(self, cuts: list[TailCut], shares: FloatArray) -> Proof:
         """Return the mean of the cuts' sample weights, by shares that sum to 1, and the cut that it is by itself.
@@ -288,13 +291,13 @@ class TailOracle:
             bins = sum(self.shards.map(_histogram, mixture, path, low, scale, light=light), start=np.zeros(_BINS))
             # The bin in which the mass from the top down reaches ``mass``, and the mass above that bin.
             reach = above + np.cumsum(bins[::-1])
-            if reach[-1] < mass and low == self._first_low > self.low:  # the tail begins below what was looked at
+            if reach[-1] < mass and len(path) == 1 and self._first_low > self.low:  # the tail begins below
                 low, path, self._first_low = self.low, (), self.low
                 continue
             last = _BINS - 1 - int(np.flatnonzero(bins)[0])  # where rounding leaves the total just short of mass
             place = min(int(np.searchsorted(reach, mass)), last)
             chosen, above = _BINS - 1 - place, float(reach[place - 1]) if place else above
-            bottom, top = chosen if chosen else -np.inf, chosen + 1 if chosen < _BINS - 1 else np.inf
+            bottom, top = chosen or -np.inf, chosen + 1 if chosen < _BINS - 1 else np.inf
             path = (*path, (low, scale, bottom, top))
             found = self.shards.map(_pending, mixture, path, tie, light=light)
             light = max(one.n_rows for one in found) < _FEW
@@ -378,9 +381,7 @@ def recode(
     With its tail they are all that a cut needs.
     """
     each = np.concatenate([decode_rows(own, size) for own, size in zip(codes, sizes, strict=True)])[places]
-    parts = np.split(each, np.cumsum(new_sizes)[:-1])
-    places = [[np.flatnonzero(part == code).astype(np.int32) for code in (FULL, PARTIAL)] for part in parts]
-    return [code_rows(*own, part.size) for own, part in zip(places, parts, strict=True)]
+    return [code_rows(*_places_of(part), part.size) for part in np.split(each, np.cumsum(new_sizes)[:-1])]
 
 
 class GrowingMixture:
