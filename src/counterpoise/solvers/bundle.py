@@ -41,7 +41,6 @@ from counterpoise.solvers.linear_program import (
 
 _LEVEL = 0.8  # where the level lies between lower and value while the lower bound still rises ...
 _LEVEL_STALLED = 0.35  # ... and when it does not: then it is near the optimum, and the point should move
-_LEVEL_FIRST = 0.3  # ... and below a single cut: a longer step saves 3 % of rounds on pools unlike the benchmarks'
 _STALLED = 0.1  # a rise of the lower bound below this part of the gap
 MAX_ITER = 2000  # far more than the dozens of rounds that are usual: reached only where rounding prevails
 _ROUNDING = 1e-13  # a gap of this part of the function's range is rounding
@@ -123,7 +122,6 @@ class LevelBundle(Generic[AnyOracle]):
                 break
             self._drop_inactive(model, 2 * n_models + limits.spare_cuts)
             part = _LEVEL if lower - last > _STALLED * (value - lower) else _LEVEL_STALLED
-            part = _LEVEL_FIRST if len(self.cuts) == 1 else part
             projected = self.planes.project(best, (lower + part * (value - lower) - self.shift) / self.span)
             point = model.point if projected is None else projected
         self._drop_inactive(model, 0)

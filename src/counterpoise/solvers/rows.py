@@ -206,8 +206,9 @@ def count_bits(packed: ByteArray, places: PlaceArray, spread: NDArray[np.uint64]
 def weighted_bits(packed: ByteArray, places: PlaceArray, mass: FloatArray, tables: FloatArray) -> None:
     """Add the masses of the rows at some places to tables of their bytes, as ``bit_columns`` does."""
     for place in places:
+        own = mass[place]
         for g in range(packed.shape[1]):
-            tables[g, packed[place, g]] += mass[place]
+            tables[g, packed[place, g]] += own
 
 
 @kernel(void(_bytes, _floats, int64, float64, float64, _floats))
