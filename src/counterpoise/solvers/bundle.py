@@ -76,9 +76,6 @@ class Oracle(Protocol):
     def cut(self, mixture: FloatArray) -> Any:
         """Return something whose ``slope @ x`` is the function at ``mixture`` and nowhere above it."""
 
-    def value(self, mixture: FloatArray) -> float:
-        """Return the function at ``mixture``, as exactly as it can be computed."""
-
     def proof(self, cuts: list[Any], shares: FloatArray) -> Proof:
         """Return the mean of cuts by shares that sum to 1, its slope computed anew."""
 
@@ -128,10 +125,10 @@ class LevelBundle(Generic[AnyOracle]):
             projected = self.planes.project(best, (lower + part * (value - lower) - self.shift) / self.span)
             point = model.point if projected is None else projected
         self._drop_inactive(model, 0)
-        # Both players' vectors, with the bounds computed from them alone.
+        # Both players' vectors, with the bounds computed from them alone: the cut at the best point gave its value.
         proof = self.oracle.proof(self.cuts, model.shares[model.shares > 0])
         prices = model.multipliers * self.span
-        value, lower = self.oracle.value(best), self.planes.proven(proof.slope, prices)
+        lower = self.planes.proven(proof.slope, prices)
         prices = prices / self.planes.row_scale
         return MixtureSolution(best, proof.weights, prices, value, lower, n_iter, proof.offset)
 

@@ -25,7 +25,8 @@ from bisect import bisect_left
 from collections.abc import Iterator
 
 import numpy as np
-from numba import float64, int64, types, uint8, void
+from numba import float64, int32, int64, types, uint8, uint64, void
+from numpy.typing import NDArray
 
 from counterpoise._base.checks import as_numbers, check_count, check_vector, value_range
 from counterpoise._base.compiled import kernel
@@ -87,12 +88,18 @@ def exact_sum(weights: FloatArray) -> float:
     return float(sum(part.sum() for part in exact_parts(weights)))
 
 
+PlaceArray = NDArray[np.int32]
+
 _bytes = uint8[::1]
 _bytes2 = uint8[:, ::1]
 _floats = float64[::1]
-_PARTIAL, _FULL = 1, 2
 _floats2 = float64[:, ::1]
-_floats3 = float64[:, :, ::1]
+_places = int32[::1]
+_words = uint64[::1]
+PARTIAL, FULL = 1, 2  # codes of the rows of a tail: at its edge, and above
+# Bit k of byte b: maps a histogram of bytes to a count for each bit.
+_BIT_OF_BYTE = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little").astype(np.float64)
+_SPREAD = _BIT_OF_BYTE.astype(np.uint8).view("<u8").ravel()  # the bits of a byte, each in a byte of its own
 
 
 @kernel(void(_bytes2, _floats, _floats))
@@ -107,7 +114,16 @@ def bit_scores(packed: ByteArray, mixture: FloatArray, scores: FloatArray) -> No
             high = 1 << k
             for b in range(high):
                 tables[g, high + b] = tables[g, b] + entry
-    for i in range(packed.shape[0]):
+    whole = packed.shape[0] - packed.shape[0] % 4
+    for i in range(0, whole, 4):  # four sums at a time do not wait for one another
+        first, second, third, fourth = 0.0, 0.0, 0.0, 0.0
+        for g in range(packed.shape[1]):
+            first += tables[g, packed[i, g]]
+            second += tables[g, packed[i + 1, g]]
+            third += tables[g, packed[i + 2, g]]
+            fourth += tables[g, packed[i + 3, g]]
+        scores[i], scores[i + 1], scores[i + 2], scores[i + 3] = first, second, third, fourth
+    for i in range(whole, packed.shape[0]):
         total = 0.0
         for g in range(packed.shape[1]):
             total += tables[g, packed[i, g]]
@@ -123,71 +139,86 @@ def bit_columns(packed: ByteArray, weights: FloatArray, tables: FloatArray) -> N
                 tables[g, packed[i, g]] += weights[i]
 
 
-@kernel(void(_floats, _floats, int64, float64, float64, _floats))
-def histogram(scores: FloatArray, mass: FloatArray, step: int, low: float, scale: float, bins: FloatArray) -> None:
-    """Add the mass of every score to the bin ``(score - low) * scale``."""
+@kernel(void(_floats, _places, _floats, int64, float64, float64, _floats))
+def histogram(
+    scores: FloatArray, places: PlaceArray, mass: FloatArray, step: int, low: float, scale: float, bins: FloatArray
+) -> None:
+    """Add the mass of the scores at some places to the bins ``(score - low) * scale``."""
     top = bins.size - 1
-    for i in range(scores.size):
+    for i in places:
         place = min(max(int64((scores[i] - low) * scale), 0), top)
         bins[place] += mass[i * step]
 
 
-@kernel(types.UniTuple(_floats, 2)(_floats, _floats, int64, float64, float64, int64, int64))
-def keep_bin(
-    scores: FloatArray, mass: FloatArray, step: int, low: float, scale: float, top: int, chosen: int
-) -> tuple[FloatArray, FloatArray]:
-    """Return the scores of one bin of the histogram, and their masses (``[1.0]`` where all are equal)."""
-    kept = np.empty(scores.size)
-    kept_mass = np.empty(scores.size if step else 1)
-    kept_mass[0] = 1.0
-    n_kept = 0
-    for i in range(scores.size):
-        place = min(max(int64((scores[i] - low) * scale), 0), top)
-        if place == chosen:
-            kept[n_kept] = scores[i]
-            if step:
-                kept_mass[n_kept] = mass[i]
-            n_kept += 1
-    return kept[:n_kept].copy(), kept_mass[: n_kept if step else 1].copy()
+@kernel(types.UniTuple(int64, 2)(_floats, _places, float64, float64, float64, float64, _places, _places))
+def split_places(
+    scores: FloatArray,
+    places: PlaceArray,
+    low: float,
+    scale: float,
+    bottom: float,
+    top: float,
+    above: PlaceArray,
+    inside: PlaceArray,
+) -> tuple[int, int]:
+    """Set ``above`` to the places where ``(score - low) * scale >= top``, ``inside`` to others from ``bottom`` on.
+
+    Returns how many they are. ``inside`` may be the places themselves.
+    """
+    # Every place is written, and counted where it belongs: a branch would be guessed wrong all along the tail.
+    n_above, n_inside = 0, 0
+    for i in places:
+        height = (scores[i] - low) * scale
+        above[n_above] = i
+        n_above += height >= top
+        inside[n_inside] = i
+        n_inside += (height >= bottom) & (height < top)
+    return n_above, n_inside
 
 
-@kernel(void(_floats, float64, float64, _bytes))
-def tail_codes(scores: FloatArray, low: float, high: float, codes: ByteArray) -> None:
-    """Code with two bits a row, zero on entry: ``_FULL`` for scores above ``high``, ``_PARTIAL`` from ``low`` on."""
-    for i in range(scores.size):
-        if scores[i] > high:
-            codes[i >> 2] |= _FULL << (2 * (i & 3))
-        elif scores[i] >= low:
-            codes[i >> 2] |= _PARTIAL << (2 * (i & 3))
+@kernel(void(_places, uint8, _bytes))
+def code_places(places: PlaceArray, code: int, codes: ByteArray) -> None:
+    """Give rows a code of two bits, four rows to the byte, zero on entry: ``FULL`` or ``PARTIAL``."""
+    for place in places:
+        codes[place >> 2] |= code << (2 * (place & 3))
 
 
-@kernel(void(_bytes2, _bytes, _floats, int64, _floats3))
-def coded_bit_columns(packed: ByteArray, codes: ByteArray, mass: FloatArray, step: int, tables: FloatArray) -> None:
-    """Add the masses of rows to tables of their bytes, as ``bit_columns`` does: of full rows, then of partial ones."""
-    for four in range(codes.size):
-        if codes[four] == 0:  # most rows are below the edge
-            continue
-        for i in range(4 * four, min(4 * four + 4, packed.shape[0])):
-            code = (codes[four] >> (2 * (i & 3))) & 3
-            if code == _FULL:
-                for g in range(packed.shape[1]):
-                    tables[0, g, packed[i, g]] += mass[i * step]
-            elif code == _PARTIAL:
-                for g in range(packed.shape[1]):
-                    tables[1, g, packed[i, g]] += mass[i * step]
+@kernel(void(_bytes2, _places, _words, _floats))
+def count_bits(packed: ByteArray, places: PlaceArray, spread: NDArray[np.uint64], counts: FloatArray) -> None:
+    """Add to ``counts`` how many of the rows at some places have each bit set."""
+    lanes = np.zeros(packed.shape[1], dtype=np.uint64)  # eight counters of a byte each
+    whole = places.size - places.size % 4
+    for start in range(0, whole, 252):  # as far as a byte counts
+        for k in range(start, min(start + 252, whole), 4):  # four rows at a time read and write the counters once
+            i, j, m, n = places[k], places[k + 1], places[k + 2], places[k + 3]
+            for g in range(packed.shape[1]):
+                two = spread[packed[i, g]] + spread[packed[j, g]]
+                lanes[g] += two + (spread[packed[m, g]] + spread[packed[n, g]])
+        for bit in range(counts.size):
+            counts[bit] += (lanes[bit >> 3] >> uint64(8 * (bit & 7))) & uint64(255)
+        lanes[:] = 0
+    for i in places[whole:]:
+        for bit in range(counts.size):
+            counts[bit] += (packed[i, bit >> 3] >> (bit & 7)) & 1
+
+
+@kernel(void(_bytes2, _places, _floats, _floats2))
+def weighted_bits(packed: ByteArray, places: PlaceArray, mass: FloatArray, tables: FloatArray) -> None:
+    """Add the masses of the rows at some places to tables of their bytes, as ``bit_columns`` does."""
+    for place in places:
+        own = mass[place]
+        for g in range(packed.shape[1]):
+            tables[g, packed[place, g]] += own
 
 
 @kernel(void(_bytes, _floats, int64, float64, float64, _floats))
 def add_coded_weights(
     codes: ByteArray, mass: FloatArray, step: int, full: float, partial: float, weights: FloatArray
 ) -> None:
-    """Add to ``weights`` what ``tail_codes`` coded, at the given weights of full and partial rows."""
+    """Add to ``weights`` what ``code_places`` coded, at the given weights of full and partial rows."""
+    of_code = np.array([0.0, partial, full])
     for i in range(weights.size):
-        code = (codes[i >> 2] >> (2 * (i & 3))) & 3
-        if code == _FULL:
-            weights[i] += full * mass[i * step]
-        elif code == _PARTIAL:
-            weights[i] += partial * mass[i * step]
+        weights[i] += of_code[(codes[i >> 2] >> (2 * (i & 3))) & 3] * mass[i * step]
 
 
 @kernel(void(_floats, _floats, _floats))
@@ -204,7 +235,8 @@ def log_rests(scores: FloatArray, logs: FloatArray, rests: FloatArray) -> None:
         rests[k] = high + np.log1p(np.exp(low - high))
 
 
-_CHUNK = 8192  # rows handled at once: their floats stay in the cache; a multiple of the four whose codes share a byte
+_CHUNK = 8192  # rows handled at once: their floats stay in the cache
+_PACKED = 2048  # rows packed at once
 
 
 class BitRows:
@@ -225,11 +257,15 @@ class BitRows:
         bit_columns(self.packed, weights, tables)
         return (tables @ _BIT_OF_BYTE).ravel()[: self.n_models]
 
-    def coded(self, codes: ByteArray, mass: FloatArray, step: int) -> FloatArray:
-        """Return ``mass @ losses`` of the rows above the edge of a tail, and of those at it, given their codes."""
-        tables = np.zeros((2, self.packed.shape[1], 256))
-        coded_bit_columns(self.packed, codes, mass, step, tables)
-        return (tables @ _BIT_OF_BYTE).reshape(2, -1)[:, : self.n_models]
+    def sums_at(self, places: PlaceArray, mass: FloatArray, step: int) -> FloatArray:
+        """Return ``mass @ losses`` of the rows at some places."""
+        if not step:
+            counts = np.zeros(self.n_models)
+            count_bits(self.packed, places, _SPREAD, counts)
+            return np.asarray(counts * mass[0])
+        tables = np.zeros((self.packed.shape[1], 256))
+        weighted_bits(self.packed, places, mass, tables)
+        return (tables @ _BIT_OF_BYTE).ravel()[: self.n_models]
 
     def totals(self, parts: list[FloatArray]) -> FloatArray:
         """Return ``weights @ losses`` for weights as ``exact_parts``: to the last bit the same in any order of rows."""
@@ -244,10 +280,6 @@ class BitRows:
         wanted = (check_count(self.n_rows, "n_rows"), -(-check_count(self.n_models, "n_models") // 8))
         if self.packed.shape != wanted or self.packed.dtype != np.uint8 or not self.packed.flags.c_contiguous:
             raise ValueError(f"bits of shape {self.packed.shape} are not {self.n_rows} rows of {self.n_models} models")
-
-
-# Bit k of byte b: maps a histogram of bytes to a count for each bit.
-_BIT_OF_BYTE = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little").astype(np.float64)
 
 
 class RealRows:
@@ -268,15 +300,13 @@ class RealRows:
             total += weights[place] @ chunk
         return total
 
-    def coded(self, codes: ByteArray, mass: FloatArray, step: int) -> FloatArray:
-        sums = np.zeros((2, self.n_models))
-        for place, chunk in self._chunks():
-            some, own = codes[place.start // 4 :], mass[place] if step else mass
-            weights = np.zeros((2, len(chunk)))
-            add_coded_weights(some, own, step, 1.0, 0.0, weights[0])
-            add_coded_weights(some, own, step, 0.0, 1.0, weights[1])
-            sums += weights @ chunk
-        return sums
+    def sums_at(self, places: PlaceArray, mass: FloatArray, step: int) -> FloatArray:
+        total = np.zeros(self.n_models)
+        for start in range(0, places.size, _CHUNK):
+            some = places[start : start + _CHUNK]
+            own = mass[some] if step else np.full(some.size, mass[0])
+            total += own @ self.losses[some].astype(np.float64, copy=False)
+        return total
 
     def _chunks(self) -> Iterator[tuple[slice, FloatArray]]:
         for start in range(0, self.n_rows, _CHUNK):
@@ -287,26 +317,26 @@ class RealRows:
 def pack(losses: AnyArray) -> ByteArray | None:
     """Return zero-one losses packed to bits, or None as soon as another value turns up."""
     n_rows, n_models = losses.shape
-    packed = np.empty((n_rows, (n_models + 7) // 8), dtype=np.uint8)
-    for start in range(0, n_rows, _CHUNK):
-        place = slice(start, start + _CHUNK)
-        chunk = np.ascontiguousarray(losses[place])
+    n_bytes = (n_models + 7) // 8
+    packed = np.empty((n_rows, n_bytes), dtype=np.uint8)
+    # Rows that end at a byte are packed all at once: row by row takes twice as long.
+    padded = np.zeros((min(n_rows, _PACKED), 8 * n_bytes), dtype=np.uint8)
+    for start in range(0, n_rows, _PACKED):
+        chunk = losses[start : start + _PACKED]
         if not is_zero_one(chunk):
             return None
-        bits = chunk if chunk.dtype in (np.bool_, np.uint8) else chunk.astype(np.bool_)
-        packed[place] = bits if n_models == 1 else np.packbits(bits, axis=1, bitorder="little")
+        own = padded[: len(chunk)]
+        own[:, :n_models] = chunk
+        packed[start : start + _PACKED] = np.packbits(own, bitorder="little").reshape(-1, n_bytes)
     return packed
-
-
-_NOT_LOWEST_BITS = np.uint64(0xFEFEFEFEFEFEFEFE)
 
 
 def is_zero_one(chunk: AnyArray) -> bool:
     """Tell whether all losses are 0 or 1."""
     if chunk.dtype == np.bool_:
         return True
-    if chunk.dtype == np.uint8 and chunk.size % 8 == 0:  # the common large case, eight at a time
-        return not (chunk.reshape(-1).view(np.uint64) & _NOT_LOWEST_BITS).any()
+    if chunk.dtype == np.uint8:  # the common large case
+        return bool(chunk.max(initial=0) <= 1)
     return bool(((chunk == 0) | (chunk == 1)).all())
 
 
