@@ -63,7 +63,7 @@ class PartMargin(NamedTuple):
     cost: float  # what the objective would gain without this margin
 
 
-class Held(NamedTuple):
+class SafeRule(NamedTuple):
     """The rule that was chosen so that goals hold on new rows."""
 
     place: int  # among the candidates
@@ -82,7 +82,7 @@ class Part(NamedTuple):
     is_random: bool  # whether it gets a margin
 
 
-class CountedRows:
+class RowCells:
     """The rows of a dataset that goals count, by the cell that rules treat alike and by what counts them."""
 
     def __init__(self, name: str, cells: IntArray, sets: Sequence[Dataset], views: Views) -> None:
@@ -124,7 +124,7 @@ class RuleTable:
                 own = by_name.setdefault(rows.name, [])
                 if rows not in own:
                     own.append(rows)
-        self.rows = {name: CountedRows(name, rules.cells[name], sets, views) for name, sets in by_name.items()}
+        self.rows = {name: RowCells(name, rules.cells[name], sets, views) for name, sets in by_name.items()}
         self.kinds = [self._answer(count) for count in self.counts]
         self.indicators = {kind: kind.holds(rules.answers).astype(np.float64) for kind in set(self.kinds)}
 
@@ -162,7 +162,8 @@ class RuleTable:
                 elif rows.are_equal:  # cells of equal rows are drawn as such
                     counts = np.rint(observed[name] / rows.unit)
                     total = int(counts.sum())
-                    drawn[name] = rows.unit * rng.multinomial(total, counts.ravel() / total).reshape(counts.shape)
+                    times = rng.multinomial(total, counts.ravel() / total).reshape(counts.shape)
+                    drawn[name] = np.asarray(rows.unit * times, dtype=np.float64)
                 else:
                     n_rows = rows.weights.size
                     times = np.bincount(rng.integers(0, n_rows, n_rows), minlength=n_rows)
@@ -265,7 +266,7 @@ class _Kind(NamedTuple):
         return answers == self.place if self.positive else (answers != self.place) & (answers != self.deferred)
 
 
-class Choosing(NamedTuple):
+class RuleRanking(NamedTuple):
     """What decides which rule is the best for a target."""
 
     cost: FloatArray  # (n_rules,)
@@ -292,7 +293,7 @@ def hold(
     fixed: frozenset[str] = frozenset(),
     persons: Mapping[str, IntArray] | None = None,
     seed: int = 0,
-) -> Held:
+) -> SafeRule:
     """Choose the rule of least cost whose goals hold together on new rows with a probability of about ``confidence``.
 
     Parameters
@@ -322,7 +323,7 @@ def hold(
     for sums in table.resamples(N_RESAMPLES, rng, set(fixed), persons):
         values = table.values(table.shares(sums))
         other = -values[random] / errors
-        again = _choosing(values, len(parts), other).best(TARGETS)
+        again = _rank_rules(values, len(parts), other).best(TARGETS)
         gained += (other - z)[:, again].T
     optimism = np.clip(gained / N_RESAMPLES, 0.0, _MOST_OPTIMISM)
     draws = _draws(table, shares, random, int(now.best(np.array([ndtri(confidence)]))[0]), persons)
@@ -339,29 +340,29 @@ def hold(
     limiting = parts[random[least]].goal if random.size else None
     needed = None if reached else _rows_needed(z[:, places[-1]], optimism[at], draws, confidence, table)
     cost = float(now.cost[place] - now.cost[plain])
-    return Held(int(kept[place]), confidence if reached else None, margins, max(cost, 0.0), limiting, needed)
+    return SafeRule(int(kept[place]), confidence if reached else None, margins, max(cost, 0.0), limiting, needed)
 
 
-def _choosing(values: FloatArray, n_parts: int, z: FloatArray) -> Choosing:
-    is_met = (values[:n_parts] <= _ALLOWED).all(axis=0)
-    return Choosing(values[n_parts:].max(axis=0), ndtr(-z).sum(axis=0), is_met)
+def _rank_rules(values: FloatArray, n_parts: int, z: FloatArray) -> RuleRanking:
+    is_met = np.asarray((values[:n_parts] <= _ALLOWED).all(axis=0))
+    return RuleRanking(values[n_parts:].max(axis=0), ndtr(-z).sum(axis=0), is_met)
 
 
 def judge(
     table: RuleTable, shares: FloatArray, n_parts: int, random: IntArray, persons: Mapping[str, IntArray]
-) -> tuple[Choosing, FloatArray, FloatArray]:
+) -> tuple[RuleRanking, FloatArray, FloatArray]:
     """Return what decides about rules on all rows, the slack of goals in standard errors, and those."""
     values = table.values(shares)
     errors = np.sqrt(table.variances(random, shares))
     if persons:  # rows of a person are alike: how much that adds is found at one rule
-        rule = int(_choosing(values, n_parts, -values[random] / errors).best(np.zeros(1))[0])
+        rule = int(_rank_rules(values, n_parts, -values[random] / errors).best(np.zeros(1))[0])
         influences = table.influences(random, shares, rule)
         by_person = sum(_covariance(own, persons.get(name)).diagonal() for name, own in influences.items())
         by_row = sum(_covariance(own, None).diagonal() for own in influences.values())
         factor = np.sqrt(np.divide(by_person, by_row, out=np.ones(random.size), where=np.asarray(by_row) > 0))
         errors = errors * factor[:, None]
     z = np.clip(-values[random] / errors, -_FAR, _FAR)
-    return _choosing(values, n_parts, z), z, errors
+    return _rank_rules(values, n_parts, z), z, errors
 
 
 def _covariance(influences: FloatArray, persons: IntArray | None) -> FloatArray:
@@ -407,7 +408,7 @@ def _draws(
 def _margins(
     parts: Sequence[Part],
     random: IntArray,
-    now: Choosing,
+    now: RuleRanking,
     z: FloatArray,
     errors: FloatArray,
     optimism: FloatArray,

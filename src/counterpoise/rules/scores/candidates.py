@@ -10,13 +10,12 @@ from itertools import pairwise
 
 import numpy as np
 
-from counterpoise._base.types import FloatArray, IntArray
-from counterpoise.goals import Goal
+from counterpoise._base.types import IntArray
 from counterpoise.goals.rates import defer_rate, error_rate
 from counterpoise.goals.rows import Dataset, Linear
 from counterpoise.rules.choosing import Problem
 from counterpoise.rules.goal_rows import TRAIN
-from counterpoise.rules.margins import TARGETS, Choosing, Held, Rules, RuleTable, hold, judge, parts_of
+from counterpoise.rules.margins import TARGETS, RuleRanking, Rules, RuleTable, SafeRule, hold, judge, parts_of
 from counterpoise.rules.scores.cuts import CutRules
 from counterpoise.rules.scores.family import CutFamily
 from counterpoise.rules.scores.sums import RuleLimits, Sums
@@ -26,7 +25,10 @@ from counterpoise.theory.risks import WorstGroup
 _MOST_CUTS = {1: 400, 2: 72}  # of a group, by the number of groups
 _FEW_CUTS = 48  # of a group where there are more, or rows may be deferred
 _N_PRICES = 1500
-_PRICES = -2.5, 1.5  # powers of ten, of what a goal's price may be, in parts of how far the objective and the goal reach
+_PRICES = (
+    -2.5,
+    1.5,
+)  # powers of ten, of what a goal's price may be, in parts of how far the objective and the goal reach
 _MOST_GROUPS = 40  # of the worst group
 _SHIFTS = np.array([-8, -4, -2, -1, 1, 2, 4, 8])
 _N_SHIFTED = 60
@@ -40,7 +42,7 @@ def hold_cuts(
     confidence: float,
     persons: Mapping[str, IntArray] | None = None,
     seed: int = 0,
-) -> tuple[CutRules, Held]:
+) -> tuple[CutRules, SafeRule]:
     """Return the rule of least cost whose goals hold on new rows, and how sure that is, given the best rule without."""
     family = CutFamily(ranked)
     limits, views = family.limits(problem.goals), ranked.answers().views()
@@ -113,7 +115,7 @@ def _constant_rules(ranked: RankedScores, plain: CutRules) -> CutRules:
     return CutRules(np.repeat(plain.models, 2), edges)
 
 
-def _most_cost(constant: RuleTable, n_parts: int, now: Choosing) -> float:
+def _most_cost(constant: RuleTable, n_parts: int, now: RuleRanking) -> float:
     """Return half of the way from the best rule to a constant answer that meets the goals: more is no choice."""
     values = constant.values(constant.shares(constant.observed()))
     is_met, best = (values[:n_parts] <= 0).all(axis=0), float(now.cost[now.best(np.array([-np.inf]))[0]])
@@ -147,7 +149,7 @@ def _candidates(
     ranked: RankedScores, edges: list[IntArray], limits: RuleLimits, losses: Sums, plain: CutRules
 ) -> CutRules:
     """Return the rules to choose among, the first of which is the best without margins."""
-    if len(edges) <= 2 and not ranked.cuts.defers:
+    if len(edges) <= _MOST_DIMENSIONS and not ranked.cuts.defers:
         grid = np.meshgrid(*edges, indexing="ij")
         rules = np.column_stack([one.ravel() for one in grid])
     else:
@@ -166,8 +168,8 @@ def _at_prices(ranked: RankedScores, edges: list[IntArray], limits: RuleLimits, 
     rng, every = np.random.default_rng(0), np.concatenate(edges)
     rows = np.empty((0, every.size)) if limits.goals is None else limits.goals.rows[:, every]
     reach = np.ptp(losses.added[0][every]) or 1.0
-    spans = np.ptp(rows, axis=1, initial=0.0) if rows.size else np.empty(0)
-    prices = 10.0 ** rng.uniform(*_PRICES, (_N_PRICES, len(rows))) * (rng.random((_N_PRICES, len(rows))) < 0.6)
+    spans = np.ptp(rows, axis=1) if rows.size else np.empty(0)
+    prices = 10.0 ** rng.uniform(*_PRICES, (_N_PRICES, len(rows))) * (rng.random((_N_PRICES, len(rows))) < _PRICED)
     costs = losses.added[0][every] + (prices * np.divide(reach, spans, out=np.ones(spans.size), where=spans > 0)) @ rows
     ends = np.cumsum([0, *(own.size for own in edges)]).tolist()
     parts = [costs[:, start:end] for start, end in pairwise(ends)]
@@ -194,8 +196,3 @@ def _shifted(edges: list[IntArray], rules: IntArray) -> IntArray:
         moved[:, edge] = own[places.ravel()]
         found.append(moved)
     return np.vstack(found)
-
-
-def goals_with_margins(goals: tuple[Goal, ...]) -> bool:
-    """Tell whether there are goals that margins can be for."""
-    return bool(goals)
