@@ -24,11 +24,9 @@ from counterpoise.theory.risks import WorstGroup
 
 _MOST_CUTS = {1: 400, 2: 72}  # of a group, by the number of groups
 _FEW_CUTS = 48  # of a group where there are more, or rows may be deferred
-_N_PRICES = 1500
-_PRICES = (
-    -2.5,
-    1.5,
-)  # powers of ten, of what a goal's price may be, in parts of how far the objective and the goal reach
+_N_PRICES = -2.5, 1.5  # powers of ten of a goal's price, in parts of how far the objective and the goal reach
+_PRICED = 0.6  # part of the goals that have a price at all
+_MOST_DIMENSIONS = 2  # cuts of a rule of which all combinations are tried
 _MOST_GROUPS = 40  # of the worst group
 _SHIFTS = np.array([-8, -4, -2, -1, 1, 2, 4, 8])
 _N_SHIFTED = 60
