@@ -24,7 +24,8 @@ from counterpoise.theory.risks import WorstGroup
 
 _MOST_CUTS = {1: 400, 2: 72}  # of a group, by the number of groups
 _FEW_CUTS = 48  # of a group where there are more, or rows may be deferred
-_N_PRICES = -2.5, 1.5  # powers of ten of a goal's price, in parts of how far the objective and the goal reach
+_N_PRICES = 1500
+_PRICES = -2.5, 1.5  # powers of ten of a goal's price, in parts of how far the objective and the goal reach
 _PRICED = 0.6  # part of the goals that have a price at all
 _MOST_DIMENSIONS = 2  # cuts of a rule of which all combinations are tried
 _MOST_GROUPS = 40  # of the worst group
