@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import HealthCheck, settings
 
-from counterpoise.boosting import run
+from counterpoise.boosting import fit_data
 from counterpoise.cli.warming import compile_all
 
 # No deadline: the first call of a kernel may compile it. The same examples in every run: CI must not flicker.
@@ -16,7 +16,7 @@ settings.load_profile("counterpoise")
 @pytest.fixture
 def quick_default(monkeypatch):
     """Make the strong model that boosting begins with by default one of few rounds, for tests of what it is given."""
-    monkeypatch.setattr(run._STRONG, "n_estimators", 10)
+    monkeypatch.setattr(fit_data._STRONG, "n_estimators", 10)
 
 
 def pytest_configure(config):

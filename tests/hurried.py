@@ -6,7 +6,7 @@ import pytest
 from markupsafe import escape
 from matplotlib.figure import Figure
 
-from counterpoise.boosting import run
+from counterpoise.boosting import fit_data
 
 
 @contextmanager
@@ -18,7 +18,7 @@ def hurried():
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Figure, "savefig", _named)
-        patch.setattr(run._STRONG, "n_estimators", 20)
+        patch.setattr(fit_data._STRONG, "n_estimators", 20)
         yield
 
 

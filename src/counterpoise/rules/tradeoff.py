@@ -35,6 +35,7 @@ from counterpoise.rules.scores.table import rank
 from counterpoise.theory.risks import CVaR, Risk, RiskRows
 
 _ROW = positive_rate() <= 0.0  # stands for a row that was given as such: what it says is never asked
+_SMALL = 4000  # losses that are minimised exactly and as fast as from what is known
 _SHOWN = 1e-9  # shares of the mixture above this count as carrying weight
 
 
@@ -274,8 +275,10 @@ def _path_of_selection(
 ) -> BoundPath:
     """Return the path over mixtures of models."""
     program = build_model_program(selection._replace(goals=limits), problem)
-    losses = RepeatedLosses(*program.objective.losses)
-    return BoundPath(program._replace(objective=program.objective._replace(losses=losses)), problem, goals, tol)
+    if program.objective.losses.values.size > _SMALL:
+        losses = RepeatedLosses(*program.objective.losses)
+        program = program._replace(objective=program.objective._replace(losses=losses))
+    return BoundPath(program, problem, goals, tol)
 
 
 def _no_groups(names: tuple[str, ...]) -> IntArray:

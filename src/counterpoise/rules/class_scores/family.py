@@ -392,6 +392,10 @@ class ClassFamily:
         """Return limits with another bound of the first goal."""
         return self.limits((goals[0].with_bound(bound), *goals[1:]))
 
+    def excess(self, limits: ClassLimits, place: int) -> Program:
+        """Refuse to look for the edges of what is possible: rules are found, and not all of them known."""
+        raise ValueError("Of more than two classes it is not known beforehand which bounds can be met: pass bounds.")
+
     def kept(self, rules: list[ClassRule] | None, optimum: Optimum) -> tuple[list[ClassRule], FloatArray]:
         """Return rules and then those that an optimum uses, and its mixture of them."""
         first, used = rules or [], np.flatnonzero(optimum.solution.mixture)
