@@ -392,7 +392,7 @@ class ClassFamily:
         """Return limits with another bound of the first goal."""
         return self.limits((goals[0].with_bound(bound), *goals[1:]))
 
-    def excess(self, limits: ClassLimits, place: int) -> Program:
+    def excess(self, limits: ClassLimits, place: int) -> Program:  # noqa: ARG002 - as the others
         """Refuse to look for the edges of what is possible: rules are found, and not all of them known."""
         raise ValueError("Of more than two classes it is not known beforehand which bounds can be met: pass bounds.")
 
