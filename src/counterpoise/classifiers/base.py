@@ -18,6 +18,7 @@ from counterpoise.goals import GoalCheck, Table
 from counterpoise.goals.tables import with_train
 from counterpoise.rules.cautions import (
     check_problem,
+    warn_of_margins,
     warn_of_one_answer,
     warn_of_the_average,
     warn_of_the_positive_class,
@@ -45,9 +46,27 @@ from counterpoise.theory.risks import Risk
 
 DECISIONS = ("sticky", "sample", "vote")
 DRAWN = (STICKY, "sample")
+SAME = "same"  # what ``rebalance`` takes for: as at present
 NEVER = "never"  # what ``rebalance`` takes for: no row is deferred
-_LIMITS = ("mixture", "outlier_fraction", "max_models", "budget", "deferral")  # parameters that limit the mixtures
-_CHOSEN = ("mixture_", "rules_", "groups_", "calibrations_", "certificate_", "fixed_cost_", "family_")
+_LIMITS = (
+    "mixture",
+    "outlier_fraction",
+    "max_models",
+    "budget",
+    "deferral",
+    "confidence",
+)  # parameters that limit the mixtures
+_CHOSEN = (
+    "mixture_",
+    "rules_",
+    "groups_",
+    "calibrations_",
+    "certificate_",
+    "fixed_cost_",
+    "family_",
+    "margins_",
+    "confidence_",
+)
 _LEAST = 2.0**-53  # a probability below this counts as this: its log-odds stay finite
 _PAIR = 2  # classes that one score tells apart
 _HALF = 0.5
@@ -325,6 +344,7 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
         by: Any = None,
         deferral: Deferral | str | None = None,
         decision: Any = None,
+        confidence: float | str | None = SAME,
         sample_weight: ArrayLike | None = None,
         sensitive_features: Any = None,
         baseline: ArrayLike | None = None,
@@ -355,6 +375,9 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
             For rules of scores: what deferring a row costs and is called, or that none is. Default: the present one.
         decision : str or Draws, optional
             For rules of scores: another way to decide, such as ``"sticky"`` for a tail. Default: the present one.
+        confidence : float in (0, 1), None or "same", default="same"
+            For rules of scores: with which probability goals shall hold together on new rows; None for no margins.
+            Default: the present one.
         sample_weight : array of shape (n_samples,), optional
             Weights of the given rows.
         sensitive_features : array, dict or data frame with a row for each sample, optional
@@ -386,6 +409,10 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
         changed = {name: value for name, value in changed.items() if value is not None}
         if isinstance(deferral, str) and deferral == NEVER:
             changed["deferral"] = None
+        if not (isinstance(confidence, str) and confidence == SAME):
+            if "confidence" not in other.get_params(deep=False):
+                raise ValueError(f"confidence is for GoalClassifier; {type(self).__name__} has no margins.")
+            changed["confidence"] = confidence
         other.set_params(**changed)
         other.check_decision()
         if isinstance(decision, Draws):
@@ -490,6 +517,10 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
                 self.calibrations_ = calibrations
         if problem.decision == FIXED:
             self.fixed_cost_ = solution.cost
+        if hasattr(self, "confidence"):
+            self.margins_ = () if solution.margins is None else solution.margins.margins
+            self.confidence_ = None if solution.margins is None else solution.margins.confidence
+            warn_of_margins(solution.margins, problem.confidence)
         if hasattr(self, "max_models"):
             self.max_models_cost_ = solution.cost
         if solution.errors is not None:

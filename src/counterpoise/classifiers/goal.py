@@ -67,8 +67,13 @@ class GoalClassifier(MixtureBase):
         their log-odds; models whose probabilities reach 0 or 1, and those without, are trained once more instead.
         ``"prefit"``: ``estimator`` is fitted, and the rows of ``fit`` are others than those it was trained on, as
         models in scikit-learn's ``FrozenEstimator`` always are.
-    confidence : None
-        The probability with which goals hold on new rows. Not used yet: leave it at None.
+    confidence : float in (0, 1), optional
+        The probability with which all goals hold together on new rows, about: the rule keeps a margin inside of their
+        bounds, for chance in the selection rows, in new rows of the same population, and for the choice itself. For
+        two classes and ``decision="fixed"``. Where it cannot be reached, the rule that comes nearest is taken,
+        ``confidence_`` is None, and a ``Caution`` says what limits it. It covers no changed population, and no people
+        whose labels are missing. None: goals are met on the selection rows, and each fails on new rows about half of
+        the time.
     decision : {"fixed", "sticky", "sample", "vote"} or Draws, default="fixed"
         How ``predict`` decides: by one rule, a threshold for each group, without draws ("fixed"); or, from the best
         mixture of rules, by a draw that is fixed for each row or id ("sticky", or ``Draws(key)`` with a secret key of
@@ -101,6 +106,11 @@ class GoalClassifier(MixtureBase):
         unless the usual threshold was kept.
     fixed_cost_ : float
         With ``decision="fixed"``: how much more of the objective the rule has than the best mixture of rules.
+    confidence_ : float or None
+        The confidence that was reached, None where it was not or none was asked for.
+    margins_ : tuple of Margin
+        For each goal ``bound``, ``value`` (that is aimed at), ``standard_error``, ``optimism`` and ``cost``, and why
+        it has no margin; empty where none were asked for.
     calibrations_ : tuple of Calibration
         Of more classes: the calibration of each estimator's probabilities on the selection rows.
     goals_, multipliers_, alpha_, objective_, selection_, n_models_, n_features_in_, feature_names_in_
@@ -142,7 +152,7 @@ class GoalClassifier(MixtureBase):
         by: Any = (),
         budget: float | None = None,
         deferral: Deferral | None = None,
-        confidence: None = None,
+        confidence: float | None = None,
         decision: Any = "fixed",
         cv: Any = "auto",
         pos_label: Any = None,
@@ -262,11 +272,6 @@ class GoalClassifier(MixtureBase):
         self.check_decision()
         if problem.decision == FIXED:
             check_one_rule(problem.objective)
-        if self.confidence is not None:
-            raise ValueError(
-                f"confidence is not used yet, and must be None; got {self.confidence!r}. A single goal can carry one: "
-                "'recall(train) >= 0.9 with confidence 0.95'."
-            )
         if not self.is_prefit:
             check_cv(self.cv)
 

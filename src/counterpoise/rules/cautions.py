@@ -15,6 +15,7 @@ from counterpoise.goals.bound import check_asked, check_contradictions, check_re
 from counterpoise.goals.classes import says_yes
 from counterpoise.rules.choosing import Problem, groups_by
 from counterpoise.rules.goal_rows import TRAIN, Positive
+from counterpoise.rules.margins import Margins
 from counterpoise.rules.options import as_groups
 from counterpoise.rules.scores.table import find_groups
 from counterpoise.theory.risks import RiskRows
@@ -81,6 +82,10 @@ class ConstantDecisions(Caution):
     """Rules that call everybody the same."""
 
 
+class ConfidenceNotReached(Caution):
+    """Goals are met on the selection rows, but not with the confidence asked for on new rows."""
+
+
 class MissedGoals(Caution):
     """Decisions miss goals on the rows that they were trained on."""
 
@@ -142,6 +147,27 @@ def warn_of_one_answer(deferred: float, constant: Any) -> None:
             "and are scores higher for it? pos_label (positive on the command line) names it.",
             ConstantDecisions,
         )
+
+
+def warn_of_margins(margins: Margins | None, confidence: float | None) -> None:
+    """Say that goals may fail on new rows more often than was asked for: which one, and what would help."""
+    if margins is None or margins.confidence is not None:
+        return
+    if margins.reason:
+        warn_caller(
+            f"confidence={confidence} is not used: {margins.reason}. The goals are met on the selection rows, and each "
+            "may fail on new rows about half of the time. Set confidence=None to decide without margins.",
+            ConfidenceNotReached,
+        )
+        return
+    needed = "" if margins.rows_needed is None else f" About {margins.rows_needed:,} selection rows would be enough."
+    goal = "" if margins.limiting is None else f" The goal that limits it is {margins.limiting}."
+    warn_caller(
+        f"The goals are met on the selection rows, but not with a confidence of {confidence} on new rows: the rule "
+        f"that comes nearest was taken, which costs {margins.cost:.4g} of the objective.{goal}{needed} Loosen a goal, "
+        "give more rows, ask for less confidence, or set confidence=None to decide without margins.",
+        ConfidenceNotReached,
+    )
 
 
 def warn_of_the_average(mixed: float, alone: float, whose: str, problem: Any) -> None:

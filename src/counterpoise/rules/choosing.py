@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpoise._base.checks import check_alpha, check_number
+from counterpoise._base.checks import check_alpha, check_confidence, check_number
 from counterpoise._base.text import did_you_mean
 from counterpoise._base.types import AnyArray, BoolArray, ByteArray, FloatArray, IntArray
 from counterpoise.goals import Goal, InfeasibleGoals, Rate, Ratio, Table, as_objective
@@ -311,6 +311,7 @@ class Problem(NamedTuple):
     by: Groups = Groups(())  # columns that rules of scores look at
     decision: str = "sticky"  # "fixed" asks for one rule
     keeps_default_threshold: bool = False  # without goals, deferral or a tail: each model keeps its own
+    confidence: float | None = None  # with which goals hold together on new rows; None: no margins
 
     @property
     def alpha(self) -> float | None:
@@ -326,6 +327,8 @@ def as_problem(
     Without an objective it is the CVaR at alpha, and without both at ``default_alpha``; both together are refused.
     """
     problem = Problem(_risk_or_rate(alpha, objective, default_alpha), asked_goals(goals), **limits)
+    if problem.confidence is not None:
+        check_confidence(problem.confidence)
     if problem.budget is not None:
         check_number(problem.budget, "budget", "[0, 1]", "mean loss above the least possible")
     if problem.deferral is not None and not isinstance(problem.deferral, Deferral):

@@ -49,9 +49,11 @@ from counterpoise.rules.class_scores.table import Calibration, ClassTable, no_ca
 from counterpoise.rules.deciding import DecisionRows, Says, with_label
 from counterpoise.rules.explaining import Compared, nearest_changes
 from counterpoise.rules.goal_rows import TRAIN, Answers
+from counterpoise.rules.margins import NO_MARGINS, Margins
 from counterpoise.rules.pool import Pool, failures
 from counterpoise.rules.program import Choice, choose
 from counterpoise.rules.rows import LabelledData, groups_of
+from counterpoise.rules.scores.candidates import with_margins
 from counterpoise.rules.scores.cuts import Rule
 from counterpoise.rules.scores.family import CutFamily
 from counterpoise.rules.scores.fixed import best_fixed, deciding_rules, no_rule
@@ -85,6 +87,7 @@ class Solution(NamedTuple):
     errors: tuple[float, float] | None = None  # mean loss of the mixture, and of the best model alone
     deferred: float = 0.0  # share of the selection rows
     constant: Any = None  # the one answer that all rows get, whatever their scores
+    margins: Margins | None = None  # between the goals and what the selection rows show; None where none were asked for
 
 
 class PooledModels(NamedTuple):
@@ -198,6 +201,9 @@ class Thresholds(NamedTuple):
                 either = "No mixture of rules meets them either."
                 raise no_rule(ranked, problem, best_fixed(ranked, problem), [either], error) from error
             choice = deciding_rules(ranked, problem, best)
+        margins = None
+        if problem.confidence is not None and problem.goals:
+            choice, margins = with_margins(ranked, problem, choice) if is_fixed else (choice, NO_MARGINS)
         rules = ranked.as_rules(choice.rules, are_usual=choice.is_usual)
         said = ranked.predictions_of(choice.rules)
         errors = None
@@ -224,6 +230,7 @@ class Thresholds(NamedTuple):
             errors,
             deferred,
             self.selection_data.answers.positive.labels[int(levels.flat[0] < 0)] if is_constant else None,
+            margins,
         )
 
     def _levels(self, rules: list[Rule]) -> FloatArray:
@@ -331,6 +338,7 @@ class ClassRules(NamedTuple):
             chosen.covers,
             max(chosen.value - best.value, 0.0),
             errors,
+            margins=NO_MARGINS if problem.confidence is not None and problem.goals else None,
         )
 
     def stage(self, n_models: int, problem: Problem, selection: Selection) -> Solution:  # noqa: ARG002 - as the others

@@ -74,6 +74,39 @@ class SafeRule(NamedTuple):
     rows_needed: int | None  # where the confidence was not reached: about how many rows would be enough
 
 
+class Margin(NamedTuple):
+    """What lies between the bound of a goal and what is aimed at, so that the goal holds on new rows."""
+
+    goal: Goal
+    bound: float  # that is asked for
+    value: float  # that is aimed at: on the selection rows
+    standard_error: float | None  # of the value on as many new rows; None where the goal has no margin
+    optimism: float | None  # by how much the choice makes the value look better
+    cost: float  # what the objective would gain without this margin
+    reason: str = ""  # why the goal has no margin
+
+    def __str__(self) -> str:
+        name = str(self.goal.left)
+        if self.standard_error is None:
+            return f"{name}: {self.bound:.4g} asked, {self.value:.4g} aimed at; no margin, as {self.reason}"
+        low, high = self.value - 1.96 * self.standard_error, self.value + 1.96 * self.standard_error
+        return f"{name}: {self.bound:.4g} asked, {self.value:.4g} aimed at, {low:.4g} to {high:.4g} expected"
+
+
+class Margins(NamedTuple):
+    """The margins of all goals, and whether they are enough."""
+
+    confidence: float | None  # that was reached; None where it was not
+    margins: tuple[Margin, ...]
+    cost: float  # how much more of the objective the rule has than the best one without margins
+    limiting: Goal | None  # the goal that is the least sure to hold
+    rows_needed: int | None  # where the confidence was not reached: about how many rows would be enough
+    reason: str = ""  # why there are none
+
+
+NO_MARGINS = Margins(None, (), 0.0, None, None, "margins are for decision='fixed' and two classes")
+
+
 class Part(NamedTuple):
     """One limit of a goal: a linear function of answers that must not be above zero."""
 
@@ -324,7 +357,7 @@ def hold(
         values = table.values(table.shares(sums))
         other = -values[random] / errors
         again = _rank_rules(values, len(parts), other).best(TARGETS)
-        gained += (other - z)[:, again].T
+        gained += (np.clip(other, -_FAR, _FAR) - np.clip(z, -_FAR, _FAR))[:, again].T
     optimism = np.clip(gained / N_RESAMPLES, 0.0, _MOST_OPTIMISM)
     draws = _draws(table, shares, random, int(now.best(np.array([ndtri(confidence)]))[0]), persons)
     within = z[:, places].T - optimism
@@ -361,7 +394,7 @@ def judge(
         by_row = sum(_covariance(own, None).diagonal() for own in influences.values())
         factor = np.sqrt(np.divide(by_person, by_row, out=np.ones(random.size), where=np.asarray(by_row) > 0))
         errors = errors * factor[:, None]
-    z = np.clip(-values[random] / errors, -_FAR, _FAR)
+    z = -values[random] / errors
     return _rank_rules(values, n_parts, z), z, errors
 
 

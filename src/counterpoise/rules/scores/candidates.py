@@ -13,9 +13,22 @@ import numpy as np
 from counterpoise._base.types import IntArray
 from counterpoise.goals.rates import defer_rate, error_rate
 from counterpoise.goals.rows import Dataset, Linear
-from counterpoise.rules.choosing import Problem
+from counterpoise.rules.choosing import Problem, value_of
 from counterpoise.rules.goal_rows import TRAIN
-from counterpoise.rules.margins import TARGETS, RuleRanking, Rules, RuleTable, SafeRule, hold, judge, parts_of
+from counterpoise.rules.margins import (
+    TARGETS,
+    Margin,
+    Margins,
+    RuleRanking,
+    Rules,
+    RuleTable,
+    SafeRule,
+    hold,
+    judge,
+    parts_of,
+    why_no_margin,
+)
+from counterpoise.rules.program import Choice
 from counterpoise.rules.scores.cuts import CutRules
 from counterpoise.rules.scores.family import CutFamily
 from counterpoise.rules.scores.sums import RuleLimits, Sums
@@ -28,6 +41,7 @@ _N_PRICES = 1500
 _PRICES = -2.5, 1.5  # powers of ten of a goal's price, in parts of how far the objective and the goal reach
 _PRICED = 0.6  # part of the goals that have a price at all
 _MOST_DIMENSIONS = 2  # cuts of a rule of which all combinations are tried
+_MOST_RISE, _LEAST_RISE = 0.25, 0.02  # of the objective by margins: beyond, rules are nearly trivial
 _MOST_GROUPS = 40  # of the worst group
 _SHIFTS = np.array([-8, -4, -2, -1, 1, 2, 4, 8])
 _N_SHIFTED = 60
@@ -60,6 +74,27 @@ def hold_cuts(
     lists = frozenset(name for name, one in views.tables.items() if not getattr(one, "population", True))
     held = hold(table, parts, confidence, most_cost=most, fixed=lists, persons=persons, seed=seed)
     return rules.only(np.array([held.place])), held
+
+
+def with_margins(ranked: RankedScores, problem: Problem, plain: Choice) -> tuple[Choice, Margins]:
+    """Return one rule whose goals hold on new rows in the place of the best one, and the margins of the goals."""
+    assert problem.confidence is not None  # noqa: S101 - asked for
+    rule, safe = hold_cuts(ranked, problem, plain.rules, problem.confidence)
+    predictions = ranked.predictions_of(rule)
+    checks, margins = predictions.answers.checks(problem.goals, np.ones(1)), []
+    for check, part in zip(checks, safe.margins, strict=True):
+        if part.slack is None or part.standard_error is None or part.optimism is None:
+            reason = why_no_margin(check.goal) or "its rows are a list and no sample"
+            margins.append(Margin(check.goal, check.goal.bound, check.value, None, None, part.cost, reason))
+            continue
+        # A ratio is multiplied through by its denominator: in its own units the slack is that of the value.
+        unit = abs(check.value - check.goal.bound) / abs(part.slack) if part.slack else 1.0
+        errors = unit * part.standard_error, unit * part.optimism
+        margins.append(Margin(check.goal, check.goal.bound, check.value, *errors, part.cost))
+    value = value_of(predictions, problem, np.ones(1))
+    limiting = None if safe.limiting is None else problem.goals[safe.limiting]
+    choice = plain._replace(rules=rule, value=value, is_usual=False)
+    return choice, Margins(safe.confidence, tuple(margins), safe.cost, limiting, safe.rows_needed)
 
 
 def objective_functions(ranked: RankedScores, problem: Problem) -> list[Linear]:
@@ -115,11 +150,12 @@ def _constant_rules(ranked: RankedScores, plain: CutRules) -> CutRules:
 
 
 def _most_cost(constant: RuleTable, n_parts: int, now: RuleRanking) -> float:
-    """Return half of the way from the best rule to a constant answer that meets the goals: more is no choice."""
+    """Return what margins may cost: a quarter of the best rule's cost more, and less than a constant answer's."""
     values = constant.values(constant.shares(constant.observed()))
     is_met, best = (values[:n_parts] <= 0).all(axis=0), float(now.cost[now.best(np.array([-np.inf]))[0]])
     ends = values[n_parts:].max(axis=0)[is_met]
-    return (best + float(ends.min())) / 2 if ends.size and ends.min() > best else np.inf
+    most = best + max(_MOST_RISE * abs(best), _LEAST_RISE)
+    return min(most, (best + float(ends.min())) / 2) if ends.size and ends.min() > best else most
 
 
 def _widened(cuts: IntArray, used: IntArray) -> IntArray:

@@ -1,0 +1,184 @@
+"""Margins: goals that hold together on new rows, their standard errors, and what is said where they are not reached."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_classification
+from sklearn.linear_model import LogisticRegression
+
+import counterpoise as cp
+from counterpoise.goals import Table, as_goals
+from counterpoise.rules.cautions import ConfidenceNotReached
+from counterpoise.rules.choosing import as_problem
+from counterpoise.rules.goal_rows import Answers, find_positive
+from counterpoise.rules.margins import RuleTable, parts_of, why_no_margin
+from counterpoise.rules.options import Groups
+from counterpoise.rules.program import choose
+from counterpoise.rules.scores.candidates import as_rules, hold_cuts
+from counterpoise.rules.scores.cuts import CutRules
+from counterpoise.rules.scores.family import CutFamily
+from counterpoise.rules.scores.fixed import deciding_rules
+from counterpoise.rules.scores.table import ScoreTable, find_groups, rank
+
+GOALS = [
+    "recall(train) >= 0.7",
+    "max_difference(false_positive_rate, train, by=sex) <= 0.05",
+    "positive_rate(train) <= 0.5",
+]
+
+
+def drawn(n_rows, seed):
+    """Return scores, labels and groups from a known population."""
+    rng = np.random.default_rng(seed)
+    sex = np.where(rng.random(n_rows) < 0.35, "F", "M")
+    x = rng.normal(size=n_rows) - 0.4 * (sex == "F")
+    y = (rng.random(n_rows) < 1 / (1 + np.exp(1.2 - 1.4 * x))).astype(int)
+    return 1 / (1 + np.exp(1.1 - 1.2 * x - 0.5 * rng.normal(size=n_rows))), y, sex
+
+
+def ranked_rows(scores, y, sex, by=("sex",), weights=None):
+    table = Table(None, y, {"sex": sex}, sample_weight=weights)
+    answers = Answers({"train": table}, {}, find_positive(np.array([0, 1]), None))
+    known = ScoreTable({"train": scores[:, None]}, answers, weights, None, np.array([0.5]))
+    return rank(known, find_groups(Groups(by), table))
+
+
+def share_that_holds(n_draws, n_rows, confidence):
+    """Return how often goals hold on the population without and with margins, and how often these were reached."""
+    scores, y, sex = drawn(200_000, 0)
+    goals = as_goals(GOALS)
+    aim = as_problem(1.0, None, goals, by=Groups(("sex",)), decision="fixed")
+    results = []
+    for seed in range(n_draws):
+        places = np.random.default_rng(seed).choice(y.size, n_rows, replace=False)
+        ranked = ranked_rows(scores[places], y[places], sex[places])
+        plain = deciding_rules(ranked, aim, choose(CutFamily(ranked), aim))
+        rule, safe = hold_cuts(ranked, aim, plain.rules, confidence)
+        held = []
+        for one in (plain.rules, rule):
+            (own,) = ranked.as_rules(one)
+            above = scores > np.where(sex == "F", own.thresholds["sex=F"], own.thresholds["sex=M"])
+            alarms = [above[(sex == group) & (y == 0)].mean() for group in "FM"]
+            held.append(above[y == 1].mean() >= 0.7 and abs(np.diff(alarms)[0]) <= 0.05 and above.mean() <= 0.5)
+        results.append((*held, safe.confidence is not None))
+    return np.mean(results, axis=0)
+
+
+@pytest.mark.slow
+def test_goals_with_margins_hold_on_the_population_as_often_as_was_asked_for():
+    plain, safe, reached = share_that_holds(100, 4000, 0.9)
+    assert plain < 0.6
+    assert reached > 0.7
+    assert 0.9 - 3.5 * np.sqrt(0.09 / 100) < safe <= 1
+
+
+def test_a_few_draws_hold_with_margins_where_most_fail_without():
+    plain, safe, _ = share_that_holds(8, 4000, 0.9)
+    assert safe > plain
+
+
+@pytest.mark.parametrize("is_weighted", [False, True])
+def test_standard_errors_are_those_of_influence_values_computed_row_by_row(is_weighted):
+    scores, y, sex = drawn(600, 1)
+    weights = np.random.default_rng(1).integers(1, 4, 600).astype(float) if is_weighted else None
+    ranked = ranked_rows(scores, y, sex, weights=weights)
+    rng, (first, second, end) = np.random.default_rng(2), ranked.cuts.starts[0]
+    cuts = np.column_stack([rng.integers(first, second, 5), rng.integers(second, end, 5)])
+    rules = CutRules(np.zeros(5, dtype=int), cuts)
+    goals = as_goals([*GOALS, "precision(train) >= 0.4"])
+    views = ranked.answers().views()
+    parts = parts_of(goals, views)
+    table = RuleTable(as_rules(ranked, rules), [part.linear for part in parts], views)
+    shares = table.shares(table.observed())
+    every = np.arange(len(parts))
+    variances = table.variances(every, shares)
+    for rule in range(5):
+        influences = table.influences(every, shares, rule)["train"]
+        np.testing.assert_allclose(influences.sum(axis=1), 0.0, atol=1e-12)
+        np.testing.assert_allclose(variances[:, rule], (influences**2).sum(axis=1), rtol=0.08, atol=1e-5)
+    checks = ranked.predictions_of(rules.only(np.array([0]))).answers.checks(goals, np.ones(1))
+    values = table.values(shares)[:, 0]
+    assert values[0] == pytest.approx(0.7 - checks[0].value)
+    own = [place for place, part in enumerate(parts) if part.goal == 1]
+    assert max(values[own]) == pytest.approx(checks[1].value - 0.05)
+
+
+@pytest.fixture(scope="module")
+def rows():
+    X, y = make_classification(6000, 8, n_informative=4, weights=[0.7], flip_y=0.15, random_state=0)
+    return X, y, np.where(np.random.default_rng(0).random(6000) < 0.4, "F", "M")
+
+
+def fitted(rows, goals, **given):
+    X, y, sex = rows
+    model = cp.GoalClassifier(LogisticRegression(), goals=goals, by="sex", random_state=0, **given)
+    return model.fit(X[:3000], y[:3000], sensitive_features={"sex": sex[:3000]})
+
+
+def test_a_classifier_aims_inside_of_its_bounds_and_says_by_how_much(rows):
+    plain = fitted(rows, ["recall(train) >= 0.85"])
+    model = fitted(rows, ["recall(train) >= 0.85"], confidence=0.9)
+    assert plain.confidence_ is None
+    assert plain.margins_ == ()
+    assert model.confidence_ == 0.9
+    (margin,) = model.margins_
+    assert margin.bound == 0.85
+    assert margin.value == pytest.approx(model.check_goals()[0].value)
+    assert margin.value - 0.85 > margin.standard_error > 0
+    assert margin.value > plain.check_goals()[0].value
+    assert margin.cost >= 0
+    assert "0.85 asked" in str(margin)
+    again = model.rebalance(confidence=None)
+    assert again.confidence_ is None
+    np.testing.assert_array_equal(
+        again.predict(rows[0], sensitive_features={"sex": rows[2]}),
+        plain.predict(rows[0], sensitive_features={"sex": rows[2]}),
+    )
+
+
+def test_a_higher_confidence_keeps_a_larger_margin(rows):
+    values = [fitted(rows, ["recall(train) >= 0.85"], confidence=level).margins_[0].value for level in (0.7, 0.95)]
+    assert values[0] < values[1]
+
+
+def test_where_the_confidence_is_out_of_reach_the_goal_that_limits_it_is_named(rows):
+    with pytest.warns(ConfidenceNotReached, match=r"The goal that limits it is .* selection rows would be enough"):
+        model = fitted(rows, ["recall(train) >= 0.85", "positive_rate(train) <= 0.69"], confidence=0.999)
+    assert model.confidence_ is None
+    assert all(check.holds for check in model.check_goals())
+
+
+def test_bounds_that_nothing_is_inside_of_and_goals_with_their_own_confidence_get_no_margin(rows):
+    assert why_no_margin(as_goals("recall(train) >= 1")[0])
+    assert why_no_margin(as_goals("recall(train) >= 0.9 with confidence 0.9")[0])
+    assert not why_no_margin(as_goals("recall(train) >= 0.9")[0])
+    model = fitted(rows, ["recall(train) >= 0.8", "positive_rate(train) <= 1"], confidence=0.9)
+    assert model.margins_[0].standard_error > 0
+
+
+def test_mixtures_and_more_classes_say_that_they_have_no_margins(rows):
+    with pytest.warns(ConfidenceNotReached, match="confidence=0.9 is not used"):
+        model = fitted(rows, ["recall(train) >= 0.8"], confidence=0.9, decision="sticky")
+    assert model.confidence_ is None
+
+
+def test_deferral_and_three_groups_have_margins_too(rows):
+    X, y, _ = rows
+    region = np.array(["a", "b", "c"])[np.arange(3000) % 3]
+    goals = ["recall(train) >= 0.75", "max_difference(positive_rate, train, by=region) <= 0.15"]
+    model = cp.GoalClassifier(LogisticRegression(), goals=goals, by="region", confidence=0.9, random_state=0)
+    model.fit(X[:3000], y[:3000], sensitive_features={"region": region})
+    assert all(check.holds for check in model.check_goals())
+    assert len(model.margins_) == 2
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", cp.Caution if hasattr(cp, "Caution") else UserWarning)
+        other = model.rebalance(deferral=cp.Deferral(0.2), goals=["defer_rate(train) <= 0.3", "recall(train) >= 0.6"])
+    assert all(check.holds for check in other.check_goals())
+    assert other.confidence_ == 0.9
+
+
+@pytest.mark.parametrize("level", [0, 1, 1.5, "high", True])
+def test_a_confidence_is_a_number_between_0_and_1(rows, level):
+    with pytest.raises((ValueError, TypeError), match="confidence"):
+        fitted(rows, ["recall(train) >= 0.8"], confidence=level)
