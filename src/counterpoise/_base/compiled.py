@@ -71,8 +71,8 @@ def own_temporary_folder() -> Path:
         return Path(tempfile.gettempdir()) / "counterpoise-kernels"
     folder = Path(tempfile.gettempdir()) / f"counterpoise-kernels-{os.getuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
-    found = folder.lstat()
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
+    status = folder.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o077:
         raise PermissionError(f"{folder} must be a folder that belongs to this user alone")
     return folder
 
@@ -209,23 +209,23 @@ def helper(function: Any = None, **options: Any) -> Any:
 
     What numba wraps around a function for callers in Python and in C takes half the time to compile it.
     """
-    made = njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True, **options)
-    return made if function is None else made(function)
+    compiler = njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True, **options)
+    return compiler if function is None else compiler(function)
 
 
 def kernel(signature: Any) -> Callable[[Function], Function]:
     """Compile a function for the types of a signature when it is first called."""
 
-    def made(function: Function) -> Function:
+    def decorate(function: Function) -> Function:
         return cast("Function", Kernel(function, signature))
 
-    return made
+    return decorate
 
 
 def kernel_family(signatures: list[Any]) -> Callable[[Function], Function]:
     """Compile a function for the types of the first argument, a tuple of arrays, when they are first met."""
 
-    def made(function: Function) -> Function:
+    def decorate(function: Function) -> Function:
         return cast("Function", _Family(function, signatures))
 
-    return made
+    return decorate

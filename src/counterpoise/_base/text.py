@@ -53,12 +53,12 @@ _LONG = 200  # characters of a key in a message
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    content = dict(pairs)
+    if len(content) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
         raise ValueError(f"each key must occur once in an object; {twice[:_LONG]!r} occurs {names.count(twice)} times")
-    return found
+    return content
 
 
 def text_table(lines: Sequence[Sequence[str]], sides: str, *, least: int = 0) -> str:

@@ -42,11 +42,11 @@ def as_category(strings: Iterable[str]) -> Category:
 
 def in_sorted_order(column: Category) -> Category:
     """Return the same strings with the names that occur, sorted, and without the mark of missing ones."""
-    used = np.bincount(column.codes + 1, minlength=len(column.names) + 1)[1:] > 0
-    kept = sorted(name for name, is_used in zip(column.names, used, strict=True) if is_used and name != MISSING)
-    place = {name: at for at, name in enumerate(kept)}
+    occurs = np.bincount(column.codes + 1, minlength=len(column.names) + 1)[1:] > 0
+    names = sorted(name for name, is_used in zip(column.names, occurs, strict=True) if is_used and name != MISSING)
+    place = {name: at for at, name in enumerate(names)}
     new_codes = np.array([place.get(name, -1) for name in column.names] + [-1], dtype=np.int64)
-    return Category(new_codes[column.codes], kept)  # code -1 looks up the last entry, which is -1
+    return Category(new_codes[column.codes], names)  # code -1 looks up the last entry, which is -1
 
 
 def as_strings(column: Column) -> AnyArray:
@@ -70,8 +70,8 @@ def read_columns(path: Path) -> Columns:
     if path.suffix == ".npz":
         with np.load(path, allow_pickle=False) as arrays:
             return {key: arrays[key] for key in arrays.files}
-    needed = f'{path.name} is a Parquet file: pip install "counterpoise[data]", which brings pyarrow.'
-    table = imported("pyarrow.parquet", ImportError, needed).read_table(path).combine_chunks()
+    advice = f'{path.name} is a Parquet file: pip install "counterpoise[data]", which brings pyarrow.'
+    table = imported("pyarrow.parquet", ImportError, advice).read_table(path).combine_chunks()
     return {name: _from_arrow(table.column(name).chunk(0)) for name in table.column_names}
 
 
@@ -146,13 +146,13 @@ def from_columns(name: str, recipe: "Recipe", columns: Columns) -> TableData:
     X = np.empty((len(y), len(features)))
     for at, feature in enumerate(features):
         X[:, at] = as_floats(columns[feature])
-    coded = [feature in recipe.categorical or isinstance(columns[feature], Category) for feature in features]
+    categorical = [feature in recipe.categorical or isinstance(columns[feature], Category) for feature in features]
     return TableData(
         name=name,
         X=X,
         y=y,
         feature_names=features,
-        categorical=np.array(coded),
+        categorical=np.array(categorical),
         sensitive={key: _group(columns[group.column], group) for key, group in recipe.sensitive.items()},
         split=as_strings(columns["split"]) if recipe.has_split and "split" in columns else None,
         description=recipe.description,

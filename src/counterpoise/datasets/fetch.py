@@ -81,12 +81,12 @@ def _decoded(numbers: Any, names: Sequence[str] | None) -> Column:
 
 
 def _named(table: Columns, data_id: int, names: Sequence[str] | None) -> Columns:
-    found = [name for name in table if name != "y"]
+    own_names = [name for name in table if name != "y"]
     if names is None:
         return {unquote(name).rstrip("?"): column for name, column in table.items()}
-    if len(found) < len(names):
-        raise ValueError(f"OpenML table {data_id} must have at least {len(names)} columns; got {len(found)}.")
-    last = found[len(found) - len(names) :]  # any before them are ids
+    if len(own_names) < len(names):
+        raise ValueError(f"OpenML table {data_id} must have at least {len(names)} columns; got {len(own_names)}.")
+    last = own_names[len(own_names) - len(names) :]  # any before them are ids
     return {name: table[old] for name, old in zip(names, last, strict=True)} | {"y": table["y"]}
 
 
@@ -137,13 +137,13 @@ def covertype(cache: Path) -> Columns:
     from sklearn.datasets import fetch_covtype  # noqa: PLC0415 - heavy
 
     bunch = fetch_covtype(data_home=str(cache))
-    measured = (  # the names of the UCI file, in its order
+    measurements = (  # the names of the UCI file, in its order
         *("Elevation", "Aspect", "Slope", "Horizontal_Distance_To_Hydrology", "Vertical_Distance_To_Hydrology"),
         *("Horizontal_Distance_To_Roadways", "Hillshade_9am", "Hillshade_Noon", "Hillshade_3pm"),
         "Horizontal_Distance_To_Fire_Points",
     )
     wilderness, soils = (f"Wilderness_Area{at}" for at in range(1, 5)), (f"Soil_Type{at}" for at in range(1, 41))
-    names = (*measured, *wilderness, *soils)
+    names = (*measurements, *wilderness, *soils)
     return {name: bunch.data[:, at] for at, name in enumerate(names)} | {"y": bunch.target}
 
 

@@ -173,11 +173,11 @@ def loans(n_samples: int, *, random_state: Any) -> tuple[Any, FloatArray]:
     chance = 1.0 / (1.0 + np.exp(-odds))
     defaults = rng.random(n_samples) < chance
     numbers["savings"][rng.random(n_samples) < _UNKNOWN_SAVINGS] = np.nan
-    said = {"last_year": _scorecard(numbers) > _LAST_YEAR, "default": defaults}
+    answers = {"last_year": _scorecard(numbers) > _LAST_YEAR, "default": defaults}
     columns = {name: np.round(column, 2) for name, column in numbers.items()}
     columns |= {"job": np.array(_JOBS)[job], "region": np.array(_REGIONS)[region]}
     columns |= {"sex": np.where(is_woman, "F", "M")}
-    return pd.DataFrame(columns | {name: np.where(one, "yes", "no") for name, one in said.items()}), chance
+    return pd.DataFrame(columns | {name: np.where(one, "yes", "no") for name, one in answers.items()}), chance
 
 
 def _numbers(rng: np.random.Generator, n_samples: int, is_woman: BoolArray) -> dict[str, FloatArray]:

@@ -39,7 +39,7 @@ from counterpoise.goals.tables import MISSING, Table, as_tables, table_of
 from counterpoise.solvers.rows import exact_parts, exact_sum
 
 Given = TypeVar("Given")
-ASKED_BY = " This is asked by "  # between what is wrong and the goal or rate that asked
+ASKED_BY = " Needed by "  # between what is wrong and the goal or rate that needs it
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class BoundRates:
     ----------
     constants : array of shape (n_rates,)
     weights : dict from dataset names to sparse arrays of shape (n_rates, n_samples of that dataset)
-        Only the datasets that a rate speaks of; memory grows with the rows that count in some rate.
+        Only the datasets that a rate uses; memory grows with the rows that count in some rate.
     """
 
     constants: FloatArray
@@ -85,8 +85,8 @@ class BoundRates:
 
     def row_weights(self, multipliers: ArrayLike) -> dict[str, FloatArray]:
         """Return the signed weight of each row in ``multipliers @ values``, by dataset."""
-        combined = np.asarray(multipliers, dtype=np.float64)
-        return {name: np.asarray(weights.T @ combined) for name, weights in self.weights.items()}
+        factors = np.asarray(multipliers, dtype=np.float64)
+        return {name: np.asarray(weights.T @ factors) for name, weights in self.weights.items()}
 
 
 def predictions_of(predictions: Mapping[str, Given], name: str) -> Given:
@@ -109,25 +109,25 @@ def bind_rates(rates: Sequence[Linear], views: "Views", names: Sequence[object] 
     for number, rate in enumerate(rates):
         constants[number] = rate.constant
         with asked_by(rate if names is None else names[number]):
-            for counted in rate.counted:
-                places, weights = views.rows(counted.rows)
-                share = counted.coefficient * (weights / views.divisor(counted.out_of))  # tiny totals: no reciprocal
+            for count in rate.counted:
+                places, weights = views.rows(count.rows)
+                share = count.coefficient * (weights / views.divisor(count.out_of))  # tiny totals: no reciprocal
                 # The answers that are counted; where any other class is, those that are not: the class, and deferral.
-                columns = [] if counted.positive is None else [views.place(counted.called)]
-                columns += [] if counted.positive or deferred is None else [deferred]
+                columns = [] if count.positive is None else [views.place(count.called)]
+                columns += [] if count.positive or deferred is None else [deferred]
                 if n_columns > 1:
-                    is_told, amounts = counted.positive is not False, np.repeat(share, len(columns))
+                    is_direct, amounts = count.positive is not False, np.repeat(share, len(columns))
                     places = (places[:, None] * n_columns + np.array(columns, dtype=np.int64)).ravel()
                 elif columns:
-                    is_told, amounts = counted.positive == (columns[0] == 1), share
+                    is_direct, amounts = count.positive == (columns[0] == 1), share
                 else:
-                    is_told, places, amounts = True, places[:0], share[:0]
-                constants[number] += 0.0 if is_told else float(share.sum())  # 1 - prediction counts
-                entry = number, places, amounts if is_told else -amounts
-                entries.setdefault(counted.rows.name, []).append(entry)
+                    is_direct, places, amounts = True, places[:0], share[:0]
+                constants[number] += 0.0 if is_direct else float(share.sum())  # 1 - prediction counts
+                entry = number, places, amounts if is_direct else -amounts
+                entries.setdefault(count.rows.name, []).append(entry)
     bound = {}
-    for name, listed in entries.items():
-        numbers, every_place, every_amount = zip(*listed, strict=True)
+    for name, parts in entries.items():
+        numbers, every_place, every_amount = zip(*parts, strict=True)
         where = np.repeat(numbers, [len(places) for places in every_place]), np.concatenate(every_place)
         shape = len(rates), views.tables[name].n_samples * n_columns
         bound[name] = sparse.coo_array((np.concatenate(every_amount), where), shape=shape).tocsr()
@@ -144,26 +144,26 @@ def tally_rates(
     out of the same rows is added up before it is divided: rates that are equal in whole numbers of rows are equal here
     to the last bit.
     """
-    found = []
+    values = []
     deferred = None if views.classes.deferred is None else len(views.classes.labels)
     for number, rate in enumerate(rates):
         with asked_by(rate if names is None else names[number]):
-            counted = rate.counted
-            exponent = math.frexp(max((abs(one.coefficient) for one in counted), default=0.0))[1]
+            counts = rate.counted
+            exponent = math.frexp(max((abs(one.coefficient) for one in counts), default=0.0))[1]
             sums: dict[Dataset, FloatArray] = {}
-            for one in counted:  # in a power of two near the largest coefficient: sums of any unit stay finite
+            for one in counts:  # in a power of two near the largest coefficient: sums of any unit stay finite
                 if one.positive is None:
-                    said = 0.0 * count(one.rows, 0) if deferred is None else count(one.rows, deferred)
+                    weight = 0.0 * count(one.rows, 0) if deferred is None else count(one.rows, deferred)
                 else:
-                    said = count(one.rows, views.place(one.called))
+                    weight = count(one.rows, views.place(one.called))
                     if not one.positive:  # a deferred row is of no class, nor of another
-                        others = views.total(one.rows) - said
-                        said = others if deferred is None else others - count(one.rows, deferred)
-                amount = math.ldexp(one.coefficient, -exponent) * said
+                        others = views.total(one.rows) - weight
+                        weight = others if deferred is None else others - count(one.rows, deferred)
+                amount = math.ldexp(one.coefficient, -exponent) * weight
                 sums[one.out_of] = sums.get(one.out_of, np.zeros(1)) + amount
             total = sum(amount / views.divisor(out_of) for out_of, amount in sums.items())
-            found.append(np.ldexp(np.asarray(total), exponent))
-    return np.array(found)
+            values.append(np.ldexp(np.asarray(total), exponent))
+    return np.array(values)
 
 
 Tally: TypeAlias = Callable[[Dataset, int], FloatArray]  # the weight of rows that are called a class, or deferred
@@ -199,9 +199,9 @@ class Views:
                     known, where = table.levels(column).place, f" of column {column!r} in dataset {rows.name!r}"
                     raise UnknownValue(str(unknown("value", text, known, where=where)))
             masks += [table.within(one) for one in rows.ranges]
-            for wanted, part in ((rows.label, "y"), (rows.baseline, "baseline")):
-                if wanted is not None:
-                    masks.append((self.codes(rows.name, part) == self.place(rows.of)) == wanted)
+            for is_positive, part in ((rows.label, "y"), (rows.baseline, "baseline")):
+                if is_positive is not None:
+                    masks.append((self.codes(rows.name, part) == self.place(rows.of)) == is_positive)
             places = np.flatnonzero(reduce(np.logical_and, masks)) if masks else np.arange(table.n_samples)
             self._found[rows] = places, table.weights(places)
         return self._found[rows]
@@ -238,7 +238,7 @@ class Views:
         several = self.classes.several
         if of is None and several and self.classes.positive is None:
             raise ValueError(
-                f"A rate speaks of a positive class; got {len(several)} classes: {', '.join(map(repr, several[:10]))}. "
+                f"A rate needs a positive class; got {len(several)} classes: {', '.join(map(repr, several[:10]))}. "
                 f"Name the one that is meant with of, as in recall(train, of={text_of(several[0])}), or with pos_label "
                 "(data.positive in a goals file)."
             )
@@ -286,15 +286,17 @@ class Views:
 
 @contextmanager
 def asked_by(name: object) -> Iterator[None]:
-    """Add to an error which goal or rate asked."""
+    """Add the goal or rate that needs the rows to an error about them."""
     try:
         yield
     except ValueError as error:
+        if ASKED_BY in str(error):
+            raise
         raise type(error)(f"{error}{ASKED_BY}{name}.") from error
 
 
 def why_unanswered(error: NoRows) -> str:
-    """Return why rows cannot answer, without who asked and the full stop."""
+    """Return why a rate has no value on the rows, without the goal that needs it and the full stop."""
     return str(error).partition(ASKED_BY)[0].rstrip(".")
 
 
@@ -322,11 +324,11 @@ def none_of(rows: Dataset) -> NoRows:
         words.append(f"labelled {kinds[0] if rows.label else kinds[1]}")
     if rows.baseline is not None:
         words.append(f"predicted {kinds[0] if rows.baseline else kinds[1]} by the baseline")
-    described = f"dataset {rows.name!r}" + (f" restricted to {' and '.join(words)}" if words else "")
-    return NoRows(f"There is no row of positive weight to take a rate of: {described} is empty.")
+    description = f"dataset {rows.name!r}" + (f" restricted to {' and '.join(words)}" if words else "")
+    return NoRows(f"There is no row of positive weight to take a rate of: {description} is empty.")
 
 
-_TWO = 2  # classes, which can be told apart
+_TWO = 2  # classes
 
 
 class PreparedPredictions(NamedTuple):
@@ -342,12 +344,12 @@ class PreparedPredictions(NamedTuple):
 
     def _count(self, rows: Dataset, place: int) -> FloatArray:
         """Return the weight of the rows that are called the class of a code."""
-        (places, weights), said = self.views.rows(rows), predictions_of(self.predictions, rows.name)
-        if said.ndim > 1:
-            said = said[:, place]
+        (places, weights), amounts = self.views.rows(rows), predictions_of(self.predictions, rows.name)
+        if amounts.ndim > 1:
+            amounts = amounts[:, place]
         elif place == 0:
-            said = 1.0 - said
-        return np.array([(weights * said[places]).sum()])  # threads of a product cost more than they save
+            amounts = 1.0 - amounts
+        return np.array([(weights * amounts[places]).sum()])  # threads of a product cost more than they save
 
 
 def prepare(
@@ -378,29 +380,29 @@ def prepare(
     arrays = {name: as_labels(values) for name, values in _by_dataset(predictions, tables).items()}
     for name, array in arrays.items() if kind != "probabilities" else ():
         _check_shape(array, [(table_of(tables, name).n_samples,)], kind, name)
-    seen = known_labels((table.y for table in tables.values()), classes)
+    labels = known_labels((table.y for table in tables.values()), classes)
     titles = {name: f"{'predictions' if kind == 'labels' else kind} for dataset {name!r}" for name in arrays}
-    known = {*seen.tolist(), *([] if pos_label is None else [pos_label])}
+    known = {*labels.tolist(), *([] if pos_label is None else [pos_label])}
     for name, array in arrays.items() if kind == "labels" and len(known) < _TWO else ():
         check_answers(decided(array, defer_label), known, titles[name])  # none may be taken for the other class
-    found = find_classes([seen], pos_label=pos_label)
+    all_classes = find_classes([labels], pos_label=pos_label)
     if defer_label is not None:
-        check_defer_label(defer_label, found.labels)
-        found = found._replace(deferred=defer_label)
-    if found.several and kind == "scores":
-        raise ValueError(f"Ramp rates are for two classes; there are {len(found.several)}.")
+        check_defer_label(defer_label, all_classes.labels)
+        all_classes = all_classes._replace(deferred=defer_label)
+    if all_classes.several and kind == "scores":
+        raise ValueError(f"Ramp rates are for two classes; there are {len(all_classes.several)}.")
     for name, array in arrays.items() if kind == "probabilities" else ():
         n_samples = table_of(tables, name).n_samples
-        columns = [(n_samples, found.n_columns)] if found.n_columns > 1 else [(n_samples,), (n_samples, 2)]
+        columns = [(n_samples, all_classes.n_columns)] if all_classes.n_columns > 1 else [(n_samples,), (n_samples, 2)]
         _check_shape(array, columns, kind, name)
-    said = {name: _as_chances(array, kind, found, titles[name]) for name, array in arrays.items()}
-    return PreparedPredictions(Views(tables, found), said, kind == "probabilities")
+    chances = {name: _as_chances(array, kind, all_classes, titles[name]) for name, array in arrays.items()}
+    return PreparedPredictions(Views(tables, all_classes), chances, kind == "probabilities")
 
 
-def _check_shape(array: AnyArray, wanted: Sequence[tuple[int, ...]], kind: str, name: str) -> None:
-    if array.shape not in wanted:
+def _check_shape(array: AnyArray, shapes: Sequence[tuple[int, ...]], kind: str, name: str) -> None:
+    if array.shape not in shapes:
         raise ValueError(
-            f"{kind} for dataset {name!r} must have shape {' or '.join(map(str, wanted))}; got shape {array.shape}."
+            f"{kind} for dataset {name!r} must have shape {' or '.join(map(str, shapes))}; got shape {array.shape}."
         )
 
 
@@ -434,7 +436,7 @@ def _as_chances(array: AnyArray, kind: str, classes: Classes, name: str) -> Floa
 
 
 def said_by(model: Any, name: str, table: Table) -> AnyArray:
-    """Return what a model says about the rows of a dataset: asked, or told in its place."""
+    """Return the predictions for a dataset, by a model or as given in its place."""
     ask: Callable[[Any], Any] | None = getattr(model, "predict", model if callable(model) else None)
     if ask is not None:
         if table.X is None:
@@ -443,5 +445,5 @@ def said_by(model: Any, name: str, table: Table) -> AnyArray:
     if isinstance(model, Mapping):
         return as_labels(predictions_of(model, name))
     if name != DEFAULT:
-        raise ValueError(f"predictions must be a dict by dataset where goals speak of {name!r}; got one array.")
+        raise ValueError(f"predictions must be a dict by dataset where goals use {name!r}; got one array.")
     return as_labels(model)

@@ -61,9 +61,9 @@ def find_start(problem: RampProblem, bound: BoundGoals, tables: Mapping[str, Tab
     end in a local minimum: a conflict that it reports was searched for, not proven. Bounds are offered that this search
     meets, so that a fit with them goes on.
     """
-    found = _constant_start(problem)
-    if found is not None:
-        return found
+    constant = _constant_start(problem)
+    if constant is not None:
+        return constant
     searcher = _Searcher(problem)
     error = explain(_AnyPredictions(bound, tables))
     if error is None:
@@ -162,8 +162,8 @@ class _Adviser:
     def with_bounds(self, error: InfeasibleGoals) -> InfeasibleGoals:
         """Return the error with bounds for its goals, one at a time; for several together where that is no help."""
         places = [self.bound.goals.index(goal) for goal in error.conflict]
-        offered = {place: self._nearest(place, error) for place in places}
-        single = {self.bound.goals[place]: bound for place, bound in offered.items() if bound is not None}
+        nearest = {place: self._nearest(place, error) for place in places}
+        single = {self.bound.goals[place]: bound for place, bound in nearest.items() if bound is not None}
         joint = {} if single else self._joint()
         # Proven where no predictions at all could meet more.
         beyond = {goal: rounded_to_safety(goal, bound) for goal, bound in error.nearest_bounds.items()}
@@ -177,24 +177,24 @@ class _Adviser:
             first = goal.bound + looser(goal) * _STEP * bound_scale(goal, goal.bound)
             guess = error.nearest_bounds.get(goal, first)
         else:
-            missed = self.searcher.least_excess(int(own[0]), others)
-            if missed is None:
+            excess = self.searcher.least_excess(int(own[0]), others)
+            if excess is None:
                 return None
-            guess = _moved(self.bound, place, missed * float(self.bound.units[own[0]]), self.tables)
-        found = self._met({place: guess})
-        return None if found is None else found[place]
+            guess = _moved(self.bound, place, excess * float(self.bound.units[own[0]]), self.tables)
+        bounds = self._met({place: guess})
+        return None if bounds is None else bounds[place]
 
     def _joint(self) -> dict[Goal, float]:
         """Return the bounds that the point of least total violation meets, unless a ratio is among those it misses."""
         excess = self.searcher.least_violation(np.arange(self.bound.owners.size)).state.excess
         worst, units = np.full(len(self.bound.goals), -np.inf), self.bound.units
         np.maximum.at(worst, self.bound.owners, excess * units)
-        missed = np.unique(self.bound.owners[excess > FEASIBLE]).tolist()
-        if any(self.bound.goals[place].is_ratio for place in missed):
+        violated = np.unique(self.bound.owners[excess > FEASIBLE]).tolist()
+        if any(self.bound.goals[place].is_ratio for place in violated):
             return {}
-        guesses = {place: _moved(self.bound, place, float(worst[place]), self.tables) for place in missed}
-        found = self._met(guesses)
-        return {} if found is None else {self.bound.goals[place]: bound for place, bound in found.items()}
+        guesses = {place: _moved(self.bound, place, float(worst[place]), self.tables) for place in violated}
+        bounds = self._met(guesses)
+        return {} if bounds is None else {self.bound.goals[place]: bound for place, bound in bounds.items()}
 
     def _met(self, guesses: Bounds) -> Bounds | None:
         """Return the guesses as they would be printed, moved on until a point is found that meets them."""
@@ -212,18 +212,18 @@ class _Adviser:
         return None
 
 
-def _moved(bound: BoundGoals, place: int, missed: float, tables: Mapping[str, Table]) -> float:
+def _moved(bound: BoundGoals, place: int, excess: float, tables: Mapping[str, Table]) -> float:
     """Return the bound of a goal at which its constraint is relaxed by what was missed."""
     goal = bound.goals[place]
     if goal.confidence is None:
-        return goal.bound + (missed if goal.sense == "<=" else -missed)
+        return goal.bound + (excess if goal.sense == "<=" else -excess)
 
     def is_enough(limit: float) -> bool:
         relaxed, own = _with_bounds(bound, {place: limit}, tables), bound.owners == place
-        return bool((relaxed.bounds[own] >= bound.bounds[own] + missed - FEASIBLE * bound.units[own]).all())
+        return bool((relaxed.bounds[own] >= bound.bounds[own] + excess - FEASIBLE * bound.units[own]).all())
 
-    found = bisected(goal, is_enough)
-    return goal.bound if found is None else found
+    nearest = bisected(goal, is_enough)
+    return goal.bound if nearest is None else nearest
 
 
 def _with_bounds(bound: BoundGoals, bounds: Bounds, tables: Mapping[str, Table]) -> BoundGoals:
@@ -241,5 +241,5 @@ def _searched(problem: RampProblem, start: FloatArray) -> _Search:
         focus=0.0,
         stop=lambda state: bool((state.excess <= _MARGIN).all()),
     )
-    found = minimize_ramp(problem.shifted(_MARGIN), start, plan)
-    return _Search(problem.at(found.state.point), found.multipliers)
+    solution = minimize_ramp(problem.shifted(_MARGIN), start, plan)
+    return _Search(problem.at(solution.state.point), solution.multipliers)

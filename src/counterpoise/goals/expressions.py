@@ -31,7 +31,7 @@ _ZERO = 1e-12  # part of the size of a rate, below which its sum over rows is ro
 
 
 class Expression:
-    """What rates and ratios share: comparison into goals, and their value for given predictions."""
+    """Base of rates and ratios: comparisons make goals, predictions give values."""
 
     __array_ufunc__ = None  # numpy's numbers leave the arithmetic to us
 
@@ -68,8 +68,8 @@ class Expression:
             All there are, where the labels of the data do not show each of them. A prediction that is neither among
             them, nor a label of the data, nor the ``defer_label`` is refused.
         """
-        named = {"pos_label": pos_label, "defer_label": defer_label, "classes": classes}
-        return self.at(prepare(predictions, data, kind="labels", **named))
+        options = {"pos_label": pos_label, "defer_label": defer_label, "classes": classes}
+        return self.at(prepare(predictions, data, kind="labels", **options))
 
     def expected_value(
         self, probabilities: Any, data: Any, *, pos_label: Any = None, defer_label: Any = None, classes: Any = None
@@ -80,8 +80,8 @@ class Expression:
         they must have for more than two classes. With a ``defer_label`` there is one more column, the last: how
         likely each row is deferred. Of a ratio this is the ratio of the expectations.
         """
-        named = {"pos_label": pos_label, "defer_label": defer_label, "classes": classes}
-        return self.at(prepare(probabilities, data, kind="probabilities", **named))
+        options = {"pos_label": pos_label, "defer_label": defer_label, "classes": classes}
+        return self.at(prepare(probabilities, data, kind="probabilities", **options))
 
     def ramp_value(self, scores: Any, data: Any, *, pos_label: Any = None, classes: Any = None) -> float:
         """Return the ramp rate: a score z counts as a positive prediction with ``max(0, min(1, 1/2 + z))``."""
@@ -131,7 +131,7 @@ class Rate(Expression):
     @property
     def counted(self) -> tuple[Counted, ...]:
         """Return what is counted on which rows, out of which."""
-        return tuple(counted for term in self.terms for counted in term.counted())
+        return tuple(count for term in self.terms for count in term.counted())
 
     @property
     def size(self) -> float:
@@ -168,8 +168,10 @@ class Rate(Expression):
         return Absolute(self)
 
     def __add__(self, other: Any) -> "Rate":
-        added = as_rate(other)
-        return NotImplemented if added is None else make_rate(self.constant + added.constant, self.terms + added.terms)
+        addend = as_rate(other)
+        return (
+            NotImplemented if addend is None else make_rate(self.constant + addend.constant, self.terms + addend.terms)
+        )
 
     __radd__ = __add__
 
@@ -177,11 +179,11 @@ class Rate(Expression):
         return self * -1.0
 
     def __sub__(self, other: Any) -> "Rate":
-        subtracted = as_rate(other)
-        if subtracted is None:
+        subtrahend = as_rate(other)
+        if subtrahend is None:
             return NotImplemented
-        turned = tuple(term._replace(coefficient=-term.coefficient) for term in subtracted.terms)
-        return make_rate(self.constant - subtracted.constant, self.terms + turned)
+        opposite = tuple(term._replace(coefficient=-term.coefficient) for term in subtrahend.terms)
+        return make_rate(self.constant - subtrahend.constant, self.terms + opposite)
 
     def __rsub__(self, other: Any) -> "Rate":
         return (-self).__add__(other)
@@ -377,18 +379,18 @@ class Absolute(Several):
         return f"abs({self.inner})"
 
 
-def terms_of(asked: "Goal | Expression") -> tuple[Term, ...]:
+def terms_of(expression: "Goal | Expression") -> tuple[Term, ...]:
     """Return all terms of a goal, or of the rates that an expression is made of."""
-    if isinstance(asked, Goal):
-        return terms_of(asked.left) + asked.right.terms
-    sides = [(one.numerator, one.denominator) if isinstance(one, Ratio) else (one,) for one in asked.members()]
+    if isinstance(expression, Goal):
+        return terms_of(expression.left) + expression.right.terms
+    sides = [(one.numerator, one.denominator) if isinstance(one, Ratio) else (one,) for one in expression.members()]
     return tuple(term for rates in sides for rate in rates for term in rate.terms)
 
 
 def needs(rate: Rate | Ratio, part: str) -> bool:
-    """Tell whether a rate tells rows apart by their "label" or by their "baseline"."""
-    counted = (one for term in terms_of(rate) for one in term.counted())
-    return any(getattr(rows, part) is not None for one in counted for rows in (one.rows, one.out_of))
+    """Tell whether a rate depends on the "label" or on the "baseline" of rows."""
+    counts = (one for term in terms_of(rate) for one in term.counted())
+    return any(getattr(rows, part) is not None for one in counts for rows in (one.rows, one.out_of))
 
 
 def as_rate(value: Any) -> "Rate | None":
@@ -403,13 +405,15 @@ def make_rate(constant: float, terms: Iterable[Term]) -> Rate:
     sums: dict[tuple[Metric, Dataset], float] = {}
     for coefficient, metric, rows in terms:
         sums[metric, rows] = sums.get((metric, rows), 0.0) + coefficient
-    found = tuple(Term(coefficient, *key) for key, coefficient in sums.items() if coefficient)  # but those that cancel
-    for term in found:
+    remaining = tuple(
+        Term(coefficient, *key) for key, coefficient in sums.items() if coefficient
+    )  # but those that cancel
+    for term in remaining:
         finite(term.coefficient)
         for count in term.metric.counts:
             if abs(count.coefficient) != 1 and not finite(term.coefficient * count.coefficient):
                 raise ValueError(f"The numbers in a goal must not vanish; {term.coefficient!r} * {term} does.")
-    return Rate(finite(constant), found)
+    return Rate(finite(constant), remaining)
 
 
 def _in_parentheses(rate: Rate) -> str:
@@ -423,7 +427,7 @@ class Goal:
     """A limit on a rate: ``left <= right`` or ``left >= right``.
 
     Made by comparing rates and numbers, or by ``parse_goal``. Two goals are equal where both sides are, so
-    ``a <= b`` equals ``b >= a``. For an equality write two goals. A goal may carry the confidence with which it shall
+    ``a <= b`` equals ``b >= a``. For an equality write two goals. A goal may carry the confidence with which it must
     hold on the population: ``evaluate`` looks at given rows only, ``counterpoise.certify`` proves.
 
     Examples
@@ -514,15 +518,15 @@ class Goal:
         self, predictions: Any, data: Any, *, pos_label: Any = None, defer_label: Any = None, classes: Any = None
     ) -> "GoalCheck":
         """Tell whether the goal holds for predicted labels; the arguments are those of ``Rate.value``."""
-        named = {"pos_label": pos_label, "defer_label": defer_label, "classes": classes}
-        return self.at(prepare(predictions, data, kind="labels", **named))
+        options = {"pos_label": pos_label, "defer_label": defer_label, "classes": classes}
+        return self.at(prepare(predictions, data, kind="labels", **options))
 
     def evaluate_expected(
         self, probabilities: Any, data: Any, *, pos_label: Any = None, defer_label: Any = None, classes: Any = None
     ) -> "GoalCheck":
         """Tell whether the goal holds in expectation for a randomized classifier, as ``Rate.expected_value``."""
-        named = {"pos_label": pos_label, "defer_label": defer_label, "classes": classes}
-        return self.at(prepare(probabilities, data, kind="probabilities", **named))
+        options = {"pos_label": pos_label, "defer_label": defer_label, "classes": classes}
+        return self.at(prepare(probabilities, data, kind="probabilities", **options))
 
     def evaluate_ramp(self, scores: Any, data: Any, *, pos_label: Any = None, classes: Any = None) -> "GoalCheck":
         """Tell whether the goal holds for the ramp rates of scores, as ``Rate.ramp_value``."""
@@ -536,23 +540,23 @@ class Goal:
         return checks[place]._replace(goal=self, worst=worst)
 
     def at_least_in_part(self, prepared: PreparedPredictions) -> "GoalCheck":
-        """Evaluate the goal as far as there are rows: the note says of which there are none."""
+        """Evaluate the goal as far as there are rows: the note names those that are missing."""
         try:
             return self.at(prepared)
         except UnknownValue:
             raise
         except NoRows as error:
             why = why_unanswered(error)
-        found: list[GoalCheck] = []
+        checks: list[GoalCheck] = []
         members: tuple[Rate | Ratio, ...] = ()
         with suppress(NoRows):  # of several groups there may be none, or one alone
             members = self.members(prepared.views) if self.is_several else ()
         for part, member in zip(self.parts(prepared.views) if members else (), members, strict=True):
             with suppress(NoRows):
-                found.append(_check(part, prepared)._replace(goal=self, worst=str(member)))
-        missed = max(found, key=lambda one: (one.violation, _beyond(one)), default=None)
-        if missed is not None and not missed.holds:
-            return missed._replace(note=why)
+                checks.append(_check(part, prepared)._replace(goal=self, worst=str(member)))
+        worst = max(checks, key=lambda one: (one.violation, _beyond(one)), default=None)
+        if worst is not None and not worst.holds:
+            return worst._replace(note=why)
         return GoalCheck(self, math.nan, self.bound, math.nan, holds=False, note=why)
 
     def __bool__(self) -> bool:
@@ -593,7 +597,7 @@ class GoalCheck(NamedTuple):
 
     def __str__(self) -> str:
         if math.isnan(self.violation):
-            return f"{self.goal}: cannot be told. {self.note}."
+            return f"{self.goal}: cannot be evaluated. {self.note}."
         verdict = "holds" if self.holds else f"missed by {self.violation:.4g}"
         at = f": {self.worst}" if self.worst else ""
         ramp = "" if self.ramp is None else f"; ramp rates {self.ramp.value:.4g}, bound {self.ramp.bound:.4g}"

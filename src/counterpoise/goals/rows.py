@@ -57,9 +57,9 @@ def unknown(kind: str, word: str, known: Iterable[str], *, where: str = "") -> U
     words = list(known)
     hint = did_you_mean(word, words)
     more = f" and {len(words) - _SHOWN} more" if len(words) > _SHOWN else ""
-    listed = ", ".join(map(repr, words[:_SHOWN])) or "none"
-    shown = word if len(word) <= _LONG else f"{word[:_LONG]}..."
-    return UnknownName(f"Unknown {kind} {shown!r}{where}.{hint} Known: {listed}{more}.")
+    examples = ", ".join(map(repr, words[:_SHOWN])) or "none"
+    text = word if len(word) <= _LONG else f"{word[:_LONG]}..."
+    return UnknownName(f"Unknown {kind} {text!r}{where}.{hint} Known: {examples}{more}.")
 
 
 def written_name(name: str) -> str:
@@ -167,12 +167,12 @@ class Range(NamedTuple):
 
     def holds(self, values: AnyArray) -> BoolArray:
         """Return which numbers are in the range; a missing one never is."""
-        found = values == values  # noqa: PLR0124 - only what is missing differs from itself
+        is_inside = values == values  # noqa: PLR0124 - only what is missing differs from itself
         if self.low is not None:
-            found &= values >= self.low if self.has_low else values > self.low
+            is_inside &= values >= self.low if self.has_low else values > self.low
         if self.high is not None:
-            found &= values <= self.high if self.has_high else values < self.high
-        return np.asarray(found)
+            is_inside &= values <= self.high if self.has_high else values < self.high
+        return np.asarray(is_inside)
 
     def __str__(self) -> str:
         name = written_name(self.column)
@@ -205,8 +205,8 @@ def read_range(text: Any) -> Range:
 
 def between(column: str, *limits: tuple[str, str] | None) -> Range:
     """Return what all limits on a column leave, each a sign and the text of a number."""
-    found = Range(column)
-    asked: list[bool] = []
+    interval = Range(column)
+    ends: list[bool] = []
     for sign, text in filter(None, limits):
         number = float(text)
         if not math.isfinite(number):
@@ -214,25 +214,25 @@ def between(column: str, *limits: tuple[str, str] | None) -> Range:
         number = int(text) if re.fullmatch(r"-?\d+", text) else number  # whole numbers of any size stay whole
         is_upper, has_end = sign.startswith("<"), sign.endswith("=")
         one = Range(column, high=number, has_high=has_end) if is_upper else Range(column, low=number, has_low=has_end)
-        found, asked = found & one, [*asked, is_upper]
-    if len(set(asked)) < len(asked):
+        interval, ends = interval & one, [*ends, is_upper]
+    if len(set(ends)) < len(ends):
         raise ValueError(f"Two limits on {column} must be a lower and an upper one, as in 18<={column}<25.")
-    return checked(found)
+    return checked(interval)
 
 
-def checked(found: Range) -> Range:
+def checked(interval: Range) -> Range:
     """Return a range after checking that some number is in it."""
-    if found.is_empty:
-        raise ValueError(f"The range {found} is empty: no number is in it. Write one that has some, as 18<=age<25.")
-    return found
+    if interval.is_empty:
+        raise ValueError(f"The range {interval} is empty: no number is in it. Write one that has some, as 18<=age<25.")
+    return interval
 
 
 def merged_ranges(ranges: Iterable[Range]) -> tuple[Range, ...]:
     """Return one range for each column, sorted, after checking that none is empty."""
-    found: dict[str, Range] = {}
+    merged: dict[str, Range] = {}
     for one in ranges:
-        found[one.column] = checked(found[one.column] & one) if one.column in found else one
-    return tuple(found[column] for column in sorted(found))
+        merged[one.column] = checked(merged[one.column] & one) if one.column in merged else one
+    return tuple(merged[column] for column in sorted(merged))
 
 
 def is_missing(value: Any) -> bool:
@@ -328,22 +328,22 @@ class Dataset:
         text, and as numbers where the column holds numbers: 1, 1.0 and "1" select the same rows. A range is a text:
         ``"age<=33"``, ``"18<=age<25"``, ``"income>50000"``.
         """
-        found = dict(self.conditions)
+        conditions = dict(self.conditions)
         for column, value in values.items():
             text = _checked_text(column, value)
-            if found.setdefault(column, text) != text and not may_be_same(found[column], text):
+            if conditions.setdefault(column, text) != text and not may_be_same(conditions[column], text):
                 raise ValueError(
-                    f"where({column}={value!r}) leaves no row, because {column} was {found[column]!r} already. "
+                    f"where({column}={value!r}) leaves no row, because {column} was {conditions[column]!r} already. "
                     "For rows of either value write two goals."
                 )
         between = merged_ranges([*self.ranges, *map(read_range, ranges)]) if ranges else self.ranges
-        return replace(self, conditions=tuple(sorted(found.items())), ranges=between)
+        return replace(self, conditions=tuple(sorted(conditions.items())), ranges=between)
 
     def seen_as(self, of: Any) -> "Dataset":
         """Return the same rows, with a class that rates on them call positive."""
         text = _checked_text("of", of, is_class=True)
         if self.of not in {None, text}:
-            raise ValueError(f"A rate speaks of one class; got of={text} beside of={self.of}.")
+            raise ValueError(f"A rate is about one class; got of={text} beside of={self.of}.")
         return replace(self, of=text)
 
     @property
@@ -364,10 +364,12 @@ class Dataset:
         train, sex=F
         train, sex=M
         """
-        for column, listed in values.items():
-            if isinstance(listed, str) or not hasattr(listed, "__iter__"):
-                raise TypeError(f"by({column}=...) takes a list of values; got {listed!r}. For one value use where.")
-        return tuple(self.where(**dict(zip(values, chosen, strict=True))) for chosen in product(*values.values()))
+        for column, options in values.items():
+            if isinstance(options, str) or not hasattr(options, "__iter__"):
+                raise TypeError(f"by({column}=...) takes a list of values; got {options!r}. For one value use where.")
+        return tuple(
+            self.where(**dict(zip(values, combination, strict=True))) for combination in product(*values.values())
+        )
 
     @property
     def positives(self) -> "Dataset":
@@ -416,13 +418,13 @@ class Cell(NamedTuple):
 @lru_cache(maxsize=4096)
 def part_of(cell: Cell, rows: Dataset) -> Dataset | None:
     """Return a part of the rows, or None where they have nothing in common with it."""
-    found: dict[str, Any] = {}
+    parts: dict[str, Any] = {}
     for part in ("label", "baseline"):
-        wanted, known = getattr(cell, part), getattr(rows, part)
-        if wanted is not None and known is not None and wanted != known:
+        narrower, known = getattr(cell, part), getattr(rows, part)
+        if narrower is not None and known is not None and narrower != known:
             return None
-        found[part] = known if wanted is None else wanted
-    return replace(rows, **found).viewed
+        parts[part] = known if narrower is None else narrower
+    return replace(rows, **parts).viewed
 
 
 class Counted(NamedTuple):
@@ -438,7 +440,7 @@ class Counted(NamedTuple):
 def rows_of(dataset: Any, ranges: Iterable[str], of: Any, where: dict[str, Any]) -> Dataset:
     """Return the rows that the arguments of a metric name."""
     if not isinstance(dataset, (Dataset, str)):
-        raise TypeError(f"A rate speaks of a Dataset or of its name; got {dataset!r}. Data are bound later, by fit.")
+        raise TypeError(f"A rate takes a Dataset or its name; got {dataset!r}. Data are bound later, by fit.")
     rows = Dataset(dataset) if isinstance(dataset, str) else dataset
     rows = rows.where(*ranges, **where) if ranges or where else rows
     return rows if of is None else rows.seen_as(of)
@@ -560,16 +562,16 @@ class Fraction(NamedTuple):
 
 def fractions(rate: Linear) -> list[Fraction]:
     """Return the shares of which a rate is the sum, beside its constant."""
-    found: dict[Dataset, Fraction] = {}
+    shares: dict[Dataset, Fraction] = {}
     for one in rate.counted:
-        top, bottom = found.setdefault(one.out_of, Fraction(np.zeros(len(_KINDS)), np.zeros(len(_KINDS))))
+        top, bottom = shares.setdefault(one.out_of, Fraction(np.zeros(len(_KINDS)), np.zeros(len(_KINDS))))
         for place, (label, baseline, answer) in enumerate(_KINDS):
             is_counted, is_whole = (
                 rows.label in {None, label} and rows.baseline in {None, baseline} for rows in (one.rows, one.out_of)
             )
             top[place] += one.coefficient * (is_counted and answer is one.positive)
             bottom[place] = is_whole
-    return list(found.values())
+    return list(shares.values())
 
 
 def kinds_of(answers: IntArray, labels: BoolArray | None, baseline: BoolArray | None) -> IntArray:

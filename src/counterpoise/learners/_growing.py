@@ -43,7 +43,7 @@ class Tree(NamedTuple):
 def check_tree(tree: Tree, n_features: int, n_classes: int) -> None:
     """Check a tree that came from a file, so that every way down it ends and stays inside of its arrays."""
     n_nodes = len(tree.feature)
-    wanted = {
+    expected = {
         **dict.fromkeys(("feature", "left", "table"), ("i8", (n_nodes,))),
         "threshold": ("f8", (n_nodes,)),
         "missing_left": ("u1", (n_nodes,)),
@@ -51,7 +51,7 @@ def check_tree(tree: Tree, n_features: int, n_classes: int) -> None:
         "shares": ("f8", (n_nodes, n_classes)),
         "categories": ("u1", (len(tree.categories), 32)),
     }
-    for name, (kind, shape) in wanted.items():
+    for name, (kind, shape) in expected.items():
         array = getattr(tree, name)
         if array.shape != shape or array.dtype != kind:
             raise ValueError(f"{name} of a tree has the shape {array.shape} and the type {array.dtype}")
@@ -116,27 +116,27 @@ class TreeNodes:
 
 def leaves_of_rows(tree: Tree, X: Any) -> AnyArray:
     """Return the leaf of each row of a matrix of values, dense or in compressed rows."""
-    used, place = None, tree.feature
+    features, place = None, tree.feature
     if not (isinstance(X, np.ndarray) and X.dtype == np.float64 and X.flags.c_contiguous):
         # Only the features that the tree looks at are turned into floats, and only for a few rows at a time.
         is_split = tree.feature != _LEAF
-        used, places = np.unique(tree.feature[is_split], return_inverse=True)
+        features, places = np.unique(tree.feature[is_split], return_inverse=True)
         place = np.full(tree.feature.size, _LEAF, dtype=np.int64)
         place[is_split] = places
     leaves = np.zeros(X.shape[0], dtype=np.uint32)
     splits = (place, tree.left, tree.threshold, tree.missing_left, tree.table, tree.categories)
 
     def walk(start: int, stop: int) -> None:
-        if used is None:
+        if features is None:
             _tree_kernels.walk_values(X[start:stop], *splits, leaves[start:stop])
             return
-        step = max(1, CHUNK // used.size)
+        step = max(1, CHUNK // features.size)
         for first in range(start, stop, step):
             rows = slice(first, min(first + step, stop))
-            _tree_kernels.walk_values(as_floats(X[rows][:, used]), *splits, leaves[rows])
+            _tree_kernels.walk_values(as_floats(X[rows][:, features]), *splits, leaves[rows])
 
     if tree.feature.size > 1:
-        with Workers(X.shape[0] * (1 if used is None else used.size)) as workers:
+        with Workers(X.shape[0] * (1 if features is None else features.size)) as workers:
             workers.map_ranges(walk, X.shape[0])
     return leaves
 
@@ -263,12 +263,12 @@ class GrowingRows:
         """Move the rows to their leaves, and return the code that the finished tree predicts for each."""
         tree, leaves, moves = grown
         self.move(moves)
-        predicted = np.empty(len(self.binned), dtype=np.uint16)
+        predictions = np.empty(len(self.binned), dtype=np.uint16)
         parts = _table([(*self.places[leaf], leaf) for leaf in leaves])
-        self._for_parts(_tree_kernels.spread, parts, self.rows, tree.labels, predicted)
+        self._for_parts(_tree_kernels.spread, parts, self.rows, tree.labels, predictions)
         if self.idle.size:
-            predicted[self.idle] = tree.labels[leaves_of_bins(tree, self.binned, self.idle)]
-        return predicted
+            predictions[self.idle] = tree.labels[leaves_of_bins(tree, self.binned, self.idle)]
+        return predictions
 
     def _for_parts(self, kernel: Callable[..., None], parts: IntArray, *arrays: AnyArray) -> None:
         """Run a kernel over parts (start, stop, what); threads share them."""
@@ -352,14 +352,14 @@ def grow(
         with LocalShards([partial(dict, {TARGET: target})]) as shards:
             grown = grow_over(shards, binned, n_classes, limits)
             return grown.tree, np.concatenate(shards.map(ended, grown))
-    whole, predicted = float(target.weights.sum()), np.empty(len(binned), dtype=np.uint16)
+    whole, predictions = float(target.weights.sum()), np.empty(len(binned), dtype=np.uint16)
     n_sums = n_classes + (limits.min_samples_leaf > 1)  # one more counts rows
     fields = grow_whole_tree(
         *(binned.bins, binned.layout.base, binned.n_bins, binned.is_categorical.view(np.uint8), binned.layout.edges),
         *(target.weights, target.codes, (n_classes, _ROUNDING * whole, float(limits.min_samples_leaf))),
-        *(n_sums, (limits.max_depth, limits.least_rows, max(limits.min_gain, _ROUNDING) * whole), predicted),
+        *(n_sums, (limits.max_depth, limits.least_rows, max(limits.min_gain, _ROUNDING) * whole), predictions),
     )
-    return Tree(*fields), predicted
+    return Tree(*fields), predictions
 
 
 def grow_over(shards: Shards, binned: BinnedFeatures, n_classes: int, limits: GrowthLimits) -> Grown:
@@ -406,9 +406,9 @@ class Growth:
         self.n_steps = 0
         self.workers = Workers(self.hists.size)
 
-    def _change(self, function: object, *given: object) -> list[FloatArray]:
+    def _change(self, function: object, *arguments: object) -> list[FloatArray]:
         self.n_steps += 1
-        return self.shards.change((GROWTH, self.n_steps - 1), function, *given)  # type: ignore[arg-type]
+        return self.shards.change((GROWTH, self.n_steps - 1), function, *arguments)  # type: ignore[arg-type]
 
     def first_level(self) -> Level:
         """Return the level of the root."""
@@ -459,12 +459,12 @@ class Growth:
             _split_kernels.search_splits(first, last, subtractions, *split, sums, limits, gains, places, missing_left)
 
         self.workers.map_ranges(look, n_features, work=n_nodes * self.hists[0].size, multiple=AT_ONCE)
-        chosen, tables = np.empty((n_nodes, 2), dtype=np.int64), np.empty((n_nodes, 256), dtype=np.uint8)
-        sides, found = np.empty((n_nodes, 2, self.n_sums)), (gains, places, missing_left)
-        _split_kernels.choose_splits(*split, limits, self.least_gain, *found, chosen, tables, sides)
+        choices, tables = np.empty((n_nodes, 2), dtype=np.int64), np.empty((n_nodes, 256), dtype=np.uint8)
+        sides, best = np.empty((n_nodes, 2, self.n_sums)), (gains, places, missing_left)
+        _split_kernels.choose_splits(*split, limits, self.least_gain, *best, choices, tables, sides)
         families = []
         for i, (node, slot) in enumerate(zip(level.nodes, level.slots, strict=True)):
-            feature, place = chosen[i].tolist()  # -1 where none gains; the last bin that goes left, if it is numeric
+            feature, place = choices[i].tolist()  # -1 where none gains; the last bin that goes left, if it is numeric
             if feature < 0:
                 self._end_at(node, level.sums[i])
                 self.free_slots.append(slot)
@@ -501,9 +501,9 @@ class Growth:
         if self.counts_rows or is_last or not self.shards.is_here:
             counts = [family.sums[:, -1] if self.counts_rows else family.sums.sum(axis=1) for family in families]
             return [(int(left), int(right)) for left, right in counts]
-        moved = total(self._change(move, self.moves))
+        sizes = total(self._change(move, self.moves))
         self.moves = []
-        return [(int(left), int(right)) for left, right in moved]
+        return [(int(left), int(right)) for left, right in sizes]
 
     def _plan_histograms(self, level: Level, family: Family, sizes: tuple[int, int]) -> list[int]:
         """Add one child up, subtract it from the parent, and return the slots of both children."""

@@ -351,10 +351,10 @@ def _label(
     class_sums(0, n_leaves, leaves, rows.order, rows.all_weights, rows.all_codes, sums)
     settle_nodes(feature, left, sums, labels)
     spread(0, n_leaves, leaves, rows.order, labels, predicted)
-    found = np.empty_like(idle)
-    walk_bins(features.bins, idle, feature, left, nodes.tables, found)
+    leaf_of_row = np.empty_like(idle)
+    walk_bins(features.bins, idle, feature, left, nodes.tables, leaf_of_row)
     for i in range(idle.size):
-        predicted[idle[i]] = labels[found[i]]
+        predicted[idle[i]] = labels[leaf_of_row[i]]
     return sums, labels
 
 

@@ -271,8 +271,8 @@ def bin_part(
     if (met & HAS_INFINITY).any():
         raise _unusable(int(np.flatnonzero(met & HAS_INFINITY)[0]), "finite numbers or NaN", "infinity", _CLIP)
     if known is None and (met & HAS_BAD_CODE).any():
-        wanted = "codes of categories, whole numbers from 0 to 254 or NaN"
-        raise _unusable(int(np.flatnonzero(met & HAS_BAD_CODE)[0]), wanted, "another value", _RECODE)
+        expected = "codes of categories, whole numbers from 0 to 254 or NaN"
+        raise _unusable(int(np.flatnonzero(met & HAS_BAD_CODE)[0]), expected, "another value", _RECODE)
     occurs = np.zeros((len(bins), 256), dtype=np.bool_)
     for feature in np.flatnonzero(is_categorical):
         occurs[feature] = np.bincount(bins[feature], minlength=256) > 0
@@ -304,8 +304,8 @@ def bin_like(X: Any, binned: BinnedFeatures) -> BinnedFeatures:
     seen = np.zeros((binned.n_features, 256), dtype=np.uint8)
     for feature in np.flatnonzero(binned.is_categorical):
         seen[feature, binned.edges[feature].astype(np.intp)] = 1
-    bins, found = bin_part(matrix, binned.edges, binned.is_categorical, seen)
-    has_missing = (found.met & (HAS_MISSING | HAS_BAD_CODE)) > 0
+    bins, occurrences = bin_part(matrix, binned.edges, binned.is_categorical, seen)
+    has_missing = (occurrences.met & (HAS_MISSING | HAS_BAD_CODE)) > 0
     return BinnedFeatures(bins, binned.edges, binned.is_categorical, binned.n_bins, has_missing)
 
 
@@ -331,15 +331,15 @@ def check_categorical(categorical_features: ArrayLike | None, n_features: int) -
     mask = np.zeros(n_features, dtype=bool)
     if categorical_features is None:
         return mask
-    given = np.asarray(categorical_features)
-    is_mask = given.dtype.kind == "b" and given.shape == (n_features,)
-    is_indices = given.ndim == 1 and (given.dtype.kind in "iu" or given.size == 0)
-    if not is_mask and not (is_indices and all(0 <= index < n_features for index in given.tolist())):
+    array = np.asarray(categorical_features)
+    is_mask = array.dtype.kind == "b" and array.shape == (n_features,)
+    is_indices = array.ndim == 1 and (array.dtype.kind in "iu" or array.size == 0)
+    if not is_mask and not (is_indices and all(0 <= index < n_features for index in array.tolist())):
         raise ValueError(
             f"categorical_features must be indices of features from 0 to {n_features - 1}, or a mask of shape "
             f"({n_features},); got {categorical_features!r}."
         )
-    mask[given if is_mask else given.astype(np.intp)] = True
+    mask[array if is_mask else array.astype(np.intp)] = True
     return mask
 
 
@@ -366,7 +366,7 @@ def find_edges(
     sample = matrix[rows].tocsc() if scipy.sparse.issparse(matrix) else matrix
 
     def edges_of(start: int, stop: int) -> list[FloatArray]:
-        found = []
+        own_edges = []
         for feature in range(start, stop):
             if is_categorical[feature]:
                 column = np.empty(0)
@@ -374,8 +374,8 @@ def find_edges(
                 column = sample[:, [feature]].toarray().ravel()
             else:
                 column = sample[rows, feature]
-            found.append(_edges(np.asarray(column, dtype=np.float64), count - 1, feature))
-        return found
+            own_edges.append(_edges(np.asarray(column, dtype=np.float64), count - 1, feature))
+        return own_edges
 
     with Workers(n_samples * n_features) as workers:
         return [edges for part in workers.map_ranges(edges_of, n_features) for edges in part]
@@ -407,5 +407,5 @@ _CLIP = "Clip infinite values, or set them to NaN, which counts as missing."
 _RECODE = "Encode the categories first, for example with sklearn.preprocessing.OrdinalEncoder."
 
 
-def _unusable(feature: int, wanted: str, got: str, advice: str) -> ValueError:
-    return ValueError(f"X must hold {wanted} in feature {feature}; got {got}. {advice}")
+def _unusable(feature: int, expected: str, got: str, advice: str) -> ValueError:
+    return ValueError(f"X must hold {expected} in feature {feature}; got {got}. {advice}")

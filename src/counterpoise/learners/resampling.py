@@ -119,8 +119,8 @@ class Resampled(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         rows = check_random_state(self.random_state).choice(len(labels), n_draws, p=chances)
         self.drawn_classes_ = np.unique(labels[rows])
         is_constant = self.drawn_classes_.size == 1  # which many estimators refuse to learn
-        drawn = X.iloc[rows] if hasattr(X, "iloc") else X[rows]
-        self.estimator_ = None if is_constant else clone(self.estimator).fit(drawn, labels[rows])
+        sample = X.iloc[rows] if hasattr(X, "iloc") else X[rows]
+        self.estimator_ = None if is_constant else clone(self.estimator).fit(sample, labels[rows])
         return self
 
     def predict(self, X: Any) -> AnyArray:
@@ -135,8 +135,8 @@ class Resampled(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """Return the probabilities, of shape (n_samples, n_classes); that of a class that was not drawn is zero."""
         X = self._check(X)
         shares = np.zeros((X.shape[0], len(self.classes_)))
-        found = 1.0 if self.estimator_ is None else self.estimator_.predict_proba(X)
-        shares[:, np.searchsorted(self.classes_, self.drawn_classes_)] = found
+        probabilities = 1.0 if self.estimator_ is None else self.estimator_.predict_proba(X)
+        shares[:, np.searchsorted(self.classes_, self.drawn_classes_)] = probabilities
         return shares
 
     def _check(self, X: Any) -> Any:
@@ -193,8 +193,8 @@ class CodeLearner(ClassifierMixin, BaseEstimator):
         if weights is None:
             weights = np.ones(len(codes))
         if weights.min() == 0:  # samples without weight must not move the edges of bins, or a warm-up, either
-            held = weights > 0
-            X, codes, weights = X[held], codes[held], weights[held]
+            counts = weights > 0
+            X, codes, weights = X[counts], codes[counts], weights[counts]
         self.fit_codes(self._prepared(X), codes, classes, weights)
         return self
 

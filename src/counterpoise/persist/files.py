@@ -128,17 +128,17 @@ def write_atomically(path: Path, chunks: Iterable[bytes], *, private: bool = Fal
     step("write", path)
     path.parent.mkdir(parents=True, exist_ok=True)
     _remove_forgotten(path)
-    kept = None if private or not path.exists() else path.stat().st_mode & 0o777
+    old_mode = None if private or not path.exists() else path.stat().st_mode & 0o777
     part = path.parent / f".{path.name}.{secrets.token_hex(4)}.part"
     try:
         # The system takes the umask's share of what is asked for; to read it, a program would have to set it.
-        mode = _PRIVATE if private or kept is not None else NEW_FILE
+        mode = _PRIVATE if private or old_mode is not None else NEW_FILE
         with open(part, "xb", opener=lambda name, flags: os.open(name, flags, mode)) as stream:
             stream.writelines(chunks)
             stream.flush()
             os.fsync(stream.fileno())
-        if kept is not None:
-            part.chmod(kept)
+        if old_mode is not None:
+            part.chmod(old_mode)
         step("rename", path)
         part.replace(path)
     except BaseException:  # an interrupt too must leave no part behind

@@ -105,21 +105,21 @@ def save_model(
     True
     """
     mlflow = _mlflow(UnstorableModel)
-    told = {"method": method, "ids": ids, "sensitive_features": list(sensitive_features), "baseline": baseline}
-    asked = _ServedModel(model, told)
-    asked.check()
+    config = {"method": method, "ids": ids, "sensitive_features": list(sensitive_features), "baseline": baseline}
+    server = _ServedModel(model, config)
+    server.check()
     if signature is None and input_example is not None:
-        signature = mlflow.models.infer_signature(input_example, asked.predict(input_example))
-    made = mlflow.models.Model() if mlflow_model is None else mlflow_model
-    made.add_flavor(FLAVOUR, data=f"data/{_FILE}", counterpoise_version=__version__, model_class=type(model).__name__)
+        signature = mlflow.models.infer_signature(input_example, server.predict(input_example))
+    record = mlflow.models.Model() if mlflow_model is None else mlflow_model
+    record.add_flavor(FLAVOUR, data=f"data/{_FILE}", counterpoise_version=__version__, model_class=type(model).__name__)
     with tempfile.TemporaryDirectory() as folder:
         save(model, Path(folder) / _FILE, trusted=trusted)
         mlflow.pyfunc.save_model(
             path,
             loader_module=__name__,
             data_path=str(Path(folder) / _FILE),
-            mlflow_model=made,
-            model_config=told,
+            mlflow_model=record,
+            model_config=config,
             input_example=input_example,
             signature=signature,
             **_environment(settings),
@@ -212,8 +212,8 @@ class _ServedModel(NamedTuple):
     def predict(self, model_input: Any, params: Mapping[str, Any] | None = None) -> Any:  # noqa: ARG002 - of MLflow
         """Return what the model says about rows."""
         method = check_choice(self.told.get("method", "predict"), "method", _METHODS)
-        named = self._named()
-        beside = {part: self._column(model_input, named[part]) for part in named if part in self._taken(method)}
+        columns = self._named()
+        beside = {part: self._column(model_input, columns[part]) for part in columns if part in self._taken(method)}
         return getattr(self.model, method)(self._features(model_input), **beside)
 
     def _named(self) -> dict[str, Any]:
@@ -227,8 +227,8 @@ class _ServedModel(NamedTuple):
         return [one.name for one in parameters if one.name in _BESIDE]
 
     def _column(self, rows: Any, names: Any) -> Any:
-        wanted = [names] if isinstance(names, str) else list(names)
-        missing = [name for name in wanted if name not in getattr(rows, "columns", ())]
+        columns = [names] if isinstance(names, str) else list(names)
+        missing = [name for name in columns if name not in getattr(rows, "columns", ())]
         if missing:
             raise ValueError(
                 f"The rows need the column {missing[0]!r}, which the model was saved with: pass a data frame that "

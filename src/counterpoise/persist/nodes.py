@@ -111,11 +111,11 @@ class Encoder:
             return value
         if kind is float and math.isfinite(value):
             return value
-        found = self._known.get(id(value), ())
-        if found:
-            return found
+        place = self._known.get(id(value), ())
+        if place:
+            return place
         self._path.append(step)
-        if found is None:
+        if place is None:
             raise self._refusal("a part that holds itself")
         self._known[id(value)] = None  # until its node is there
         self._kept.append(value)
@@ -325,8 +325,8 @@ class Decoder:
         return dict(zip(values[::2], values[1::2], strict=True))
 
     def _form(self, form: Any, *children: Any) -> Any:
-        needed = [UNCHECKED[form]] if form in UNCHECKED else []
-        scikit_learn.refuse_untrusted([name for name in needed if name not in self._trusted])
+        unchecked = [UNCHECKED[form]] if form in UNCHECKED else []
+        scikit_learn.refuse_untrusted([name for name in unchecked if name not in self._trusted])
         return FORMS[form].together(*self._all(children))
 
     def _file(self, name: Any) -> ModelFile:
@@ -351,13 +351,13 @@ class Decoder:
         name, attributes = self._layouts[_place(layout, self._layouts)]
         state = dict(zip(attributes, self._all(children), strict=True))
         kind = known_class(name)
-        made = _restored(kind, state)
-        if hasattr(made, "check_loaded"):
+        instance = _restored(kind, state)
+        if hasattr(instance, "check_loaded"):
             try:
-                made.check_loaded()
+                instance.check_loaded()
             except _FAILURES as error:
                 raise UnreadableModel(f"its {name} is not as a fitted one ({error})") from error
-        return made
+        return instance
 
 
 def _restored(kind: Any, state: dict[str, Any]) -> Any:
@@ -374,9 +374,9 @@ def _restored(kind: Any, state: dict[str, Any]) -> Any:
     missing = _needed(kind) - state.keys()
     if missing:
         raise UnreadableModel(f"its {kind.__name__} lacks {', '.join(sorted(missing))}")
-    made = kind.__new__(kind)
-    made.__dict__.update(state)
-    return made
+    instance = kind.__new__(kind)
+    instance.__dict__.update(state)
+    return instance
 
 
 @cache

@@ -160,27 +160,27 @@ def _check_rounds(state: dict[str, Any]) -> None:
         _check_predictor(predictor, n_features, is_category)
     if preprocessor is None:
         return
-    places, taken = vars(preprocessor)["_transformer_to_input_indices"], list[int]()
+    places, positions = vars(preprocessor)["_transformer_to_input_indices"], list[int]()
     for name, step, columns in preprocessor.transformers_:  # which give back as many features as they take
         mask = np.asarray(columns)
         if name == "remainder" and not mask.any():
             continue
         _require(type(step).__name__ in ("OrdinalEncoder", "FunctionTransformer") and mask.dtype == np.bool_)
         _require(mask.shape == (n_features,) and list(places[name]) == np.flatnonzero(mask).tolist())
-        taken += np.flatnonzero(mask).tolist()
-    _require(sorted(taken) == list(range(n_features)) and preprocessor.n_features_in_ == n_features)
+        positions += np.flatnonzero(mask).tolist()
+    _require(sorted(positions) == list(range(n_features)) and preprocessor.n_features_in_ == n_features)
 
 
 def walk(root: Any, inside: Callable[[Any], Iterable[Any] | None]) -> Iterator[tuple[Any, Iterable[Any] | None]]:
     """Yield a value and all objects inside of it, each with what ``inside`` finds in it."""
-    waiting, seen = [root], {id(root)}
+    waiting, visited = [root], {id(root)}
     while waiting:
         part = waiting.pop()
         inner = inside(part)
         yield part, inner
         for one in inner or ():
-            if id(one) not in seen:
-                seen.add(id(one))
+            if id(one) not in visited:
+                visited.add(id(one))
                 waiting.append(one)
 
 
@@ -285,12 +285,12 @@ def made_estimator(kind: Any, state: dict[str, Any]) -> Any:
     """Return an estimator with that state; parameters that the file does not know have their defaults."""
     parameters = inspect.signature(kind.__init__).parameters.values()
     defaults = {one.name: one.default for one in parameters if one.default is not one.empty and one.name not in state}
-    made = kind.__new__(kind)
-    made.__setstate__(state | defaults)
+    estimator = kind.__new__(kind)
+    estimator.__setstate__(state | defaults)
     if _ROUNDS in state:
-        setattr(made, _MADE_AGAIN, made._get_loss(sample_weight=None))  # noqa: SLF001 - as its fit does
-    check_part(made)
-    return made
+        setattr(estimator, _MADE_AGAIN, estimator._get_loss(sample_weight=None))  # noqa: SLF001 - as its fit does
+    check_part(estimator)
+    return estimator
 
 
 def small(values: AnyArray) -> AnyArray:

@@ -143,10 +143,10 @@ def _slice_together(*ends: Any) -> slice:
 
 
 def _number_type_together(name: Any, is_dtype: Any) -> Any:
-    found = np.dtype(name)
-    if found.kind not in _NUMBERS:
+    dtype = np.dtype(name)
+    if dtype.kind not in _NUMBERS:
         raise UnreadableModel(f"it names the type {name!r} of numbers, which this version cannot restore")
-    return found if is_dtype else found.type
+    return dtype if is_dtype else dtype.type
 
 
 VALUES = {

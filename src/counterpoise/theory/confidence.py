@@ -69,11 +69,11 @@ class WeightedSample(NamedTuple):
 
 def weight_levels(weights: FloatArray) -> FloatArray:
     """Return few weights between which all others lie, zero among them; all there are where they are few."""
-    found = np.unique(np.append(weights, 0.0))
-    if found.size <= _LEVELS:
-        return found
-    most = float(found[-1])
-    return np.append(0.0, np.geomspace(max(float(found[1]), _LIGHTEST * most), most, _LEVELS - 1))
+    distinct = np.unique(np.append(weights, 0.0))
+    if distinct.size <= _LEVELS:
+        return distinct
+    most = float(distinct[-1])
+    return np.append(0.0, np.geomspace(max(float(distinct[1]), _LIGHTEST * most), most, _LEVELS - 1))
 
 
 def spread(
@@ -135,7 +135,7 @@ def upper_weighted_sum(one: WeightedSample, other: WeightedSample, risk: float) 
     Two bounds for half of the risk each would also do, and are up to a half wider.
     """
     known = [_edges(sample, risk) for sample in (one, other)]
-    (edges, logs), (others, other_logs) = sorted(known, key=lambda found: -float(np.ptp(found[0][1:])))
+    (edges, logs), (others, other_logs) = sorted(known, key=lambda pair: -float(np.ptp(pair[0][1:])))
     places = np.searchsorted(other_logs, -math.log(risk) - logs[:-1])
     return float((edges[1:] + others[np.minimum(places, others.size - 1)]).max())
 
@@ -161,8 +161,8 @@ class _Wealth(NamedTuple):
     @classmethod
     def of(cls, sample: WeightedSample, risk: float) -> "_Wealth":
         """Return the wealth with stakes from the best one for the largest variance there can be up to the largest."""
-        seen = sample.counts > 0
-        parts = {name: getattr(sample, name)[seen] for name in ("values", "weights", "counts")}
+        occurs = sample.counts > 0
+        parts = {name: getattr(sample, name)[occurs] for name in ("values", "weights", "counts")}
         least = min(math.sqrt(8.0 * (1.0 - math.log(risk)) / max(sample.counts.sum(), 1.0)), 1.0 / _RATIO)
         n_stakes = 1 + math.ceil(-math.log(least) / math.log(_RATIO))
         return cls(sample._replace(**parts), np.geomspace(least, 1.0, n_stakes))
@@ -383,8 +383,8 @@ def upper_mean(values: FloatArray, counts: FloatArray, risk: float) -> float:
     if levels.size == 3 and levels[0] < 0 == levels[1]:  # noqa: PLR2004 - and so the third is positive
         return _upper_signed(levels, by_level, risk)
     n_rows, n_steps = counts.sum(), levels.size - 1
-    reached = np.cumsum(by_level[::-1])[::-1][1:].tolist()
-    bounds = [upper_share(count, n_rows, risk / n_steps) for count in reached]
+    tails = np.cumsum(by_level[::-1])[::-1][1:].tolist()
+    bounds = [upper_share(count, n_rows, risk / n_steps) for count in tails]
     return float(levels[0] + np.diff(levels) @ np.array(bounds))
 
 
@@ -398,12 +398,12 @@ def _upper_signed(levels: FloatArray, by_level: FloatArray, risk: float) -> floa
     so one of these two events alone can do harm, and one-sided bounds at half of the risk are enough.
     """
     negative, zero, positive = by_level.tolist()
-    n_rows, moved = negative + zero + positive, negative + positive
-    most = upper_share(positive, moved, risk / 2) if moved else 1.0
+    n_rows, n_moves = negative + zero + positive, negative + positive
+    most = upper_share(positive, n_moves, risk / 2) if n_moves else 1.0
     change = most * float(levels[2]) + (1.0 - most) * float(levels[0])
     if change < 0:
         return change * (1.0 - upper_share(zero, n_rows, risk / 2))
-    return change * upper_share(moved, n_rows, risk / 2)
+    return change * upper_share(n_moves, n_rows, risk / 2)
 
 
 class Step(NamedTuple):
@@ -433,12 +433,12 @@ def upper_sum_of_two(one: Step, other: Step, risk: float) -> float:
     least = 1.0 - upper_share(one.trials - one.hits, one.trials, guard)
     edges = np.linspace(least, upper_share(one.hits, one.trials, guard), _GRID_CELLS + 1)
     most = one.factor + other.factor
-    seen = one.factor * one.hits / one.trials + other.factor * other.hits / other.trials
+    observation = one.factor * one.hits / one.trials + other.factor * other.hits / other.trials
     # The distribution of the first count at the low end of each cell, shape (n_cells, n_points), and for each chunk of
     # it the largest second count with which the sum is as small as seen: ties count, rounding or not.
     points = _chunks(edges, one.trials)
     reached = _cdf(points, one.trials, edges[:-1, None])
-    left = (seen - one.factor * (points[:-1] + 1.0) / one.trials) / other.factor
+    left = (observation - one.factor * (points[:-1] + 1.0) / one.trials) / other.factor
     room = np.floor(other.trials * (left + _ROUNDING * most / other.factor))
 
     def is_rejected(theta: float) -> bool:
@@ -451,9 +451,9 @@ def upper_sum_of_two(one: Step, other: Step, risk: float) -> float:
         largest = (outside + (np.diff(own, axis=1) * tails).sum(axis=1)).max(initial=0.0)
         return bool(largest <= risk * (1.0 - _GUARD))
 
-    low, high = seen, sum(step.factor * upper_share(step.hits, step.trials, risk / 2) for step in (one, other))
+    low, high = observation, sum(step.factor * upper_share(step.hits, step.trials, risk / 2) for step in (one, other))
     while high < most and not is_rejected(high):  # rare: two separate bounds are nearly always farther out
-        low, high = high, min(2.0 * high - seen, most)
+        low, high = high, min(2.0 * high - observation, most)
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
         low, high = (low, middle) if is_rejected(middle) else (middle, high)
@@ -472,9 +472,12 @@ def _cdf(counts: FloatArray, n_trials: float, share: FloatArray) -> FloatArray:
     """Return the probability of at most so many successes."""
     away = counts - n_trials * share
     is_near = np.abs(away) < _NEVER * math.sqrt(n_trials)  # exact values far out would cost much and say nothing
-    found = np.where(away < 0, 0.0, 1.0)
-    near, shares = np.broadcast_to(counts, found.shape)[is_near], np.broadcast_to(share, found.shape)[is_near]
+    probabilities = np.where(away < 0, 0.0, 1.0)
+    near, shares = (
+        np.broadcast_to(counts, probabilities.shape)[is_near],
+        np.broadcast_to(share, probabilities.shape)[is_near],
+    )
     inside = np.clip(near, 0.0, n_trials - 1.0)
     exact = betainc(n_trials - inside, inside + 1.0, 1.0 - shares)
-    found[is_near] = np.where(near < 0, 0.0, np.where(near >= n_trials, 1.0, exact))
-    return found
+    probabilities[is_near] = np.where(near < 0, 0.0, np.where(near >= n_trials, 1.0, exact))
+    return probabilities

@@ -202,10 +202,10 @@ class MeanVariance(Risk):
 
         The losses of the samples where ``wrong`` is true grow by ``exp(vote)``, the others shrink by as much.
         """
-        moved, base = _scaled(losses, sample_weight)
-        moved = moved * np.exp(np.where(_flags(wrong, moved.size), vote, -vote))
-        square = float((moved[base > 0] ** 2 / base[base > 0]).sum())
-        return (1.0 - self.penalty) * float(moved.sum()) ** 2 + self.penalty * square
+        new_losses, base = _scaled(losses, sample_weight)
+        new_losses = new_losses * np.exp(np.where(_flags(wrong, new_losses.size), vote, -vote))
+        square = float((new_losses[base > 0] ** 2 / base[base > 0]).sum())
+        return (1.0 - self.penalty) * float(new_losses.sum()) ** 2 + self.penalty * square
 
     def bound(self, losses: ArrayLike, wrong: ArrayLike, vote: float, sample_weight: ArrayLike | None = None) -> float:
         """Return U of eq. (5): at least ``step_cost`` at every vote, and equal to it at 0 (Theorem 3)."""
@@ -218,8 +218,8 @@ class MeanVariance(Risk):
 
 
 def _flags(wrong: ArrayLike, n_samples: int) -> BoolArray:
-    given = check_vector(wrong, "wrong", n_samples, "true for each sample that the model is wrong on")
-    return np.asarray(given != 0.0)
+    numbers = check_vector(wrong, "wrong", n_samples, "true for each sample that the model is wrong on")
+    return np.asarray(numbers != 0.0)
 
 
 def _checked(losses: ArrayLike, sample_weight: ArrayLike | None) -> tuple[FloatArray, FloatArray]:
@@ -406,8 +406,10 @@ class _Ball(WorstCase):
         return worst_case_weights(losses, self.radius, divergence=self.divergence, sample_weight=sample_weight)
 
     def __repr__(self) -> str:
-        told = [(one.name, getattr(self, one.name)) for one in fields(self) if getattr(self, one.name) != one.default]
-        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in told)})"
+        parameters = [
+            (one.name, getattr(self, one.name)) for one in fields(self) if getattr(self, one.name) != one.default
+        ]
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in parameters)})"
 
 
 @dataclass(frozen=True, repr=False)

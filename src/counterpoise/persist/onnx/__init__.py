@@ -73,10 +73,10 @@ def to_onnx(model: Any) -> Any:
     refuse_unfitted(model, "to_onnx")
     graph = Graph()
     try:
-        told = decision_shares(graph, graph.rows, model)
+        shares = decision_shares(graph, graph.rows, model)
     except UnstorableModel as error:
         raise UnstorableModel(f"This {name} cannot be written for ONNX: {error}.") from error
     words = {"classes": json.dumps(model.classes_.tolist(), default=str)}
     if graph.asks_for_groups:
         words["groups"] = json.dumps(model.groups_.names)
-    return graph.model(told, name, getattr(model, "n_features_in_", None), words, _DRAWS)
+    return graph.model(shares, name, getattr(model, "n_features_in_", None), words, _DRAWS)

@@ -78,10 +78,10 @@ def answers(graph: Graph, rows: str, model: Any) -> str:
 
 def _kind_of(model: Any) -> Translator:
     library = type(model).__module__.split(".", maxsplit=1)[0]
-    found = _KINDS.get(f"{library}.{type(model).__name__}")
-    if found is None or not isinstance(getattr(model, "classes_", None), np.ndarray):  # several outputs have a list
+    kind = _KINDS.get(f"{library}.{type(model).__name__}")
+    if kind is None or not isinstance(getattr(model, "classes_", None), np.ndarray):  # several outputs have a list
         raise UnstorableModel(f"a {type(model).__name__} of {library} has no form there; {_WHAT_CAN}")
-    return found
+    return kind
 
 
 class _Leaves(NamedTuple):
@@ -105,9 +105,9 @@ def _leaves_of(model: Any) -> _Leaves | None:
 
 
 def _of_tree(graph: Graph, rows: str, model: Any) -> str:
-    found = _leaves_of(model)
-    assert found is not None  # noqa: S101 - it is one
-    return graph.sum_of_leaves(rows, [LeafTree(found.tree, found.shares)], len(model.classes_), rounds=found.rounds)
+    leaves = _leaves_of(model)
+    assert leaves is not None  # noqa: S101 - it is one
+    return graph.sum_of_leaves(rows, [LeafTree(leaves.tree, leaves.shares)], len(model.classes_), rounds=leaves.rounds)
 
 
 def _tree_answers(graph: Graph, rows: str, model: Any) -> str:
@@ -197,16 +197,16 @@ def _changed(graph: Graph, rows: str, step: Any) -> str:
     return graph.add("Div", rows, step.scale_[None, :]) if step.with_std else rows
 
 
-def weighed_answers(graph: Graph, rows: str, weighed: Iterable[tuple[Any, FloatArray]], n_sums: int) -> str:
+def weighed_answers(graph: Graph, rows: str, pairs: Iterable[tuple[Any, FloatArray]], n_sums: int) -> str:
     """Return sums over models: each adds the row of its weights, of shape (n_classes, n_sums), that it answers with."""
     trees: dict[bool, list[LeafTree]] = {}
     terms = []
-    for model, weights in weighed:
-        found = _leaves_of(model)
-        if found is None:
+    for model, weights in pairs:
+        leaves = _leaves_of(model)
+        if leaves is None:
             terms.append(graph.add("MatMul", answers(graph, rows, model), weights))
         else:
-            trees.setdefault(found.rounds, []).append(LeafTree(found.tree, weights[found.labels]))
+            trees.setdefault(leaves.rounds, []).append(LeafTree(leaves.tree, weights[leaves.labels]))
     terms += [graph.sum_of_leaves(rows, some, n_sums, rounds=rounds) for rounds, some in trees.items()]
     return graph.total(terms)
 
@@ -215,8 +215,8 @@ def _of_mixture(graph: Graph, rows: str, model: Any) -> str:
     if hasattr(model, "rules_"):
         return _of_rules(graph, rows, model)
     active = [(model.estimators_[place], model.mixture_[place]) for place in np.flatnonzero(model.mixture_)]
-    weighed = [(one, share * _places(one, model.classes_)) for one, share in active]
-    return weighed_answers(graph, rows, weighed, len(model.classes_))
+    pairs = [(one, share * _places(one, model.classes_)) for one, share in active]
+    return weighed_answers(graph, rows, pairs, len(model.classes_))
 
 
 def _mean_probabilities(graph: Graph, rows: str, model: Any) -> str:
@@ -227,8 +227,8 @@ def _mean_probabilities(graph: Graph, rows: str, model: Any) -> str:
     terms = []
     for place in np.flatnonzero(shares).tolist():
         one = model.estimators_[place]
-        told = probabilities(graph, rows, one)
-        terms.append(graph.add("MatMul", told, shares[place] * _places(one, model.classes_)))
+        values = probabilities(graph, rows, one)
+        terms.append(graph.add("MatMul", values, shares[place] * _places(one, model.classes_)))
     return graph.total(terms)
 
 
@@ -287,13 +287,13 @@ def _score(graph: Graph, rows: str, model: Any, positive: Any) -> str:
 
 def _votes(graph: Graph, rows: str, model: Any) -> str:
     """Return the sums of votes for the second class, or for each."""
-    n_sums, weighed = len(model.ensembles_), []
+    n_sums, pairs = len(model.ensembles_), []
     for place, ensemble in enumerate(model.ensembles_):
         for one, vote in zip(ensemble.models, ensemble.votes.tolist(), strict=True):
             _kind_of(one)
             signs = np.where(one.classes_ == ensemble.classes[1], vote, -vote)
-            weighed.append((one, np.outer(signs, np.eye(n_sums)[place])))
-    return weighed_answers(graph, rows, weighed, n_sums)
+            pairs.append((one, np.outer(signs, np.eye(n_sums)[place])))
+    return weighed_answers(graph, rows, pairs, n_sums)
 
 
 def _of_votes(graph: Graph, rows: str, model: Any) -> str:
