@@ -101,7 +101,7 @@ class CVaRCurveDisplay:
             As for ``from_losses``.
         """
         title = type(estimator).__name__ if name is None else name
-        columns = _looked_at(estimator, {"sensitive_features": sensitive_features, "baseline": baseline})
+        columns = _prediction_arguments(estimator, {"sensitive_features": sensitive_features, "baseline": baseline})
         options = {"realised": _draws(estimator), "name": title, **kwargs}
         return cls.from_losses(_error_probabilities(estimator, X, y, columns), **options)
 
@@ -225,7 +225,9 @@ class RateDisplay:
         model = _innermost(estimator)
         classes = classes_known_to(model, None if y is None else as_labels(y))
         options = {"classes": classes, "defer_label": deferred_by(model, None)}
-        return cls.from_predictions(y, estimator.predict(X, **_looked_at(estimator, kwargs)), **{**options, **kwargs})
+        return cls.from_predictions(
+            y, estimator.predict(X, **_prediction_arguments(estimator, kwargs)), **{**options, **kwargs}
+        )
 
     @classmethod
     def from_predictions(
@@ -399,7 +401,7 @@ def _draws(estimator: Any) -> bool:
     return kind_of_decision(getattr(_innermost(estimator), "decision", None)) in _DRAWN
 
 
-def _looked_at(estimator: Any, arguments: Mapping[str, Any]) -> dict[str, Any]:
+def _prediction_arguments(estimator: Any, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Return what is given of that which a classifier looks at when it decides: most look at X alone."""
     looks_at_groups = bool(getattr(getattr(_innermost(estimator), "groups_", None), "by", ()))
     names = ("sensitive_features", "baseline") if looks_at_groups else ()

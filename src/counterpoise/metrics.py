@@ -234,7 +234,8 @@ class RateTable(tuple[RateRow, ...]):
     def __str__(self) -> str:
         lines = [["group", "n_samples", "n_positives", *self[0].rates]]
         lines += [
-            [_shown(one) for one in (row.group, row.n_samples, row.n_positives, *row.rates.values())] for row in self
+            [_format_cell(one) for one in (row.group, row.n_samples, row.n_positives, *row.rates.values())]
+            for row in self
         ]
         columns = [column for column in zip(*lines, strict=True) if any(text != "-" for text in column[1:])]
         return text_table(list(zip(*columns, strict=True)), "<" + ">" * (len(columns) - 1))
@@ -386,10 +387,10 @@ class _GroupRows(NamedTuple):
         """Return a rate of each group."""
         whole = as_fraction(rate)
         if whole is not None:
-            return _divided(self.totals(whole.top), self.totals(whole.bottom))
+            return _divide(self.totals(whole.top), self.totals(whole.bottom))
         if isinstance(rate, Ratio):
-            return _divided(self.values(rate.numerator), self.values(rate.denominator))
-        parts = [_divided(self.totals(part.top), self.totals(part.bottom)) for part in fractions(rate)]
+            return _divide(self.values(rate.numerator), self.values(rate.denominator))
+        parts = [_divide(self.totals(part.top), self.totals(part.bottom)) for part in fractions(rate)]
         return np.asarray(rate.constant + sum(parts))
 
     def trials(self, rate: Rate | Ratio) -> list[int] | None:
@@ -439,11 +440,11 @@ def as_fraction(rate: Rate | Ratio) -> Fraction | None:
     return Fraction(first.top, last.top) if (first.bottom == last.bottom).all() else None
 
 
-def _divided(top: FloatArray, bottom: FloatArray) -> FloatArray:
+def _divide(top: FloatArray, bottom: FloatArray) -> FloatArray:
     return np.asarray(np.divide(top, bottom, out=np.full(top.size, np.nan), where=bottom > 0))
 
 
-def _shown(entry: str | float | None) -> str:
+def _format_cell(entry: str | float | None) -> str:
     if isinstance(entry, str):
         return entry
     if entry is None or math.isnan(entry):

@@ -36,7 +36,7 @@ _PATIENCE = 120.0  # seconds that another process may compile for before this on
 _has_warned = False
 
 
-def cached(function: Callable[..., Any]) -> Any:
+def _cached_dispatcher(function: Callable[..., Any]) -> Any:
     """Return numba's dispatcher of a function, with a cache on disk where one can be kept."""
     try:
         return _dispatcher(function, cache=True)
@@ -143,9 +143,9 @@ class Kernel:
         """Return numba's dispatcher; of several threads that ask for it at once, one compiles."""
         with _lock:
             if self._dispatcher is None:
-                dispatcher = cached(self.function)
-                teller = install_listener("numba:compile", _Teller(dispatcher))
-                with one_compiler(dispatcher), teller, _without_garbage_collection():
+                dispatcher = _cached_dispatcher(self.function)
+                listener = install_listener("numba:compile", _CompilationListener(dispatcher))
+                with one_compiler(dispatcher), listener, _without_garbage_collection():
                     try:
                         dispatcher.compile(self.signature)
                     except OSError as error:  # a full disk: what was compiled is there, but not kept
@@ -176,7 +176,7 @@ def _type_inside_of_kernels(kernel: Kernel, _context: Any) -> Any:
 typeof_impl.register(Kernel, _type_inside_of_kernels)
 
 
-class _Teller(Listener):
+class _CompilationListener(Listener):
     """Tells that a kernel is compiled; one that comes from the cache makes no event."""
 
     def __init__(self, dispatcher: Any) -> None:

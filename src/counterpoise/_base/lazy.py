@@ -27,7 +27,7 @@ def lazy(
         if name not in home:
             raise AttributeError(f"module {package!r} has no attribute {name!r}; it has {', '.join(sorted(home))}")
         try:
-            return _found(home[name], name, package)
+            return _load(home[name], name, package)
         except ModuleNotFoundError as error:
             if extra is None:
                 raise
@@ -46,7 +46,7 @@ def imported(module: str, kind: type[Exception], message: str) -> "Any":
         raise kind(message) from error
 
 
-def _found(module: str, name: str, package: str) -> "Any":
+def _load(module: str, name: str, package: str) -> "Any":
     """Return a name inside a module, or the submodule of that name."""
     if module != package:
         inside = import_module(module)

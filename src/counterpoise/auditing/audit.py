@@ -307,7 +307,7 @@ def audit_prepared(goals: Sequence[Goal], prepared: PreparedPredictions, *, quic
     why; the others have their verdicts.
     """
     each = zip(goals, risk_of_each(goals), strict=True)
-    return Audit(_audited(goal, prepared, risk, quick=quick) for goal, risk in each)
+    return Audit(_audit_goal(goal, prepared, risk, quick=quick) for goal, risk in each)
 
 
 def tightened(
@@ -392,7 +392,7 @@ def confident(goals: Any, confidence: float | None) -> list[Goal]:
     return [goal if goal.confidence is not None else goal.with_confidence(level) for goal in as_goals(goals)]
 
 
-def _audited(goal: Goal, prepared: PreparedPredictions, risk: float, *, quick: bool = False) -> GoalAudit:
+def _audit_goal(goal: Goal, prepared: PreparedPredictions, risk: float, *, quick: bool = False) -> GoalAudit:
     """Return what rows show about a goal.
 
     Where it is missed it is so in some part, whichever that is: to show that it holds, each part may take the whole
@@ -403,10 +403,10 @@ def _audited(goal: Goal, prepared: PreparedPredictions, risk: float, *, quick: b
     outcomes: list[tuple[int, Goal, GoalStanding]] = []
     reasons: list[str] = []
     parts: tuple[Goal, ...] = ()
-    with _noted(goal, reasons):
+    with _note_missing_rows(goal, reasons):
         parts = goal.parts(views)
     for place, part in enumerate(parts):
-        with _noted(part, reasons):
+        with _note_missing_rows(part, reasons):
             check_denominators([part], views)
             outcomes.append((place, part, standing(part, views, chances, are_drawn=are_drawn)))
     bounds = _worst(
@@ -431,7 +431,7 @@ def _audited(goal: Goal, prepared: PreparedPredictions, risk: float, *, quick: b
 
 
 @contextmanager
-def _noted(asking: Goal, reasons: list[str]) -> Iterator[None]:
+def _note_missing_rows(asking: Goal, reasons: list[str]) -> Iterator[None]:
     """Note why rows cannot answer. That none has a value may be a slip of the pen: not for these rows to decide."""
     try:
         with asked_by(asking):

@@ -355,13 +355,13 @@ def load_dataset(name: str, *, folder: str | os.PathLike[str] | None = None) -> 
     recipe = RECIPES[name]
     folders = places(folder)
     path = find_file(recipe.file, folders)
-    columns = _fetched(name, recipe, folders) if path is None else read_columns(path)
+    columns = _fetch(name, recipe, folders) if path is None else read_columns(path)
     data = recipe.build(name, recipe, columns)
     _check_classes(data, recipe)
     return data
 
 
-def _fetched(name: str, recipe: Recipe, folders: list[DataFolder]) -> Columns:
+def _fetch(name: str, recipe: Recipe, folders: list[DataFolder]) -> Columns:
     if recipe.fetch is None:
         raise not_available(name, recipe.file, folders, f"It cannot be fetched. {recipe.hint}")
     try:
@@ -380,10 +380,10 @@ def _check_classes(data: TableData, recipe: Recipe) -> None:
     expected = dict(recipe.classes)
     if got != expected:
         raise ChecksumMismatch(
-            f"data set {data.name!r} must have the published classes {_listed(expected)}; got {_listed(got)}. "
+            f"data set {data.name!r} must have the published classes {_format(expected)}; got {_format(got)}. "
             f"Its source has changed, or the cache {cache_folder()} holds another version: empty it and try again."
         )
 
 
-def _listed(classes: dict[int, int]) -> str:
+def _format(classes: dict[int, int]) -> str:
     return ", ".join(f"{label} ({count} rows)" for label, count in classes.items())

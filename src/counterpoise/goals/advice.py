@@ -117,7 +117,7 @@ def nearest_bound(limits: AdjustableGoals, place: int, others: Bounds) -> float 
         nearest = None if amount is None else bound + looser(goal) * amount
     if nearest is None:
         return None
-    return _tried(goal, max(nearest, goal.bound) if goal.sense == "<=" else min(nearest, goal.bound), is_met)
+    return _first_reachable(goal, max(nearest, goal.bound) if goal.sense == "<=" else min(nearest, goal.bound), is_met)
 
 
 def _slope(limits: AdjustableGoals, row: int, bounds: Bounds, now: Constraints) -> tuple[FloatArray, float]:
@@ -136,7 +136,7 @@ def looser(goal: Goal) -> float:
     return 1.0 if goal.sense == "<=" else -1.0
 
 
-def _tried(goal: Goal, nearest: float, is_met: Callable[[float], bool]) -> float | None:
+def _first_reachable(goal: Goal, nearest: float, is_met: Callable[[float], bool]) -> float | None:
     """Return the bound, shortened where that can be met, with as little more room as it needs."""
     decimals = _DECIMALS - power_of_size(goal)
     for room in _ROOM:

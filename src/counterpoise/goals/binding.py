@@ -176,21 +176,21 @@ class Views:
         self.tables = tables
         self.classes = classes
         self._codes: dict[tuple[str, str], IntArray] = {}
-        self._found: dict[Dataset, tuple[IntArray, FloatArray]] = {}
+        self._rows: dict[Dataset, tuple[IntArray, FloatArray]] = {}
         self._parts: dict[Dataset, list[FloatArray]] = {}
         self._totals: dict[Dataset, float] = {}
         self._groups: dict[Any, tuple[int, list[Dataset]]] = {}
-        self._kept: dict[Any, IntArray] = {}
+        self._cache: dict[Any, IntArray] = {}
 
-    def kept(self, name: Any, find: Callable[[], IntArray]) -> IntArray:
+    def cache(self, name: Any, find: Callable[[], IntArray]) -> IntArray:
         """Return what was found about rows under a name, found once."""
-        if name not in self._kept:
-            self._kept[name] = find()
-        return self._kept[name]
+        if name not in self._cache:
+            self._cache[name] = find()
+        return self._cache[name]
 
     def rows(self, rows: Dataset) -> tuple[IntArray, FloatArray]:
         """Return the places of the rows that are meant, and their weights."""
-        if rows not in self._found:
+        if rows not in self._rows:
             columns = [*(column for column, _ in rows.conditions), *(one.column for one in rows.ranges)]
             table, masks = table_of(self.tables, rows.name, columns), []
             for column, text in rows.conditions:
@@ -203,8 +203,8 @@ class Views:
                 if is_positive is not None:
                     masks.append((self.codes(rows.name, part) == self.place(rows.of)) == is_positive)
             places = np.flatnonzero(reduce(np.logical_and, masks)) if masks else np.arange(table.n_samples)
-            self._found[rows] = places, table.weights(places)
-        return self._found[rows]
+            self._rows[rows] = places, table.weights(places)
+        return self._rows[rows]
 
     def exact(self, rows: Dataset) -> list[FloatArray]:
         """Return the weights of the rows that are meant in parts whose sums are exact."""

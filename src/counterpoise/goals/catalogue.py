@@ -148,7 +148,7 @@ def register_metric(define: Definition, /, *, name: str | None = None) -> Callab
     if isinstance(example, Ratio):
         for rate in (example.numerator, example.denominator):
             _as_metric(name, rate)  # raises if it cannot be a metric
-        entry: dict[str, Any] = {name: lambda rows: replace(cast("Ratio", define(rows)), written=f"{name}({rows})")}
+        entry: dict[str, Any] = {name: lambda rows: replace(cast("Ratio", define(rows)), name=f"{name}({rows})")}
     else:
         entry = {name: _as_metric(name, example)}
     forget_metric(name)

@@ -115,12 +115,12 @@ class _Searcher:
         constant = _constant_start(problem)
         if constant is not None:
             return _Search(problem.at(constant), np.zeros(members.size))
-        best = _searched(problem, np.zeros(problem.machine.size))
+        best = _search_feasible(problem, np.zeros(problem.machine.size))
         if best.state.violation > FEASIBLE:
             if self._free is None:
                 zero = np.zeros(self.problem.machine.size)
                 self._free = minimize_ramp(self.problem.without_constraints(), zero, Plan()).state.point
-            best = min(best, _searched(problem, self._free), key=lambda one: one.state.violation)
+            best = min(best, _search_feasible(problem, self._free), key=lambda one: one.state.violation)
         return best
 
     def as_error(self, bound: BoundGoals, search: _Search) -> InfeasibleGoals:
@@ -180,8 +180,8 @@ class _Adviser:
             excess = self.searcher.least_excess(int(own[0]), others)
             if excess is None:
                 return None
-            guess = _moved(self.bound, place, excess * float(self.bound.units[own[0]]), self.tables)
-        bounds = self._met({place: guess})
+            guess = _relaxed_bound(self.bound, place, excess * float(self.bound.units[own[0]]), self.tables)
+        bounds = self._reachable_bounds({place: guess})
         return None if bounds is None else bounds[place]
 
     def _joint(self) -> dict[Goal, float]:
@@ -192,11 +192,11 @@ class _Adviser:
         violated = np.unique(self.bound.owners[excess > FEASIBLE]).tolist()
         if any(self.bound.goals[place].is_ratio for place in violated):
             return {}
-        guesses = {place: _moved(self.bound, place, float(worst[place]), self.tables) for place in violated}
-        bounds = self._met(guesses)
+        guesses = {place: _relaxed_bound(self.bound, place, float(worst[place]), self.tables) for place in violated}
+        bounds = self._reachable_bounds(guesses)
         return {} if bounds is None else {self.bound.goals[place]: bound for place, bound in bounds.items()}
 
-    def _met(self, guesses: Bounds) -> Bounds | None:
+    def _reachable_bounds(self, guesses: Bounds) -> Bounds | None:
         """Return the guesses as they would be printed, moved on until a point is found that meets them."""
         for factor in _FURTHER:
             bounds = {}
@@ -212,7 +212,7 @@ class _Adviser:
         return None
 
 
-def _moved(bound: BoundGoals, place: int, excess: float, tables: Mapping[str, Table]) -> float:
+def _relaxed_bound(bound: BoundGoals, place: int, excess: float, tables: Mapping[str, Table]) -> float:
     """Return the bound of a goal at which its constraint is relaxed by what was missed."""
     goal = bound.goals[place]
     if goal.confidence is None:
@@ -232,7 +232,7 @@ def _with_bounds(bound: BoundGoals, bounds: Bounds, tables: Mapping[str, Table])
     return bind(goals, dict(tables), classes=np.array(bound.classes.labels))
 
 
-def _searched(problem: RampProblem, start: FloatArray) -> _Search:
+def _search_feasible(problem: RampProblem, start: FloatArray) -> _Search:
     """Look for a feasible point by majorization-minimization without the objective."""
     plan = Plan(
         tol=1e-4,

@@ -280,7 +280,7 @@ class Ratio(Expression):
 
     numerator: Rate
     denominator: Rate
-    written: str = field(default="", compare=False)  # the name it goes by, if any
+    name: str = field(default="", compare=False)  # the name it goes by, if any
 
     @property
     def size(self) -> float:
@@ -289,7 +289,7 @@ class Ratio(Expression):
 
     def resolved(self, views: Views) -> "Ratio":
         """Return the ratio with averages and sums over all classes written out."""
-        return Ratio(self.numerator.resolved(views), self.denominator.resolved(views), self.written)
+        return Ratio(self.numerator.resolved(views), self.denominator.resolved(views), self.name)
 
     def __abs__(self) -> "Absolute":
         return Absolute(self)
@@ -336,7 +336,7 @@ class Ratio(Expression):
         return is_number(other)
 
     def __str__(self) -> str:
-        return self.written or f"{_in_parentheses(self.numerator)} / {_in_parentheses(self.denominator)}"
+        return self.name or f"{_in_parentheses(self.numerator)} / {_in_parentheses(self.denominator)}"
 
 
 class Several(Expression):

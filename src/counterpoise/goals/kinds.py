@@ -97,7 +97,7 @@ def parts_of(
         values = np.zeros((len(rates), len(kinds.all)))
         sizes = np.zeros_like(values)
         for number, one in here:
-            amount = math.ldexp(one.coefficient, -exponents[number]) * kinds.counted(one)
+            amount = math.ldexp(one.coefficient, -exponents[number]) * kinds.is_counted(one)
             values[number] += amount
             sizes[number] += np.abs(amount)
         values = np.array([_without_rounding(*row) for row in zip(values, sizes, strict=True)])
@@ -107,9 +107,9 @@ def parts_of(
             raise none_of(rows)
         if chances is not None and len(chances) != places.size:  # else all of them, in their order
             chances = chances[places]
-        known = views.kept((rows, kinds.letters[:2]), lambda: _known(rows, kinds, views, places))  # noqa: B023 - now
+        known = views.cache((rows, kinds.letters[:2]), lambda: _label_kinds(rows, kinds, views, places))  # noqa: B023 - now
         if are_drawn and chances is not None:
-            parts.append(_drawn_part(rows, kinds, values, views, known, chances))
+            parts.append(_expected_part(rows, kinds, values, views, known, chances))
         else:
             sums = _sums(rows, kinds, views, known, chances)
             parts.append(CountedRows(rows, values, *sums).only(kinds.of(rows)))
@@ -138,7 +138,7 @@ class RowKinds(NamedTuple):
     letters: tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]  # codes of the classes of each
     place: Callable[[str | None], int]  # from the text of a class to its code
     deferred: int | None  # the code of a deferred row
-    planned: tuple[float, ...] = ()  # how often each prediction is taken to be, where none are known
+    shares: tuple[float, ...] = ()  # how often each prediction is taken to be, where none are known
 
     @property
     def all(self) -> IntArray:
@@ -154,7 +154,7 @@ class RowKinds(NamedTuple):
                 matches &= (kinds[:, column] == self.place(rows.of)) == is_positive
         return matches
 
-    def counted(self, count: Counted) -> BoolArray:
+    def is_counted(self, count: Counted) -> BoolArray:
         """Return which kinds are counted."""
         predictions = self.all[:, 2]
         is_deferred = predictions == self.deferred
@@ -187,7 +187,10 @@ def _kinds_of(counts: Sequence[Counted], views: Views) -> RowKinds:
     predictions = _letters(called, n_classes + (deferred is not None))
     letters = _letters(labels, n_classes), _letters(baselines, n_classes), predictions
     return RowKinds(
-        letters, views.place, deferred, _planned(predictions, deferred, any(one.positive is None for one in counts))
+        letters,
+        views.place,
+        deferred,
+        _assumed_shares(predictions, deferred, any(one.positive is None for one in counts)),
     )
 
 
@@ -195,7 +198,7 @@ def _letters(codes: set[int], n_codes: int) -> tuple[int, ...]:
     return tuple(sorted(codes)) if len(codes) == n_codes else (_OTHER, *sorted(codes))
 
 
-def _planned(letters: tuple[int, ...], deferred: int | None, counts_deferred: bool) -> tuple[float, ...]:
+def _assumed_shares(letters: tuple[int, ...], deferred: int | None, counts_deferred: bool) -> tuple[float, ...]:
     """Return how often each prediction is taken to be: alike, deferral half of them where it is counted, or never."""
     if deferred not in letters:
         return (1.0 / len(letters),) * len(letters)
@@ -214,16 +217,16 @@ def _sums(rows: Dataset, kinds: RowKinds, views: Views, known: IntArray, chances
         numbers = known * n_answers + kinds.numbers(2, codes.astype(np.int64))
         return _by_kind(numbers, len(kinds.all), weights, views, rows.name)
     *sums, spread, levels = _by_kind(known, len(kinds.all) // n_answers, weights, views, rows.name)
-    counts, totals = (np.outer(one, kinds.planned).ravel() for one in sums)
-    return counts, totals, None if spread is None else np.kron(spread, np.array(kinds.planned)[:, None]), levels
+    counts, totals = (np.outer(one, kinds.shares).ravel() for one in sums)
+    return counts, totals, None if spread is None else np.kron(spread, np.array(kinds.shares)[:, None]), levels
 
 
-def _drawn_part(
+def _expected_part(
     rows: Dataset, kinds: RowKinds, values: FloatArray, views: Views, known: IntArray, chances: FloatArray
 ) -> CountedRows:
     """Return a part whose rows contribute expectations over draws, given what rows of each kind contribute."""
     weights = views.rows(rows)[1]
-    drawn = _drawn_cells(_chances(kinds.letters[2], chances))
+    drawn = _chance_cells(_chances(kinds.letters[2], chances))
     n_cells, n_answers = drawn.cells.shape
     n_known = len(kinds.all) // n_answers
     numbers = (known[drawn.rows] * n_cells) + drawn.numbers
@@ -244,7 +247,7 @@ def _chances(letters: tuple[int, ...], predicted: FloatArray) -> FloatArray:
     return np.column_stack([*others, *columns])
 
 
-class _Drawn(NamedTuple):
+class _ChanceCells(NamedTuple):
     """Rows by the chances of their answers; one between two cells counts in part in both."""
 
     cells: FloatArray  # (n_cells, n_answers): chances, those of sure answers among them
@@ -253,7 +256,7 @@ class _Drawn(NamedTuple):
     parts: FloatArray  # how much of it
 
 
-def _drawn_cells(chances: FloatArray) -> _Drawn:
+def _chance_cells(chances: FloatArray) -> _ChanceCells:
     """Return few cells of chances; the logarithm of a bet's wealth is concave in them, so that bounds only move out."""
     n_rows, n_answers = chances.shape
     every, whole = np.arange(n_rows), np.ones(n_rows)
@@ -261,18 +264,20 @@ def _drawn_cells(chances: FloatArray) -> _Drawn:
     if n_answers == 2:  # noqa: PLR2004 - one chance determines the other
         levels, numbers = np.unique(np.concatenate([chances[:, 1], [0.0, 1.0]]), return_inverse=True)
         if levels.size <= _CHANCES:
-            return _Drawn(np.column_stack([1.0 - levels, levels]), every, numbers[:n_rows], whole)
+            return _ChanceCells(np.column_stack([1.0 - levels, levels]), every, numbers[:n_rows], whole)
         levels = np.linspace(0.0, 1.0, _CHANCES)
         below, above = between(chances[:, 1], levels)
         parts = np.append(1.0 - above, above)
-        return _Drawn(np.column_stack([1.0 - levels, levels]), np.tile(every, 2), np.append(below, below + 1), parts)
+        return _ChanceCells(
+            np.column_stack([1.0 - levels, levels]), np.tile(every, 2), np.append(below, below + 1), parts
+        )
     cells, numbers = np.unique(np.vstack([chances, sure]), axis=0, return_inverse=True)
     if len(cells) <= _MOST_DRAWN:
-        return _Drawn(cells, every, numbers.ravel()[:n_rows], whole)
-    return _Drawn(sure, np.repeat(every, n_answers), np.tile(np.arange(n_answers), n_rows), chances.ravel())
+        return _ChanceCells(cells, every, numbers.ravel()[:n_rows], whole)
+    return _ChanceCells(sure, np.repeat(every, n_answers), np.tile(np.arange(n_answers), n_rows), chances.ravel())
 
 
-def _known(rows: Dataset, kinds: RowKinds, views: Views, places: IntArray) -> IntArray:
+def _label_kinds(rows: Dataset, kinds: RowKinds, views: Views, places: IntArray) -> IntArray:
     """Return of which kind each row is by its label and baseline, whatever is predicted."""
     numbers = np.zeros(places.size, dtype=np.int64)
     for which, part in enumerate(("y", "baseline")):

@@ -29,7 +29,7 @@ in any unit: bounds on the population change by that factor, and no verdict does
 Where predictions are drawn, a goal can be on their expectation over the draws. Rows then contribute values between
 those of the answers, which are neither successes nor failures. A mean of them has the better of two bounds, each for
 its part of the risk: by betting, and that of Bentkus, which is wider than the binomial one by a factor of e in the
-risk. Sums of two means of disjoint groups are in ``_upper_sum_of_drawn``, ratios are bounded by betting alone.
+risk. Sums of two means of disjoint groups are in ``_upper_sum_of_expectations``, ratios are bounded by betting alone.
 
 A goal that one share decides needs a share of failures on the rows to be certified. The share is one of rows, with an
 exact binomial bound, or of their weight, with a bound by betting. What a goal needs is then exact for rows, and for
@@ -90,7 +90,7 @@ class Share(NamedTuple):
             least, most = (middle, most) if upper_share(middle, n_rows, risk) <= allowed else (least, middle)
         return least / n_rows
 
-    def shown_by(self, failures: float, risk: float) -> float:
+    def upper_failures(self, failures: float, risk: float) -> float:
         """Return the share of failures that a share of them on the rows shows to be the most."""
         n_rows = math.floor(self.trials)
         return upper_share(math.ceil(n_rows * max(failures - _EXACT, 0.0)), n_rows, risk)
@@ -127,7 +127,7 @@ class WeightedShare(NamedTuple):
             least, most = (middle, most) if is_below(self._planned(middle), allowed, risk) else (least, middle)
         return least
 
-    def shown_by(self, failures: float, risk: float) -> float:
+    def upper_failures(self, failures: float, risk: float) -> float:
         """Return the share of failures that a share of them on the rows shows to be the most."""
         return upper_weighted_mean(self._planned(failures), risk)
 
@@ -163,7 +163,7 @@ def needed_bound(goal: Goal, share: AnyShare, risk: float) -> float:
 def certified_bound(goal: Goal, share: AnyShare, value: float, risk: float) -> float:
     """Return the tightest bound that rows certify which reach a value: what ``needed_bound`` is at most that for."""
     failures = allowed_failures(goal.with_bound(value), share)
-    return _at_failures(goal, share, min(share.shown_by(failures, risk) + _ROUNDING, 1.0))
+    return _at_failures(goal, share, min(share.upper_failures(failures, risk) + _ROUNDING, 1.0))
 
 
 def can_certify(goal: Goal, share: AnyShare, risk: float) -> bool:
@@ -412,7 +412,7 @@ def _upper_sum(means: Sequence[tuple[CountedRows, FloatArray]], risk: float) -> 
         if one.is_weighted:  # and so is the other, of the same dataset
             return upper_weighted_sum(one.sample(values), other.sample(other_values), risk)
         if one.is_drawn:  # as above
-            return _upper_sum_of_drawn(means, risk)
+            return _upper_sum_of_expectations(means, risk)
         steps = [_as_step(part, values) for part, values in means]
         if steps[0] is not None and steps[1] is not None:
             least = sum(float(values.min()) for _, values in means)
@@ -445,7 +445,7 @@ def _quick_upper(part: CountedRows, values: FloatArray, risk: float) -> float:
     return low + (high - low) * upper_bounded_mean(mean, part.n_rows, _COUNTED * risk)
 
 
-def _upper_sum_of_drawn(means: Sequence[tuple[CountedRows, FloatArray]], risk: float) -> float:
+def _upper_sum_of_expectations(means: Sequence[tuple[CountedRows, FloatArray]], risk: float) -> float:
     """Return an upper bound on the sum of two means of drawn rows of disjoint groups: the better of two.
 
     One is by betting on both. For the other each value is rounded to the nearer end of its span. The rounded values are

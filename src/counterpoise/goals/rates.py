@@ -292,7 +292,7 @@ def confused(rows: Dataset, called: Any) -> Rate:
             f"{CONFUSION} needs two classes, as in {CONFUSION}(train, of=cat, called=dog); got of={rows.of} and "
             f"called={called}."
         )
-    text = str(Dataset().seen_as(called).of)
+    text = str(Dataset().with_class(called).of)
     count = Count(positive=True, cell=_POSITIVES, called=text)
     return Rate(0.0, (Term(1.0, Metric(CONFUSION, (count,), _POSITIVES, (), f", called={written_value(text)}"), rows),))
 
@@ -490,7 +490,7 @@ class Phrase(Several):
         elif views is None:
             groups = [replace(self.rows, of=text) for text in "ab"]
         elif not self.by:
-            groups = [self.rows.seen_as(text) for text in views.class_texts()]
+            groups = [self.rows.with_class(text) for text in views.class_texts()]
         else:
             n_groups, groups = views.groups(self.rows, self.by, MOST_GROUPS)
             if n_groups > MOST_GROUPS:
@@ -514,16 +514,16 @@ class Phrase(Several):
         return f"{self.form}({', '.join(parts)})"
 
 
-def _over_groups(form: str) -> Callable[..., Phrase]:
+def _group_function(form: str) -> Callable[..., Phrase]:
     def phrase(
         dataset: Dataset | str = DEFAULT, /, *ranges: str, by: str | Sequence[str] = (), of: Any = None, **where: Any
     ) -> Phrase:
         return Phrase(form, rows_of(dataset, ranges, of, where), by=_columns(by))
 
-    return _documented(form, phrase, 'dataset="train", by=column', f'{form}("train", by="sex")')
+    return _with_docstring(form, phrase, 'dataset="train", by=column', f'{form}("train", by="sex")')
 
 
-def _of_metric(form: str) -> Callable[..., Phrase]:
+def _metric_function(form: str) -> Callable[..., Phrase]:
     def phrase(
         metric: MetricFunction[Any] | str,
         dataset: Dataset | str = DEFAULT,
@@ -536,10 +536,10 @@ def _of_metric(form: str) -> Callable[..., Phrase]:
         return Phrase(form, rows_of(dataset, ranges, of, where), metric_name(metric), _columns(by))
 
     call = f'{form}("recall", "train"{", by=" + repr("sex") if FORMS[form].by else ""})'
-    return _documented(form, phrase, "metric, dataset", call)
+    return _with_docstring(form, phrase, "metric, dataset", call)
 
 
-def _documented(form: str, phrase: Any, arguments: str, call: str) -> Callable[..., Phrase]:
+def _with_docstring(form: str, phrase: Any, arguments: str, call: str) -> Callable[..., Phrase]:
     kind = FORMS[form]
     phrase.__name__ = phrase.__qualname__ = form
     phrase.__doc__ = f"""Return {kind.meaning}: {kind.formula}.
@@ -568,13 +568,13 @@ def _columns(by: str | Sequence[str]) -> tuple[str, ...]:
     return columns
 
 
-every_class = _of_metric("every_class")
-every_group = _of_metric("every_group")
-max_difference = _of_metric("max_difference")
-min_ratio = _of_metric("min_ratio")
-demographic_parity_difference = _over_groups("demographic_parity_difference")
-demographic_parity_ratio = _over_groups("demographic_parity_ratio")
-equal_opportunity_difference = _over_groups("equal_opportunity_difference")
-equal_opportunity_ratio = _over_groups("equal_opportunity_ratio")
-equalized_odds_difference = _over_groups("equalized_odds_difference")
-equalized_odds_ratio = _over_groups("equalized_odds_ratio")
+every_class = _metric_function("every_class")
+every_group = _metric_function("every_group")
+max_difference = _metric_function("max_difference")
+min_ratio = _metric_function("min_ratio")
+demographic_parity_difference = _group_function("demographic_parity_difference")
+demographic_parity_ratio = _group_function("demographic_parity_ratio")
+equal_opportunity_difference = _group_function("equal_opportunity_difference")
+equal_opportunity_ratio = _group_function("equal_opportunity_ratio")
+equalized_odds_difference = _group_function("equalized_odds_difference")
+equalized_odds_ratio = _group_function("equalized_odds_ratio")

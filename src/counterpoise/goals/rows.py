@@ -217,21 +217,21 @@ def between(column: str, *limits: tuple[str, str] | None) -> Range:
         interval, ends = interval & one, [*ends, is_upper]
     if len(set(ends)) < len(ends):
         raise ValueError(f"Two limits on {column} must be a lower and an upper one, as in 18<={column}<25.")
-    return checked(interval)
+    return check_range(interval)
 
 
-def checked(interval: Range) -> Range:
+def check_range(interval: Range) -> Range:
     """Return a range after checking that some number is in it."""
     if interval.is_empty:
         raise ValueError(f"The range {interval} is empty: no number is in it. Write one that has some, as 18<=age<25.")
     return interval
 
 
-def merged_ranges(ranges: Iterable[Range]) -> tuple[Range, ...]:
+def merge_ranges(ranges: Iterable[Range]) -> tuple[Range, ...]:
     """Return one range for each column, sorted, after checking that none is empty."""
     merged: dict[str, Range] = {}
     for one in ranges:
-        merged[one.column] = checked(merged[one.column] & one) if one.column in merged else one
+        merged[one.column] = check_range(merged[one.column] & one) if one.column in merged else one
     return tuple(merged[column] for column in sorted(merged))
 
 
@@ -330,24 +330,24 @@ class Dataset:
         """
         conditions = dict(self.conditions)
         for column, value in values.items():
-            text = _checked_text(column, value)
+            text = _condition_text(column, value)
             if conditions.setdefault(column, text) != text and not may_be_same(conditions[column], text):
                 raise ValueError(
                     f"where({column}={value!r}) leaves no row, because {column} was {conditions[column]!r} already. "
                     "For rows of either value write two goals."
                 )
-        between = merged_ranges([*self.ranges, *map(read_range, ranges)]) if ranges else self.ranges
+        between = merge_ranges([*self.ranges, *map(read_range, ranges)]) if ranges else self.ranges
         return replace(self, conditions=tuple(sorted(conditions.items())), ranges=between)
 
-    def seen_as(self, of: Any) -> "Dataset":
+    def with_class(self, of: Any) -> "Dataset":
         """Return the same rows, with a class that rates on them call positive."""
-        text = _checked_text("of", of, is_class=True)
+        text = _condition_text("of", of, is_class=True)
         if self.of not in {None, text}:
             raise ValueError(f"A rate is about one class; got of={text} beside of={self.of}.")
         return replace(self, of=text)
 
     @property
-    def viewed(self) -> "Dataset":
+    def normalized(self) -> "Dataset":
         """Return the same rows in one form: where neither label nor baseline narrows them, no class matters."""
         return (
             self if self.of is None or self.label is not None or self.baseline is not None else replace(self, of=None)
@@ -374,24 +374,24 @@ class Dataset:
     @property
     def positives(self) -> "Dataset":
         """Return the rows labelled positive."""
-        return self._narrowed("label", is_positive=True)
+        return self._narrow("label", is_positive=True)
 
     @property
     def negatives(self) -> "Dataset":
         """Return the rows labelled negative."""
-        return self._narrowed("label", is_positive=False)
+        return self._narrow("label", is_positive=False)
 
     @property
     def baseline_positives(self) -> "Dataset":
         """Return the rows that the baseline (the deployed model) predicts positive."""
-        return self._narrowed("baseline", is_positive=True)
+        return self._narrow("baseline", is_positive=True)
 
     @property
     def baseline_negatives(self) -> "Dataset":
         """Return the rows that the baseline (the deployed model) predicts negative."""
-        return self._narrowed("baseline", is_positive=False)
+        return self._narrow("baseline", is_positive=False)
 
-    def _narrowed(self, part: str, *, is_positive: bool) -> "Dataset":
+    def _narrow(self, part: str, *, is_positive: bool) -> "Dataset":
         narrower: Dataset = replace(self, **{part: is_positive})  # type: ignore[arg-type]
         if getattr(self, part) not in {None, is_positive}:
             raise ValueError(f"{self} has no row in common with {narrower}: it is the opposite.")
@@ -424,7 +424,7 @@ def part_of(cell: Cell, rows: Dataset) -> Dataset | None:
         if narrower is not None and known is not None and narrower != known:
             return None
         parts[part] = known if narrower is None else narrower
-    return replace(rows, **parts).viewed
+    return replace(rows, **parts).normalized
 
 
 class Counted(NamedTuple):
@@ -443,10 +443,10 @@ def rows_of(dataset: Any, ranges: Iterable[str], of: Any, where: dict[str, Any])
         raise TypeError(f"A rate takes a Dataset or its name; got {dataset!r}. Data are bound later, by fit.")
     rows = Dataset(dataset) if isinstance(dataset, str) else dataset
     rows = rows.where(*ranges, **where) if ranges or where else rows
-    return rows if of is None else rows.seen_as(of)
+    return rows if of is None else rows.with_class(of)
 
 
-def _checked_text(column: str, value: Any, *, is_class: bool = False) -> str:
+def _condition_text(column: str, value: Any, *, is_class: bool = False) -> str:
     if column == "of" and not is_class:
         raise ValueError(
             f"of={value} names the class that a rate is about, as in recall(train, of=cat), and never a column: rename "
@@ -522,9 +522,9 @@ class Term(NamedTuple):
 def without_negatives(rows: Dataset, out_of: Dataset) -> Iterator[tuple[float, Dataset]]:
     """Write the rows as a sum of parts that are negative in no way, except as ``out_of`` is."""
     if rows.label is False and out_of.label is None:
-        every, positive = replace(rows, label=None).viewed, replace(rows, label=True)
+        every, positive = replace(rows, label=None).normalized, replace(rows, label=True)
     elif rows.baseline is False and out_of.baseline is None:
-        every, positive = replace(rows, baseline=None).viewed, replace(rows, baseline=True)
+        every, positive = replace(rows, baseline=None).normalized, replace(rows, baseline=True)
     else:
         yield 1.0, rows
         return

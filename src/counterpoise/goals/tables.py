@@ -253,7 +253,7 @@ class Table:
             "--largest-weight where a run is audited; or leave the weights out."
         )
 
-    def weighed_as(self, table: "Table", places: Any = slice(None)) -> "Table":
+    def copy_weight_limit(self, table: "Table", places: Any = slice(None)) -> "Table":
         """Return the table with the limit on the weights of another, of whose rows it has those at some places."""
         if table.largest_weight is not None and table.sample_weight is not None:
             self.largest_weight = table.largest_weight
@@ -264,7 +264,7 @@ class Table:
         """Return the same table with some parts replaced."""
         names = ("X", "y", "baseline", "sample_weight", "counts")
         has = {name: getattr(self, name) for name in names}
-        return Table(**{"sensitive_features": self._own_columns or None, **has, **parts}).weighed_as(self)
+        return Table(**{"sensitive_features": self._own_columns or None, **has, **parts}).copy_weight_limit(self)
 
     def beside(self, sensitive_features: Any, baseline: ArrayLike | None) -> "Table":
         """Return the same table with further columns, and with a baseline where it has none."""
@@ -279,7 +279,7 @@ class Table:
         columns = {name: values[places] for name, values in self._own_columns.items()}
         X = rows_at(self.X, places) if X is None and hasattr(self.X, "iloc") else X
         weights = {"sample_weight": sample_weight, "counts": rows_at(self.counts, places)}
-        return Table(X, y, columns or None, rows_at(self.baseline, places), **weights).weighed_as(self, places)
+        return Table(X, y, columns or None, rows_at(self.baseline, places), **weights).copy_weight_limit(self, places)
 
     def only(self, places: AnyArray) -> "Table":
         """Return some of the rows with all that belongs to them."""

@@ -46,7 +46,7 @@ from counterpoise.goals.rows import (
     Range,
     UnknownName,
     between,
-    merged_ranges,
+    merge_ranges,
     unknown,
     without_quotes,
 )
@@ -108,7 +108,7 @@ class _Reader:
             match = _TOKEN.match(text, place)
             if match is None:
                 place = end - len(text[place:end].lstrip())
-                raise self.wrong(place, _foreign(text[place]))
+                raise self.wrong(place, _describe_character(text[place]))
             kind = str(match.lastgroup)
             self.tokens.append(Token(kind, match[kind], match.start(kind)))
             place = match.end()
@@ -299,7 +299,7 @@ class _Reader:
         return GoalSyntaxError(f"Cannot read the goal at character {place + 1}: {problem}.\n    {excerpt}\n    {mark}^")
 
 
-def _foreign(character: str) -> str:
+def _describe_character(character: str) -> str:
     if character in "\u2264\u2265":
         return f"a goal is written with <= or >=, found {character!r}"
     if character == "%":
@@ -334,8 +334,8 @@ def _make_expression(name: str, metric: str, arguments: _Arguments) -> Rate | Ra
         elif columns.setdefault(column, value) != value:
             rows.where(**columns).where(**{column: value})  # raises: the two values contradict each other
     rows = rows.where(**columns) if columns else rows
-    rows = replace(rows, ranges=merged_ranges(arguments.ranges)) if arguments.ranges else rows
-    rows = reduce(Dataset.seen_as, words["of"], rows)
+    rows = replace(rows, ranges=merge_ranges(arguments.ranges)) if arguments.ranges else rows
+    rows = reduce(Dataset.with_class, words["of"], rows)
     if name == MACRO:
         return averaged(metric, rows)
     if name in FORMS:

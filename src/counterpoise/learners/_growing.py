@@ -259,7 +259,7 @@ class GrowingRows:
 
         return add
 
-    def said(self, grown: Grown) -> AnyArray:
+    def predict(self, grown: Grown) -> AnyArray:
         """Move the rows to their leaves, and return the code that the finished tree predicts for each."""
         tree, leaves, moves = grown
         self.move(moves)
@@ -302,7 +302,7 @@ def ended(shard: Shard, grown: Grown | None) -> AnyArray | None:
     if growth is None:
         return None
     with growth.workers:
-        return None if grown is None else growth.said(grown)
+        return None if grown is None else growth.predict(grown)
 
 
 def _table(triples: Sequence[tuple[int, int, int]]) -> IntArray:

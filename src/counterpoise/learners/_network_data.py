@@ -80,7 +80,7 @@ class Inputs:
             self.centre = torch.tensor(standard.centre, dtype=torch.float32, device=device).view(shape)
             self.gain = torch.tensor(1 / standard.scale, dtype=torch.float32, device=device).view(shape)
         else:
-            X = _standardized(X, standard)
+            X = _standardize(X, standard)
         values = torch.tensor(X, device=device) if X.dtype == np.uint8 else torch.from_numpy(X).to(device)
         self.values = values.permute(0, 2, 3, 1).contiguous() if self.is_image else values
 
@@ -104,7 +104,7 @@ class Inputs:
         return values.permute(0, 3, 1, 2) if self.is_image else values
 
 
-def _standardized(X: AnyArray, standard: Standard) -> AnyArray:
+def _standardize(X: AnyArray, standard: Standard) -> AnyArray:
     """Return the rows in float32, with values that no layer could add up brought to where it can."""
     result = np.empty(X.shape, dtype=np.float32)
     centre, scale = _along(standard.centre, X.ndim), _along(standard.scale, X.ndim)

@@ -233,7 +233,7 @@ class Trainer:
     def _run(self, targets: TrainingTargets, tables: Iterable[tuple[Any, Any]], generator: Any) -> None:
         self.module.train()
         rows, labels = targets.on(self.place.device)
-        with self._there():
+        with self._on_device():
             for pairs, rates in tables:
                 n_lines = len(pairs)
                 self._labels[:n_lines], self._rows[:n_lines], self._rates[:n_lines] = labels[pairs], rows[pairs], rates
@@ -249,7 +249,7 @@ class Trainer:
                     if self._queue is not None and step % _QUEUED_STEPS == 0:
                         self._queue.wait_for_earlier()
 
-    def _there(self) -> AbstractContextManager[Any]:
+    def _on_device(self) -> AbstractContextManager[Any]:
         if self._runs_free:
             device: AbstractContextManager[Any] = torch.cuda.device(self.place.device)
             return device

@@ -67,7 +67,7 @@ class NodeArrays(NamedTuple):
     start: IntArray
     stop: IntArray
     tables: ByteArray  # (n_nodes, 256): 1 for the bins that go left
-    n_made: IntArray  # (1,)
+    n_nodes: IntArray  # (1,)
 
 
 class WaitingNodes(NamedTuple):
@@ -101,7 +101,7 @@ def lay_out_rows(weights: FloatArray, codes: AnyArray, n_sums: int, n_classes: i
 
 
 @inlined
-def no_nodes(most: int) -> NodeArrays:
+def empty_nodes(most: int) -> NodeArrays:
     """Return room for so many nodes."""
     return NodeArrays(
         np.full(most, -1, dtype=np.int64),
@@ -115,7 +115,7 @@ def no_nodes(most: int) -> NodeArrays:
 
 
 @inlined
-def no_open_nodes(n_rows: int, max_depth: int, n_sums: int, features: Features) -> WaitingNodes:
+def empty_stack(n_rows: int, max_depth: int, n_sums: int, features: Features) -> WaitingNodes:
     """Return an empty stack, and room for as many histograms as will be in use at once."""
     # A node that waits has at least as many rows as its sibling, so at most log2(n_rows) wait; one is being split, and
     # one more histogram is taken before its own is free.
@@ -141,9 +141,9 @@ def no_open_nodes(n_rows: int, max_depth: int, n_sums: int, features: Features) 
 @inlined
 def add_node(nodes: NodeArrays, start: int, stop: int) -> int:
     """Add a leaf that holds the rows from ``start`` to ``stop``, and return its number."""
-    node = nodes.n_made[0]
+    node = nodes.n_nodes[0]
     nodes.start[node], nodes.stop[node] = start, stop
-    nodes.n_made[0] += 1
+    nodes.n_nodes[0] += 1
     return int(node)
 
 
@@ -340,7 +340,7 @@ def _label(
     features: Features, rows: RowArrays, idle: AnyArray, nodes: NodeArrays, n_classes: int, predicted: AnyArray
 ) -> tuple[FloatArray, AnyArray]:
     """Return the shares of the classes in each node and its label, and write the label of every row."""
-    n_nodes = nodes.n_made[0]
+    n_nodes = nodes.n_nodes[0]
     feature, left = nodes.feature[:n_nodes], nodes.left[:n_nodes]
     leaves, n_leaves = np.empty((n_nodes, 3), dtype=np.int64), 0
     for node in range(n_nodes):
@@ -372,7 +372,7 @@ def _by_levels(
     features: Features, edges: FloatArray, nodes: NodeArrays, shares: FloatArray, labels: AnyArray
 ) -> tuple[AnyArray, ...]:
     """Return the fields of a ``Tree``, the nodes numbered level by level."""
-    n_nodes = nodes.n_made[0]
+    n_nodes = nodes.n_nodes[0]
     order, n_placed = np.zeros(n_nodes, dtype=np.int64), 1
     feature, threshold = np.full(n_nodes, -1), np.full(n_nodes, np.nan)
     missing_left, left, table = (
@@ -422,8 +422,8 @@ def grow_whole_tree(
     rows, idle = lay_out_rows(weights, codes, n_sums, limits[0])
     n_rows, max_depth = rows.order.size, stops[0]
     most_leaves = max(1, n_rows // int64(limits[2]))
-    nodes = no_nodes(2 * (most_leaves if max_depth > _DEEP else min(most_leaves, 1 << max_depth)) - 1)
-    waiting = no_open_nodes(n_rows, max_depth, n_sums, features)
+    nodes = empty_nodes(2 * (most_leaves if max_depth > _DEEP else min(most_leaves, 1 << max_depth)) - 1)
+    waiting = empty_stack(n_rows, max_depth, n_sums, features)
     sides = np.empty((2, n_sums))
     _open_root(features, rows, nodes, waiting, limits, stops)
     while waiting.counts[0] > 0:

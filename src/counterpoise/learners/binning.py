@@ -107,7 +107,7 @@ def bin_rows(
     seen: ByteArray,
     start: int,
     bins: ByteArray,
-    met: ByteArray,
+    flags: ByteArray,
 ) -> None:
     """Write the bins of some rows, the first of which is ``start``, and note in ``met`` what each feature held."""
     for feature in range(values.shape[1]):
@@ -115,15 +115,15 @@ def bin_rows(
             value = values[row, feature]
             place = MISSING_BIN
             if math.isnan(value):
-                met[feature] |= HAS_MISSING
+                flags[feature] |= HAS_MISSING
             elif math.isinf(value):
-                met[feature] |= HAS_INFINITY
+                flags[feature] |= HAS_INFINITY
             elif not is_categorical[feature]:
                 place = _value_bin(value, edges[feature])
             else:
                 place = _category_bin(value, seen[feature])
                 if place == MISSING_BIN:
-                    met[feature] |= HAS_BAD_CODE
+                    flags[feature] |= HAS_BAD_CODE
             bins[feature, start + row] = place
 
 
@@ -228,12 +228,12 @@ def bin_features(X: Any, *, max_bins: int = 256, categorical_features: ArrayLike
 class Seen(NamedTuple):
     """What was met while some rows were binned."""
 
-    met: ByteArray  # (n_features,): flags
+    flags: ByteArray  # (n_features,): flags
     occurs: BoolArray  # (n_features, 256): which codes of categories
 
     def beside(self, other: "Seen") -> "Seen":
         """Return what was met in these rows or in others."""
-        return Seen(self.met | other.met, self.occurs | other.occurs)
+        return Seen(self.flags | other.flags, self.occurs | other.occurs)
 
 
 def sample_places(n_samples: int) -> IntArray | None:
@@ -260,23 +260,23 @@ def bin_part(
     step = max(1, CHUNK // n_features)
 
     def bin_range(start: int, stop: int) -> ByteArray:
-        met = np.zeros(n_features, dtype=np.uint8)
+        flags = np.zeros(n_features, dtype=np.uint8)
         for first in range(start, stop, step):
             values = as_floats(matrix[first : min(first + step, stop)])
-            bin_rows(values, padded, is_categorical.view(np.uint8), codes, first, bins, met)
-        return met
+            bin_rows(values, padded, is_categorical.view(np.uint8), codes, first, bins, flags)
+        return flags
 
     with Workers(n_samples * n_features) as workers:
-        met = np.bitwise_or.reduce(workers.map_ranges(bin_range, n_samples))
-    if (met & HAS_INFINITY).any():
-        raise _unusable(int(np.flatnonzero(met & HAS_INFINITY)[0]), "finite numbers or NaN", "infinity", _CLIP)
-    if known is None and (met & HAS_BAD_CODE).any():
+        flags = np.bitwise_or.reduce(workers.map_ranges(bin_range, n_samples))
+    if (flags & HAS_INFINITY).any():
+        raise _unusable(int(np.flatnonzero(flags & HAS_INFINITY)[0]), "finite numbers or NaN", "infinity", _CLIP)
+    if known is None and (flags & HAS_BAD_CODE).any():
         expected = "codes of categories, whole numbers from 0 to 254 or NaN"
-        raise _unusable(int(np.flatnonzero(met & HAS_BAD_CODE)[0]), expected, "another value", _RECODE)
+        raise _unusable(int(np.flatnonzero(flags & HAS_BAD_CODE)[0]), expected, "another value", _RECODE)
     occurs = np.zeros((len(bins), 256), dtype=np.bool_)
     for feature in np.flatnonzero(is_categorical):
         occurs[feature] = np.bincount(bins[feature], minlength=256) > 0
-    return bins, Seen(met, occurs)
+    return bins, Seen(flags, occurs)
 
 
 def binned_by(
@@ -287,7 +287,7 @@ def binned_by(
     for feature in np.flatnonzero(is_categorical).tolist():
         codes = np.flatnonzero(seen.occurs[feature, :MISSING_BIN])
         known[feature], n_bins[feature] = codes.astype(np.float64), codes.max(initial=0) + 1
-    return BinnedFeatures(bins, known, is_categorical, n_bins, (seen.met & HAS_MISSING) > 0, names)
+    return BinnedFeatures(bins, known, is_categorical, n_bins, (seen.flags & HAS_MISSING) > 0, names)
 
 
 def bin_like(X: Any, binned: BinnedFeatures) -> BinnedFeatures:
@@ -305,7 +305,7 @@ def bin_like(X: Any, binned: BinnedFeatures) -> BinnedFeatures:
     for feature in np.flatnonzero(binned.is_categorical):
         seen[feature, binned.edges[feature].astype(np.intp)] = 1
     bins, occurrences = bin_part(matrix, binned.edges, binned.is_categorical, seen)
-    has_missing = (occurrences.met & (HAS_MISSING | HAS_BAD_CODE)) > 0
+    has_missing = (occurrences.flags & (HAS_MISSING | HAS_BAD_CODE)) > 0
     return BinnedFeatures(bins, binned.edges, binned.is_categorical, binned.n_bins, has_missing)
 
 

@@ -184,7 +184,7 @@ class NetworkLearner(CodeLearner):
         rows: PreparedRows = super().prepare(X)
         return rows
 
-    def _prepared(self, X: AnyArray) -> "PreparedRows":
+    def _prepare(self, X: AnyArray) -> "PreparedRows":
         settings, names = check_settings(self), getattr(self, "feature_names_in_", None)
         rows: PreparedRows = _parts()[1].PreparedRows(X, settings, self._seed(), names)
         return rows

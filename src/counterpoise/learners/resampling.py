@@ -195,14 +195,14 @@ class CodeLearner(ClassifierMixin, BaseEstimator):
         if weights.min() == 0:  # samples without weight must not move the edges of bins, or a warm-up, either
             counts = weights > 0
             X, codes, weights = X[counts], codes[counts], weights[counts]
-        self.fit_codes(self._prepared(X), codes, classes, weights)
+        self.fit_codes(self._prepare(X), codes, classes, weights)
         return self
 
     def prepare(self, X: Any) -> Any:
         """Return ``X`` as ``fit_codes`` of this learner, and of its clones, wants it."""
-        return self._prepared(validate_data(self, X, **self._border))
+        return self._prepare(validate_data(self, X, **self._border))
 
-    def _prepared(self, X: Any) -> Any:
+    def _prepare(self, X: Any) -> Any:
         raise NotImplementedError
 
     def fit_codes(self, prepared: Any, codes: AnyArray, classes: AnyArray, weights: FloatArray) -> AnyArray:

@@ -146,8 +146,8 @@ def log_model(model: Any, name: str, *, registered_model_name: str | None = None
         Whose ``model_uri`` ``load_model`` and ``mlflow.pyfunc.load_model`` take.
     """
     here = sys.modules[__name__]
-    registered = {"registered_model_name": registered_model_name}
-    return _mlflow(UnstorableModel).models.Model.log(None, here, name=name, model=model, **registered, **settings)
+    registration = {"registered_model_name": registered_model_name}
+    return _mlflow(UnstorableModel).models.Model.log(None, here, name=name, model=model, **registration, **settings)
 
 
 def load_model(model_uri: str, *, dst_path: str | None = None, trusted: Sequence[str] = ()) -> Any:
@@ -196,30 +196,32 @@ class _ServedModel(NamedTuple):
     """A model, and what the columns are that it is told beside the features."""
 
     model: Any
-    told: Mapping[str, Any]
+    config: Mapping[str, Any]
 
     def check(self) -> None:
         """Check that the model takes what it is to be told."""
         name = type(self.model).__name__
         refuse_unfitted(self.model, "save_model")
-        method = check_choice(self.told["method"], "method", _METHODS)
+        method = check_choice(self.config["method"], "method", _METHODS)
         if not hasattr(self.model, method):
             raise UnstorableModel(f"A {name} has no {method}: choose another method.")
-        for part in self._named():
-            if part not in self._taken(method):
-                raise UnstorableModel(f"{method} of this {name} takes no {part}: leave out {part}={self.told[part]!r}.")
+        for part in self._columns():
+            if part not in self._accepted(method):
+                raise UnstorableModel(
+                    f"{method} of this {name} takes no {part}: leave out {part}={self.config[part]!r}."
+                )
 
     def predict(self, model_input: Any, params: Mapping[str, Any] | None = None) -> Any:  # noqa: ARG002 - of MLflow
         """Return what the model says about rows."""
-        method = check_choice(self.told.get("method", "predict"), "method", _METHODS)
-        columns = self._named()
-        beside = {part: self._column(model_input, columns[part]) for part in columns if part in self._taken(method)}
+        method = check_choice(self.config.get("method", "predict"), "method", _METHODS)
+        columns = self._columns()
+        beside = {part: self._column(model_input, columns[part]) for part in columns if part in self._accepted(method)}
         return getattr(self.model, method)(self._features(model_input), **beside)
 
-    def _named(self) -> dict[str, Any]:
-        return {part: self.told[part] for part in _BESIDE if self.told.get(part)}
+    def _columns(self) -> dict[str, Any]:
+        return {part: self.config[part] for part in _BESIDE if self.config.get(part)}
 
-    def _taken(self, method: str) -> Sequence[str]:
+    def _accepted(self, method: str) -> Sequence[str]:
         """Return what a method takes beside the features; a pipeline hands on whatever it is given."""
         parameters = inspect.signature(getattr(self.model, method)).parameters.values()
         if any(one.kind is one.VAR_KEYWORD for one in parameters):
@@ -243,7 +245,7 @@ class _ServedModel(NamedTuple):
         names = getattr(self.model, "feature_names_in_", None)
         if names is not None:
             return self._column(rows, list(names))
-        beside = {name for part in self._named().values() for name in ([part] if isinstance(part, str) else part)}
+        beside = {name for part in self._columns().values() for name in ([part] if isinstance(part, str) else part)}
         return rows[[name for name in rows.columns if name not in beside]].to_numpy()
 
 

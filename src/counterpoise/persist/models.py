@@ -109,7 +109,7 @@ def _read(path: str | os.PathLike[str], trusted: Sequence[str], *, waits: bool) 
         raise UnreadableModel(f"{target} cannot be read: {error.strerror}.") from error
     except MemoryError as error:
         raise UnreadableModel(f"{target} cannot be read: it has more bytes than there is memory.") from error
-    model = _decoded(data, str(target), trusted, waits=waits)
+    model = _decode(data, str(target), trusted, waits=waits)
     if not _is_fitted(model):
         raise UnreadableModel(f"{target} holds a {type(model).__name__}, which is no fitted model.")
     return model
@@ -175,10 +175,10 @@ def loads(data: bytes, *, trusted: Sequence[str] = ()) -> Any:
     """
     if not isinstance(data, bytes | bytearray | memoryview):
         raise TypeError(f"data must be the bytes that dumps returned; got {type(data).__name__}. A path is for load.")
-    return _decoded(bytes(data), "The data", trusted)
+    return _decode(bytes(data), "The data", trusted)
 
 
-def _decoded(data: bytes, name: str, trusted: Sequence[str], *, waits: bool = False) -> Any:
+def _decode(data: bytes, name: str, trusted: Sequence[str], *, waits: bool = False) -> Any:
     """Return the value of a file; models in files of their own wait there where ``waits`` says so."""
 
     def now(content: bytes, depth: int = 0) -> Any:
@@ -191,7 +191,7 @@ def _decoded(data: bytes, name: str, trusted: Sequence[str], *, waits: bool = Fa
         return decoder.decode(manifest.get("nodes"), manifest.get("root"))
 
     def later(content: bytes) -> Waiting:
-        return Waiting(content, lambda known: _decoded(known, name, trusted))
+        return Waiting(content, lambda known: _decode(known, name, trusted))
 
     try:
         return now(data)

@@ -246,7 +246,7 @@ ESTIMATORS = {
     "StandardScaler": "sklearn.preprocessing._data",
     "_BinMapper": "sklearn.ensemble._hist_gradient_boosting.binning",
 }
-_MADE_AGAIN = "_loss"  # of histogram gradient boosting: compiled, and told by the parameters
+_LOSS = "_loss"  # of histogram gradient boosting: compiled, and told by the parameters
 _ROUNDS = "_predictors"
 _WORDS = 8  # of 32 bits each: a set of categories
 _CHECKS = {"dtype", "ensure_all_finite"}
@@ -270,7 +270,7 @@ def estimator_state(estimator: Any) -> dict[str, Any]:
         return {name: _without_remainder_lists(part) for name, part in state.items()}
     if _ROUNDS not in state:
         return dict(state)
-    others = {name: part for name, part in state.items() if name != _MADE_AGAIN}
+    others = {name: part for name, part in state.items() if name != _LOSS}
     return others | {_ROUNDS: Rounds(state[_ROUNDS])}
 
 
@@ -281,14 +281,14 @@ def _without_remainder_lists(part: Any) -> Any:
     return type(part)(map(_without_remainder_lists, part)) if type(part) in (list, tuple) else part
 
 
-def made_estimator(kind: Any, state: dict[str, Any]) -> Any:
+def build_estimator(kind: Any, state: dict[str, Any]) -> Any:
     """Return an estimator with that state; parameters that the file does not know have their defaults."""
     parameters = inspect.signature(kind.__init__).parameters.values()
     defaults = {one.name: one.default for one in parameters if one.default is not one.empty and one.name not in state}
     estimator = kind.__new__(kind)
     estimator.__setstate__(state | defaults)
     if _ROUNDS in state:
-        setattr(estimator, _MADE_AGAIN, estimator._get_loss(sample_weight=None))  # noqa: SLF001 - as its fit does
+        setattr(estimator, _LOSS, estimator._get_loss(sample_weight=None))  # noqa: SLF001 - as its fit does
     check_part(estimator)
     return estimator
 

@@ -39,7 +39,7 @@ class Waiting:
         self.content, self._read = content, read
         self._model: Any = None
 
-    def loaded(self) -> Any:
+    def load(self) -> Any:
         """Return the model itself."""
         if self._model is None:
             self._model = self._read(self.content)
@@ -48,19 +48,19 @@ class Waiting:
     def __reduce_ex__(self, protocol: Any) -> Any:
         """Copy, and send to others, the model itself."""
         del protocol
-        return _itself, (self.loaded(),)
+        return _itself, (self.load(),)
 
     def __getattr__(self, name: str) -> Any:
         if name == "__sklearn_tags__" and self._model is None:  # asked of all models wherever one decides
             raise AttributeError(name)
-        return getattr(self.loaded(), name)
+        return getattr(self.load(), name)
 
     def __getitem__(self, key: Any) -> Any:
         """Return a step of a pipeline."""
-        return self.loaded()[key]
+        return self.load()[key]
 
     def __repr__(self) -> str:
-        return repr(self.loaded())
+        return repr(self.load())
 
 
 class Codec(NamedTuple):

@@ -68,10 +68,10 @@ def tree_attributes(trees: Sequence[LeafTree]) -> dict[str, Any]:
         leaves.append({"leaf_targetids": targets[is_leaf], "leaf_weights": weights[is_leaf]})
         n_nodes, n_leaves = n_nodes + len(columns["nodes_splits"]), n_leaves + int(is_leaf.sum())
     membership = {"membership_values": numpy_helper.from_array(np.concatenate(members))} if members else {}
-    return {"tree_roots": roots, **_joined(nodes), **_joined(leaves), **membership}
+    return {"tree_roots": roots, **_concatenate(nodes), **_concatenate(leaves), **membership}
 
 
-def _joined(parts: list[dict[str, AnyArray]]) -> dict[str, Any]:
+def _concatenate(parts: list[dict[str, AnyArray]]) -> dict[str, Any]:
     """Return columns of nodes, or of leaves, one after the other, in the forms of attributes."""
     whole = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     return {

@@ -20,7 +20,7 @@ from counterpoise.persist.onnx.graph import (
     of_predictor,
 )
 
-Say = Callable[[Graph, str, Any], str]  # a graph, its rows and a model: the name of what the model says
+Translate = Callable[[Graph, str, Any], str]  # a graph, its rows and a model: the name of what the model says
 _BINARY = 2
 _VOTERS = ("Ada", "Vada", "EB", "RLP", "RQP", "DRO")  # boosters whose models vote
 _WHAT_CAN = (
@@ -31,14 +31,14 @@ _WHAT_CAN = (
 
 
 class Translator(NamedTuple):
-    """How models of a class say it; what is None they do not, or not here.
+    """How models of a class translate_model it; what is None they do not, or not here.
 
     Where answers have no way of their own, they are told by the scores, or else by the probabilities.
     """
 
-    probabilities: Say | None
-    scores: Say | None = None  # of the second of two classes, a column; or of each class: their decision function
-    answers: Say | None = None
+    probabilities: Translate | None
+    scores: Translate | None = None  # of the second of two classes, a column; or of each class: their decision function
+    answers: Translate | None = None
 
 
 def decision_shares(graph: Graph, rows: str, model: Any) -> str:
@@ -52,10 +52,10 @@ def decision_shares(graph: Graph, rows: str, model: Any) -> str:
 
 def probabilities(graph: Graph, rows: str, model: Any) -> str:
     """Return what ``predict_proba`` of a model says."""
-    say = _kind_of(model).probabilities
-    if say is None or not hasattr(model, "predict_proba"):
+    translate_model = _kind_of(model).probabilities
+    if translate_model is None or not hasattr(model, "predict_proba"):
         raise UnstorableModel(f"a {type(model).__name__} tells no probabilities: {_WHAT_CAN}")
-    return say(graph, rows, model)
+    return translate_model(graph, rows, model)
 
 
 def answers(graph: Graph, rows: str, model: Any) -> str:
@@ -112,7 +112,7 @@ def _of_tree(graph: Graph, rows: str, model: Any) -> str:
 
 def _tree_answers(graph: Graph, rows: str, model: Any) -> str:
     n_classes = len(model.classes_)
-    return weighed_answers(graph, rows, [(model, np.eye(n_classes))], n_classes)
+    return sum_answers(graph, rows, [(model, np.eye(n_classes))], n_classes)
 
 
 def _of_forest(graph: Graph, rows: str, model: Any) -> str:
@@ -176,18 +176,18 @@ def _constrained_decision(graph: Graph, rows: str, model: Any) -> str:
     return graph.add("Add", _constrained_scores(graph, rows, model), np.array(shift))
 
 
-def _behind_steps(say: Say) -> Say:
+def _behind_steps(translate_model: Translate) -> Translate:
     """Return what the last step of a pipeline says about rows that the others have changed."""
 
-    def said(graph: Graph, rows: str, model: Any) -> str:
+    def translate(graph: Graph, rows: str, model: Any) -> str:
         for _, step in model.steps[:-1]:
-            rows = _changed(graph, rows, step)
-        return say(graph, rows, model.steps[-1][1])
+            rows = _transform(graph, rows, step)
+        return translate_model(graph, rows, model.steps[-1][1])
 
-    return said
+    return translate
 
 
-def _changed(graph: Graph, rows: str, step: Any) -> str:
+def _transform(graph: Graph, rows: str, step: Any) -> str:
     if step is None or (isinstance(step, str) and step == "passthrough"):
         return rows
     if type(step).__name__ != "StandardScaler" or not type(step).__module__.startswith("sklearn."):
@@ -197,7 +197,7 @@ def _changed(graph: Graph, rows: str, step: Any) -> str:
     return graph.add("Div", rows, step.scale_[None, :]) if step.with_std else rows
 
 
-def weighed_answers(graph: Graph, rows: str, pairs: Iterable[tuple[Any, FloatArray]], n_sums: int) -> str:
+def sum_answers(graph: Graph, rows: str, pairs: Iterable[tuple[Any, FloatArray]], n_sums: int) -> str:
     """Return sums over models: each adds the row of its weights, of shape (n_classes, n_sums), that it answers with."""
     trees: dict[bool, list[LeafTree]] = {}
     terms = []
@@ -216,7 +216,7 @@ def _of_mixture(graph: Graph, rows: str, model: Any) -> str:
         return _of_rules(graph, rows, model)
     active = [(model.estimators_[place], model.mixture_[place]) for place in np.flatnonzero(model.mixture_)]
     pairs = [(one, share * _places(one, model.classes_)) for one, share in active]
-    return weighed_answers(graph, rows, pairs, len(model.classes_))
+    return sum_answers(graph, rows, pairs, len(model.classes_))
 
 
 def _mean_probabilities(graph: Graph, rows: str, model: Any) -> str:
@@ -243,7 +243,7 @@ def _of_vote(graph: Graph, rows: str, model: Any) -> str:
 
 
 def _of_rules(graph: Graph, rows: str, model: Any) -> str:
-    """Return the shares of the rules that say each class."""
+    """Return the shares of the rules that translate_model each class."""
     if len(model.classes_) > _BINARY:
         raise UnstorableModel(f"rules of more than two classes have no form there; {_WHAT_CAN}")
     label = model.classes_[model.family_.pool.positive.place]
@@ -270,9 +270,9 @@ def _of_group(graph: Graph, thresholds: FloatArray) -> "str | AnyArray":
 
 def _decision(graph: Graph, rows: str, model: Any) -> str:
     """Return what ``decision_function`` of a model says."""
-    say = _kind_of(model).scores
-    assert say is not None  # noqa: S101 - what tells no probabilities has a decision function
-    return say(graph, rows, model)
+    translate_model = _kind_of(model).scores
+    assert translate_model is not None  # noqa: S101 - what tells no probabilities has a decision function
+    return translate_model(graph, rows, model)
 
 
 def _score(graph: Graph, rows: str, model: Any, positive: Any) -> str:
@@ -293,7 +293,7 @@ def _votes(graph: Graph, rows: str, model: Any) -> str:
             _kind_of(one)
             signs = np.where(one.classes_ == ensemble.classes[1], vote, -vote)
             pairs.append((one, np.outer(signs, np.eye(n_sums)[place])))
-    return weighed_answers(graph, rows, pairs, n_sums)
+    return sum_answers(graph, rows, pairs, n_sums)
 
 
 def _of_votes(graph: Graph, rows: str, model: Any) -> str:
@@ -309,7 +309,7 @@ def _of_votes(graph: Graph, rows: str, model: Any) -> str:
 
 _TREE = Translator(_of_tree, answers=_tree_answers)
 _MIXTURE = Translator(_mean_probabilities, answers=_of_vote)
-_PIPELINE = Translator(*(_behind_steps(say) for say in (probabilities, _decision, answers)))
+_PIPELINE = Translator(*(_behind_steps(translate_model) for translate_model in (probabilities, _decision, answers)))
 _KINDS = {
     f"{library}.{name}": kind
     for library, kind, names in (
