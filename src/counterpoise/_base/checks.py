@@ -4,7 +4,7 @@ Checks of parameters and arrays.
 
 Every message has one shape: what was expected of which argument, what was got, what to do.
 
-Warnings at the line of whoever called the library, however deep in it they are found.
+Warnings at the line that called the library, however deep in it they arise.
 """
 
 import math
@@ -133,7 +133,7 @@ def is_frame(X: Any) -> bool:
 
 
 def refuse_texts(X: Any, who: Any) -> None:
-    """Refuse a data frame with texts where only numbers can be learned from, and say how to encode them."""
+    """Refuse a data frame with texts where only numbers can be learned from, with advice on how to encode them."""
     texts = [name for name in X.columns if _holds_texts(X[name])] if is_frame(X) else []
     if texts:
         name = type(who).__name__

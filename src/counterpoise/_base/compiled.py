@@ -2,7 +2,7 @@
 
 Types are explicit, so a loop is compiled once whatever a caller hands in, a read-only array or one that can be written.
 Nothing is compiled when a module is imported: the first call takes the kernel from numba's cache or compiles it, and
-``progress.watching_compilation`` tells those who show progress.
+``progress.watching_compilation`` reports it to those who show progress.
 
 Where compiled kernels are kept: beside the package, else in a folder of the user's, else among temporary files.
 
@@ -133,7 +133,7 @@ class Kernel:
 
     @property
     def is_compiled(self) -> bool:
-        """Whether it was called, or asked for, in this process."""
+        """Whether it was compiled or read from the cache in this process."""
         return self._dispatcher is not None
 
     def _first(self, *arguments: Any) -> Any:
@@ -177,7 +177,7 @@ typeof_impl.register(Kernel, _type_inside_of_kernels)
 
 
 class _CompilationListener(Listener):
-    """Tells that a kernel is compiled; one that comes from the cache makes no event."""
+    """Reports that a kernel is compiled; one that comes from the cache makes no event."""
 
     def __init__(self, dispatcher: Any) -> None:
         self.dispatcher = dispatcher

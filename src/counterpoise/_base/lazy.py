@@ -1,7 +1,7 @@
 """Names that load their module on first use, so that importing a package stays light.
 
 A package's public names are written once, in its stub ``__init__.pyi``, as imports: type checkers read them there, and
-so does ``lazy``, which makes each of them when it is asked for. This file itself imports next to nothing: ``ast``,
+so does ``lazy``, which imports each of them when it is first used. This file itself imports next to nothing: ``ast``,
 ``pathlib`` and ``typing`` would take most of the time of ``import counterpoise``.
 """
 
@@ -39,7 +39,7 @@ def lazy(
 
 
 def imported(module: str, kind: type[Exception], message: str) -> "Any":
-    """Return an optional module, or raise an error of that kind, whose message says how to get it."""
+    """Return an optional module, or raise an error of that kind with the message."""
     try:
         return import_module(module)
     except ImportError as error:

@@ -55,7 +55,7 @@ def threads_limited(n_threads: int) -> Iterator[None]:
 def in_threads(
     function: Callable[..., Result], tasks: Iterable[tuple[Any, ...]], n_jobs: Any, *, shared: bool = False
 ) -> list[Result]:
-    """Return what a function says of each task, ``n_jobs`` at a time; ``shared``: threads, whatever a caller wants."""
+    """Return the result of a function for each task, ``n_jobs`` at a time; ``shared`` always uses threads."""
     from joblib import Parallel, delayed  # noqa: PLC0415 - heavy
 
     if n_jobs is not None and (not isinstance(n_jobs, Integral) or n_jobs == 0):
@@ -107,7 +107,7 @@ class Shards(Protocol):
         """
 
     def leave(self, key: Hashable, function: Callable[..., object], *arguments: Any) -> None:
-        """Do the same where nobody waits for an answer: it may be done with what is asked next, errors included."""
+        """Do the same without a result: it may be done together with the next call, which then raises its errors."""
 
     def forget(self, key: Hashable) -> None:
         """Remember a change no more, because others make it good."""
@@ -186,7 +186,7 @@ def made_again(number: int, source: Source, steps: Sequence[Step]) -> Shard:
 
 
 def done_in_order(shard: Shard, steps: Sequence[Step]) -> Any:
-    """Do one thing after the other with a shard, and return what the last one says."""
+    """Apply steps to a shard one after the other, and return the result of the last."""
     result = None
     for function, arguments in steps:
         result = function(shard, *arguments)
@@ -202,15 +202,15 @@ class Failed:
 
 
 def tried(function: Callable[..., Result], *arguments: Any) -> Result | Failed:
-    """Return what a function returns, or the error that it raises, to be raised where the answer is waited for."""
+    """Return what a function returns, or the error that it raises, to be raised where the result is used."""
     try:
         return function(*arguments)
-    except Exception as error:  # noqa: BLE001 - of whatever kind, it belongs to who asked
+    except Exception as error:  # noqa: BLE001 - of whatever kind, it is raised where the result is used
         return Failed(error)
 
 
 def required(answer: Any) -> Any:
-    """Return an answer, or raise the error that came in its place."""
+    """Return a result, or raise the error that came in its place."""
     if isinstance(answer, Failed):
         raise answer.error
     return answer

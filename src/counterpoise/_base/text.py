@@ -19,7 +19,7 @@ from typing import Any
 def load_json(text: str | bytes, **options: Any) -> Any:
     """Return what a JSON text holds, after checking that no object names a key twice.
 
-    Python, JavaScript and databases differ in which of two values they keep, and none of them says so.
+    Python, JavaScript and databases differ in which of two values they keep, without a warning.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def text_table(lines: Sequence[Sequence[str]], sides: str, *, least: int = 0) ->
     sides : str
         ``<`` or ``>`` for each column: its texts begin on the left, or end on the right.
     least : int, default=0
-        Letters that a column has room for, at least.
+        The least width of a column, in characters.
 
     Examples
     --------
@@ -108,7 +108,7 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 
 class Secret(bytes):
-    """Bytes whose text tells nothing, wherever they are printed: in ``repr``, logs, HTML or an error.
+    """Bytes that are hidden wherever they are printed: in ``repr``, logs, HTML or an error.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""Audits: which goals hold on the population, as rows show that no one fitted or chose on, and how surely.
+"""Audits: which goals hold on the population, shown by held-out rows, and with what confidence.
 
 Any classifier can be audited; nothing is trained. What is proven, and how, is in ``theory.confidence`` and
-``goals.population``: verdicts on all goals are right together with the confidence asked for, whatever the
+``goals.population``: verdicts on all goals are right together with the requested confidence, whatever the
 population, if the rows are independent draws from it and the classifier was fixed before they were looked at.
 """
 
@@ -51,26 +51,26 @@ class GoalAudit(NamedTuple):
 
     @property
     def is_answered(self) -> bool:
-        """Tell whether the rows can answer: every rate of the goal is out of some of them."""
+        """Tell whether there is an estimate: the rows hold some that each rate of the goal counts."""
         return bool(self.counts)
 
     @property
     def violation(self) -> float:
         """Return by how much the estimate is outside the bound; 0 where it is inside, up to rounding.
 
-        Not a number where the rows cannot answer.
+        Not a number where there is no estimate.
         """
         outside = self.estimate - self.bound if self.goal.sense == "<=" else self.bound - self.estimate
         return 0.0 if outside <= _ROUNDING * max(self.goal.scale, abs(self.bound)) else float(outside)
 
     @property
     def words(self) -> str:
-        """Return the verdict as every page and table says it."""
+        """Return the verdict as pages and tables show it."""
         return verdict_words(self.verdict, self.violation)
 
     @property
     def shown(self) -> dict[str, str]:
-        """Return what a table shows of it, by column."""
+        """Return the cells of a table, by column."""
         form = ".4f" if _PLAIN[0] <= self.goal.scale <= _PLAIN[1] else ".4g"
         values = {name: getattr(self, name) for name in ("estimate", "low", "high", "bound", "margin")}
         numbers = {name: f"{value:{form}}" if math.isfinite(value) else "-" for name, value in values.items()}
@@ -179,7 +179,7 @@ def certify(
     -------
     Audit
         For each goal: estimate, interval, bound, margin, verdict and counts. With m goals each has an m-th of its risk,
-        so that all verdicts are right together with the least of the confidences. A verdict is wrong only if it says
+        so that all verdicts are right together with the least of the confidences. A verdict is wrong only if it states
         that a goal holds that does not, or the reverse, and for one population only one of these can happen: so each
         end of the interval may have the whole risk of the goal. A goal on rows of which there are none, as the recall
         of a group without positives, is undecided, and its ``note`` says why; one on several groups fails where
@@ -218,13 +218,13 @@ def certify(
 
 
 def deferred_by(model: Any, label: Any) -> Any:
-    """Return what a model says of rows that it defers, None where it defers none, unless it is given."""
+    """Return the label of deferred rows: the given one, else that of the model, None where it defers none."""
     deferral = getattr(model, "deferral", None)
     return deferral.label if label is None and deferral is not None else label
 
 
 def classes_known_to(model: Any, *labels: AnyArray | None) -> AnyArray | None:
-    """Return the classes that a model tells apart, or that labels show; None where it names none."""
+    """Return the classes of a model and of labels; None where the model names none."""
     classes: Any = getattr(model, "classes_", None)
     return seen_labels([as_labels(classes), *labels]) if np.ndim(classes) == 1 and len(classes) else None
 
@@ -244,7 +244,7 @@ def audit(
     defer_label: Any = None,
     kind: str = "labels",
 ) -> Audit:
-    """Audit labels that anybody predicted; ``certify`` does so for a model.
+    """Audit predicted labels; ``certify`` does so for a model.
 
     Parameters
     ----------
@@ -253,7 +253,7 @@ def audit(
         With ``kind="probabilities"`` the probability of each decision, as ``decision_proba`` of a classifier that draws
         returns it.
     data : array of true labels, Table, or dict of Tables by dataset
-        Rows that whoever predicted them neither fitted nor chose on. An array, or a single table, is the dataset
+        Held-out rows: the classifier was neither fitted nor chosen on them. An array, or a single table, is the dataset
         ``train``.
     sensitive_features, baseline, sample_weight, largest_weight
         What belongs to an array of labels, as for ``Table``.
@@ -432,7 +432,7 @@ def _audit_goal(goal: Goal, prepared: PreparedPredictions, risk: float, *, quick
 
 @contextmanager
 def _note_missing_rows(asking: Goal, reasons: list[str]) -> Iterator[None]:
-    """Note why rows cannot answer. That none has a value may be a slip of the pen: not for these rows to decide."""
+    """Note why a rate has no value on the rows. An unknown value may be a typing error, and is raised."""
     try:
         with asked_by(asking):
             yield
@@ -459,7 +459,7 @@ def _worst(
 
 
 def _quick_ends() -> Callable[[GoalStanding, float, str], float]:
-    """Return what tells one end of quick bounds, of which both are found together."""
+    """Return a function for one end of quick bounds, both of which are computed together."""
     known: dict[tuple[int, float], Bounds] = {}
 
     def end(outcome: GoalStanding, risk: float, which: str) -> float:

@@ -1,6 +1,6 @@
 """The data sets by name: one recipe each, as data, and their loading.
 
-Counts and columns are the published ones. Every description says how the table is made from its source.
+Counts and columns are the published ones. Every description tells how the table is made from its source.
 """
 
 import os

@@ -169,7 +169,7 @@ def _deal(codes: AnyArray, fractions: FloatArray, rng: np.random.Generator) -> l
 
 
 def _seats(count: int, fractions: FloatArray, debts: FloatArray) -> IntArray:
-    """Share ``count`` rows out: round down, give the rest to those owed most, then one to whoever has none."""
+    """Share ``count`` rows out: round down, give the rest to those owed most, then one to each that has none."""
     exact = count * fractions
     seats = np.floor(exact * (1.0 + _LAST_DIGITS)).astype(np.int64)
     rest = count - int(seats.sum())

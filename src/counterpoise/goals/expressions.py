@@ -589,7 +589,7 @@ class GoalCheck(NamedTuple):
     goal: Goal
     value: float  # of the left side
     bound: float  # the value of the right side
-    violation: float  # by how much the value misses the bound, 0 where the goal holds; NaN where rows cannot answer
+    violation: float  # by how much the value misses the bound, 0 where the goal holds; NaN where there are no such rows
     holds: bool
     worst: str = ""  # of several rates the one that the value is of
     ramp: "GoalCheck | None" = None  # the same of the ramp rates that a classifier was trained with, where it was

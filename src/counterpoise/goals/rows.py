@@ -34,7 +34,7 @@ class UnknownName(ValueError):  # noqa: N818 - named for what it reports, as Inf
 
 
 class NoRows(ValueError):  # noqa: N818 - named for what it reports
-    """Data in which no row is such as a rate is taken of: they cannot answer, though nothing about them is wrong."""
+    """Data without any row that a rate counts: it has no value, though nothing is wrong with the data."""
 
     __module__ = "counterpoise.goals"
 

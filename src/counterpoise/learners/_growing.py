@@ -163,12 +163,12 @@ def leaves_of_bins(tree: Tree, binned: BinnedFeatures, rows: AnyArray | None = N
     return leaves
 
 
-TARGET, GROWTH = "target", "growth"  # names in a shard: what a tree is to tell, and the rows while it grows
+TARGET, GROWTH = "target", "growth"  # names in a shard: the classes that a tree learns, and the rows while it grows
 AT_ONCE = 4  # features that the kernels handle together
 
 
 class Target(NamedTuple):
-    """What the tree is to tell, and how much each row counts: whole numbers, whose sums are exact in any order."""
+    """The classes that a tree learns, and the weights of the rows: whole numbers, whose sums are exact in any order."""
 
     binned: BinnedFeatures
     codes: AnyArray
@@ -310,7 +310,7 @@ def _table(triples: Sequence[tuple[int, int, int]]) -> IntArray:
 
 
 _ROUNDING = 1e-12  # of the whole weight: what is lighter does not count
-_FIRST_SLOTS = 6  # levels whose histograms room is asked for at first
+_FIRST_SLOTS = 6  # levels whose histograms are allocated at first
 _SMALL = 1 << 21  # entries of the data up to which a tree is grown in one call: less work, but for one thread only
 _SANE = (1e-100, 1e100)  # products of two weights in here neither overflow nor vanish; others are rescaled
 _FEWEST = 2  # rows of a node that is split, whatever the limits: it holds two classes
@@ -363,9 +363,9 @@ def grow(
 
 
 def grow_over(shards: Shards, binned: BinnedFeatures, n_classes: int, limits: GrowthLimits) -> Grown:
-    """Return the tree of rows that live in shards, each with its ``Target``; ``ended`` tells what it says of them.
+    """Return the tree of rows that live in shards, each with its ``Target``; ``ended`` returns its predictions.
 
-    ``binned`` is any part of the features: it tells where the bins of each feature lie, which all shards share.
+    ``binned`` is any part of the features: it gives the layout of the bins, which all shards share.
     """
     growth = Growth(shards, binned, n_classes, limits)
     try:
@@ -427,7 +427,7 @@ class Growth:
         self.leaf_sums.append(sums[: self.n_classes])
 
     def _new_slot(self) -> int:
-        """Return room for one more histogram; what is not in use yet takes no memory."""
+        """Return the place of one more histogram; what is not in use yet takes no memory."""
         if self.free_slots:
             return self.free_slots.pop()
         self.n_slots += 1

@@ -129,7 +129,7 @@ def move_places(height: int, width: int, device: Any) -> Any:
 
 
 def crop_and_flip(images: Any, moves: Any, places: Any) -> Any:
-    """Return images, channels last, each padded with zeros and then moved as its entry of ``moves`` says."""
+    """Return images, channels last, each padded with zeros and then moved by its entry of ``moves``."""
     padded = functional.pad(images, (0, 0, PADDING, PADDING, PADDING, PADDING))
     n_images, height, width, n_channels = padded.shape
     starts = torch.arange(0, n_images * height * width, height * width, device=images.device)
@@ -138,7 +138,7 @@ def crop_and_flip(images: Any, moves: Any, places: Any) -> Any:
 
 
 class TrainingTargets(NamedTuple):
-    """What a network shall learn: pairs of a row and a class code, and how much each matters."""
+    """The targets of a network: pairs of a row and a class code, and the weight of each."""
 
     codes: AnyArray
     weights: AnyArray
@@ -215,7 +215,7 @@ def own_randomness(seed: int, device: Any) -> Iterator[None]:
 
 
 def find_device(name: str) -> Any:
-    """Return the device of that name, or say that there is none."""
+    """Return the device of that name, or raise an error where there is none."""
     n_devices = torch.cuda.device_count() if torch.cuda.is_available() else 0
     if name == "auto":
         name = "cuda" if n_devices else "cpu"
@@ -309,7 +309,7 @@ def _threads_that_sleep() -> Iterator[None]:
     matters less: by one thread 1.1 s channels first, 0.8 s in either without oneDNN.
     """
     n_threads = torch.get_num_threads()
-    if 1 < n_threads == available_cpus():  # not where someone asked for fewer
+    if 1 < n_threads == available_cpus():  # not where fewer are set
         torch.set_num_threads(_THREADS_A_CORE * n_threads)
     try:
         yield

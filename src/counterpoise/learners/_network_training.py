@@ -49,7 +49,7 @@ Factory = Callable[[Any, int], Any]
 _TABLE_DRAWS = 1 << 20  # rows drawn at once: a table of 8 MiB
 _QUEUED_STEPS = 16  # between two looks at how far the device is: enough that it never waits for the host
 _WARM_STEPS = 3  # before a capture, so that cuDNN has chosen its kernels and all buffers exist
-_TRIAL_ROWS = 2  # rows whose output tells whether a network fits
+_TRIAL_ROWS = 2  # rows whose output shows whether a network fits
 
 
 def build(factory: Factory, shape: tuple[int, ...], n_classes: int, seed: int = 0) -> nn.Module:
@@ -427,7 +427,7 @@ class PreparedRows:
 
 
 def _finite_state(trainer: Trainer) -> State:
-    """Return the parameters and buffers after training, or say that it failed: NaN would predict the first class."""
+    """Return the parameters and buffers after training; an error where it failed, as NaN predicts the first class."""
     state, settings = trainer.state(), trainer.settings
     for name, parameter in trainer.module.named_parameters():
         if parameter.requires_grad and not np.isfinite(state[name]).all():

@@ -243,7 +243,7 @@ def best_of_feature(
 ) -> tuple[float, int, int]:
     """Return the best gain of one feature, its place in the order of the bins, and 1 if missing values go left.
 
-    ``left`` is room for one sum of each kind. A numeric feature that gives ``NO_SPLIT`` gives it in every node below
+    ``left`` is a buffer for one sum of each kind. A numeric feature that gives ``NO_SPLIT`` gives it in all nodes below
     too, because their sides are parts of these; a categorical one may not, because its order changes.
     """
     best, best_place, missing_left = NO_SPLIT, 0, 0

@@ -71,7 +71,7 @@ class NodeArrays(NamedTuple):
 
 
 class WaitingNodes(NamedTuple):
-    """The nodes that wait to be split, and room for what is known of them."""
+    """The nodes that wait to be split, with their histograms and features."""
 
     stack: IntArray  # (n_slots, 3): node, slot, depth
     free: IntArray  # slots that no node uses
@@ -102,7 +102,7 @@ def lay_out_rows(weights: FloatArray, codes: AnyArray, n_sums: int, n_classes: i
 
 @inlined
 def empty_nodes(most: int) -> NodeArrays:
-    """Return room for so many nodes."""
+    """Return arrays for so many nodes."""
     return NodeArrays(
         np.full(most, -1, dtype=np.int64),
         np.empty(most, dtype=np.int64),
@@ -116,7 +116,7 @@ def empty_nodes(most: int) -> NodeArrays:
 
 @inlined
 def empty_stack(n_rows: int, max_depth: int, n_sums: int, features: Features) -> WaitingNodes:
-    """Return an empty stack, and room for as many histograms as will be in use at once."""
+    """Return an empty stack, and arrays for as many histograms as will be in use at once."""
     # A node that waits has at least as many rows as its sibling, so at most log2(n_rows) wait; one is being split, and
     # one more histogram is taken before its own is free.
     n_slots = 2

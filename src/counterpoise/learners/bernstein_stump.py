@@ -7,8 +7,8 @@ one scan over the bins of each feature with two running sums does.
 Compiled search for the stump of least mean-and-variance cost.
 
 A sample of weight ``w`` and start weight ``q`` has two masses, ``w`` and ``w^2 / q``, positive in class 1 and negative
-in class 0. With ``W`` and ``S`` the sums of the masses' sizes, a stump that says class 1 on the right has two edges,
-right minus wrong::
+in class 0. With ``W`` and ``S`` the sums of the masses' sizes, a stump that predicts class 1 on the right has two
+edges, right minus wrong::
 
     E = sum of the first mass on the right - on the left,    F = the same of the second
 
@@ -366,8 +366,8 @@ class BernsteinStumps:
     def fit(self, stump: Stump, weights: FloatArray, classes: AnyArray) -> ByteArray:
         """Make ``stump`` the best one under some weights, and return the codes that it predicts for the samples.
 
-        A side says the class that lowers the cost, which need not be the heavier one there; ``predict_proba`` of the
-        stump gives the shares of the weight.
+        A side predicts the class that lowers the cost, which need not be the heavier one there; ``predict_proba`` of
+        the stump gives the shares of the weight.
         """
         stump.tree_, predicted = self._grow(np.ascontiguousarray(weights))
         stump.keep_labels(classes, self.binned.n_features, self.binned.feature_names)
@@ -452,7 +452,7 @@ class LeastErrorStump(Stump):
         """Fit the stump on features that ``prepare`` returned, and return what it predicts for them."""
         if len(classes) > _TWO_CLASSES:
             raise ValueError(
-                f"Only binary classification is supported: LeastErrorStump tells two classes apart; got {len(classes)} "
+                f"Only binary classification is supported: LeastErrorStump separates two classes; got {len(classes)} "
                 "classes. Use Stump."
             )
         if self.min_samples_leaf != 1:

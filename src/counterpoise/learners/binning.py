@@ -109,7 +109,7 @@ def bin_rows(
     bins: ByteArray,
     flags: ByteArray,
 ) -> None:
-    """Write the bins of some rows, the first of which is ``start``, and note in ``met`` what each feature held."""
+    """Write the bins of some rows, the first of which is ``start``, and set in ``flags`` what each feature held."""
     for feature in range(values.shape[1]):
         for row in range(values.shape[0]):
             value = values[row, feature]
@@ -179,7 +179,7 @@ class BinnedFeatures:
     @cached_property
     def layout(self) -> Layout:
         """The slots of the features, found once for all trees."""
-        # A feature without missing values needs no room for their bin.
+        # A feature without missing values needs no bin for them.
         widths = np.where(self.has_missing, MISSING_BIN + 1, self.n_bins)
         base = np.append(0, np.cumsum(widths)).astype(np.uint64)
         edges = np.full(int(base[-1]), np.inf)
@@ -226,13 +226,13 @@ def bin_features(X: Any, *, max_bins: int = 256, categorical_features: ArrayLike
 
 
 class Seen(NamedTuple):
-    """What was met while some rows were binned."""
+    """Which special values and categories some rows hold."""
 
     flags: ByteArray  # (n_features,): flags
     occurs: BoolArray  # (n_features, 256): which codes of categories
 
     def beside(self, other: "Seen") -> "Seen":
-        """Return what was met in these rows or in others."""
+        """Return the flags of these rows and of others together."""
         return Seen(self.flags | other.flags, self.occurs | other.occurs)
 
 
@@ -246,7 +246,7 @@ def sample_places(n_samples: int) -> IntArray | None:
 def bin_part(
     matrix: Any, edges: list[FloatArray], is_categorical: BoolArray, known: ByteArray | None = None
 ) -> tuple[ByteArray, Seen]:
-    """Return the bins of some rows, and what was met in them; threads share the rows.
+    """Return the bins of some rows, and the flags of their values; threads share the rows.
 
     ``known`` has 1 for the codes of categories that have a bin, shape (n_features, 256), and others count as missing.
     Where it is None all codes have one, and what is no code is refused.
@@ -282,7 +282,7 @@ def bin_part(
 def binned_by(
     bins: ByteArray, edges: list[FloatArray], is_categorical: BoolArray, seen: Seen, names: AnyArray | None = None
 ) -> BinnedFeatures:
-    """Return the bins of some rows with what was met in all rows, so that those of all shards lie alike."""
+    """Return the bins of some rows with the flags of all rows, so that those of all shards lie alike."""
     known, n_bins = list(edges), np.array([own.size + 1 for own in edges], dtype=np.int64)
     for feature in np.flatnonzero(is_categorical).tolist():
         codes = np.flatnonzero(seen.occurs[feature, :MISSING_BIN])
@@ -356,7 +356,7 @@ def find_edges(
     Categorical features have none.
     """
     count = check_count(max_bins, "max_bins")
-    if not 3 <= count <= 256:  # noqa: PLR2004 - the message says it
+    if not 3 <= count <= 256:  # noqa: PLR2004 - the message has it
         raise ValueError(
             f"max_bins must lie from 3 to 256: two bins of values and one for missing ones at the least, and what a "
             f"byte can hold at the most; got {max_bins!r}."

@@ -8,7 +8,7 @@ trains for a fixed number of iterations on minibatches drawn with replacement by
     for each round:
         predicted = clone(learner).fit_codes(prepared, codes, classes, weights)
 
-torch loads when a learner is fitted or asked, not before.
+torch loads when a learner is fitted or predicts, not before.
 """
 
 import copy
@@ -94,7 +94,7 @@ class NetworkLearner(CodeLearner):
         Whether ``torch.compile`` fuses the operations of a step first: a minute at the start that pays off over many
         rounds of a deep network. It needs a C++ compiler, and on CUDA triton.
     predict_batch_size : int, default=2048
-        Rows that the network is asked about at once.
+        Rows that the network predicts at once.
     random_state : int, RandomState or None, default=None
         What the first parameters and all draws depend on. On the CPU an int gives the same network bit for bit.
 

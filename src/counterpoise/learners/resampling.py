@@ -42,7 +42,7 @@ def fresh_copy(learner: Any, seed: int, *, only_unset: bool = False) -> Any:
 
 
 def may_take_missing(estimator: Any) -> bool:
-    """Tell whether missing values may reach an estimator; a pipeline may impute them, and says so nowhere."""
+    """Tell whether missing values may reach an estimator; a pipeline may impute them, and no tag shows it."""
     return bool(get_tags(estimator).input_tags.allow_nan) or isinstance(estimator, Pipeline)
 
 
@@ -210,7 +210,7 @@ class CodeLearner(ClassifierMixin, BaseEstimator):
         raise NotImplementedError
 
     def keep_labels(self, classes: AnyArray, n_features: int, feature_names: AnyArray | None) -> None:
-        """Keep what a fit tells about labels and features."""
+        """Store the labels and the features of a fit."""
         self.classes_, self.n_features_in_ = classes, n_features
         if feature_names is not None:
             self.feature_names_in_ = feature_names

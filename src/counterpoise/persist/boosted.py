@@ -2,8 +2,8 @@
 
 The compiled loops of LightGBM and XGBoost follow whatever a tree points to, and some end the whole process where a
 field is missing. So everything in their two formats of text is checked here before their library reads it; a
-``ValueError`` says what is wrong. The format of CatBoost is binary, and a crafted file can do harm: it is read only
-where the caller trusts whoever wrote the file.
+``ValueError`` names the fault. The format of CatBoost is binary, and a crafted file can do harm: it is read only
+where the caller trusts the writer of the file.
 """
 
 import re
@@ -52,7 +52,7 @@ def check_lightgbm(content: bytes) -> Shape:
     _require(len(sizes) % n_outputs == 0, "its number of trees")
     start = len(head_text.encode())
     place, end = start + len("\n\n"), content.find(b"\nend of trees\n", start)
-    for number, size in enumerate(sizes):  # trees lie one after the other with the sizes that the head tells
+    for number, size in enumerate(sizes):  # trees lie one after the other with the sizes that the head lists
         tree = content[place : place + size]
         is_whole = tree.startswith(f"Tree={number}\n".encode()) and tree.count(b"Tree=") == 1
         _require(size > 0 and is_whole and place + size <= end + 1, "its tree sizes")

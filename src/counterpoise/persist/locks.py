@@ -1,6 +1,6 @@
 """One writer at a time in a folder: a lock that the system itself lets go when its holder dies, killed or not.
 
-A file that exists only while someone works would outlive a kill, and whether its process still lives cannot be told for
+A file that exists only while someone works would outlive a kill, and whether its process still lives is not known for
 sure: process ids are used again, and other machines have their own.
 """
 

@@ -35,7 +35,7 @@ __all__ = ["load_model", "log_model", "save_model"]
 FLAVOUR = "counterpoise"
 _FILE = "model.cp"
 _METHODS = ("predict", "predict_proba", "decision_proba")
-_BESIDE = ("ids", "sensitive_features", "baseline")  # what a model may be told beside the features
+_BESIDE = ("ids", "sensitive_features", "baseline")  # what a model may take beside the features
 _ENVIRONMENTS = ("conda_env", "pip_requirements", "extra_pip_requirements")
 
 
@@ -62,8 +62,8 @@ def save_model(
     path : path
         The folder, which must not be there or be empty.
     method : {"predict", "predict_proba", "decision_proba"}, default="predict"
-        What the ``python_function`` tells. ``mlflow.pyfunc.load_model(..., model_config={"method": "predict_proba"})``
-        has it otherwise.
+        The output of the ``python_function``, unless it is loaded with another:
+        ``mlflow.pyfunc.load_model(..., model_config={"method": "predict_proba"})``.
     ids : str, optional
         The column that names the person, for models with ``decision="sticky"``: rows of one id are decided alike, in
         whatever batch they come. It is taken out before the model sees the row. Default: the row is its own id.
@@ -100,8 +100,8 @@ def save_model(
     >>> rows = X.assign(person=[f"p{place}" for place in range(len(X))])
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     save_model(model, f"{folder}/flowers", ids="person", input_example=rows.head(2))
-    ...     asked = mlflow.pyfunc.load_model(f"{folder}/flowers")
-    >>> bool((asked.predict(rows[50:70]) == model.predict(X, ids=rows["person"])[50:70]).all())
+    ...     served = mlflow.pyfunc.load_model(f"{folder}/flowers")
+    >>> bool((served.predict(rows[50:70]) == model.predict(X, ids=rows["person"])[50:70]).all())
     True
     """
     mlflow = _mlflow(UnstorableModel)
@@ -188,18 +188,18 @@ def _mlflow(kind: type[ValueError]) -> Any:
 
 
 def _load_pyfunc(path: str, model_config: Mapping[str, Any] | None = None) -> "_ServedModel":
-    """Return what answers for the model: MLflow calls this by its name."""
+    """Return the object that MLflow serves: MLflow calls this function by its name."""
     return _ServedModel(load(path), dict(model_config or {}))
 
 
 class _ServedModel(NamedTuple):
-    """A model, and what the columns are that it is told beside the features."""
+    """A model, and the columns that it takes beside the features."""
 
     model: Any
     config: Mapping[str, Any]
 
     def check(self) -> None:
-        """Check that the model takes what it is to be told."""
+        """Check that the model takes these columns."""
         name = type(self.model).__name__
         refuse_unfitted(self.model, "save_model")
         method = check_choice(self.config["method"], "method", _METHODS)
@@ -212,7 +212,7 @@ class _ServedModel(NamedTuple):
                 )
 
     def predict(self, model_input: Any, params: Mapping[str, Any] | None = None) -> Any:  # noqa: ARG002 - of MLflow
-        """Return what the model says about rows."""
+        """Return the output of the model for rows."""
         method = check_choice(self.config.get("method", "predict"), "method", _METHODS)
         columns = self._columns()
         beside = {part: self._column(model_input, columns[part]) for part in columns if part in self._accepted(method)}
@@ -250,7 +250,7 @@ class _ServedModel(NamedTuple):
 
 
 def _environment(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings in which it is said what must be installed to load the model."""
+    """Return settings that list what must be installed to load the model."""
     if any(settings.get(name) is not None for name in _ENVIRONMENTS[:2]):
         return dict(settings)
     import sklearn  # noqa: PLC0415 - this file lies below scikit-learn

@@ -1,8 +1,8 @@
 """Values as a flat list of nodes, each of which refers only to nodes before it, and nodes as values.
 
 A child of a node is a JSON scalar, or ``[number]``, which is the node of that number. So shared parts are stored once
-and stay shared, cycles cannot be written, and reading needs no recursion. Everything that a node of a file says is
-checked: whoever wrote it may have meant harm.
+and stay shared, cycles cannot be written, and reading needs no recursion. Every node of a file is checked: its
+writer may have meant harm.
 
 An object is stored as its class, by the name that ``classes`` lists, and its attributes: those that its
 ``stored_state()`` returns, where its class has that method, else those of ``__getstate__``. The models in an attribute
@@ -28,7 +28,7 @@ from counterpoise.persist.classes import is_known, known_class
 from counterpoise.persist.container import Packer, Unpacker, UnreadableModel, UnstorableModel
 from counterpoise.persist.values import VALUES, ModelFile, Waiting, value_form_of
 
-_MOST_KEYS = 2000  # of a dict that are no texts: whoever chooses numbers can have them all collide
+_MOST_KEYS = 2000  # of a dict that are no texts: numbers can be chosen so that all of them collide
 _DEEPEST = 100  # models are some ten deep
 _LARGEST = 10**8  # parts
 
@@ -225,7 +225,7 @@ class Encoder:
 
 
 def state_of(value: Any) -> dict[str, Any]:
-    """Return the attributes of an object that are stored: those that ``stored_state`` or ``__getstate__`` tells."""
+    """Return the attributes of an object that are stored: those of ``stored_state`` or ``__getstate__``."""
     if isinstance(value, tuple):
         return value._asdict()  # type: ignore[attr-defined,no-any-return]
     if scikit_learn.is_of_scikit_learn(type(value)):

@@ -50,7 +50,7 @@ def is_foreign(value: Any) -> bool:
 
 
 def write_foreign(models: Sequence[Any], paths: Sequence[str], trusted: Sequence[str]) -> bytes:
-    """Return models as one member; ``paths`` say where in ours they are, for messages."""
+    """Return models as one member; ``paths`` are their places in ours, for messages."""
     skops = imported("skops.io", UnstorableModel, f"{paths[0]} is a model of another library{_NEEDS_SKOPS}")
     try:
         data = bytes(skops.dumps(list(models)))
@@ -106,7 +106,7 @@ def read_foreign(data: bytes, trusted: Sequence[str]) -> list[Any]:
 
 
 def refuse_untrusted(unknown: list[str]) -> None:
-    """Say what is not trusted, where there is anything."""
+    """Refuse types that are not trusted, and name them."""
     if unknown:
         raise UnreadableModel(
             f"it holds what is not on the list of trusted types: {', '.join(unknown)}. If you know who wrote the file "
@@ -246,7 +246,7 @@ ESTIMATORS = {
     "StandardScaler": "sklearn.preprocessing._data",
     "_BinMapper": "sklearn.ensemble._hist_gradient_boosting.binning",
 }
-_LOSS = "_loss"  # of histogram gradient boosting: compiled, and told by the parameters
+_LOSS = "_loss"  # of histogram gradient boosting: compiled, and determined by the parameters
 _ROUNDS = "_predictors"
 _WORDS = 8  # of 32 bits each: a set of categories
 _CHECKS = {"dtype", "ensure_all_finite"}

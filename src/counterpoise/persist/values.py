@@ -28,7 +28,7 @@ def _itself(model: Any) -> Any:
 
 
 class Waiting:
-    """A model that is read from its bytes when it is first asked for anything, and stands for it from then on.
+    """A model that is read from its bytes when it is first used, and stands for it from then on.
 
     A pool of models is read in milliseconds this way, and of seventeen models only the two that decide are ever built.
     """
@@ -51,7 +51,7 @@ class Waiting:
         return _itself, (self.load(),)
 
     def __getattr__(self, name: str) -> Any:
-        if name == "__sklearn_tags__" and self._model is None:  # asked of all models wherever one decides
+        if name == "__sklearn_tags__" and self._model is None:  # read of all models wherever one decides
             raise AttributeError(name)
         return getattr(self.load(), name)
 

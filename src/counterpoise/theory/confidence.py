@@ -8,7 +8,7 @@ Upper bounds on weighted means, valid for every population whose weights have a 
 
 A row has a value v between two known ends and a weight w from 0 to 1, its part of the largest weight there can be. The
 rows are independent draws. Is the population's weighted mean ``E[w v] / E[w]`` as large as r? Then ``w (r - v)`` is not
-positive on average, and whoever bets on it has, starting from 1 and with a stake s fixed before the rows are seen,
+positive on average, and a gambler who bets on it has, starting from 1, with a stake s fixed before the rows are seen,
 
     wealth = product over rows of (1 + s w (r - v)),
 
@@ -48,7 +48,7 @@ _STEEP = 10.0  # logarithms, beyond which it does not matter by how much a wealt
 _POWERS = (0.0, 0.5, 1.0)  # of the gap in the stakes: with 0 alone, means near the high end would be bounded badly
 _RATIO = 1.5  # of one stake to the next: the best one is then missed by a fifth, which costs little
 _LEVELS = 64  # of weights: more cost more and give less than 1 %
-_LIGHTEST = 1e-4  # part of the heaviest row, below which weights are told apart only from zero
+_LIGHTEST = 1e-4  # part of the heaviest row, below which weights are distinguished only from zero
 _CELLS = 256  # in which each of two means is looked for
 _FLOOR = 1e-3  # below which no wealth falls: there are fewer than 1000 stakes, one of them 0
 _NO_GAP = 1e-300  # part of the span, in place of zero, which has no reciprocal
@@ -99,7 +99,7 @@ def between(points: FloatArray, marks: FloatArray) -> tuple[IntArray, FloatArray
 def few_cells(
     values: FloatArray, weights: FloatArray, span: tuple[float, float], counts: FloatArray | None = None
 ) -> WeightedSample:
-    """Return rows of any values and weights as few values at few weights; ``spread`` says why this is no loss.
+    """Return rows of any values and weights as few values at few weights; see ``spread`` for why this is no loss.
 
     ``counts`` are how many rows each stands for. Default: itself.
     """
@@ -203,7 +203,7 @@ _FAR = 5.5  # standard deviations, beyond which few counts lie; they are all cou
 
 
 class Bounds(NamedTuple):
-    """The ends of an interval, each of which holds with the confidence asked for."""
+    """The ends of an interval, each of which holds with the requested confidence."""
 
     low: float
     high: float

@@ -14,7 +14,7 @@ _SHOWN = 100  # characters of a text in a message
 
 
 def is_risk_text(text: str) -> bool:
-    """Tell whether a text speaks of risks: whether it names one where a rate has its name."""
+    """Tell whether a text is a risk: whether it names one where a rate has its name."""
     return any(name in _KINDS for name in re.findall(r"\w+(?=\s*\()", text))
 
 

@@ -59,7 +59,7 @@ class Risk(ABC):
     be convex. ``0.5 * Mean() + 0.5 * CVaR(0.1)`` is a risk again.
     """
 
-    # Whether the value is always ``subgradient @ losses``: then it need not be asked for.
+    # Whether the value is always ``subgradient @ losses``: then it need not be computed apart.
     is_worst_case: bool = False
     # Whether only losses and their weights count, not which rows have them: then equal rows can be merged.
     is_law_invariant: bool = False

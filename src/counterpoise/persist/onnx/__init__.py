@@ -5,7 +5,7 @@
 >>> from sklearn.datasets import load_iris
 >>> X, y = load_iris(return_X_y=True)
 >>> graph = to_onnx(cp.AdaLPBoostClassifier(n_estimators=5, random_state=0).fit(X, y))
->>> [given.name for given in graph.graph.input], [told.name for told in graph.graph.output]
+>>> [one.name for one in graph.graph.input], [one.name for one in graph.graph.output]
 (['rows'], ['probabilities'])
 """
 
@@ -46,7 +46,7 @@ def to_onnx(model: Any) -> Any:
     Raises
     ------
     UnstorableModel
-        If the model is not fitted, or a part of it has no form in ONNX here; the message says what has.
+        If the model is not fitted, or a part of it has no form in ONNX here; the message lists what has.
 
     Notes
     -----

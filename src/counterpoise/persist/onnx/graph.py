@@ -183,7 +183,7 @@ class Graph:
         return name
 
     def groups(self) -> str:
-        """Return the input that tells the group of each row."""
+        """Return the input that holds the group of each row."""
         self.asks_for_groups = True
         return "groups"
 
@@ -215,7 +215,7 @@ class Graph:
         return self.add("Sub", below, self.add("Log", self.add("Add", tail, np.array(1.0))))
 
     def sum_of_leaves(self, rows: str, trees: Sequence[LeafTree], n_sums: int, *, rounds: bool = False) -> str:
-        """Add up what the leaves of trees hold that rows end in, where asked rounded to single precision before."""
+        """Add up the values of the leaves that rows end in; ``rounds`` rounds the rows to single precision before."""
         if rounds:
             rows = self.as_doubles(self.add("Cast", rows, to=TensorProto.FLOAT))
         how = {"aggregate_function": 1, "post_transform": 0}  # their sum, and nothing after it

@@ -1,4 +1,4 @@
-"""What each kind of model says, as operators of ONNX: probabilities, answers, scores.
+"""Probabilities, answers and scores of each kind of model as operators of ONNX.
 
 ``probabilities`` are a matrix with a column for each of the model's own classes, ``answers`` the same with a single 1.0
 in each row: where ``predict`` of the model puts it.
@@ -20,7 +20,7 @@ from counterpoise.persist.onnx.graph import (
     of_predictor,
 )
 
-Translate = Callable[[Graph, str, Any], str]  # a graph, its rows and a model: the name of what the model says
+WriteOutput = Callable[[Graph, str, Any], str]  # a graph, its rows and a model: the name of the output
 _BINARY = 2
 _VOTERS = ("Ada", "Vada", "EB", "RLP", "RQP", "DRO")  # boosters whose models vote
 _WHAT_CAN = (
@@ -31,18 +31,18 @@ _WHAT_CAN = (
 
 
 class Translator(NamedTuple):
-    """How models of a class translate_model it; what is None they do not, or not here.
+    """The functions that write the outputs of a class of models; None where it has no such output, or none here.
 
-    Where answers have no way of their own, they are told by the scores, or else by the probabilities.
+    Where answers have no function of their own, they follow from the scores, or else from the probabilities.
     """
 
-    probabilities: Translate | None
-    scores: Translate | None = None  # of the second of two classes, a column; or of each class: their decision function
-    answers: Translate | None = None
+    probabilities: WriteOutput | None
+    scores: WriteOutput | None = None  # of the second of two classes, a column; or of each class: their decision function
+    answers: WriteOutput | None = None
 
 
 def decision_shares(graph: Graph, rows: str, model: Any) -> str:
-    """Return what ``decision_proba`` of a model says of its classes, or ``predict_proba`` where it has no decisions."""
+    """Return ``decision_proba`` of a model's classes, or ``predict_proba`` where it has no decisions."""
     if hasattr(model, "mixture_"):
         return _of_mixture(graph, rows, model)
     if getattr(model, "decision", None) == "fixed":
@@ -51,15 +51,15 @@ def decision_shares(graph: Graph, rows: str, model: Any) -> str:
 
 
 def probabilities(graph: Graph, rows: str, model: Any) -> str:
-    """Return what ``predict_proba`` of a model says."""
-    translate_model = _kind_of(model).probabilities
-    if translate_model is None or not hasattr(model, "predict_proba"):
-        raise UnstorableModel(f"a {type(model).__name__} tells no probabilities: {_WHAT_CAN}")
-    return translate_model(graph, rows, model)
+    """Return ``predict_proba`` of a model."""
+    write = _kind_of(model).probabilities
+    if write is None or not hasattr(model, "predict_proba"):
+        raise UnstorableModel(f"a {type(model).__name__} has no probabilities: {_WHAT_CAN}")
+    return write(graph, rows, model)
 
 
 def answers(graph: Graph, rows: str, model: Any) -> str:
-    """Return what ``predict`` of a model says."""
+    """Return ``predict`` of a model, as a single 1.0 in each row."""
     kind, n_classes = _kind_of(model), len(model.classes_)
     if getattr(model, "decision", "fixed") not in ("vote", "fixed"):
         raise UnstorableModel(
@@ -176,15 +176,15 @@ def _constrained_decision(graph: Graph, rows: str, model: Any) -> str:
     return graph.add("Add", _constrained_scores(graph, rows, model), np.array(shift))
 
 
-def _behind_steps(translate_model: Translate) -> Translate:
-    """Return what the last step of a pipeline says about rows that the others have changed."""
+def _behind_steps(write: WriteOutput) -> WriteOutput:
+    """Apply a function to the last step of a pipeline and to rows that the other steps have transformed."""
 
-    def translate(graph: Graph, rows: str, model: Any) -> str:
+    def write_last(graph: Graph, rows: str, model: Any) -> str:
         for _, step in model.steps[:-1]:
             rows = _transform(graph, rows, step)
-        return translate_model(graph, rows, model.steps[-1][1])
+        return write(graph, rows, model.steps[-1][1])
 
-    return translate
+    return write_last
 
 
 def _transform(graph: Graph, rows: str, step: Any) -> str:
@@ -243,7 +243,7 @@ def _of_vote(graph: Graph, rows: str, model: Any) -> str:
 
 
 def _of_rules(graph: Graph, rows: str, model: Any) -> str:
-    """Return the shares of the rules that translate_model each class."""
+    """Return the shares of the rules that predict each class."""
     if len(model.classes_) > _BINARY:
         raise UnstorableModel(f"rules of more than two classes have no form there; {_WHAT_CAN}")
     label = model.classes_[model.family_.pool.positive.place]
@@ -269,14 +269,14 @@ def _of_group(graph: Graph, thresholds: FloatArray) -> "str | AnyArray":
 
 
 def _decision(graph: Graph, rows: str, model: Any) -> str:
-    """Return what ``decision_function`` of a model says."""
-    translate_model = _kind_of(model).scores
-    assert translate_model is not None  # noqa: S101 - what tells no probabilities has a decision function
-    return translate_model(graph, rows, model)
+    """Return ``decision_function`` of a model."""
+    write = _kind_of(model).scores
+    assert write is not None  # noqa: S101 - a model without probabilities has a decision function
+    return write(graph, rows, model)
 
 
 def _score(graph: Graph, rows: str, model: Any, positive: Any) -> str:
-    """Return the score of the positive class, as rules are asked about it: a column."""
+    """Return the score of the positive class that rules compare with thresholds: a column."""
     _kind_of(model)
     place = int(np.flatnonzero(model.classes_ == positive)[0])
     if hasattr(model, "predict_proba"):
@@ -309,7 +309,7 @@ def _of_votes(graph: Graph, rows: str, model: Any) -> str:
 
 _TREE = Translator(_of_tree, answers=_tree_answers)
 _MIXTURE = Translator(_mean_probabilities, answers=_of_vote)
-_PIPELINE = Translator(*(_behind_steps(translate_model) for translate_model in (probabilities, _decision, answers)))
+_PIPELINE = Translator(*(_behind_steps(write) for write in (probabilities, _decision, answers)))
 _KINDS = {
     f"{library}.{name}": kind
     for library, kind, names in (
