@@ -28,14 +28,7 @@ from counterpoise._base.checks import (
 )
 from counterpoise._base.text import text_table
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray, IntArray
-from counterpoise.goals.classes import (
-    as_labels,
-    check_answers,
-    check_defer_label,
-    decided,
-    known_labels,
-    two_classes,
-)
+from counterpoise.goals.classes import as_labels, resolve_classes
 from counterpoise.goals.expressions import Rate, Ratio, needs
 from counterpoise.goals.rates import TABLED, named, recall
 from counterpoise.goals.rows import Dataset, Fraction, fractions, kinds_of
@@ -307,14 +300,14 @@ def rate_table(
     table = Table(labels, y, sensitive_features, baseline, sample_weight=sample_weight, counts=counts)
     if not is_drawn and labels.shape != (table.n_samples,):
         raise ValueError(f"predictions must be a vector, one answer for each row; got shape {labels.shape}.")
-    class_labels = known_labels([table.y], classes)
-    known = {*class_labels.tolist(), *([] if pos_label is None else [pos_label])}
-    if not is_drawn and len(known) < 2:  # noqa: PLR2004 - no prediction may be taken for the other class
-        check_answers(decided(labels, defer_label), known, "predictions")
-    all_classes = two_classes([class_labels], pos_label=pos_label)
-    if defer_label is not None:
-        check_defer_label(defer_label, all_classes.labels)
-        all_classes = all_classes._replace(deferred=defer_label)
+    options = {"classes": classes, "pos_label": pos_label, "defer_label": defer_label}
+    all_classes = resolve_classes([table.y], {} if is_drawn else {"predictions": labels}, **options)
+    several = all_classes.several
+    if several:
+        raise ValueError(
+            f"Rates by group need a positive and a negative class; got {len(several)} classes: "
+            f"{', '.join(map(repr, several[:10]))}. Make the labels binary, as in y == {several[0]!r}."
+        )
     labelled, deployed = (
         None if part is None else all_classes.codes(part, name) == 1
         for name, part in (("y", table.y), ("baseline", table.baseline))

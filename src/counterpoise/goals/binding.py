@@ -24,16 +24,7 @@ from scipy import sparse
 
 from counterpoise._base.checks import as_numbers, value_range
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray, IntArray
-from counterpoise.goals.classes import (
-    Classes,
-    as_labels,
-    check_answers,
-    check_defer_label,
-    decided,
-    find_classes,
-    known_labels,
-    place_of,
-)
+from counterpoise.goals.classes import Classes, as_labels, place_of, resolve_classes
 from counterpoise.goals.rows import DEFAULT, Dataset, Linear, NoRows, UnknownValue, text_of, unknown
 from counterpoise.goals.tables import MISSING, Table, as_tables, table_of
 from counterpoise.solvers.rows import exact_parts, exact_sum
@@ -328,9 +319,6 @@ def none_of(rows: Dataset) -> NoRows:
     return NoRows(f"There is no row of positive weight to take a rate of: {description} is empty.")
 
 
-_TWO = 2  # classes
-
-
 class PreparedPredictions(NamedTuple):
     """Tables as rates see them, and how positive the prediction of each row is, or how much of each answer."""
 
@@ -380,15 +368,14 @@ def prepare(
     arrays = {name: as_labels(values) for name, values in _by_dataset(predictions, tables).items()}
     for name, array in arrays.items() if kind != "probabilities" else ():
         _check_shape(array, [(table_of(tables, name).n_samples,)], kind, name)
-    labels = known_labels((table.y for table in tables.values()), classes)
     titles = {name: f"{'predictions' if kind == 'labels' else kind} for dataset {name!r}" for name in arrays}
-    known = {*labels.tolist(), *([] if pos_label is None else [pos_label])}
-    for name, array in arrays.items() if kind == "labels" and len(known) < _TWO else ():
-        check_answers(decided(array, defer_label), known, titles[name])  # none may be taken for the other class
-    all_classes = find_classes([labels], pos_label=pos_label)
-    if defer_label is not None:
-        check_defer_label(defer_label, all_classes.labels)
-        all_classes = all_classes._replace(deferred=defer_label)
+    all_classes = resolve_classes(
+        (table.y for table in tables.values()),
+        {titles[name]: array for name, array in arrays.items() if kind == "labels"},
+        classes=classes,
+        pos_label=pos_label,
+        defer_label=defer_label,
+    )
     if all_classes.several and kind == "scores":
         raise ValueError(f"Ramp rates are for two classes; there are {len(all_classes.several)}.")
     for name, array in arrays.items() if kind == "probabilities" else ():

@@ -1,6 +1,6 @@
 """Classes: which labels there are, which one is positive, and the code of each."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -230,15 +230,27 @@ def check_classes(classes: ArrayLike) -> AnyArray:
     return names
 
 
-def two_classes(labels: Iterable[AnyArray | None], *, pos_label: Any = None) -> Classes:
-    """Return the negative and the positive label, and refuse more of them."""
-    classes = find_classes(labels, pos_label=pos_label)
-    if classes.several:
-        raise ValueError(
-            f"Rates by group need a positive and a negative class; got {len(classes.several)} classes: "
-            f"{', '.join(map(repr, classes.several[:10]))}. Make the labels binary, as in y == {classes.several[0]!r}."
-        )
-    return classes
+def resolve_classes(
+    labels: Iterable[AnyArray | None],
+    predictions: Mapping[str, AnyArray],
+    *,
+    classes: ArrayLike | None,
+    pos_label: Any,
+    defer_label: Any,
+) -> Classes:
+    """Return the classes of labels and predictions; ``predictions`` are by the name that a message gives them.
+
+    A prediction that is neither a label nor among ``classes``, nor the ``defer_label``, is refused where one class is
+    known: it would be taken for the other.
+    """
+    names = known_labels(labels, classes)
+    known = {*names.tolist(), *([] if pos_label is None else [pos_label])}
+    for name, array in predictions.items() if len(known) < 2 else ():  # noqa: PLR2004 - a binary problem
+        check_answers(decided(array, defer_label), known, name)
+    all_classes = find_classes([names], pos_label=pos_label)
+    if defer_label is not None:
+        check_defer_label(defer_label, all_classes.labels)
+    return all_classes._replace(deferred=defer_label)
 
 
 def says_yes(label: str) -> bool:

@@ -1,6 +1,6 @@
 """The data that a named dataset is bound to, and which of its rows meet a condition."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -429,18 +429,12 @@ def table_of(tables: Mapping[str, Table], name: str, columns: Sequence[str] = ()
     return table
 
 
-def classes_of(
-    tables: Mapping[str, Table],
-    others: Iterable[AnyArray | None] = (),
-    *,
-    classes: ArrayLike | None = None,
-    pos_label: Any = None,
-) -> Classes:
-    """Return the classes of tables, and of other labels, as ``find_classes`` determines them.
+def classes_of(tables: Mapping[str, Table], *, classes: ArrayLike | None = None, pos_label: Any = None) -> Classes:
+    """Return the classes of tables, as ``find_classes`` determines them.
 
     The predictions of a baseline add no class: a wrong one would become a class.
     """
-    return find_classes([*(table.y for table in tables.values()), *others], classes=classes, pos_label=pos_label)
+    return find_classes((table.y for table in tables.values()), classes=classes, pos_label=pos_label)
 
 
 def _counts(counts: ArrayLike, sample_weight: Any, n_samples: int) -> FloatArray:

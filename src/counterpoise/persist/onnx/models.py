@@ -37,7 +37,7 @@ class Translator(NamedTuple):
     """
 
     probabilities: WriteOutput | None
-    scores: WriteOutput | None = None  # of the second of two classes, a column; or of each class: their decision function
+    scores: WriteOutput | None = None  # of the second of two classes, a column; or of each class
     answers: WriteOutput | None = None
 
 
