@@ -20,7 +20,7 @@ from counterpoise.goals.rows import (
     NoRows,
     Term,
     UnknownValue,
-    finite,
+    check_finite,
     is_number,
     without_negatives,
     written_number,
@@ -195,7 +195,7 @@ class Rate(Expression):
             raise TypeError(f"The product of two rates is not linear, so no goal can hold it: ({self}) * ({other}).")
         if not is_number(other):
             return NotImplemented
-        factor = finite(other)
+        factor = check_finite(other)
         scaled = [term._replace(coefficient=term.coefficient * factor) for term in self.terms]
         return make_rate(self.constant * factor, scaled)
 
@@ -210,12 +210,12 @@ class Rate(Expression):
             return NotImplemented
         if other == 0:
             raise ZeroDivisionError(f"A rate cannot be divided by zero: ({self}) / 0.")
-        divisor = finite(other)
+        divisor = check_finite(other)
         scaled = [term._replace(coefficient=term.coefficient / divisor) for term in self.terms]
         return make_rate(self.constant / divisor, scaled)
 
     def __rtruediv__(self, other: Any) -> "Rate | Ratio":
-        return Rate(finite(other)) / self if is_number(other) else NotImplemented
+        return Rate(check_finite(other)) / self if is_number(other) else NotImplemented
 
     def __eq__(self, other: object) -> bool:
         return self.canonical() == other.canonical() if isinstance(other, Rate) else NotImplemented
@@ -397,7 +397,7 @@ def as_rate(value: Any) -> "Rate | None":
     """Return a rate or a number as a rate, and None for anything else."""
     if isinstance(value, Rate):
         return value
-    return Rate(finite(value)) if is_number(value) else None
+    return Rate(check_finite(value)) if is_number(value) else None
 
 
 def make_rate(constant: float, terms: Iterable[Term]) -> Rate:
@@ -409,11 +409,11 @@ def make_rate(constant: float, terms: Iterable[Term]) -> Rate:
         Term(coefficient, *key) for key, coefficient in sums.items() if coefficient
     )  # but those that cancel
     for term in remaining:
-        finite(term.coefficient)
+        check_finite(term.coefficient)
         for count in term.metric.counts:
-            if abs(count.coefficient) != 1 and not finite(term.coefficient * count.coefficient):
+            if abs(count.coefficient) != 1 and not check_finite(term.coefficient * count.coefficient):
                 raise ValueError(f"The numbers in a goal must not vanish; {term.coefficient!r} * {term} does.")
-    return Rate(finite(constant), remaining)
+    return Rate(check_finite(constant), remaining)
 
 
 def _in_parentheses(rate: Rate) -> str:

@@ -21,7 +21,7 @@ import numpy as np
 from counterpoise._base.types import BoolArray, FloatArray, IntArray
 from counterpoise.goals.binding import Views, none_of, predictions_of
 from counterpoise.goals.rows import Counted, Dataset, Linear, may_be_same
-from counterpoise.theory.confidence import WeightedSample, between, spread, weight_levels
+from counterpoise.theory.confidence import WeightedSample, locate_between, spread_over_levels, weight_levels
 
 _OTHER = -1  # in the place of a class: any that the rates do not name
 _TWO_ANSWERS = 0.5  # of a row of which nothing is known
@@ -266,7 +266,7 @@ def _chance_cells(chances: FloatArray) -> _ChanceCells:
         if levels.size <= _CHANCES:
             return _ChanceCells(np.column_stack([1.0 - levels, levels]), every, numbers[:n_rows], whole)
         levels = np.linspace(0.0, 1.0, _CHANCES)
-        below, above = between(chances[:, 1], levels)
+        below, above = locate_between(chances[:, 1], levels)
         parts = np.append(1.0 - above, above)
         return _ChanceCells(
             np.column_stack([1.0 - levels, levels]), np.tile(every, 2), np.append(below, below + 1), parts
@@ -304,7 +304,7 @@ def _by_kind(
         return counts, totals, None, np.ones(1)
     relative = weights / heaviest
     levels = weight_levels(relative)
-    return counts, totals, spread(relative, kinds, n_kinds, levels, share), levels
+    return counts, totals, spread_over_levels(relative, kinds, n_kinds, levels, share), levels
 
 
 def are_disjoint(one: Dataset, other: Dataset) -> bool:

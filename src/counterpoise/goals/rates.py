@@ -47,7 +47,7 @@ from counterpoise.goals.rows import (
     Metric,
     NoRows,
     Term,
-    finite,
+    check_finite,
     is_number,
     rows_of,
     text_of,
@@ -366,7 +366,7 @@ def costed(rows: Dataset, entries: Iterable[tuple[str, str, float]]) -> Rate:
     for label, called, amount in entries:
         if (label, called) in costs:
             raise ValueError(f"A cost must be named once; {label}{ARROW}{called} is there twice.")
-        costs[label, called] = finite(amount)
+        costs[label, called] = check_finite(amount)
     amounts = {pair: amount for pair, amount in sorted(costs.items()) if amount}
     if not amounts:
         raise ValueError(f"{COST} needs a cost that is not 0, as in {COST}(train, {{sick->well: 20}}); got none.")

@@ -200,10 +200,10 @@ def read_range(text: Any) -> Range:
         )
     column = without_quotes(match["column"]) if match["column"][0] in "'\"" else match["column"]
     first = (MIRRORED[match["sign"]], match["first"]) if match["sign"] else None
-    return between(column, first, (match["then"], match["last"]) if match["then"] else None)
+    return range_between(column, first, (match["then"], match["last"]) if match["then"] else None)
 
 
-def between(column: str, *limits: tuple[str, str] | None) -> Range:
+def range_between(column: str, *limits: tuple[str, str] | None) -> Range:
     """Return what all limits on a column leave, each a sign and the text of a number."""
     interval = Range(column)
     ends: list[bool] = []
@@ -537,7 +537,7 @@ def is_number(value: Any) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
-def finite(number: Any) -> float:
+def check_finite(number: Any) -> float:
     """Return a number as a float after checking that it is finite."""
     try:
         value = float(number)

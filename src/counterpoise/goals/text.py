@@ -45,8 +45,8 @@ from counterpoise.goals.rows import (
     Dataset,
     Range,
     UnknownName,
-    between,
     merge_ranges,
+    range_between,
     unknown,
     without_quotes,
 )
@@ -230,7 +230,7 @@ class _Reader:
             if sign.text not in MIRRORED:
                 raise self._expected(sign, "'=' or one of <= >= < >")
             last = sign.text, self._word(*_NUMBER)
-        arguments.ranges.append(between(column, first, last))
+        arguments.ranges.append(range_between(column, first, last))
 
     def _costs(self) -> Iterator[tuple[str, str, float]]:
         self.take("{")

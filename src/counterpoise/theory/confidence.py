@@ -76,7 +76,7 @@ def weight_levels(weights: FloatArray) -> FloatArray:
     return np.append(0.0, np.geomspace(max(float(distinct[1]), _LIGHTEST * most), most, _LEVELS - 1))
 
 
-def spread(
+def spread_over_levels(
     weights: FloatArray, kinds: IntArray, n_kinds: int, levels: FloatArray, parts: FloatArray | float = 1.0
 ) -> FloatArray:
     """Return how many rows, or parts of rows, there are of each kind and level, as shape (n_kinds, n_levels).
@@ -84,13 +84,13 @@ def spread(
     A row between two levels counts in part at both, so that its weight is kept. The logarithm of the wealth is concave
     in a row's weight, and in its value: so it can only fall by this, and a bound can only move out.
     """
-    below, above = between(weights, levels)
+    below, above = locate_between(weights, levels)
     cells, size = kinds * levels.size + below, n_kinds * levels.size
     numbers = np.bincount(cells, parts * (1.0 - above), size) + np.bincount(cells + 1, parts * above, size)
     return np.asarray(numbers.reshape(n_kinds, levels.size))
 
 
-def between(points: FloatArray, marks: FloatArray) -> tuple[IntArray, FloatArray]:
+def locate_between(points: FloatArray, marks: FloatArray) -> tuple[IntArray, FloatArray]:
     """Return the mark below each point, never the last one, and how far on the way to the next the point is."""
     below = np.clip(np.searchsorted(marks, points, side="right") - 1, 0, marks.size - 2)
     return below, np.asarray((points - marks[below]) / np.diff(marks)[below])
@@ -99,17 +99,17 @@ def between(points: FloatArray, marks: FloatArray) -> tuple[IntArray, FloatArray
 def few_cells(
     values: FloatArray, weights: FloatArray, span: tuple[float, float], counts: FloatArray | None = None
 ) -> WeightedSample:
-    """Return rows of any values and weights as few values at few weights; see ``spread`` for why this is no loss.
+    """Return rows of any values and weights as few values at few weights; ``spread_over_levels`` explains why.
 
     ``counts`` are how many rows each stands for. Default: itself.
     """
     marks, levels = np.unique(np.append(values, span)), weight_levels(weights)
     if marks.size > _LEVELS:
         marks = np.linspace(*span, _LEVELS)
-    below, above = between(values, marks)
+    below, above = locate_between(values, marks)
     kinds, parts = np.append(below, below + 1), np.append(1.0 - above, above)
     parts = parts if counts is None else parts * np.tile(counts, 2)
-    numbers = spread(np.tile(weights, 2), kinds, marks.size, levels, parts)
+    numbers = spread_over_levels(np.tile(weights, 2), kinds, marks.size, levels, parts)
     return WeightedSample(np.repeat(marks, levels.size), np.tile(levels, marks.size), numbers.ravel(), span)
 
 
