@@ -1,10 +1,6 @@
-"""Checks of parameters and arrays, and warnings.
-
-Checks of parameters and arrays.
+"""Checks of parameters and arrays, and warnings at the line that called the library.
 
 Every message has one shape: what was expected of which argument, what was got, what to do.
-
-Warnings at the line that called the library, however deep in it they arise.
 """
 
 import math

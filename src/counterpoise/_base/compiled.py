@@ -4,9 +4,8 @@ Types are explicit, so a loop is compiled once whatever a caller hands in, a rea
 Nothing is compiled when a module is imported: the first call takes the kernel from numba's cache or compiles it, and
 ``progress.watching_compilation`` reports it to those who show progress.
 
-Where compiled kernels are kept: beside the package, else in a folder of the user's, else among temporary files.
-
-The first two are numba's choice, and ``NUMBA_CACHE_DIR`` comes before both. What is loaded from a cache is run, so the
+Compiled kernels are kept beside the package, else in a folder of the user's, else among temporary files. The first two
+are numba's choice, and ``NUMBA_CACHE_DIR`` comes before both. What is loaded from a cache is run, so the
 folder among temporary files, where everybody can write, must belong to the user alone.
 """
 

@@ -1,10 +1,6 @@
 """Work on several processors: tasks in threads, rows in shards.
 
-How many processors may be used, and work spread over them.
-
-Rows in shards: map over them, add small things up, decide in one place.
-
-A shard is a dictionary of named things, made by a source. Functions run where the rows are and hand back what is small:
+A shard is a dictionary of named values, made by a source. Functions run where the rows are and return something small:
 a histogram, a few sums, a slope. On one machine the shards are parts of arrays, and threads take one each; in other
 processes or on other machines the same functions run on the same dictionaries. An engine is a class with the methods of
 ``Shards``.

@@ -1,13 +1,4 @@
-"""Texts: JSON, tables, the name that was meant, and bytes that are never printed.
-
-Reading JSON so that every reader sees the same: an object that has a key twice is refused.
-
-One table as text, for whatever is printed.
-
-Words of messages: the name that was meant.
-
-Bytes that are kept, copied and saved like others, but never printed.
-"""
+"""Texts: JSON whose keys are unique, tables, the nearest known name, and bytes that are never printed."""
 
 import difflib
 import json

@@ -60,7 +60,7 @@ class GoalAudit(NamedTuple):
 
         Not a number where there is no estimate.
         """
-        outside = self.estimate - self.bound if self.goal.sense == "<=" else self.bound - self.estimate
+        outside = self.goal.sign * (self.estimate - self.bound)
         return 0.0 if outside <= _ROUNDING * max(self.goal.scale, abs(self.bound)) else float(outside)
 
     @property

@@ -97,7 +97,7 @@ def advised(
 
 def tightened(goal: Goal, bound: float) -> float:
     """Return a bound that is tighter by so little that where it cannot be met, the other is proven to be nearest."""
-    return bound - looser(goal) * NEAREST * bound_scale(goal, bound)
+    return bound - goal.sign * NEAREST * bound_scale(goal, bound)
 
 
 def nearest_bound(limits: AdjustableGoals, place: int, others: Bounds) -> float | None:
@@ -114,7 +114,7 @@ def nearest_bound(limits: AdjustableGoals, place: int, others: Bounds) -> float 
         (row,) = np.flatnonzero(now.owners == place).tolist()
         slope = _slope(limits, row, {**others, place: bound}, now)
         amount = least_relaxation(now.matrix, now.bounds, row, slope, scale=now.scale, domain=now.domain)
-        nearest = None if amount is None else bound + looser(goal) * amount
+        nearest = None if amount is None else bound + goal.sign * amount
     if nearest is None:
         return None
     return _first_reachable(goal, max(nearest, goal.bound) if goal.sense == "<=" else min(nearest, goal.bound), is_met)
@@ -127,20 +127,20 @@ def _slope(limits: AdjustableGoals, row: int, bounds: Bounds, now: Constraints) 
     if not goal.is_ratio:
         return np.zeros(now.matrix.shape[1]), 1.0
     step = bound_step(goal.with_bound(bounds[place]))
-    moved = limits.constraints({**bounds, place: bounds[place] + looser(goal) * step})
+    moved = limits.constraints({**bounds, place: bounds[place] + goal.sign * step})
     return (now.row(row) - moved.row(row)) / step, float(moved.bounds[row] - now.bounds[row]) / step
 
 
 def looser(goal: Goal) -> float:
-    """Return the direction in which a bound asks for less."""
-    return 1.0 if goal.sense == "<=" else -1.0
+    """Return the direction in which a bound is looser."""
+    return goal.sign
 
 
 def _first_reachable(goal: Goal, nearest: float, is_met: Callable[[float], bool]) -> float | None:
     """Return the bound, shortened where that can be met, with as little more room as it needs."""
     decimals = _DECIMALS - power_of_size(goal)
     for room in _ROOM:
-        bound = nearest + looser(goal) * room * bound_scale(goal, nearest)
+        bound = nearest + goal.sign * room * bound_scale(goal, nearest)
         for candidate in (float(f"{round(bound, decimals):.{_DIGITS}g}"), bound):
             if is_met(candidate):
                 return candidate
@@ -151,12 +151,12 @@ def bisected(goal: Goal, is_met: Callable[[float], bool]) -> float | None:
     """Return the nearest bound that is met, where it is not affine in what must be solved; None where none is."""
     step = bound_scale(goal, goal.bound)
     for _ in range(_DOUBLINGS):
-        if is_met(goal.bound + looser(goal) * step):
+        if is_met(goal.bound + goal.sign * step):
             break
         step *= 2
     else:
         return None
-    impossible, possible = goal.bound, goal.bound + looser(goal) * step
+    impossible, possible = goal.bound, goal.bound + goal.sign * step
     for _ in range(_HALVINGS):
         middle = (impossible + possible) / 2
         impossible, possible = (impossible, middle) if is_met(middle) else (middle, possible)
@@ -177,7 +177,7 @@ def joint_bounds(limits: AdjustableGoals) -> dict[int, float]:
     )
     bounds: dict[int, float] = {}
     for factor in _LONGER:  # goals with a confidence go in steps
-        longer = {place: goals[place].bound + looser(goals[place]) * move * factor for place, move in moves.items()}
+        longer = {place: goals[place].bound + goals[place].sign * move * factor for place, move in moves.items()}
         if limits.constraints(longer).can_hold():
             bounds = longer
             break

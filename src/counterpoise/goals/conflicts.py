@@ -7,7 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from counterpoise._base.types import FloatArray, IntArray
-from counterpoise.goals.advice import Bounds, Constraints, bisected, explain, looser
+from counterpoise.goals.advice import Bounds, Constraints, bisected, explain
 from counterpoise.goals.bound import BoundGoals, bind
 from counterpoise.goals.expressions import Goal
 from counterpoise.goals.infeasible import InfeasibleGoals, bound_scale, rounded_to_safety
@@ -174,7 +174,7 @@ class _Adviser:
         goal, own = self.bound.goals[place], np.flatnonzero(self.bound.owners == place)
         others = np.flatnonzero(self.bound.owners != place)
         if goal.is_ratio or goal.is_several:  # its excess is in other units than its bound, or of several rows
-            first = goal.bound + looser(goal) * _STEP * bound_scale(goal, goal.bound)
+            first = goal.bound + goal.sign * _STEP * bound_scale(goal, goal.bound)
             guess = error.nearest_bounds.get(goal, first)
         else:
             excess = self.searcher.least_excess(int(own[0]), others)
@@ -216,7 +216,7 @@ def _relaxed_bound(bound: BoundGoals, place: int, excess: float, tables: Mapping
     """Return the bound of a goal at which its constraint is relaxed by what was missed."""
     goal = bound.goals[place]
     if goal.confidence is None:
-        return goal.bound + (excess if goal.sense == "<=" else -excess)
+        return goal.bound + goal.sign * excess
 
     def is_enough(limit: float) -> bool:
         relaxed, own = _with_bounds(bound, {place: limit}, tables), bound.owners == place

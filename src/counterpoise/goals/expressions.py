@@ -471,6 +471,11 @@ class Goal:
         return isinstance(self.left, Several)
 
     @property
+    def sign(self) -> float:
+        """Return 1.0 for an upper bound and -1.0 for a lower one: the direction in which a bound is looser."""
+        return 1.0 if self.sense == "<=" else -1.0
+
+    @property
     def is_ratio(self) -> bool:
         """Tell whether the bound multiplies a denominator."""
         return any(isinstance(one, Ratio) for one in self.left.members())
@@ -613,7 +618,7 @@ def _check(part: Goal, prepared: PreparedPredictions) -> GoalCheck:
 
 def _beyond(check: GoalCheck) -> float:
     """Return by how much the value is beyond the bound, negative where it is inside; no value is far inside."""
-    beyond = check.value - check.bound if check.goal.sense == "<=" else check.bound - check.value
+    beyond = check.goal.sign * (check.value - check.bound)
     return -math.inf if math.isnan(beyond) else beyond
 
 

@@ -4,11 +4,7 @@ At each level the rows lie grouped by node in their shards (``GrowingRows``). Of
 rows is added up; the other's histogram is what that one leaves of their parent's. So a level costs at most half the
 rows, and the last one nothing but moving them. What travels of a level are histograms of the nodes that are added up,
 and back the bins that go left. Weights are whole numbers, so every sum is exact: the tree is the same however the rows
-are cut into shards, and in one compiled call.
-
-The rows of one shard while a tree grows: grouped by node, in order inside a node.
-
-A fitted tree as flat arrays, and the way down it.
+are cut into shards, and in one compiled call. A fitted tree is a ``Tree`` of flat arrays.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,9 +1,8 @@
 """Rows of a network on its device, and minibatches of them. This file needs torch.
 
 Bytes stay bytes on the device and are standardized batch by batch there; floats are standardized once on their way to
-it. Images lie channels last, the layout in which convolutions are fastest.
-
-Where a network computes, in what precision and by how many threads. This file needs torch.
+it. Images lie channels last, the layout in which convolutions are fastest. ``NetworkPlace`` is where a network
+computes, and in what precision.
 """
 
 import platform

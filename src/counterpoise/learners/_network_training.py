@@ -2,11 +2,8 @@
 
 All that a step needs lies on the device: the rows, tables of the rows and moves of each batch, the learning rates, a
 counter of steps. So a step is the same sequence of kernels every time; captured once it is replayed without work of
-the host, in all rounds. Where nothing is captured the same function runs as it is.
-
-What the rounds of boosting share of a network: rows on the device, the warmed-up start, the captured step.
-
-This file needs torch.
+the host, in all rounds. Where nothing is captured the same function runs as it is. ``PreparedRows`` is what the rounds
+of boosting share: rows on the device, the warmed-up start, the captured step.
 """
 
 import copy

@@ -6,9 +6,8 @@ whatever the number of features that are handled at once. Where leaves have a le
 "class" holds the number of rows.
 
 All kernels release the interpreter lock; threads work on ranges of features, so that every sum is made by one
-thread in the order of the rows and the number of threads does not change a bit of it.
-
-Compiled loops that send rows down a finished tree; they release the interpreter lock.
+thread in the order of the rows and the number of threads does not change a bit of it. The last ones send rows down a
+finished tree.
 """
 
 import numpy as np

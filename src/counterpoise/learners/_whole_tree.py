@@ -4,8 +4,6 @@ It splits as the growth level by level does, with the same sums in the same orde
 down first, and of two children takes the one of fewer rows: the nodes that wait then at least double in size one by
 one, so that a handful of histograms is enough and they stay in the cache. The nodes get the numbers that they have
 level by level at the end. A numeric feature that can no longer split a node is left alone in all nodes below.
-
-What a tree that grows in one compiled call keeps: rows, nodes, and those nodes that wait to be split.
 """
 
 from typing import NamedTuple

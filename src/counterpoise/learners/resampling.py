@@ -1,9 +1,8 @@
 """Weighted learning by resampling, for base learners that take no sample weights.
 
 This is how the 2021 paper (Zhai et al., "Boosted CVaR Classification") trains its base learners: each round draws
-a training set by the weights, with replacement, and fits an ordinary learner to it.
-
-What the learners share that boosting fits many times on rows prepared once, with codes in place of labels.
+a training set by the weights, with replacement, and fits an ordinary learner to it. ``CodeLearner`` is the base of the
+learners that boosting fits many times on rows prepared once, with codes in place of labels.
 """
 
 from typing import Any, ClassVar, Self
