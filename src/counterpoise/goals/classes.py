@@ -114,7 +114,7 @@ def not_a_class(labels: AnyArray, is_foreign: BoolArray, name: str, known: Itera
     values = {one if isinstance(one, (str, Real)) and not is_missing(one) else repr(one): one for one in foreign_labels}
     foreign, n_more = list(values.values())[:_SHOWN], len(values) - _SHOWN
     more = f" and {n_more} more" if n_more > 0 else ""
-    known_classes = "no class is known" if not classes else f"not among the classes {_listed(classes)}"
+    known_classes = "no class is known" if not classes else f"not among the classes {_format_labels(classes)}"
     is_one = len(values) == 1
     return ValueError(
         f"{name} {'hold' if name.startswith(_ANSWERS) else 'holds'} the label{'' if is_one else 's'} "
@@ -124,7 +124,7 @@ def not_a_class(labels: AnyArray, is_foreign: BoolArray, name: str, known: Itera
     )
 
 
-def _listed(classes: list[Any]) -> str:
+def _format_labels(classes: list[Any]) -> str:
     more = f" and {len(classes) - _SHOWN} more" if len(classes) > _SHOWN else ""
     return f"{classes[:_SHOWN]!r}{more}"
 
@@ -169,11 +169,11 @@ def known_labels(arrays: Iterable[AnyArray | None], classes: ArrayLike | None) -
     if classes is None:
         return labels
     names = check_classes(classes)
-    left_out = sorted(set(labels.tolist()) - set(names.tolist()), key=str)
-    if left_out:
+    missing = sorted(set(labels.tolist()) - set(names.tolist()), key=str)
+    if missing:
         raise ValueError(
-            f"classes must name every class there is; got {_listed(names.tolist())}, and the labels hold "
-            f"{_listed(left_out)} too. Add what is missing, or leave classes out."
+            f"classes must name every class there is; got {_format_labels(names.tolist())}, and the labels hold "
+            f"{_format_labels(missing)} too. Add what is missing, or leave classes out."
         )
     return seen_labels([names])
 
@@ -224,9 +224,9 @@ def check_classes(classes: ArrayLike) -> AnyArray:
     if names.ndim != 1 or not names.size:
         raise ValueError(f"classes must be a list of labels, as classes=[0, 1]; got shape {names.shape}.")
     if names.dtype.kind in "fO" and any(map(is_missing, names.tolist())):
-        raise ValueError(f"classes must hold labels only; got a missing one among {_listed(names.tolist())}.")
+        raise ValueError(f"classes must hold labels only; got a missing one among {_format_labels(names.tolist())}.")
     if len(set(names.tolist())) < names.size:
-        raise ValueError(f"classes must name each class once; got {_listed(names.tolist())}.")
+        raise ValueError(f"classes must name each class once; got {_format_labels(names.tolist())}.")
     return names
 
 

@@ -226,14 +226,14 @@ def _expected_part(
 ) -> CountedRows:
     """Return a part whose rows contribute expectations over draws, given what rows of each kind contribute."""
     weights = views.rows(rows)[1]
-    drawn = _chance_cells(_chances(kinds.letters[2], chances))
-    n_cells, n_answers = drawn.cells.shape
+    cells = _chance_cells(_chances(kinds.letters[2], chances))
+    n_cells, n_answers = cells.chances.shape
     n_known = len(kinds.all) // n_answers
-    numbers = (known[drawn.rows] * n_cells) + drawn.numbers
-    sums = _by_kind(numbers, n_known * n_cells, weights[drawn.rows], views, rows.name, drawn.parts)
-    expectations = np.round(values.reshape(len(values), n_known, n_answers) @ drawn.cells.T, _DIGITS)
+    numbers = (known[cells.rows] * n_cells) + cells.numbers
+    sums = _by_kind(numbers, n_known * n_cells, weights[cells.rows], views, rows.name, cells.parts)
+    expectations = np.round(values.reshape(len(values), n_known, n_answers) @ cells.chances.T, _DIGITS)
     is_here = np.repeat(kinds.of(rows).reshape(n_known, n_answers)[:, 0], n_cells)
-    is_pure = np.tile((drawn.cells == 1.0).any(axis=1), n_known)  # between those all values of the population lie
+    is_pure = np.tile((cells.chances == 1.0).any(axis=1), n_known)  # between those all values of the population lie
     part = CountedRows(rows, expectations.reshape(len(values), -1), *sums, is_drawn=True)
     return part.only(is_here & (is_pure | (part.counts > 0)))
 
@@ -250,7 +250,7 @@ def _chances(letters: tuple[int, ...], predicted: FloatArray) -> FloatArray:
 class _ChanceCells(NamedTuple):
     """Rows by the chances of their answers; one between two cells counts in part in both."""
 
-    cells: FloatArray  # (n_cells, n_answers): chances, those of sure answers among them
+    chances: FloatArray  # (n_cells, n_answers), those of sure answers among them
     rows: IntArray  # which row
     numbers: IntArray  # in which cell
     parts: FloatArray  # how much of it

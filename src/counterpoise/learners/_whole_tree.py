@@ -84,18 +84,18 @@ class WaitingNodes(NamedTuple):
 def lay_out_rows(weights: FloatArray, codes: AnyArray, n_sums: int, n_classes: int) -> tuple[RowArrays, AnyArray]:
     """Return the rows that have weight, and those that have none."""
     order = np.empty(weights.size, dtype=np.uint32)
-    n_held = weights.size - rows_of_weight(weights, order)
-    n_counted = n_held if n_sums > n_classes else 0
+    n_rows = weights.size - rows_of_weight(weights, order)
+    n_counted = n_rows if n_sums > n_classes else 0
     return RowArrays(
         weights,
         codes,
-        order[:n_held],
-        np.empty(n_held, dtype=np.uint32),
-        np.empty(n_held),
-        np.empty(n_held, dtype=np.uint16),
+        order[:n_rows],
+        np.empty(n_rows, dtype=np.uint32),
+        np.empty(n_rows),
+        np.empty(n_rows, dtype=np.uint16),
         np.ones(n_counted),
         np.full(n_counted, n_classes, dtype=np.uint16),
-    ), order[n_held:]
+    ), order[n_rows:]
 
 
 @inlined
@@ -247,7 +247,7 @@ def _best_split(features: Features, waiting: WaitingNodes, slot: int, limits: Li
     """Return gain, feature, place and 1 if missing values go left; forget the features that split no node below."""
     used, hist, whole = waiting.features[slot], waiting.hists[slot], waiting.wholes[slot]
     best, feature, place, missing_left = 0.0, -1, 0, 0
-    left, n_kept = np.empty(whole.size), 0
+    left, n_features = np.empty(whole.size), 0
     _, base, n_bins, is_categorical = features
     for i in range(waiting.n_features[slot]):
         f = used[i]
@@ -256,9 +256,9 @@ def _best_split(features: Features, waiting: WaitingNodes, slot: int, limits: Li
         if gain > to_beat(best):
             best, feature, place, missing_left = gain, f, at, is_left
         if gain >= 0.0 or is_categorical[f]:
-            used[n_kept] = f
-            n_kept += 1
-    waiting.n_features[slot] = n_kept
+            used[n_features] = f
+            n_features += 1
+    waiting.n_features[slot] = n_features
     return best, feature, place, missing_left
 
 
@@ -284,15 +284,15 @@ def _open_children(
     if not is_open[0] and not is_open[1]:
         free_slot(waiting, slot)
         return
-    added = side_to_add(sides, limits[0], n_left, n_right)
+    direct = side_to_add(sides, limits[0], n_left, n_right)
     new, used = take_slot(waiting), waiting.features[slot, : waiting.n_features[slot]]
-    _add_up(features, rows, nodes.start[left + added], nodes.stop[left + added], used, waiting.hists[new])
-    if is_open[1 - added]:
+    _add_up(features, rows, nodes.start[left + direct], nodes.stop[left + direct], used, waiting.hists[new])
+    if is_open[1 - direct]:
         _subtract(features.base, used, waiting.hists[slot], waiting.hists[new])
     note_features(waiting, new, used)
     fewer = int(n_right < n_left)
     for side in (1 - fewer, fewer):
-        own = new if side == added else slot
+        own = new if side == direct else slot
         if is_open[side]:
             for k in range(sides.shape[1]):
                 waiting.wholes[own, k] = sides[side, k]

@@ -5,7 +5,8 @@ were seen. Every end of an interval here is a bound by itself: the low end is to
 probability at most ``1 - confidence``; both are right together with probability at least ``2 * confidence - 1``.
 
 Bounds on weighted means hold for every population whose weights have a known limit. A row has a value
-v between two known ends and a weight w from 0 to 1, its part of the largest weight there can be. Is the population's weighted mean ``E[w v] / E[w]`` as large as r? Then ``w (r - v)`` is not
+v between two known ends and a weight w from 0 to 1, its part of the largest weight there can be.
+Is the population's weighted mean ``E[w v] / E[w]`` as large as r? Then ``w (r - v)`` is not
 positive on average, and a gambler who bets on it has, starting from 1, with a stake s fixed before the rows are seen,
 
     wealth = product over rows of (1 + s w (r - v)),
