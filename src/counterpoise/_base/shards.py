@@ -56,7 +56,7 @@ def in_threads(
 
     if n_jobs is not None and (not isinstance(n_jobs, Integral) or n_jobs == 0):
         raise ValueError(
-            f"n_jobs must be None for one thread, the number of threads, or -1 for one a processor; got {n_jobs!r}."
+            f"n_jobs must be None for one thread, the number of threads, or -1 for one per processor; got {n_jobs!r}."
         )
     parallel = Parallel(n_jobs=n_jobs, prefer="threads", require="sharedmem" if shared else None)
     return list(parallel(delayed(function)(*task) for task in tasks))

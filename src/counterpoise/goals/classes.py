@@ -202,8 +202,8 @@ def find_classes(
     except TypeError as error:
         kinds = sorted({type(label).__name__ for label in names})
         raise TypeError(
-            f"Labels must be of one kind, those of the data and those predicted; got {' and '.join(kinds)}. If one "
-            "stands for rows that a person decides about, name it: defer_label."
+            f"Labels of the data and predictions must be of one kind; got {' and '.join(kinds)}. If one of them stands "
+            "for rows that a person decides about, name it with defer_label."
         ) from error
     if pos_label is not None and pos_label not in names and len(names) > 1:
         raise ValueError(f"pos_label must be one of the classes {names!r}; got {pos_label!r}.")
@@ -212,7 +212,9 @@ def find_classes(
     if pos_label is not None:
         return Classes(next((label for label in names if label != pos_label), None), pos_label)
     if len(names) == 1 and names[0] not in _SIGNS:
-        raise ValueError(f"All labels are {names[0]!r}: is that the positive class? Say so with pos_label.")
+        raise ValueError(
+            f"All labels are {names[0]!r}: is that the positive class? Name the positive class with pos_label."
+        )
     if len(names) == 1:
         return Classes(None, 1) if names[0] == 1 else Classes(names[0], 1)
     return Classes(*(names or (None, None)))

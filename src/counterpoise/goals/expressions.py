@@ -346,7 +346,7 @@ class Several(Expression):
 
     def at(self, prepared: PreparedPredictions) -> float:
         if not self.sense:
-            raise TypeError(f"{self} has a value for each of its parts; ask a goal on it, as {self} >= 0.8.")
+            raise TypeError(f"{self} has a value for each of its parts; write a goal on it, as in {self} >= 0.8.")
         values = [member.at(prepared) for member in self.members(prepared.views)]
         return min(values) if self.sense == ">=" else max(values)
 
@@ -412,7 +412,9 @@ def make_rate(constant: float, terms: Iterable[Term]) -> Rate:
         check_finite(term.coefficient)
         for count in term.metric.counts:
             if abs(count.coefficient) != 1 and not check_finite(term.coefficient * count.coefficient):
-                raise ValueError(f"The numbers in a goal must not vanish; {term.coefficient!r} * {term} does.")
+                raise ValueError(
+                    f"The numbers in a goal must not vanish; {term.coefficient!r} * {term} is rounded to 0."
+                )
     return Rate(check_finite(constant), remaining)
 
 
@@ -454,7 +456,7 @@ class Goal:
             raise ValueError(f"A goal is written with <= or >=; got {self.sense!r}.")
         is_plain = isinstance(self.left, Rate) and self.left.terms and not self.right.terms  # nothing can cancel
         if not is_plain and not isinstance(self.left, Several) and not self.linear.terms:
-            raise ValueError(f"A goal needs a rate that does not cancel; got {self}, whatever the predictions.")
+            raise ValueError(f"A goal needs a rate that does not cancel; got {self}, which no prediction changes.")
 
     def parts(self, views: Views) -> tuple["Goal", ...]:
         """Return the goals on one rate or ratio each that this one stands for, with all classes written out."""
@@ -632,8 +634,8 @@ def make_goal(left: Any, sense: str, other: Any) -> Goal:
         )
     if is_several and left.sense and sense != left.sense:
         raise ValueError(
-            f"{left} can be bounded with {left.sense} only; got {left} {sense} {other}. That it be this far from the "
-            "bound for some of its parts is no limit that a mixture could keep."
+            f"{left} can be bounded with {left.sense} only; got {left} {sense} {other}. The opposite bound would "
+            "hold as soon as one of its parts meets it, which is not linear."
         )
     if isinstance(other, Ratio) or (isinstance(left, Ratio) and isinstance(other, Rate) and other.terms):
         raise TypeError(

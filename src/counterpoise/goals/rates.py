@@ -316,7 +316,7 @@ def averaged(name: str, rows: Dataset) -> Rate:
     """Return the same for the name of a metric."""
     if name in RATIOS:
         raise TypeError(
-            f"{MACRO}({name}, {rows}) is an average of ratios, which is not linear: ask it of every class, as in "
+            f"{MACRO}({name}, {rows}) is an average of ratios, which is not linear: set a goal for every class, as in "
             f"every_class({name}, {rows}) >= 0.8."
         )
     if rows.of is not None:
@@ -329,7 +329,7 @@ def metric_name(metric: Any) -> str:
     """Return the name of a metric, given it or its function."""
     name = metric if isinstance(metric, str) else getattr(metric, "__name__", None)
     if not isinstance(name, str):
-        raise TypeError(f"A metric must be given as recall or as its name 'recall'; got {metric!r}.")
+        raise TypeError(f"A metric must be a function such as recall, or its name, 'recall'; got {metric!r}.")
     return name
 
 
@@ -365,7 +365,7 @@ def costed(rows: Dataset, entries: Iterable[tuple[str, str, float]]) -> Rate:
     costs: dict[tuple[str, str], float] = {}
     for label, called, amount in entries:
         if (label, called) in costs:
-            raise ValueError(f"A cost must be named once; {label}{ARROW}{called} is there twice.")
+            raise ValueError(f"Each cost must be named once; {label}{ARROW}{called} occurs twice.")
         costs[label, called] = check_finite(amount)
     amounts = {pair: amount for pair, amount in sorted(costs.items()) if amount}
     if not amounts:
@@ -495,8 +495,8 @@ class Phrase(Several):
             n_groups, groups = views.groups(self.rows, self.by, MOST_GROUPS)
             if n_groups > MOST_GROUPS:
                 raise ValueError(
-                    f"{self} is over at most {MOST_GROUPS} groups; by {columns} there are {n_groups}. Bring values "
-                    "together in a column of their own, or use ranges such as age<=33."
+                    f"{self} is over at most {MOST_GROUPS} groups; by {columns} there are {n_groups}. Merge values in "
+                    "a new column, or use ranges such as age<=33."
                 )
             if len(groups) < 2 and form.combine is not None:  # noqa: PLR2004
                 group = f"one, {groups[0]}" if groups else "none"

@@ -440,7 +440,9 @@ def classes_of(tables: Mapping[str, Table], *, classes: ArrayLike | None = None,
 def _counts(counts: ArrayLike, sample_weight: Any, n_samples: int) -> FloatArray:
     numbers = check_vector(counts, "counts", n_samples, "how many rows each stands for")
     if sample_weight is not None:
-        raise ValueError("counts are numbers of rows that weigh the same; got sample_weight beside them. Pass one.")
+        raise ValueError(
+            "counts are numbers of rows that weigh the same; got sample_weight beside them. Pass only one of the two."
+        )
     odd = np.flatnonzero((numbers < 0) | (numbers != np.round(numbers)))
     if odd.size or not numbers.any():
         got = f"{numbers[odd[0]]:g} in row {odd[0]}" if odd.size else "zeros only"

@@ -161,7 +161,7 @@ class _Reader:
             factor = self.sum()
             self.take(")")
             if not isinstance(factor, (Rate, Ratio)) or (isinstance(factor, Rate) and not factor.terms):
-                raise self.wrong(token.place, "abs is of a rate or of a difference of rates")
+                raise self.wrong(token.place, "abs takes a rate or a difference of rates")
             factor = abs(factor)
         elif token.kind == "word":
             factor = self._metric(token)
