@@ -350,8 +350,8 @@ class _GroupRows(NamedTuple):
 
     names: list[str]
     codes: IntArray
-    kinds: IntArray  # (n_rows, n_answers): the kind of a row if it is told each of them
-    chances: FloatArray  # (n_rows, n_answers): of being told so
+    kinds: IntArray  # (n_rows, n_answers): the kind of a row for each decision
+    chances: FloatArray  # (n_rows, n_answers): of that decision
     is_weighted: bool
     is_drawn: bool
     weights: FloatArray

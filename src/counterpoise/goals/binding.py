@@ -16,8 +16,8 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import reduce
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from functools import reduce, wraps
+from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeAlias, TypeVar
 
 import numpy as np
 from scipy import sparse
@@ -29,7 +29,8 @@ from counterpoise.goals.rows import DEFAULT, Dataset, Linear, NoRows, UnknownVal
 from counterpoise.goals.tables import MISSING, Table, as_tables, table_of
 from counterpoise.solvers.rows import exact_parts, exact_sum
 
-Given = TypeVar("Given")
+P = ParamSpec("P")  # the arguments of a method
+Result = TypeVar("Result")
 ASKED_BY = " Needed by "  # between what is wrong and the goal or rate that needs it
 
 
@@ -80,7 +81,7 @@ class BoundRates:
         return {name: np.asarray(weights.T @ factors) for name, weights in self.weights.items()}
 
 
-def predictions_of(predictions: Mapping[str, Given], name: str) -> Given:
+def predictions_of(predictions: Mapping[str, Result], name: str) -> Result:
     """Return what was predicted for a dataset."""
     if name not in predictions:
         known = ", ".join(map(repr, predictions)) or "none"
@@ -160,54 +161,56 @@ def tally_rates(
 Tally: TypeAlias = Callable[[Dataset, int], FloatArray]  # the weight of rows that are called a class, or deferred
 
 
+def _cached(method: "Callable[Concatenate[Views, P], Result]") -> "Callable[Concatenate[Views, P], Result]":
+    """Return a method of ``Views`` that is evaluated once for each choice of arguments."""
+
+    @wraps(method)
+    def find(views: "Views", /, *arguments: P.args, **options: P.kwargs) -> Result:
+        return views.cache((method.__name__, arguments), lambda: method(views, *arguments, **options))
+
+    return find
+
+
 class Views:
     """Rows of the tables, found once: what they take is of the order of the result."""
 
     def __init__(self, tables: Mapping[str, Table], classes: Classes) -> None:
-        self.tables = tables
-        self.classes = classes
-        self._codes: dict[tuple[str, str], IntArray] = {}
-        self._rows: dict[Dataset, tuple[IntArray, FloatArray]] = {}
-        self._parts: dict[Dataset, list[FloatArray]] = {}
-        self._totals: dict[Dataset, float] = {}
-        self._groups: dict[Any, tuple[int, list[Dataset]]] = {}
-        self._cache: dict[Any, IntArray] = {}
+        self.tables, self.classes = tables, classes
+        self._cache: dict[Any, Any] = {}
 
-    def cache(self, name: Any, find: Callable[[], IntArray]) -> IntArray:
-        """Return what was found about rows under a name, found once."""
-        if name not in self._cache:
-            self._cache[name] = find()
-        return self._cache[name]
+    def cache(self, key: Any, find: Callable[[], Result]) -> Result:
+        """Return what ``find`` finds about the rows, called once for each key."""
+        if key not in self._cache:
+            self._cache[key] = find()
+        found: Result = self._cache[key]
+        return found
 
+    @_cached
     def rows(self, rows: Dataset) -> tuple[IntArray, FloatArray]:
         """Return the places of the rows that are meant, and their weights."""
-        if rows not in self._rows:
-            columns = [*(column for column, _ in rows.conditions), *(one.column for one in rows.ranges)]
-            table, masks = table_of(self.tables, rows.name, columns), []
-            for column, text in rows.conditions:
-                masks.append(table.matches(column, text))
-                if not masks[-1].any():
-                    known, where = table.levels(column).place, f" of column {column!r} in dataset {rows.name!r}"
-                    raise UnknownValue(str(unknown("value", text, known, where=where)))
-            masks += [table.within(one) for one in rows.ranges]
-            for is_positive, part in ((rows.label, "y"), (rows.baseline, "baseline")):
-                if is_positive is not None:
-                    masks.append((self.codes(rows.name, part) == self.place(rows.of)) == is_positive)
-            places = np.flatnonzero(reduce(np.logical_and, masks)) if masks else np.arange(table.n_samples)
-            self._rows[rows] = places, table.weights(places)
-        return self._rows[rows]
+        columns = [*(column for column, _ in rows.conditions), *(one.column for one in rows.ranges)]
+        table, masks = table_of(self.tables, rows.name, columns), []
+        for column, text in rows.conditions:
+            masks.append(table.matches(column, text))
+            if not masks[-1].any():
+                known, where = table.levels(column).place, f" of column {column!r} in dataset {rows.name!r}"
+                raise UnknownValue(str(unknown("value", text, known, where=where)))
+        masks += [table.within(one) for one in rows.ranges]
+        for is_positive, part in ((rows.label, "y"), (rows.baseline, "baseline")):
+            if is_positive is not None:
+                masks.append((self.codes(rows.name, part) == self.place(rows.of)) == is_positive)
+        places = np.flatnonzero(reduce(np.logical_and, masks)) if masks else np.arange(table.n_samples)
+        return places, table.weights(places)
 
+    @_cached
     def exact(self, rows: Dataset) -> list[FloatArray]:
         """Return the weights of the rows that are meant in parts whose sums are exact."""
-        if rows not in self._parts:
-            self._parts[rows] = exact_parts(self.rows(rows)[1])
-        return self._parts[rows]
+        return exact_parts(self.rows(rows)[1])
 
+    @_cached
     def total(self, rows: Dataset) -> float:
         """Return what the rows weigh."""
-        if rows not in self._totals:
-            self._totals[rows] = exact_sum(self.rows(rows)[1])
-        return self._totals[rows]
+        return exact_sum(self.rows(rows)[1])
 
     def divisor(self, rows: Dataset) -> float:
         """Return what the rows weigh, of which there must be some."""
@@ -242,37 +245,33 @@ class Views:
                 raise UnknownValue(f"{error} 'of' names a class and no column: rename the column 'of'.") from error
             raise
 
+    @_cached
     def groups(self, rows: Dataset, columns: tuple[str, ...], most: int) -> tuple[int, list[Dataset]]:
         """Return how many groups the values of some columns make, a missing one too, and the rows of each.
 
         No rows where there are more groups than ``most``.
         """
-        key = rows, columns, most
-        if key not in self._groups:
-            places, _ = self.rows(replace(rows, label=None, baseline=None, of=None))
-            table = table_of(self.tables, rows.name, columns)
-            parts = [table.levels(column).codes[places] for column in columns]
-            if len(parts) == 1:  # counted, not sorted: many times as fast
-                codes = np.flatnonzero(np.bincount(parts[0] + 1))[:, None] - 1  # a missing value has the code -1
-            else:
-                codes = np.unique(np.column_stack(parts), axis=0)
-            texts = [[*table.levels(column).place, MISSING] for column in columns]  # the last for the code -1
-            values = [
-                {column: known[code] for column, known, code in zip(columns, texts, one, strict=True)}
-                for one in (codes.tolist() if len(codes) <= most else ())
-            ]
-            self._groups[key] = len(codes), list(dict.fromkeys(rows.where(**one) for one in values))
-        return self._groups[key]
+        places, _ = self.rows(replace(rows, label=None, baseline=None, of=None))
+        table = table_of(self.tables, rows.name, columns)
+        parts = [table.levels(column).codes[places] for column in columns]
+        if len(parts) == 1:  # counted, not sorted: many times as fast
+            codes = np.flatnonzero(np.bincount(parts[0] + 1))[:, None] - 1  # a missing value has the code -1
+        else:
+            codes = np.unique(np.column_stack(parts), axis=0)
+        texts = [[*table.levels(column).place, MISSING] for column in columns]  # the last for the code -1
+        values = [
+            {column: known[code] for column, known, code in zip(columns, texts, one, strict=True)}
+            for one in (codes.tolist() if len(codes) <= most else ())
+        ]
+        return len(codes), list(dict.fromkeys(rows.where(**one) for one in values))
 
+    @_cached
     def codes(self, name: str, part: str) -> IntArray:
         """Return the classes of all rows of a dataset, by their labels ("y") or by the baseline's predictions."""
-        key = name, part
-        if key not in self._codes:
-            labels = getattr(self.tables[name], part)
-            if labels is None:
-                raise ValueError(_missing(name, part))
-            self._codes[key] = self.classes.codes(labels, f"{part} of dataset {name!r}")
-        return self._codes[key]
+        labels = getattr(self.tables[name], part)
+        if labels is None:
+            raise ValueError(_missing(name, part))
+        return self.classes.codes(labels, f"{part} of dataset {name!r}")
 
 
 @contextmanager
@@ -298,7 +297,7 @@ def _missing(name: str, part: str) -> str:
     if part == "y":
         return (
             f"Dataset {name!r} needs labels: pass y in its Table, or set labelled = true in datasets.{name} of the "
-            "goals file; without them ask what needs no labels, as coverage or churn."
+            "goals file; without them write goals that need no labels, such as coverage or churn."
         )
     where = "baseline, to fit or in a Table" if name == DEFAULT else "baseline in its Table"
     return (

@@ -131,7 +131,7 @@ def write_atomically(path: Path, chunks: Iterable[bytes], *, private: bool = Fal
     old_mode = None if private or not path.exists() else path.stat().st_mode & 0o777
     part = path.parent / f".{path.name}.{secrets.token_hex(4)}.part"
     try:
-        # The system takes the umask's share of what is asked for; to read it, a program would have to set it.
+        # The system takes the umask's share of the mode; to read the umask, a program would have to set it.
         mode = _PRIVATE if private or old_mode is not None else NEW_FILE
         with open(part, "xb", opener=lambda name, flags: os.open(name, flags, mode)) as stream:
             stream.writelines(chunks)
