@@ -101,9 +101,9 @@ class CVaRCurveDisplay:
             As for ``from_losses``.
         """
         title = type(estimator).__name__ if name is None else name
-        columns = _looked_at(estimator, {"sensitive_features": sensitive_features, "baseline": baseline})
-        told = {"realised": _draws(estimator), "name": title, **kwargs}
-        return cls.from_losses(_error_probabilities(estimator, X, y, columns), **told)
+        columns = _prediction_arguments(estimator, {"sensitive_features": sensitive_features, "baseline": baseline})
+        options = {"realised": _draws(estimator), "name": title, **kwargs}
+        return cls.from_losses(_error_probabilities(estimator, X, y, columns), **options)
 
     @classmethod
     def from_predictions(
@@ -149,8 +149,8 @@ class CVaRCurveDisplay:
         """
         levels = _ALPHAS if alphas is None else check_alphas(alphas)
         curve = cvar_curve(check_losses(losses, ndim=None), levels, sample_weight, mixture=mixture)
-        drawn = realised_cvar(losses, levels, sample_weight, mixture=mixture) if realised else None
-        return cls(alphas=levels, cvar=curve, name=name, realised=drawn).plot(ax, **kwargs)
+        realised_curve = realised_cvar(losses, levels, sample_weight, mixture=mixture) if realised else None
+        return cls(alphas=levels, cvar=curve, name=name, realised=realised_curve).plot(ax, **kwargs)
 
     def plot(self, ax: Any = None, *, name: str | None = None, **kwargs: Any) -> Self:
         """Draw the curve into ``ax``, or into a new figure; ``kwargs`` go to matplotlib's ``plot``."""
@@ -224,8 +224,10 @@ class RateDisplay:
         """
         model = _innermost(estimator)
         classes = classes_known_to(model, None if y is None else as_labels(y))
-        named = {"classes": classes, "defer_label": deferred_by(model, None)}
-        return cls.from_predictions(y, estimator.predict(X, **_looked_at(estimator, kwargs)), **{**named, **kwargs})
+        options = {"classes": classes, "defer_label": deferred_by(model, None)}
+        return cls.from_predictions(
+            y, estimator.predict(X, **_prediction_arguments(estimator, kwargs)), **{**options, **kwargs}
+        )
 
     @classmethod
     def from_predictions(
@@ -271,8 +273,8 @@ class RateDisplay:
         rates = [row.rates[rate] for row in table]
         if not np.isfinite(rates).any():
             is_compared = baseline is None and needs(named(rate, Dataset()), "baseline")
-            needed = "baseline" if is_compared else "y_true, with rows that count in it"
-            raise ValueError(f"rate={rate!r} needs {needed}; got none for any group.")
+            missing = "baseline" if is_compared else "y_true, with rows that count in it"
+            raise ValueError(f"rate={rate!r} needs {missing}; got none for any group.")
         ends = (count_bounds(row.rates[rate], row.trials[rate], confidence=confidence) for row in table)
         low, high = np.array(list(ends)).T
         groups = [row.group for row in table]
@@ -337,8 +339,8 @@ class TradeoffDisplay:
         **kwargs: Any,
     ) -> Self:
         """Find the frontier of a fitted mixture, as ``counterpoise.tradeoff`` does, and draw it."""
-        found = tradeoff(model, goal, bounds, alpha=alpha, objective=objective, n_points=n_points)
-        return cls.from_tradeoff(found, name=name, ax=ax, **kwargs)
+        curve = tradeoff(model, goal, bounds, alpha=alpha, objective=objective, n_points=n_points)
+        return cls.from_tradeoff(curve, name=name, ax=ax, **kwargs)
 
     @classmethod
     def from_tradeoff(cls, tradeoff: Tradeoff, *, name: str | None = None, ax: Any = None, **kwargs: Any) -> Self:
@@ -378,10 +380,10 @@ def count_bounds(rate: float, n_trials: int | None, *, confidence: float = _CONF
 def _error_probabilities(estimator: Any, X: Any, y: ArrayLike, columns: dict[str, Any]) -> FloatArray:
     labels = np.asarray(y)
     if not _draws(estimator):
-        model, said = _innermost(estimator), as_labels(estimator.predict(X, **columns))
-        return _wrong(labels, said, classes_known_to(model, labels), deferred_by(model, None))
-    said = _decision_shares(estimator, X, columns)[:, : len(estimator.classes_)]
-    return np.asarray(1.0 - (said * (labels[:, None] == np.asarray(estimator.classes_))).sum(axis=1))
+        model, predictions = _innermost(estimator), as_labels(estimator.predict(X, **columns))
+        return _wrong(labels, predictions, classes_known_to(model, labels), deferred_by(model, None))
+    predictions = _decision_shares(estimator, X, columns)[:, : len(estimator.classes_)]
+    return np.asarray(1.0 - (predictions * (labels[:, None] == np.asarray(estimator.classes_))).sum(axis=1))
 
 
 def _decision_shares(estimator: Any, X: Any, columns: dict[str, Any]) -> FloatArray:
@@ -399,11 +401,11 @@ def _draws(estimator: Any) -> bool:
     return kind_of_decision(getattr(_innermost(estimator), "decision", None)) in _DRAWN
 
 
-def _looked_at(estimator: Any, given: Mapping[str, Any]) -> dict[str, Any]:
+def _prediction_arguments(estimator: Any, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Return what is given of that which a classifier looks at when it decides: most look at X alone."""
     looks_at_groups = bool(getattr(getattr(_innermost(estimator), "groups_", None), "by", ()))
     names = ("sensitive_features", "baseline") if looks_at_groups else ()
-    return {name: given[name] for name in names if given.get(name) is not None}
+    return {name: arguments[name] for name in names if arguments.get(name) is not None}
 
 
 def _innermost(estimator: Any) -> Any:
@@ -414,13 +416,13 @@ def _innermost(estimator: Any) -> Any:
     return estimator
 
 
-def _wrong(labels: AnyArray, said: AnyArray, classes: ArrayLike | None, deferred: Any = None) -> FloatArray:
-    if labels.ndim != 1 or labels.shape != said.shape:
-        shapes = f"{labels.shape} and {said.shape}"
+def _wrong(labels: AnyArray, predictions: AnyArray, classes: ArrayLike | None, deferred: Any = None) -> FloatArray:
+    if labels.ndim != 1 or labels.shape != predictions.shape:
+        shapes = f"{labels.shape} and {predictions.shape}"
         raise ValueError(f"Labels and predicted labels must be two vectors of one length; got shapes {shapes}.")
     known = known_labels([labels], classes)
-    check_answers(decided(said, deferred), known.tolist(), "predictions")
-    return np.asarray(labels != said, dtype=np.float64)
+    check_answers(decided(predictions, deferred), known.tolist(), "predictions")
+    return np.asarray(labels != predictions, dtype=np.float64)
 
 
 def _axes(ax: Any) -> Any:

@@ -28,14 +28,7 @@ from counterpoise._base.checks import (
 )
 from counterpoise._base.text import text_table
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray, IntArray
-from counterpoise.goals.classes import (
-    as_labels,
-    check_answers,
-    check_defer_label,
-    decided,
-    known_labels,
-    two_classes,
-)
+from counterpoise.goals.classes import as_labels, resolve_classes
 from counterpoise.goals.expressions import Rate, Ratio, needs
 from counterpoise.goals.rates import TABLED, named, recall
 from counterpoise.goals.rows import Dataset, Fraction, fractions, kinds_of
@@ -234,7 +227,8 @@ class RateTable(tuple[RateRow, ...]):
     def __str__(self) -> str:
         lines = [["group", "n_samples", "n_positives", *self[0].rates]]
         lines += [
-            [_shown(one) for one in (row.group, row.n_samples, row.n_positives, *row.rates.values())] for row in self
+            [_format_cell(one) for one in (row.group, row.n_samples, row.n_positives, *row.rates.values())]
+            for row in self
         ]
         columns = [column for column in zip(*lines, strict=True) if any(text != "-" for text in column[1:])]
         return text_table(list(zip(*columns, strict=True)), "<" + ">" * (len(columns) - 1))
@@ -306,49 +300,49 @@ def rate_table(
     table = Table(labels, y, sensitive_features, baseline, sample_weight=sample_weight, counts=counts)
     if not is_drawn and labels.shape != (table.n_samples,):
         raise ValueError(f"predictions must be a vector, one answer for each row; got shape {labels.shape}.")
-    seen = known_labels([table.y], classes)
-    known = {*seen.tolist(), *([] if pos_label is None else [pos_label])}
-    if not is_drawn and len(known) < 2:  # noqa: PLR2004 - no prediction may be taken for the other class
-        check_answers(decided(labels, defer_label), known, "predictions")
-    found = two_classes([seen], pos_label=pos_label)
-    if defer_label is not None:
-        check_defer_label(defer_label, found.labels)
-        found = found._replace(deferred=defer_label)
+    options = {"classes": classes, "pos_label": pos_label, "defer_label": defer_label}
+    all_classes = resolve_classes([table.y], {} if is_drawn else {"predictions": labels}, **options)
+    several = all_classes.several
+    if several:
+        raise ValueError(
+            f"Rates by group need a positive and a negative class; got {len(several)} classes: "
+            f"{', '.join(map(repr, several[:10]))}. Make the labels binary, as in y == {several[0]!r}."
+        )
     labelled, deployed = (
-        None if part is None else found.codes(part, name) == 1
+        None if part is None else all_classes.codes(part, name) == 1
         for name, part in (("y", table.y), ("baseline", table.baseline))
     )
     if is_drawn:
         chances = _answer_chances(labels, table.n_samples, has_deferral=defer_label is not None)
-        said = np.tile(np.arange(chances.shape[1]), (table.n_samples, 1)).T
-        kinds = np.stack([kinds_of(answer, labelled, deployed) for answer in said], axis=1)
+        answer_codes = np.tile(np.arange(chances.shape[1]), (table.n_samples, 1)).T
+        kinds = np.stack([kinds_of(answer, labelled, deployed) for answer in answer_codes], axis=1)
     else:
-        kinds = kinds_of(found.answers(labels, "predictions"), labelled, deployed)[:, None]
+        kinds = kinds_of(all_classes.answers(labels, "predictions"), labelled, deployed)[:, None]
         chances = np.ones((table.n_samples, 1))
     unknown = [part for part, known in (("label", labelled), ("baseline", deployed)) if known is None]
     usual = TABLED if defer_label is None else ["defer_rate", *TABLED]
-    asked = {name: named(name, Dataset()) for name in (usual if rates is None else rates)}
+    chosen_rates = {name: named(name, Dataset()) for name in (usual if rates is None else rates)}
     codes, groups = group_codes(table)
     n_rows = np.ones(table.n_samples) if table.counts is None else table.counts
     weights, is_weighted = table.weights(), sample_weight is not None
     parts = [_GroupRows(["all"], np.zeros_like(codes), kinds, chances, is_weighted, is_drawn, weights, n_rows)]
     parts += [parts[0]._replace(names=groups, codes=codes)] if groups else []
-    return RateTable([row for part in parts for row in part.rows(asked, unknown)])
+    return RateTable([row for part in parts for row in part.rows(chosen_rates, unknown)])
 
 
-def _answer_chances(said: AnyArray, n_samples: int, *, has_deferral: bool) -> FloatArray:
+def _answer_chances(predictions: AnyArray, n_samples: int, *, has_deferral: bool) -> FloatArray:
     """Return the probability of each answer: negative, positive and, where there is one, deferral."""
-    given = as_numbers(said, "predictions").astype(np.float64)
-    if given.shape != ((n_samples, 2) if has_deferral else (n_samples,)):
+    numbers = as_numbers(predictions, "predictions").astype(np.float64)
+    if numbers.shape != ((n_samples, 2) if has_deferral else (n_samples,)):
         raise ValueError(
             "predictions must hold the probability of the positive class, and with a defer_label a second column for "
-            f"deferral; got shape {given.shape}."
+            f"deferral; got shape {numbers.shape}."
         )
-    told = given.reshape(n_samples, -1)
-    others = 1.0 - told.sum(axis=1)
-    if told.min() < -_ROUNDING or others.min() < -_ROUNDING:
+    chances = numbers.reshape(n_samples, -1)
+    others = 1.0 - chances.sum(axis=1)
+    if chances.min() < -_ROUNDING or others.min() < -_ROUNDING:
         raise ValueError("predictions must be probabilities from 0 to 1, of a row together at most 1.")
-    return np.asarray(np.clip(np.column_stack([others, told]), 0.0, 1.0))
+    return np.asarray(np.clip(np.column_stack([others, chances]), 0.0, 1.0))
 
 
 class _GroupRows(NamedTuple):
@@ -356,21 +350,21 @@ class _GroupRows(NamedTuple):
 
     names: list[str]
     codes: IntArray
-    kinds: IntArray  # (n_rows, n_answers): the kind of a row if it is told each of them
-    chances: FloatArray  # (n_rows, n_answers): of being told so
+    kinds: IntArray  # (n_rows, n_answers): the kind of a row for each decision
+    chances: FloatArray  # (n_rows, n_answers): of that decision
     is_weighted: bool
     is_drawn: bool
     weights: FloatArray
     n_rows: FloatArray  # that each stands for
 
-    def rows(self, asked: Mapping[str, Rate | Ratio], unknown: Sequence[str]) -> Iterator[RateRow]:
+    def rows(self, chosen_rates: Mapping[str, Rate | Ratio], unknown: Sequence[str]) -> Iterator[RateRow]:
         """Yield the rates of each group."""
-        known = {name: not any(needs(rate, part) for part in unknown) for name, rate in asked.items()}
+        known = {name: not any(needs(rate, part) for part in unknown) for name, rate in chosen_rates.items()}
         nothing = np.full(len(self.names), np.nan)
-        rates = {name: self.values(rate) if known[name] else nothing for name, rate in asked.items()}
-        trials = {name: self.trials(rate) if known[name] else None for name, rate in asked.items()}
+        rates = {name: self.values(rate) if known[name] else nothing for name, rate in chosen_rates.items()}
+        trials = {name: self.trials(rate) if known[name] else None for name, rate in chosen_rates.items()}
         drawn = [rate for rate, counts in trials.items() if counts is not None] if self.is_drawn else []
-        bounds = {rate: self.bounds(asked[rate]) for rate in drawn}
+        bounds = {rate: self.bounds(chosen_rates[rate]) for rate in drawn}
         n_positives = None if "label" in unknown else self.counts(fractions(recall())[0].bottom)
         for place, n_samples in enumerate(self.counts(np.ones(int(self.kinds.max()) + 1))):
             yield RateRow(
@@ -386,10 +380,10 @@ class _GroupRows(NamedTuple):
         """Return a rate of each group."""
         whole = as_fraction(rate)
         if whole is not None:
-            return _divided(self.totals(whole.top), self.totals(whole.bottom))
+            return _divide(self.totals(whole.top), self.totals(whole.bottom))
         if isinstance(rate, Ratio):
-            return _divided(self.values(rate.numerator), self.values(rate.denominator))
-        parts = [_divided(self.totals(part.top), self.totals(part.bottom)) for part in fractions(rate)]
+            return _divide(self.values(rate.numerator), self.values(rate.denominator))
+        parts = [_divide(self.totals(part.top), self.totals(part.bottom)) for part in fractions(rate)]
         return np.asarray(rate.constant + sum(parts))
 
     def trials(self, rate: Rate | Ratio) -> list[int] | None:
@@ -416,15 +410,15 @@ class _GroupRows(NamedTuple):
         assert share is not None  # noqa: S101 - it is a count
         top, bottom = (np.clip(self.expected(side), 0.0, 1.0) for side in share)
         values = np.minimum(np.divide(top, bottom, out=np.zeros(top.size), where=bottom > 0), 1.0)
-        found = [(math.nan, math.nan)] * len(self.names)
+        intervals = [(math.nan, math.nan)] * len(self.names)
         sizes = np.bincount(self.codes, self.n_rows, len(self.names))
         for place in np.argsort(sizes, kind="stable")[-_MOST_BOUNDED:].tolist():
             here = np.flatnonzero((self.codes == place) & (bottom > 0))
             if here.size:
                 cells = few_cells(values[here], bottom[here], (0.0, 1.0), self.n_rows[here])
                 low = -upper_weighted_mean(cells.negated(), 1.0 - _LEVEL)
-                found[place] = (low, upper_weighted_mean(cells, 1.0 - _LEVEL))
-        return found
+                intervals[place] = (low, upper_weighted_mean(cells, 1.0 - _LEVEL))
+        return intervals
 
 
 def as_fraction(rate: Rate | Ratio) -> Fraction | None:
@@ -439,11 +433,11 @@ def as_fraction(rate: Rate | Ratio) -> Fraction | None:
     return Fraction(first.top, last.top) if (first.bottom == last.bottom).all() else None
 
 
-def _divided(top: FloatArray, bottom: FloatArray) -> FloatArray:
+def _divide(top: FloatArray, bottom: FloatArray) -> FloatArray:
     return np.asarray(np.divide(top, bottom, out=np.full(top.size, np.nan), where=bottom > 0))
 
 
-def _shown(entry: str | float | None) -> str:
+def _format_cell(entry: str | float | None) -> str:
     if isinstance(entry, str):
         return entry
     if entry is None or math.isnan(entry):

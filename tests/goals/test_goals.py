@@ -145,7 +145,7 @@ BAD_TEXT = {
     "1 / 0 >= recall(train)": r"character 3: this divides by zero",
     "(" * 60 + "recall(train)" + ")" * 60 + " >= 0.9": "nested too deeply",
     "recall(train) - recall(train) <= 1": "A goal needs a rate that does not cancel; got 0 <= 1",
-    "recall(train) <= recall(train) + 0.1": r"does not cancel; got recall\(train\) <= recall\(train\) \+ 0.1, whatever",
+    "recall(train) <= recall(train) + 0.1": r"does not cancel; got recall\(train\) <= recall\(train\) \+ 0.1, which",
     "1e999 <= recall(train)": "must be finite; got inf",
     "recall(train) \u2265 0.9": "character 15: a goal is written with <= or >=, found '\u2265'",
     "recall(train) >= 90%": "character 20: found '%'; write a share as a number, 0.9 for 90 %",

@@ -253,10 +253,10 @@ WRONG = {
     "half a confusion": ("confusion(train, of=cat) <= 0.5", ValueError, "needs two classes.*of=cat and called=None"),
     "costs of a rate": ("recall(train, {cat->dog: 1}) <= 0.5", ValueError, "Costs in braces are for cost"),
     "cost of a class": ("cost(train, of=cat, {cat->dog: 1}) <= 0.5", ValueError, "names its classes itself"),
-    "cost twice": ("cost(train, {cat->dog: 1, cat->dog: 2}) <= 0.5", ValueError, "named once; cat->dog is there twice"),
+    "cost twice": ("cost(train, {cat->dog: 1, cat->dog: 2}) <= 0.5", ValueError, "named once; cat->dog occurs twice"),
     "cost of no class": ("cost(train, {cat->cow: 1}) <= 0.5", UnknownValue, "Unknown class 'cow'"),
     "cost of words": ("cost(train, {cat->dog: much}) <= 0.5", ValueError, "expected a number"),
-    "abs of a number": ("abs(2) + recall(train) <= 0.5", ValueError, "abs is of a rate"),
+    "abs of a number": ("abs(2) + recall(train) <= 0.5", ValueError, "abs takes a rate"),
 }
 
 

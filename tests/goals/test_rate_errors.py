@@ -168,7 +168,7 @@ WRONG_TYPE = {
     ),
     "mixed labels": (
         lambda: recall().value([0, 1], Table(None, y=np.array([0, "a"], object))),
-        "Labels must be of one kind, those of the data and those predicted; got int and str",
+        "Labels of the data and predictions must be of one kind; got int and str",
     ),
 }
 

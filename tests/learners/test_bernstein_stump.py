@@ -205,7 +205,7 @@ def test_no_stump_has_less_weighted_error(seed):
 
 
 def test_a_least_error_stump_says_what_it_cannot_do():
-    with pytest.raises(ValueError, match="tells two classes apart; got 3"):
+    with pytest.raises(ValueError, match="separates two classes; got 3"):
         LeastErrorStump().fit([[1.0], [2.0], [3.0]], [0, 1, 2])
     with pytest.raises(ValueError, match="min_samples_leaf must be 1"):
         LeastErrorStump(min_samples_leaf=2).fit([[1.0], [2.0], [3.0]], [0, 1, 1])

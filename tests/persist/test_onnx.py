@@ -205,7 +205,7 @@ REFUSED = {
         lambda: HistGradientBoostingClassifier(max_iter=2, categorical_features=[0]).fit(X.round() % 9, Y),
         r"a HistGradientBoostingClassifier with categorical features has no form there; what can be written",
     ),
-    "no probabilities": (lambda: LinearSVC().fit(X / 1000, Y), r"a LinearSVC tells no probabilities: what can be"),
+    "no probabilities": (lambda: LinearSVC().fit(X / 1000, Y), r"a LinearSVC has no probabilities: what can be"),
     "not fitted": (HistogramTree, r"This HistogramTree is no fitted model: call fit before to_onnx\."),
     "stored answers": (lambda: cp.MixtureClassifier([Y]).fit(X, Y), r"a ndarray of numpy has no form there; what can"),
 }

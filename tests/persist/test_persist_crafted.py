@@ -169,13 +169,13 @@ CRAFTED = {
     "more bits than stored": (node_of("array", "bits", 0, "C |u1", 10**9), "lies outside of the stored ones"),
     "bits of floats": (node_of("array", "bits", 0, "C <f8", 8), "described in an unknown way"),
     "pickled array": (with_member("arrays/little-f8.npy", pickled_npy()), "which only pickle could read"),
-    "array header that lies": (with_member("arrays/little-f8.npy", huge_npy()), "another size than it says"),
+    "array header that lies": (with_member("arrays/little-f8.npy", huge_npy()), "another size than its header gives"),
     "no array": (with_member("arrays/little-f8.npy", b"text"), "no array of a known format"),
     "array of another type": (
         lambda manifest, members: with_member("arrays/little-f8.npy", members["arrays/little-i8.npy"])(
             manifest, members
         ),
-        "another type than its name says",
+        "a name for another type than it holds",
     ),
     "feature out of range": (changed_array("Tree", "feature", set_first(5)), "points outside of its nodes"),
     "child out of range": (changed_array("Tree", "left", set_first(10**6)), "points outside of its nodes"),

@@ -1,10 +1,6 @@
-"""Checks of parameters and arrays, and warnings.
-
-Checks of parameters and arrays.
+"""Checks of parameters and arrays, and warnings at the line that called the library.
 
 Every message has one shape: what was expected of which argument, what was got, what to do.
-
-Warnings at the line of whoever called the library, however deep in it they are found.
 """
 
 import math
@@ -42,8 +38,8 @@ def check_number(value: Any, name: str, interval: str, meaning: str = "") -> flo
             return number
     where = f"be finite and {_SPOKEN[interval]}" if interval in _SPOKEN else f"lie in {interval}"
     what = f"be a number {_SPOKEN.get(interval, 'in ' + interval)}"
-    wanted = ", ".join(filter(None, (where if is_number else what, meaning)))
-    raise (ValueError if is_number else TypeError)(f"{name} must {wanted}; got {value!r}.")
+    condition = ", ".join(filter(None, (where if is_number else what, meaning)))
+    raise (ValueError if is_number else TypeError)(f"{name} must {condition}; got {value!r}.")
 
 
 def check_alpha(alpha: Any) -> float:
@@ -107,11 +103,11 @@ def check_random_state(random_state: Any) -> None:
 
 def unmasked(values: Any) -> AnyArray:
     """Return values as an array, in which None stands for those that are masked."""
-    found = np.asarray(values)
+    array = np.asarray(values)
     if np.ma.is_masked(values):
-        found = found.astype(object)
-        found[np.ma.getmaskarray(values)] = None
-    return found
+        array = array.astype(object)
+        array[np.ma.getmaskarray(values)] = None
+    return array
 
 
 def as_numbers(values: ArrayLike, name: str) -> AnyArray:
@@ -133,7 +129,7 @@ def is_frame(X: Any) -> bool:
 
 
 def refuse_texts(X: Any, who: Any) -> None:
-    """Refuse a data frame with texts where only numbers can be learned from, and say how to encode them."""
+    """Refuse a data frame with texts where only numbers can be learned from, with advice on how to encode them."""
     texts = [name for name in X.columns if _holds_texts(X[name])] if is_frame(X) else []
     if texts:
         name = type(who).__name__
@@ -182,9 +178,9 @@ def value_range(array: AnyArray, name: str, *, differ: bool = True) -> tuple[flo
 def check_losses(losses: ArrayLike, *, ndim: int | None = 2) -> AnyArray:
     """Return ``losses`` as an array of the wanted dimension; its values are not looked at."""
     array = as_numbers(losses, "losses")
-    wanted = {1: "(n_samples,)", 2: "(n_samples, n_models)", None: "(n_samples,) or (n_samples, n_models)"}[ndim]
+    shape = {1: "(n_samples,)", 2: "(n_samples, n_models)", None: "(n_samples,) or (n_samples, n_models)"}[ndim]
     if array.ndim != ndim and not (ndim is None and array.ndim in (1, 2)):
-        raise ValueError(f"losses must have shape {wanted}; got shape {array.shape}.")
+        raise ValueError(f"losses must have shape {shape}; got shape {array.shape}.")
     if array.size == 0:
         raise ValueError(f"losses must hold at least one sample and one model; got shape {array.shape}.")
     return array
@@ -253,8 +249,10 @@ def check_rows(
     if rows is None and bounds is None:
         return np.empty((0, n_models)), np.empty(0), None
     if rows is None or bounds is None:
-        given, missing = ("rows", "bounds") if bounds is None else ("bounds", "rows")
-        raise ValueError(f"rows and bounds go together, as in rows @ mixture <= bounds; got {given} without {missing}.")
+        present, missing = ("rows", "bounds") if bounds is None else ("bounds", "rows")
+        raise ValueError(
+            f"rows and bounds go together, as in rows @ mixture <= bounds; got {present} without {missing}."
+        )
     matrix = as_numbers(rows, "rows")
     if matrix.ndim != _MATRIX or matrix.shape[1] != n_models:
         raise ValueError(

@@ -2,11 +2,10 @@
 
 Types are explicit, so a loop is compiled once whatever a caller hands in, a read-only array or one that can be written.
 Nothing is compiled when a module is imported: the first call takes the kernel from numba's cache or compiles it, and
-``progress.watching_compilation`` tells those who show progress.
+``progress.watching_compilation`` reports it to those who show progress.
 
-Where compiled kernels are kept: beside the package, else in a folder of the user's, else among temporary files.
-
-The first two are numba's choice, and ``NUMBA_CACHE_DIR`` comes before both. What is loaded from a cache is run, so the
+Compiled kernels are kept beside the package, else in a folder of the user's, else among temporary files. The first two
+are numba's choice, and ``NUMBA_CACHE_DIR`` comes before both. What is loaded from a cache is run, so the
 folder among temporary files, where everybody can write, must belong to the user alone.
 """
 
@@ -36,7 +35,7 @@ _PATIENCE = 120.0  # seconds that another process may compile for before this on
 _has_warned = False
 
 
-def cached(function: Callable[..., Any]) -> Any:
+def _cached_dispatcher(function: Callable[..., Any]) -> Any:
     """Return numba's dispatcher of a function, with a cache on disk where one can be kept."""
     try:
         return _dispatcher(function, cache=True)
@@ -71,8 +70,8 @@ def own_temporary_folder() -> Path:
         return Path(tempfile.gettempdir()) / "counterpoise-kernels"
     folder = Path(tempfile.gettempdir()) / f"counterpoise-kernels-{os.getuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
-    found = folder.lstat()
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
+    status = folder.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o077:
         raise PermissionError(f"{folder} must be a folder that belongs to this user alone")
     return folder
 
@@ -133,7 +132,7 @@ class Kernel:
 
     @property
     def is_compiled(self) -> bool:
-        """Whether it was called, or asked for, in this process."""
+        """Whether it was compiled or read from the cache in this process."""
         return self._dispatcher is not None
 
     def _first(self, *arguments: Any) -> Any:
@@ -143,9 +142,9 @@ class Kernel:
         """Return numba's dispatcher; of several threads that ask for it at once, one compiles."""
         with _lock:
             if self._dispatcher is None:
-                dispatcher = cached(self.function)
-                teller = install_listener("numba:compile", _Teller(dispatcher))
-                with one_compiler(dispatcher), teller, _without_garbage_collection():
+                dispatcher = _cached_dispatcher(self.function)
+                listener = install_listener("numba:compile", _CompilationListener(dispatcher))
+                with one_compiler(dispatcher), listener, _without_garbage_collection():
                     try:
                         dispatcher.compile(self.signature)
                     except OSError as error:  # a full disk: what was compiled is there, but not kept
@@ -176,8 +175,8 @@ def _type_inside_of_kernels(kernel: Kernel, _context: Any) -> Any:
 typeof_impl.register(Kernel, _type_inside_of_kernels)
 
 
-class _Teller(Listener):
-    """Tells that a kernel is compiled; one that comes from the cache makes no event."""
+class _CompilationListener(Listener):
+    """Reports that a kernel is compiled; one that comes from the cache makes no event."""
 
     def __init__(self, dispatcher: Any) -> None:
         self.dispatcher = dispatcher
@@ -209,23 +208,23 @@ def helper(function: Any = None, **options: Any) -> Any:
 
     What numba wraps around a function for callers in Python and in C takes half the time to compile it.
     """
-    made = njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True, **options)
-    return made if function is None else made(function)
+    compiler = njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True, **options)
+    return compiler if function is None else compiler(function)
 
 
 def kernel(signature: Any) -> Callable[[Function], Function]:
     """Compile a function for the types of a signature when it is first called."""
 
-    def made(function: Function) -> Function:
+    def decorate(function: Function) -> Function:
         return cast("Function", Kernel(function, signature))
 
-    return made
+    return decorate
 
 
 def kernel_family(signatures: list[Any]) -> Callable[[Function], Function]:
     """Compile a function for the types of the first argument, a tuple of arrays, when they are first met."""
 
-    def made(function: Function) -> Function:
+    def decorate(function: Function) -> Function:
         return cast("Function", _Family(function, signatures))
 
-    return made
+    return decorate

@@ -1,7 +1,7 @@
 """Names that load their module on first use, so that importing a package stays light.
 
 A package's public names are written once, in its stub ``__init__.pyi``, as imports: type checkers read them there, and
-so does ``lazy``, which makes each of them when it is asked for. This file itself imports next to nothing: ``ast``,
+so does ``lazy``, which imports each of them when it is first used. This file itself imports next to nothing: ``ast``,
 ``pathlib`` and ``typing`` would take most of the time of ``import counterpoise``.
 """
 
@@ -27,7 +27,7 @@ def lazy(
         if name not in home:
             raise AttributeError(f"module {package!r} has no attribute {name!r}; it has {', '.join(sorted(home))}")
         try:
-            return _found(home[name], name, package)
+            return _load(home[name], name, package)
         except ModuleNotFoundError as error:
             if extra is None:
                 raise
@@ -39,14 +39,14 @@ def lazy(
 
 
 def imported(module: str, kind: type[Exception], message: str) -> "Any":
-    """Return an optional module, or raise an error of that kind, whose message says how to get it."""
+    """Return an optional module, or raise an error of that kind with the message."""
     try:
         return import_module(module)
     except ImportError as error:
         raise kind(message) from error
 
 
-def _found(module: str, name: str, package: str) -> "Any":
+def _load(module: str, name: str, package: str) -> "Any":
     """Return a name inside a module, or the submodule of that name."""
     if module != package:
         inside = import_module(module)

@@ -1,4 +1,4 @@
-"""How far long work is: the value that runs and experiments tell, its words, and who hears of kernels that compile."""
+"""Progress of long work: its value and text, and callbacks for compiled kernels and predictions."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -6,7 +6,7 @@ from contextvars import ContextVar
 from typing import NamedTuple, TypeAlias
 
 _MINUTE, _HOUR = 60, 3600
-_FEW_MINUTES = 10 * _MINUTE  # of which seconds are still told
+_FEW_MINUTES = 10 * _MINUTE  # of which seconds are still shown
 
 
 class RunProgress(NamedTuple):
@@ -27,7 +27,7 @@ class RunProgress(NamedTuple):
 
     @property
     def since(self) -> str:
-        """Return what to say of the time since then: that it is after a part that is done, or what is going on."""
+        """Return the text for the time since then: after the part that is done, or what is going on."""
         return f"after {self.part}" if self.total else self.part
 
     def __str__(self) -> str:
@@ -45,7 +45,7 @@ _watchers: tuple[Watch, ...] = ()
 
 @contextmanager
 def watching_compilation(watch: Watch) -> Iterator[None]:
-    """Tell ``watch`` of every kernel that is compiled meanwhile, in whatever thread."""
+    """Call ``watch`` for every kernel that is compiled meanwhile, in whatever thread."""
     global _watchers  # noqa: PLW0603 - a new tuple each time: another thread may be going through the old one
     _watchers = (*_watchers, watch)
     try:
@@ -55,35 +55,35 @@ def watching_compilation(watch: Watch) -> Iterator[None]:
 
 
 def tell_of_compilation(name: str | None) -> None:
-    """Tell all who watch that a kernel begins to compile, or with None that it is done."""
+    """Call all watchers when a kernel begins to compile, or with None when it is done."""
     for watch in _watchers:
         watch(name)
 
 
-def _nobody() -> None:
-    """Hear nothing."""
+def _ignore() -> None:
+    """Do nothing."""
 
 
-_hears: ContextVar[Callable[[], None]] = ContextVar("counterpoise_hears", default=_nobody)
+_listener: ContextVar[Callable[[], None]] = ContextVar("counterpoise_listener", default=_ignore)
 
 
 @contextmanager
 def hearing(each: Callable[[], None]) -> Iterator[None]:
-    """Call ``each`` whenever a model of a pool was asked about rows, until the context ends."""
-    token = _hears.set(each)
+    """Call ``each`` whenever a model of a pool has predicted rows, until the context ends."""
+    token = _listener.set(each)
     try:
         yield
     finally:
-        _hears.reset(token)
+        _listener.reset(token)
 
 
 def who_hears() -> Callable[[], None]:
-    """Return whom to tell that a model of a pool was asked about rows; not known to threads that are begun here."""
-    return _hears.get()
+    """Return the function to call when a model of a pool has predicted rows; threads begun here do not inherit it."""
+    return _listener.get()
 
 
 def duration(seconds: float) -> str:
-    """Return a time as people say it."""
+    """Return a time as text, such as 1 min 30 s."""
     if seconds < _MINUTE:
         return f"{seconds:.0f} s"
     if seconds < _FEW_MINUTES:

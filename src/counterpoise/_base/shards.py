@@ -1,10 +1,6 @@
 """Work on several processors: tasks in threads, rows in shards.
 
-How many processors may be used, and work spread over them.
-
-Rows in shards: map over them, add small things up, decide in one place.
-
-A shard is a dictionary of named things, made by a source. Functions run where the rows are and hand back what is small:
+A shard is a dictionary of named values, made by a source. Functions run where the rows are and return something small:
 a histogram, a few sums, a slope. On one machine the shards are parts of arrays, and threads take one each; in other
 processes or on other machines the same functions run on the same dictionaries. An engine is a class with the methods of
 ``Shards``.
@@ -55,12 +51,12 @@ def threads_limited(n_threads: int) -> Iterator[None]:
 def in_threads(
     function: Callable[..., Result], tasks: Iterable[tuple[Any, ...]], n_jobs: Any, *, shared: bool = False
 ) -> list[Result]:
-    """Return what a function says of each task, ``n_jobs`` at a time; ``shared``: threads, whatever a caller wants."""
+    """Return the result of a function for each task, ``n_jobs`` at a time; ``shared`` always uses threads."""
     from joblib import Parallel, delayed  # noqa: PLC0415 - heavy
 
     if n_jobs is not None and (not isinstance(n_jobs, Integral) or n_jobs == 0):
         raise ValueError(
-            f"n_jobs must be None for one thread, the number of threads, or -1 for one a processor; got {n_jobs!r}."
+            f"n_jobs must be None for one thread, the number of threads, or -1 for one per processor; got {n_jobs!r}."
         )
     parallel = Parallel(n_jobs=n_jobs, prefer="threads", require="sharedmem" if shared else None)
     return list(parallel(delayed(function)(*task) for task in tasks))
@@ -69,8 +65,8 @@ def in_threads(
 class Shard(dict[str, Any]):
     """Some of the rows, as named things, and the number of the shard."""
 
-    def __init__(self, number: int, kept: dict[str, Any]) -> None:
-        super().__init__(kept)
+    def __init__(self, number: int, contents: dict[str, Any]) -> None:
+        super().__init__(contents)
         self.number = number
         self._rooms: dict[tuple[str, str], AnyArray] = {}
 
@@ -92,22 +88,22 @@ class Shards(Protocol):
     n_shards: int
     is_here: bool  # in this process: what shards hand back costs nothing to hold
 
-    def map(self, function: Callable[..., Result], *given: Any, light: bool = False) -> list[Result]:
+    def map(self, function: Callable[..., Result], *arguments: Any, light: bool = False) -> list[Result]:
         """Return ``function(shard, *given)`` of every shard, in their order.
 
         The function leaves nothing in the shard that a later one relies on, but for what it can make again. ``light``:
         there is so little to do that no other thread need be woken.
         """
 
-    def change(self, key: Hashable, function: Callable[..., Result], *given: Any) -> list[Result]:
+    def change(self, key: Hashable, function: Callable[..., Result], *arguments: Any) -> list[Result]:
         """Do the same with a function that leaves something behind.
 
         It is remembered, with what it was given, under a key, in the place of what had that key: a shard whose worker
         is lost is made again by its source and by all that is remembered, in the order in which the keys came.
         """
 
-    def leave(self, key: Hashable, function: Callable[..., object], *given: Any) -> None:
-        """Do the same where nobody waits for an answer: it may be done with what is asked next, errors included."""
+    def leave(self, key: Hashable, function: Callable[..., object], *arguments: Any) -> None:
+        """Do the same without a result: it may be done together with the next call, which then raises its errors."""
 
     def forget(self, key: Hashable) -> None:
         """Remember a change no more, because others make it good."""
@@ -124,8 +120,8 @@ class LocalShards:
     def __init__(self, sources: Sequence[Source]) -> None:
         self.n_shards = len(sources)
         self._pool = ThreadPoolExecutor(len(sources)) if len(sources) > 1 else None
-        made = map if self._pool is None else self._pool.map
-        self._shards = [Shard(number, kept) for number, kept in enumerate(made(operator.call, sources))]
+        map_over = map if self._pool is None else self._pool.map
+        self._shards = [Shard(number, contents) for number, contents in enumerate(map_over(operator.call, sources))]
 
     def __enter__(self) -> Self:
         return self
@@ -133,21 +129,21 @@ class LocalShards:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def map(self, function: Callable[..., Result], *given: Any, light: bool = False) -> list[Result]:
+    def map(self, function: Callable[..., Result], *arguments: Any, light: bool = False) -> list[Result]:
         """Map over the shards, the last of them in this thread."""
         if self._pool is None or light:
-            return [function(shard, *given) for shard in self._shards]
-        others = [self._pool.submit(function, shard, *given) for shard in self._shards[:-1]]
-        last = function(self._shards[-1], *given)
+            return [function(shard, *arguments) for shard in self._shards]
+        others = [self._pool.submit(function, shard, *arguments) for shard in self._shards[:-1]]
+        last = function(self._shards[-1], *arguments)
         return [*(other.result() for other in others), last]
 
-    def change(self, key: Hashable, function: Callable[..., Result], *given: Any) -> list[Result]:  # noqa: ARG002
+    def change(self, key: Hashable, function: Callable[..., Result], *arguments: Any) -> list[Result]:  # noqa: ARG002
         """Map; nothing here is lost that would have to be made again."""
-        return self.map(function, *given)
+        return self.map(function, *arguments)
 
-    def leave(self, key: Hashable, function: Callable[..., object], *given: Any) -> None:
+    def leave(self, key: Hashable, function: Callable[..., object], *arguments: Any) -> None:
         """Change at once: nothing travels."""
-        self.change(key, function, *given)
+        self.change(key, function, *arguments)
 
     def forget(self, key: Hashable) -> None:
         """Remember nothing."""
@@ -164,10 +160,10 @@ class Remembered:
     def __init__(self) -> None:
         self._changes: dict[Hashable, Step] = {}
 
-    def add(self, key: Hashable, function: Callable[..., Any], given: tuple[Any, ...]) -> None:
+    def add(self, key: Hashable, function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
         """Remember a change in the place of that with the same key."""
         self._changes.pop(key, None)
-        self._changes[key] = (function, given)
+        self._changes[key] = (function, arguments)
 
     def forget(self, key: Hashable) -> None:
         """Remember it no more."""
@@ -186,11 +182,11 @@ def made_again(number: int, source: Source, steps: Sequence[Step]) -> Shard:
 
 
 def done_in_order(shard: Shard, steps: Sequence[Step]) -> Any:
-    """Do one thing after the other with a shard, and return what the last one says."""
-    found = None
-    for function, given in steps:
-        found = function(shard, *given)
-    return found
+    """Apply steps to a shard one after the other, and return the result of the last."""
+    result = None
+    for function, arguments in steps:
+        result = function(shard, *arguments)
+    return result
 
 
 class Failed:
@@ -201,16 +197,16 @@ class Failed:
         self.error = error
 
 
-def tried(function: Callable[..., Result], *given: Any) -> Result | Failed:
-    """Return what a function returns, or the error that it raises, to be raised where the answer is waited for."""
+def tried(function: Callable[..., Result], *arguments: Any) -> Result | Failed:
+    """Return what a function returns, or the error that it raises, to be raised where the result is used."""
     try:
-        return function(*given)
-    except Exception as error:  # noqa: BLE001 - of whatever kind, it belongs to who asked
+        return function(*arguments)
+    except Exception as error:  # noqa: BLE001 - of whatever kind, it is raised where the result is used
         return Failed(error)
 
 
 def required(answer: Any) -> Any:
-    """Return an answer, or raise the error that came in its place."""
+    """Return a result, or raise the error that came in its place."""
     if isinstance(answer, Failed):
         raise answer.error
     return answer

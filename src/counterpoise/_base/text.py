@@ -1,13 +1,4 @@
-"""Texts: JSON, tables, the name that was meant, and bytes that are never printed.
-
-Reading JSON so that every reader sees the same: an object that has a key twice is refused.
-
-One table as text, for whatever is printed.
-
-Words of messages: the name that was meant.
-
-Bytes that are kept, copied and saved like others, but never printed.
-"""
+"""Texts: JSON whose keys are unique, tables, the nearest known name, and bytes that are never printed."""
 
 import difflib
 import json
@@ -19,7 +10,7 @@ from typing import Any
 def load_json(text: str | bytes, **options: Any) -> Any:
     """Return what a JSON text holds, after checking that no object names a key twice.
 
-    Python, JavaScript and databases differ in which of two values they keep, and none of them says so.
+    Python, JavaScript and databases differ in which of two values they keep, without a warning.
 
     Parameters
     ----------
@@ -53,12 +44,12 @@ _LONG = 200  # characters of a key in a message
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    content = dict(pairs)
+    if len(content) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
         raise ValueError(f"each key must occur once in an object; {twice[:_LONG]!r} occurs {names.count(twice)} times")
-    return found
+    return content
 
 
 def text_table(lines: Sequence[Sequence[str]], sides: str, *, least: int = 0) -> str:
@@ -71,7 +62,7 @@ def text_table(lines: Sequence[Sequence[str]], sides: str, *, least: int = 0) ->
     sides : str
         ``<`` or ``>`` for each column: its texts begin on the left, or end on the right.
     least : int, default=0
-        Letters that a column has room for, at least.
+        The least width of a column, in characters.
 
     Examples
     --------
@@ -108,7 +99,7 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 
 class Secret(bytes):
-    """Bytes whose text tells nothing, wherever they are printed: in ``repr``, logs, HTML or an error.
+    """Bytes that are hidden wherever they are printed: in ``repr``, logs, HTML or an error.
 
     Examples
     --------

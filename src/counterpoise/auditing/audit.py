@@ -1,7 +1,7 @@
-"""Audits: which goals hold on the population, as rows show that no one fitted or chose on, and how surely.
+"""Audits: which goals hold on the population, shown by held-out rows, and with what confidence.
 
 Any classifier can be audited; nothing is trained. What is proven, and how, is in ``theory.confidence`` and
-``goals.population``: verdicts on all goals are right together with the confidence asked for, whatever the
+``goals.population``: verdicts on all goals are right together with the requested confidence, whatever the
 population, if the rows are independent draws from it and the classifier was fixed before they were looked at.
 """
 
@@ -51,26 +51,26 @@ class GoalAudit(NamedTuple):
 
     @property
     def is_answered(self) -> bool:
-        """Tell whether the rows can answer: every rate of the goal is out of some of them."""
+        """Tell whether there is an estimate: the rows hold some that each rate of the goal counts."""
         return bool(self.counts)
 
     @property
     def violation(self) -> float:
         """Return by how much the estimate is outside the bound; 0 where it is inside, up to rounding.
 
-        Not a number where the rows cannot answer.
+        Not a number where there is no estimate.
         """
-        outside = self.estimate - self.bound if self.goal.sense == "<=" else self.bound - self.estimate
+        outside = self.goal.sign * (self.estimate - self.bound)
         return 0.0 if outside <= _ROUNDING * max(self.goal.scale, abs(self.bound)) else float(outside)
 
     @property
     def words(self) -> str:
-        """Return the verdict as every page and table says it."""
+        """Return the verdict as pages and tables show it."""
         return verdict_words(self.verdict, self.violation)
 
     @property
     def shown(self) -> dict[str, str]:
-        """Return what a table shows of it, by column."""
+        """Return the cells of a table, by column."""
         form = ".4f" if _PLAIN[0] <= self.goal.scale <= _PLAIN[1] else ".4g"
         values = {name: getattr(self, name) for name in ("estimate", "low", "high", "bound", "margin")}
         numbers = {name: f"{value:{form}}" if math.isfinite(value) else "-" for name, value in values.items()}
@@ -111,10 +111,10 @@ class Audit(tuple[GoalAudit, ...]):
     def promise(self) -> str:
         """Return how surely the verdicts are right, and where rows are weighted, if what."""
         limits = dict.fromkeys(limit for row in self for limit in row.largest_weights)
-        told = " and ".join(f"no row of {name} weighs more than {most:g}" for name, most in limits)
+        condition = " and ".join(f"no row of {name} weighs more than {most:g}" for name, most in limits)
         surely = f"All verdicts are right together with confidence {self.confidence:.4g}"
-        shown = " of the groups and classes that these rows hold" if any(row.worst for row in self) else ""
-        return f"{surely}{shown} if {told}." if told else f"{surely}{shown}."
+        scope = " of the groups and classes that these rows hold" if any(row.worst for row in self) else ""
+        return f"{surely}{scope} if {condition}." if condition else f"{surely}{scope}."
 
     def __str__(self) -> str:
         return self.as_text(["goal", "estimate", "low", "high", "bound", "margin", "verdict", "rows"])
@@ -179,7 +179,7 @@ def certify(
     -------
     Audit
         For each goal: estimate, interval, bound, margin, verdict and counts. With m goals each has an m-th of its risk,
-        so that all verdicts are right together with the least of the confidences. A verdict is wrong only if it says
+        so that all verdicts are right together with the least of the confidences. A verdict is wrong only if it states
         that a goal holds that does not, or the reverse, and for one population only one of these can happen: so each
         end of the interval may have the whole risk of the goal. A goal on rows of which there are none, as the recall
         of a group without positives, is undecided, and its ``note`` says why; one on several groups fails where
@@ -201,30 +201,30 @@ def certify(
     precision(train) >= 0.95    0.9022  0.8224  0.9543  0.9500  -0.1276  undecided, outside    92
     All verdicts are right together with confidence 0.95.
     """
-    weighed: dict[str, Any] = {"sample_weight": sample_weight, "largest_weight": largest_weight}
-    given = any(part is not None for part in (X, y, sensitive_features, *weighed.values()))
-    tables = with_train(Table(X, y, sensitive_features, **weighed) if given else None, datasets)
+    weights: dict[str, Any] = {"sample_weight": sample_weight, "largest_weight": largest_weight}
+    has_rows = any(part is not None for part in (X, y, sensitive_features, *weights.values()))
+    tables = with_train(Table(X, y, sensitive_features, **weights) if has_rows else None, datasets)
     if not tables:
         raise ValueError("An audit needs held-out rows: pass X and y, or datasets; got neither.")
-    listed = as_goals(goals)
-    names = dict.fromkeys(name for goal in listed for name in goal.datasets)
+    all_goals = as_goals(goals)
+    names = dict.fromkeys(name for goal in all_goals for name in goal.datasets)
     predictions = {name: said_by(model, name, table_of(tables, name)) for name in names}
     last = model.steps[-1][1] if hasattr(model, "steps") else model
     positive = getattr(last, "pos_label", None) if pos_label is None else pos_label
     if classes is None:
         classes = classes_known_to(last, *(table.y for table in tables.values()))
-    named = {"pos_label": positive, "classes": classes, "defer_label": deferred_by(last, defer_label)}
-    return audit(listed, predictions, tables, confidence=confidence, **named)
+    options = {"pos_label": positive, "classes": classes, "defer_label": deferred_by(last, defer_label)}
+    return audit(all_goals, predictions, tables, confidence=confidence, **options)
 
 
-def deferred_by(model: Any, given: Any) -> Any:
-    """Return what a model says of rows that it defers, None where it defers none, unless it is given."""
+def deferred_by(model: Any, label: Any) -> Any:
+    """Return the label of deferred rows: the given one, else that of the model, None where it defers none."""
     deferral = getattr(model, "deferral", None)
-    return deferral.label if given is None and deferral is not None else given
+    return deferral.label if label is None and deferral is not None else label
 
 
 def classes_known_to(model: Any, *labels: AnyArray | None) -> AnyArray | None:
-    """Return the classes that a model tells apart, or that labels show; None where it names none."""
+    """Return the classes of a model and of labels; None where the model names none."""
     classes: Any = getattr(model, "classes_", None)
     return seen_labels([as_labels(classes), *labels]) if np.ndim(classes) == 1 and len(classes) else None
 
@@ -244,7 +244,7 @@ def audit(
     defer_label: Any = None,
     kind: str = "labels",
 ) -> Audit:
-    """Audit labels that anybody predicted; ``certify`` does so for a model.
+    """Audit predicted labels; ``certify`` does so for a model.
 
     Parameters
     ----------
@@ -253,7 +253,7 @@ def audit(
         With ``kind="probabilities"`` the probability of each decision, as ``decision_proba`` of a classifier that draws
         returns it.
     data : array of true labels, Table, or dict of Tables by dataset
-        Rows that whoever predicted them neither fitted nor chose on. An array, or a single table, is the dataset
+        Held-out rows: the classifier was neither fitted nor chosen on them. An array, or a single table, is the dataset
         ``train``.
     sensitive_features, baseline, sample_weight, largest_weight
         What belongs to an array of labels, as for ``Table``.
@@ -286,17 +286,17 @@ def audit(
     false_positive_rate(train, sex=F) <= 0.6    0.5000  0.4396  0.5604  0.6000  0.0396  holds     200
     All verdicts are right together with confidence 0.95.
     """
-    listed = confident(goals, confidence)
-    weighed: dict[str, Any] = {"sample_weight": sample_weight, "largest_weight": largest_weight}
+    all_goals = confident(goals, confidence)
+    weights: dict[str, Any] = {"sample_weight": sample_weight, "largest_weight": largest_weight}
     if not isinstance(data, (Table, Mapping)):
-        data = Table(None, data, sensitive_features, baseline, **weighed)
-    elif any(part is not None for part in (sensitive_features, baseline, *weighed.values())):
+        data = Table(None, data, sensitive_features, baseline, **weights)
+    elif any(part is not None for part in (sensitive_features, baseline, *weights.values())):
         raise ValueError("Columns and weights go with an array of labels; a Table has its own: pass them to it.")
-    if not listed:
+    if not all_goals:
         raise ValueError("An audit needs at least one goal, as in recall(train) >= 0.9; got none.")
     check_choice(kind, "kind", _KINDS)
-    named: dict[str, Any] = {"pos_label": pos_label, "classes": classes, "defer_label": defer_label}
-    return audit_prepared(listed, prepare(predictions, data, kind=kind, **named))
+    options: dict[str, Any] = {"pos_label": pos_label, "classes": classes, "defer_label": defer_label}
+    return audit_prepared(all_goals, prepare(predictions, data, kind=kind, **options))
 
 
 def audit_prepared(goals: Sequence[Goal], prepared: PreparedPredictions, *, quick: bool = False) -> Audit:
@@ -307,7 +307,7 @@ def audit_prepared(goals: Sequence[Goal], prepared: PreparedPredictions, *, quic
     why; the others have their verdicts.
     """
     each = zip(goals, risk_of_each(goals), strict=True)
-    return Audit(_audited(goal, prepared, risk, quick=quick) for goal, risk in each)
+    return Audit(_audit_goal(goal, prepared, risk, quick=quick) for goal, risk in each)
 
 
 def tightened(
@@ -367,21 +367,23 @@ def tightened(
     >>> print(tightened("recall(train) >= 0.9", rows))
     recall(train) >= 0.924
     """
-    listed, n_goals = confident(goal, confidence), check_count(n_goals, "n_goals")
-    if len(listed) != 1:
-        raise ValueError(f"tightened takes one goal; got {len(listed)}. Call it for each, with n_goals their number.")
-    wanted, risk = listed[0], risk_of_each(listed * n_goals)[0]
+    all_goals, n_goals = confident(goal, confidence), check_count(n_goals, "n_goals")
+    if len(all_goals) != 1:
+        raise ValueError(
+            f"tightened takes one goal; got {len(all_goals)}. Call it for each, with n_goals their number."
+        )
+    target, risk = all_goals[0], risk_of_each(all_goals * n_goals)[0]
     if predictions is None:
         tables = as_tables(data)
         labels = known_labels((table.y for table in tables.values()), classes)
         known = find_classes([labels], pos_label=pos_label)._replace(deferred=defer_label)
-        views, said, are_drawn = Views(tables, known), None, False
+        views, chances, are_drawn = Views(tables, known), None, False
     else:
-        named: dict[str, Any] = {"pos_label": pos_label, "classes": classes, "defer_label": defer_label}
-        views, said, are_drawn = prepare(predictions, data, kind=check_choice(kind, "kind", _KINDS), **named)
-    parts = [(part, standing(part, views, said, are_drawn=are_drawn)) for part in wanted.parts(views)]
-    bounds = [tightened_goal(part, found, risk).bound for part, found in parts]
-    return wanted.with_bound(min(bounds) if wanted.sense == "<=" else max(bounds)).with_confidence(None)
+        options: dict[str, Any] = {"pos_label": pos_label, "classes": classes, "defer_label": defer_label}
+        views, chances, are_drawn = prepare(predictions, data, kind=check_choice(kind, "kind", _KINDS), **options)
+    parts = [(part, standing(part, views, chances, are_drawn=are_drawn)) for part in target.parts(views)]
+    bounds = [tightened_goal(part, outcome, risk).bound for part, outcome in parts]
+    return target.with_bound(min(bounds) if target.sense == "<=" else max(bounds)).with_confidence(None)
 
 
 def confident(goals: Any, confidence: float | None) -> list[Goal]:
@@ -390,57 +392,59 @@ def confident(goals: Any, confidence: float | None) -> list[Goal]:
     return [goal if goal.confidence is not None else goal.with_confidence(level) for goal in as_goals(goals)]
 
 
-def _audited(goal: Goal, prepared: PreparedPredictions, risk: float, *, quick: bool = False) -> GoalAudit:
+def _audit_goal(goal: Goal, prepared: PreparedPredictions, risk: float, *, quick: bool = False) -> GoalAudit:
     """Return what rows show about a goal.
 
     Where it is missed it is so in some part, whichever that is: to show that it holds, each part may take the whole
     risk. To show that it fails one part is enough, which may be found by chance: each takes its share of the risk.
     A part on rows of which there are none may be anything: the goal cannot be shown to hold, only to fail.
     """
-    views, said, are_drawn = prepared
-    found: list[tuple[int, Goal, GoalStanding]] = []
-    unanswered: list[str] = []
+    views, chances, are_drawn = prepared
+    outcomes: list[tuple[int, Goal, GoalStanding]] = []
+    reasons: list[str] = []
     parts: tuple[Goal, ...] = ()
-    with _noted(goal, unanswered):
+    with _note_missing_rows(goal, reasons):
         parts = goal.parts(views)
     for place, part in enumerate(parts):
-        with _noted(part, unanswered):
+        with _note_missing_rows(part, reasons):
             check_denominators([part], views)
-            found.append((place, part, standing(part, views, said, are_drawn=are_drawn)))
-    bounds = _worst(goal, [one for _, _, one in found], risk, len(parts), _quick_ends() if quick else GoalStanding.end)
-    if unanswered:
+            outcomes.append((place, part, standing(part, views, chances, are_drawn=are_drawn)))
+    bounds = _worst(
+        goal, [one for _, _, one in outcomes], risk, len(parts), _quick_ends() if quick else GoalStanding.end
+    )
+    if reasons:
         bounds = bounds._replace(high=math.inf) if goal.sense == "<=" else bounds._replace(low=-math.inf)
-    estimates = [(place, one.estimate) for place, _, one in found if not np.isnan(one.estimate)] or [(0, np.nan)]
+    estimates = [(place, one.estimate) for place, _, one in outcomes if not np.isnan(one.estimate)] or [(0, np.nan)]
     worst, estimate = (max if goal.sense == "<=" else min)(estimates, key=lambda one: one[1])
     margin = goal.bound - bounds.high if goal.sense == "<=" else bounds.low - goal.bound
     fails = bounds.low > goal.bound if goal.sense == "<=" else bounds.high < goal.bound
     verdict = HOLDS if margin >= 0 else FAILS if fails else UNDECIDED
-    if unanswered and not (found and fails):
-        return GoalAudit(goal, math.nan, -math.inf, math.inf, goal.bound, -math.inf, UNDECIDED, (), unanswered[0])
-    counts = dict.fromkeys((str(rows), count) for _, _, one in found for rows, count in one.counts())
-    short = (shortage(part, one, risk) for _, part, one in found if verdict == UNDECIDED and not quick)
+    if reasons and not (outcomes and fails):
+        return GoalAudit(goal, math.nan, -math.inf, math.inf, goal.bound, -math.inf, UNDECIDED, (), reasons[0])
+    counts = dict.fromkeys((str(rows), count) for _, _, one in outcomes for rows, count in one.counts())
+    short = (shortage(part, one, risk) for _, part, one in outcomes if verdict == UNDECIDED and not quick)
     limits = ((name, prepared.views.table(name).largest_weight) for name in goal.datasets)
     largest = tuple((name, most) for name, most in limits if most is not None)
-    note = next(filter(None, (*unanswered, *short)), "")
+    note = next(filter(None, (*reasons, *short)), "")
     at = str(goal.members(prepared.views)[worst]) if goal.is_several else ""
     return GoalAudit(goal, estimate, *bounds, goal.bound, margin, verdict, tuple(counts), note, largest, at)
 
 
 @contextmanager
-def _noted(asking: Goal, unanswered: list[str]) -> Iterator[None]:
-    """Note why rows cannot answer. That none has a value may be a slip of the pen: not for these rows to decide."""
+def _note_missing_rows(asking: Goal, reasons: list[str]) -> Iterator[None]:
+    """Note why a rate has no value on the rows. An unknown value may be a typing error, and is raised."""
     try:
         with asked_by(asking):
             yield
     except UnknownValue:
         raise
     except NoRows as error:
-        unanswered.append(why_unanswered(error))
+        reasons.append(why_unanswered(error))
 
 
 def _worst(
     goal: Goal,
-    found: Sequence[GoalStanding],
+    outcomes: Sequence[GoalStanding],
     risk: float,
     n_parts: int,
     end: Callable[[GoalStanding, float, str], float],
@@ -448,20 +452,20 @@ def _worst(
     """Return bounds on the worst part: towards the goal's bound each part takes the whole risk, else its share."""
     if goal.sense == "<=":
         least = 0.0 if isinstance(goal.left, Several) and goal.left.sense else -np.inf  # of an absolute value
-        low = max((end(one, risk / n_parts, "low") for one in found), default=-np.inf)
-        return Bounds(max(low, least), max((end(one, risk, "high") for one in found), default=np.inf))
-    high = min((end(one, risk / n_parts, "high") for one in found), default=np.inf)
-    return Bounds(min((end(one, risk, "low") for one in found), default=-np.inf), high)
+        low = max((end(one, risk / n_parts, "low") for one in outcomes), default=-np.inf)
+        return Bounds(max(low, least), max((end(one, risk, "high") for one in outcomes), default=np.inf))
+    high = min((end(one, risk / n_parts, "high") for one in outcomes), default=np.inf)
+    return Bounds(min((end(one, risk, "low") for one in outcomes), default=-np.inf), high)
 
 
 def _quick_ends() -> Callable[[GoalStanding, float, str], float]:
-    """Return what tells one end of quick bounds, of which both are found together."""
+    """Return a function for one end of quick bounds, both of which are computed together."""
     known: dict[tuple[int, float], Bounds] = {}
 
-    def end(found: GoalStanding, risk: float, which: str) -> float:
-        name = id(found), risk
+    def end(outcome: GoalStanding, risk: float, which: str) -> float:
+        name = id(outcome), risk
         if name not in known:
-            known[name] = found.quick_bounds(risk)
+            known[name] = outcome.quick_bounds(risk)
         return float(getattr(known[name], which))
 
     return end

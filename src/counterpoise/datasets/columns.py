@@ -37,16 +37,16 @@ def as_category(strings: Iterable[str]) -> Category:
     Category(codes=array([ 1,  0,  1, -1]), names=['F', 'M'])
     """
     names, codes = np.unique(np.array(list(strings), dtype=str), return_inverse=True)
-    return in_sorted_order(Category(codes.astype(np.int64), names.tolist()))
+    return sort_names(Category(codes.astype(np.int64), names.tolist()))
 
 
-def in_sorted_order(column: Category) -> Category:
+def sort_names(column: Category) -> Category:
     """Return the same strings with the names that occur, sorted, and without the mark of missing ones."""
-    used = np.bincount(column.codes + 1, minlength=len(column.names) + 1)[1:] > 0
-    kept = sorted(name for name, is_used in zip(column.names, used, strict=True) if is_used and name != MISSING)
-    place = {name: at for at, name in enumerate(kept)}
+    occurs = np.bincount(column.codes + 1, minlength=len(column.names) + 1)[1:] > 0
+    names = sorted(name for name, is_used in zip(column.names, occurs, strict=True) if is_used and name != MISSING)
+    place = {name: at for at, name in enumerate(names)}
     new_codes = np.array([place.get(name, -1) for name in column.names] + [-1], dtype=np.int64)
-    return Category(new_codes[column.codes], kept)  # code -1 looks up the last entry, which is -1
+    return Category(new_codes[column.codes], names)  # code -1 looks up the last entry, which is -1
 
 
 def as_strings(column: Column) -> AnyArray:
@@ -57,11 +57,11 @@ def as_strings(column: Column) -> AnyArray:
     return np.where(np.isnan(column), MISSING, strings) if column.dtype.kind == "f" else strings
 
 
-def as_floats(column: Column) -> FloatArray:
+def column_as_floats(column: Column) -> FloatArray:
     """Return a column as float64: numbers as they are, categories as codes, NaN where a value is missing."""
     if not isinstance(column, Category):
         return column.astype(np.float64)
-    codes = in_sorted_order(column).codes
+    codes = sort_names(column).codes
     return np.where(codes < 0, np.nan, codes)
 
 
@@ -70,8 +70,8 @@ def read_columns(path: Path) -> Columns:
     if path.suffix == ".npz":
         with np.load(path, allow_pickle=False) as arrays:
             return {key: arrays[key] for key in arrays.files}
-    needed = f'{path.name} is a Parquet file: pip install "counterpoise[data]", which brings pyarrow.'
-    table = imported("pyarrow.parquet", ImportError, needed).read_table(path).combine_chunks()
+    advice = f'{path.name} is a Parquet file: pip install "counterpoise[data]", which brings pyarrow.'
+    table = imported("pyarrow.parquet", ImportError, advice).read_table(path).combine_chunks()
     return {name: _from_arrow(table.column(name).chunk(0)) for name in table.column_names}
 
 
@@ -142,17 +142,17 @@ def from_columns(name: str, recipe: "Recipe", columns: Columns) -> TableData:
     columns = columns if recipe.prepare is None else recipe.prepare(columns)
     apart = {recipe.target, "split", *recipe.drop}
     features = list(recipe.features) or [column for column in columns if column not in apart]
-    y = as_labels(columns[recipe.target])
+    y = as_integer_labels(columns[recipe.target])
     X = np.empty((len(y), len(features)))
     for at, feature in enumerate(features):
-        X[:, at] = as_floats(columns[feature])
-    coded = [feature in recipe.categorical or isinstance(columns[feature], Category) for feature in features]
+        X[:, at] = column_as_floats(columns[feature])
+    categorical = [feature in recipe.categorical or isinstance(columns[feature], Category) for feature in features]
     return TableData(
         name=name,
         X=X,
         y=y,
         feature_names=features,
-        categorical=np.array(coded),
+        categorical=np.array(categorical),
         sensitive={key: _group(columns[group.column], group) for key, group in recipe.sensitive.items()},
         split=as_strings(columns["split"]) if recipe.has_split and "split" in columns else None,
         description=recipe.description,
@@ -182,21 +182,21 @@ class Recipe:
     hint: str = "Its source offers no file that can be fetched and checked."
 
 
-def as_labels(column: Column) -> IntArray:
+def as_integer_labels(column: Column) -> IntArray:
     """Return labels as integers: as they are where they are whole numbers, else codes of the sorted names.
 
     Examples
     --------
     >>> from counterpoise.datasets.columns import as_category
-    >>> from counterpoise.datasets.columns import as_labels
-    >>> as_labels(as_category(["10", "9"])).tolist(), as_labels(as_category(["p", "e", "p"])).tolist()
+    >>> from counterpoise.datasets.columns import as_integer_labels
+    >>> as_integer_labels(as_category(["10", "9"])).tolist(), as_integer_labels(as_category(["p", "e", "p"])).tolist()
     ([10, 9], [1, 0, 1])
     """
     if not isinstance(column, Category):
         return column.astype(np.int64)
     if all(name.lstrip("-").isdigit() for name in column.names):
         return np.array([int(name) for name in column.names], dtype=np.int64)[column.codes]
-    return as_floats(column).astype(np.int64)
+    return column_as_floats(column).astype(np.int64)
 
 
 def _group(column: Column, group: GroupColumn) -> AnyArray:
@@ -217,7 +217,7 @@ def from_sparse_rows(name: str, recipe: Recipe, arrays: Columns) -> TableData:
         starts, places = (np.asarray(arrays[f"X{part}_{which}"]).astype(np.int32) for which in ("indptr", "indices"))
         shape = (len(starts) - 1, int(np.asarray(arrays["n_features"])))
         rows.append(csr_array((np.ones(len(places)), places, starts), shape=shape))
-    X, labels = vstack(rows, format="csr"), [as_labels(arrays[f"y{part}"]) for part in parts]
+    X, labels = vstack(rows, format="csr"), [as_integer_labels(arrays[f"y{part}"]) for part in parts]
     sensitive: dict[str, AnyArray] = {}
     if "male_column" in arrays:  # sex is read off the indicator of men, where the file says which column that is
         is_male = X[:, [int(np.asarray(arrays["male_column"]).item())]].toarray().ravel() > 0
@@ -228,7 +228,7 @@ def from_sparse_rows(name: str, recipe: Recipe, arrays: Columns) -> TableData:
 def from_images(name: str, recipe: Recipe, arrays: Columns) -> TableData:
     """Flatten the images of both parts into rows of bytes."""
     images = np.concatenate([np.asarray(arrays["X_train"]), np.asarray(arrays["X_test"])])
-    labels = [as_labels(arrays["y_train"]), as_labels(arrays["y_test"])]
+    labels = [as_integer_labels(arrays["y_train"]), as_integer_labels(arrays["y_test"])]
     return _without_names(name, recipe, images.reshape(len(images), -1), labels, "pixel", {})
 
 

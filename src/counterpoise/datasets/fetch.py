@@ -55,8 +55,8 @@ def openml(data_id: int, names: Sequence[str] | None = None) -> Fetch:
     def fetch(cache: Path) -> Columns:
         path = cache / f"openml-{data_id}.npz"
         if not path.is_file():
-            write_atomically(path, [_packed(_named(openml_table(data_id), data_id, names))])
-        return _unpacked(path)
+            write_atomically(path, [_pack(_rename_columns(openml_table(data_id), data_id, names))])
+        return _unpack(path)
 
     return fetch
 
@@ -68,29 +68,30 @@ def openml_table(data_id: int) -> Columns:
     # liac-arff needs no pandas, and codes nominal columns by their list of names.
     bunch = fetch_openml(data_id=data_id, as_frame=False, parser="liac-arff", cache=False)
     table: Columns = {
-        name: _decoded(bunch.data[:, at], bunch.categories.get(name)) for at, name in enumerate(bunch.feature_names)
+        name: _decode_column(bunch.data[:, at], bunch.categories.get(name))
+        for at, name in enumerate(bunch.feature_names)
     }
     names, codes = np.unique(bunch.target.astype(str), return_inverse=True)
     return table | {"y": Category(codes.astype(np.int64), names.tolist())}
 
 
-def _decoded(numbers: Any, names: Sequence[str] | None) -> Column:
+def _decode_column(numbers: Any, names: Sequence[str] | None) -> Column:
     if names is None:
         return np.asarray(numbers)
     return Category(np.nan_to_num(numbers, nan=-1).astype(np.int64), list(names))
 
 
-def _named(table: Columns, data_id: int, names: Sequence[str] | None) -> Columns:
-    found = [name for name in table if name != "y"]
+def _rename_columns(table: Columns, data_id: int, names: Sequence[str] | None) -> Columns:
+    own_names = [name for name in table if name != "y"]
     if names is None:
         return {unquote(name).rstrip("?"): column for name, column in table.items()}
-    if len(found) < len(names):
-        raise ValueError(f"OpenML table {data_id} must have at least {len(names)} columns; got {len(found)}.")
-    last = found[len(found) - len(names) :]  # any before them are ids
+    if len(own_names) < len(names):
+        raise ValueError(f"OpenML table {data_id} must have at least {len(names)} columns; got {len(own_names)}.")
+    last = own_names[len(own_names) - len(names) :]  # any before them are ids
     return {name: table[old] for name, old in zip(names, last, strict=True)} | {"y": table["y"]}
 
 
-def _packed(table: Columns) -> bytes:
+def _pack(table: Columns) -> bytes:
     """Return the bytes of an npz file without pickles; columns by place, as a name may hold any character."""
     arrays: dict[str, Any] = {"columns": np.array(list(table))}
     for at, column in enumerate(table.values()):
@@ -103,10 +104,10 @@ def _packed(table: Columns) -> bytes:
     return stream.getvalue()
 
 
-def _unpacked(path: Path) -> Columns:
+def _unpack(path: Path) -> Columns:
     try:
         with path.open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:
-            return {name: _unpacked_column(arrays, at) for at, name in enumerate(arrays["columns"].tolist())}
+            return {name: _unpack_column(arrays, at) for at, name in enumerate(arrays["columns"].tolist())}
     except (ValueError, LookupError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise ChecksumMismatch(
             f"the file {path} must be a table of OpenML as it was kept when it was fetched; it is not. "
@@ -114,7 +115,7 @@ def _unpacked(path: Path) -> Columns:
         ) from error
 
 
-def _unpacked_column(arrays: Any, at: int) -> Column:
+def _unpack_column(arrays: Any, at: int) -> Column:
     if f"numbers{at}" in arrays:
         return np.asarray(arrays[f"numbers{at}"])
     return Category(arrays[f"codes{at}"], arrays[f"names{at}"].tolist())
@@ -137,13 +138,13 @@ def covertype(cache: Path) -> Columns:
     from sklearn.datasets import fetch_covtype  # noqa: PLC0415 - heavy
 
     bunch = fetch_covtype(data_home=str(cache))
-    measured = (  # the names of the UCI file, in its order
+    measurements = (  # the names of the UCI file, in its order
         *("Elevation", "Aspect", "Slope", "Horizontal_Distance_To_Hydrology", "Vertical_Distance_To_Hydrology"),
         *("Horizontal_Distance_To_Roadways", "Hillshade_9am", "Hillshade_Noon", "Hillshade_3pm"),
         "Horizontal_Distance_To_Fire_Points",
     )
     wilderness, soils = (f"Wilderness_Area{at}" for at in range(1, 5)), (f"Soil_Type{at}" for at in range(1, 41))
-    names = (*measured, *wilderness, *soils)
+    names = (*measurements, *wilderness, *soils)
     return {name: bunch.data[:, at] for at, name in enumerate(names)} | {"y": bunch.target}
 
 

@@ -75,17 +75,17 @@ def places(folder: str | os.PathLike[str] | None) -> list[DataFolder]:
     >>> places(".")[0].named_by
     'folder='
     """
-    found = []
+    folders = []
     if folder is not None:
         if not Path(folder).is_dir():
             raise NotADirectoryError(
                 f"folder must be an existing folder with data files; got {os.fspath(folder)!r}. "
                 f"Leave it out to use {DATA_VARIABLE} or the cache."
             )
-        found.append(DataFolder(Path(folder), "folder="))
+        folders.append(DataFolder(Path(folder), "folder="))
     if os.environ.get(DATA_VARIABLE):
-        found.append(DataFolder(Path(os.environ[DATA_VARIABLE]), DATA_VARIABLE))
-    return [*found, DataFolder(cache_folder(), "cache")]
+        folders.append(DataFolder(Path(os.environ[DATA_VARIABLE]), DATA_VARIABLE))
+    return [*folders, DataFolder(cache_folder(), "cache")]
 
 
 def cache_folder() -> Path:
@@ -99,9 +99,9 @@ def cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "counterpoise")
 
 
-def find_file(file: str, looked_in: list[DataFolder]) -> Path | None:
+def find_file(file: str, folders: list[DataFolder]) -> Path | None:
     """Return the first of the folders' copies of ``file``, verified, or None where there is none."""
-    for place in looked_in:
+    for place in folders:
         path = place.folder / file
         if path.is_file():
             return verified(path)
@@ -124,10 +124,9 @@ def check_sha256(content: bytes, file: str, meaning: str) -> None:
         )
 
 
-def not_available(name: str, file: str, looked_in: list[DataFolder], reason: str) -> DataNotAvailable:
-    """Return the error that says what was looked for, where, and how to provide it."""
-    folders = ", ".join(map(str, looked_in))
+def not_available(name: str, file: str, folders: list[DataFolder], reason: str) -> DataNotAvailable:
+    """Return the error for a missing file: its name, the folders searched, and how to provide it."""
     return DataNotAvailable(
-        f"data set {name!r} needs the file {file}, which is in none of these folders: {folders}. {reason} "
-        f"To provide it, put {file} into one of them, or set {DATA_VARIABLE} to the folder that holds it."
+        f"data set {name!r} needs the file {file}, which is in none of these folders: {', '.join(map(str, folders))}. "
+        f"{reason} To provide it, put {file} into one of them, or set {DATA_VARIABLE} to the folder that holds it."
     )

@@ -1,6 +1,6 @@
 """The data sets by name: one recipe each, as data, and their loading.
 
-Counts and columns are the published ones. Every description says how the table is made from its source.
+Counts and columns are the published ones. Every description tells how the table is made from its source.
 """
 
 import os
@@ -353,37 +353,37 @@ def load_dataset(name: str, *, folder: str | os.PathLike[str] | None = None) -> 
         hint = did_you_mean(str(name), dataset_names())
         raise ValueError(f"name must be one of {', '.join(dataset_names())}; got {name!r}.{hint}")
     recipe = RECIPES[name]
-    looked_in = places(folder)
-    path = find_file(recipe.file, looked_in)
-    columns = _fetched(name, recipe, looked_in) if path is None else read_columns(path)
+    folders = places(folder)
+    path = find_file(recipe.file, folders)
+    columns = _fetch(name, recipe, folders) if path is None else read_columns(path)
     data = recipe.build(name, recipe, columns)
     _check_classes(data, recipe)
     return data
 
 
-def _fetched(name: str, recipe: Recipe, looked_in: list[DataFolder]) -> Columns:
+def _fetch(name: str, recipe: Recipe, folders: list[DataFolder]) -> Columns:
     if recipe.fetch is None:
-        raise not_available(name, recipe.file, looked_in, f"It cannot be fetched. {recipe.hint}")
+        raise not_available(name, recipe.file, folders, f"It cannot be fetched. {recipe.hint}")
     try:
         return recipe.fetch(cache_folder())
     except ChecksumMismatch:
         raise
     except Exception as error:  # whatever went wrong on the way, the user's question is the same
         reason = f"Fetching it failed: {type(error).__name__}: {str(error).rstrip('.')}."
-        raise not_available(name, recipe.file, looked_in, reason) from error
+        raise not_available(name, recipe.file, folders, reason) from error
 
 
 def _check_classes(data: TableData, recipe: Recipe) -> None:
     """Refuse data whose labels are not the published ones: a source may have changed."""
     labels, counts = np.unique(data.y, return_counts=True)
     got = dict(zip(labels.tolist(), counts.tolist(), strict=True))
-    wanted = dict(recipe.classes)
-    if got != wanted:
+    expected = dict(recipe.classes)
+    if got != expected:
         raise ChecksumMismatch(
-            f"data set {data.name!r} must have the published classes {_listed(wanted)}; got {_listed(got)}. "
+            f"data set {data.name!r} must have the published classes {_format(expected)}; got {_format(got)}. "
             f"Its source has changed, or the cache {cache_folder()} holds another version: empty it and try again."
         )
 
 
-def _listed(classes: dict[int, int]) -> str:
+def _format(classes: dict[int, int]) -> str:
     return ", ".join(f"{label} ({count} rows)" for label, count in classes.items())

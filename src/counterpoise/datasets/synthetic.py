@@ -128,14 +128,14 @@ _REGIONS = ("centre", "north", "south", "west")
 _JOB_RISK = np.array([0.0, 0.2, 0.5, -0.5, -0.2, 0.9])
 _REGION_RISK = np.array([-0.1, 0.0, 0.3, 0.0])
 _UNKNOWN_SAVINGS = 0.12  # part of the people who do not say
-_LAST_YEAR = -0.15  # the log odds from which last year's model refused
+_LAST_YEAR = -0.15  # the log odds from which the deployed model refused
 
 
 def loans(n_samples: int, *, random_state: Any) -> tuple[Any, FloatArray]:
     """Draw people who ask for a loan, with what became of it, and the chance that it would.
 
     Women earn less for the same work here, so a model that looks at income refuses more of those women who would have
-    paid. ``last_year`` is what a scorecard of few columns says: the deployed model. About a quarter default.
+    paid. ``last_year`` are the predictions of the deployed model, a scorecard of few columns. About a quarter default.
 
     Parameters
     ----------
@@ -173,11 +173,11 @@ def loans(n_samples: int, *, random_state: Any) -> tuple[Any, FloatArray]:
     chance = 1.0 / (1.0 + np.exp(-odds))
     defaults = rng.random(n_samples) < chance
     numbers["savings"][rng.random(n_samples) < _UNKNOWN_SAVINGS] = np.nan
-    said = {"last_year": _scorecard(numbers) > _LAST_YEAR, "default": defaults}
+    answers = {"last_year": _scorecard(numbers) > _LAST_YEAR, "default": defaults}
     columns = {name: np.round(column, 2) for name, column in numbers.items()}
     columns |= {"job": np.array(_JOBS)[job], "region": np.array(_REGIONS)[region]}
     columns |= {"sex": np.where(is_woman, "F", "M")}
-    return pd.DataFrame(columns | {name: np.where(one, "yes", "no") for name, one in said.items()}), chance
+    return pd.DataFrame(columns | {name: np.where(one, "yes", "no") for name, one in answers.items()}), chance
 
 
 def _numbers(rng: np.random.Generator, n_samples: int, is_woman: BoolArray) -> dict[str, FloatArray]:
@@ -204,6 +204,6 @@ def _odds(numbers: dict[str, FloatArray]) -> FloatArray:
 
 
 def _scorecard(numbers: dict[str, FloatArray]) -> FloatArray:
-    """Return the points of last year's model, which knew income, amount and late payments only."""
+    """Return the points of the deployed model, which knew income, amount and late payments only."""
     burden = np.log(numbers["amount"] / numbers["income"]) - 1.6
     return np.asarray(-1.5 + 1.2 * burden + 1.1 * numbers["late_payments"] - 0.3 * (numbers["income"] > 2500))  # noqa: PLR2004

@@ -71,13 +71,13 @@ class TableData:
 
     def take(self, rows: ArrayLike) -> "TableData":
         """Return the table of the given rows, by index or by boolean mask."""
-        chosen = np.asarray(rows)
+        places = np.asarray(rows)
         return replace(
             self,
-            X=self.X[chosen],
-            y=self.y[chosen],
-            sensitive={key: column[chosen] for key, column in self.sensitive.items()},
-            split=None if self.split is None else self.split[chosen],
+            X=self.X[places],
+            y=self.y[places],
+            sensitive={key: column[places] for key, column in self.sensitive.items()},
+            split=None if self.split is None else self.split[places],
         )
 
     def part(self, name: str) -> "TableData":
@@ -157,23 +157,23 @@ def split_rows(y: ArrayLike, parts: Sequence[float], *, seed: int, stratify: boo
 
 def _deal(codes: AnyArray, fractions: FloatArray, rng: np.random.Generator) -> list[IntArray]:
     """Shuffle the rows of each class and cut them at its seats."""
-    owed = np.zeros(len(fractions))
+    debts = np.zeros(len(fractions))
     shares: list[list[AnyArray]] = [[] for _ in fractions]
     for code in range(codes.max() + 1):
         rows = rng.permutation(np.flatnonzero(codes == code))
-        seats = _seats(len(rows), fractions, owed)
-        owed = owed + len(rows) * fractions - seats
+        seats = _seats(len(rows), fractions, debts)
+        debts = debts + len(rows) * fractions - seats
         for share, piece in zip(shares, np.split(rows, np.cumsum(seats)[:-1]), strict=True):
             share.append(piece)
     return [np.sort(np.concatenate(share)) for share in shares]
 
 
-def _seats(count: int, fractions: FloatArray, owed: FloatArray) -> IntArray:
-    """Share ``count`` rows out: round down, give the rest to those owed most, then one to whoever has none."""
+def _seats(count: int, fractions: FloatArray, debts: FloatArray) -> IntArray:
+    """Share ``count`` rows out: round down, give the rest to those owed most, then one to each that has none."""
     exact = count * fractions
     seats = np.floor(exact * (1.0 + _LAST_DIGITS)).astype(np.int64)
     rest = count - int(seats.sum())
-    neediest = np.argsort(-(exact - seats + owed), kind="stable")
+    neediest = np.argsort(-(exact - seats + debts), kind="stable")
     seats[neediest[:rest]] += 1
     for empty in np.flatnonzero(seats == 0):
         seats[np.argmax(seats)] -= 1

@@ -51,10 +51,10 @@ class Constraints(NamedTuple):
 
     def conflict(self) -> tuple[list[int], float] | None:
         """Return the places of goals that cannot hold together and their least violation, or None where all can."""
-        found = find_conflict(self.matrix, self.bounds, scale=self.scale, domain=self.domain)
-        if found is None:
+        conflict = find_conflict(self.matrix, self.bounds, scale=self.scale, domain=self.domain)
+        if conflict is None:
             return None
-        return np.unique(self.owners[found.members]).tolist(), found.least_violation
+        return np.unique(self.owners[conflict.members]).tolist(), conflict.least_violation
 
     def row(self, number: int) -> FloatArray:
         """Return the entries of one row."""
@@ -81,14 +81,14 @@ def advised(
 ) -> InfeasibleGoals:
     """Return what could be met instead of some goals that cannot hold together."""
     goals = limits.goals
-    found = {place: nearest_bound(limits, place, {}) for place in places}
-    offered = {place: bound for place, bound in found.items() if bound is not None}
-    single = {goals[place]: bound for place, bound in offered.items()}
+    nearest = {place: nearest_bound(limits, place, {}) for place in places}
+    reachable = {place: bound for place, bound in nearest.items() if bound is not None}
+    single = {goals[place]: bound for place, bound in reachable.items()}
     joint = {} if single else {goals[place]: bound for place, bound in joint_bounds(limits).items()}
     members = [goals[place] for place in places]
     held_by: dict[Goal, tuple[Goal, ...]] = {}  # without the goal itself: none where it conflicts with models alone
     nearest_proven = proven
-    for place, bound in offered.items():
+    for place, bound in reachable.items():
         conflict = limits.constraints({place: tightened(goals[place], bound)}).conflict()
         nearest_proven &= conflict is not None
         held_by[goals[place]] = tuple(goals[other] for other in (conflict or ([],))[0] if other != place)
@@ -97,7 +97,7 @@ def advised(
 
 def tightened(goal: Goal, bound: float) -> float:
     """Return a bound that is tighter by so little that where it cannot be met, the other is proven to be nearest."""
-    return bound - looser(goal) * NEAREST * bound_scale(goal, bound)
+    return bound - goal.sign * NEAREST * bound_scale(goal, bound)
 
 
 def nearest_bound(limits: AdjustableGoals, place: int, others: Bounds) -> float | None:
@@ -108,16 +108,16 @@ def nearest_bound(limits: AdjustableGoals, place: int, others: Bounds) -> float 
 
     goal = limits.goals[place]
     if goal.confidence is not None or goal.is_several:
-        found = bisected(goal, is_met)
+        nearest = bisected(goal, is_met)
     else:
         now, bound = limits.constraints(others), others.get(place, goal.bound)
         (row,) = np.flatnonzero(now.owners == place).tolist()
         slope = _slope(limits, row, {**others, place: bound}, now)
         amount = least_relaxation(now.matrix, now.bounds, row, slope, scale=now.scale, domain=now.domain)
-        found = None if amount is None else bound + looser(goal) * amount
-    if found is None:
+        nearest = None if amount is None else bound + goal.sign * amount
+    if nearest is None:
         return None
-    return _tried(goal, max(found, goal.bound) if goal.sense == "<=" else min(found, goal.bound), is_met)
+    return _first_reachable(goal, max(nearest, goal.bound) if goal.sense == "<=" else min(nearest, goal.bound), is_met)
 
 
 def _slope(limits: AdjustableGoals, row: int, bounds: Bounds, now: Constraints) -> tuple[FloatArray, float]:
@@ -127,23 +127,23 @@ def _slope(limits: AdjustableGoals, row: int, bounds: Bounds, now: Constraints) 
     if not goal.is_ratio:
         return np.zeros(now.matrix.shape[1]), 1.0
     step = bound_step(goal.with_bound(bounds[place]))
-    moved = limits.constraints({**bounds, place: bounds[place] + looser(goal) * step})
+    moved = limits.constraints({**bounds, place: bounds[place] + goal.sign * step})
     return (now.row(row) - moved.row(row)) / step, float(moved.bounds[row] - now.bounds[row]) / step
 
 
 def looser(goal: Goal) -> float:
-    """Return the direction in which a bound asks for less."""
-    return 1.0 if goal.sense == "<=" else -1.0
+    """Return the direction in which a bound is looser."""
+    return goal.sign
 
 
-def _tried(goal: Goal, found: float, is_met: Callable[[float], bool]) -> float | None:
+def _first_reachable(goal: Goal, nearest: float, is_met: Callable[[float], bool]) -> float | None:
     """Return the bound, shortened where that can be met, with as little more room as it needs."""
     decimals = _DECIMALS - power_of_size(goal)
     for room in _ROOM:
-        bound = found + looser(goal) * room * bound_scale(goal, found)
-        for offered in (float(f"{round(bound, decimals):.{_DIGITS}g}"), bound):
-            if is_met(offered):
-                return offered
+        bound = nearest + goal.sign * room * bound_scale(goal, nearest)
+        for candidate in (float(f"{round(bound, decimals):.{_DIGITS}g}"), bound):
+            if is_met(candidate):
+                return candidate
     return None
 
 
@@ -151,12 +151,12 @@ def bisected(goal: Goal, is_met: Callable[[float], bool]) -> float | None:
     """Return the nearest bound that is met, where it is not affine in what must be solved; None where none is."""
     step = bound_scale(goal, goal.bound)
     for _ in range(_DOUBLINGS):
-        if is_met(goal.bound + looser(goal) * step):
+        if is_met(goal.bound + goal.sign * step):
             break
         step *= 2
     else:
         return None
-    impossible, possible = goal.bound, goal.bound + looser(goal) * step
+    impossible, possible = goal.bound, goal.bound + goal.sign * step
     for _ in range(_HALVINGS):
         middle = (impossible + possible) / 2
         impossible, possible = (impossible, middle) if is_met(middle) else (middle, possible)
@@ -175,36 +175,36 @@ def joint_bounds(limits: AdjustableGoals) -> dict[int, float]:
     moves = min(
         _joint_moves(limits), key=lambda one: sum(move / sizes[place] for place, move in one.items()), default={}
     )
-    found: dict[int, float] = {}
+    bounds: dict[int, float] = {}
     for factor in _LONGER:  # goals with a confidence go in steps
-        longer = {place: goals[place].bound + looser(goals[place]) * move * factor for place, move in moves.items()}
+        longer = {place: goals[place].bound + goals[place].sign * move * factor for place, move in moves.items()}
         if limits.constraints(longer).can_hold():
-            found = longer
+            bounds = longer
             break
     before = None
-    while found != before:  # each round draws bounds in, by whole digits
-        before = dict(found)
+    while bounds != before:  # each round draws bounds in, by whole digits
+        before = dict(bounds)
         for place in before:
-            nearest = nearest_bound(limits, place, found)
+            nearest = nearest_bound(limits, place, bounds)
             if nearest is None:
                 return {}
-            found[place] = rounded_to_safety(goals[place], nearest)
-    return {place: bound for place, bound in found.items() if bound != goals[place].bound}
+            bounds[place] = rounded_to_safety(goals[place], nearest)
+    return {place: bound for place, bound in bounds.items() if bound != goals[place].bound}
 
 
 def _joint_moves(limits: AdjustableGoals) -> list[Bounds]:
     """Return by how much which goals must move together, one answer for each pass over the denominators of ratios."""
     now = limits.constraints({})
     n_rows = now.bounds.size
-    asked = [{place: limits.goals[place].bound} for place in now.owners.tolist()]
-    slopes = [_slope(limits, row, bounds, now) for row, bounds in enumerate(asked)]
+    own_bounds = [{place: limits.goals[place].bound} for place in now.owners.tolist()]
+    slopes = [_slope(limits, row, bounds, now) for row, bounds in enumerate(own_bounds)]
     rows = np.array([row for row, _ in slopes])
     constants = np.array([constant for _, constant in slopes])
     size = np.abs(rows).max(axis=1) if now.domain == "simplex" else np.abs(rows).sum(axis=1)
     divisors = size + np.abs(constants)
     divisors = np.where(divisors > 0, divisors, 1.0)
     sizes = np.array([limits.goals[place].scale for place in now.owners.tolist()])
-    found: list[Bounds] = []
+    passes: list[Bounds] = []
     for _ in range(_PASSES if rows.any() else 1):
         prices = 1.0 / divisors / sizes
         values = least_point(now.matrix, now.bounds, prices, rows, scale=now.scale, domain=now.domain)
@@ -217,6 +217,6 @@ def _joint_moves(limits: AdjustableGoals) -> list[Bounds]:
         for row in moved.tolist():
             place = int(now.owners[row])
             moves[place] = max(moves.get(place, 0.0), float(excess[row] / at_point[row]))
-        found.append(moves)
+        passes.append(moves)
         divisors = np.where(at_point > 0, at_point, divisors)
-    return found
+    return passes

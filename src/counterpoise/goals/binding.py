@@ -16,30 +16,22 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import reduce
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from functools import reduce, wraps
+from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeAlias, TypeVar
 
 import numpy as np
 from scipy import sparse
 
 from counterpoise._base.checks import as_numbers, value_range
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray, IntArray
-from counterpoise.goals.classes import (
-    Classes,
-    as_labels,
-    check_answers,
-    check_defer_label,
-    decided,
-    find_classes,
-    known_labels,
-    place_of,
-)
+from counterpoise.goals.classes import Classes, as_labels, place_of, resolve_classes
 from counterpoise.goals.rows import DEFAULT, Dataset, Linear, NoRows, UnknownValue, text_of, unknown
 from counterpoise.goals.tables import MISSING, Table, as_tables, table_of
 from counterpoise.solvers.rows import exact_parts, exact_sum
 
-Given = TypeVar("Given")
-ASKED_BY = " This is asked by "  # between what is wrong and the goal or rate that asked
+P = ParamSpec("P")  # the arguments of a method
+Result = TypeVar("Result")
+ASKED_BY = " Needed by "  # between what is wrong and the goal or rate that needs it
 
 
 @dataclass(frozen=True)
@@ -50,7 +42,7 @@ class BoundRates:
     ----------
     constants : array of shape (n_rates,)
     weights : dict from dataset names to sparse arrays of shape (n_rates, n_samples of that dataset)
-        Only the datasets that a rate speaks of; memory grows with the rows that count in some rate.
+        Only the datasets that a rate uses; memory grows with the rows that count in some rate.
     """
 
     constants: FloatArray
@@ -85,11 +77,11 @@ class BoundRates:
 
     def row_weights(self, multipliers: ArrayLike) -> dict[str, FloatArray]:
         """Return the signed weight of each row in ``multipliers @ values``, by dataset."""
-        combined = np.asarray(multipliers, dtype=np.float64)
-        return {name: np.asarray(weights.T @ combined) for name, weights in self.weights.items()}
+        factors = np.asarray(multipliers, dtype=np.float64)
+        return {name: np.asarray(weights.T @ factors) for name, weights in self.weights.items()}
 
 
-def predictions_of(predictions: Mapping[str, Given], name: str) -> Given:
+def predictions_of(predictions: Mapping[str, Result], name: str) -> Result:
     """Return what was predicted for a dataset."""
     if name not in predictions:
         known = ", ".join(map(repr, predictions)) or "none"
@@ -109,25 +101,25 @@ def bind_rates(rates: Sequence[Linear], views: "Views", names: Sequence[object] 
     for number, rate in enumerate(rates):
         constants[number] = rate.constant
         with asked_by(rate if names is None else names[number]):
-            for counted in rate.counted:
-                places, weights = views.rows(counted.rows)
-                share = counted.coefficient * (weights / views.divisor(counted.out_of))  # tiny totals: no reciprocal
+            for count in rate.counted:
+                places, weights = views.rows(count.rows)
+                share = count.coefficient * (weights / views.divisor(count.out_of))  # tiny totals: no reciprocal
                 # The answers that are counted; where any other class is, those that are not: the class, and deferral.
-                columns = [] if counted.positive is None else [views.place(counted.called)]
-                columns += [] if counted.positive or deferred is None else [deferred]
+                columns = [] if count.positive is None else [views.place(count.called)]
+                columns += [] if count.positive or deferred is None else [deferred]
                 if n_columns > 1:
-                    is_told, amounts = counted.positive is not False, np.repeat(share, len(columns))
+                    is_direct, amounts = count.positive is not False, np.repeat(share, len(columns))
                     places = (places[:, None] * n_columns + np.array(columns, dtype=np.int64)).ravel()
                 elif columns:
-                    is_told, amounts = counted.positive == (columns[0] == 1), share
+                    is_direct, amounts = count.positive == (columns[0] == 1), share
                 else:
-                    is_told, places, amounts = True, places[:0], share[:0]
-                constants[number] += 0.0 if is_told else float(share.sum())  # 1 - prediction counts
-                entry = number, places, amounts if is_told else -amounts
-                entries.setdefault(counted.rows.name, []).append(entry)
+                    is_direct, places, amounts = True, places[:0], share[:0]
+                constants[number] += 0.0 if is_direct else float(share.sum())  # 1 - prediction counts
+                entry = number, places, amounts if is_direct else -amounts
+                entries.setdefault(count.rows.name, []).append(entry)
     bound = {}
-    for name, listed in entries.items():
-        numbers, every_place, every_amount = zip(*listed, strict=True)
+    for name, parts in entries.items():
+        numbers, every_place, every_amount = zip(*parts, strict=True)
         where = np.repeat(numbers, [len(places) for places in every_place]), np.concatenate(every_place)
         shape = len(rates), views.tables[name].n_samples * n_columns
         bound[name] = sparse.coo_array((np.concatenate(every_amount), where), shape=shape).tocsr()
@@ -144,79 +136,81 @@ def tally_rates(
     out of the same rows is added up before it is divided: rates that are equal in whole numbers of rows are equal here
     to the last bit.
     """
-    found = []
+    values = []
     deferred = None if views.classes.deferred is None else len(views.classes.labels)
     for number, rate in enumerate(rates):
         with asked_by(rate if names is None else names[number]):
-            counted = rate.counted
-            exponent = math.frexp(max((abs(one.coefficient) for one in counted), default=0.0))[1]
+            counts = rate.counted
+            exponent = math.frexp(max((abs(one.coefficient) for one in counts), default=0.0))[1]
             sums: dict[Dataset, FloatArray] = {}
-            for one in counted:  # in a power of two near the largest coefficient: sums of any unit stay finite
+            for one in counts:  # in a power of two near the largest coefficient: sums of any unit stay finite
                 if one.positive is None:
-                    said = 0.0 * count(one.rows, 0) if deferred is None else count(one.rows, deferred)
+                    weight = 0.0 * count(one.rows, 0) if deferred is None else count(one.rows, deferred)
                 else:
-                    said = count(one.rows, views.place(one.called))
+                    weight = count(one.rows, views.place(one.called))
                     if not one.positive:  # a deferred row is of no class, nor of another
-                        others = views.total(one.rows) - said
-                        said = others if deferred is None else others - count(one.rows, deferred)
-                amount = math.ldexp(one.coefficient, -exponent) * said
+                        others = views.total(one.rows) - weight
+                        weight = others if deferred is None else others - count(one.rows, deferred)
+                amount = math.ldexp(one.coefficient, -exponent) * weight
                 sums[one.out_of] = sums.get(one.out_of, np.zeros(1)) + amount
             total = sum(amount / views.divisor(out_of) for out_of, amount in sums.items())
-            found.append(np.ldexp(np.asarray(total), exponent))
-    return np.array(found)
+            values.append(np.ldexp(np.asarray(total), exponent))
+    return np.array(values)
 
 
 Tally: TypeAlias = Callable[[Dataset, int], FloatArray]  # the weight of rows that are called a class, or deferred
+
+
+def _cached(method: "Callable[Concatenate[Views, P], Result]") -> "Callable[Concatenate[Views, P], Result]":
+    """Return a method of ``Views`` that is evaluated once for each choice of arguments."""
+
+    @wraps(method)
+    def find(views: "Views", /, *arguments: P.args, **options: P.kwargs) -> Result:
+        return views.cache((method.__name__, arguments), lambda: method(views, *arguments, **options))
+
+    return find
 
 
 class Views:
     """Rows of the tables, found once: what they take is of the order of the result."""
 
     def __init__(self, tables: Mapping[str, Table], classes: Classes) -> None:
-        self.tables = tables
-        self.classes = classes
-        self._codes: dict[tuple[str, str], IntArray] = {}
-        self._found: dict[Dataset, tuple[IntArray, FloatArray]] = {}
-        self._parts: dict[Dataset, list[FloatArray]] = {}
-        self._totals: dict[Dataset, float] = {}
-        self._groups: dict[Any, tuple[int, list[Dataset]]] = {}
-        self._kept: dict[Any, IntArray] = {}
+        self.tables, self.classes = tables, classes
+        self._cache: dict[Any, Any] = {}
 
-    def kept(self, name: Any, find: Callable[[], IntArray]) -> IntArray:
-        """Return what was found about rows under a name, found once."""
-        if name not in self._kept:
-            self._kept[name] = find()
-        return self._kept[name]
+    def cache(self, key: Any, find: Callable[[], Result]) -> Result:
+        """Return what ``find`` finds about the rows, called once for each key."""
+        if key not in self._cache:
+            self._cache[key] = find()
+        found: Result = self._cache[key]
+        return found
 
+    @_cached
     def rows(self, rows: Dataset) -> tuple[IntArray, FloatArray]:
         """Return the places of the rows that are meant, and their weights."""
-        if rows not in self._found:
-            columns = [*(column for column, _ in rows.conditions), *(one.column for one in rows.ranges)]
-            table, masks = table_of(self.tables, rows.name, columns), []
-            for column, text in rows.conditions:
-                masks.append(table.matches(column, text))
-                if not masks[-1].any():
-                    known, where = table.levels(column).place, f" of column {column!r} in dataset {rows.name!r}"
-                    raise UnknownValue(str(unknown("value", text, known, where=where)))
-            masks += [table.within(one) for one in rows.ranges]
-            for wanted, part in ((rows.label, "y"), (rows.baseline, "baseline")):
-                if wanted is not None:
-                    masks.append((self.codes(rows.name, part) == self.place(rows.of)) == wanted)
-            places = np.flatnonzero(reduce(np.logical_and, masks)) if masks else np.arange(table.n_samples)
-            self._found[rows] = places, table.weights(places)
-        return self._found[rows]
+        columns = [*(column for column, _ in rows.conditions), *(one.column for one in rows.ranges)]
+        table, masks = table_of(self.tables, rows.name, columns), []
+        for column, text in rows.conditions:
+            masks.append(table.matches(column, text))
+            if not masks[-1].any():
+                known, where = table.levels(column).place, f" of column {column!r} in dataset {rows.name!r}"
+                raise UnknownValue(str(unknown("value", text, known, where=where)))
+        masks += [table.within(one) for one in rows.ranges]
+        for is_positive, part in ((rows.label, "y"), (rows.baseline, "baseline")):
+            if is_positive is not None:
+                masks.append((self.codes(rows.name, part) == self.place(rows.of)) == is_positive)
+        places = np.flatnonzero(reduce(np.logical_and, masks)) if masks else np.arange(table.n_samples)
+        return places, table.weights(places)
 
+    @_cached
     def exact(self, rows: Dataset) -> list[FloatArray]:
         """Return the weights of the rows that are meant in parts whose sums are exact."""
-        if rows not in self._parts:
-            self._parts[rows] = exact_parts(self.rows(rows)[1])
-        return self._parts[rows]
+        return exact_parts(self.rows(rows)[1])
 
+    @_cached
     def total(self, rows: Dataset) -> float:
         """Return what the rows weigh."""
-        if rows not in self._totals:
-            self._totals[rows] = exact_sum(self.rows(rows)[1])
-        return self._totals[rows]
+        return exact_sum(self.rows(rows)[1])
 
     def divisor(self, rows: Dataset) -> float:
         """Return what the rows weigh, of which there must be some."""
@@ -238,7 +232,7 @@ class Views:
         several = self.classes.several
         if of is None and several and self.classes.positive is None:
             raise ValueError(
-                f"A rate speaks of a positive class; got {len(several)} classes: {', '.join(map(repr, several[:10]))}. "
+                f"A rate needs a positive class; got {len(several)} classes: {', '.join(map(repr, several[:10]))}. "
                 f"Name the one that is meant with of, as in recall(train, of={text_of(several[0])}), or with pos_label "
                 "(data.positive in a goals file)."
             )
@@ -251,50 +245,48 @@ class Views:
                 raise UnknownValue(f"{error} 'of' names a class and no column: rename the column 'of'.") from error
             raise
 
+    @_cached
     def groups(self, rows: Dataset, columns: tuple[str, ...], most: int) -> tuple[int, list[Dataset]]:
         """Return how many groups the values of some columns make, a missing one too, and the rows of each.
 
         No rows where there are more groups than ``most``.
         """
-        key = rows, columns, most
-        if key not in self._groups:
-            places, _ = self.rows(replace(rows, label=None, baseline=None, of=None))
-            table = table_of(self.tables, rows.name, columns)
-            parts = [table.levels(column).codes[places] for column in columns]
-            if len(parts) == 1:  # counted, not sorted: many times as fast
-                codes = np.flatnonzero(np.bincount(parts[0] + 1))[:, None] - 1  # a missing value has the code -1
-            else:
-                codes = np.unique(np.column_stack(parts), axis=0)
-            texts = [[*table.levels(column).place, MISSING] for column in columns]  # the last for the code -1
-            values = [
-                {column: known[code] for column, known, code in zip(columns, texts, one, strict=True)}
-                for one in (codes.tolist() if len(codes) <= most else ())
-            ]
-            self._groups[key] = len(codes), list(dict.fromkeys(rows.where(**one) for one in values))
-        return self._groups[key]
+        places, _ = self.rows(replace(rows, label=None, baseline=None, of=None))
+        table = table_of(self.tables, rows.name, columns)
+        parts = [table.levels(column).codes[places] for column in columns]
+        if len(parts) == 1:  # counted, not sorted: many times as fast
+            codes = np.flatnonzero(np.bincount(parts[0] + 1))[:, None] - 1  # a missing value has the code -1
+        else:
+            codes = np.unique(np.column_stack(parts), axis=0)
+        texts = [[*table.levels(column).place, MISSING] for column in columns]  # the last for the code -1
+        values = [
+            {column: known[code] for column, known, code in zip(columns, texts, one, strict=True)}
+            for one in (codes.tolist() if len(codes) <= most else ())
+        ]
+        return len(codes), list(dict.fromkeys(rows.where(**one) for one in values))
 
+    @_cached
     def codes(self, name: str, part: str) -> IntArray:
         """Return the classes of all rows of a dataset, by their labels ("y") or by the baseline's predictions."""
-        key = name, part
-        if key not in self._codes:
-            labels = getattr(self.tables[name], part)
-            if labels is None:
-                raise ValueError(_missing(name, part))
-            self._codes[key] = self.classes.codes(labels, f"{part} of dataset {name!r}")
-        return self._codes[key]
+        labels = getattr(self.tables[name], part)
+        if labels is None:
+            raise ValueError(_missing(name, part))
+        return self.classes.codes(labels, f"{part} of dataset {name!r}")
 
 
 @contextmanager
 def asked_by(name: object) -> Iterator[None]:
-    """Add to an error which goal or rate asked."""
+    """Add the goal or rate that needs the rows to an error about them."""
     try:
         yield
     except ValueError as error:
+        if ASKED_BY in str(error):
+            raise
         raise type(error)(f"{error}{ASKED_BY}{name}.") from error
 
 
 def why_unanswered(error: NoRows) -> str:
-    """Return why rows cannot answer, without who asked and the full stop."""
+    """Return why a rate has no value on the rows, without the goal that needs it and the full stop."""
     return str(error).partition(ASKED_BY)[0].rstrip(".")
 
 
@@ -305,7 +297,7 @@ def _missing(name: str, part: str) -> str:
     if part == "y":
         return (
             f"Dataset {name!r} needs labels: pass y in its Table, or set labelled = true in datasets.{name} of the "
-            "goals file; without them ask what needs no labels, as coverage or churn."
+            "goals file; without them write goals that need no labels, such as coverage or churn."
         )
     where = "baseline, to fit or in a Table" if name == DEFAULT else "baseline in its Table"
     return (
@@ -322,11 +314,8 @@ def none_of(rows: Dataset) -> NoRows:
         words.append(f"labelled {kinds[0] if rows.label else kinds[1]}")
     if rows.baseline is not None:
         words.append(f"predicted {kinds[0] if rows.baseline else kinds[1]} by the baseline")
-    described = f"dataset {rows.name!r}" + (f" restricted to {' and '.join(words)}" if words else "")
-    return NoRows(f"There is no row of positive weight to take a rate of: {described} is empty.")
-
-
-_TWO = 2  # classes, which can be told apart
+    description = f"dataset {rows.name!r}" + (f" restricted to {' and '.join(words)}" if words else "")
+    return NoRows(f"There is no row of positive weight to take a rate of: {description} is empty.")
 
 
 class PreparedPredictions(NamedTuple):
@@ -342,12 +331,12 @@ class PreparedPredictions(NamedTuple):
 
     def _count(self, rows: Dataset, place: int) -> FloatArray:
         """Return the weight of the rows that are called the class of a code."""
-        (places, weights), said = self.views.rows(rows), predictions_of(self.predictions, rows.name)
-        if said.ndim > 1:
-            said = said[:, place]
+        (places, weights), amounts = self.views.rows(rows), predictions_of(self.predictions, rows.name)
+        if amounts.ndim > 1:
+            amounts = amounts[:, place]
         elif place == 0:
-            said = 1.0 - said
-        return np.array([(weights * said[places]).sum()])  # threads of a product cost more than they save
+            amounts = 1.0 - amounts
+        return np.array([(weights * amounts[places]).sum()])  # threads of a product cost more than they save
 
 
 def prepare(
@@ -378,29 +367,28 @@ def prepare(
     arrays = {name: as_labels(values) for name, values in _by_dataset(predictions, tables).items()}
     for name, array in arrays.items() if kind != "probabilities" else ():
         _check_shape(array, [(table_of(tables, name).n_samples,)], kind, name)
-    seen = known_labels((table.y for table in tables.values()), classes)
     titles = {name: f"{'predictions' if kind == 'labels' else kind} for dataset {name!r}" for name in arrays}
-    known = {*seen.tolist(), *([] if pos_label is None else [pos_label])}
-    for name, array in arrays.items() if kind == "labels" and len(known) < _TWO else ():
-        check_answers(decided(array, defer_label), known, titles[name])  # none may be taken for the other class
-    found = find_classes([seen], pos_label=pos_label)
-    if defer_label is not None:
-        check_defer_label(defer_label, found.labels)
-        found = found._replace(deferred=defer_label)
-    if found.several and kind == "scores":
-        raise ValueError(f"Ramp rates are for two classes; there are {len(found.several)}.")
+    all_classes = resolve_classes(
+        (table.y for table in tables.values()),
+        {titles[name]: array for name, array in arrays.items() if kind == "labels"},
+        classes=classes,
+        pos_label=pos_label,
+        defer_label=defer_label,
+    )
+    if all_classes.several and kind == "scores":
+        raise ValueError(f"Ramp rates are for two classes; there are {len(all_classes.several)}.")
     for name, array in arrays.items() if kind == "probabilities" else ():
         n_samples = table_of(tables, name).n_samples
-        columns = [(n_samples, found.n_columns)] if found.n_columns > 1 else [(n_samples,), (n_samples, 2)]
+        columns = [(n_samples, all_classes.n_columns)] if all_classes.n_columns > 1 else [(n_samples,), (n_samples, 2)]
         _check_shape(array, columns, kind, name)
-    said = {name: _as_chances(array, kind, found, titles[name]) for name, array in arrays.items()}
-    return PreparedPredictions(Views(tables, found), said, kind == "probabilities")
+    chances = {name: _as_chances(array, kind, all_classes, titles[name]) for name, array in arrays.items()}
+    return PreparedPredictions(Views(tables, all_classes), chances, kind == "probabilities")
 
 
-def _check_shape(array: AnyArray, wanted: Sequence[tuple[int, ...]], kind: str, name: str) -> None:
-    if array.shape not in wanted:
+def _check_shape(array: AnyArray, shapes: Sequence[tuple[int, ...]], kind: str, name: str) -> None:
+    if array.shape not in shapes:
         raise ValueError(
-            f"{kind} for dataset {name!r} must have shape {' or '.join(map(str, wanted))}; got shape {array.shape}."
+            f"{kind} for dataset {name!r} must have shape {' or '.join(map(str, shapes))}; got shape {array.shape}."
         )
 
 
@@ -434,7 +422,7 @@ def _as_chances(array: AnyArray, kind: str, classes: Classes, name: str) -> Floa
 
 
 def said_by(model: Any, name: str, table: Table) -> AnyArray:
-    """Return what a model says about the rows of a dataset: asked, or told in its place."""
+    """Return the predictions for a dataset, by a model or as given in its place."""
     ask: Callable[[Any], Any] | None = getattr(model, "predict", model if callable(model) else None)
     if ask is not None:
         if table.X is None:
@@ -443,5 +431,5 @@ def said_by(model: Any, name: str, table: Table) -> AnyArray:
     if isinstance(model, Mapping):
         return as_labels(predictions_of(model, name))
     if name != DEFAULT:
-        raise ValueError(f"predictions must be a dict by dataset where goals speak of {name!r}; got one array.")
+        raise ValueError(f"predictions must be a dict by dataset where goals use {name!r}; got one array.")
     return as_labels(model)

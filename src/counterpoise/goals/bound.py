@@ -1,7 +1,7 @@
-"""Goals bound to data: signed weights on the rows of tables, and the bounds that the predictions must keep.
+"""Goals bound to data: signed weights on the rows of tables, and the bounds on the predictions.
 
-And what is checked before anything is trained: that a bound is one that its rate can have, that goals ask for rows,
-columns and classes that are there, and that no two of them contradict each other.
+And what is checked before anything is trained: that a bound is one that its rate can have, that the rows, columns and
+classes that goals use exist, and that no two of them contradict each other.
 """
 
 import math
@@ -101,7 +101,7 @@ def bind(
     pos_label : label, optional
         The positive class, if not the last of the classes.
     defer_label : label, optional
-        What is said of rows that a person decides about, where there may be some: a row then has a prediction for each
+        The prediction for rows that a person decides about, where there are some: a row then has a prediction for each
         class, the negative one first of two, and behind them how much of it is deferred.
 
     Examples
@@ -112,13 +112,13 @@ def bind(
     >>> bound.weights["train"].toarray(), bound.bounds      # 0.6 - 0.4 is moved to the right
     (array([[ 0.2,  0.2, -0.2, -0.2, -0.2]]), array([-0.4]))
     """
-    listed, tables = as_goals(goals), as_tables(data)
-    found = classes_of(tables, classes=classes, pos_label=pos_label)._replace(deferred=defer_label)
-    views = Views(tables, found)
-    limits = WrittenOut.of(listed, views)
+    all_goals, tables = as_goals(goals), as_tables(data)
+    all_classes = classes_of(tables, classes=classes, pos_label=pos_label)._replace(deferred=defer_label)
+    views = Views(tables, all_classes)
+    limits = WrittenOut.of(all_goals, views)
     linear = [goal.linear for goal in limits.asked]
     rates = bind_rates(linear, views, limits.names)
-    return BoundGoals(listed, rates, views.classes, np.array([rate.size for rate in linear]), limits.owners)
+    return BoundGoals(all_goals, rates, views.classes, np.array([rate.size for rate in linear]), limits.owners)
 
 
 def bind_objective(objective: Any, data: Any, *, classes: ArrayLike | None = None, pos_label: Any = None) -> BoundRates:
@@ -157,17 +157,17 @@ class WrittenOut(NamedTuple):
         owners: list[int] = []
         for place, goal in enumerate(goals):
             with asked_by(goal):
-                found = goal.parts(views)
-            parts += found
-            owners += [place] * len(found)
+                own_parts = goal.parts(views)
+            parts += own_parts
+            owners += [place] * len(own_parts)
         check_denominators(parts, views)
-        asked = list(parts)
+        targets = list(parts)
         for place, (part, owner) in enumerate(zip(parts, owners, strict=True)):
             if part.confidence is not None:
                 with asked_by(goals[owner]) if goals[owner].is_several else nullcontext():
-                    asked[place] = tightened_goal(part, standing(part, views, None), risk_of_each(goals)[owner])
+                    targets[place] = tightened_goal(part, standing(part, views, None), risk_of_each(goals)[owner])
         names = [goals[owner] for owner in owners]
-        return cls(tuple(goals), tuple(parts), tuple(asked), np.array(owners, dtype=np.int64), names)
+        return cls(tuple(goals), tuple(parts), tuple(targets), np.array(owners, dtype=np.int64), names)
 
 
 def check_asked(goals: Sequence[Goal], views: Views, objective: Rate | None = None) -> None:
@@ -176,14 +176,14 @@ def check_asked(goals: Sequence[Goal], views: Views, objective: Rate | None = No
     The same for an objective that is a rate.
     """
     limits = WrittenOut.of(goals, views)
-    asked: list[tuple[object, Goal | Rate]] = list(zip(limits.names, limits.asked, strict=True))
-    for name, one in [*asked, *([] if objective is None else [(objective, objective)])]:
+    targets: list[tuple[object, Goal | Rate]] = list(zip(limits.names, limits.asked, strict=True))
+    for name, one in [*targets, *([] if objective is None else [(objective, objective)])]:
         with asked_by(name):
-            for counted in (one.linear if isinstance(one, Goal) else one.resolved(views)).counted:
-                if counted.positive is not None:
-                    views.place(counted.called)
-                views.rows(counted.rows)
-                views.divisor(counted.out_of)
+            for count in (one.linear if isinstance(one, Goal) else one.resolved(views)).counted:
+                if count.positive is not None:
+                    views.place(count.called)
+                views.rows(count.rows)
+                views.divisor(count.out_of)
 
 
 def risk_of_each(goals: Sequence[Goal]) -> list[float]:
@@ -234,18 +234,18 @@ def asked_goals(goals: Any, *, trains: bool = False, defers: bool = True) -> tup
     ...
     ValueError: The goal recall(train) >= -0.5 asks for nothing: it is about what is from 0 to 1. ...
     """
-    found = as_goals(goals)
-    check_reach(found, trains=trains)
+    all_goals = as_goals(goals)
+    check_reach(all_goals, trains=trains)
     if not defers:
-        refuse_deferral(found)
-    return found
+        refuse_deferral(all_goals)
+    return all_goals
 
 
 def check_reach(goals: Iterable[Goal], *, trains: bool) -> None:
     """Refuse goals whose bound no rate can have.
 
     One that always holds is refused anywhere; one that never does where models would be trained for it, as choosing
-    among models that there are proves it anyway, and says what could be met.
+    among models that there are proves it anyway, with bounds that can be met.
 
     Examples
     --------
@@ -326,13 +326,13 @@ def check_contradictions(goals: Sequence[Goal], views: Views) -> None:
     ...
     counterpoise.goals.InfeasibleGoals: These goals cannot hold together: recall(train) >= 0.9 and recall(train) <= ...
     """
-    limited: dict[Any, tuple[list[Goal], list[Goal]]] = {}
+    goals_by_rate: dict[Any, tuple[list[Goal], list[Goal]]] = {}
     for goal in goals:
         if not goal.is_ratio and not goal.right.terms:
             # Rates that are equal for decided rows, as 1 - recall and the miss rate, differ where some are deferred.
             key = goal.left if views.classes.deferred is None else str(goal.left)
-            limited.setdefault(key, ([], []))[goal.sense == "<="].append(goal)
-    for lower, upper in limited.values():
+            goals_by_rate.setdefault(key, ([], []))[goal.sense == "<="].append(goal)
+    for lower, upper in goals_by_rate.values():
         if not lower or not upper:
             continue
         highest, lowest = max(lower, key=lambda goal: goal.bound), min(upper, key=lambda goal: goal.bound)
@@ -341,9 +341,9 @@ def check_contradictions(goals: Sequence[Goal], views: Views) -> None:
         if gap > rounding:
             conflict = sorted((highest, lowest), key=list(goals).index)
             is_alone = len(goals) == len(lower) + len(upper)
-            offered = _nearest(lower, upper, views) if is_alone else {}
-            held = {goal: tuple(other for other in conflict if other is not goal) for goal in offered}
-            raise InfeasibleGoals(conflict, gap, offered, held_by=held)
+            nearest = _nearest(lower, upper, views) if is_alone else {}
+            others = {goal: tuple(other for other in conflict if other is not goal) for goal in nearest}
+            raise InfeasibleGoals(conflict, gap, nearest, held_by=others)
 
 
 def _nearest(lower: Sequence[Goal], upper: Sequence[Goal], views: Views) -> dict[Goal, float]:
@@ -358,9 +358,9 @@ def _nearest(lower: Sequence[Goal], upper: Sequence[Goal], views: Views) -> dict
     bound = bind_rates([part.left, -1 * part.left], views, [low, low])  # type: ignore[list-item]
     sums = bound.constants + sum(least_sums(weights, views) for weights in bound.weights.values())
     least, most = sums[0], -sums[1]  # that predictions can give the rate on these rows
-    found = {}
+    bounds = {}
     if sum(goal.bound > high.bound for goal in lower) == 1 and least <= high.bound:
-        found[low] = high.bound
+        bounds[low] = high.bound
     if sum(goal.bound < low.bound for goal in upper) == 1 and low.bound <= most:
-        found[high] = low.bound
-    return found
+        bounds[high] = low.bound
+    return bounds

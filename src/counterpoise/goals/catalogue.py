@@ -102,10 +102,10 @@ def _alike(rate: Callable[[Dataset], Rate], groups: Sequence[Dataset], within: f
 
 
 def _pairs(groups: Sequence[Dataset]) -> list[tuple[Dataset, Dataset]]:
-    found = list(permutations(groups, 2)) if isinstance(groups, Iterable) else []
-    if not found or not all(isinstance(group, Dataset) for pair in found for group in pair):
+    pairs = list(permutations(groups, 2)) if isinstance(groups, Iterable) else []
+    if not pairs or not all(isinstance(group, Dataset) for pair in pairs for group in pair):
         raise TypeError(f"groups must be two Datasets or more, as train.by(sex=['F', 'M']) gives; got {groups!r}.")
-    return found
+    return pairs
 
 
 Definition: TypeAlias = Callable[[Dataset], Rate | Ratio]
@@ -144,15 +144,15 @@ def register_metric(define: Definition, /, *, name: str | None = None) -> Callab
     name = getattr(define, "__name__", None) if name is None else name
     if not isinstance(name, str) or not re.fullmatch(WORD, name) or name in {"with", "abs", *OWN_WORDS, *_BUILT_IN}:
         raise ValueError(f"The name of a metric must be a word that no metric has yet; got {name!r}.")
-    found = define(Dataset())
-    if isinstance(found, Ratio):
-        for rate in (found.numerator, found.denominator):
-            _as_metric(name, rate)  # which says what is wrong
-        added: dict[str, Any] = {name: lambda rows: replace(cast("Ratio", define(rows)), written=f"{name}({rows})")}
+    example = define(Dataset())
+    if isinstance(example, Ratio):
+        for rate in (example.numerator, example.denominator):
+            _as_metric(name, rate)  # raises if it cannot be a metric
+        entry: dict[str, Any] = {name: lambda rows: replace(cast("Ratio", define(rows)), name=f"{name}({rows})")}
     else:
-        added = {name: _as_metric(name, found)}
+        entry = {name: _as_metric(name, example)}
     forget_metric(name)
-    (RATIOS if isinstance(found, Ratio) else METRICS).update(added)
+    (RATIOS if isinstance(example, Ratio) else METRICS).update(entry)
     TABLED.append(name)
     MEANINGS[name] = (define.__doc__ or "a metric of your own").strip().partition("\n")[0]
 
@@ -194,15 +194,15 @@ def _as_metric(name: str, rate: Any) -> Metric:
         raise TypeError(f"The metric {name} must return a rate or a ratio, as error_rate(rows) is; got {rate!r}.")
     every = [Count(sign, Cell(), rate.constant) for sign in (True, False, None)] if rate.constant else []  # 1
     if any(one.called is not None for one in rate.counted):
-        raise ValueError(f"The metric {name} must not name a class: who uses it does, as in {name}(train, of=cat).")
-    counted = [(one, _cell(name, one.rows), _cell(name, one.out_of)) for one in rate.counted]
-    return Metric(name, (*every, *(Count(one.positive, cell, one.coefficient, whole) for one, cell, whole in counted)))
+        raise ValueError(f"The metric {name} must not name a class: the goal does, as in {name}(train, of=cat).")
+    counts = [(one, _cell(name, one.rows), _cell(name, one.out_of)) for one in rate.counted]
+    return Metric(name, (*every, *(Count(one.positive, cell, one.coefficient, whole) for one, cell, whole in counts)))
 
 
 def _cell(name: str, rows: Dataset) -> Cell:
     if rows.conditions or rows.ranges or rows.name != DEFAULT:
         raise ValueError(
-            f"The metric {name} must speak of the rows that it is given, all or by label and baseline; it speaks of "
+            f"The metric {name} must use the rows that it is called with, all or by label and baseline; it uses "
             f"{rows}. Goals can add up rates on groups and datasets themselves."
         )
     return Cell(rows.label, rows.baseline)
@@ -233,15 +233,15 @@ def catalogue() -> list[Entry]:
     >>> print(*next(entry for entry in catalogue() if entry.name == "recall"), sep="; ")
     recall; #[p=c, y=c] / #[y=c]; labels; the share of positive predictions among the rows labelled positive
     """
-    found = [Entry(name, _formula(metric), _needs(metric), MEANINGS[name]) for name, metric in METRICS.items()]
+    entries = [Entry(name, _formula(metric), _needs(metric), MEANINGS[name]) for name, metric in METRICS.items()]
     for name, make in RATIOS.items():
         ratio = make(Dataset())
         sides = [str(side).replace(f"({Dataset()})", "") for side in (ratio.numerator, ratio.denominator)]
         formula = " / ".join(f"({side})" if " + " in side or " - " in side else side for side in sides)
         metrics = (term.metric for term in (*ratio.numerator.terms, *ratio.denominator.terms))
-        found.append(Entry(name, formula, _needs(*metrics), MEANINGS[name]))
+        entries.append(Entry(name, formula, _needs(*metrics), MEANINGS[name]))
     one_class = "the share of the rows of one class, of, called another, called"
-    found += [
+    entries += [
         Entry(CONFUSION, "#[p=d, y=c] / #[y=c]", "labels", one_class),
         Entry(
             COST, "sum of cost(c->d) * #[p=d, y=c] / n", "labels", "the average cost of a row, with a matrix of costs"
@@ -252,8 +252,8 @@ def catalogue() -> list[Entry]:
     for name, kind in FORMS.items():
         formula = f"{kind.formula}, of {' and '.join(kind.metrics)}" if kind.metrics else kind.formula
         needs = [_needs(*(METRICS[metric] for metric in kind.metrics)), "groups" if kind.by else ""]
-        found.append(Entry(name, formula, ", ".join(filter(None, needs)), kind.meaning))
-    return found
+        entries.append(Entry(name, formula, ", ".join(filter(None, needs)), kind.meaning))
+    return entries
 
 
 def _needs(*metrics: Metric) -> str:
@@ -269,7 +269,7 @@ def _formula(metric: Metric) -> str:
     parts: dict[Cell, list[Count]] = {}
     for count in metric.counts:
         parts.setdefault(metric.out_of if count.out_of is None else count.out_of, []).append(count)
-    written = []
+    fractions = []
     for cell, counts in parts.items():
         total = ""
         for count in counts:
@@ -277,8 +277,8 @@ def _formula(metric: Metric) -> str:
             sign = ("" if count.coefficient > 0 else "-") if not total else (" + " if count.coefficient > 0 else " - ")
             answer = "p=-" if count.positive is None else "p=c" if count.positive else "p!=c"
             total += f"{sign}{size}{_weight(count.cell, answer)}"
-        written.append(f"{f'({total})' if len(counts) > 1 else total} / {_weight(cell) or 'n'}")
-    return " + ".join(written)
+        fractions.append(f"{f'({total})' if len(counts) > 1 else total} / {_weight(cell) or 'n'}")
+    return " + ".join(fractions)
 
 
 def _weight(cell: Cell, *words: str) -> str:

@@ -1,6 +1,6 @@
-"""The classes that rates speak of, and which labels are of which."""
+"""Classes: which labels there are, which one is positive, and the code of each."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -62,17 +62,17 @@ def as_labels(values: Any) -> AnyArray:
     is_list = isinstance(values, (list, tuple)) and labels.ndim == 1 and labels.dtype.kind in "US"
     if not is_list or any(all(isinstance(label, kind) for label in values) for kind in (str, bytes)):
         return labels
-    found = np.empty(len(values), dtype=object)  # numpy would make texts of them all: 'nan' of a missing one
-    found[:] = values
-    return found
+    objects = np.empty(len(values), dtype=object)  # numpy would make texts of them all: 'nan' of a missing one
+    objects[:] = values
+    return objects
 
 
 def where_equal(labels: AnyArray, label: Any) -> BoolArray:
     """Return which labels are equal to one of them: 1, 1.0 and True are, the text "1" is not."""
     try:
-        found = labels == label
-        is_found = isinstance(found, np.ndarray) and found.dtype == np.bool_
-        return found if is_found else np.broadcast_to(np.asarray(found, dtype=np.bool_), labels.shape)
+        is_equal = labels == label
+        is_mask = isinstance(is_equal, np.ndarray) and is_equal.dtype == np.bool_
+        return is_equal if is_mask else np.broadcast_to(np.asarray(is_equal, dtype=np.bool_), labels.shape)
     except (TypeError, ValueError):  # pandas.NA has no truth value
         return np.array([not is_missing(one) and bool(one == label) for one in labels.tolist()], dtype=np.bool_)
 
@@ -110,21 +110,21 @@ def place_of(labels: list[Any], of: str) -> int:
 def not_a_class(labels: AnyArray, is_foreign: BoolArray, name: str, known: Iterable[Any]) -> ValueError:
     """Return the error for labels of which some are no class: each of those once, and in how many rows they are."""
     classes = [label for label in known if label is not None]
-    found = labels[is_foreign].tolist()  # one missing value is like another
-    values = {one if isinstance(one, (str, Real)) and not is_missing(one) else repr(one): one for one in found}
+    foreign_labels = labels[is_foreign].tolist()  # one missing value is like another
+    values = {one if isinstance(one, (str, Real)) and not is_missing(one) else repr(one): one for one in foreign_labels}
     foreign, n_more = list(values.values())[:_SHOWN], len(values) - _SHOWN
     more = f" and {n_more} more" if n_more > 0 else ""
-    listed = "no class is known" if not classes else f"not among the classes {_listed(classes)}"
+    known_classes = "no class is known" if not classes else f"not among the classes {_format_labels(classes)}"
     is_one = len(values) == 1
     return ValueError(
         f"{name} {'hold' if name.startswith(_ANSWERS) else 'holds'} the label{'' if is_one else 's'} "
         f"{', '.join(map(repr, foreign))}{more}, "
-        + (f"which {'is' if is_one else 'are'} {listed}" if classes else f"and {listed}")
+        + (f"which {'is' if is_one else 'are'} {known_classes}" if classes else f"and {known_classes}")
         + f" ({int(is_foreign.sum())} of {is_foreign.size} rows).{_advice(foreign, name, classes)}"
     )
 
 
-def _listed(classes: list[Any]) -> str:
+def _format_labels(classes: list[Any]) -> str:
     more = f" and {len(classes) - _SHOWN} more" if len(classes) > _SHOWN else ""
     return f"{classes[:_SHOWN]!r}{more}"
 
@@ -137,7 +137,7 @@ def _advice(foreign: list[Any], name: str, classes: list[Any]) -> str:
         return " A missing one is no class: give each row a class, or the defer_label where a person decides."
     if alike is not None:
         return f" {alike[0]!r} is not the class {alike[1]!r}: blanks, case and type count. Write it as the class is."
-    if len(classes) < 2:  # noqa: PLR2004 - two can be told apart
+    if len(classes) < 2:  # noqa: PLR2004 - a binary problem
         return (
             " The labels of the data do not show two classes: pass y, or name all there are with classes, as "
             "classes=[0, 1]."
@@ -157,25 +157,25 @@ def decided(labels: AnyArray, defer_label: Any) -> AnyArray:
 
 def seen_labels(arrays: Iterable[AnyArray | None]) -> AnyArray:
     """Return all labels that arrays hold, each once."""
-    seen = {label for array in arrays if array is not None for label in set(array.tolist())}
-    found = np.empty(len(seen), dtype=object)
-    found[:] = list(seen)
-    return found
+    labels = {label for array in arrays if array is not None for label in set(array.tolist())}
+    distinct = np.empty(len(labels), dtype=object)
+    distinct[:] = list(labels)
+    return distinct
 
 
 def known_labels(arrays: Iterable[AnyArray | None], classes: ArrayLike | None) -> AnyArray:
     """Return all classes: those given, which must name every label that arrays hold, or else these labels."""
-    seen = seen_labels(arrays)
+    labels = seen_labels(arrays)
     if classes is None:
-        return seen
-    given = check_classes(classes)
-    left_out = sorted(set(seen.tolist()) - set(given.tolist()), key=str)
-    if left_out:
+        return labels
+    names = check_classes(classes)
+    missing = sorted(set(labels.tolist()) - set(names.tolist()), key=str)
+    if missing:
         raise ValueError(
-            f"classes must name every class there is; got {_listed(given.tolist())}, and the labels hold "
-            f"{_listed(left_out)} too. Add what is missing, or leave classes out."
+            f"classes must name every class there is; got {_format_labels(names.tolist())}, and the labels hold "
+            f"{_format_labels(missing)} too. Add what is missing, or leave classes out."
         )
-    return seen_labels([given])
+    return seen_labels([names])
 
 
 def check_answers(answers: AnyArray, known: Iterable[Any], name: str) -> None:
@@ -196,49 +196,63 @@ def find_classes(
     The positive one is the last of two sorted classes unless ``pos_label`` names it. Where only one label is seen, 1 is
     positive and 0 and -1 are negative. Of more than two classes none is positive unless it is named.
     """
-    seen = list(seen_labels(labels).tolist() if classes is None else check_classes(classes).tolist())
+    names = list(seen_labels(labels).tolist() if classes is None else check_classes(classes).tolist())
     try:
-        seen = sorted(seen) if classes is None else seen
+        names = sorted(names) if classes is None else names
     except TypeError as error:
-        kinds = sorted({type(label).__name__ for label in seen})
+        kinds = sorted({type(label).__name__ for label in names})
         raise TypeError(
-            f"Labels must be of one kind, those of the data and those predicted; got {' and '.join(kinds)}. If one "
-            "stands for rows that a person decides about, name it: defer_label."
+            f"Labels of the data and predictions must be of one kind; got {' and '.join(kinds)}. If one of them stands "
+            "for rows that a person decides about, name it with defer_label."
         ) from error
-    if pos_label is not None and pos_label not in seen and len(seen) > 1:
-        raise ValueError(f"pos_label must be one of the classes {seen!r}; got {pos_label!r}.")
-    if len(seen) > 2:  # noqa: PLR2004
-        return Classes(None, pos_label, tuple(seen))
+    if pos_label is not None and pos_label not in names and len(names) > 1:
+        raise ValueError(f"pos_label must be one of the classes {names!r}; got {pos_label!r}.")
+    if len(names) > 2:  # noqa: PLR2004
+        return Classes(None, pos_label, tuple(names))
     if pos_label is not None:
-        return Classes(next((label for label in seen if label != pos_label), None), pos_label)
-    if len(seen) == 1 and seen[0] not in _SIGNS:
-        raise ValueError(f"All labels are {seen[0]!r}: is that the positive class? Say so with pos_label.")
-    if len(seen) == 1:
-        return Classes(None, 1) if seen[0] == 1 else Classes(seen[0], 1)
-    return Classes(*(seen or (None, None)))
+        return Classes(next((label for label in names if label != pos_label), None), pos_label)
+    if len(names) == 1 and names[0] not in _SIGNS:
+        raise ValueError(
+            f"All labels are {names[0]!r}: is that the positive class? Name the positive class with pos_label."
+        )
+    if len(names) == 1:
+        return Classes(None, 1) if names[0] == 1 else Classes(names[0], 1)
+    return Classes(*(names or (None, None)))
 
 
 def check_classes(classes: ArrayLike) -> AnyArray:
     """Return classes as an array after checking that each is a label."""
-    found = as_labels(classes)
-    if found.ndim != 1 or not found.size:
-        raise ValueError(f"classes must be a list of labels, as classes=[0, 1]; got shape {found.shape}.")
-    if found.dtype.kind in "fO" and any(map(is_missing, found.tolist())):
-        raise ValueError(f"classes must hold labels only; got a missing one among {_listed(found.tolist())}.")
-    if len(set(found.tolist())) < found.size:
-        raise ValueError(f"classes must name each class once; got {_listed(found.tolist())}.")
-    return found
+    names = as_labels(classes)
+    if names.ndim != 1 or not names.size:
+        raise ValueError(f"classes must be a list of labels, as classes=[0, 1]; got shape {names.shape}.")
+    if names.dtype.kind in "fO" and any(map(is_missing, names.tolist())):
+        raise ValueError(f"classes must hold labels only; got a missing one among {_format_labels(names.tolist())}.")
+    if len(set(names.tolist())) < names.size:
+        raise ValueError(f"classes must name each class once; got {_format_labels(names.tolist())}.")
+    return names
 
 
-def two_classes(labels: Iterable[AnyArray | None], *, pos_label: Any = None) -> Classes:
-    """Return the negative and the positive label, and refuse more of them."""
-    found = find_classes(labels, pos_label=pos_label)
-    if found.several:
-        raise ValueError(
-            f"Rates by group speak of a positive and a negative class; got {len(found.several)} classes: "
-            f"{', '.join(map(repr, found.several[:10]))}. Make the labels binary, as in y == {found.several[0]!r}."
-        )
-    return found
+def resolve_classes(
+    labels: Iterable[AnyArray | None],
+    predictions: Mapping[str, AnyArray],
+    *,
+    classes: ArrayLike | None,
+    pos_label: Any,
+    defer_label: Any,
+) -> Classes:
+    """Return the classes of labels and predictions; ``predictions`` are by the name that a message gives them.
+
+    A prediction that is neither a label nor among ``classes``, nor the ``defer_label``, is refused where one class is
+    known: it would be taken for the other.
+    """
+    names = known_labels(labels, classes)
+    known = {*names.tolist(), *([] if pos_label is None else [pos_label])}
+    for name, array in predictions.items() if len(known) < 2 else ():  # noqa: PLR2004 - a binary problem
+        check_answers(decided(array, defer_label), known, name)
+    all_classes = find_classes([names], pos_label=pos_label)
+    if defer_label is not None:
+        check_defer_label(defer_label, all_classes.labels)
+    return all_classes._replace(deferred=defer_label)
 
 
 def says_yes(label: str) -> bool:

@@ -7,7 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from counterpoise._base.types import FloatArray, IntArray
-from counterpoise.goals.advice import Bounds, Constraints, bisected, explain, looser
+from counterpoise.goals.advice import Bounds, Constraints, bisected, explain
 from counterpoise.goals.bound import BoundGoals, bind
 from counterpoise.goals.expressions import Goal
 from counterpoise.goals.infeasible import InfeasibleGoals, bound_scale, rounded_to_safety
@@ -61,9 +61,9 @@ def find_start(problem: RampProblem, bound: BoundGoals, tables: Mapping[str, Tab
     end in a local minimum: a conflict that it reports was searched for, not proven. Bounds are offered that this search
     meets, so that a fit with them goes on.
     """
-    found = _constant_start(problem)
-    if found is not None:
-        return found
+    constant = _constant_start(problem)
+    if constant is not None:
+        return constant
     searcher = _Searcher(problem)
     error = explain(_AnyPredictions(bound, tables))
     if error is None:
@@ -115,12 +115,12 @@ class _Searcher:
         constant = _constant_start(problem)
         if constant is not None:
             return _Search(problem.at(constant), np.zeros(members.size))
-        best = _searched(problem, np.zeros(problem.machine.size))
+        best = _search_feasible(problem, np.zeros(problem.machine.size))
         if best.state.violation > FEASIBLE:
             if self._free is None:
                 zero = np.zeros(self.problem.machine.size)
                 self._free = minimize_ramp(self.problem.without_constraints(), zero, Plan()).state.point
-            best = min(best, _searched(problem, self._free), key=lambda one: one.state.violation)
+            best = min(best, _search_feasible(problem, self._free), key=lambda one: one.state.violation)
         return best
 
     def as_error(self, bound: BoundGoals, search: _Search) -> InfeasibleGoals:
@@ -162,8 +162,8 @@ class _Adviser:
     def with_bounds(self, error: InfeasibleGoals) -> InfeasibleGoals:
         """Return the error with bounds for its goals, one at a time; for several together where that is no help."""
         places = [self.bound.goals.index(goal) for goal in error.conflict]
-        offered = {place: self._nearest(place, error) for place in places}
-        single = {self.bound.goals[place]: bound for place, bound in offered.items() if bound is not None}
+        nearest = {place: self._nearest(place, error) for place in places}
+        single = {self.bound.goals[place]: bound for place, bound in nearest.items() if bound is not None}
         joint = {} if single else self._joint()
         # Proven where no predictions at all could meet more.
         beyond = {goal: rounded_to_safety(goal, bound) for goal, bound in error.nearest_bounds.items()}
@@ -174,29 +174,29 @@ class _Adviser:
         goal, own = self.bound.goals[place], np.flatnonzero(self.bound.owners == place)
         others = np.flatnonzero(self.bound.owners != place)
         if goal.is_ratio or goal.is_several:  # its excess is in other units than its bound, or of several rows
-            first = goal.bound + looser(goal) * _STEP * bound_scale(goal, goal.bound)
+            first = goal.bound + goal.sign * _STEP * bound_scale(goal, goal.bound)
             guess = error.nearest_bounds.get(goal, first)
         else:
-            missed = self.searcher.least_excess(int(own[0]), others)
-            if missed is None:
+            excess = self.searcher.least_excess(int(own[0]), others)
+            if excess is None:
                 return None
-            guess = _moved(self.bound, place, missed * float(self.bound.units[own[0]]), self.tables)
-        found = self._met({place: guess})
-        return None if found is None else found[place]
+            guess = _relaxed_bound(self.bound, place, excess * float(self.bound.units[own[0]]), self.tables)
+        bounds = self._reachable_bounds({place: guess})
+        return None if bounds is None else bounds[place]
 
     def _joint(self) -> dict[Goal, float]:
         """Return the bounds that the point of least total violation meets, unless a ratio is among those it misses."""
         excess = self.searcher.least_violation(np.arange(self.bound.owners.size)).state.excess
         worst, units = np.full(len(self.bound.goals), -np.inf), self.bound.units
         np.maximum.at(worst, self.bound.owners, excess * units)
-        missed = np.unique(self.bound.owners[excess > FEASIBLE]).tolist()
-        if any(self.bound.goals[place].is_ratio for place in missed):
+        violated = np.unique(self.bound.owners[excess > FEASIBLE]).tolist()
+        if any(self.bound.goals[place].is_ratio for place in violated):
             return {}
-        guesses = {place: _moved(self.bound, place, float(worst[place]), self.tables) for place in missed}
-        found = self._met(guesses)
-        return {} if found is None else {self.bound.goals[place]: bound for place, bound in found.items()}
+        guesses = {place: _relaxed_bound(self.bound, place, float(worst[place]), self.tables) for place in violated}
+        bounds = self._reachable_bounds(guesses)
+        return {} if bounds is None else {self.bound.goals[place]: bound for place, bound in bounds.items()}
 
-    def _met(self, guesses: Bounds) -> Bounds | None:
+    def _reachable_bounds(self, guesses: Bounds) -> Bounds | None:
         """Return the guesses as they would be printed, moved on until a point is found that meets them."""
         for factor in _FURTHER:
             bounds = {}
@@ -212,18 +212,18 @@ class _Adviser:
         return None
 
 
-def _moved(bound: BoundGoals, place: int, missed: float, tables: Mapping[str, Table]) -> float:
+def _relaxed_bound(bound: BoundGoals, place: int, excess: float, tables: Mapping[str, Table]) -> float:
     """Return the bound of a goal at which its constraint is relaxed by what was missed."""
     goal = bound.goals[place]
     if goal.confidence is None:
-        return goal.bound + (missed if goal.sense == "<=" else -missed)
+        return goal.bound + goal.sign * excess
 
     def is_enough(limit: float) -> bool:
         relaxed, own = _with_bounds(bound, {place: limit}, tables), bound.owners == place
-        return bool((relaxed.bounds[own] >= bound.bounds[own] + missed - FEASIBLE * bound.units[own]).all())
+        return bool((relaxed.bounds[own] >= bound.bounds[own] + excess - FEASIBLE * bound.units[own]).all())
 
-    found = bisected(goal, is_enough)
-    return goal.bound if found is None else found
+    nearest = bisected(goal, is_enough)
+    return goal.bound if nearest is None else nearest
 
 
 def _with_bounds(bound: BoundGoals, bounds: Bounds, tables: Mapping[str, Table]) -> BoundGoals:
@@ -232,7 +232,7 @@ def _with_bounds(bound: BoundGoals, bounds: Bounds, tables: Mapping[str, Table])
     return bind(goals, dict(tables), classes=np.array(bound.classes.labels))
 
 
-def _searched(problem: RampProblem, start: FloatArray) -> _Search:
+def _search_feasible(problem: RampProblem, start: FloatArray) -> _Search:
     """Look for a feasible point by majorization-minimization without the objective."""
     plan = Plan(
         tol=1e-4,
@@ -241,5 +241,5 @@ def _searched(problem: RampProblem, start: FloatArray) -> _Search:
         focus=0.0,
         stop=lambda state: bool((state.excess <= _MARGIN).all()),
     )
-    found = minimize_ramp(problem.shifted(_MARGIN), start, plan)
-    return _Search(problem.at(found.state.point), found.multipliers)
+    solution = minimize_ramp(problem.shifted(_MARGIN), start, plan)
+    return _Search(problem.at(solution.state.point), solution.multipliers)

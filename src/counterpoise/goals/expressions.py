@@ -20,7 +20,7 @@ from counterpoise.goals.rows import (
     NoRows,
     Term,
     UnknownValue,
-    finite,
+    check_finite,
     is_number,
     without_negatives,
     written_number,
@@ -31,7 +31,7 @@ _ZERO = 1e-12  # part of the size of a rate, below which its sum over rows is ro
 
 
 class Expression:
-    """What rates and ratios share: comparison into goals, and their value for given predictions."""
+    """Base of rates and ratios: comparisons make goals, predictions give values."""
 
     __array_ufunc__ = None  # numpy's numbers leave the arithmetic to us
 
@@ -68,8 +68,8 @@ class Expression:
             All there are, where the labels of the data do not show each of them. A prediction that is neither among
             them, nor a label of the data, nor the ``defer_label`` is refused.
         """
-        named = {"pos_label": pos_label, "defer_label": defer_label, "classes": classes}
-        return self.at(prepare(predictions, data, kind="labels", **named))
+        options = {"pos_label": pos_label, "defer_label": defer_label, "classes": classes}
+        return self.at(prepare(predictions, data, kind="labels", **options))
 
     def expected_value(
         self, probabilities: Any, data: Any, *, pos_label: Any = None, defer_label: Any = None, classes: Any = None
@@ -80,8 +80,8 @@ class Expression:
         they must have for more than two classes. With a ``defer_label`` there is one more column, the last: how
         likely each row is deferred. Of a ratio this is the ratio of the expectations.
         """
-        named = {"pos_label": pos_label, "defer_label": defer_label, "classes": classes}
-        return self.at(prepare(probabilities, data, kind="probabilities", **named))
+        options = {"pos_label": pos_label, "defer_label": defer_label, "classes": classes}
+        return self.at(prepare(probabilities, data, kind="probabilities", **options))
 
     def ramp_value(self, scores: Any, data: Any, *, pos_label: Any = None, classes: Any = None) -> float:
         """Return the ramp rate: a score z counts as a positive prediction with ``max(0, min(1, 1/2 + z))``."""
@@ -131,7 +131,7 @@ class Rate(Expression):
     @property
     def counted(self) -> tuple[Counted, ...]:
         """Return what is counted on which rows, out of which."""
-        return tuple(counted for term in self.terms for counted in term.counted())
+        return tuple(count for term in self.terms for count in term.counted())
 
     @property
     def size(self) -> float:
@@ -168,8 +168,10 @@ class Rate(Expression):
         return Absolute(self)
 
     def __add__(self, other: Any) -> "Rate":
-        added = as_rate(other)
-        return NotImplemented if added is None else make_rate(self.constant + added.constant, self.terms + added.terms)
+        addend = as_rate(other)
+        return (
+            NotImplemented if addend is None else make_rate(self.constant + addend.constant, self.terms + addend.terms)
+        )
 
     __radd__ = __add__
 
@@ -177,11 +179,11 @@ class Rate(Expression):
         return self * -1.0
 
     def __sub__(self, other: Any) -> "Rate":
-        subtracted = as_rate(other)
-        if subtracted is None:
+        subtrahend = as_rate(other)
+        if subtrahend is None:
             return NotImplemented
-        turned = tuple(term._replace(coefficient=-term.coefficient) for term in subtracted.terms)
-        return make_rate(self.constant - subtracted.constant, self.terms + turned)
+        opposite = tuple(term._replace(coefficient=-term.coefficient) for term in subtrahend.terms)
+        return make_rate(self.constant - subtrahend.constant, self.terms + opposite)
 
     def __rsub__(self, other: Any) -> "Rate":
         return (-self).__add__(other)
@@ -193,7 +195,7 @@ class Rate(Expression):
             raise TypeError(f"The product of two rates is not linear, so no goal can hold it: ({self}) * ({other}).")
         if not is_number(other):
             return NotImplemented
-        factor = finite(other)
+        factor = check_finite(other)
         scaled = [term._replace(coefficient=term.coefficient * factor) for term in self.terms]
         return make_rate(self.constant * factor, scaled)
 
@@ -208,12 +210,12 @@ class Rate(Expression):
             return NotImplemented
         if other == 0:
             raise ZeroDivisionError(f"A rate cannot be divided by zero: ({self}) / 0.")
-        divisor = finite(other)
+        divisor = check_finite(other)
         scaled = [term._replace(coefficient=term.coefficient / divisor) for term in self.terms]
         return make_rate(self.constant / divisor, scaled)
 
     def __rtruediv__(self, other: Any) -> "Rate | Ratio":
-        return Rate(finite(other)) / self if is_number(other) else NotImplemented
+        return Rate(check_finite(other)) / self if is_number(other) else NotImplemented
 
     def __eq__(self, other: object) -> bool:
         return self.canonical() == other.canonical() if isinstance(other, Rate) else NotImplemented
@@ -278,7 +280,7 @@ class Ratio(Expression):
 
     numerator: Rate
     denominator: Rate
-    written: str = field(default="", compare=False)  # the name it goes by, if any
+    name: str = field(default="", compare=False)  # the name it goes by, if any
 
     @property
     def size(self) -> float:
@@ -287,7 +289,7 @@ class Ratio(Expression):
 
     def resolved(self, views: Views) -> "Ratio":
         """Return the ratio with averages and sums over all classes written out."""
-        return Ratio(self.numerator.resolved(views), self.denominator.resolved(views), self.written)
+        return Ratio(self.numerator.resolved(views), self.denominator.resolved(views), self.name)
 
     def __abs__(self) -> "Absolute":
         return Absolute(self)
@@ -334,7 +336,7 @@ class Ratio(Expression):
         return is_number(other)
 
     def __str__(self) -> str:
-        return self.written or f"{_in_parentheses(self.numerator)} / {_in_parentheses(self.denominator)}"
+        return self.name or f"{_in_parentheses(self.numerator)} / {_in_parentheses(self.denominator)}"
 
 
 class Several(Expression):
@@ -344,7 +346,7 @@ class Several(Expression):
 
     def at(self, prepared: PreparedPredictions) -> float:
         if not self.sense:
-            raise TypeError(f"{self} has a value for each of its parts; ask a goal on it, as {self} >= 0.8.")
+            raise TypeError(f"{self} has a value for each of its parts; write a goal on it, as in {self} >= 0.8.")
         values = [member.at(prepared) for member in self.members(prepared.views)]
         return min(values) if self.sense == ">=" else max(values)
 
@@ -377,25 +379,25 @@ class Absolute(Several):
         return f"abs({self.inner})"
 
 
-def terms_of(asked: "Goal | Expression") -> tuple[Term, ...]:
+def terms_of(expression: "Goal | Expression") -> tuple[Term, ...]:
     """Return all terms of a goal, or of the rates that an expression is made of."""
-    if isinstance(asked, Goal):
-        return terms_of(asked.left) + asked.right.terms
-    sides = [(one.numerator, one.denominator) if isinstance(one, Ratio) else (one,) for one in asked.members()]
+    if isinstance(expression, Goal):
+        return terms_of(expression.left) + expression.right.terms
+    sides = [(one.numerator, one.denominator) if isinstance(one, Ratio) else (one,) for one in expression.members()]
     return tuple(term for rates in sides for rate in rates for term in rate.terms)
 
 
 def needs(rate: Rate | Ratio, part: str) -> bool:
-    """Tell whether a rate tells rows apart by their "label" or by their "baseline"."""
-    counted = (one for term in terms_of(rate) for one in term.counted())
-    return any(getattr(rows, part) is not None for one in counted for rows in (one.rows, one.out_of))
+    """Tell whether a rate depends on the "label" or on the "baseline" of rows."""
+    counts = (one for term in terms_of(rate) for one in term.counted())
+    return any(getattr(rows, part) is not None for one in counts for rows in (one.rows, one.out_of))
 
 
 def as_rate(value: Any) -> "Rate | None":
     """Return a rate or a number as a rate, and None for anything else."""
     if isinstance(value, Rate):
         return value
-    return Rate(finite(value)) if is_number(value) else None
+    return Rate(check_finite(value)) if is_number(value) else None
 
 
 def make_rate(constant: float, terms: Iterable[Term]) -> Rate:
@@ -403,13 +405,17 @@ def make_rate(constant: float, terms: Iterable[Term]) -> Rate:
     sums: dict[tuple[Metric, Dataset], float] = {}
     for coefficient, metric, rows in terms:
         sums[metric, rows] = sums.get((metric, rows), 0.0) + coefficient
-    found = tuple(Term(coefficient, *key) for key, coefficient in sums.items() if coefficient)  # but those that cancel
-    for term in found:
-        finite(term.coefficient)
+    remaining = tuple(
+        Term(coefficient, *key) for key, coefficient in sums.items() if coefficient
+    )  # but those that cancel
+    for term in remaining:
+        check_finite(term.coefficient)
         for count in term.metric.counts:
-            if abs(count.coefficient) != 1 and not finite(term.coefficient * count.coefficient):
-                raise ValueError(f"The numbers in a goal must not vanish; {term.coefficient!r} * {term} does.")
-    return Rate(finite(constant), found)
+            if abs(count.coefficient) != 1 and not check_finite(term.coefficient * count.coefficient):
+                raise ValueError(
+                    f"The numbers in a goal must not vanish; {term.coefficient!r} * {term} is rounded to 0."
+                )
+    return Rate(check_finite(constant), remaining)
 
 
 def _in_parentheses(rate: Rate) -> str:
@@ -423,7 +429,7 @@ class Goal:
     """A limit on a rate: ``left <= right`` or ``left >= right``.
 
     Made by comparing rates and numbers, or by ``parse_goal``. Two goals are equal where both sides are, so
-    ``a <= b`` equals ``b >= a``. For an equality write two goals. A goal may carry the confidence with which it shall
+    ``a <= b`` equals ``b >= a``. For an equality write two goals. A goal may carry the confidence with which it must
     hold on the population: ``evaluate`` looks at given rows only, ``counterpoise.certify`` proves.
 
     Examples
@@ -450,7 +456,7 @@ class Goal:
             raise ValueError(f"A goal is written with <= or >=; got {self.sense!r}.")
         is_plain = isinstance(self.left, Rate) and self.left.terms and not self.right.terms  # nothing can cancel
         if not is_plain and not isinstance(self.left, Several) and not self.linear.terms:
-            raise ValueError(f"A goal needs a rate that does not cancel; got {self}, whatever the predictions.")
+            raise ValueError(f"A goal needs a rate that does not cancel; got {self}, which no prediction changes.")
 
     def parts(self, views: Views) -> tuple["Goal", ...]:
         """Return the goals on one rate or ratio each that this one stands for, with all classes written out."""
@@ -465,6 +471,11 @@ class Goal:
     def is_several(self) -> bool:
         """Tell whether the goal is on the worst of several rates."""
         return isinstance(self.left, Several)
+
+    @property
+    def sign(self) -> float:
+        """Return 1.0 for an upper bound and -1.0 for a lower one: the direction in which a bound is looser."""
+        return 1.0 if self.sense == "<=" else -1.0
 
     @property
     def is_ratio(self) -> bool:
@@ -514,15 +525,15 @@ class Goal:
         self, predictions: Any, data: Any, *, pos_label: Any = None, defer_label: Any = None, classes: Any = None
     ) -> "GoalCheck":
         """Tell whether the goal holds for predicted labels; the arguments are those of ``Rate.value``."""
-        named = {"pos_label": pos_label, "defer_label": defer_label, "classes": classes}
-        return self.at(prepare(predictions, data, kind="labels", **named))
+        options = {"pos_label": pos_label, "defer_label": defer_label, "classes": classes}
+        return self.at(prepare(predictions, data, kind="labels", **options))
 
     def evaluate_expected(
         self, probabilities: Any, data: Any, *, pos_label: Any = None, defer_label: Any = None, classes: Any = None
     ) -> "GoalCheck":
         """Tell whether the goal holds in expectation for a randomized classifier, as ``Rate.expected_value``."""
-        named = {"pos_label": pos_label, "defer_label": defer_label, "classes": classes}
-        return self.at(prepare(probabilities, data, kind="probabilities", **named))
+        options = {"pos_label": pos_label, "defer_label": defer_label, "classes": classes}
+        return self.at(prepare(probabilities, data, kind="probabilities", **options))
 
     def evaluate_ramp(self, scores: Any, data: Any, *, pos_label: Any = None, classes: Any = None) -> "GoalCheck":
         """Tell whether the goal holds for the ramp rates of scores, as ``Rate.ramp_value``."""
@@ -536,23 +547,23 @@ class Goal:
         return checks[place]._replace(goal=self, worst=worst)
 
     def at_least_in_part(self, prepared: PreparedPredictions) -> "GoalCheck":
-        """Evaluate the goal as far as there are rows: the note says of which there are none."""
+        """Evaluate the goal as far as there are rows: the note names those that are missing."""
         try:
             return self.at(prepared)
         except UnknownValue:
             raise
         except NoRows as error:
             why = why_unanswered(error)
-        found: list[GoalCheck] = []
+        checks: list[GoalCheck] = []
         members: tuple[Rate | Ratio, ...] = ()
         with suppress(NoRows):  # of several groups there may be none, or one alone
             members = self.members(prepared.views) if self.is_several else ()
         for part, member in zip(self.parts(prepared.views) if members else (), members, strict=True):
             with suppress(NoRows):
-                found.append(_check(part, prepared)._replace(goal=self, worst=str(member)))
-        missed = max(found, key=lambda one: (one.violation, _beyond(one)), default=None)
-        if missed is not None and not missed.holds:
-            return missed._replace(note=why)
+                checks.append(_check(part, prepared)._replace(goal=self, worst=str(member)))
+        worst = max(checks, key=lambda one: (one.violation, _beyond(one)), default=None)
+        if worst is not None and not worst.holds:
+            return worst._replace(note=why)
         return GoalCheck(self, math.nan, self.bound, math.nan, holds=False, note=why)
 
     def __bool__(self) -> bool:
@@ -585,7 +596,7 @@ class GoalCheck(NamedTuple):
     goal: Goal
     value: float  # of the left side
     bound: float  # the value of the right side
-    violation: float  # by how much the value misses the bound, 0 where the goal holds; NaN where rows cannot answer
+    violation: float  # by how much the value misses the bound, 0 where the goal holds; NaN where there are no such rows
     holds: bool
     worst: str = ""  # of several rates the one that the value is of
     ramp: "GoalCheck | None" = None  # the same of the ramp rates that a classifier was trained with, where it was
@@ -593,7 +604,7 @@ class GoalCheck(NamedTuple):
 
     def __str__(self) -> str:
         if math.isnan(self.violation):
-            return f"{self.goal}: cannot be told. {self.note}."
+            return f"{self.goal}: cannot be evaluated. {self.note}."
         verdict = "holds" if self.holds else f"missed by {self.violation:.4g}"
         at = f": {self.worst}" if self.worst else ""
         ramp = "" if self.ramp is None else f"; ramp rates {self.ramp.value:.4g}, bound {self.ramp.bound:.4g}"
@@ -609,7 +620,7 @@ def _check(part: Goal, prepared: PreparedPredictions) -> GoalCheck:
 
 def _beyond(check: GoalCheck) -> float:
     """Return by how much the value is beyond the bound, negative where it is inside; no value is far inside."""
-    beyond = check.value - check.bound if check.goal.sense == "<=" else check.bound - check.value
+    beyond = check.goal.sign * (check.value - check.bound)
     return -math.inf if math.isnan(beyond) else beyond
 
 
@@ -623,8 +634,8 @@ def make_goal(left: Any, sense: str, other: Any) -> Goal:
         )
     if is_several and left.sense and sense != left.sense:
         raise ValueError(
-            f"{left} can be bounded with {left.sense} only; got {left} {sense} {other}. That it be this far from the "
-            "bound for some of its parts is no limit that a mixture could keep."
+            f"{left} can be bounded with {left.sense} only; got {left} {sense} {other}. The opposite bound would "
+            "hold as soon as one of its parts meets it, which is not linear."
         )
     if isinstance(other, Ratio) or (isinstance(left, Ratio) and isinstance(other, Rate) and other.terms):
         raise TypeError(

@@ -16,7 +16,7 @@ _LEAST_UNIT = -7  # ... the last at least this power of ten of the goal's size: 
 
 
 class InfeasibleGoals(ValueError):  # noqa: N818 - named for the state it reports
-    """Goals that no classifier of the kind asked for can meet together.
+    """Goals that no classifier of the requested kind can meet together.
 
     Attributes
     ----------
@@ -36,14 +36,14 @@ class InfeasibleGoals(ValueError):  # noqa: N818 - named for the state it report
         For each nearest bound the goals beside which it cannot be tighter: of the conflict, and others.
     proven : bool
         True where no classifier whatsoever, or no mixture of the given models, can meet them; False where none of the
-        kind asked for was found.
+        requested kind was found.
     nearest_proven : bool
         True where every bound of ``nearest_bounds`` is proven to be the nearest: with one that is tighter by 1e-5 of
         its scale, or by one in its last printed digit, no classifier, or no mixture of the given models or of their
         rules, meets the goals. The scale is the bound itself or the size of what it limits, whichever is larger: about
         1 for shares. False where bounds were found by a search, so that nearer ones may exist.
     ways_out : list of dict from Goal to Goal
-        The same as goals: each entry says which goals to replace by which.
+        The same as goals: each entry maps the goals to replace to their replacements.
     kind : str
         What was looked for, such as "single rule".
     hints : tuple of str
@@ -135,22 +135,22 @@ class InfeasibleGoals(ValueError):  # noqa: N818 - named for the state it report
         least = f"The least total violation{'' if self.proven else ' found'} is {self.least_violation:.4g}"
         is_beyond = any(abs(goal.bound) > 1 and goal_unit(goal) == 1 for goal in self.conflict)
         percent = is_beyond and self.least_violation > 1
-        told = f"{start} {goals}. {least}.{f' {PERCENT}' if percent else ''}{self._advice()}"
-        return " ".join([told, *self.hints])
+        message = f"{start} {goals}. {least}.{f' {PERCENT}' if percent else ''}{self._advice()}"
+        return " ".join([message, *self.hints])
 
     def _advice(self) -> str:
-        offered = [str(new) for way in self.ways_out for new in way.values()]
+        replacements = [str(new) for way in self.ways_out for new in way.values()]
         if self.nearest_bounds:
-            holding = dict.fromkeys(goal for held in self.held_by.values() for goal in held)
+            holding = dict.fromkeys(goal for goals in self.held_by.values() for goal in goals)
             others = " and ".join(str(goal) for goal in holding if goal not in self.conflict)
             stands = f" Beside {'them' if len(self.conflict) > 1 else 'it'} stands {others}." if others else ""
-            found, kept = "" if self.nearest_proven else " found", "one at a time and with all other goals kept"
-            return f"{stands} The nearest bounds{found} that can be met, {kept}: {', or '.join(offered)}."
+            how, condition = "" if self.nearest_proven else " found", "one at a time and with all other goals kept"
+            return f"{stands} The nearest bounds{how} that can be met, {condition}: {', or '.join(replacements)}."
         if self.joint_bounds:
             is_of_shares = all(goal_unit(goal) == 1 for goal in self.joint_bounds)
             total = f", {self.joint_change:.4g} in all" if is_of_shares else ""
             least = f"With all other goals kept no single bound is enough; the least change that is{total}"
-            return f" {least}: {' and '.join(offered)}."
+            return f" {least}: {' and '.join(replacements)}."
         return ""
 
 

@@ -3,7 +3,7 @@
 Every rate is a constant plus, for each part of the data that it counts out of, the (weighted) mean of what the rows of
 that part contribute; a row's contribution depends on its kind alone. So eight counts a part, which add up over shards,
 are all that a bound on the population's rates needs; for weighted rows the same at each of a few weights. Where rates
-tell several classes apart there are more kinds: of each class that they name, and of all others together. A deferred
+distinguish several classes there are more kinds: of each class that they name, and of all others together. A deferred
 row is a third prediction.
 
 Where predictions are drawn, a row contributes its expectation over the draws: a value between those of the answers.
@@ -21,14 +21,14 @@ import numpy as np
 from counterpoise._base.types import BoolArray, FloatArray, IntArray
 from counterpoise.goals.binding import Views, none_of, predictions_of
 from counterpoise.goals.rows import Counted, Dataset, Linear, may_be_same
-from counterpoise.theory.confidence import WeightedSample, between, spread, weight_levels
+from counterpoise.theory.confidence import WeightedSample, locate_between, spread_over_levels, weight_levels
 
 _OTHER = -1  # in the place of a class: any that the rates do not name
 _TWO_ANSWERS = 0.5  # of a row of which nothing is known
 _ROUNDING = 1e-12  # part of what was added up, by which two contributions may differ and be one: sums are not exact
-_DIGITS = 12  # decimals of an expectation, in units of the size of its rate, that tell it from others
-_CHANCES = 64  # of one answer of two that are told apart: more cost more and give little
-_MOST_DRAWN = 256  # combinations of chances of three or more answers that are told apart
+_DIGITS = 12  # decimals of an expectation, in units of the size of its rate, that distinguish it from others
+_CHANCES = 64  # of one answer of two that are distinguished: more cost more and give little
+_MOST_DRAWN = 256  # combinations of chances of three or more answers that are distinguished
 
 
 class CountedRows(NamedTuple):
@@ -80,7 +80,7 @@ def parts_of(
     ----------
     rates : sequence of rates
     exponents : sequence of int
-        Of the power of two that the values of each rate are told in: a change of its unit then changes nothing else.
+        Of the power of two that is the unit of each rate's values: a change of its unit then changes nothing else.
     views : Views
         Of the tables.
     predictions : dict from dataset names to arrays, or None
@@ -89,40 +89,40 @@ def parts_of(
     are_drawn : bool, default=False
         Whether predictions are chances from 0 to 1: of the positive class, or of each answer where there are several.
     """
-    counted = [(number, one) for number, rate in enumerate(rates) for one in rate.counted]
-    found = []
-    for rows in dict.fromkeys(one.out_of for _, one in counted):
-        here = [(number, one) for number, one in counted if one.out_of == rows]
+    counts = [(number, one) for number, rate in enumerate(rates) for one in rate.counted]
+    parts = []
+    for rows in dict.fromkeys(one.out_of for _, one in counts):
+        here = [(number, one) for number, one in counts if one.out_of == rows]
         kinds = _kinds_of([one for _, one in here], views)
         values = np.zeros((len(rates), len(kinds.all)))
-        added = np.zeros_like(values)
+        sizes = np.zeros_like(values)
         for number, one in here:
-            amount = math.ldexp(one.coefficient, -exponents[number]) * kinds.counted(one)
+            amount = math.ldexp(one.coefficient, -exponents[number]) * kinds.is_counted(one)
             values[number] += amount
-            added[number] += np.abs(amount)
-        values = np.array([_without_rounding(*row) for row in zip(values, added, strict=True)])
+            sizes[number] += np.abs(amount)
+        values = np.array([_without_rounding(*row) for row in zip(values, sizes, strict=True)])
         places, weights = views.rows(rows)
-        said = None if predictions is None else predictions_of(predictions, rows.name)
+        chances = None if predictions is None else predictions_of(predictions, rows.name)
         if not places.size or not weights.max() > 0:
             raise none_of(rows)
-        if said is not None and len(said) != places.size:  # else all of them, in their order
-            said = said[places]
-        known = views.kept((rows, kinds.letters[:2]), lambda: _known(rows, kinds, views, places))  # noqa: B023 - now
-        if are_drawn and said is not None:
-            found.append(_drawn_part(rows, kinds, values, views, known, said))
+        if chances is not None and len(chances) != places.size:  # else all of them, in their order
+            chances = chances[places]
+        known = views.cache((rows, kinds.letters[:2]), lambda: _label_kinds(rows, kinds, views, places))  # noqa: B023 - now
+        if are_drawn and chances is not None:
+            parts.append(_expected_part(rows, kinds, values, views, known, chances))
         else:
-            sums = _sums(rows, kinds, views, known, said)
-            found.append(CountedRows(rows, values, *sums).only(kinds.of(rows)))
-    return found
+            sums = _sums(rows, kinds, views, known, chances)
+            parts.append(CountedRows(rows, values, *sums).only(kinds.of(rows)))
+    return parts
 
 
-def _without_rounding(values: FloatArray, added: FloatArray) -> FloatArray:
+def _without_rounding(values: FloatArray, sizes: FloatArray) -> FloatArray:
     """Return sums, those that differ by rounding alone as one, given how much was added up without signs for each."""
-    if not added.any():
+    if not sizes.any():
         return values
     sums = [  # a dozen: numpy would take ten times as long
         (value, size) if abs(value) > _ROUNDING * size else (0.0, 0.0)
-        for value, size in zip(values.tolist(), added.tolist(), strict=True)
+        for value, size in zip(values.tolist(), sizes.tolist(), strict=True)
     ]
     rising = sorted(set(sums))
     same, (last, last_size) = {rising[0][0]: rising[0][0]}, rising[0]
@@ -133,12 +133,12 @@ def _without_rounding(values: FloatArray, added: FloatArray) -> FloatArray:
 
 
 class RowKinds(NamedTuple):
-    """Kinds of rows: one for each label, baseline and prediction that are told apart."""
+    """Kinds of rows: one for each distinguished label, baseline and prediction."""
 
     letters: tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]  # codes of the classes of each
     place: Callable[[str | None], int]  # from the text of a class to its code
     deferred: int | None  # the code of a deferred row
-    planned: tuple[float, ...] = ()  # how often each prediction is taken to be, where none are known
+    shares: tuple[float, ...] = ()  # how often each prediction is taken to be, where none are known
 
     @property
     def all(self) -> IntArray:
@@ -148,46 +148,49 @@ class RowKinds(NamedTuple):
     def of(self, rows: Dataset) -> BoolArray:
         """Return which kinds can be among the rows."""
         kinds = self.all
-        matched = np.ones(len(kinds), dtype=np.bool_)
-        for column, wanted in enumerate((rows.label, rows.baseline)):
-            if wanted is not None:
-                matched &= (kinds[:, column] == self.place(rows.of)) == wanted
-        return matched
+        matches = np.ones(len(kinds), dtype=np.bool_)
+        for column, is_positive in enumerate((rows.label, rows.baseline)):
+            if is_positive is not None:
+                matches &= (kinds[:, column] == self.place(rows.of)) == is_positive
+        return matches
 
-    def counted(self, counted: Counted) -> BoolArray:
+    def is_counted(self, count: Counted) -> BoolArray:
         """Return which kinds are counted."""
-        said = self.all[:, 2]
-        is_deferred = said == self.deferred
-        if counted.positive is None:
-            return np.asarray(self.of(counted.rows) & is_deferred)
-        is_called = said == self.place(counted.called)
-        return np.asarray(self.of(counted.rows) & (is_called == counted.positive) & ~is_deferred)
+        predictions = self.all[:, 2]
+        is_deferred = predictions == self.deferred
+        if count.positive is None:
+            return np.asarray(self.of(count.rows) & is_deferred)
+        is_called = predictions == self.place(count.called)
+        return np.asarray(self.of(count.rows) & (is_called == count.positive) & ~is_deferred)
 
     def numbers(self, which: int, codes: IntArray) -> IntArray:
         """Return the number of each code among the letters of labels (0), baselines (1) or predictions (2)."""
         letters = self.letters[which]
         if letters[0] == _OTHER and len(letters) == 2:  # noqa: PLR2004 - one class and all others
             return np.asarray(codes == letters[1], dtype=np.int64)
-        found = np.zeros(codes.shape, dtype=np.int64)  # others come first, where there are any
+        numbers = np.zeros(codes.shape, dtype=np.int64)  # others come first, where there are any
         for number, letter in enumerate(letters):
-            found[codes == letter] = number
-        return found
+            numbers[codes == letter] = number
+        return numbers
 
 
-def _kinds_of(counted: Sequence[Counted], views: Views) -> RowKinds:
-    """Return the kinds that are told apart by what is counted out of the same rows."""
-    every = [one.out_of for one in counted] + [one.rows for one in counted]
+def _kinds_of(counts: Sequence[Counted], views: Views) -> RowKinds:
+    """Return the kinds that matter to what is counted out of the same rows."""
+    every = [one.out_of for one in counts] + [one.rows for one in counts]
     labels = {views.place(rows.of) for rows in every if rows.label is not None}
     baselines = {views.place(rows.of) for rows in every if rows.baseline is not None}
-    called = {views.place(one.called) for one in counted if one.positive is not None}
+    called = {views.place(one.called) for one in counts if one.positive is not None}
     n_classes = len(views.classes.labels)
     deferred = None if views.classes.deferred is None else n_classes
-    if deferred is not None and not all(one.positive for one in counted):
+    if deferred is not None and not all(one.positive for one in counts):
         called.add(deferred)
-    said = _letters(called, n_classes + (deferred is not None))
-    letters = _letters(labels, n_classes), _letters(baselines, n_classes), said
+    predictions = _letters(called, n_classes + (deferred is not None))
+    letters = _letters(labels, n_classes), _letters(baselines, n_classes), predictions
     return RowKinds(
-        letters, views.place, deferred, _planned(said, deferred, any(one.positive is None for one in counted))
+        letters,
+        views.place,
+        deferred,
+        _assumed_shares(predictions, deferred, any(one.positive is None for one in counts)),
     )
 
 
@@ -195,11 +198,11 @@ def _letters(codes: set[int], n_codes: int) -> tuple[int, ...]:
     return tuple(sorted(codes)) if len(codes) == n_codes else (_OTHER, *sorted(codes))
 
 
-def _planned(letters: tuple[int, ...], deferred: int | None, is_asked: bool) -> tuple[float, ...]:
-    """Return how often each prediction is taken to be: alike, deferral half of them where it is asked for, or never."""
+def _assumed_shares(letters: tuple[int, ...], deferred: int | None, counts_deferred: bool) -> tuple[float, ...]:
+    """Return how often each prediction is taken to be: alike, deferral half of them where it is counted, or never."""
     if deferred not in letters:
         return (1.0 / len(letters),) * len(letters)
-    share = _TWO_ANSWERS if is_asked else 0.0
+    share = _TWO_ANSWERS if counts_deferred else 0.0
     others = len(letters) - 1
     return tuple(share if one == deferred else (1.0 - share) / others for one in letters)
 
@@ -207,72 +210,74 @@ def _planned(letters: tuple[int, ...], deferred: int | None, is_asked: bool) -> 
 _Sums = tuple[FloatArray, FloatArray, FloatArray | None, FloatArray]  # counts, totals, spread, levels of CountedRows
 
 
-def _sums(rows: Dataset, kinds: RowKinds, views: Views, known: IntArray, said: FloatArray | None) -> _Sums:
+def _sums(rows: Dataset, kinds: RowKinds, views: Views, known: IntArray, chances: FloatArray | None) -> _Sums:
     n_answers, weights = len(kinds.letters[2]), views.rows(rows)[1]
-    if said is not None:
-        codes = said.argmax(axis=1) if said.ndim > 1 else said
+    if chances is not None:
+        codes = chances.argmax(axis=1) if chances.ndim > 1 else chances
         numbers = known * n_answers + kinds.numbers(2, codes.astype(np.int64))
         return _by_kind(numbers, len(kinds.all), weights, views, rows.name)
-    *found, spread, levels = _by_kind(known, len(kinds.all) // n_answers, weights, views, rows.name)
-    counts, totals = (np.outer(one, kinds.planned).ravel() for one in found)
-    return counts, totals, None if spread is None else np.kron(spread, np.array(kinds.planned)[:, None]), levels
+    *sums, spread, levels = _by_kind(known, len(kinds.all) // n_answers, weights, views, rows.name)
+    counts, totals = (np.outer(one, kinds.shares).ravel() for one in sums)
+    return counts, totals, None if spread is None else np.kron(spread, np.array(kinds.shares)[:, None]), levels
 
 
-def _drawn_part(
-    rows: Dataset, kinds: RowKinds, values: FloatArray, views: Views, known: IntArray, said: FloatArray
+def _expected_part(
+    rows: Dataset, kinds: RowKinds, values: FloatArray, views: Views, known: IntArray, chances: FloatArray
 ) -> CountedRows:
     """Return a part whose rows contribute expectations over draws, given what rows of each kind contribute."""
     weights = views.rows(rows)[1]
-    drawn = _drawn_cells(_chances(kinds.letters[2], said))
-    n_cells, n_answers = drawn.cells.shape
+    cells = _chance_cells(_chances(kinds.letters[2], chances))
+    n_cells, n_answers = cells.chances.shape
     n_known = len(kinds.all) // n_answers
-    numbers = (known[drawn.rows] * n_cells) + drawn.numbers
-    sums = _by_kind(numbers, n_known * n_cells, weights[drawn.rows], views, rows.name, drawn.parts)
-    mixed = np.round(values.reshape(len(values), n_known, n_answers) @ drawn.cells.T, _DIGITS)
+    numbers = (known[cells.rows] * n_cells) + cells.numbers
+    sums = _by_kind(numbers, n_known * n_cells, weights[cells.rows], views, rows.name, cells.parts)
+    expectations = np.round(values.reshape(len(values), n_known, n_answers) @ cells.chances.T, _DIGITS)
     is_here = np.repeat(kinds.of(rows).reshape(n_known, n_answers)[:, 0], n_cells)
-    is_pure = np.tile((drawn.cells == 1.0).any(axis=1), n_known)  # between those all values of the population lie
-    part = CountedRows(rows, mixed.reshape(len(values), -1), *sums, is_drawn=True)
+    is_pure = np.tile((cells.chances == 1.0).any(axis=1), n_known)  # between those all values of the population lie
+    part = CountedRows(rows, expectations.reshape(len(values), -1), *sums, is_drawn=True)
     return part.only(is_here & (is_pure | (part.counts > 0)))
 
 
 def _chances(letters: tuple[int, ...], predicted: FloatArray) -> FloatArray:
-    """Return the chance of each answer that is told apart, shape (n_rows, n_answers)."""
+    """Return the chance of each distinguished answer, shape (n_rows, n_answers)."""
     if predicted.ndim == 1:
         predicted = np.column_stack([1.0 - predicted, predicted])
-    named = [predicted[:, letter] for letter in letters if letter != _OTHER]
-    others = [np.clip(1.0 - sum(named, np.zeros(len(predicted))), 0.0, 1.0)] if letters[0] == _OTHER else []
-    return np.column_stack([*others, *named])
+    columns = [predicted[:, letter] for letter in letters if letter != _OTHER]
+    others = [np.clip(1.0 - sum(columns, np.zeros(len(predicted))), 0.0, 1.0)] if letters[0] == _OTHER else []
+    return np.column_stack([*others, *columns])
 
 
-class _Drawn(NamedTuple):
+class _ChanceCells(NamedTuple):
     """Rows by the chances of their answers; one between two cells counts in part in both."""
 
-    cells: FloatArray  # (n_cells, n_answers): chances, those of sure answers among them
+    chances: FloatArray  # (n_cells, n_answers), those of sure answers among them
     rows: IntArray  # which row
     numbers: IntArray  # in which cell
     parts: FloatArray  # how much of it
 
 
-def _drawn_cells(chances: FloatArray) -> _Drawn:
+def _chance_cells(chances: FloatArray) -> _ChanceCells:
     """Return few cells of chances; the logarithm of a bet's wealth is concave in them, so that bounds only move out."""
     n_rows, n_answers = chances.shape
     every, whole = np.arange(n_rows), np.ones(n_rows)
     chances, sure = np.round(chances, _DIGITS), np.eye(n_answers)
-    if n_answers == 2:  # noqa: PLR2004 - one chance tells the other
+    if n_answers == 2:  # noqa: PLR2004 - one chance determines the other
         levels, numbers = np.unique(np.concatenate([chances[:, 1], [0.0, 1.0]]), return_inverse=True)
         if levels.size <= _CHANCES:
-            return _Drawn(np.column_stack([1.0 - levels, levels]), every, numbers[:n_rows], whole)
+            return _ChanceCells(np.column_stack([1.0 - levels, levels]), every, numbers[:n_rows], whole)
         levels = np.linspace(0.0, 1.0, _CHANCES)
-        below, above = between(chances[:, 1], levels)
+        below, above = locate_between(chances[:, 1], levels)
         parts = np.append(1.0 - above, above)
-        return _Drawn(np.column_stack([1.0 - levels, levels]), np.tile(every, 2), np.append(below, below + 1), parts)
+        return _ChanceCells(
+            np.column_stack([1.0 - levels, levels]), np.tile(every, 2), np.append(below, below + 1), parts
+        )
     cells, numbers = np.unique(np.vstack([chances, sure]), axis=0, return_inverse=True)
     if len(cells) <= _MOST_DRAWN:
-        return _Drawn(cells, every, numbers.ravel()[:n_rows], whole)
-    return _Drawn(sure, np.repeat(every, n_answers), np.tile(np.arange(n_answers), n_rows), chances.ravel())
+        return _ChanceCells(cells, every, numbers.ravel()[:n_rows], whole)
+    return _ChanceCells(sure, np.repeat(every, n_answers), np.tile(np.arange(n_answers), n_rows), chances.ravel())
 
 
-def _known(rows: Dataset, kinds: RowKinds, views: Views, places: IntArray) -> IntArray:
+def _label_kinds(rows: Dataset, kinds: RowKinds, views: Views, places: IntArray) -> IntArray:
     """Return of which kind each row is by its label and baseline, whatever is predicted."""
     numbers = np.zeros(places.size, dtype=np.int64)
     for which, part in enumerate(("y", "baseline")):
@@ -299,7 +304,7 @@ def _by_kind(
         return counts, totals, None, np.ones(1)
     relative = weights / heaviest
     levels = weight_levels(relative)
-    return counts, totals, spread(relative, kinds, n_kinds, levels, share), levels
+    return counts, totals, spread_over_levels(relative, kinds, n_kinds, levels, share), levels
 
 
 def are_disjoint(one: Dataset, other: Dataset) -> bool:

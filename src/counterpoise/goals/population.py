@@ -23,13 +23,13 @@ Rows may have weights, with a limit known beforehand; rates are then ratios of e
 with the bounds of ``betting`` in the place of exact ones: on one share of the weight, on the sum of two means of
 disjoint groups, on each mean of another combination.
 
-Top and bottom are each told in a power of two near the size of their rates. So costs, and with them the bound, may be
+The units of top and bottom are powers of two near the sizes of their rates. So costs, and with them the bound, may be
 in any unit: bounds on the population change by that factor, and no verdict does.
 
 Where predictions are drawn, a goal can be on their expectation over the draws. Rows then contribute values between
 those of the answers, which are neither successes nor failures. A mean of them has the better of two bounds, each for
 its part of the risk: by betting, and that of Bentkus, which is wider than the binomial one by a factor of e in the
-risk. Sums of two means of disjoint groups are in ``_upper_sum_of_drawn``, ratios are bounded by betting alone.
+risk. Sums of two means of disjoint groups are in ``_upper_sum_of_expectations``, ratios are bounded by betting alone.
 
 A goal that one share decides needs a share of failures on the rows to be certified. The share is one of rows, with an
 exact binomial bound, or of their weight, with a bound by betting. What a goal needs is then exact for rows, and for
@@ -90,7 +90,7 @@ class Share(NamedTuple):
             least, most = (middle, most) if upper_share(middle, n_rows, risk) <= allowed else (least, middle)
         return least / n_rows
 
-    def shown_by(self, failures: float, risk: float) -> float:
+    def upper_failures(self, failures: float, risk: float) -> float:
         """Return the share of failures that a share of them on the rows shows to be the most."""
         n_rows = math.floor(self.trials)
         return upper_share(math.ceil(n_rows * max(failures - _EXACT, 0.0)), n_rows, risk)
@@ -127,7 +127,7 @@ class WeightedShare(NamedTuple):
             least, most = (middle, most) if is_below(self._planned(middle), allowed, risk) else (least, middle)
         return least
 
-    def shown_by(self, failures: float, risk: float) -> float:
+    def upper_failures(self, failures: float, risk: float) -> float:
         """Return the share of failures that a share of them on the rows shows to be the most."""
         return upper_weighted_mean(self._planned(failures), risk)
 
@@ -163,7 +163,7 @@ def needed_bound(goal: Goal, share: AnyShare, risk: float) -> float:
 def certified_bound(goal: Goal, share: AnyShare, value: float, risk: float) -> float:
     """Return the tightest bound that rows certify which reach a value: what ``needed_bound`` is at most that for."""
     failures = allowed_failures(goal.with_bound(value), share)
-    return _at_failures(goal, share, min(share.shown_by(failures, risk) + _ROUNDING, 1.0))
+    return _at_failures(goal, share, min(share.upper_failures(failures, risk) + _ROUNDING, 1.0))
 
 
 def can_certify(goal: Goal, share: AnyShare, risk: float) -> bool:
@@ -260,8 +260,8 @@ class GoalStanding(NamedTuple):
         if len(self.parts) != 1 or self.parts[0].is_drawn:
             return None
         part, pairs = self.parts[0], [tuple(pair) for pair in self._pairs().T.tolist()]
-        listed = sorted(set(pairs))  # a dozen: numpy would take ten times as long
-        kinds, places = np.array(listed), np.array([listed.index(pair) for pair in pairs])
+        distinct = sorted(set(pairs))  # a dozen: numpy would take ten times as long
+        kinds, places = np.array(distinct), np.array([distinct.index(pair) for pair in pairs])
         counting = np.flatnonzero(kinds.any(axis=1))
         if counting.size != 2:  # noqa: PLR2004 - two kinds are one share
             return None
@@ -273,7 +273,7 @@ class GoalStanding(NamedTuple):
             one, other = other, one
         top, bottom = (
             (math.ldexp(at_one, unit), math.ldexp(at_other, unit))
-            for at_one, at_other, unit in zip(listed[one], listed[other], self.exponents, strict=True)
+            for at_one, at_other, unit in zip(distinct[one], distinct[other], self.exponents, strict=True)
         )
         is_hit, is_miss = (places == kind for kind in (one, other))
         if part.spread is not None:
@@ -344,37 +344,37 @@ def _exponent(number: float) -> int:
     return math.frexp(number)[1] - 1 if number else 0
 
 
-def margin_of(goal: Goal, found: GoalStanding, risk: float) -> float:
+def margin_of(goal: Goal, outcome: GoalStanding, risk: float) -> float:
     """Return how far inside the goal's bound the population surely is; negative where it may be outside."""
-    return goal.bound - found.end(risk, "high") if goal.sense == "<=" else found.end(risk, "low") - goal.bound
+    return goal.bound - outcome.end(risk, "high") if goal.sense == "<=" else outcome.end(risk, "low") - goal.bound
 
 
-def shortage(goal: Goal, found: GoalStanding, risk: float) -> str | None:
+def shortage(goal: Goal, outcome: GoalStanding, risk: float) -> str | None:
     """Say how many rows are needed where these are too few to certify the goal, whatever the predictions."""
-    share = found.share()
+    share = outcome.share()
     if share is not None:
         if can_certify(goal, share, risk):
             return None
         allowed = allowed_failures(goal, share)
         needed = _least(lambda n_rows: share.can_show(allowed, risk, n_rows), 1)
-        what = " that count in the ratio" if found.is_ratio else ""
-        return _too_few(needed, [f"{needed} rows of {found.parts[0].rows}{what} (there are {share.trials:.0f})"])
-    if found.is_ratio or margin_of(goal, found.best(goal.sense), risk) >= 0:
+        what = " that count in the ratio" if outcome.is_ratio else ""
+        return _too_few(needed, [f"{needed} rows of {outcome.parts[0].rows}{what} (there are {share.trials:.0f})"])
+    if outcome.is_ratio or margin_of(goal, outcome.best(goal.sense), risk) >= 0:
         return None
-    smallest = min(part.n_rows for part in found.parts)
+    smallest = min(part.n_rows for part in outcome.parts)
 
     def can_hold(n_rows: int) -> bool:
-        return margin_of(goal, found.best(goal.sense, n_rows / smallest), risk) >= 0
+        return margin_of(goal, outcome.best(goal.sense, n_rows / smallest), risk) >= 0
 
     needed = _least(can_hold, smallest)
-    wanted = [(part, math.ceil(part.n_rows * (needed or 0) / smallest)) for part in found.parts]
-    return _too_few(needed, [f"{count} rows of {part.rows} (there are {part.n_rows})" for part, count in wanted])
+    sizes = [(part, math.ceil(part.n_rows * (needed or 0) / smallest)) for part in outcome.parts]
+    return _too_few(needed, [f"{count} rows of {part.rows} (there are {part.n_rows})" for part, count in sizes])
 
 
-def _too_few(needed: int | None, wanted: list[str]) -> str:
+def _too_few(needed: int | None, sizes: list[str]) -> str:
     if needed is None:
         return "no number of rows is enough: a rate may come near such a bound but cannot be shown to keep it"
-    return f"too few rows: even without a single failure it takes {' and '.join(wanted)}"
+    return f"too few rows: even without a single failure it takes {' and '.join(sizes)}"
 
 
 def _least(can_hold: Callable[[int], bool], start: int) -> int | None:
@@ -391,18 +391,18 @@ def _least(can_hold: Callable[[int], bool], start: int) -> int | None:
     return most
 
 
-def tightened_goal(goal: Goal, found: GoalStanding, risk: float) -> Goal:
+def tightened_goal(goal: Goal, outcome: GoalStanding, risk: float) -> Goal:
     """Return the goal with the bound that rows such as these must meet to certify it."""
-    problem = shortage(goal, found, risk)
+    problem = shortage(goal, outcome, risk)
     if problem is not None:
         raise ValueError(f"The goal {goal} cannot be certified here: {problem}.")
-    share = found.share()
+    share = outcome.share()
     if share is not None:
         return goal.with_bound(needed_bound(goal, share, risk)).with_confidence(None)
-    end = found.end(risk, "high" if goal.sense == "<=" else "low")
-    if not math.isfinite(end - found.estimate):
+    end = outcome.end(risk, "high" if goal.sense == "<=" else "low")
+    if not math.isfinite(end - outcome.estimate):
         raise ValueError(f"The goal {goal} cannot be certified here: its ratio has no bound on rows such as these.")
-    return goal.with_bound(goal.bound - (end - found.estimate)).with_confidence(None)
+    return goal.with_bound(goal.bound - (end - outcome.estimate)).with_confidence(None)
 
 
 def _upper_sum(means: Sequence[tuple[CountedRows, FloatArray]], risk: float) -> float:
@@ -412,7 +412,7 @@ def _upper_sum(means: Sequence[tuple[CountedRows, FloatArray]], risk: float) -> 
         if one.is_weighted:  # and so is the other, of the same dataset
             return upper_weighted_sum(one.sample(values), other.sample(other_values), risk)
         if one.is_drawn:  # as above
-            return _upper_sum_of_drawn(means, risk)
+            return _upper_sum_of_expectations(means, risk)
         steps = [_as_step(part, values) for part, values in means]
         if steps[0] is not None and steps[1] is not None:
             least = sum(float(values.min()) for _, values in means)
@@ -445,7 +445,7 @@ def _quick_upper(part: CountedRows, values: FloatArray, risk: float) -> float:
     return low + (high - low) * upper_bounded_mean(mean, part.n_rows, _COUNTED * risk)
 
 
-def _upper_sum_of_drawn(means: Sequence[tuple[CountedRows, FloatArray]], risk: float) -> float:
+def _upper_sum_of_expectations(means: Sequence[tuple[CountedRows, FloatArray]], risk: float) -> float:
     """Return an upper bound on the sum of two means of drawn rows of disjoint groups: the better of two.
 
     One is by betting on both. For the other each value is rounded to the nearer end of its span. The rounded values are

@@ -3,7 +3,7 @@
 Every metric here is a linear combination of positive and negative predictions on parts of a dataset, or a ratio of two
 of those. A metric is a row of the table ``METRICS``: data, not a class. Its counts are shares of the dataset's weight,
 so ``true_positives(train)`` is #TP / n. A deferred row, about which a person decides, is neither positive nor negative,
-neither right nor wrong, stays in every denominator, and differs from what any baseline says.
+neither right nor wrong, stays in every denominator, and differs from any prediction of the baseline.
 
 Corrections to the printed tables (first sign the label, second the baseline's prediction):
 #Changes = |D++| s_n(D++) + |D+-| s_p(D+-) + |D-+| s_n(D-+) + |D--| s_p(D--), and
@@ -47,7 +47,7 @@ from counterpoise.goals.rows import (
     Metric,
     NoRows,
     Term,
-    finite,
+    check_finite,
     is_number,
     rows_of,
     text_of,
@@ -292,7 +292,7 @@ def confused(rows: Dataset, called: Any) -> Rate:
             f"{CONFUSION} needs two classes, as in {CONFUSION}(train, of=cat, called=dog); got of={rows.of} and "
             f"called={called}."
         )
-    text = str(Dataset().seen_as(called).of)
+    text = str(Dataset().with_class(called).of)
     count = Count(positive=True, cell=_POSITIVES, called=text)
     return Rate(0.0, (Term(1.0, Metric(CONFUSION, (count,), _POSITIVES, (), f", called={written_value(text)}"), rows),))
 
@@ -316,7 +316,7 @@ def averaged(name: str, rows: Dataset) -> Rate:
     """Return the same for the name of a metric."""
     if name in RATIOS:
         raise TypeError(
-            f"{MACRO}({name}, {rows}) is an average of ratios, which is not linear: ask it of every class, as in "
+            f"{MACRO}({name}, {rows}) is an average of ratios, which is not linear: set a goal for every class, as in "
             f"every_class({name}, {rows}) >= 0.8."
         )
     if rows.of is not None:
@@ -329,7 +329,7 @@ def metric_name(metric: Any) -> str:
     """Return the name of a metric, given it or its function."""
     name = metric if isinstance(metric, str) else getattr(metric, "__name__", None)
     if not isinstance(name, str):
-        raise TypeError(f"A metric must be given as recall or as its name 'recall'; got {metric!r}.")
+        raise TypeError(f"A metric must be a function such as recall, or its name, 'recall'; got {metric!r}.")
     return name
 
 
@@ -362,22 +362,22 @@ def cost(
 
 def costed(rows: Dataset, entries: Iterable[tuple[str, str, float]]) -> Rate:
     """Return the same for costs as triples of two classes and a number."""
-    found: dict[tuple[str, str], float] = {}
+    costs: dict[tuple[str, str], float] = {}
     for label, called, amount in entries:
-        if (label, called) in found:
-            raise ValueError(f"A cost must be named once; {label}{ARROW}{called} is there twice.")
-        found[label, called] = finite(amount)
-    priced = {pair: amount for pair, amount in sorted(found.items()) if amount}
-    if not priced:
+        if (label, called) in costs:
+            raise ValueError(f"Each cost must be named once; {label}{ARROW}{called} occurs twice.")
+        costs[label, called] = check_finite(amount)
+    amounts = {pair: amount for pair, amount in sorted(costs.items()) if amount}
+    if not amounts:
         raise ValueError(f"{COST} needs a cost that is not 0, as in {COST}(train, {{sick->well: 20}}); got none.")
     if rows.of is not None or rows.label is not None or rows.baseline is not None:
         raise ValueError(f"{COST} names its classes itself, and is about all rows of a dataset or group; got {rows}.")
-    written = [f"{written_value(a)}{ARROW}{written_value(b)}: {written_number(x)}" for (a, b), x in priced.items()]
+    texts = [f"{written_value(a)}{ARROW}{written_value(b)}: {written_number(x)}" for (a, b), x in amounts.items()]
     counts = tuple(
         Count(positive=True, cell=_POSITIVES, coefficient=amount, of=label, called=called)
-        for (label, called), amount in priced.items()
+        for (label, called), amount in amounts.items()
     )
-    return Rate(0.0, (Term(1.0, Metric(COST, counts, Cell(), (), f", {{{', '.join(written)}}}"), rows),))
+    return Rate(0.0, (Term(1.0, Metric(COST, counts, Cell(), (), f", {{{', '.join(texts)}}}"), rows),))
 
 
 def _entries(costs: Any, classes: Any) -> list[tuple[str, str, float]]:
@@ -462,21 +462,21 @@ class Phrase(Several):
     by: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        wanted = FORMS[self.form]
-        if wanted.by != bool(self.by):
-            over = "the groups of a column, as by=sex" if wanted.by else "all classes, and takes no by"
+        kind = FORMS[self.form]
+        if kind.by != bool(self.by):
+            over = "the groups of a column, as by=sex" if kind.by else "all classes, and takes no by"
             raise ValueError(f"{self.form} is over {over}; got by={', '.join(self.by) or None}.")
-        if not wanted.by and self.rows.of is not None:
+        if not kind.by and self.rows.of is not None:
             raise ValueError(f"{self.form} is over all classes; got of={self.rows.of}.")
-        if self.metric in RATIOS and wanted.combine is not None:
+        if self.metric in RATIOS and kind.combine is not None:
             bound = "<= 0.2" if "error" in self.metric else ">= 0.8"
             raise TypeError(
                 f"{self} compares ratios, which is not linear once multiplied through: bound each of them, as in "
                 f"every_group({self.metric}, {self.rows}, by={self.by[0]}) {bound}."
             )
         for column in self.by:
-            self.rows.where(**{column: ""})  # which says what is wrong with a column of this name
-        self.members()  # and this, with what is counted
+            self.rows.where(**{column: ""})  # raises for a column that cannot have this name
+        self.members()  # raises where the metric counts nothing
 
     @property
     def sense(self) -> str:  # type: ignore[override]
@@ -490,40 +490,40 @@ class Phrase(Several):
         elif views is None:
             groups = [replace(self.rows, of=text) for text in "ab"]
         elif not self.by:
-            groups = [self.rows.seen_as(text) for text in views.class_texts()]
+            groups = [self.rows.with_class(text) for text in views.class_texts()]
         else:
             n_groups, groups = views.groups(self.rows, self.by, MOST_GROUPS)
             if n_groups > MOST_GROUPS:
                 raise ValueError(
-                    f"{self} is over at most {MOST_GROUPS} groups; by {columns} there are {n_groups}. Bring values "
-                    "together in a column of their own, or use ranges such as age<=33."
+                    f"{self} is over at most {MOST_GROUPS} groups; by {columns} there are {n_groups}. Merge values in "
+                    "a new column, or use ranges such as age<=33."
                 )
             if len(groups) < 2 and form.combine is not None:  # noqa: PLR2004
-                held = f"one, {groups[0]}" if groups else "none"
-                raise NoRows(f"{self} compares groups; by {columns} there is {held}.")
+                group = f"one, {groups[0]}" if groups else "none"
+                raise NoRows(f"{self} compares groups; by {columns} there is {group}.")
             if not groups:
                 raise NoRows(f"{self} is about groups; by {columns} there is none.")
-        found: list[Rate | Ratio] = []
+        members: list[Rate | Ratio] = []
         for name in form.metrics or (self.metric,):
             rates = [named(name, rows) for rows in groups]
-            found += rates if form.combine is None else [form.combine(*pair) for pair in permutations(rates, 2)]
-        return tuple(found)
+            members += rates if form.combine is None else [form.combine(*pair) for pair in permutations(rates, 2)]
+        return tuple(members)
 
     def __str__(self) -> str:
         parts = [*filter(None, [self.metric]), str(self.rows), *(f"by={written_name(column)}" for column in self.by)]
         return f"{self.form}({', '.join(parts)})"
 
 
-def _over_groups(form: str) -> Callable[..., Phrase]:
+def _group_function(form: str) -> Callable[..., Phrase]:
     def phrase(
         dataset: Dataset | str = DEFAULT, /, *ranges: str, by: str | Sequence[str] = (), of: Any = None, **where: Any
     ) -> Phrase:
         return Phrase(form, rows_of(dataset, ranges, of, where), by=_columns(by))
 
-    return _documented(form, phrase, 'dataset="train", by=column', f'{form}("train", by="sex")')
+    return _with_docstring(form, phrase, 'dataset="train", by=column', f'{form}("train", by="sex")')
 
 
-def _of_metric(form: str) -> Callable[..., Phrase]:
+def _metric_function(form: str) -> Callable[..., Phrase]:
     def phrase(
         metric: MetricFunction[Any] | str,
         dataset: Dataset | str = DEFAULT,
@@ -536,13 +536,13 @@ def _of_metric(form: str) -> Callable[..., Phrase]:
         return Phrase(form, rows_of(dataset, ranges, of, where), metric_name(metric), _columns(by))
 
     call = f'{form}("recall", "train"{", by=" + repr("sex") if FORMS[form].by else ""})'
-    return _documented(form, phrase, "metric, dataset", call)
+    return _with_docstring(form, phrase, "metric, dataset", call)
 
 
-def _documented(form: str, phrase: Any, arguments: str, call: str) -> Callable[..., Phrase]:
-    wanted = FORMS[form]
+def _with_docstring(form: str, phrase: Any, arguments: str, call: str) -> Callable[..., Phrase]:
+    kind = FORMS[form]
     phrase.__name__ = phrase.__qualname__ = form
-    phrase.__doc__ = f"""Return {wanted.meaning}: {wanted.formula}.
+    phrase.__doc__ = f"""Return {kind.meaning}: {kind.formula}.
 
 Called as ``{form}({arguments})``, with conditions and ``of`` as for ``recall``. Groups are those that the rows hold.
 
@@ -554,7 +554,7 @@ Phrase
 Examples
 --------
 >>> from counterpoise.goals import {form}
->>> goal = {call} {wanted.sense or ">="} 0.5
+>>> goal = {call} {kind.sense or ">="} 0.5
 >>> goal.is_several
 True
 """
@@ -568,13 +568,13 @@ def _columns(by: str | Sequence[str]) -> tuple[str, ...]:
     return columns
 
 
-every_class = _of_metric("every_class")
-every_group = _of_metric("every_group")
-max_difference = _of_metric("max_difference")
-min_ratio = _of_metric("min_ratio")
-demographic_parity_difference = _over_groups("demographic_parity_difference")
-demographic_parity_ratio = _over_groups("demographic_parity_ratio")
-equal_opportunity_difference = _over_groups("equal_opportunity_difference")
-equal_opportunity_ratio = _over_groups("equal_opportunity_ratio")
-equalized_odds_difference = _over_groups("equalized_odds_difference")
-equalized_odds_ratio = _over_groups("equalized_odds_ratio")
+every_class = _metric_function("every_class")
+every_group = _metric_function("every_group")
+max_difference = _metric_function("max_difference")
+min_ratio = _metric_function("min_ratio")
+demographic_parity_difference = _group_function("demographic_parity_difference")
+demographic_parity_ratio = _group_function("demographic_parity_ratio")
+equal_opportunity_difference = _group_function("equal_opportunity_difference")
+equal_opportunity_ratio = _group_function("equal_opportunity_ratio")
+equalized_odds_difference = _group_function("equalized_odds_difference")
+equalized_odds_ratio = _group_function("equalized_odds_ratio")

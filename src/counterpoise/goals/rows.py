@@ -34,7 +34,7 @@ class UnknownName(ValueError):  # noqa: N818 - named for what it reports, as Inf
 
 
 class NoRows(ValueError):  # noqa: N818 - named for what it reports
-    """Data in which no row is such as a rate is taken of: they cannot answer, though nothing about them is wrong."""
+    """Data without any row that a rate counts: it has no value, though nothing is wrong with the data."""
 
     __module__ = "counterpoise.goals"
 
@@ -57,9 +57,9 @@ def unknown(kind: str, word: str, known: Iterable[str], *, where: str = "") -> U
     words = list(known)
     hint = did_you_mean(word, words)
     more = f" and {len(words) - _SHOWN} more" if len(words) > _SHOWN else ""
-    listed = ", ".join(map(repr, words[:_SHOWN])) or "none"
-    shown = word if len(word) <= _LONG else f"{word[:_LONG]}..."
-    return UnknownName(f"Unknown {kind} {shown!r}{where}.{hint} Known: {listed}{more}.")
+    examples = ", ".join(map(repr, words[:_SHOWN])) or "none"
+    text = word if len(word) <= _LONG else f"{word[:_LONG]}..."
+    return UnknownName(f"Unknown {kind} {text!r}{where}.{hint} Known: {examples}{more}.")
 
 
 def written_name(name: str) -> str:
@@ -167,12 +167,12 @@ class Range(NamedTuple):
 
     def holds(self, values: AnyArray) -> BoolArray:
         """Return which numbers are in the range; a missing one never is."""
-        found = values == values  # noqa: PLR0124 - only what is missing differs from itself
+        is_inside = values == values  # noqa: PLR0124 - only what is missing differs from itself
         if self.low is not None:
-            found &= values >= self.low if self.has_low else values > self.low
+            is_inside &= values >= self.low if self.has_low else values > self.low
         if self.high is not None:
-            found &= values <= self.high if self.has_high else values < self.high
-        return np.asarray(found)
+            is_inside &= values <= self.high if self.has_high else values < self.high
+        return np.asarray(is_inside)
 
     def __str__(self) -> str:
         name = written_name(self.column)
@@ -200,13 +200,13 @@ def read_range(text: Any) -> Range:
         )
     column = without_quotes(match["column"]) if match["column"][0] in "'\"" else match["column"]
     first = (MIRRORED[match["sign"]], match["first"]) if match["sign"] else None
-    return between(column, first, (match["then"], match["last"]) if match["then"] else None)
+    return range_between(column, first, (match["then"], match["last"]) if match["then"] else None)
 
 
-def between(column: str, *limits: tuple[str, str] | None) -> Range:
+def range_between(column: str, *limits: tuple[str, str] | None) -> Range:
     """Return what all limits on a column leave, each a sign and the text of a number."""
-    found = Range(column)
-    asked: list[bool] = []
+    interval = Range(column)
+    ends: list[bool] = []
     for sign, text in filter(None, limits):
         number = float(text)
         if not math.isfinite(number):
@@ -214,25 +214,25 @@ def between(column: str, *limits: tuple[str, str] | None) -> Range:
         number = int(text) if re.fullmatch(r"-?\d+", text) else number  # whole numbers of any size stay whole
         is_upper, has_end = sign.startswith("<"), sign.endswith("=")
         one = Range(column, high=number, has_high=has_end) if is_upper else Range(column, low=number, has_low=has_end)
-        found, asked = found & one, [*asked, is_upper]
-    if len(set(asked)) < len(asked):
+        interval, ends = interval & one, [*ends, is_upper]
+    if len(set(ends)) < len(ends):
         raise ValueError(f"Two limits on {column} must be a lower and an upper one, as in 18<={column}<25.")
-    return checked(found)
+    return check_range(interval)
 
 
-def checked(found: Range) -> Range:
+def check_range(interval: Range) -> Range:
     """Return a range after checking that some number is in it."""
-    if found.is_empty:
-        raise ValueError(f"The range {found} is empty: no number is in it. Write one that has some, as 18<=age<25.")
-    return found
+    if interval.is_empty:
+        raise ValueError(f"The range {interval} is empty: no number is in it. Write one that has some, as 18<=age<25.")
+    return interval
 
 
-def merged_ranges(ranges: Iterable[Range]) -> tuple[Range, ...]:
+def merge_ranges(ranges: Iterable[Range]) -> tuple[Range, ...]:
     """Return one range for each column, sorted, after checking that none is empty."""
-    found: dict[str, Range] = {}
+    merged: dict[str, Range] = {}
     for one in ranges:
-        found[one.column] = checked(found[one.column] & one) if one.column in found else one
-    return tuple(found[column] for column in sorted(found))
+        merged[one.column] = check_range(merged[one.column] & one) if one.column in merged else one
+    return tuple(merged[column] for column in sorted(merged))
 
 
 def is_missing(value: Any) -> bool:
@@ -328,26 +328,26 @@ class Dataset:
         text, and as numbers where the column holds numbers: 1, 1.0 and "1" select the same rows. A range is a text:
         ``"age<=33"``, ``"18<=age<25"``, ``"income>50000"``.
         """
-        found = dict(self.conditions)
+        conditions = dict(self.conditions)
         for column, value in values.items():
-            text = _checked_text(column, value)
-            if found.setdefault(column, text) != text and not may_be_same(found[column], text):
+            text = _condition_text(column, value)
+            if conditions.setdefault(column, text) != text and not may_be_same(conditions[column], text):
                 raise ValueError(
-                    f"where({column}={value!r}) leaves no row, because {column} was {found[column]!r} already. "
+                    f"where({column}={value!r}) leaves no row, because {column} was {conditions[column]!r} already. "
                     "For rows of either value write two goals."
                 )
-        between = merged_ranges([*self.ranges, *map(read_range, ranges)]) if ranges else self.ranges
-        return replace(self, conditions=tuple(sorted(found.items())), ranges=between)
+        between = merge_ranges([*self.ranges, *map(read_range, ranges)]) if ranges else self.ranges
+        return replace(self, conditions=tuple(sorted(conditions.items())), ranges=between)
 
-    def seen_as(self, of: Any) -> "Dataset":
+    def with_class(self, of: Any) -> "Dataset":
         """Return the same rows, with a class that rates on them call positive."""
-        text = _checked_text("of", of, is_class=True)
+        text = _condition_text("of", of, is_class=True)
         if self.of not in {None, text}:
-            raise ValueError(f"A rate speaks of one class; got of={text} beside of={self.of}.")
+            raise ValueError(f"A rate is about one class; got of={text} beside of={self.of}.")
         return replace(self, of=text)
 
     @property
-    def viewed(self) -> "Dataset":
+    def normalized(self) -> "Dataset":
         """Return the same rows in one form: where neither label nor baseline narrows them, no class matters."""
         return (
             self if self.of is None or self.label is not None or self.baseline is not None else replace(self, of=None)
@@ -364,32 +364,34 @@ class Dataset:
         train, sex=F
         train, sex=M
         """
-        for column, listed in values.items():
-            if isinstance(listed, str) or not hasattr(listed, "__iter__"):
-                raise TypeError(f"by({column}=...) takes a list of values; got {listed!r}. For one value use where.")
-        return tuple(self.where(**dict(zip(values, chosen, strict=True))) for chosen in product(*values.values()))
+        for column, options in values.items():
+            if isinstance(options, str) or not hasattr(options, "__iter__"):
+                raise TypeError(f"by({column}=...) takes a list of values; got {options!r}. For one value use where.")
+        return tuple(
+            self.where(**dict(zip(values, combination, strict=True))) for combination in product(*values.values())
+        )
 
     @property
     def positives(self) -> "Dataset":
         """Return the rows labelled positive."""
-        return self._narrowed("label", is_positive=True)
+        return self._narrow("label", is_positive=True)
 
     @property
     def negatives(self) -> "Dataset":
         """Return the rows labelled negative."""
-        return self._narrowed("label", is_positive=False)
+        return self._narrow("label", is_positive=False)
 
     @property
     def baseline_positives(self) -> "Dataset":
         """Return the rows that the baseline (the deployed model) predicts positive."""
-        return self._narrowed("baseline", is_positive=True)
+        return self._narrow("baseline", is_positive=True)
 
     @property
     def baseline_negatives(self) -> "Dataset":
         """Return the rows that the baseline (the deployed model) predicts negative."""
-        return self._narrowed("baseline", is_positive=False)
+        return self._narrow("baseline", is_positive=False)
 
-    def _narrowed(self, part: str, *, is_positive: bool) -> "Dataset":
+    def _narrow(self, part: str, *, is_positive: bool) -> "Dataset":
         narrower: Dataset = replace(self, **{part: is_positive})  # type: ignore[arg-type]
         if getattr(self, part) not in {None, is_positive}:
             raise ValueError(f"{self} has no row in common with {narrower}: it is the opposite.")
@@ -416,13 +418,13 @@ class Cell(NamedTuple):
 @lru_cache(maxsize=4096)
 def part_of(cell: Cell, rows: Dataset) -> Dataset | None:
     """Return a part of the rows, or None where they have nothing in common with it."""
-    found: dict[str, Any] = {}
+    parts: dict[str, Any] = {}
     for part in ("label", "baseline"):
-        wanted, known = getattr(cell, part), getattr(rows, part)
-        if wanted is not None and known is not None and wanted != known:
+        narrower, known = getattr(cell, part), getattr(rows, part)
+        if narrower is not None and known is not None and narrower != known:
             return None
-        found[part] = known if wanted is None else wanted
-    return replace(rows, **found).viewed
+        parts[part] = known if narrower is None else narrower
+    return replace(rows, **parts).normalized
 
 
 class Counted(NamedTuple):
@@ -438,13 +440,13 @@ class Counted(NamedTuple):
 def rows_of(dataset: Any, ranges: Iterable[str], of: Any, where: dict[str, Any]) -> Dataset:
     """Return the rows that the arguments of a metric name."""
     if not isinstance(dataset, (Dataset, str)):
-        raise TypeError(f"A rate speaks of a Dataset or of its name; got {dataset!r}. Data are bound later, by fit.")
+        raise TypeError(f"A rate takes a Dataset or its name; got {dataset!r}. Data are bound later, by fit.")
     rows = Dataset(dataset) if isinstance(dataset, str) else dataset
     rows = rows.where(*ranges, **where) if ranges or where else rows
-    return rows if of is None else rows.seen_as(of)
+    return rows if of is None else rows.with_class(of)
 
 
-def _checked_text(column: str, value: Any, *, is_class: bool = False) -> str:
+def _condition_text(column: str, value: Any, *, is_class: bool = False) -> str:
     if column == "of" and not is_class:
         raise ValueError(
             f"of={value} names the class that a rate is about, as in recall(train, of=cat), and never a column: rename "
@@ -520,9 +522,9 @@ class Term(NamedTuple):
 def without_negatives(rows: Dataset, out_of: Dataset) -> Iterator[tuple[float, Dataset]]:
     """Write the rows as a sum of parts that are negative in no way, except as ``out_of`` is."""
     if rows.label is False and out_of.label is None:
-        every, positive = replace(rows, label=None).viewed, replace(rows, label=True)
+        every, positive = replace(rows, label=None).normalized, replace(rows, label=True)
     elif rows.baseline is False and out_of.baseline is None:
-        every, positive = replace(rows, baseline=None).viewed, replace(rows, baseline=True)
+        every, positive = replace(rows, baseline=None).normalized, replace(rows, baseline=True)
     else:
         yield 1.0, rows
         return
@@ -535,7 +537,7 @@ def is_number(value: Any) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
-def finite(number: Any) -> float:
+def check_finite(number: Any) -> float:
     """Return a number as a float after checking that it is finite."""
     try:
         value = float(number)
@@ -560,16 +562,16 @@ class Fraction(NamedTuple):
 
 def fractions(rate: Linear) -> list[Fraction]:
     """Return the shares of which a rate is the sum, beside its constant."""
-    found: dict[Dataset, Fraction] = {}
+    shares: dict[Dataset, Fraction] = {}
     for one in rate.counted:
-        top, bottom = found.setdefault(one.out_of, Fraction(np.zeros(len(_KINDS)), np.zeros(len(_KINDS))))
+        top, bottom = shares.setdefault(one.out_of, Fraction(np.zeros(len(_KINDS)), np.zeros(len(_KINDS))))
         for place, (label, baseline, answer) in enumerate(_KINDS):
             is_counted, is_whole = (
                 rows.label in {None, label} and rows.baseline in {None, baseline} for rows in (one.rows, one.out_of)
             )
             top[place] += one.coefficient * (is_counted and answer is one.positive)
             bottom[place] = is_whole
-    return list(found.values())
+    return list(shares.values())
 
 
 def kinds_of(answers: IntArray, labels: BoolArray | None, baseline: BoolArray | None) -> IntArray:

@@ -1,6 +1,6 @@
 """The data that a named dataset is bound to, and which of its rows meet a condition."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -38,15 +38,15 @@ def numbers_of(values: AnyArray, column: str) -> AnyArray:
     """Return a column as numbers, those that are missing as NaN."""
     if values.dtype.kind in "iuf":
         return values
-    listed = values.tolist() if values.dtype.kind == "O" else []
-    known = [value for value in listed if not is_missing(value)]
+    objects = values.tolist() if values.dtype.kind == "O" else []
+    known = [value for value in objects if not is_missing(value)]
     if not known or not all(isinstance(value, Real) and not isinstance(value, bool) for value in known):
-        shown = next((str(value) for value in known or values.tolist() if not is_missing(value)), "nothing")
+        example = next((str(value) for value in known or values.tolist() if not is_missing(value)), "nothing")
         raise ValueError(
             f"A condition such as {written_name(column)}<=33 needs a column of numbers; {column!r} holds others, such "
-            f"as {shown!r}. For one of its values write {written_name(column)}={written_value(shown)}."
+            f"as {example!r}. For one of its values write {written_name(column)}={written_value(example)}."
         )
-    return np.array([np.nan if is_missing(value) else float(value) for value in listed])
+    return np.array([np.nan if is_missing(value) else float(value) for value in objects])
 
 
 def count_missing(values: AnyArray) -> int:
@@ -84,20 +84,20 @@ def combined(columns: Mapping[str, Levels], n_samples: int) -> tuple[IntArray, l
 
 
 def find_levels(values: AnyArray, column: str) -> Levels:
-    """Return the texts of a column, and which of them each row has; ``is_missing`` says which have none."""
-    listed = values.tolist() if values.dtype.kind in "OUbiuf" else values.astype(str).tolist()
+    """Return the texts of a column, and which of them each row has; for missing ones see ``is_missing``."""
+    objects = values.tolist() if values.dtype.kind in "OUbiuf" else values.astype(str).tolist()
     if values.dtype.kind in "mM":
-        known = {text: text_of_time(text) if values.dtype.kind == "M" else text for text in set(listed)}
-        pairs = zip(listed, np.isnat(values), strict=True)
-        listed = [None if is_none else known[text] for text, is_none in pairs]
+        known = {text: text_of_time(text) if values.dtype.kind == "M" else text for text in set(objects)}
+        pairs = zip(objects, np.isnat(values), strict=True)
+        objects = [None if is_none else known[text] for text, is_none in pairs]
     try:
-        text = {value: text_of(value) for value in set(listed) if not is_missing(value)}
+        text = {value: text_of(value) for value in set(objects) if not is_missing(value)}
     except TypeError as error:
         raise TypeError(f"Column {column!r} must hold numbers or words to select rows by; {error}.") from error
     place = {word: at for at, word in enumerate(sorted(set(text.values())))}
     code = {value: place[word] for value, word in text.items()}
     numbers = {value: at for value, at in code.items() if isinstance(value, Real)}
-    return Levels(place, np.fromiter((code.get(value, -1) for value in listed), np.int64, count=len(listed)), numbers)
+    return Levels(place, np.fromiter((code.get(value, -1) for value in objects), np.int64, count=len(objects)), numbers)
 
 
 def named_columns(features: Any) -> dict[str, AnyArray]:
@@ -114,8 +114,8 @@ def named_columns(features: Any) -> dict[str, AnyArray]:
         series_name = getattr(features, "name", None)  # a column taken out of a frame also keeps its own name
         return {"group": array} | ({series_name: array} if isinstance(series_name, str) else {})
     if array.ndim != 2:  # noqa: PLR2004 - a matrix
-        wanted = "(n_samples,) or (n_samples, n_columns)"
-        raise ValueError(f"sensitive_features must have shape {wanted}; got {array.shape}.")
+        shapes = "(n_samples,) or (n_samples, n_columns)"
+        raise ValueError(f"sensitive_features must have shape {shapes}; got {array.shape}.")
     return {f"group{place}": array[:, place] for place in range(array.shape[1])}
 
 
@@ -150,7 +150,7 @@ class Table:
         Non-negative; every rate on these rows is then a weighted rate.
     largest_weight : float, optional
         The most that a row of the population can weigh, in the units of ``sample_weight``, known before the rows were
-        drawn. What is said about the population (audits, goals with a confidence) needs it unless all weights are
+        drawn. Statements about the population (audits, goals with a confidence) need it unless all weights are
         equal: rows that were not drawn may weigh more than these.
     counts : array of shape (n_samples,), optional
         How many rows each stands for, whole numbers: rows that are alike in all that goals may ask need be there once,
@@ -232,10 +232,10 @@ class Table:
         return values
 
     def weights(self, places: Any = slice(None)) -> FloatArray:
-        """Return the weight of each row, or of those at some places: how many rows it stands for, where it is told."""
-        given = self.sample_weight if self.counts is None else self.counts
+        """Return the weight of each row, or of those at some places: how many rows it stands for, with ``counts``."""
+        weights = self.sample_weight if self.counts is None else self.counts
         n_rows = self.n_samples if isinstance(places, slice) else len(places)
-        return np.ones(n_rows) if given is None else given[places]
+        return np.ones(n_rows) if weights is None else weights[places]
 
     def heaviest(self, name: str) -> float | None:
         """Return the most that a row of the population can weigh, in the units of the weights kept.
@@ -253,7 +253,7 @@ class Table:
             "--largest-weight where a run is audited; or leave the weights out."
         )
 
-    def weighed_as(self, table: "Table", places: Any = slice(None)) -> "Table":
+    def copy_weight_limit(self, table: "Table", places: Any = slice(None)) -> "Table":
         """Return the table with the limit on the weights of another, of whose rows it has those at some places."""
         if table.largest_weight is not None and table.sample_weight is not None:
             self.largest_weight = table.largest_weight
@@ -264,22 +264,22 @@ class Table:
         """Return the same table with some parts replaced."""
         names = ("X", "y", "baseline", "sample_weight", "counts")
         has = {name: getattr(self, name) for name in names}
-        return Table(**{"sensitive_features": self._own_columns or None, **has, **parts}).weighed_as(self)
+        return Table(**{"sensitive_features": self._own_columns or None, **has, **parts}).copy_weight_limit(self)
 
     def beside(self, sensitive_features: Any, baseline: ArrayLike | None) -> "Table":
         """Return the same table with further columns, and with a baseline where it has none."""
         more = {name: values for name, values in named_columns(sensitive_features).items() if name not in self.columns}
         if not more and (baseline is None or self.baseline is not None):
             return self
-        kept = baseline if self.baseline is None else self.baseline
-        return self.replaced(sensitive_features={**self._own_columns, **more} or None, baseline=kept)
+        own = baseline if self.baseline is None else self.baseline
+        return self.replaced(sensitive_features={**self._own_columns, **more} or None, baseline=own)
 
     def part(self, places: AnyArray, y: AnyArray | None, sample_weight: FloatArray | None, X: Any = None) -> "Table":
         """Return some rows with their labels and weights; their features are X, or those of a data frame."""
         columns = {name: values[places] for name, values in self._own_columns.items()}
         X = rows_at(self.X, places) if X is None and hasattr(self.X, "iloc") else X
-        weighed = {"sample_weight": sample_weight, "counts": rows_at(self.counts, places)}
-        return Table(X, y, columns or None, rows_at(self.baseline, places), **weighed).weighed_as(self, places)
+        weights = {"sample_weight": sample_weight, "counts": rows_at(self.counts, places)}
+        return Table(X, y, columns or None, rows_at(self.baseline, places), **weights).copy_weight_limit(self, places)
 
     def only(self, places: AnyArray) -> "Table":
         """Return some of the rows with all that belongs to them."""
@@ -287,7 +287,7 @@ class Table:
 
     def without_features(self) -> "Table":
         """Return the same table without X, but for the columns of a data frame by which goals can tell groups apart."""
-        known = {*self._own_columns, *self._numbers}  # what goals asked for is kept for them
+        known = {*self._own_columns, *self._numbers}  # columns that goals have used are kept for them
         names = [name for name in self.columns if name in known or self._has_groups(name)]
         columns = {name: self._plain_column(name) for name in names}
         return self.replaced(X=np.empty((self.n_samples, 0)), sensitive_features=columns or None)
@@ -315,27 +315,29 @@ class Table:
         if text == MISSING:
             return np.asarray(self.levels(column).codes == -1)
         if values.dtype.kind in "biuf":
-            wanted = as_truth(text) if values.dtype.kind == "b" else as_number(text, values.dtype.kind)
+            value = as_truth(text) if values.dtype.kind == "b" else as_number(text, values.dtype.kind)
         else:
             levels = self.levels(column)
-            values, wanted = levels.codes, levels.place.get(text)
-            if wanted is None:  # an equal number or truth value will do
+            values, value = levels.codes, levels.place.get(text)
+            if value is None:  # an equal number or truth value will do
                 truth = as_truth(text) if text.isalpha() else None
-                wanted = levels.numbers.get(as_number(text, "i") if truth is None else truth)
+                value = levels.numbers.get(as_number(text, "i") if truth is None else truth)
         with np.errstate(over="ignore"):  # a number too large for the column
-            return np.zeros(self.n_samples, bool) if wanted is None else np.asarray(values == wanted)
+            return np.zeros(self.n_samples, bool) if value is None else np.asarray(values == value)
 
-    def within(self, asked: Range) -> BoolArray:
+    def within(self, interval: Range) -> BoolArray:
         """Return on which rows a column holds a number of the range."""
-        if asked.column not in self._numbers:
-            self._numbers[asked.column] = numbers_of(self.column(asked.column), asked.column)
-        found = asked.holds(self._numbers[asked.column])
-        if not found.any():
-            known = self._numbers[asked.column]
-            seen = known[known == known]  # noqa: PLR0124 - those that are not missing
-            values = f"its numbers lie from {seen.min():g} to {seen.max():g}" if seen.size else "it holds no number"
-            raise NoRows(f"No row has {asked}: {values}.")
-        return found
+        if interval.column not in self._numbers:
+            self._numbers[interval.column] = numbers_of(self.column(interval.column), interval.column)
+        is_inside = interval.holds(self._numbers[interval.column])
+        if not is_inside.any():
+            known = self._numbers[interval.column]
+            numbers = known[known == known]  # noqa: PLR0124 - those that are not missing
+            values = (
+                f"its numbers lie from {numbers.min():g} to {numbers.max():g}" if numbers.size else "it holds no number"
+            )
+            raise NoRows(f"No row has {interval}: {values}.")
+        return is_inside
 
     def levels(self, column: str, *, are_compared: bool = True) -> Levels:
         """Return the distinct texts of a column and where each stands, found once.
@@ -427,29 +429,25 @@ def table_of(tables: Mapping[str, Table], name: str, columns: Sequence[str] = ()
     return table
 
 
-def classes_of(
-    tables: Mapping[str, Table],
-    others: Iterable[AnyArray | None] = (),
-    *,
-    classes: ArrayLike | None = None,
-    pos_label: Any = None,
-) -> Classes:
-    """Return the classes of tables, and of other labels, as ``find_classes`` tells them.
+def classes_of(tables: Mapping[str, Table], *, classes: ArrayLike | None = None, pos_label: Any = None) -> Classes:
+    """Return the classes of tables, as ``find_classes`` determines them.
 
-    What a baseline answers makes no class: an answer that is none would be one.
+    The predictions of a baseline add no class: a wrong one would become a class.
     """
-    return find_classes([*(table.y for table in tables.values()), *others], classes=classes, pos_label=pos_label)
+    return find_classes((table.y for table in tables.values()), classes=classes, pos_label=pos_label)
 
 
 def _counts(counts: ArrayLike, sample_weight: Any, n_samples: int) -> FloatArray:
-    found = check_vector(counts, "counts", n_samples, "how many rows each stands for")
+    numbers = check_vector(counts, "counts", n_samples, "how many rows each stands for")
     if sample_weight is not None:
-        raise ValueError("counts are numbers of rows that weigh the same; got sample_weight beside them. Pass one.")
-    odd = np.flatnonzero((found < 0) | (found != np.round(found)))
-    if odd.size or not found.any():
-        got = f"{found[odd[0]]:g} in row {odd[0]}" if odd.size else "zeros only"
+        raise ValueError(
+            "counts are numbers of rows that weigh the same; got sample_weight beside them. Pass only one of the two."
+        )
+    odd = np.flatnonzero((numbers < 0) | (numbers != np.round(numbers)))
+    if odd.size or not numbers.any():
+        got = f"{numbers[odd[0]]:g} in row {odd[0]}" if odd.size else "zeros only"
         raise ValueError(f"counts must be whole numbers of at least 0, some above it; got {got}.")
-    return found
+    return numbers
 
 
 def _labels(values: ArrayLike | None, name: str, n_samples: int) -> AnyArray | None:

@@ -45,8 +45,8 @@ from counterpoise.goals.rows import (
     Dataset,
     Range,
     UnknownName,
-    between,
-    merged_ranges,
+    merge_ranges,
+    range_between,
     unknown,
     without_quotes,
 )
@@ -67,7 +67,7 @@ _PRODUCTS = {"*": operator.mul, "/": operator.truediv}
 
 
 class GoalSyntaxError(ValueError):
-    """A goal's text that cannot be read; the message shows the place and says what was expected there."""
+    """A goal's text that cannot be read; the message shows the place and what was expected there."""
 
     __module__ = "counterpoise.goals"
 
@@ -108,7 +108,7 @@ class _Reader:
             match = _TOKEN.match(text, place)
             if match is None:
                 place = end - len(text[place:end].lstrip())
-                raise self.wrong(place, _foreign(text[place]))
+                raise self.wrong(place, _describe_character(text[place]))
             kind = str(match.lastgroup)
             self.tokens.append(Token(kind, match[kind], match.start(kind)))
             place = match.end()
@@ -139,15 +139,15 @@ class _Reader:
             raise self.wrong(number.place, str(error).rstrip(".")) from None
 
     def _product(self) -> Any:
-        found = self._factor()
+        product = self._factor()
         while self.next.text in _PRODUCTS:
             token = self.advance()
-            self._count(found)
+            self._count(product)
             try:
-                found = _PRODUCTS[token.text](found, self._factor())
+                product = _PRODUCTS[token.text](product, self._factor())
             except ZeroDivisionError:
                 raise self.wrong(token.place, "this divides by zero") from None
-        return found
+        return product
 
     def _factor(self) -> Any:
         token = self.advance()
@@ -155,25 +155,25 @@ class _Reader:
         if self._depth > _DEEP:
             raise self.wrong(token.place, "parentheses and signs are nested too deeply")
         if token.kind == "number":
-            found: Any = float(token.text)
+            factor: Any = float(token.text)
         elif token.text == "abs":
             self.take("(")
-            found = self.sum()
+            factor = self.sum()
             self.take(")")
-            if not isinstance(found, (Rate, Ratio)) or (isinstance(found, Rate) and not found.terms):
-                raise self.wrong(token.place, "abs is of a rate or of a difference of rates")
-            found = abs(found)
+            if not isinstance(factor, (Rate, Ratio)) or (isinstance(factor, Rate) and not factor.terms):
+                raise self.wrong(token.place, "abs takes a rate or a difference of rates")
+            factor = abs(factor)
         elif token.kind == "word":
-            found = self._metric(token)
+            factor = self._metric(token)
         elif token.text == "-":
-            found = -self._factor()
+            factor = -self._factor()
         elif token.text == "(":
-            found = self.sum()
+            factor = self.sum()
             self.take(")")
         else:
             raise self._expected(token, "a rate such as recall(train), a number or '('")
         self._depth -= 1
-        return found
+        return factor
 
     def _count(self, *values: Any) -> None:
         """Count the terms of the first value that has any: what is done with them takes its time."""
@@ -202,19 +202,19 @@ class _Reader:
                     raise unknown("restriction", word, RESTRICTIONS, where=f" in {_short(self.text)!r}")
                 rows = getattr(rows, word)
             has_more = self.skip(",")
-        found = _Arguments(rows, [], set(), [], [])
+        arguments = _Arguments(rows, [], set(), [], [])
         while has_more:
-            self._condition(found)
+            self._condition(arguments)
             has_more = self.skip(",")
         self.take(")")
         try:
-            return _make_expression(name.text, metric, found)
+            return _make_expression(name.text, metric, arguments)
         except UnknownName as error:
             raise UnknownName(f"{error} At character {name.place + 1} of {_short(self.text)!r}.") from None
 
-    def _condition(self, found: _Arguments) -> None:
+    def _condition(self, arguments: _Arguments) -> None:
         if self.next.text == "{":
-            found.costs.extend(self._costs())
+            arguments.costs.extend(self._costs())
             return
         first = last = None
         if self.next.kind == "number" or self.next.text == "-":
@@ -222,15 +222,15 @@ class _Reader:
             first = MIRRORED[self.take(*MIRRORED).text], number
         is_word, column = self.next.kind == "word", self._word("the name of a column", *_NAME)
         if first is None and self.skip("="):
-            found.values.append((column, self._word(*_VALUE)))
-            found.quoted.update(() if is_word else (column,))
+            arguments.values.append((column, self._word(*_VALUE)))
+            arguments.quoted.update(() if is_word else (column,))
             return
         if first is None or self.next.text in MIRRORED:
             sign = self.advance()
             if sign.text not in MIRRORED:
                 raise self._expected(sign, "'=' or one of <= >= < >")
             last = sign.text, self._word(*_NUMBER)
-        found.ranges.append(between(column, first, last))
+        arguments.ranges.append(range_between(column, first, last))
 
     def _costs(self) -> Iterator[tuple[str, str, float]]:
         self.take("{")
@@ -284,28 +284,28 @@ class _Reader:
         return token
 
     def _expected(self, token: Token, what: str) -> GoalSyntaxError:
-        found = "the end of the text" if token.kind == "end" else repr(token.text)
+        got = "the end of the text" if token.kind == "end" else repr(token.text)
         # What goes on where a condition should end is a value of several words or signs.
         quotes = what == "')'" and token.kind != "end" and self.text[: token.place].rpartition("(")[2].count("=")
         hint = "; values that are no plain word stand in quotes, as in sex='not known'" if quotes else ""
-        return self.wrong(token.place, f"expected {what}, found {found}{hint}")
+        return self.wrong(token.place, f"expected {what}, found {got}{hint}")
 
     def wrong(self, place: int, problem: str) -> GoalSyntaxError:
         """Return the error for a problem at a place of the text."""
         first, last = max(0, place - _SHOWN), place + _SHOWN
         line = re.sub(r"\s", " ", self.text[first:last])  # several lines, or tabs, would put the mark elsewhere
-        shown = f"{'...' if first else ''}{line}{'...' if last < len(self.text) else ''}"
+        excerpt = f"{'...' if first else ''}{line}{'...' if last < len(self.text) else ''}"
         mark = " " * (place - first + (3 if first else 0))
-        return GoalSyntaxError(f"Cannot read the goal at character {place + 1}: {problem}.\n    {shown}\n    {mark}^")
+        return GoalSyntaxError(f"Cannot read the goal at character {place + 1}: {problem}.\n    {excerpt}\n    {mark}^")
 
 
-def _foreign(character: str) -> str:
+def _describe_character(character: str) -> str:
     if character in "\u2264\u2265":
         return f"a goal is written with <= or >=, found {character!r}"
     if character == "%":
         return "found '%'; write a share as a number, 0.9 for 90 %"
-    found = "an unfinished quote" if character in "'\"" else repr(character)
-    return f"found {found}; put names and values with special characters in quotes"
+    got = "an unfinished quote" if character in "'\"" else repr(character)
+    return f"found {got}; put names and values with special characters in quotes"
 
 
 def _short(text: str) -> str:
@@ -321,31 +321,31 @@ def _total(parts: Sequence[Any]) -> Any:
     return 1.0 * Rate(constant, tuple(term for rate in rates for term in rate.terms))
 
 
-def _make_expression(name: str, metric: str, given: _Arguments) -> Rate | Ratio | Several:
+def _make_expression(name: str, metric: str, arguments: _Arguments) -> Rate | Ratio | Several:
     """Return what a name makes of its arguments."""
     # Words that stand where a column would but are none, unless they are in quotes.
-    keywords = {"of", *(["by"] if name in FORMS else []), *(["called"] if name == CONFUSION else [])} - given.quoted
-    rows = given.rows
+    keywords = {"of", *(["by"] if name in FORMS else []), *(["called"] if name == CONFUSION else [])} - arguments.quoted
+    rows = arguments.rows
     columns: dict[str, str] = {}
     words: dict[str, list[str]] = {"of": [], "by": [], "called": []}
-    for column, value in given.values:
+    for column, value in arguments.values:
         if column in keywords:
             words[column].append(value)
         elif columns.setdefault(column, value) != value:
-            rows.where(**columns).where(**{column: value})  # which says what is wrong
+            rows.where(**columns).where(**{column: value})  # raises: the two values contradict each other
     rows = rows.where(**columns) if columns else rows
-    rows = replace(rows, ranges=merged_ranges(given.ranges)) if given.ranges else rows
-    rows = reduce(Dataset.seen_as, words["of"], rows)
+    rows = replace(rows, ranges=merge_ranges(arguments.ranges)) if arguments.ranges else rows
+    rows = reduce(Dataset.with_class, words["of"], rows)
     if name == MACRO:
         return averaged(metric, rows)
     if name in FORMS:
         return Phrase(name, rows, metric, tuple(words["by"]))
     if name == CONFUSION:
         return confused(rows, next(iter(words["called"]), None))
-    if given.costs and name != COST:
+    if arguments.costs and name != COST:
         raise ValueError(f"Costs in braces are for {COST}(train, {{sick->well: 20}}); {name} takes none.")
-    if given.costs:
-        return costed(rows, given.costs)
+    if arguments.costs:
+        return costed(rows, arguments.costs)
     if name in METRICS or name in RATIOS:
         return named(name, rows)
     without = f"Unknown metric {COST!r} without costs: write them, as {COST}(train, {{sick->well: 20}})."
@@ -390,9 +390,9 @@ def parse_rate(text: str) -> Rate:
     True
     """
     reader = _Reader(text)
-    found = reader.sum()
+    rate = reader.sum()
     reader.expect_end()
-    return as_objective(found)
+    return as_objective(rate)
 
 
 def as_goals(goals: Any) -> tuple[Goal, ...]:
@@ -426,19 +426,19 @@ def are_asked(goals: Any) -> bool:
     return isinstance(goals, (Goal, str)) or any(are_asked(part) for part in goals)
 
 
-def refuse_deferral(asked: Iterable[Goal | Rate]) -> None:
-    """Refuse goals and objectives that speak of deferred rows, for whoever decides about all rows."""
-    for one in asked:
+def refuse_deferral(expressions: Iterable[Goal | Rate]) -> None:
+    """Refuse goals and objectives that use deferred rows, for models that decide about all rows."""
+    for one in expressions:
         if any(all(count.positive is None for count in term.metric.counts) for term in terms_of(one)):
             raise ValueError(
-                f"{one} speaks of deferred rows, and nothing is deferred: set deferral, the loss of a row that a "
+                f"{one} uses deferred rows, but no row is deferred: set deferral, the loss of a row that a "
                 "person decides about, as in GoalClassifier(deferral=Deferral(0.2)); in a goals file it is a parameter "
                 'of the method "goals", deferral = { cost = 0.2 }, on the command line --defer-cost.'
             )
 
 
 def as_objective(objective: Any) -> Rate:
-    """Return what an estimator shall minimize, given a rate or its text; ratios are refused.
+    """Return the rate that an estimator minimises, given a rate or its text; ratios are refused.
 
     Examples
     --------

@@ -4,11 +4,7 @@ At each level the rows lie grouped by node in their shards (``GrowingRows``). Of
 rows is added up; the other's histogram is what that one leaves of their parent's. So a level costs at most half the
 rows, and the last one nothing but moving them. What travels of a level are histograms of the nodes that are added up,
 and back the bins that go left. Weights are whole numbers, so every sum is exact: the tree is the same however the rows
-are cut into shards, and in one compiled call.
-
-The rows of one shard while a tree grows: grouped by node, in order inside a node.
-
-A fitted tree as flat arrays, and the way down it.
+are cut into shards, and in one compiled call. A fitted tree is a ``Tree`` of flat arrays.
 """
 
 from collections.abc import Callable, Sequence
@@ -43,7 +39,7 @@ class Tree(NamedTuple):
 def check_tree(tree: Tree, n_features: int, n_classes: int) -> None:
     """Check a tree that came from a file, so that every way down it ends and stays inside of its arrays."""
     n_nodes = len(tree.feature)
-    wanted = {
+    expected = {
         **dict.fromkeys(("feature", "left", "table"), ("i8", (n_nodes,))),
         "threshold": ("f8", (n_nodes,)),
         "missing_left": ("u1", (n_nodes,)),
@@ -51,7 +47,7 @@ def check_tree(tree: Tree, n_features: int, n_classes: int) -> None:
         "shares": ("f8", (n_nodes, n_classes)),
         "categories": ("u1", (len(tree.categories), 32)),
     }
-    for name, (kind, shape) in wanted.items():
+    for name, (kind, shape) in expected.items():
         array = getattr(tree, name)
         if array.shape != shape or array.dtype != kind:
             raise ValueError(f"{name} of a tree has the shape {array.shape} and the type {array.dtype}")
@@ -116,27 +112,27 @@ class TreeNodes:
 
 def leaves_of_rows(tree: Tree, X: Any) -> AnyArray:
     """Return the leaf of each row of a matrix of values, dense or in compressed rows."""
-    used, place = None, tree.feature
+    features, place = None, tree.feature
     if not (isinstance(X, np.ndarray) and X.dtype == np.float64 and X.flags.c_contiguous):
         # Only the features that the tree looks at are turned into floats, and only for a few rows at a time.
         is_split = tree.feature != _LEAF
-        used, places = np.unique(tree.feature[is_split], return_inverse=True)
+        features, places = np.unique(tree.feature[is_split], return_inverse=True)
         place = np.full(tree.feature.size, _LEAF, dtype=np.int64)
         place[is_split] = places
     leaves = np.zeros(X.shape[0], dtype=np.uint32)
     splits = (place, tree.left, tree.threshold, tree.missing_left, tree.table, tree.categories)
 
     def walk(start: int, stop: int) -> None:
-        if used is None:
+        if features is None:
             _tree_kernels.walk_values(X[start:stop], *splits, leaves[start:stop])
             return
-        step = max(1, CHUNK // used.size)
+        step = max(1, CHUNK // features.size)
         for first in range(start, stop, step):
             rows = slice(first, min(first + step, stop))
-            _tree_kernels.walk_values(as_floats(X[rows][:, used]), *splits, leaves[rows])
+            _tree_kernels.walk_values(as_floats(X[rows][:, features]), *splits, leaves[rows])
 
     if tree.feature.size > 1:
-        with Workers(X.shape[0] * (1 if used is None else used.size)) as workers:
+        with Workers(X.shape[0] * (1 if features is None else features.size)) as workers:
             workers.map_ranges(walk, X.shape[0])
     return leaves
 
@@ -163,12 +159,12 @@ def leaves_of_bins(tree: Tree, binned: BinnedFeatures, rows: AnyArray | None = N
     return leaves
 
 
-TARGET, GROWTH = "target", "growth"  # names in a shard: what a tree is to tell, and the rows while it grows
+TARGET, GROWTH = "target", "growth"  # names in a shard: the classes that a tree learns, and the rows while it grows
 AT_ONCE = 4  # features that the kernels handle together
 
 
 class Target(NamedTuple):
-    """What the tree is to tell, and how much each row counts: whole numbers, whose sums are exact in any order."""
+    """The classes that a tree learns, and the weights of the rows: whole numbers, whose sums are exact in any order."""
 
     binned: BinnedFeatures
     codes: AnyArray
@@ -259,16 +255,16 @@ class GrowingRows:
 
         return add
 
-    def said(self, grown: Grown) -> AnyArray:
+    def predict(self, grown: Grown) -> AnyArray:
         """Move the rows to their leaves, and return the code that the finished tree predicts for each."""
         tree, leaves, moves = grown
         self.move(moves)
-        predicted = np.empty(len(self.binned), dtype=np.uint16)
+        predictions = np.empty(len(self.binned), dtype=np.uint16)
         parts = _table([(*self.places[leaf], leaf) for leaf in leaves])
-        self._for_parts(_tree_kernels.spread, parts, self.rows, tree.labels, predicted)
+        self._for_parts(_tree_kernels.spread, parts, self.rows, tree.labels, predictions)
         if self.idle.size:
-            predicted[self.idle] = tree.labels[leaves_of_bins(tree, self.binned, self.idle)]
-        return predicted
+            predictions[self.idle] = tree.labels[leaves_of_bins(tree, self.binned, self.idle)]
+        return predictions
 
     def _for_parts(self, kernel: Callable[..., None], parts: IntArray, *arrays: AnyArray) -> None:
         """Run a kernel over parts (start, stop, what); threads share them."""
@@ -302,7 +298,7 @@ def ended(shard: Shard, grown: Grown | None) -> AnyArray | None:
     if growth is None:
         return None
     with growth.workers:
-        return None if grown is None else growth.said(grown)
+        return None if grown is None else growth.predict(grown)
 
 
 def _table(triples: Sequence[tuple[int, int, int]]) -> IntArray:
@@ -310,7 +306,7 @@ def _table(triples: Sequence[tuple[int, int, int]]) -> IntArray:
 
 
 _ROUNDING = 1e-12  # of the whole weight: what is lighter does not count
-_FIRST_SLOTS = 6  # levels whose histograms room is asked for at first
+_FIRST_SLOTS = 6  # levels whose histograms are allocated at first
 _SMALL = 1 << 21  # entries of the data up to which a tree is grown in one call: less work, but for one thread only
 _SANE = (1e-100, 1e100)  # products of two weights in here neither overflow nor vanish; others are rescaled
 _FEWEST = 2  # rows of a node that is split, whatever the limits: it holds two classes
@@ -352,20 +348,20 @@ def grow(
         with LocalShards([partial(dict, {TARGET: target})]) as shards:
             grown = grow_over(shards, binned, n_classes, limits)
             return grown.tree, np.concatenate(shards.map(ended, grown))
-    whole, predicted = float(target.weights.sum()), np.empty(len(binned), dtype=np.uint16)
+    whole, predictions = float(target.weights.sum()), np.empty(len(binned), dtype=np.uint16)
     n_sums = n_classes + (limits.min_samples_leaf > 1)  # one more counts rows
     fields = grow_whole_tree(
         *(binned.bins, binned.layout.base, binned.n_bins, binned.is_categorical.view(np.uint8), binned.layout.edges),
         *(target.weights, target.codes, (n_classes, _ROUNDING * whole, float(limits.min_samples_leaf))),
-        *(n_sums, (limits.max_depth, limits.least_rows, max(limits.min_gain, _ROUNDING) * whole), predicted),
+        *(n_sums, (limits.max_depth, limits.least_rows, max(limits.min_gain, _ROUNDING) * whole), predictions),
     )
-    return Tree(*fields), predicted
+    return Tree(*fields), predictions
 
 
 def grow_over(shards: Shards, binned: BinnedFeatures, n_classes: int, limits: GrowthLimits) -> Grown:
-    """Return the tree of rows that live in shards, each with its ``Target``; ``ended`` tells what it says of them.
+    """Return the tree of rows that live in shards, each with its ``Target``; ``ended`` returns its predictions.
 
-    ``binned`` is any part of the features: it tells where the bins of each feature lie, which all shards share.
+    ``binned`` is any part of the features: it gives the layout of the bins, which all shards share.
     """
     growth = Growth(shards, binned, n_classes, limits)
     try:
@@ -406,9 +402,9 @@ class Growth:
         self.n_steps = 0
         self.workers = Workers(self.hists.size)
 
-    def _change(self, function: object, *given: object) -> list[FloatArray]:
+    def _change(self, function: object, *arguments: object) -> list[FloatArray]:
         self.n_steps += 1
-        return self.shards.change((GROWTH, self.n_steps - 1), function, *given)  # type: ignore[arg-type]
+        return self.shards.change((GROWTH, self.n_steps - 1), function, *arguments)  # type: ignore[arg-type]
 
     def first_level(self) -> Level:
         """Return the level of the root."""
@@ -427,7 +423,7 @@ class Growth:
         self.leaf_sums.append(sums[: self.n_classes])
 
     def _new_slot(self) -> int:
-        """Return room for one more histogram; what is not in use yet takes no memory."""
+        """Return the place of one more histogram; what is not in use yet takes no memory."""
         if self.free_slots:
             return self.free_slots.pop()
         self.n_slots += 1
@@ -459,12 +455,12 @@ class Growth:
             _split_kernels.search_splits(first, last, subtractions, *split, sums, limits, gains, places, missing_left)
 
         self.workers.map_ranges(look, n_features, work=n_nodes * self.hists[0].size, multiple=AT_ONCE)
-        chosen, tables = np.empty((n_nodes, 2), dtype=np.int64), np.empty((n_nodes, 256), dtype=np.uint8)
-        sides, found = np.empty((n_nodes, 2, self.n_sums)), (gains, places, missing_left)
-        _split_kernels.choose_splits(*split, limits, self.least_gain, *found, chosen, tables, sides)
+        choices, tables = np.empty((n_nodes, 2), dtype=np.int64), np.empty((n_nodes, 256), dtype=np.uint8)
+        sides, best = np.empty((n_nodes, 2, self.n_sums)), (gains, places, missing_left)
+        _split_kernels.choose_splits(*split, limits, self.least_gain, *best, choices, tables, sides)
         families = []
         for i, (node, slot) in enumerate(zip(level.nodes, level.slots, strict=True)):
-            feature, place = chosen[i].tolist()  # -1 where none gains; the last bin that goes left, if it is numeric
+            feature, place = choices[i].tolist()  # -1 where none gains; the last bin that goes left, if it is numeric
             if feature < 0:
                 self._end_at(node, level.sums[i])
                 self.free_slots.append(slot)
@@ -501,9 +497,9 @@ class Growth:
         if self.counts_rows or is_last or not self.shards.is_here:
             counts = [family.sums[:, -1] if self.counts_rows else family.sums.sum(axis=1) for family in families]
             return [(int(left), int(right)) for left, right in counts]
-        moved = total(self._change(move, self.moves))
+        sizes = total(self._change(move, self.moves))
         self.moves = []
-        return [(int(left), int(right)) for left, right in moved]
+        return [(int(left), int(right)) for left, right in sizes]
 
     def _plan_histograms(self, level: Level, family: Family, sizes: tuple[int, int]) -> list[int]:
         """Add one child up, subtract it from the parent, and return the slots of both children."""

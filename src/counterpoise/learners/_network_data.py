@@ -1,9 +1,8 @@
 """Rows of a network on its device, and minibatches of them. This file needs torch.
 
 Bytes stay bytes on the device and are standardized batch by batch there; floats are standardized once on their way to
-it. Images lie channels last, the layout in which convolutions are fastest.
-
-Where a network computes, in what precision and by how many threads. This file needs torch.
+it. Images lie channels last, the layout in which convolutions are fastest. ``NetworkPlace`` is where a network
+computes, and in what precision.
 """
 
 import platform
@@ -80,7 +79,7 @@ class Inputs:
             self.centre = torch.tensor(standard.centre, dtype=torch.float32, device=device).view(shape)
             self.gain = torch.tensor(1 / standard.scale, dtype=torch.float32, device=device).view(shape)
         else:
-            X = _standardized(X, standard)
+            X = _standardize(X, standard)
         values = torch.tensor(X, device=device) if X.dtype == np.uint8 else torch.from_numpy(X).to(device)
         self.values = values.permute(0, 2, 3, 1).contiguous() if self.is_image else values
 
@@ -104,7 +103,7 @@ class Inputs:
         return values.permute(0, 3, 1, 2) if self.is_image else values
 
 
-def _standardized(X: AnyArray, standard: Standard) -> AnyArray:
+def _standardize(X: AnyArray, standard: Standard) -> AnyArray:
     """Return the rows in float32, with values that no layer could add up brought to where it can."""
     result = np.empty(X.shape, dtype=np.float32)
     centre, scale = _along(standard.centre, X.ndim), _along(standard.scale, X.ndim)
@@ -129,7 +128,7 @@ def move_places(height: int, width: int, device: Any) -> Any:
 
 
 def crop_and_flip(images: Any, moves: Any, places: Any) -> Any:
-    """Return images, channels last, each padded with zeros and then moved as its entry of ``moves`` says."""
+    """Return images, channels last, each padded with zeros and then moved by its entry of ``moves``."""
     padded = functional.pad(images, (0, 0, PADDING, PADDING, PADDING, PADDING))
     n_images, height, width, n_channels = padded.shape
     starts = torch.arange(0, n_images * height * width, height * width, device=images.device)
@@ -138,7 +137,7 @@ def crop_and_flip(images: Any, moves: Any, places: Any) -> Any:
 
 
 class TrainingTargets(NamedTuple):
-    """What a network shall learn: pairs of a row and a class code, and how much each matters."""
+    """The targets of a network: pairs of a row and a class code, and the weight of each."""
 
     codes: AnyArray
     weights: AnyArray
@@ -215,7 +214,7 @@ def own_randomness(seed: int, device: Any) -> Iterator[None]:
 
 
 def find_device(name: str) -> Any:
-    """Return the device of that name, or say that there is none."""
+    """Return the device of that name, or raise an error where there is none."""
     n_devices = torch.cuda.device_count() if torch.cuda.is_available() else 0
     if name == "auto":
         name = "cuda" if n_devices else "cpu"
@@ -309,7 +308,7 @@ def _threads_that_sleep() -> Iterator[None]:
     matters less: by one thread 1.1 s channels first, 0.8 s in either without oneDNN.
     """
     n_threads = torch.get_num_threads()
-    if 1 < n_threads == available_cpus():  # not where someone asked for fewer
+    if 1 < n_threads == available_cpus():  # not where fewer are set
         torch.set_num_threads(_THREADS_A_CORE * n_threads)
     try:
         yield

@@ -10,7 +10,7 @@ _PRECISIONS = ("auto", "float32", "bfloat16")
 
 
 class Settings(NamedTuple):
-    """How a network is trained and asked: the checked parameters of a ``NetworkLearner``."""
+    """How a network is trained and predicts: the checked parameters of a ``NetworkLearner``."""
 
     n_iterations: int
     warmup_epochs: int
@@ -40,7 +40,7 @@ class Settings(NamedTuple):
 
 
 def check_settings(learner: Any) -> Settings:
-    """Return the settings of a learner, or say which one cannot be."""
+    """Return the settings of a learner after checking each of them."""
     learning_rate, warmup_rate = check_positive(learner.learning_rate, "learning_rate"), learner.warmup_learning_rate
     return Settings(
         check_count(learner.n_iterations, "n_iterations"),

@@ -2,11 +2,8 @@
 
 All that a step needs lies on the device: the rows, tables of the rows and moves of each batch, the learning rates, a
 counter of steps. So a step is the same sequence of kernels every time; captured once it is replayed without work of
-the host, in all rounds. Where nothing is captured the same function runs as it is.
-
-What the rounds of boosting share of a network: rows on the device, the warmed-up start, the captured step.
-
-This file needs torch.
+the host, in all rounds. Where nothing is captured the same function runs as it is. ``PreparedRows`` is what the rounds
+of boosting share: rows on the device, the warmed-up start, the captured step.
 """
 
 import copy
@@ -49,7 +46,7 @@ Factory = Callable[[Any, int], Any]
 _TABLE_DRAWS = 1 << 20  # rows drawn at once: a table of 8 MiB
 _QUEUED_STEPS = 16  # between two looks at how far the device is: enough that it never waits for the host
 _WARM_STEPS = 3  # before a capture, so that cuDNN has chosen its kernels and all buffers exist
-_TRIAL_ROWS = 2  # rows whose output tells whether a network fits
+_TRIAL_ROWS = 2  # rows whose output shows whether a network fits
 
 
 def build(factory: Factory, shape: tuple[int, ...], n_classes: int, seed: int = 0) -> nn.Module:
@@ -71,7 +68,7 @@ def build(factory: Factory, shape: tuple[int, ...], n_classes: int, seed: int = 
 
 def _check_factory(factory: Factory) -> None:
     """Say so where a network, or the class of a factory, is given in place of a factory."""
-    given = f"a {type(factory).__name__} itself" if isinstance(factory, nn.Module) else repr(factory)
+    got = f"a {type(factory).__name__} itself" if isinstance(factory, nn.Module) else repr(factory)
     try:
         inspect.signature(factory).bind(None, None)
         takes_two = not isinstance(factory, nn.Module)
@@ -82,7 +79,7 @@ def _check_factory(factory: Factory) -> None:
     if not takes_two:
         raise TypeError(
             "module must be a factory, called with the shape of a row and the number of classes; "
-            f"got {given}. Write networks.Perceptron(), or a function that returns a torch.nn.Module."
+            f"got {got}. Write networks.Perceptron(), or a function that returns a torch.nn.Module."
         )
 
 
@@ -93,16 +90,16 @@ def check_output(module: nn.Module, factory: Factory, shape: tuple[int, ...], n_
         trial = trial.contiguous(memory_format=torch.channels_last)
     try:
         with torch.no_grad():
-            found = module.eval()(trial)
+            output = module.eval()(trial)
     except Exception as error:  # a network is anyone's code
         raise ValueError(
             f"The network of module={factory!r} fails on a batch of shape {tuple(trial.shape)}: {error}"
         ) from error
-    if getattr(found, "shape", None) != (_TRIAL_ROWS, n_classes):
+    if getattr(output, "shape", None) != (_TRIAL_ROWS, n_classes):
         raise ValueError(
             f"The network of module={factory!r} must return a column for each of {n_classes} classes, shape (batch, "
             f"{n_classes}); for a batch of {_TRIAL_ROWS} it returned "
-            f"{tuple(found.shape) if isinstance(found, torch.Tensor) else f'a {type(found).__name__}'}."
+            f"{tuple(output.shape) if isinstance(output, torch.Tensor) else f'a {type(output).__name__}'}."
         )
     if not any(parameter.requires_grad for parameter in module.parameters()):
         raise ValueError(f"The network of module={factory!r} has no parameters to train.")
@@ -143,8 +140,8 @@ def outputs(module: nn.Module, inputs: Inputs, size: int) -> Iterator[Any]:
     module.eval()
     for batch in inputs.batches(size):
         with torch.no_grad():
-            found = module(batch)
-        yield found if found.dtype == torch.float64 else found.float()
+            output = module(batch)
+        yield output if output.dtype == torch.float64 else output.float()
 
 
 class Trainer:
@@ -200,40 +197,40 @@ class Trainer:
             for name, tensor in self._tensors():
                 tensor.copy_(torch.from_numpy(np.array(state[name])))
             _copy_all(self._copies, self._masters)
-            for kept in self._optimizer.state.values():
-                kept["momentum_buffer"].zero_()
+            for buffers in self._optimizer.state.values():
+                buffers["momentum_buffer"].zero_()
 
     def state(self) -> State:
         """Return all parameters and buffers, in float32 on the host."""
-        found = {}
+        arrays = {}
         for name, tensor in self._tensors():
             value = tensor.detach().cpu()
             value = value.float() if value.is_floating_point() else value
-            found[name] = np.array(value.numpy(), order="C")
-        return found
+            arrays[name] = np.array(value.numpy(), order="C")
+        return arrays
 
     def _tensors(self) -> Iterator[tuple[str, Any]]:
         for name, tensor in self.module.state_dict(keep_vars=True).items():
             yield name, self._master_of.get(id(tensor), tensor)
 
-    def warm_up(self, asked: TrainingTargets, generator: Any) -> None:
+    def warm_up(self, targets: TrainingTargets, generator: Any) -> None:
         """Train on all pairs alike, each once in an epoch."""
         settings = self.settings
-        tables = epochs(len(asked.codes), settings.warmup_epochs, settings.batch_size, generator)
-        self._run(asked, ((pairs, settings.warmup_rate(epoch)) for epoch, pairs in tables), generator)
+        tables = epochs(len(targets.codes), settings.warmup_epochs, settings.batch_size, generator)
+        self._run(targets, ((pairs, settings.warmup_rate(epoch)) for epoch, pairs in tables), generator)
 
-    def train(self, asked: TrainingTargets, generator: Any) -> None:
+    def train(self, targets: TrainingTargets, generator: Any) -> None:
         """Train on batches drawn by weight, with the learning rate falling on schedule."""
         n_iterations, size = self.settings.n_iterations, self.settings.batch_size
-        sampler = Sampler.of(asked.weights, self.place.device)
+        sampler = Sampler.of(targets.weights, self.place.device)
         rates = torch.tensor([self.settings.rate(iteration) for iteration in range(n_iterations)])
         parts = rates.to(self.place.device).split(self._n_lines)
-        self._run(asked, ((sampler.draw((len(part), size), generator), part) for part in parts), generator)
+        self._run(targets, ((sampler.draw((len(part), size), generator), part) for part in parts), generator)
 
-    def _run(self, asked: TrainingTargets, tables: Iterable[tuple[Any, Any]], generator: Any) -> None:
+    def _run(self, targets: TrainingTargets, tables: Iterable[tuple[Any, Any]], generator: Any) -> None:
         self.module.train()
-        rows, labels = asked.on(self.place.device)
-        with self._there():
+        rows, labels = targets.on(self.place.device)
+        with self._on_device():
             for pairs, rates in tables:
                 n_lines = len(pairs)
                 self._labels[:n_lines], self._rows[:n_lines], self._rates[:n_lines] = labels[pairs], rows[pairs], rates
@@ -249,7 +246,7 @@ class Trainer:
                     if self._queue is not None and step % _QUEUED_STEPS == 0:
                         self._queue.wait_for_earlier()
 
-    def _there(self) -> AbstractContextManager[Any]:
+    def _on_device(self) -> AbstractContextManager[Any]:
         if self._runs_free:
             device: AbstractContextManager[Any] = torch.cuda.device(self.place.device)
             return device
@@ -313,8 +310,8 @@ class Trainer:
     def _update(self) -> None:
         for master, twin, gradient in zip(self._masters, self._copies, self._gradients, strict=True):
             master.grad = None if twin.grad is None else gradient  # a layer that a step passed by stays as it is
-        reached = [pair for pair in zip(self._masters, self._copies, strict=True) if pair[0].grad is not None]
-        _copy_all([master.grad for master, _ in reached], [twin.grad for _, twin in reached])
+        pairs = [pair for pair in zip(self._masters, self._copies, strict=True) if pair[0].grad is not None]
+        _copy_all([master.grad for master, _ in pairs], [twin.grad for _, twin in pairs])
         self._optimizer.step()
         with torch.no_grad():
             _copy_all(self._copies, self._masters)
@@ -324,7 +321,7 @@ class Trainer:
         """Return the class code that the network predicts for each of its own rows."""
         with on(self.place, small=self._is_small):
             parts = [
-                found.argmax(dim=1) for found in outputs(self.module, self.inputs, self.settings.predict_batch_size)
+                output.argmax(dim=1) for output in outputs(self.module, self.inputs, self.settings.predict_batch_size)
             ]
         return np.asarray(torch.cat(parts).cpu().numpy())
 
@@ -384,15 +381,15 @@ class PreparedRows:
         self._in_use = threading.RLock()
 
     def fit(
-        self, factory: Factory, settings: Settings, asked: TrainingTargets, n_classes: int, seed: int
+        self, factory: Factory, settings: Settings, targets: TrainingTargets, n_classes: int, seed: int
     ) -> tuple[State, AnyArray]:
         """Train from the warmed-up start on rows drawn by weight; return the parameters and the predicted codes."""
         with self._in_use:
-            trainer = self.warm_up(factory, settings, asked, n_classes)
+            trainer = self.warm_up(factory, settings, targets, n_classes)
             assert self.shared is not None  # noqa: S101 - the line before warmed up
             with trainer.turn(seed):
                 trainer.start(self.shared)
-                trainer.train(asked, make_generator(seed, _ROUND, self.place.device))
+                trainer.train(targets, make_generator(seed, _ROUND, self.place.device))
                 return _finite_state(trainer), trainer.predict_codes()
 
     def trainer_for(self, factory: Factory, settings: Settings, n_classes: int) -> Trainer:
@@ -400,34 +397,34 @@ class PreparedRows:
         if find_place(settings) != self.place:
             raise ValueError("The rows were prepared for another device or precision: call prepare again.")
         with self._in_use:
-            kept = self._trainer
-            if kept is None or (kept.settings, kept.n_classes) != (settings, n_classes):
+            trainer = self._trainer
+            if trainer is None or (trainer.settings, trainer.n_classes) != (settings, n_classes):
                 with own_randomness(self.seed, self.place.device):
                     module = build(factory, self.shape, n_classes, self.seed)
                     check_output(module, factory, self.shape, n_classes)
-                    kept = Trainer(self.inputs, module, n_classes, settings, self.place)
-                    first = kept.state()
-                    kept.make_ready()
-                    kept.start(first)
-                self._trainer = kept
-            return kept
+                    trainer = Trainer(self.inputs, module, n_classes, settings, self.place)
+                    first = trainer.state()
+                    trainer.make_ready()
+                    trainer.start(first)
+                self._trainer = trainer
+            return trainer
 
-    def warm_up(self, factory: Factory, settings: Settings, asked: TrainingTargets, n_classes: int) -> Trainer:
+    def warm_up(self, factory: Factory, settings: Settings, targets: TrainingTargets, n_classes: int) -> Trainer:
         """Return a network that is ready to train, after the warm-up where there was none."""
         with self._in_use:
             trainer = self.trainer_for(factory, settings, n_classes)
             if self.shared is None:
                 if self.lesson is not None:  # then the warm-up learns that
                     labelled = np.flatnonzero(self.lesson >= 0)
-                    asked = TrainingTargets(self.lesson[labelled], np.ones(labelled.size), labelled)
+                    targets = TrainingTargets(self.lesson[labelled], np.ones(labelled.size), labelled)
                 with trainer.turn(self.seed):
-                    trainer.warm_up(asked, make_generator(self.seed, _WARM_UP, self.place.device))
+                    trainer.warm_up(targets, make_generator(self.seed, _WARM_UP, self.place.device))
                     self.shared = _finite_state(trainer)
             return trainer
 
 
 def _finite_state(trainer: Trainer) -> State:
-    """Return the parameters and buffers after training, or say that it failed: NaN would predict the first class."""
+    """Return the parameters and buffers after training; an error where it failed, as NaN predicts the first class."""
     state, settings = trainer.state(), trainer.settings
     for name, parameter in trainer.module.named_parameters():
         if parameter.requires_grad and not np.isfinite(state[name]).all():

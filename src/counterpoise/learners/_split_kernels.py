@@ -72,8 +72,8 @@ _ints = int64[::1]
 _ints2 = int64[:, ::1]
 _floats2 = float64[:, ::1]
 _floats3 = float64[:, :, ::1]
-_given_ints = types.Array(int64, 1, "C", readonly=True)  # may come from a file mapped into memory
-_given_flags = types.Array(uint8, 1, "C", readonly=True)
+_readonly_ints = types.Array(int64, 1, "C", readonly=True)  # may come from a file mapped into memory
+_readonly_flags = types.Array(uint8, 1, "C", readonly=True)
 _limits = types.Tuple((int64, float64, float64))
 Limits: TypeAlias = tuple[int, float, float]  # number of classes; least weight and least number of rows of a side
 
@@ -243,7 +243,7 @@ def best_of_feature(
 ) -> tuple[float, int, int]:
     """Return the best gain of one feature, its place in the order of the bins, and 1 if missing values go left.
 
-    ``left`` is room for one sum of each kind. A numeric feature that gives ``NO_SPLIT`` gives it in every node below
+    ``left`` is a buffer for one sum of each kind. A numeric feature that gives ``NO_SPLIT`` gives it in all nodes below
     too, because their sides are parts of these; a categorical one may not, because its order changes.
     """
     best, best_place, missing_left = NO_SPLIT, 0, 0
@@ -259,7 +259,7 @@ def best_of_feature(
 
 @kernel(
     void(
-        *(int64, int64, _ints2, _slots, _given_ints, _given_flags, _ints, _floats3, _floats2),
+        *(int64, int64, _ints2, _slots, _readonly_ints, _readonly_flags, _ints, _floats3, _floats2),
         *(_limits, _floats2, _ints2, _bytes2),
     )
 )
@@ -351,16 +351,16 @@ def divide_bins(
     one_alone = is_categorical > 0 and limits[0] > _TWO
     _fill_table(hist, low, order, place, one_alone, table, sums)
     if _missing_goes_left(hist, low, high, missing_left, limits, sums):
-        held = np.zeros(256, dtype=np.uint8)
+        occurs = np.zeros(256, dtype=np.uint8)
         for p in range(order.size):
-            held[order[p]] = 1
+            occurs[order[p]] = 1
         for b in range(256):
-            table[b] |= 1 - held[b]
+            table[b] |= 1 - occurs[b]
 
 
 @kernel(
     void(
-        *(_slots, _given_ints, _given_flags, _ints, _floats3, _limits, float64),
+        *(_slots, _readonly_ints, _readonly_flags, _ints, _floats3, _limits, float64),
         *(_floats2, _ints2, _bytes2, _ints2, _bytes2, _floats3),
     )
 )

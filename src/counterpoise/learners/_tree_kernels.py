@@ -6,9 +6,8 @@ whatever the number of features that are handled at once. Where leaves have a le
 "class" holds the number of rows.
 
 All kernels release the interpreter lock; threads work on ranges of features, so that every sum is made by one
-thread in the order of the rows and the number of threads does not change a bit of it.
-
-Compiled loops that send rows down a finished tree; they release the interpreter lock.
+thread in the order of the rows and the number of threads does not change a bit of it. The last ones send rows down a
+finished tree.
 """
 
 import numpy as np
@@ -106,12 +105,12 @@ def add_to(bins, features, base, rows, weights, codes, hist):  # type: ignore[no
 @helper
 def varying(base: AnyArray, first: int, last: int) -> IntArray:
     """Return the features from ``first`` to ``last`` that have more than one slot: the others cannot split."""
-    features, n_found = np.empty(last - first, dtype=np.int64), 0
+    features, n_varying = np.empty(last - first, dtype=np.int64), 0
     for f in range(first, last):
         if base[f + 1] - base[f] > 1:
-            features[n_found] = f
-            n_found += 1
-    return features[:n_found]
+            features[n_varying] = f
+            n_varying += 1
+    return features[:n_varying]
 
 
 # One call does as much as it can: to take the interpreter lock up again costs a thread more than a small kernel.
@@ -196,10 +195,10 @@ def move_rows(start: int, stop: int, column: ByteArray, table: ByteArray, rows: 
 @kernel(boolean(int64, _floats, int64, float64, int64))
 def can_split(n_rows: int, sums: FloatArray, n_classes: int, least_weight: float, least_rows: int) -> bool:
     """Return whether a node has enough rows and more than one class in it."""
-    n_held = 0
+    n_present = 0
     for k in range(n_classes):
-        n_held += sums[k] > least_weight
-    return n_held > 1 and n_rows >= least_rows
+        n_present += sums[k] > least_weight
+    return n_present > 1 and n_rows >= least_rows
 
 
 @kernel(int64(_floats2, int64, int64, int64))

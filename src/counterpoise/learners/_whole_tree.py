@@ -4,8 +4,6 @@ It splits as the growth level by level does, with the same sums in the same orde
 down first, and of two children takes the one of fewer rows: the nodes that wait then at least double in size one by
 one, so that a handful of histograms is enough and they stay in the cache. The nodes get the numbers that they have
 level by level at the end. A numeric feature that can no longer split a node is left alone in all nodes below.
-
-What a tree that grows in one compiled call keeps: rows, nodes, and those nodes that wait to be split.
 """
 
 from typing import NamedTuple
@@ -67,11 +65,11 @@ class NodeArrays(NamedTuple):
     start: IntArray
     stop: IntArray
     tables: ByteArray  # (n_nodes, 256): 1 for the bins that go left
-    n_made: IntArray  # (1,)
+    n_nodes: IntArray  # (1,)
 
 
 class WaitingNodes(NamedTuple):
-    """The nodes that wait to be split, and room for what is known of them."""
+    """The nodes that wait to be split, with their histograms and features."""
 
     stack: IntArray  # (n_slots, 3): node, slot, depth
     free: IntArray  # slots that no node uses
@@ -86,23 +84,23 @@ class WaitingNodes(NamedTuple):
 def lay_out_rows(weights: FloatArray, codes: AnyArray, n_sums: int, n_classes: int) -> tuple[RowArrays, AnyArray]:
     """Return the rows that have weight, and those that have none."""
     order = np.empty(weights.size, dtype=np.uint32)
-    n_held = weights.size - rows_of_weight(weights, order)
-    n_counted = n_held if n_sums > n_classes else 0
+    n_rows = weights.size - rows_of_weight(weights, order)
+    n_counted = n_rows if n_sums > n_classes else 0
     return RowArrays(
         weights,
         codes,
-        order[:n_held],
-        np.empty(n_held, dtype=np.uint32),
-        np.empty(n_held),
-        np.empty(n_held, dtype=np.uint16),
+        order[:n_rows],
+        np.empty(n_rows, dtype=np.uint32),
+        np.empty(n_rows),
+        np.empty(n_rows, dtype=np.uint16),
         np.ones(n_counted),
         np.full(n_counted, n_classes, dtype=np.uint16),
-    ), order[n_held:]
+    ), order[n_rows:]
 
 
 @inlined
-def no_nodes(most: int) -> NodeArrays:
-    """Return room for so many nodes."""
+def empty_nodes(most: int) -> NodeArrays:
+    """Return arrays for so many nodes."""
     return NodeArrays(
         np.full(most, -1, dtype=np.int64),
         np.empty(most, dtype=np.int64),
@@ -115,8 +113,8 @@ def no_nodes(most: int) -> NodeArrays:
 
 
 @inlined
-def no_open_nodes(n_rows: int, max_depth: int, n_sums: int, features: Features) -> WaitingNodes:
-    """Return an empty stack, and room for as many histograms as will be in use at once."""
+def empty_stack(n_rows: int, max_depth: int, n_sums: int, features: Features) -> WaitingNodes:
+    """Return an empty stack, and arrays for as many histograms as will be in use at once."""
     # A node that waits has at least as many rows as its sibling, so at most log2(n_rows) wait; one is being split, and
     # one more histogram is taken before its own is free.
     n_slots = 2
@@ -141,9 +139,9 @@ def no_open_nodes(n_rows: int, max_depth: int, n_sums: int, features: Features) 
 @inlined
 def add_node(nodes: NodeArrays, start: int, stop: int) -> int:
     """Add a leaf that holds the rows from ``start`` to ``stop``, and return its number."""
-    node = nodes.n_made[0]
+    node = nodes.n_nodes[0]
     nodes.start[node], nodes.stop[node] = start, stop
-    nodes.n_made[0] += 1
+    nodes.n_nodes[0] += 1
     return int(node)
 
 
@@ -249,7 +247,7 @@ def _best_split(features: Features, waiting: WaitingNodes, slot: int, limits: Li
     """Return gain, feature, place and 1 if missing values go left; forget the features that split no node below."""
     used, hist, whole = waiting.features[slot], waiting.hists[slot], waiting.wholes[slot]
     best, feature, place, missing_left = 0.0, -1, 0, 0
-    left, n_kept = np.empty(whole.size), 0
+    left, n_features = np.empty(whole.size), 0
     _, base, n_bins, is_categorical = features
     for i in range(waiting.n_features[slot]):
         f = used[i]
@@ -258,9 +256,9 @@ def _best_split(features: Features, waiting: WaitingNodes, slot: int, limits: Li
         if gain > to_beat(best):
             best, feature, place, missing_left = gain, f, at, is_left
         if gain >= 0.0 or is_categorical[f]:
-            used[n_kept] = f
-            n_kept += 1
-    waiting.n_features[slot] = n_kept
+            used[n_features] = f
+            n_features += 1
+    waiting.n_features[slot] = n_features
     return best, feature, place, missing_left
 
 
@@ -286,15 +284,15 @@ def _open_children(
     if not is_open[0] and not is_open[1]:
         free_slot(waiting, slot)
         return
-    added = side_to_add(sides, limits[0], n_left, n_right)
+    direct = side_to_add(sides, limits[0], n_left, n_right)
     new, used = take_slot(waiting), waiting.features[slot, : waiting.n_features[slot]]
-    _add_up(features, rows, nodes.start[left + added], nodes.stop[left + added], used, waiting.hists[new])
-    if is_open[1 - added]:
+    _add_up(features, rows, nodes.start[left + direct], nodes.stop[left + direct], used, waiting.hists[new])
+    if is_open[1 - direct]:
         _subtract(features.base, used, waiting.hists[slot], waiting.hists[new])
     note_features(waiting, new, used)
     fewer = int(n_right < n_left)
     for side in (1 - fewer, fewer):
-        own = new if side == added else slot
+        own = new if side == direct else slot
         if is_open[side]:
             for k in range(sides.shape[1]):
                 waiting.wholes[own, k] = sides[side, k]
@@ -340,7 +338,7 @@ def _label(
     features: Features, rows: RowArrays, idle: AnyArray, nodes: NodeArrays, n_classes: int, predicted: AnyArray
 ) -> tuple[FloatArray, AnyArray]:
     """Return the shares of the classes in each node and its label, and write the label of every row."""
-    n_nodes = nodes.n_made[0]
+    n_nodes = nodes.n_nodes[0]
     feature, left = nodes.feature[:n_nodes], nodes.left[:n_nodes]
     leaves, n_leaves = np.empty((n_nodes, 3), dtype=np.int64), 0
     for node in range(n_nodes):
@@ -351,10 +349,10 @@ def _label(
     class_sums(0, n_leaves, leaves, rows.order, rows.all_weights, rows.all_codes, sums)
     settle_nodes(feature, left, sums, labels)
     spread(0, n_leaves, leaves, rows.order, labels, predicted)
-    found = np.empty_like(idle)
-    walk_bins(features.bins, idle, feature, left, nodes.tables, found)
+    leaf_of_row = np.empty_like(idle)
+    walk_bins(features.bins, idle, feature, left, nodes.tables, leaf_of_row)
     for i in range(idle.size):
-        predicted[idle[i]] = labels[found[i]]
+        predicted[idle[i]] = labels[leaf_of_row[i]]
     return sums, labels
 
 
@@ -372,7 +370,7 @@ def _by_levels(
     features: Features, edges: FloatArray, nodes: NodeArrays, shares: FloatArray, labels: AnyArray
 ) -> tuple[AnyArray, ...]:
     """Return the fields of a ``Tree``, the nodes numbered level by level."""
-    n_nodes = nodes.n_made[0]
+    n_nodes = nodes.n_nodes[0]
     order, n_placed = np.zeros(n_nodes, dtype=np.int64), 1
     feature, threshold = np.full(n_nodes, -1), np.full(n_nodes, np.nan)
     missing_left, left, table = (
@@ -422,8 +420,8 @@ def grow_whole_tree(
     rows, idle = lay_out_rows(weights, codes, n_sums, limits[0])
     n_rows, max_depth = rows.order.size, stops[0]
     most_leaves = max(1, n_rows // int64(limits[2]))
-    nodes = no_nodes(2 * (most_leaves if max_depth > _DEEP else min(most_leaves, 1 << max_depth)) - 1)
-    waiting = no_open_nodes(n_rows, max_depth, n_sums, features)
+    nodes = empty_nodes(2 * (most_leaves if max_depth > _DEEP else min(most_leaves, 1 << max_depth)) - 1)
+    waiting = empty_stack(n_rows, max_depth, n_sums, features)
     sides = np.empty((2, n_sums))
     _open_root(features, rows, nodes, waiting, limits, stops)
     while waiting.counts[0] > 0:

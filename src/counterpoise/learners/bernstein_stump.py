@@ -7,8 +7,8 @@ one scan over the bins of each feature with two running sums does.
 Compiled search for the stump of least mean-and-variance cost.
 
 A sample of weight ``w`` and start weight ``q`` has two masses, ``w`` and ``w^2 / q``, positive in class 1 and negative
-in class 0. With ``W`` and ``S`` the sums of the masses' sizes, a stump that says class 1 on the right has two edges,
-right minus wrong::
+in class 0. With ``W`` and ``S`` the sums of the masses' sizes, a stump that predicts class 1 on the right has two
+edges, right minus wrong::
 
     E = sum of the first mass on the right - on the left,    F = the same of the second
 
@@ -41,9 +41,9 @@ _FOUR = 4
 
 _bins = types.Array(uint8, 2, "C", readonly=True)  # may come from a file mapped into memory
 _column = types.Array(uint8, 1, "C", readonly=True)
-_given_ints = types.Array(int64, 1, "C", readonly=True)
-_given_flags = types.Array(uint8, 1, "C", readonly=True)
-_given_floats = types.Array(float64, 1, "C", readonly=True)
+_readonly_ints = types.Array(int64, 1, "C", readonly=True)
+_readonly_flags = types.Array(uint8, 1, "C", readonly=True)
+_readonly_floats = types.Array(float64, 1, "C", readonly=True)
 _bytes = uint8[::1]
 _floats2 = float64[:, ::1]
 _ints2 = int64[:, ::1]
@@ -51,7 +51,7 @@ _sums = types.UniTuple(float64, 5)
 Sums: TypeAlias = tuple[float, float, float, float, float]  # W, S, signed sums of both masses, penalty
 
 
-@kernel(_sums(_given_floats, _given_floats, _given_floats, float64, _floats2))
+@kernel(_sums(_readonly_floats, _readonly_floats, _readonly_floats, float64, _floats2))
 def fill_masses(weights: FloatArray, signs: FloatArray, rates: FloatArray, penalty: float, masses: FloatArray) -> Sums:
     """Set both masses of each sample, and return their sums; ``rates`` are 1 over the start weights."""
     total, squares, signed, signed_squares = 0.0, 0.0, 0.0, 0.0
@@ -125,17 +125,17 @@ def _turning_order(hist: FloatArray, n_bins: int) -> IntArray:
     A direction ``(a, b)`` sends the categories left whose masses have ``a d + b e < 0``: the best split where the cost
     is linear in both edges. As the direction makes half a turn each category changes sides once, in this order.
     """
-    held, angles, n_held = np.empty(256, dtype=np.int64), np.empty(256), 0
+    filled_bins, angles, n_filled = np.empty(256, dtype=np.int64), np.empty(256), 0
     for b in range(256):
         first, second = hist[b, 0], hist[b, 1]
         if (b >= n_bins and b != _MISSING_BIN) or (first == 0.0 and second == 0.0):
             continue
         angle = np.arctan2(second, first)
-        held[n_held], angles[n_held] = b, angle + np.pi if _points_down(first, second) else angle
-        n_held += 1
-    order: IntArray = stable_order(angles, n_held)
-    for place in range(n_held):
-        order[place] = held[order[place]]
+        filled_bins[n_filled], angles[n_filled] = b, angle + np.pi if _points_down(first, second) else angle
+        n_filled += 1
+    order: IntArray = stable_order(angles, n_filled)
+    for place in range(n_filled):
+        order[place] = filled_bins[order[place]]
     return order
 
 
@@ -197,7 +197,7 @@ def _add_four(columns, masses, hists):  # type: ignore[no-untyped-def]  # noqa: 
 
 @kernel(
     void(
-        *(int64, int64, int64, _bins, _given_ints, _given_ints, _given_flags, _given_flags),
+        *(int64, int64, int64, _bins, _readonly_ints, _readonly_ints, _readonly_flags, _readonly_flags),
         *(_floats2, _sums, _floats2, _ints2),
     )
 )
@@ -248,7 +248,7 @@ def constant_root(sums: Sums, root: float) -> float:
 
 @helper
 def _split_categories(
-    column: ByteArray, masses: FloatArray, n_bins: int, place: int, table: ByteArray, held: ByteArray
+    column: ByteArray, masses: FloatArray, n_bins: int, place: int, table: ByteArray, occurs: ByteArray
 ) -> None:
     """Note which categories matter and which of them go left, after as many as ``place`` have changed sides."""
     hist = np.zeros((256, 2))
@@ -257,20 +257,20 @@ def _split_categories(
         hist[column[i], 1] += masses[i, 1]
     order = _turning_order(hist, n_bins)
     for p in range(order.size):
-        held[order[p]] = 1
+        occurs[order[p]] = 1
         table[order[p]] = _starts_left(hist, order[p]) != (p < place)
 
 
 @helper
-def _add_sides(classes: FloatArray, table: ByteArray, held: ByteArray, which: int, sides: FloatArray) -> None:
-    """Add the bins that are held, or those that are not, to their sides."""
+def _add_sides(classes: FloatArray, table: ByteArray, occurs: ByteArray, which: int, sides: FloatArray) -> None:
+    """Add the bins that occur, or those that do not, to their sides."""
     for b in range(256):
-        if held[b] == which:
+        if occurs[b] == which:
             sides[1 - table[b], 0] += classes[b, 0]
             sides[1 - table[b], 1] += classes[b, 1]
 
 
-@kernel(void(_column, _given_floats, _given_ints, _floats2, int64, int64, int64, int64, _bytes, _floats2))
+@kernel(void(_column, _readonly_floats, _readonly_ints, _floats2, int64, int64, int64, int64, _bytes, _floats2))
 def fill_split(
     column: ByteArray,
     weights: FloatArray,
@@ -287,24 +287,24 @@ def fill_split(
 
     Bins that do not matter go where missing values go, and these, where there are none, to the heavier side.
     """
-    classes, held = np.zeros((256, 2)), np.zeros(256, dtype=np.uint8)
+    classes, occurs = np.zeros((256, 2)), np.zeros(256, dtype=np.uint8)
     for i in range(column.size):
         classes[column[i], codes[i]] += weights[i]
     if is_categorical:
-        _split_categories(column, masses, n_bins, place, table, held)
+        _split_categories(column, masses, n_bins, place, table, occurs)
     else:
         for b in range(n_bins):
-            held[b], table[b] = 1, b <= place
+            occurs[b], table[b] = 1, b <= place
         if classes[_MISSING_BIN, 0] != 0.0 or classes[_MISSING_BIN, 1] != 0.0:
-            held[_MISSING_BIN], table[_MISSING_BIN] = 1, missing_left
-    _add_sides(classes, table, held, 1, sides)
+            occurs[_MISSING_BIN], table[_MISSING_BIN] = 1, missing_left
+    _add_sides(classes, table, occurs, 1, sides)
     goes_left = (
-        table[_MISSING_BIN] > 0 if held[_MISSING_BIN] else sides[0, 0] + sides[0, 1] >= sides[1, 0] + sides[1, 1]
+        table[_MISSING_BIN] > 0 if occurs[_MISSING_BIN] else sides[0, 0] + sides[0, 1] >= sides[1, 0] + sides[1, 1]
     )
     for b in range(256):
-        if not held[b]:
+        if not occurs[b]:
             table[b] = goes_left
-    _add_sides(classes, table, held, 0, sides)
+    _add_sides(classes, table, occurs, 0, sides)
 
 
 _BLOCK = 32  # features that are searched one after the other; fixed, so that threads do not change how ties end
@@ -366,8 +366,8 @@ class BernsteinStumps:
     def fit(self, stump: Stump, weights: FloatArray, classes: AnyArray) -> ByteArray:
         """Make ``stump`` the best one under some weights, and return the codes that it predicts for the samples.
 
-        A side says the class that lowers the cost, which need not be the heavier one there; ``predict_proba`` of the
-        stump gives the shares of the weight.
+        A side predicts the class that lowers the cost, which need not be the heavier one there; ``predict_proba`` of
+        the stump gives the shares of the weight.
         """
         stump.tree_, predicted = self._grow(np.ascontiguousarray(weights))
         stump.keep_labels(classes, self.binned.n_features, self.binned.feature_names)
@@ -452,7 +452,7 @@ class LeastErrorStump(Stump):
         """Fit the stump on features that ``prepare`` returned, and return what it predicts for them."""
         if len(classes) > _TWO_CLASSES:
             raise ValueError(
-                f"Only binary classification is supported: LeastErrorStump tells two classes apart; got {len(classes)} "
+                f"Only binary classification is supported: LeastErrorStump separates two classes; got {len(classes)} "
                 "classes. Use Stump."
             )
         if self.min_samples_leaf != 1:

@@ -107,23 +107,23 @@ def bin_rows(
     seen: ByteArray,
     start: int,
     bins: ByteArray,
-    met: ByteArray,
+    flags: ByteArray,
 ) -> None:
-    """Write the bins of some rows, the first of which is ``start``, and note in ``met`` what each feature held."""
+    """Write the bins of some rows, the first of which is ``start``, and set in ``flags`` what each feature held."""
     for feature in range(values.shape[1]):
         for row in range(values.shape[0]):
             value = values[row, feature]
             place = MISSING_BIN
             if math.isnan(value):
-                met[feature] |= HAS_MISSING
+                flags[feature] |= HAS_MISSING
             elif math.isinf(value):
-                met[feature] |= HAS_INFINITY
+                flags[feature] |= HAS_INFINITY
             elif not is_categorical[feature]:
                 place = _value_bin(value, edges[feature])
             else:
                 place = _category_bin(value, seen[feature])
                 if place == MISSING_BIN:
-                    met[feature] |= HAS_BAD_CODE
+                    flags[feature] |= HAS_BAD_CODE
             bins[feature, start + row] = place
 
 
@@ -179,7 +179,7 @@ class BinnedFeatures:
     @cached_property
     def layout(self) -> Layout:
         """The slots of the features, found once for all trees."""
-        # A feature without missing values needs no room for their bin.
+        # A feature without missing values needs no bin for them.
         widths = np.where(self.has_missing, MISSING_BIN + 1, self.n_bins)
         base = np.append(0, np.cumsum(widths)).astype(np.uint64)
         edges = np.full(int(base[-1]), np.inf)
@@ -226,14 +226,14 @@ def bin_features(X: Any, *, max_bins: int = 256, categorical_features: ArrayLike
 
 
 class Seen(NamedTuple):
-    """What was met while some rows were binned."""
+    """Which special values and categories some rows hold."""
 
-    met: ByteArray  # (n_features,): flags
+    flags: ByteArray  # (n_features,): flags
     occurs: BoolArray  # (n_features, 256): which codes of categories
 
     def beside(self, other: "Seen") -> "Seen":
-        """Return what was met in these rows or in others."""
-        return Seen(self.met | other.met, self.occurs | other.occurs)
+        """Return the flags of these rows and of others together."""
+        return Seen(self.flags | other.flags, self.occurs | other.occurs)
 
 
 def sample_places(n_samples: int) -> IntArray | None:
@@ -246,7 +246,7 @@ def sample_places(n_samples: int) -> IntArray | None:
 def bin_part(
     matrix: Any, edges: list[FloatArray], is_categorical: BoolArray, known: ByteArray | None = None
 ) -> tuple[ByteArray, Seen]:
-    """Return the bins of some rows, and what was met in them; threads share the rows.
+    """Return the bins of some rows, and the flags of their values; threads share the rows.
 
     ``known`` has 1 for the codes of categories that have a bin, shape (n_features, 256), and others count as missing.
     Where it is None all codes have one, and what is no code is refused.
@@ -260,34 +260,34 @@ def bin_part(
     step = max(1, CHUNK // n_features)
 
     def bin_range(start: int, stop: int) -> ByteArray:
-        met = np.zeros(n_features, dtype=np.uint8)
+        flags = np.zeros(n_features, dtype=np.uint8)
         for first in range(start, stop, step):
             values = as_floats(matrix[first : min(first + step, stop)])
-            bin_rows(values, padded, is_categorical.view(np.uint8), codes, first, bins, met)
-        return met
+            bin_rows(values, padded, is_categorical.view(np.uint8), codes, first, bins, flags)
+        return flags
 
     with Workers(n_samples * n_features) as workers:
-        met = np.bitwise_or.reduce(workers.map_ranges(bin_range, n_samples))
-    if (met & HAS_INFINITY).any():
-        raise _unusable(int(np.flatnonzero(met & HAS_INFINITY)[0]), "finite numbers or NaN", "infinity", _CLIP)
-    if known is None and (met & HAS_BAD_CODE).any():
-        wanted = "codes of categories, whole numbers from 0 to 254 or NaN"
-        raise _unusable(int(np.flatnonzero(met & HAS_BAD_CODE)[0]), wanted, "another value", _RECODE)
+        flags = np.bitwise_or.reduce(workers.map_ranges(bin_range, n_samples))
+    if (flags & HAS_INFINITY).any():
+        raise _unusable(int(np.flatnonzero(flags & HAS_INFINITY)[0]), "finite numbers or NaN", "infinity", _CLIP)
+    if known is None and (flags & HAS_BAD_CODE).any():
+        expected = "codes of categories, whole numbers from 0 to 254 or NaN"
+        raise _unusable(int(np.flatnonzero(flags & HAS_BAD_CODE)[0]), expected, "another value", _RECODE)
     occurs = np.zeros((len(bins), 256), dtype=np.bool_)
     for feature in np.flatnonzero(is_categorical):
         occurs[feature] = np.bincount(bins[feature], minlength=256) > 0
-    return bins, Seen(met, occurs)
+    return bins, Seen(flags, occurs)
 
 
 def binned_by(
     bins: ByteArray, edges: list[FloatArray], is_categorical: BoolArray, seen: Seen, names: AnyArray | None = None
 ) -> BinnedFeatures:
-    """Return the bins of some rows with what was met in all rows, so that those of all shards lie alike."""
+    """Return the bins of some rows with the flags of all rows, so that those of all shards lie alike."""
     known, n_bins = list(edges), np.array([own.size + 1 for own in edges], dtype=np.int64)
     for feature in np.flatnonzero(is_categorical).tolist():
         codes = np.flatnonzero(seen.occurs[feature, :MISSING_BIN])
         known[feature], n_bins[feature] = codes.astype(np.float64), codes.max(initial=0) + 1
-    return BinnedFeatures(bins, known, is_categorical, n_bins, (seen.met & HAS_MISSING) > 0, names)
+    return BinnedFeatures(bins, known, is_categorical, n_bins, (seen.flags & HAS_MISSING) > 0, names)
 
 
 def bin_like(X: Any, binned: BinnedFeatures) -> BinnedFeatures:
@@ -304,8 +304,8 @@ def bin_like(X: Any, binned: BinnedFeatures) -> BinnedFeatures:
     seen = np.zeros((binned.n_features, 256), dtype=np.uint8)
     for feature in np.flatnonzero(binned.is_categorical):
         seen[feature, binned.edges[feature].astype(np.intp)] = 1
-    bins, found = bin_part(matrix, binned.edges, binned.is_categorical, seen)
-    has_missing = (found.met & (HAS_MISSING | HAS_BAD_CODE)) > 0
+    bins, occurrences = bin_part(matrix, binned.edges, binned.is_categorical, seen)
+    has_missing = (occurrences.flags & (HAS_MISSING | HAS_BAD_CODE)) > 0
     return BinnedFeatures(bins, binned.edges, binned.is_categorical, binned.n_bins, has_missing)
 
 
@@ -331,15 +331,15 @@ def check_categorical(categorical_features: ArrayLike | None, n_features: int) -
     mask = np.zeros(n_features, dtype=bool)
     if categorical_features is None:
         return mask
-    given = np.asarray(categorical_features)
-    is_mask = given.dtype.kind == "b" and given.shape == (n_features,)
-    is_indices = given.ndim == 1 and (given.dtype.kind in "iu" or given.size == 0)
-    if not is_mask and not (is_indices and all(0 <= index < n_features for index in given.tolist())):
+    array = np.asarray(categorical_features)
+    is_mask = array.dtype.kind == "b" and array.shape == (n_features,)
+    is_indices = array.ndim == 1 and (array.dtype.kind in "iu" or array.size == 0)
+    if not is_mask and not (is_indices and all(0 <= index < n_features for index in array.tolist())):
         raise ValueError(
             f"categorical_features must be indices of features from 0 to {n_features - 1}, or a mask of shape "
             f"({n_features},); got {categorical_features!r}."
         )
-    mask[given if is_mask else given.astype(np.intp)] = True
+    mask[array if is_mask else array.astype(np.intp)] = True
     return mask
 
 
@@ -356,7 +356,7 @@ def find_edges(
     Categorical features have none.
     """
     count = check_count(max_bins, "max_bins")
-    if not 3 <= count <= 256:  # noqa: PLR2004 - the message says it
+    if not 3 <= count <= 256:  # noqa: PLR2004 - the message has it
         raise ValueError(
             f"max_bins must lie from 3 to 256: two bins of values and one for missing ones at the least, and what a "
             f"byte can hold at the most; got {max_bins!r}."
@@ -366,7 +366,7 @@ def find_edges(
     sample = matrix[rows].tocsc() if scipy.sparse.issparse(matrix) else matrix
 
     def edges_of(start: int, stop: int) -> list[FloatArray]:
-        found = []
+        own_edges = []
         for feature in range(start, stop):
             if is_categorical[feature]:
                 column = np.empty(0)
@@ -374,8 +374,8 @@ def find_edges(
                 column = sample[:, [feature]].toarray().ravel()
             else:
                 column = sample[rows, feature]
-            found.append(_edges(np.asarray(column, dtype=np.float64), count - 1, feature))
-        return found
+            own_edges.append(_edges(np.asarray(column, dtype=np.float64), count - 1, feature))
+        return own_edges
 
     with Workers(n_samples * n_features) as workers:
         return [edges for part in workers.map_ranges(edges_of, n_features) for edges in part]
@@ -407,5 +407,5 @@ _CLIP = "Clip infinite values, or set them to NaN, which counts as missing."
 _RECODE = "Encode the categories first, for example with sklearn.preprocessing.OrdinalEncoder."
 
 
-def _unusable(feature: int, wanted: str, got: str, advice: str) -> ValueError:
-    return ValueError(f"X must hold {wanted} in feature {feature}; got {got}. {advice}")
+def _unusable(feature: int, expected: str, got: str, advice: str) -> ValueError:
+    return ValueError(f"X must hold {expected} in feature {feature}; got {got}. {advice}")

@@ -8,7 +8,7 @@ trains for a fixed number of iterations on minibatches drawn with replacement by
     for each round:
         predicted = clone(learner).fit_codes(prepared, codes, classes, weights)
 
-torch loads when a learner is fitted or asked, not before.
+torch loads when a learner is fitted or predicts, not before.
 """
 
 import copy
@@ -94,7 +94,7 @@ class NetworkLearner(CodeLearner):
         Whether ``torch.compile`` fuses the operations of a step first: a minute at the start that pays off over many
         rounds of a deep network. It needs a C++ compiler, and on CUDA triton.
     predict_batch_size : int, default=2048
-        Rows that the network is asked about at once.
+        Rows that the network predicts at once.
     random_state : int, RandomState or None, default=None
         What the first parameters and all draws depend on. On the CPU an int gives the same network bit for bit.
 
@@ -184,7 +184,7 @@ class NetworkLearner(CodeLearner):
         rows: PreparedRows = super().prepare(X)
         return rows
 
-    def _prepared(self, X: AnyArray) -> "PreparedRows":
+    def _prepare(self, X: AnyArray) -> "PreparedRows":
         settings, names = check_settings(self), getattr(self, "feature_names_in_", None)
         rows: PreparedRows = _parts()[1].PreparedRows(X, settings, self._seed(), names)
         return rows
@@ -198,8 +198,8 @@ class NetworkLearner(CodeLearner):
 
     def warm_up(self, prepared: "PreparedRows", codes: AnyArray, n_classes: int) -> None:
         """Warm the network up now, as the first ``fit_codes`` would, and keep the result as ``prepared.shared``."""
-        asked = _parts()[0].TrainingTargets(codes, np.ones(len(codes)))
-        prepared.warm_up(self._factory(), check_settings(self), asked, n_classes)
+        targets = _parts()[0].TrainingTargets(codes, np.ones(len(codes)))
+        prepared.warm_up(self._factory(), check_settings(self), targets, n_classes)
 
     def fit_codes(
         self,
@@ -224,8 +224,8 @@ class NetworkLearner(CodeLearner):
             raise ValueError(f"codes must lie from 0 to {len(classes) - 1}; got {codes.min()} to {codes.max()}.")
         check_sample_weight(weights, len(prepared.inputs) if rows is None else len(rows))
         factory, settings = self._factory(), check_settings(self)
-        asked = _parts()[0].TrainingTargets(codes, weights, rows)
-        self.state_, predicted = prepared.fit(factory, settings, asked, len(classes), self._seed())
+        targets = _parts()[0].TrainingTargets(codes, weights, rows)
+        self.state_, predicted = prepared.fit(factory, settings, targets, len(classes), self._seed())
         self.keep_labels(classes, prepared.shape[0], prepared.feature_names)
         self.input_shape_, (self.centre_, self.scale_) = prepared.shape, prepared.standard
         return self._as_codes(predicted)
@@ -237,11 +237,11 @@ class NetworkLearner(CodeLearner):
 
     def predict_codes(self, X: Any) -> AnyArray:
         """Return the place in ``classes_`` of each predicted label, as bytes if there are at most 256 classes."""
-        return self._as_codes(np.concatenate([found.argmax(dim=1).cpu().numpy() for found in self._outputs(X)]))
+        return self._as_codes(np.concatenate([output.argmax(dim=1).cpu().numpy() for output in self._outputs(X)]))
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the softmax of the network's output, of shape (n_samples, n_classes)."""
-        return np.concatenate([found.double().softmax(dim=1).cpu().numpy() for found in self._outputs(X)])
+        return np.concatenate([output.double().softmax(dim=1).cpu().numpy() for output in self._outputs(X)])
 
     def _outputs(self, X: Any) -> Iterator[Any]:
         """Yield the network's output batch by batch."""
@@ -257,8 +257,8 @@ class NetworkLearner(CodeLearner):
         for start in range(0, len(X), size):
             rows = data.Inputs(X[start : start + size], standard, place.device, place.dtype)
             with data.on(place, small=data.is_small(network)):
-                found = next(training.outputs(network, rows, size))
-            yield found
+                output = next(training.outputs(network, rows, size))
+            yield output
 
     def _network(self, data: Any, training: Any, place: Any) -> Any:
         """Return the network in its place; only that on the CPU is kept, so that a pool holds no device memory."""

@@ -1,9 +1,8 @@
 """Weighted learning by resampling, for base learners that take no sample weights.
 
 This is how the 2021 paper (Zhai et al., "Boosted CVaR Classification") trains its base learners: each round draws
-a training set by the weights, with replacement, and fits an ordinary learner to it.
-
-What the learners share that boosting fits many times on rows prepared once, with codes in place of labels.
+a training set by the weights, with replacement, and fits an ordinary learner to it. ``CodeLearner`` is the base of the
+learners that boosting fits many times on rows prepared once, with codes in place of labels.
 """
 
 from typing import Any, ClassVar, Self
@@ -42,7 +41,7 @@ def fresh_copy(learner: Any, seed: int, *, only_unset: bool = False) -> Any:
 
 
 def may_take_missing(estimator: Any) -> bool:
-    """Tell whether missing values may reach an estimator; a pipeline may impute them, and says so nowhere."""
+    """Tell whether missing values may reach an estimator; a pipeline may impute them, and no tag shows it."""
     return bool(get_tags(estimator).input_tags.allow_nan) or isinstance(estimator, Pipeline)
 
 
@@ -119,8 +118,8 @@ class Resampled(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         rows = check_random_state(self.random_state).choice(len(labels), n_draws, p=chances)
         self.drawn_classes_ = np.unique(labels[rows])
         is_constant = self.drawn_classes_.size == 1  # which many estimators refuse to learn
-        drawn = X.iloc[rows] if hasattr(X, "iloc") else X[rows]
-        self.estimator_ = None if is_constant else clone(self.estimator).fit(drawn, labels[rows])
+        sample = X.iloc[rows] if hasattr(X, "iloc") else X[rows]
+        self.estimator_ = None if is_constant else clone(self.estimator).fit(sample, labels[rows])
         return self
 
     def predict(self, X: Any) -> AnyArray:
@@ -135,8 +134,8 @@ class Resampled(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """Return the probabilities, of shape (n_samples, n_classes); that of a class that was not drawn is zero."""
         X = self._check(X)
         shares = np.zeros((X.shape[0], len(self.classes_)))
-        found = 1.0 if self.estimator_ is None else self.estimator_.predict_proba(X)
-        shares[:, np.searchsorted(self.classes_, self.drawn_classes_)] = found
+        probabilities = 1.0 if self.estimator_ is None else self.estimator_.predict_proba(X)
+        shares[:, np.searchsorted(self.classes_, self.drawn_classes_)] = probabilities
         return shares
 
     def _check(self, X: Any) -> Any:
@@ -193,16 +192,16 @@ class CodeLearner(ClassifierMixin, BaseEstimator):
         if weights is None:
             weights = np.ones(len(codes))
         if weights.min() == 0:  # samples without weight must not move the edges of bins, or a warm-up, either
-            held = weights > 0
-            X, codes, weights = X[held], codes[held], weights[held]
-        self.fit_codes(self._prepared(X), codes, classes, weights)
+            counts = weights > 0
+            X, codes, weights = X[counts], codes[counts], weights[counts]
+        self.fit_codes(self._prepare(X), codes, classes, weights)
         return self
 
     def prepare(self, X: Any) -> Any:
         """Return ``X`` as ``fit_codes`` of this learner, and of its clones, wants it."""
-        return self._prepared(validate_data(self, X, **self._border))
+        return self._prepare(validate_data(self, X, **self._border))
 
-    def _prepared(self, X: Any) -> Any:
+    def _prepare(self, X: Any) -> Any:
         raise NotImplementedError
 
     def fit_codes(self, prepared: Any, codes: AnyArray, classes: AnyArray, weights: FloatArray) -> AnyArray:
@@ -210,7 +209,7 @@ class CodeLearner(ClassifierMixin, BaseEstimator):
         raise NotImplementedError
 
     def keep_labels(self, classes: AnyArray, n_features: int, feature_names: AnyArray | None) -> None:
-        """Keep what a fit tells about labels and features."""
+        """Store the labels and the features of a fit."""
         self.classes_, self.n_features_in_ = classes, n_features
         if feature_names is not None:
             self.feature_names_in_ = feature_names

@@ -39,9 +39,9 @@ def kernel_of(rows: Any, others: Any, kernel: str, gamma: float | None) -> Float
     larger numbers puts eigenvalues of 0 far below it.
     """
     check_kernel(kernel)
-    named = {} if gamma is None else {"gamma": gamma}
+    options = {} if gamma is None else {"gamma": gamma}
     parts = _centred(rows, others, kernel)
-    return np.asarray(pairwise_kernels(parts[0], parts[-1], metric=kernel, **named))
+    return np.asarray(pairwise_kernels(parts[0], parts[-1], metric=kernel, **options))
 
 
 def _centred(rows: Any, others: Any, kernel: str) -> list[Any]:

@@ -92,7 +92,7 @@ class HistogramTree(CodeLearner):
         self.min_gain = min_gain
         self.categorical_features = categorical_features
 
-    def _prepared(self, X: Any) -> BinnedFeatures:
+    def _prepare(self, X: Any) -> BinnedFeatures:
         binned = bin_features(X, max_bins=self.max_bins, categorical_features=self.categorical_features)
         return replace(binned, feature_names=getattr(self, "feature_names_in_", None))
 

@@ -2,8 +2,8 @@
 
 The compiled loops of LightGBM and XGBoost follow whatever a tree points to, and some end the whole process where a
 field is missing. So everything in their two formats of text is checked here before their library reads it; a
-``ValueError`` says what is wrong. The format of CatBoost is binary, and a crafted file can do harm: it is read only
-where the caller trusts whoever wrote the file.
+``ValueError`` names the fault. The format of CatBoost is binary, and a crafted file can do harm: it is read only
+where the caller trusts the writer of the file.
 """
 
 import re
@@ -52,7 +52,7 @@ def check_lightgbm(content: bytes) -> Shape:
     _require(len(sizes) % n_outputs == 0, "its number of trees")
     start = len(head_text.encode())
     place, end = start + len("\n\n"), content.find(b"\nend of trees\n", start)
-    for number, size in enumerate(sizes):  # trees lie one after the other with the sizes that the head tells
+    for number, size in enumerate(sizes):  # trees lie one after the other with the sizes that the head lists
         tree = content[place : place + size]
         is_whole = tree.startswith(f"Tree={number}\n".encode()) and tree.count(b"Tree=") == 1
         _require(size > 0 and is_whole and place + size <= end + 1, "its tree sizes")
@@ -65,9 +65,9 @@ def check_lightgbm(content: bytes) -> Shape:
 def _fields(text: str) -> dict[str, str]:
     """Return the lines ``name=value`` of one tree of LightGBM, all of printable letters."""
     lines = [_LINE.fullmatch(line) for line in text.split("\n") if line]
-    found = {line[1]: line[2] for line in lines if line is not None}
-    _require(len(found) == len(lines), "a line of a tree")
-    return found
+    values = {line[1]: line[2] for line in lines if line is not None}
+    _require(len(values) == len(lines), "a line of a tree")
+    return values
 
 
 def _numbers(tree: dict[str, str], name: str, size: int, missing: str = "") -> AnyArray:
@@ -101,9 +101,9 @@ def _check_lightgbm_tree(tree: dict[str, str], n_features: int) -> None:
     _check_lightgbm_sets(tree, n_sets, fields["threshold"][fields["decision_type"] % 2 == 1])
 
 
-def _check_lightgbm_sets(tree: dict[str, str], n_sets: int, named: AnyArray) -> None:
+def _check_lightgbm_sets(tree: dict[str, str], n_sets: int, sets: AnyArray) -> None:
     """Check the sets of categories, which splits name by a number in the place of a threshold."""
-    _require(_are_below(named, n_sets), "categories of a tree")
+    _require(_are_below(sets, n_sets), "categories of a tree")
     if n_sets == 0:
         return
     bounds = _numbers(tree, "cat_boundaries", n_sets + 1)
@@ -238,8 +238,8 @@ class Library(NamedTuple):
 
     def together(self, params: Any, learned: Any, file: Any) -> Any:
         """Return the model."""
-        needed = f"it holds a model of {self.title}, which needs {self.package}: pip install {self.package}"
-        model = getattr(imported(self.package, UnreadableModel, needed), self.kind)(**params)
+        advice = f"it holds a model of {self.title}, which needs {self.package}: pip install {self.package}"
+        model = getattr(imported(self.package, UnreadableModel, advice), self.kind)(**params)
         if file is None:
             return model
         if not isinstance(file, ModelFile) or file.suffix != self.suffix:
@@ -298,9 +298,9 @@ def _xgboost_write(model: Any) -> bytes:
 
 
 def _xgboost_read(model: Any, content: bytes, _learned: dict[str, Any]) -> None:
-    given = vars(model).copy()
+    parameters = vars(model).copy()
     model.load_model(bytearray(content))
-    vars(model).update(given)  # it fills parameters that were left open with what was used
+    vars(model).update(parameters)  # it fills parameters that were left open with what was used
 
 
 def _catboost_write(model: Any) -> bytes:

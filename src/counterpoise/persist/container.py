@@ -1,7 +1,7 @@
 """The one file: a zip of stored members, the manifest first, with a checksum of every byte at its end.
 
-Whoever writes a file can also write its checksum: it guards against damage, not against intent. So what the manifest
-says is never believed, here and in ``nodes``.
+The writer of a file can also write its checksum: it guards against damage, not against intent. So nothing in the
+manifest is trusted, here and in ``nodes``.
 
 All arrays of one type lie one after the other in one ``.npy`` member. A forest has thousands of arrays of a hundred
 bytes; as members of their own each would cost more for its name and its header than for its values.
@@ -22,7 +22,7 @@ from counterpoise._base.types import AnyArray, ByteArray
 
 
 class UnreadableModel(ValueError):  # noqa: N818 - named for the state it reports
-    """A file that is no whole, unaltered model of a known format; the message says what is wrong and what to do."""
+    """A file that is no whole, unaltered model of a known format; the message names the fault and the remedy."""
 
     __module__ = "counterpoise.persist"
 
@@ -73,9 +73,9 @@ def read_container(data: bytes) -> tuple[dict[str, Any], dict[str, bytes]]:
     _check_bytes(data)
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            listed = archive.infolist()
-            _check_members(listed, len(data))
-            contents = {info.filename: archive.read(info) for info in listed}
+            members = archive.infolist()
+            _check_members(members, len(data))
+            contents = {info.filename: archive.read(info) for info in members}
     except UnreadableModel:
         raise
     except Exception as error:  # zipfile raises a dozen kinds for a crafted directory
@@ -90,10 +90,10 @@ def read_container(data: bytes) -> tuple[dict[str, Any], dict[str, bytes]]:
 def check_stored(data: bytes) -> None:
     """Check that a zip inside of the file has nothing packed, so that it cannot grow beyond its size."""
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        listed = archive.infolist()
-    if any(info.compress_type != _STORED or info.file_size > info.compress_size for info in listed):
+        members = archive.infolist()
+    if any(info.compress_type != _STORED or info.file_size > info.compress_size for info in members):
         raise UnreadableModel("a file inside of it would unpack to far more than it is")
-    if sum(info.compress_size for info in listed) > len(data):
+    if sum(info.compress_size for info in members) > len(data):
         raise UnreadableModel("files inside of it overlap")
 
 
@@ -113,14 +113,14 @@ def _check_bytes(data: bytes) -> None:
         )
 
 
-def _check_members(listed: list[zipfile.ZipInfo], n_bytes: int) -> None:
-    """Check what the directory says before anything is unpacked."""
-    names = [info.filename for info in listed]
+def _check_members(members: list[zipfile.ZipInfo], n_bytes: int) -> None:
+    """Check the directory before anything is unpacked."""
+    names = [info.filename for info in members]
     if len(names) > _MOST_MEMBERS:
         raise UnreadableModel(f"it has {len(names)} members, which is more than any model needs")
     if len(set(names)) < len(names):
         raise UnreadableModel("two of its members have the same name")
-    for info in listed:
+    for info in members:
         if info.filename.startswith("/") or "\\" in info.filename or ".." in info.filename.split("/"):
             raise UnreadableModel(f"its member {info.filename!r} points out of the file")
         allowed = {_STORED: 1, _DEFLATED: _MOST_RATIO} if info.filename == _MANIFEST else {_STORED: 1}
@@ -128,9 +128,9 @@ def _check_members(listed: list[zipfile.ZipInfo], n_bytes: int) -> None:
             raise UnreadableModel(f"its member {info.filename!r} is packed in a way that cp.save does not use")
         if info.file_size > info.compress_size * allowed[info.compress_type]:
             raise UnreadableModel(f"its member {info.filename!r} would unpack to far more than it is")
-    if sum(info.compress_size for info in listed) > n_bytes:
+    if sum(info.compress_size for info in members) > n_bytes:
         raise UnreadableModel("its members overlap")
-    if _MANIFEST not in names or listed[names.index(_MANIFEST)].file_size > _MOST_MANIFEST:
+    if _MANIFEST not in names or members[names.index(_MANIFEST)].file_size > _MOST_MANIFEST:
         raise UnreadableModel("it has no manifest of a possible size")
 
 
@@ -164,7 +164,7 @@ _MOST_DIMENSIONS = 32
 
 
 class Packer:
-    """Takes arrays and says where they lie."""
+    """Collects arrays, and returns where each lies."""
 
     def __init__(self) -> None:
         self._parts: dict[str, list[AnyArray]] = {}
@@ -186,12 +186,12 @@ class Packer:
 
     def members(self) -> dict[str, bytes]:
         """Return the packs as files of one-dimensional arrays."""
-        found = {}
+        members = {}
         for name, parts in self._parts.items():
             stream = io.BytesIO()
             np.lib.format.write_array(stream, np.concatenate(parts, dtype=parts[0].dtype), allow_pickle=False)
-            found[f"arrays/{_file_name(name)}.npy"] = stream.getvalue()
-        return found
+            members[f"arrays/{_file_name(name)}.npy"] = stream.getvalue()
+        return members
 
 
 def _file_name(pack: str) -> str:
@@ -200,7 +200,7 @@ def _file_name(pack: str) -> str:
 
 
 class Unpacker:
-    """Gives the arrays back; each pack is checked when it is first asked for."""
+    """Gives the arrays back; each pack is checked when it is first used."""
 
     def __init__(self, members: dict[str, bytes]) -> None:
         self._members = members
@@ -231,7 +231,7 @@ class Unpacker:
                 raise UnreadableModel(f"it refers to {member!r}, which it does not hold")
             pack = _read_npy(self._members[member], member)
             if pack.dtype.str != ("|u1" if name == _BITS else name):
-                raise UnreadableModel(f"{member!r} holds another type than its name says")
+                raise UnreadableModel(f"{member!r} has a name for another type than it holds")
             self._packs[name] = pack
         return self._packs[name]
 
@@ -248,5 +248,5 @@ def _read_npy(data: bytes, member: str) -> AnyArray:
         raise UnreadableModel(f"{member!r} holds objects ({dtype}), which only pickle could read")
     values: ByteArray = np.frombuffer(bytearray(data[stream.tell() :]), dtype=np.uint8)  # which can be written to
     if len(shape) != 1 or shape[0] * dtype.itemsize != values.size:
-        raise UnreadableModel(f"{member!r} has another size than it says")
+        raise UnreadableModel(f"{member!r} has another size than its header gives")
     return values.view(dtype)

@@ -1,7 +1,7 @@
 """Files: read whatever they are, written so that a reader sees the old content or the new one, never a part of it.
 
 A file that is read may be anything: a pipe that never speaks, a device that never ends, more than was foreseen. And
-whatever writes, removes or locks a file of ours says so first, so that a test can stop it there:
+all functions that write, remove or lock a file of ours announce it first, so that a test can stop them there:
 
 >>> import tempfile
 >>> from pathlib import Path
@@ -51,16 +51,16 @@ def watched(watcher: Watcher) -> Iterator[None]:
 
 
 def step(what: str, path: Path) -> None:
-    """Say that a file is about to change."""
+    """Announce that a file is about to change."""
     _watcher.get()(what, path)
 
 
-NEW_FILE = 0o666  # what open() asks for where it makes a file: the umask takes its share
+NEW_FILE = 0o666  # the mode of open() for a new file: the umask takes its share
 
 
 @contextmanager
 def opened(path: Path) -> Iterator[BinaryIO]:
-    """Open a regular file to read its bytes; anything else is an ``OSError`` whose ``strerror`` says what it is."""
+    """Open a regular file to read its bytes; anything else is an ``OSError`` whose ``strerror`` names it."""
     if "\0" in str(path):
         raise OSError(errno.EINVAL, "no file has a zero byte in its name")
     with open(path, "rb", opener=without_waiting) as stream:
@@ -128,17 +128,17 @@ def write_atomically(path: Path, chunks: Iterable[bytes], *, private: bool = Fal
     step("write", path)
     path.parent.mkdir(parents=True, exist_ok=True)
     _remove_forgotten(path)
-    kept = None if private or not path.exists() else path.stat().st_mode & 0o777
+    old_mode = None if private or not path.exists() else path.stat().st_mode & 0o777
     part = path.parent / f".{path.name}.{secrets.token_hex(4)}.part"
     try:
-        # The system takes the umask's share of what is asked for; to read it, a program would have to set it.
-        mode = _PRIVATE if private or kept is not None else NEW_FILE
+        # The system takes the umask's share of the mode; to read the umask, a program would have to set it.
+        mode = _PRIVATE if private or old_mode is not None else NEW_FILE
         with open(part, "xb", opener=lambda name, flags: os.open(name, flags, mode)) as stream:
             stream.writelines(chunks)
             stream.flush()
             os.fsync(stream.fileno())
-        if kept is not None:
-            part.chmod(kept)
+        if old_mode is not None:
+            part.chmod(old_mode)
         step("rename", path)
         part.replace(path)
     except BaseException:  # an interrupt too must leave no part behind

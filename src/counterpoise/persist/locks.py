@@ -1,6 +1,6 @@
 """One writer at a time in a folder: a lock that the system itself lets go when its holder dies, killed or not.
 
-A file that exists only while someone works would outlive a kill, and whether its process still lives cannot be told for
+A file that exists only while someone works would outlive a kill, and whether its process still lives is not known for
 sure: process ids are used again, and other machines have their own.
 """
 
@@ -65,7 +65,7 @@ class FolderLock:
 
     def __enter__(self) -> Self:
         step("lock", self._path)
-        self._made = [one for one in (self.folder, *self.folder.parents) if not one.exists()]
+        self._new_folders = [one for one in (self.folder, *self.folder.parents) if not one.exists()]
         try:
             self._acquire()
         except BaseException:
@@ -82,7 +82,7 @@ class FolderLock:
                 with suppress(OSError):  # on Windows the lock itself removes it, once it is open no longer
                     self._path.unlink()
             else:  # the folder of that name, and a lock in it, is of another
-                self._made = []
+                self._new_folders = []
         finally:
             self._release()
 
@@ -123,7 +123,7 @@ class FolderLock:
 
     def _release(self) -> None:
         self._lock.release()
-        for folder in self._made:
+        for folder in self._new_folders:
             try:
                 folder.rmdir()
             except OSError:  # it holds something

@@ -35,7 +35,7 @@ __all__ = ["load_model", "log_model", "save_model"]
 FLAVOUR = "counterpoise"
 _FILE = "model.cp"
 _METHODS = ("predict", "predict_proba", "decision_proba")
-_BESIDE = ("ids", "sensitive_features", "baseline")  # what a model may be told beside the features
+_BESIDE = ("ids", "sensitive_features", "baseline")  # what a model may take beside the features
 _ENVIRONMENTS = ("conda_env", "pip_requirements", "extra_pip_requirements")
 
 
@@ -62,8 +62,8 @@ def save_model(
     path : path
         The folder, which must not be there or be empty.
     method : {"predict", "predict_proba", "decision_proba"}, default="predict"
-        What the ``python_function`` tells. ``mlflow.pyfunc.load_model(..., model_config={"method": "predict_proba"})``
-        has it otherwise.
+        The output of the ``python_function``, unless it is loaded with another:
+        ``mlflow.pyfunc.load_model(..., model_config={"method": "predict_proba"})``.
     ids : str, optional
         The column that names the person, for models with ``decision="sticky"``: rows of one id are decided alike, in
         whatever batch they come. It is taken out before the model sees the row. Default: the row is its own id.
@@ -100,26 +100,26 @@ def save_model(
     >>> rows = X.assign(person=[f"p{place}" for place in range(len(X))])
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     save_model(model, f"{folder}/flowers", ids="person", input_example=rows.head(2))
-    ...     asked = mlflow.pyfunc.load_model(f"{folder}/flowers")
-    >>> bool((asked.predict(rows[50:70]) == model.predict(X, ids=rows["person"])[50:70]).all())
+    ...     served = mlflow.pyfunc.load_model(f"{folder}/flowers")
+    >>> bool((served.predict(rows[50:70]) == model.predict(X, ids=rows["person"])[50:70]).all())
     True
     """
     mlflow = _mlflow(UnstorableModel)
-    told = {"method": method, "ids": ids, "sensitive_features": list(sensitive_features), "baseline": baseline}
-    asked = _ServedModel(model, told)
-    asked.check()
+    config = {"method": method, "ids": ids, "sensitive_features": list(sensitive_features), "baseline": baseline}
+    server = _ServedModel(model, config)
+    server.check()
     if signature is None and input_example is not None:
-        signature = mlflow.models.infer_signature(input_example, asked.predict(input_example))
-    made = mlflow.models.Model() if mlflow_model is None else mlflow_model
-    made.add_flavor(FLAVOUR, data=f"data/{_FILE}", counterpoise_version=__version__, model_class=type(model).__name__)
+        signature = mlflow.models.infer_signature(input_example, server.predict(input_example))
+    record = mlflow.models.Model() if mlflow_model is None else mlflow_model
+    record.add_flavor(FLAVOUR, data=f"data/{_FILE}", counterpoise_version=__version__, model_class=type(model).__name__)
     with tempfile.TemporaryDirectory() as folder:
         save(model, Path(folder) / _FILE, trusted=trusted)
         mlflow.pyfunc.save_model(
             path,
             loader_module=__name__,
             data_path=str(Path(folder) / _FILE),
-            mlflow_model=made,
-            model_config=told,
+            mlflow_model=record,
+            model_config=config,
             input_example=input_example,
             signature=signature,
             **_environment(settings),
@@ -146,8 +146,8 @@ def log_model(model: Any, name: str, *, registered_model_name: str | None = None
         Whose ``model_uri`` ``load_model`` and ``mlflow.pyfunc.load_model`` take.
     """
     here = sys.modules[__name__]
-    registered = {"registered_model_name": registered_model_name}
-    return _mlflow(UnstorableModel).models.Model.log(None, here, name=name, model=model, **registered, **settings)
+    registration = {"registered_model_name": registered_model_name}
+    return _mlflow(UnstorableModel).models.Model.log(None, here, name=name, model=model, **registration, **settings)
 
 
 def load_model(model_uri: str, *, dst_path: str | None = None, trusted: Sequence[str] = ()) -> Any:
@@ -188,38 +188,40 @@ def _mlflow(kind: type[ValueError]) -> Any:
 
 
 def _load_pyfunc(path: str, model_config: Mapping[str, Any] | None = None) -> "_ServedModel":
-    """Return what answers for the model: MLflow calls this by its name."""
+    """Return the object that MLflow serves: MLflow calls this function by its name."""
     return _ServedModel(load(path), dict(model_config or {}))
 
 
 class _ServedModel(NamedTuple):
-    """A model, and what the columns are that it is told beside the features."""
+    """A model, and the columns that it takes beside the features."""
 
     model: Any
-    told: Mapping[str, Any]
+    config: Mapping[str, Any]
 
     def check(self) -> None:
-        """Check that the model takes what it is to be told."""
+        """Check that the model takes these columns."""
         name = type(self.model).__name__
         refuse_unfitted(self.model, "save_model")
-        method = check_choice(self.told["method"], "method", _METHODS)
+        method = check_choice(self.config["method"], "method", _METHODS)
         if not hasattr(self.model, method):
             raise UnstorableModel(f"A {name} has no {method}: choose another method.")
-        for part in self._named():
-            if part not in self._taken(method):
-                raise UnstorableModel(f"{method} of this {name} takes no {part}: leave out {part}={self.told[part]!r}.")
+        for part in self._columns():
+            if part not in self._accepted(method):
+                raise UnstorableModel(
+                    f"{method} of this {name} takes no {part}: leave out {part}={self.config[part]!r}."
+                )
 
     def predict(self, model_input: Any, params: Mapping[str, Any] | None = None) -> Any:  # noqa: ARG002 - of MLflow
-        """Return what the model says about rows."""
-        method = check_choice(self.told.get("method", "predict"), "method", _METHODS)
-        named = self._named()
-        beside = {part: self._column(model_input, named[part]) for part in named if part in self._taken(method)}
+        """Return the output of the model for rows."""
+        method = check_choice(self.config.get("method", "predict"), "method", _METHODS)
+        columns = self._columns()
+        beside = {part: self._column(model_input, columns[part]) for part in columns if part in self._accepted(method)}
         return getattr(self.model, method)(self._features(model_input), **beside)
 
-    def _named(self) -> dict[str, Any]:
-        return {part: self.told[part] for part in _BESIDE if self.told.get(part)}
+    def _columns(self) -> dict[str, Any]:
+        return {part: self.config[part] for part in _BESIDE if self.config.get(part)}
 
-    def _taken(self, method: str) -> Sequence[str]:
+    def _accepted(self, method: str) -> Sequence[str]:
         """Return what a method takes beside the features; a pipeline hands on whatever it is given."""
         parameters = inspect.signature(getattr(self.model, method)).parameters.values()
         if any(one.kind is one.VAR_KEYWORD for one in parameters):
@@ -227,8 +229,8 @@ class _ServedModel(NamedTuple):
         return [one.name for one in parameters if one.name in _BESIDE]
 
     def _column(self, rows: Any, names: Any) -> Any:
-        wanted = [names] if isinstance(names, str) else list(names)
-        missing = [name for name in wanted if name not in getattr(rows, "columns", ())]
+        columns = [names] if isinstance(names, str) else list(names)
+        missing = [name for name in columns if name not in getattr(rows, "columns", ())]
         if missing:
             raise ValueError(
                 f"The rows need the column {missing[0]!r}, which the model was saved with: pass a data frame that "
@@ -243,12 +245,12 @@ class _ServedModel(NamedTuple):
         names = getattr(self.model, "feature_names_in_", None)
         if names is not None:
             return self._column(rows, list(names))
-        beside = {name for part in self._named().values() for name in ([part] if isinstance(part, str) else part)}
+        beside = {name for part in self._columns().values() for name in ([part] if isinstance(part, str) else part)}
         return rows[[name for name in rows.columns if name not in beside]].to_numpy()
 
 
 def _environment(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings in which it is said what must be installed to load the model."""
+    """Return settings that list what must be installed to load the model."""
     if any(settings.get(name) is not None for name in _ENVIRONMENTS[:2]):
         return dict(settings)
     import sklearn  # noqa: PLC0415 - this file lies below scikit-learn

@@ -92,7 +92,7 @@ def load(path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> Any:
 
 
 def load_waiting(path: str | os.PathLike[str]) -> Any:
-    """Read a mixture whose models wait in its file until they are asked for something; else as ``load``."""
+    """Read a mixture whose models wait in its file until they are used; else as ``load``."""
     return _read(path, (), waits=True)
 
 
@@ -109,7 +109,7 @@ def _read(path: str | os.PathLike[str], trusted: Sequence[str], *, waits: bool) 
         raise UnreadableModel(f"{target} cannot be read: {error.strerror}.") from error
     except MemoryError as error:
         raise UnreadableModel(f"{target} cannot be read: it has more bytes than there is memory.") from error
-    model = _decoded(data, str(target), trusted, waits=waits)
+    model = _decode(data, str(target), trusted, waits=waits)
     if not _is_fitted(model):
         raise UnreadableModel(f"{target} holds a {type(model).__name__}, which is no fitted model.")
     return model
@@ -175,11 +175,11 @@ def loads(data: bytes, *, trusted: Sequence[str] = ()) -> Any:
     """
     if not isinstance(data, bytes | bytearray | memoryview):
         raise TypeError(f"data must be the bytes that dumps returned; got {type(data).__name__}. A path is for load.")
-    return _decoded(bytes(data), "The data", trusted)
+    return _decode(bytes(data), "The data", trusted)
 
 
-def _decoded(data: bytes, name: str, trusted: Sequence[str], *, waits: bool = False) -> Any:
-    """Return the value of a file; models in files of their own wait there where ``waits`` says so."""
+def _decode(data: bytes, name: str, trusted: Sequence[str], *, waits: bool = False) -> Any:
+    """Return the value of a file; models in files of their own wait there with ``waits``."""
 
     def now(content: bytes, depth: int = 0) -> Any:
         if depth > _DEEPEST:
@@ -191,7 +191,7 @@ def _decoded(data: bytes, name: str, trusted: Sequence[str], *, waits: bool = Fa
         return decoder.decode(manifest.get("nodes"), manifest.get("root"))
 
     def later(content: bytes) -> Waiting:
-        return Waiting(content, lambda known: _decoded(known, name, trusted))
+        return Waiting(content, lambda known: _decode(known, name, trusted))
 
     try:
         return now(data)
@@ -200,7 +200,7 @@ def _decoded(data: bytes, name: str, trusted: Sequence[str], *, waits: bool = Fa
 
 
 def _description(value: Any) -> dict[str, Any]:
-    """Return what tells a reader of the manifest which model this is; loading does not look at it."""
+    """Return a description of the model for readers of the manifest; loading does not use it."""
     classes, names = (getattr(value, attribute, None) for attribute in ("classes_", "feature_names_in_"))
     return {
         "library": __version__,
@@ -211,13 +211,13 @@ def _description(value: Any) -> dict[str, Any]:
 
 
 def refuse_unfitted(model: Any, before: str) -> None:
-    """Raise an error where a value is no fitted model; ``before`` is what was asked for."""
+    """Raise an error where a value is no fitted model; ``before`` names the function called."""
     if not _is_fitted(model):
         raise UnstorableModel(f"This {type(model).__name__} is no fitted model: call fit before {before}.")
 
 
 def _is_fitted(model: Any) -> bool:
-    """Tell whether a value is a model that can be asked."""
+    """Tell whether a value is a model that can predict."""
     from sklearn.utils.validation import check_is_fitted  # noqa: PLC0415 - this file lies below scikit-learn
 
     if isinstance(model, type) or not hasattr(model, "predict"):

@@ -1,8 +1,8 @@
 """Values as a flat list of nodes, each of which refers only to nodes before it, and nodes as values.
 
 A child of a node is a JSON scalar, or ``[number]``, which is the node of that number. So shared parts are stored once
-and stay shared, cycles cannot be written, and reading needs no recursion. Everything that a node of a file says is
-checked: whoever wrote it may have meant harm.
+and stay shared, cycles cannot be written, and reading needs no recursion. Every node of a file is checked: its
+writer may have meant harm.
 
 An object is stored as its class, by the name that ``classes`` lists, and its attributes: those that its
 ``stored_state()`` returns, where its class has that method, else those of ``__getstate__``. The models in an attribute
@@ -28,7 +28,7 @@ from counterpoise.persist.classes import is_known, known_class
 from counterpoise.persist.container import Packer, Unpacker, UnreadableModel, UnstorableModel
 from counterpoise.persist.values import VALUES, ModelFile, Waiting, value_form_of
 
-_MOST_KEYS = 2000  # of a dict that are no texts: whoever chooses numbers can have them all collide
+_MOST_KEYS = 2000  # of a dict that are no texts: numbers can be chosen so that all of them collide
 _DEEPEST = 100  # models are some ten deep
 _LARGEST = 10**8  # parts
 
@@ -97,7 +97,7 @@ class Encoder:
         self.foreign_paths: list[str] = []
         self.files: dict[str, bytes] = {}
         self._known: dict[int, Child] = {}  # by identity
-        self._kept: list[Any] = []  # alive until the end, so that no identity is used twice
+        self._alive: list[Any] = []  # alive until the end, so that no identity is used twice
         self._layout_of: dict[tuple[str, ...], int] = {}
         self._path: list[str] = list(path)
         self._extents = Extents()
@@ -111,14 +111,14 @@ class Encoder:
             return value
         if kind is float and math.isfinite(value):
             return value
-        found = self._known.get(id(value), ())
-        if found:
-            return found
+        place = self._known.get(id(value), ())
+        if place:
+            return place
         self._path.append(step)
-        if found is None:
+        if place is None:
             raise self._refusal("a part that holds itself")
         self._known[id(value)] = None  # until its node is there
-        self._kept.append(value)
+        self._alive.append(value)
         self._append(self._node(value, kind), value)
         self._path.pop()
         return self._known[id(value)]
@@ -140,12 +140,16 @@ class Encoder:
         if kind in (ModelFile, Waiting):
             return self._file(value.content, value.suffix if kind is ModelFile else "")
         if kind is np.ndarray:
-            return self._objects(value) if value.dtype.kind == "O" else ["array", *self._tried(self.arrays.add, value)]
+            return (
+                self._objects(value)
+                if value.dtype.kind == "O"
+                else ["array", *self._take_apart(self.arrays.add, value)]
+            )
         if isinstance(value, np.generic):
             return ["scalar", self.encode(np.atleast_1d(np.asarray(value)))]
         form = form_of(value)
         if form is not None:
-            return ["form", form, *self._all(self._tried(FORMS[form].apart, value))]
+            return ["form", form, *self._all(self._take_apart(FORMS[form].apart, value))]
         is_ours = is_known(kind) and (not scikit_learn.is_of_scikit_learn(kind) or holds_known_only(value))
         return self._object(value, kind) if is_ours else self._foreign(value)
 
@@ -161,7 +165,7 @@ class Encoder:
             yield self.encode(key, "key")
             yield self.encode(value, f"[{key!r}]")
 
-    def _tried(self, take_apart: Callable[[Any], Iterable[Any]], value: Any) -> Iterable[Any]:
+    def _take_apart(self, take_apart: Callable[[Any], Iterable[Any]], value: Any) -> Iterable[Any]:
         try:
             return take_apart(value)
         except (TypeError, UnstorableModel) as error:
@@ -192,7 +196,7 @@ class Encoder:
         """Store models in files of their own, so that each can be read when it is wanted."""
         for place, model in enumerate(models):
             if type(model) is not Waiting and scikit_learn.is_foreign(model) and id(model) not in self._known:
-                self._kept.append(model)
+                self._alive.append(model)
                 inner = Encoder(self._pack, [*self._path, f"{step}[{place}]"])
                 self._append(self._file(self._pack(inner, model)), model)
 
@@ -221,7 +225,7 @@ class Encoder:
 
 
 def state_of(value: Any) -> dict[str, Any]:
-    """Return the attributes of an object that are stored: those that ``stored_state`` or ``__getstate__`` tells."""
+    """Return the attributes of an object that are stored: those of ``stored_state`` or ``__getstate__``."""
     if isinstance(value, tuple):
         return value._asdict()  # type: ignore[attr-defined,no-any-return]
     if scikit_learn.is_of_scikit_learn(type(value)):
@@ -271,7 +275,7 @@ class Decoder:
         read: "Callable[[bytes], Any]",
     ) -> None:
         arrays = Unpacker(members)
-        self._layouts = [_checked_layout(layout) for layout in _listed(layouts)]
+        self._layouts = [_check_layout(layout) for layout in _check_list(layouts)]
         self._members, self._foreign, self._trusted = members, foreign, trusted
         self._read = cache(lambda name: read(self._member(name)))  # a model in a file of its own, once
         self._values: list[Any] = []
@@ -295,8 +299,8 @@ class Decoder:
 
     def decode(self, nodes: Any, root: Any) -> Any:
         """Return the value of the root."""
-        for node in _listed(nodes):
-            kind, *children = _listed(node) or [None]
+        for node in _check_list(nodes):
+            kind, *children = _check_list(node) or [None]
             if not isinstance(kind, str) or kind not in self._kinds:
                 raise UnreadableModel(f"it holds a part of the unknown kind {kind!r}")
             try:
@@ -325,8 +329,8 @@ class Decoder:
         return dict(zip(values[::2], values[1::2], strict=True))
 
     def _form(self, form: Any, *children: Any) -> Any:
-        needed = [UNCHECKED[form]] if form in UNCHECKED else []
-        scikit_learn.refuse_untrusted([name for name in needed if name not in self._trusted])
+        unchecked = [UNCHECKED[form]] if form in UNCHECKED else []
+        scikit_learn.refuse_untrusted([name for name in unchecked if name not in self._trusted])
         return FORMS[form].together(*self._all(children))
 
     def _file(self, name: Any) -> ModelFile:
@@ -351,16 +355,16 @@ class Decoder:
         name, attributes = self._layouts[_place(layout, self._layouts)]
         state = dict(zip(attributes, self._all(children), strict=True))
         kind = known_class(name)
-        made = _restored(kind, state)
-        if hasattr(made, "check_loaded"):
+        instance = _build_object(kind, state)
+        if hasattr(instance, "check_loaded"):
             try:
-                made.check_loaded()
+                instance.check_loaded()
             except _FAILURES as error:
                 raise UnreadableModel(f"its {name} is not as a fitted one ({error})") from error
-        return made
+        return instance
 
 
-def _restored(kind: Any, state: dict[str, Any]) -> Any:
+def _build_object(kind: Any, state: dict[str, Any]) -> Any:
     """Return an object with that state, made without ``__init__``."""
     if issubclass(kind, tuple):
         if tuple(state) != kind._fields:
@@ -370,17 +374,17 @@ def _restored(kind: Any, state: dict[str, Any]) -> Any:
             )
         return tuple.__new__(kind, state.values())
     if scikit_learn.is_of_scikit_learn(kind):
-        return scikit_learn.made_estimator(kind, state)
-    missing = _needed(kind) - state.keys()
+        return scikit_learn.build_estimator(kind, state)
+    missing = _required_attributes(kind) - state.keys()
     if missing:
         raise UnreadableModel(f"its {kind.__name__} lacks {', '.join(sorted(missing))}")
-    made = kind.__new__(kind)
-    made.__dict__.update(state)
-    return made
+    instance = kind.__new__(kind)
+    instance.__dict__.update(state)
+    return instance
 
 
 @cache
-def _needed(kind: Any) -> set[str]:
+def _required_attributes(kind: Any) -> set[str]:
     """Return the attributes that every object of a class has: those it names, fields, or parameters of an estimator."""
     if hasattr(kind, "stored_fields"):
         return set(kind.stored_fields)
@@ -396,17 +400,17 @@ def _place(number: Any, among: list[Any]) -> int:
     return number
 
 
-def _listed(value: Any) -> list[Any]:
+def _check_list(value: Any) -> list[Any]:
     if not isinstance(value, list):
         raise UnreadableModel("its manifest holds something else where a list must be")
     return value
 
 
-def _checked_layout(layout: Any) -> tuple[str, list[str]]:
-    if len(_listed(layout)) != 2:  # noqa: PLR2004 - name and attributes
+def _check_layout(layout: Any) -> tuple[str, list[str]]:
+    if len(_check_list(layout)) != 2:  # noqa: PLR2004 - name and attributes
         raise UnreadableModel("it describes a class in an unknown way")
     name, attributes = layout
-    for attribute in _listed(attributes):
+    for attribute in _check_list(attributes):
         if not isinstance(attribute, str) or not attribute.isidentifier() or attribute.startswith("__"):
             raise UnreadableModel(f"it names the impossible attribute {attribute!r}")
     return name, attributes

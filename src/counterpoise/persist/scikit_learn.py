@@ -50,7 +50,7 @@ def is_foreign(value: Any) -> bool:
 
 
 def write_foreign(models: Sequence[Any], paths: Sequence[str], trusted: Sequence[str]) -> bytes:
-    """Return models as one member; ``paths`` say where in ours they are, for messages."""
+    """Return models as one member; ``paths`` are their places in ours, for messages."""
     skops = imported("skops.io", UnstorableModel, f"{paths[0]} is a model of another library{_NEEDS_SKOPS}")
     try:
         data = bytes(skops.dumps(list(models)))
@@ -106,7 +106,7 @@ def read_foreign(data: bytes, trusted: Sequence[str]) -> list[Any]:
 
 
 def refuse_untrusted(unknown: list[str]) -> None:
-    """Say what is not trusted, where there is anything."""
+    """Refuse types that are not trusted, and name them."""
     if unknown:
         raise UnreadableModel(
             f"it holds what is not on the list of trusted types: {', '.join(unknown)}. If you know who wrote the file "
@@ -160,27 +160,27 @@ def _check_rounds(state: dict[str, Any]) -> None:
         _check_predictor(predictor, n_features, is_category)
     if preprocessor is None:
         return
-    places, taken = vars(preprocessor)["_transformer_to_input_indices"], list[int]()
+    places, positions = vars(preprocessor)["_transformer_to_input_indices"], list[int]()
     for name, step, columns in preprocessor.transformers_:  # which give back as many features as they take
         mask = np.asarray(columns)
         if name == "remainder" and not mask.any():
             continue
         _require(type(step).__name__ in ("OrdinalEncoder", "FunctionTransformer") and mask.dtype == np.bool_)
         _require(mask.shape == (n_features,) and list(places[name]) == np.flatnonzero(mask).tolist())
-        taken += np.flatnonzero(mask).tolist()
-    _require(sorted(taken) == list(range(n_features)) and preprocessor.n_features_in_ == n_features)
+        positions += np.flatnonzero(mask).tolist()
+    _require(sorted(positions) == list(range(n_features)) and preprocessor.n_features_in_ == n_features)
 
 
 def walk(root: Any, inside: Callable[[Any], Iterable[Any] | None]) -> Iterator[tuple[Any, Iterable[Any] | None]]:
     """Yield a value and all objects inside of it, each with what ``inside`` finds in it."""
-    waiting, seen = [root], {id(root)}
+    waiting, visited = [root], {id(root)}
     while waiting:
         part = waiting.pop()
         inner = inside(part)
         yield part, inner
         for one in inner or ():
-            if id(one) not in seen:
-                seen.add(id(one))
+            if id(one) not in visited:
+                visited.add(id(one))
                 waiting.append(one)
 
 
@@ -246,7 +246,7 @@ ESTIMATORS = {
     "StandardScaler": "sklearn.preprocessing._data",
     "_BinMapper": "sklearn.ensemble._hist_gradient_boosting.binning",
 }
-_MADE_AGAIN = "_loss"  # of histogram gradient boosting: compiled, and told by the parameters
+_LOSS = "_loss"  # of histogram gradient boosting: compiled, and determined by the parameters
 _ROUNDS = "_predictors"
 _WORDS = 8  # of 32 bits each: a set of categories
 _CHECKS = {"dtype", "ensure_all_finite"}
@@ -270,7 +270,7 @@ def estimator_state(estimator: Any) -> dict[str, Any]:
         return {name: _without_remainder_lists(part) for name, part in state.items()}
     if _ROUNDS not in state:
         return dict(state)
-    others = {name: part for name, part in state.items() if name != _MADE_AGAIN}
+    others = {name: part for name, part in state.items() if name != _LOSS}
     return others | {_ROUNDS: Rounds(state[_ROUNDS])}
 
 
@@ -281,16 +281,16 @@ def _without_remainder_lists(part: Any) -> Any:
     return type(part)(map(_without_remainder_lists, part)) if type(part) in (list, tuple) else part
 
 
-def made_estimator(kind: Any, state: dict[str, Any]) -> Any:
+def build_estimator(kind: Any, state: dict[str, Any]) -> Any:
     """Return an estimator with that state; parameters that the file does not know have their defaults."""
     parameters = inspect.signature(kind.__init__).parameters.values()
     defaults = {one.name: one.default for one in parameters if one.default is not one.empty and one.name not in state}
-    made = kind.__new__(kind)
-    made.__setstate__(state | defaults)
+    estimator = kind.__new__(kind)
+    estimator.__setstate__(state | defaults)
     if _ROUNDS in state:
-        setattr(made, _MADE_AGAIN, made._get_loss(sample_weight=None))  # noqa: SLF001 - as its fit does
-    check_part(made)
-    return made
+        setattr(estimator, _LOSS, estimator._get_loss(sample_weight=None))  # noqa: SLF001 - as its fit does
+    check_part(estimator)
+    return estimator
 
 
 def small(values: AnyArray) -> AnyArray:

@@ -28,7 +28,7 @@ def _itself(model: Any) -> Any:
 
 
 class Waiting:
-    """A model that is read from its bytes when it is first asked for anything, and stands for it from then on.
+    """A model that is read from its bytes when it is first used, and stands for it from then on.
 
     A pool of models is read in milliseconds this way, and of seventeen models only the two that decide are ever built.
     """
@@ -39,7 +39,7 @@ class Waiting:
         self.content, self._read = content, read
         self._model: Any = None
 
-    def loaded(self) -> Any:
+    def load(self) -> Any:
         """Return the model itself."""
         if self._model is None:
             self._model = self._read(self.content)
@@ -48,19 +48,19 @@ class Waiting:
     def __reduce_ex__(self, protocol: Any) -> Any:
         """Copy, and send to others, the model itself."""
         del protocol
-        return _itself, (self.loaded(),)
+        return _itself, (self.load(),)
 
     def __getattr__(self, name: str) -> Any:
-        if name == "__sklearn_tags__" and self._model is None:  # asked of all models wherever one decides
+        if name == "__sklearn_tags__" and self._model is None:  # read of all models wherever one decides
             raise AttributeError(name)
-        return getattr(self.loaded(), name)
+        return getattr(self.load(), name)
 
     def __getitem__(self, key: Any) -> Any:
         """Return a step of a pipeline."""
-        return self.loaded()[key]
+        return self.load()[key]
 
     def __repr__(self) -> str:
-        return repr(self.loaded())
+        return repr(self.load())
 
 
 class Codec(NamedTuple):
@@ -143,10 +143,10 @@ def _slice_together(*ends: Any) -> slice:
 
 
 def _number_type_together(name: Any, is_dtype: Any) -> Any:
-    found = np.dtype(name)
-    if found.kind not in _NUMBERS:
+    dtype = np.dtype(name)
+    if dtype.kind not in _NUMBERS:
         raise UnreadableModel(f"it names the type {name!r} of numbers, which this version cannot restore")
-    return found if is_dtype else found.type
+    return dtype if is_dtype else dtype.type
 
 
 VALUES = {

@@ -4,11 +4,10 @@ The rows are independent draws from the population, and what is measured on them
 were seen. Every end of an interval here is a bound by itself: the low end is too high, or the high end too low, with
 probability at most ``1 - confidence``; both are right together with probability at least ``2 * confidence - 1``.
 
-Upper bounds on weighted means, valid for every population whose weights have a known limit.
-
-A row has a value v between two known ends and a weight w from 0 to 1, its part of the largest weight there can be. The
-rows are independent draws. Is the population's weighted mean ``E[w v] / E[w]`` as large as r? Then ``w (r - v)`` is not
-positive on average, and whoever bets on it has, starting from 1 and with a stake s fixed before the rows are seen,
+Bounds on weighted means hold for every population whose weights have a known limit. A row has a value
+v between two known ends and a weight w from 0 to 1, its part of the largest weight there can be.
+Is the population's weighted mean ``E[w v] / E[w]`` as large as r? Then ``w (r - v)`` is not
+positive on average, and a gambler who bets on it has, starting from 1, with a stake s fixed before the rows are seen,
 
     wealth = product over rows of (1 + s w (r - v)),
 
@@ -48,7 +47,7 @@ _STEEP = 10.0  # logarithms, beyond which it does not matter by how much a wealt
 _POWERS = (0.0, 0.5, 1.0)  # of the gap in the stakes: with 0 alone, means near the high end would be bounded badly
 _RATIO = 1.5  # of one stake to the next: the best one is then missed by a fifth, which costs little
 _LEVELS = 64  # of weights: more cost more and give less than 1 %
-_LIGHTEST = 1e-4  # part of the heaviest row, below which weights are told apart only from zero
+_LIGHTEST = 1e-4  # part of the heaviest row, below which weights are distinguished only from zero
 _CELLS = 256  # in which each of two means is looked for
 _FLOOR = 1e-3  # below which no wealth falls: there are fewer than 1000 stakes, one of them 0
 _NO_GAP = 1e-300  # part of the span, in place of zero, which has no reciprocal
@@ -69,14 +68,14 @@ class WeightedSample(NamedTuple):
 
 def weight_levels(weights: FloatArray) -> FloatArray:
     """Return few weights between which all others lie, zero among them; all there are where they are few."""
-    found = np.unique(np.append(weights, 0.0))
-    if found.size <= _LEVELS:
-        return found
-    most = float(found[-1])
-    return np.append(0.0, np.geomspace(max(float(found[1]), _LIGHTEST * most), most, _LEVELS - 1))
+    distinct = np.unique(np.append(weights, 0.0))
+    if distinct.size <= _LEVELS:
+        return distinct
+    most = float(distinct[-1])
+    return np.append(0.0, np.geomspace(max(float(distinct[1]), _LIGHTEST * most), most, _LEVELS - 1))
 
 
-def spread(
+def spread_over_levels(
     weights: FloatArray, kinds: IntArray, n_kinds: int, levels: FloatArray, parts: FloatArray | float = 1.0
 ) -> FloatArray:
     """Return how many rows, or parts of rows, there are of each kind and level, as shape (n_kinds, n_levels).
@@ -84,13 +83,13 @@ def spread(
     A row between two levels counts in part at both, so that its weight is kept. The logarithm of the wealth is concave
     in a row's weight, and in its value: so it can only fall by this, and a bound can only move out.
     """
-    below, above = between(weights, levels)
+    below, above = locate_between(weights, levels)
     cells, size = kinds * levels.size + below, n_kinds * levels.size
     numbers = np.bincount(cells, parts * (1.0 - above), size) + np.bincount(cells + 1, parts * above, size)
     return np.asarray(numbers.reshape(n_kinds, levels.size))
 
 
-def between(points: FloatArray, marks: FloatArray) -> tuple[IntArray, FloatArray]:
+def locate_between(points: FloatArray, marks: FloatArray) -> tuple[IntArray, FloatArray]:
     """Return the mark below each point, never the last one, and how far on the way to the next the point is."""
     below = np.clip(np.searchsorted(marks, points, side="right") - 1, 0, marks.size - 2)
     return below, np.asarray((points - marks[below]) / np.diff(marks)[below])
@@ -99,17 +98,17 @@ def between(points: FloatArray, marks: FloatArray) -> tuple[IntArray, FloatArray
 def few_cells(
     values: FloatArray, weights: FloatArray, span: tuple[float, float], counts: FloatArray | None = None
 ) -> WeightedSample:
-    """Return rows of any values and weights as few values at few weights; ``spread`` says why this is no loss.
+    """Return rows of any values and weights as few values at few weights; ``spread_over_levels`` explains why.
 
     ``counts`` are how many rows each stands for. Default: itself.
     """
     marks, levels = np.unique(np.append(values, span)), weight_levels(weights)
     if marks.size > _LEVELS:
         marks = np.linspace(*span, _LEVELS)
-    below, above = between(values, marks)
+    below, above = locate_between(values, marks)
     kinds, parts = np.append(below, below + 1), np.append(1.0 - above, above)
     parts = parts if counts is None else parts * np.tile(counts, 2)
-    numbers = spread(np.tile(weights, 2), kinds, marks.size, levels, parts)
+    numbers = spread_over_levels(np.tile(weights, 2), kinds, marks.size, levels, parts)
     return WeightedSample(np.repeat(marks, levels.size), np.tile(levels, marks.size), numbers.ravel(), span)
 
 
@@ -135,7 +134,7 @@ def upper_weighted_sum(one: WeightedSample, other: WeightedSample, risk: float) 
     Two bounds for half of the risk each would also do, and are up to a half wider.
     """
     known = [_edges(sample, risk) for sample in (one, other)]
-    (edges, logs), (others, other_logs) = sorted(known, key=lambda found: -float(np.ptp(found[0][1:])))
+    (edges, logs), (others, other_logs) = sorted(known, key=lambda pair: -float(np.ptp(pair[0][1:])))
     places = np.searchsorted(other_logs, -math.log(risk) - logs[:-1])
     return float((edges[1:] + others[np.minimum(places, others.size - 1)]).max())
 
@@ -161,8 +160,8 @@ class _Wealth(NamedTuple):
     @classmethod
     def of(cls, sample: WeightedSample, risk: float) -> "_Wealth":
         """Return the wealth with stakes from the best one for the largest variance there can be up to the largest."""
-        seen = sample.counts > 0
-        parts = {name: getattr(sample, name)[seen] for name in ("values", "weights", "counts")}
+        occurs = sample.counts > 0
+        parts = {name: getattr(sample, name)[occurs] for name in ("values", "weights", "counts")}
         least = min(math.sqrt(8.0 * (1.0 - math.log(risk)) / max(sample.counts.sum(), 1.0)), 1.0 / _RATIO)
         n_stakes = 1 + math.ceil(-math.log(least) / math.log(_RATIO))
         return cls(sample._replace(**parts), np.geomspace(least, 1.0, n_stakes))
@@ -203,7 +202,7 @@ _FAR = 5.5  # standard deviations, beyond which few counts lie; they are all cou
 
 
 class Bounds(NamedTuple):
-    """The ends of an interval, each of which holds with the confidence asked for."""
+    """The ends of an interval, each of which holds with the requested confidence."""
 
     low: float
     high: float
@@ -383,8 +382,8 @@ def upper_mean(values: FloatArray, counts: FloatArray, risk: float) -> float:
     if levels.size == 3 and levels[0] < 0 == levels[1]:  # noqa: PLR2004 - and so the third is positive
         return _upper_signed(levels, by_level, risk)
     n_rows, n_steps = counts.sum(), levels.size - 1
-    reached = np.cumsum(by_level[::-1])[::-1][1:].tolist()
-    bounds = [upper_share(count, n_rows, risk / n_steps) for count in reached]
+    tails = np.cumsum(by_level[::-1])[::-1][1:].tolist()
+    bounds = [upper_share(count, n_rows, risk / n_steps) for count in tails]
     return float(levels[0] + np.diff(levels) @ np.array(bounds))
 
 
@@ -398,12 +397,12 @@ def _upper_signed(levels: FloatArray, by_level: FloatArray, risk: float) -> floa
     so one of these two events alone can do harm, and one-sided bounds at half of the risk are enough.
     """
     negative, zero, positive = by_level.tolist()
-    n_rows, moved = negative + zero + positive, negative + positive
-    most = upper_share(positive, moved, risk / 2) if moved else 1.0
+    n_rows, n_moves = negative + zero + positive, negative + positive
+    most = upper_share(positive, n_moves, risk / 2) if n_moves else 1.0
     change = most * float(levels[2]) + (1.0 - most) * float(levels[0])
     if change < 0:
         return change * (1.0 - upper_share(zero, n_rows, risk / 2))
-    return change * upper_share(moved, n_rows, risk / 2)
+    return change * upper_share(n_moves, n_rows, risk / 2)
 
 
 class Step(NamedTuple):
@@ -433,12 +432,12 @@ def upper_sum_of_two(one: Step, other: Step, risk: float) -> float:
     least = 1.0 - upper_share(one.trials - one.hits, one.trials, guard)
     edges = np.linspace(least, upper_share(one.hits, one.trials, guard), _GRID_CELLS + 1)
     most = one.factor + other.factor
-    seen = one.factor * one.hits / one.trials + other.factor * other.hits / other.trials
+    observation = one.factor * one.hits / one.trials + other.factor * other.hits / other.trials
     # The distribution of the first count at the low end of each cell, shape (n_cells, n_points), and for each chunk of
     # it the largest second count with which the sum is as small as seen: ties count, rounding or not.
     points = _chunks(edges, one.trials)
     reached = _cdf(points, one.trials, edges[:-1, None])
-    left = (seen - one.factor * (points[:-1] + 1.0) / one.trials) / other.factor
+    left = (observation - one.factor * (points[:-1] + 1.0) / one.trials) / other.factor
     room = np.floor(other.trials * (left + _ROUNDING * most / other.factor))
 
     def is_rejected(theta: float) -> bool:
@@ -451,9 +450,9 @@ def upper_sum_of_two(one: Step, other: Step, risk: float) -> float:
         largest = (outside + (np.diff(own, axis=1) * tails).sum(axis=1)).max(initial=0.0)
         return bool(largest <= risk * (1.0 - _GUARD))
 
-    low, high = seen, sum(step.factor * upper_share(step.hits, step.trials, risk / 2) for step in (one, other))
+    low, high = observation, sum(step.factor * upper_share(step.hits, step.trials, risk / 2) for step in (one, other))
     while high < most and not is_rejected(high):  # rare: two separate bounds are nearly always farther out
-        low, high = high, min(2.0 * high - seen, most)
+        low, high = high, min(2.0 * high - observation, most)
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
         low, high = (low, middle) if is_rejected(middle) else (middle, high)
@@ -472,9 +471,12 @@ def _cdf(counts: FloatArray, n_trials: float, share: FloatArray) -> FloatArray:
     """Return the probability of at most so many successes."""
     away = counts - n_trials * share
     is_near = np.abs(away) < _NEVER * math.sqrt(n_trials)  # exact values far out would cost much and say nothing
-    found = np.where(away < 0, 0.0, 1.0)
-    near, shares = np.broadcast_to(counts, found.shape)[is_near], np.broadcast_to(share, found.shape)[is_near]
+    probabilities = np.where(away < 0, 0.0, 1.0)
+    near, shares = (
+        np.broadcast_to(counts, probabilities.shape)[is_near],
+        np.broadcast_to(share, probabilities.shape)[is_near],
+    )
     inside = np.clip(near, 0.0, n_trials - 1.0)
     exact = betainc(n_trials - inside, inside + 1.0, 1.0 - shares)
-    found[is_near] = np.where(near < 0, 0.0, np.where(near >= n_trials, 1.0, exact))
-    return found
+    probabilities[is_near] = np.where(near < 0, 0.0, np.where(near >= n_trials, 1.0, exact))
+    return probabilities

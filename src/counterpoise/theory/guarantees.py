@@ -305,7 +305,7 @@ def rate_generalization_bound(
 
         E = 1 + 4 norm**2 coefficient_sum / regularization + sqrt(8 log(4 n_datasets / delta))
 
-    It speaks of exact solutions of the convex programs in which no multiplier exceeds a V that was fixed before the
+    It holds for exact solutions of the convex programs in which no multiplier exceeds a V that was fixed before the
     rows were seen, with the bias of least size. ``ConstrainedClassifier(max_multiplier=V)`` solves these to within its
     tolerance, with any of the best biases, and keeps the goals where V is too small to: for its classifier the figure
     is a guide and no proof. At its defaults, V = 1000 and a regularization of 1/n, it is above 1 for rows of norm 1,

@@ -14,7 +14,7 @@ _SHOWN = 100  # characters of a text in a message
 
 
 def is_risk_text(text: str) -> bool:
-    """Tell whether a text speaks of risks: whether it names one where a rate has its name."""
+    """Tell whether a text is a risk: whether it names one where a rate has its name."""
     return any(name in _KINDS for name in re.findall(r"\w+(?=\s*\()", text))
 
 
@@ -57,12 +57,12 @@ def _risk(node: ast.expr, text: str) -> Risk:
         raise ValueError(f"Unknown risk {node.func.id!r} in {_short(text)}.{did_you_mean(node.func.id, _KINDS)}")
     if any(word.arg is None for word in node.keywords):
         raise _unreadable(text)
-    named = {str(word.arg): _constant(word.value, text) for word in node.keywords}
+    keywords = {str(word.arg): _constant(word.value, text) for word in node.keywords}
     try:
-        return kind(*(_constant(value, text) for value in node.args), **named)
+        return kind(*(_constant(value, text) for value in node.args), **keywords)
     except TypeError as error:  # arguments that it does not take
-        said = (str(error).partition("() ")[2] or str(error)).rstrip(".")
-        raise ValueError(f"{node.func.id} in {_short(text)}: {said}.") from error
+        problem = (str(error).partition("() ")[2] or str(error)).rstrip(".")
+        raise ValueError(f"{node.func.id} in {_short(text)}: {problem}.") from error
 
 
 def _factor(node: ast.expr, text: str) -> float:

@@ -59,7 +59,7 @@ class Risk(ABC):
     be convex. ``0.5 * Mean() + 0.5 * CVaR(0.1)`` is a risk again.
     """
 
-    # Whether the value is always ``subgradient @ losses``: then it need not be asked for.
+    # Whether the value is always ``subgradient @ losses``: then it need not be computed apart.
     is_worst_case: bool = False
     # Whether only losses and their weights count, not which rows have them: then equal rows can be merged.
     is_law_invariant: bool = False
@@ -174,7 +174,7 @@ class MeanVariance(Risk):
 
     def subgradient(self, losses: ArrayLike, sample_weight: ArrayLike | None = None) -> FloatArray:
         """Return ``2 q_i (mean + penalty (loss_i - mean))`` for the samples' own weights q."""
-        vector, base = _checked(losses, sample_weight)
+        vector, base = _check_losses(losses, sample_weight)
         mean = float(base @ vector)
         return np.asarray(2.0 * base * (mean + self.penalty * (vector - mean)))
 
@@ -183,12 +183,12 @@ class MeanVariance(Risk):
 
         The ``w_i`` are the losses times the samples' own weights q, scaled to sum to 1; ``1 / q_i`` is n for equal q.
         """
-        mixed = self._mixed(*_scaled(losses, sample_weight))
-        return np.asarray(mixed / mixed.sum())
+        slopes = self._margin_slopes(*_scale_losses(losses, sample_weight))
+        return np.asarray(slopes / slopes.sum())
 
     def value(self, losses: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Return ``mean^2 + penalty * variance``: cost (3) over n^2, under the samples' own weights."""
-        vector, base = _checked(losses, sample_weight)
+        vector, base = _check_losses(losses, sample_weight)
         vector, base = vector[base > 0], base[base > 0]
         largest = float(vector.max()) or 1.0
         mean = float(base @ (vector / largest))
@@ -202,27 +202,27 @@ class MeanVariance(Risk):
 
         The losses of the samples where ``wrong`` is true grow by ``exp(vote)``, the others shrink by as much.
         """
-        moved, base = _scaled(losses, sample_weight)
-        moved = moved * np.exp(np.where(_flags(wrong, moved.size), vote, -vote))
-        square = float((moved[base > 0] ** 2 / base[base > 0]).sum())
-        return (1.0 - self.penalty) * float(moved.sum()) ** 2 + self.penalty * square
+        new_losses, base = _scale_losses(losses, sample_weight)
+        new_losses = new_losses * np.exp(np.where(_flags(wrong, new_losses.size), vote, -vote))
+        square = float((new_losses[base > 0] ** 2 / base[base > 0]).sum())
+        return (1.0 - self.penalty) * float(new_losses.sum()) ** 2 + self.penalty * square
 
     def bound(self, losses: ArrayLike, wrong: ArrayLike, vote: float, sample_weight: ArrayLike | None = None) -> float:
         """Return U of eq. (5): at least ``step_cost`` at every vote, and equal to it at 0 (Theorem 3)."""
-        mixed = self._mixed(*_scaled(losses, sample_weight))
-        return float(mixed @ np.exp(np.where(_flags(wrong, mixed.size), 2.0 * vote, -2.0 * vote)))
+        slopes = self._margin_slopes(*_scale_losses(losses, sample_weight))
+        return float(slopes @ np.exp(np.where(_flags(wrong, slopes.size), 2.0 * vote, -2.0 * vote)))
 
-    def _mixed(self, scaled: FloatArray, base: FloatArray) -> FloatArray:
+    def _margin_slopes(self, scaled: FloatArray, base: FloatArray) -> FloatArray:
         squares = np.divide(scaled**2, base, out=np.zeros(base.size), where=base > 0)
         return np.asarray(self.penalty * squares + (1.0 - self.penalty) * scaled)
 
 
 def _flags(wrong: ArrayLike, n_samples: int) -> BoolArray:
-    given = check_vector(wrong, "wrong", n_samples, "true for each sample that the model is wrong on")
-    return np.asarray(given != 0.0)
+    numbers = check_vector(wrong, "wrong", n_samples, "true for each sample that the model is wrong on")
+    return np.asarray(numbers != 0.0)
 
 
-def _checked(losses: ArrayLike, sample_weight: ArrayLike | None) -> tuple[FloatArray, FloatArray]:
+def _check_losses(losses: ArrayLike, sample_weight: ArrayLike | None) -> tuple[FloatArray, FloatArray]:
     """Return the losses, and the samples' own weights on the simplex."""
     vector = check_loss_vector(losses)
     least, n_samples = float(vector.min()), vector.size
@@ -232,9 +232,9 @@ def _checked(losses: ArrayLike, sample_weight: ArrayLike | None) -> tuple[FloatA
     return vector, np.full(n_samples, 1.0 / n_samples) if mass is None else mass / mass.sum()
 
 
-def _scaled(losses: ArrayLike, sample_weight: ArrayLike | None) -> tuple[FloatArray, FloatArray]:
+def _scale_losses(losses: ArrayLike, sample_weight: ArrayLike | None) -> tuple[FloatArray, FloatArray]:
     """Return the losses times the samples' own weights, scaled to sum to 1, and those weights."""
-    vector, base = _checked(losses, sample_weight)
+    vector, base = _check_losses(losses, sample_weight)
     largest = float(vector[base > 0].max())
     if largest == 0.0:
         return base.copy(), base
@@ -406,8 +406,10 @@ class _Ball(WorstCase):
         return worst_case_weights(losses, self.radius, divergence=self.divergence, sample_weight=sample_weight)
 
     def __repr__(self) -> str:
-        told = [(one.name, getattr(self, one.name)) for one in fields(self) if getattr(self, one.name) != one.default]
-        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in told)})"
+        parameters = [
+            (one.name, getattr(self, one.name)) for one in fields(self) if getattr(self, one.name) != one.default
+        ]
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in parameters)})"
 
 
 @dataclass(frozen=True, repr=False)

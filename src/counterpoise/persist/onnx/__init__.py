@@ -5,7 +5,7 @@
 >>> from sklearn.datasets import load_iris
 >>> X, y = load_iris(return_X_y=True)
 >>> graph = to_onnx(cp.AdaLPBoostClassifier(n_estimators=5, random_state=0).fit(X, y))
->>> [given.name for given in graph.graph.input], [told.name for told in graph.graph.output]
+>>> [one.name for one in graph.graph.input], [one.name for one in graph.graph.output]
 (['rows'], ['probabilities'])
 """
 
@@ -46,7 +46,7 @@ def to_onnx(model: Any) -> Any:
     Raises
     ------
     UnstorableModel
-        If the model is not fitted, or a part of it has no form in ONNX here; the message says what has.
+        If the model is not fitted, or a part of it has no form in ONNX here; the message lists what has.
 
     Notes
     -----
@@ -73,10 +73,10 @@ def to_onnx(model: Any) -> Any:
     refuse_unfitted(model, "to_onnx")
     graph = Graph()
     try:
-        told = decision_shares(graph, graph.rows, model)
+        shares = decision_shares(graph, graph.rows, model)
     except UnstorableModel as error:
         raise UnstorableModel(f"This {name} cannot be written for ONNX: {error}.") from error
     words = {"classes": json.dumps(model.classes_.tolist(), default=str)}
     if graph.asks_for_groups:
         words["groups"] = json.dumps(model.groups_.names)
-    return graph.model(told, name, getattr(model, "n_features_in_", None), words, _DRAWS)
+    return graph.model(shares, name, getattr(model, "n_features_in_", None), words, _DRAWS)

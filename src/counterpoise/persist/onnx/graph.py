@@ -67,11 +67,11 @@ def tree_attributes(trees: Sequence[LeafTree]) -> dict[str, Any]:
         members += sets
         leaves.append({"leaf_targetids": targets[is_leaf], "leaf_weights": weights[is_leaf]})
         n_nodes, n_leaves = n_nodes + len(columns["nodes_splits"]), n_leaves + int(is_leaf.sum())
-    held = {"membership_values": numpy_helper.from_array(np.concatenate(members))} if members else {}
-    return {"tree_roots": roots, **_joined(nodes), **_joined(leaves), **held}
+    membership = {"membership_values": numpy_helper.from_array(np.concatenate(members))} if members else {}
+    return {"tree_roots": roots, **_concatenate(nodes), **_concatenate(leaves), **membership}
 
 
-def _joined(parts: list[dict[str, AnyArray]]) -> dict[str, Any]:
+def _concatenate(parts: list[dict[str, AnyArray]]) -> dict[str, Any]:
     """Return columns of nodes, or of leaves, one after the other, in the forms of attributes."""
     whole = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     return {
@@ -183,7 +183,7 @@ class Graph:
         return name
 
     def groups(self) -> str:
-        """Return the input that tells the group of each row."""
+        """Return the input that holds the group of each row."""
         self.asks_for_groups = True
         return "groups"
 
@@ -215,7 +215,7 @@ class Graph:
         return self.add("Sub", below, self.add("Log", self.add("Add", tail, np.array(1.0))))
 
     def sum_of_leaves(self, rows: str, trees: Sequence[LeafTree], n_sums: int, *, rounds: bool = False) -> str:
-        """Add up what the leaves of trees hold that rows end in, where asked rounded to single precision before."""
+        """Add up the values of the leaves that rows end in; ``rounds`` rounds the rows to single precision before."""
         if rounds:
             rows = self.as_doubles(self.add("Cast", rows, to=TensorProto.FLOAT))
         how = {"aggregate_function": 1, "post_transform": 0}  # their sum, and nothing after it
@@ -226,17 +226,17 @@ class Graph:
         shapes = {self.rows: (TensorProto.DOUBLE, ["n_rows", n_features])}
         if self.asks_for_groups:
             shapes["groups"] = (TensorProto.INT64, ["n_rows"])
-        given = [helper.make_tensor_value_info(one, kind, shape) for one, (kind, shape) in shapes.items()]
-        told = helper.make_tensor_value_info("probabilities", TensorProto.DOUBLE, ["n_rows", None])
-        last = helper.make_node("Identity", [result], [told.name])
-        made = helper.make_model(
-            helper.make_graph([*self._nodes, last], name, given, [told], self._constants),
+        inputs = [helper.make_tensor_value_info(one, kind, shape) for one, (kind, shape) in shapes.items()]
+        output = helper.make_tensor_value_info("probabilities", TensorProto.DOUBLE, ["n_rows", None])
+        last = helper.make_node("Identity", [result], [output.name])
+        model = helper.make_model(
+            helper.make_graph([*self._nodes, last], name, inputs, [output], self._constants),
             opset_imports=[helper.make_opsetid("", _OPSET), helper.make_opsetid(_ML, _TREES)],
             ir_version=_IR_VERSION,
             producer_name="counterpoise",
             producer_version=__version__,
             doc_string=note,
         )
-        helper.set_model_props(made, words)
-        checker.check_model(made)
-        return made
+        helper.set_model_props(model, words)
+        checker.check_model(model)
+        return model

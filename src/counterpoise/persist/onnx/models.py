@@ -1,4 +1,4 @@
-"""What each kind of model says, as operators of ONNX: probabilities, answers, scores.
+"""Probabilities, answers and scores of each kind of model as operators of ONNX.
 
 ``probabilities`` are a matrix with a column for each of the model's own classes, ``answers`` the same with a single 1.0
 in each row: where ``predict`` of the model puts it.
@@ -20,7 +20,7 @@ from counterpoise.persist.onnx.graph import (
     of_predictor,
 )
 
-Say = Callable[[Graph, str, Any], str]  # a graph, its rows and a model: the name of what the model says
+WriteOutput = Callable[[Graph, str, Any], str]  # a graph, its rows and a model: the name of the output
 _BINARY = 2
 _VOTERS = ("Ada", "Vada", "EB", "RLP", "RQP", "DRO")  # boosters whose models vote
 _WHAT_CAN = (
@@ -31,18 +31,18 @@ _WHAT_CAN = (
 
 
 class Translator(NamedTuple):
-    """How models of a class say it; what is None they do not, or not here.
+    """The functions that write the outputs of a class of models; None where it has no such output, or none here.
 
-    Where answers have no way of their own, they are told by the scores, or else by the probabilities.
+    Where answers have no function of their own, they follow from the scores, or else from the probabilities.
     """
 
-    probabilities: Say | None
-    scores: Say | None = None  # of the second of two classes, a column; or of each class: their decision function
-    answers: Say | None = None
+    probabilities: WriteOutput | None
+    scores: WriteOutput | None = None  # of the second of two classes, a column; or of each class
+    answers: WriteOutput | None = None
 
 
 def decision_shares(graph: Graph, rows: str, model: Any) -> str:
-    """Return what ``decision_proba`` of a model says of its classes, or ``predict_proba`` where it has no decisions."""
+    """Return ``decision_proba`` of a model's classes, or ``predict_proba`` where it has no decisions."""
     if hasattr(model, "mixture_"):
         return _of_mixture(graph, rows, model)
     if getattr(model, "decision", None) == "fixed":
@@ -51,15 +51,15 @@ def decision_shares(graph: Graph, rows: str, model: Any) -> str:
 
 
 def probabilities(graph: Graph, rows: str, model: Any) -> str:
-    """Return what ``predict_proba`` of a model says."""
-    say = _kind_of(model).probabilities
-    if say is None or not hasattr(model, "predict_proba"):
-        raise UnstorableModel(f"a {type(model).__name__} tells no probabilities: {_WHAT_CAN}")
-    return say(graph, rows, model)
+    """Return ``predict_proba`` of a model."""
+    write = _kind_of(model).probabilities
+    if write is None or not hasattr(model, "predict_proba"):
+        raise UnstorableModel(f"a {type(model).__name__} has no probabilities: {_WHAT_CAN}")
+    return write(graph, rows, model)
 
 
 def answers(graph: Graph, rows: str, model: Any) -> str:
-    """Return what ``predict`` of a model says."""
+    """Return ``predict`` of a model, as a single 1.0 in each row."""
     kind, n_classes = _kind_of(model), len(model.classes_)
     if getattr(model, "decision", "fixed") not in ("vote", "fixed"):
         raise UnstorableModel(
@@ -78,10 +78,10 @@ def answers(graph: Graph, rows: str, model: Any) -> str:
 
 def _kind_of(model: Any) -> Translator:
     library = type(model).__module__.split(".", maxsplit=1)[0]
-    found = _KINDS.get(f"{library}.{type(model).__name__}")
-    if found is None or not isinstance(getattr(model, "classes_", None), np.ndarray):  # several outputs have a list
+    kind = _KINDS.get(f"{library}.{type(model).__name__}")
+    if kind is None or not isinstance(getattr(model, "classes_", None), np.ndarray):  # several outputs have a list
         raise UnstorableModel(f"a {type(model).__name__} of {library} has no form there; {_WHAT_CAN}")
-    return found
+    return kind
 
 
 class _Leaves(NamedTuple):
@@ -105,14 +105,14 @@ def _leaves_of(model: Any) -> _Leaves | None:
 
 
 def _of_tree(graph: Graph, rows: str, model: Any) -> str:
-    found = _leaves_of(model)
-    assert found is not None  # noqa: S101 - it is one
-    return graph.sum_of_leaves(rows, [LeafTree(found.tree, found.shares)], len(model.classes_), rounds=found.rounds)
+    leaves = _leaves_of(model)
+    assert leaves is not None  # noqa: S101 - it is one
+    return graph.sum_of_leaves(rows, [LeafTree(leaves.tree, leaves.shares)], len(model.classes_), rounds=leaves.rounds)
 
 
 def _tree_answers(graph: Graph, rows: str, model: Any) -> str:
     n_classes = len(model.classes_)
-    return weighed_answers(graph, rows, [(model, np.eye(n_classes))], n_classes)
+    return sum_answers(graph, rows, [(model, np.eye(n_classes))], n_classes)
 
 
 def _of_forest(graph: Graph, rows: str, model: Any) -> str:
@@ -176,18 +176,18 @@ def _constrained_decision(graph: Graph, rows: str, model: Any) -> str:
     return graph.add("Add", _constrained_scores(graph, rows, model), np.array(shift))
 
 
-def _behind_steps(say: Say) -> Say:
-    """Return what the last step of a pipeline says about rows that the others have changed."""
+def _behind_steps(write: WriteOutput) -> WriteOutput:
+    """Apply a function to the last step of a pipeline and to rows that the other steps have transformed."""
 
-    def said(graph: Graph, rows: str, model: Any) -> str:
+    def write_last(graph: Graph, rows: str, model: Any) -> str:
         for _, step in model.steps[:-1]:
-            rows = _changed(graph, rows, step)
-        return say(graph, rows, model.steps[-1][1])
+            rows = _transform(graph, rows, step)
+        return write(graph, rows, model.steps[-1][1])
 
-    return said
+    return write_last
 
 
-def _changed(graph: Graph, rows: str, step: Any) -> str:
+def _transform(graph: Graph, rows: str, step: Any) -> str:
     if step is None or (isinstance(step, str) and step == "passthrough"):
         return rows
     if type(step).__name__ != "StandardScaler" or not type(step).__module__.startswith("sklearn."):
@@ -197,16 +197,16 @@ def _changed(graph: Graph, rows: str, step: Any) -> str:
     return graph.add("Div", rows, step.scale_[None, :]) if step.with_std else rows
 
 
-def weighed_answers(graph: Graph, rows: str, weighed: Iterable[tuple[Any, FloatArray]], n_sums: int) -> str:
+def sum_answers(graph: Graph, rows: str, pairs: Iterable[tuple[Any, FloatArray]], n_sums: int) -> str:
     """Return sums over models: each adds the row of its weights, of shape (n_classes, n_sums), that it answers with."""
     trees: dict[bool, list[LeafTree]] = {}
     terms = []
-    for model, weights in weighed:
-        found = _leaves_of(model)
-        if found is None:
+    for model, weights in pairs:
+        leaves = _leaves_of(model)
+        if leaves is None:
             terms.append(graph.add("MatMul", answers(graph, rows, model), weights))
         else:
-            trees.setdefault(found.rounds, []).append(LeafTree(found.tree, weights[found.labels]))
+            trees.setdefault(leaves.rounds, []).append(LeafTree(leaves.tree, weights[leaves.labels]))
     terms += [graph.sum_of_leaves(rows, some, n_sums, rounds=rounds) for rounds, some in trees.items()]
     return graph.total(terms)
 
@@ -215,8 +215,8 @@ def _of_mixture(graph: Graph, rows: str, model: Any) -> str:
     if hasattr(model, "rules_"):
         return _of_rules(graph, rows, model)
     active = [(model.estimators_[place], model.mixture_[place]) for place in np.flatnonzero(model.mixture_)]
-    weighed = [(one, share * _places(one, model.classes_)) for one, share in active]
-    return weighed_answers(graph, rows, weighed, len(model.classes_))
+    pairs = [(one, share * _places(one, model.classes_)) for one, share in active]
+    return sum_answers(graph, rows, pairs, len(model.classes_))
 
 
 def _mean_probabilities(graph: Graph, rows: str, model: Any) -> str:
@@ -227,8 +227,8 @@ def _mean_probabilities(graph: Graph, rows: str, model: Any) -> str:
     terms = []
     for place in np.flatnonzero(shares).tolist():
         one = model.estimators_[place]
-        told = probabilities(graph, rows, one)
-        terms.append(graph.add("MatMul", told, shares[place] * _places(one, model.classes_)))
+        values = probabilities(graph, rows, one)
+        terms.append(graph.add("MatMul", values, shares[place] * _places(one, model.classes_)))
     return graph.total(terms)
 
 
@@ -243,7 +243,7 @@ def _of_vote(graph: Graph, rows: str, model: Any) -> str:
 
 
 def _of_rules(graph: Graph, rows: str, model: Any) -> str:
-    """Return the shares of the rules that say each class."""
+    """Return the shares of the rules that predict each class."""
     if len(model.classes_) > _BINARY:
         raise UnstorableModel(f"rules of more than two classes have no form there; {_WHAT_CAN}")
     label = model.classes_[model.family_.pool.positive.place]
@@ -269,14 +269,14 @@ def _of_group(graph: Graph, thresholds: FloatArray) -> "str | AnyArray":
 
 
 def _decision(graph: Graph, rows: str, model: Any) -> str:
-    """Return what ``decision_function`` of a model says."""
-    say = _kind_of(model).scores
-    assert say is not None  # noqa: S101 - what tells no probabilities has a decision function
-    return say(graph, rows, model)
+    """Return ``decision_function`` of a model."""
+    write = _kind_of(model).scores
+    assert write is not None  # noqa: S101 - a model without probabilities has a decision function
+    return write(graph, rows, model)
 
 
 def _score(graph: Graph, rows: str, model: Any, positive: Any) -> str:
-    """Return the score of the positive class, as rules are asked about it: a column."""
+    """Return the score of the positive class that rules compare with thresholds: a column."""
     _kind_of(model)
     place = int(np.flatnonzero(model.classes_ == positive)[0])
     if hasattr(model, "predict_proba"):
@@ -287,13 +287,13 @@ def _score(graph: Graph, rows: str, model: Any, positive: Any) -> str:
 
 def _votes(graph: Graph, rows: str, model: Any) -> str:
     """Return the sums of votes for the second class, or for each."""
-    n_sums, weighed = len(model.ensembles_), []
+    n_sums, pairs = len(model.ensembles_), []
     for place, ensemble in enumerate(model.ensembles_):
         for one, vote in zip(ensemble.models, ensemble.votes.tolist(), strict=True):
             _kind_of(one)
             signs = np.where(one.classes_ == ensemble.classes[1], vote, -vote)
-            weighed.append((one, np.outer(signs, np.eye(n_sums)[place])))
-    return weighed_answers(graph, rows, weighed, n_sums)
+            pairs.append((one, np.outer(signs, np.eye(n_sums)[place])))
+    return sum_answers(graph, rows, pairs, n_sums)
 
 
 def _of_votes(graph: Graph, rows: str, model: Any) -> str:
@@ -309,7 +309,7 @@ def _of_votes(graph: Graph, rows: str, model: Any) -> str:
 
 _TREE = Translator(_of_tree, answers=_tree_answers)
 _MIXTURE = Translator(_mean_probabilities, answers=_of_vote)
-_PIPELINE = Translator(*(_behind_steps(say) for say in (probabilities, _decision, answers)))
+_PIPELINE = Translator(*(_behind_steps(write) for write in (probabilities, _decision, answers)))
 _KINDS = {
     f"{library}.{name}": kind
     for library, kind, names in (
