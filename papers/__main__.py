@@ -4,7 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from counterpoise.persist.locks import Held
+from counterpoise.persist.locks import FolderInUse
 from counterpoise.runs import RunProgress
 from counterpoise.runs.results import read_rows
 from papers.boosted_cvar.page import STUDY as BOOSTED_CVAR
@@ -49,7 +49,7 @@ def main(arguments: list[str] | None = None) -> int:
     _check_table(folder)
     try:
         table = study.run(folder, n_seeds=n_seeds, datasets=asked.datasets, n_jobs=asked.jobs, tell=_tell)
-    except Held as error:
+    except FolderInUse as error:
         sys.exit(f"Another process ({error.holder}) writes to {folder}: wait for its end, or name another --output.")
     print(f"page: {study.write(table)}")
     return 0

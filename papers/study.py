@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from counterpoise.persist.locks import FolderLock
-from counterpoise.runs import RunProgress, Tell
+from counterpoise.runs import ProgressCallback, RunProgress
 from counterpoise.runs.results import ResultRow, ResultsTable, append_rows, read_rows
 
 TABLE, PAGE = "results.csv", "README.md"
@@ -88,7 +88,7 @@ class Study:
         n_seeds: int | None = None,
         datasets: Sequence[str] | None = None,
         n_jobs: int | None = None,
-        tell: Tell = lambda _progress: None,
+        tell: ProgressCallback = lambda _progress: None,
     ) -> Path:
         """Measure the parts that the table in the folder does not hold yet, and return the table's path.
 
@@ -113,7 +113,7 @@ def measure_left(
     *,
     n_jobs: int = 1,
     is_final: Callable[[ResultRow], bool] = _always,
-    tell: Tell = lambda _progress: None,
+    tell: ProgressCallback = lambda _progress: None,
 ) -> Path:
     """Measure the parts of which the table has no final row, append theirs, and return the table's path.
 

@@ -21,7 +21,7 @@ TRAIN = Dataset("train")
         (
             lambda: ConstrainedClassifier(goals="recall(train) >= 0.5").fit(X, Y, (Y == 0).astype(float)),
             ValueError,
-            "no row of positive weight.*labelled positive is empty.*asked by recall",
+            "no row of positive weight.*labelled positive is empty.*Needed by recall",
         ),
         (lambda: fitted(goals="recall(trian) >= 0.5"), UnknownName, "Unknown dataset 'trian'. Did you mean 'train'"),
         (

@@ -11,7 +11,7 @@ from sklearn.utils import get_tags
 
 import counterpoise as cp
 from counterpoise import learners, persist
-from counterpoise.persist.classes import CLASSES, known_class
+from counterpoise.persist.known_classes import CLASSES, known_class
 
 pytestmark = pytest.mark.usefixtures("quick_default")
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpoise.datasets.files import ChecksumMismatch, DataFolder, not_available
+from counterpoise.datasets.folders import ChecksumMismatch, DataFolder, not_available
 from papers.arrays import ArrayLike, BoolArray, ByteArray, IntArray
 
 # Of the batches of CIFAR-10 and CIFAR-100 in the binary form of their publisher.

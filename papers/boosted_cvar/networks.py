@@ -24,8 +24,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from counterpoise.datasets import DataNotAvailable
-from counterpoise.datasets.files import places
-from counterpoise.runs import RunProgress, Tell
+from counterpoise.datasets.folders import data_folders
+from counterpoise.runs import ProgressCallback, RunProgress
 from papers.boosted_cvar.curves import LP_ALPHAS
 from papers.boosted_cvar.image_runs import ADALPBOOST, LPBOOST, Boosting, Images, Limit, Run, Say, split_images
 from papers.boosted_cvar.images import load_images
@@ -120,7 +120,7 @@ def _own_stream(boosting: Boosting) -> AbstractContextManager[Any]:
 
 
 def reproduce(
-    output: Path, datasets: Sequence[str], *, n_seeds: int = 1, tell: Tell = lambda _progress: None
+    output: Path, datasets: Sequence[str], *, n_seeds: int = 1, tell: ProgressCallback = lambda _progress: None
 ) -> Path | None:
     """Boost those data sets whose images are there, on CUDA, and return the table of all kept losses in ``output``.
 
@@ -144,7 +144,7 @@ def _has_cuda() -> bool:
     return bool(torch.cuda.is_available())
 
 
-def _run_all(plan: Plan, n_seeds: int, output: Path, tell: Tell) -> None:
+def _run_all(plan: Plan, n_seeds: int, output: Path, tell: ProgressCallback) -> None:
     """Boost with Hedge on all seeds, then with LPBoost at all alphas; do nothing where the images are not there."""
     try:
         images = _cut_images(None)
@@ -172,7 +172,7 @@ def _groups(runs: Sequence[Run], size: int) -> Iterator[Sequence[Run]]:
 
 def _cut_images(folder: Path | None) -> Callable[[str, int], Images]:
     """Return what loads a data set and cuts it by a seed, either once."""
-    load = functools.cache(lambda name: load_images(name, places(folder)))
+    load = functools.cache(lambda name: load_images(name, data_folders(folder)))
     return functools.cache(lambda name, seed: split_images(load(name), seed))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from counterpoise.runs import Tell
+from counterpoise.runs import ProgressCallback
 from counterpoise.runs.results import Average, ResultRow, ResultsTable, read_rows, summarize
 from papers.boosted_cvar import networks
 from papers.boosted_cvar import pattern as boosted_cvar_pattern
@@ -39,7 +39,7 @@ class WithImages(Study):
         n_seeds: int | None = None,
         datasets: Sequence[str] | None = None,
         n_jobs: int | None = None,
-        tell: Tell = lambda _progress: None,
+        tell: ProgressCallback = lambda _progress: None,
     ) -> Path:
         """Measure the tables, boost images, and make ``networks.csv`` of the losses that are kept in the folder."""
         table = super().run(folder, n_seeds=n_seeds, datasets=datasets, n_jobs=n_jobs, tell=tell)

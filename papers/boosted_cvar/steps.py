@@ -21,7 +21,7 @@ from counterpoise.datasets import load_dataset
 from counterpoise.metrics import cvar_loss
 from counterpoise.rules.goal_rows import find_positive
 from counterpoise.rules.pool import Pool, failures
-from counterpoise.runs import Tell
+from counterpoise.runs import ProgressCallback
 from counterpoise.runs.results import ResultRow, ResultsTable
 from counterpoise.solvers import minimize_cvar
 from papers.boosted_cvar.curves import ETA, EXPERIMENT, Losses
@@ -113,7 +113,7 @@ and of the plain average by either, means over seeds; differences are AdaBoost's
 seed, with their standard error. Made by `python -m papers.boosted_cvar.steps`; every number is in `steps.csv`."""
 
 
-def reproduce(output: Path, *, n_seeds: int = 5, tell: Tell = lambda _progress: None) -> Path:
+def reproduce(output: Path, *, n_seeds: int = 5, tell: ProgressCallback = lambda _progress: None) -> Path:
     """Run what ``steps.csv`` in the folder does not hold yet, and return its path."""
     wanted = [Repeat(one.dataset, one.learner, seed) for one in CHOSEN for seed in range(n_seeds)]
     return measure_left(wanted, measure, output / "steps.csv", tell=tell)

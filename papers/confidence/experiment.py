@@ -16,7 +16,7 @@ from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from counterpoise.auditing.audit import audit, tightened
+from counterpoise.auditing.audit import audit, tighten
 from counterpoise.datasets import TableData, load_dataset
 from counterpoise.goals import Goal, Table, as_goals, bind
 from counterpoise.runs.results import ResultRow
@@ -145,7 +145,7 @@ def _choices(goals: Sequence[Goal], decisions: AnyArray, table: Table) -> Iterat
     first = _chosen(decisions, goals, table)
     yield PLAIN, first
     planned = [
-        tightened(goal, table, predictions=decisions[:, first], confidence=CONFIDENCE, n_goals=len(goals))
+        tighten(goal, table, predictions=decisions[:, first], confidence=CONFIDENCE, n_goals=len(goals))
         for goal in goals
     ]
     yield TIGHTENED, _chosen(decisions, planned, table)

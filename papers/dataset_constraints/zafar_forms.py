@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from counterpoise.datasets import TableData, load_dataset
-from counterpoise.runs import Tell
+from counterpoise.runs import ProgressCallback
 from counterpoise.runs.results import ResultRow, ResultsTable
 from papers.dataset_constraints.baselines import zafar_ramp
 from papers.dataset_constraints.experiment import (
@@ -87,7 +87,7 @@ rows of {n_splits} splits. Made by `python -m papers.dataset_constraints.zafar_f
 `zafar_ramp.csv`."""
 
 
-def reproduce(output: Path, *, n_seeds: int = 5, tell: Tell = lambda _progress: None) -> Path:
+def reproduce(output: Path, *, n_seeds: int = 5, tell: ProgressCallback = lambda _progress: None) -> Path:
     """Run what ``zafar_ramp.csv`` in the folder does not hold yet, and return its path."""
     return measure_left([Split(seed) for seed in range(n_seeds)], measure, output / "zafar_ramp.csv", tell=tell)
 

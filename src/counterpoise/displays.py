@@ -11,11 +11,11 @@ import numpy as np
 
 from counterpoise._base.checks import check_alphas, check_choice, check_confidence, check_losses
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray
-from counterpoise.auditing.audit import classes_known_to, deferred_by
-from counterpoise.goals.classes import as_labels, check_answers, decided, known_labels
+from counterpoise.auditing.audit import classes_of_model, defer_label_of
+from counterpoise.goals.classes import as_labels, check_answers, known_labels, without_deferred
 from counterpoise.goals.expressions import needs
-from counterpoise.goals.rates import METRICS, RATIOS, named
-from counterpoise.goals.rows import Dataset
+from counterpoise.goals.rates import METRICS, RATIOS, make_metric
+from counterpoise.goals.terms import Dataset
 from counterpoise.metrics import cvar_curve, rate_table, realised_cvar
 from counterpoise.rules.options import kind_of_decision
 from counterpoise.rules.tradeoff import Tradeoff, tradeoff
@@ -223,8 +223,8 @@ class RateDisplay:
             As for ``from_predictions``, ``sensitive_features`` among them.
         """
         model = _innermost(estimator)
-        classes = classes_known_to(model, None if y is None else as_labels(y))
-        options = {"classes": classes, "defer_label": deferred_by(model, None)}
+        classes = classes_of_model(model, None if y is None else as_labels(y))
+        options = {"classes": classes, "defer_label": defer_label_of(model, None)}
         return cls.from_predictions(
             y, estimator.predict(X, **_prediction_arguments(estimator, kwargs)), **{**options, **kwargs}
         )
@@ -272,7 +272,7 @@ class RateDisplay:
         table = rate_table(y_pred, y_true, sensitive_features, baseline=baseline, rates=[rate], **named_by)
         rates = [row.rates[rate] for row in table]
         if not np.isfinite(rates).any():
-            is_compared = baseline is None and needs(named(rate, Dataset()), "baseline")
+            is_compared = baseline is None and needs(make_metric(rate, Dataset()), "baseline")
             missing = "baseline" if is_compared else "y_true, with rows that count in it"
             raise ValueError(f"rate={rate!r} needs {missing}; got none for any group.")
         ends = (count_bounds(row.rates[rate], row.trials[rate], confidence=confidence) for row in table)
@@ -381,7 +381,7 @@ def _error_probabilities(estimator: Any, X: Any, y: ArrayLike, columns: dict[str
     labels = np.asarray(y)
     if not _draws(estimator):
         model, predictions = _innermost(estimator), as_labels(estimator.predict(X, **columns))
-        return _wrong(labels, predictions, classes_known_to(model, labels), deferred_by(model, None))
+        return _wrong(labels, predictions, classes_of_model(model, labels), defer_label_of(model, None))
     predictions = _decision_shares(estimator, X, columns)[:, : len(estimator.classes_)]
     return np.asarray(1.0 - (predictions * (labels[:, None] == np.asarray(estimator.classes_))).sum(axis=1))
 
@@ -421,7 +421,7 @@ def _wrong(labels: AnyArray, predictions: AnyArray, classes: ArrayLike | None, d
         shapes = f"{labels.shape} and {predictions.shape}"
         raise ValueError(f"Labels and predicted labels must be two vectors of one length; got shapes {shapes}.")
     known = known_labels([labels], classes)
-    check_answers(decided(predictions, deferred), known.tolist(), "predictions")
+    check_answers(without_deferred(predictions, deferred), known.tolist(), "predictions")
     return np.asarray(labels != predictions, dtype=np.float64)
 
 

@@ -30,9 +30,9 @@ from counterpoise._base.text import text_table
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray, IntArray
 from counterpoise.goals.classes import as_labels, resolve_classes
 from counterpoise.goals.expressions import Rate, Ratio, needs
-from counterpoise.goals.rates import TABLED, named, recall
-from counterpoise.goals.rows import Dataset, Fraction, fractions, kinds_of
+from counterpoise.goals.rates import TABLE_METRICS, make_metric, recall
 from counterpoise.goals.tables import Table, group_codes
+from counterpoise.goals.terms import Dataset, Fraction, fractions, kinds_of
 from counterpoise.theory.confidence import few_cells, upper_weighted_mean
 
 _CHUNK = 65_536  # rows multiplied at once, so that no float copy of a byte matrix is made
@@ -320,8 +320,8 @@ def rate_table(
         kinds = kinds_of(all_classes.answers(labels, "predictions"), labelled, deployed)[:, None]
         chances = np.ones((table.n_samples, 1))
     unknown = [part for part, known in (("label", labelled), ("baseline", deployed)) if known is None]
-    usual = TABLED if defer_label is None else ["defer_rate", *TABLED]
-    chosen_rates = {name: named(name, Dataset()) for name in (usual if rates is None else rates)}
+    usual = TABLE_METRICS if defer_label is None else ["defer_rate", *TABLE_METRICS]
+    chosen_rates = {name: make_metric(name, Dataset()) for name in (usual if rates is None else rates)}
     codes, groups = group_codes(table)
     n_rows = np.ones(table.n_samples) if table.counts is None else table.counts
     weights, is_weighted = table.weights(), sample_weight is not None

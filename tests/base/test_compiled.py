@@ -10,7 +10,7 @@ import pytest
 from numba import float64, int64
 
 from counterpoise._base.compiled import Kernel, kernel, own_temporary_folder
-from counterpoise._base.progress import watching_compilation
+from counterpoise._base.progress import watch_compilation
 from counterpoise.learners._tree_kernels import class_sums
 
 NO_SOURCE = (
@@ -65,7 +65,7 @@ def test_kernels_are_kept_among_temporary_files_where_no_other_folder_can_be_wri
     source = "from counterpoise._base.compiled import kernel\nfrom numba import int64\n\n\n@kernel(int64(int64))\n"
     (package / "own.py").write_text(f"{source}def next_one(x):\n    return x + 1\n")
     (package / "__pycache__").write_text("a file where a folder would be")
-    code = "from own import next_one; print(next_one(2), next_one.compiled().stats.cache_hits.total())"
+    code = "from own import next_one; print(next_one(2), next_one.dispatcher().stats.cache_hits.total())"
     where = {"PYTHONPATH": os.pathsep.join([str(package), *sys.path]), "HOME": os.devnull, "TMPDIR": str(temporary)}
     where |= {"XDG_CACHE_HOME": "/dev/null/cache"}
     if not hasattr(os, "getuid"):
@@ -105,7 +105,7 @@ def test_threads_that_call_a_kernel_at_once_compile_it_once(tmp_path, monkeypatc
         gate.wait()
         found.append(summed(np.ones(3)))
 
-    with watching_compilation(compiled.append):
+    with watch_compilation(compiled.append):
         threads = [threading.Thread(target=call) for _ in range(4)]
         for thread in threads:
             thread.start()
@@ -118,7 +118,7 @@ def test_threads_that_call_a_kernel_at_once_compile_it_once(tmp_path, monkeypatc
 def test_a_kernel_from_the_cache_is_not_told_as_compiled(tmp_path, monkeypatch):
     monkeypatch.setattr("numba.config.CACHE_DIR", str(tmp_path))
     told = []
-    with watching_compilation(told.append):
+    with watch_compilation(told.append):
         assert Kernel(total, float64(float64[::1]))(np.ones(2)) == 2.0
         assert Kernel(total, float64(float64[::1]))(np.ones(2)) == 2.0
     assert told == ["total", None]
@@ -147,4 +147,4 @@ def test_read_only_arrays_and_others_share_one_kernel():
         sums = np.zeros((1, 2))
         class_sums(0, 1, parts, rows, weights, codes, sums)
         assert sums.tolist() == [[3.0, 0.0]]
-    assert len(class_sums.compiled().signatures) == 1
+    assert len(class_sums.dispatcher().signatures) == 1

@@ -14,7 +14,7 @@ import pytest
 
 from counterpoise.boosting.checkpoint import Checkpoint
 from counterpoise.cli import main
-from counterpoise.persist import watched
+from counterpoise.persist import watch_changes
 from counterpoise.runs import open_run
 from counterpoise.runs.results import read_rows
 
@@ -191,7 +191,7 @@ def test_predict_takes_columns_in_any_order_and_ignores_others(here, capsys):
 
 def test_rebalance_trains_nothing_and_can_be_repeated_from_its_report(here, capsys):
     written = []
-    with watched(lambda _what, path: written.append(path.name)):
+    with watch_changes(lambda _what, path: written.append(path.name)):
         found = answer(capsys, "rebalance", "run", "-o", "other", "--alpha", "0.5", "--goal", "recall(train) >= 0.8")
     assert "model.cp" in written
     assert not [name for name in written if name.startswith("round-")]  # which every trained model leaves
@@ -220,7 +220,7 @@ def ctrl_c_before(name):
 def test_ctrl_c_gives_130_and_the_same_command_ends_with_the_same_result(here, capsys):
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have set it to be ignored
     try:
-        with watched(ctrl_c_before("round-00004.cp")):
+        with watch_changes(ctrl_c_before("round-00004.cp")):
             assert main(["fit", "goals.toml", "-o", "long"]) == 130
     finally:
         signal.signal(signal.SIGINT, before)

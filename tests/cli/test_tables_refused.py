@@ -126,7 +126,7 @@ REFUSED = {
     ),
     "deferral goal without a cost": (
         CHOOSING + " defer_rate(train)<=0.1",
-        "speaks of deferred rows, and nothing is deferred: set deferral",
+        "uses deferred rows, but no row is deferred: set deferral",
         None,
     ),
     "cost of two errors": (
@@ -141,12 +141,12 @@ REFUSED = {
     ),
     "deferred rows called as a class": (
         CHOOSING + " recall(train)>=0.5 --defer-cost 0.1 --defer-label 1",
-        "label must not be taken for a class; got '1' beside the class 1",
+        "label must not be mistaken for a class; got '1' beside the class 1",
         None,
     ),
     "audited deferral called as a class": (
         "audit loans.csv --target paid --prediction old --goal recall(train)>=0.5 --defer-label 0",
-        "defer_label must not be taken for a class; got '0' beside the class 0",
+        "defer_label must not be mistaken for a class; got '0' beside the class 0",
         None,
     ),
     "groups of no columns": (APPLY, "the one group 'all'", spoiled(by=[])),

@@ -8,7 +8,7 @@ from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
 import counterpoise
-from counterpoise._base.progress import tell_of_compilation
+from counterpoise._base.progress import report_compilation
 from counterpoise.cli import main, warming
 from counterpoise.cli.printing import COMPILING, Words, lines_of_progress
 from counterpoise.cli.warming import KERNEL_MODULES, Warmed, summary
@@ -51,12 +51,12 @@ def test_work_that_is_not_counted_is_named_as_what_is_going_on(monkeypatch):
 def test_compilation_is_said_once_and_the_end_of_work_always(capsys):
     with lines_of_progress() as tell:
         for kernel in ("first", None, "second", "inside of it", None, None):
-            tell_of_compilation(kernel)
+            report_compilation(kernel)
         tell(RunProgress(1, 2, "one", 1.0, 1.0))
         tell(RunProgress(2, 2, "two", 2.0, 0.0))
     assert capsys.readouterr().out == f"{COMPILING}\n2 of 2: two; 2 s so far\n"
     assert COMPILING == "compiling kernels, once"
-    tell_of_compilation("nobody listens any more")
+    report_compilation("nobody listens any more")
     assert capsys.readouterr().out == ""
 
 

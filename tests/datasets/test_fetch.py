@@ -17,7 +17,7 @@ from sklearn.utils import Bunch
 from counterpoise.datasets import ChecksumMismatch, DataNotAvailable, fetch, load_dataset
 from counterpoise.datasets.columns import Category, as_category, as_strings, read_columns, read_csv
 from counterpoise.datasets.fetch import ADULT_COLUMNS, WINE_COLUMNS
-from counterpoise.datasets.files import SHA256
+from counterpoise.datasets.folders import SHA256
 from counterpoise.datasets.recipes import RECIPES
 from counterpoise.persist import write_atomically
 
@@ -56,7 +56,7 @@ def test_a_file_is_fetched_once_and_kept(web, cache, monkeypatch):
     files, asked = web
     files["greeting"] = b"hello"
     monkeypatch.setitem(SHA256, "greeting", HELLO)
-    get = fetch.published(["https://example.org/greeting"], read_text)
+    get = fetch.from_publisher(["https://example.org/greeting"], read_text)
     for _ in range(2):
         assert get(cache)["text"].tolist() == ["hello"]
     assert asked == ["https://example.org/greeting"]
@@ -68,7 +68,7 @@ def test_a_changed_source_is_refused_and_not_kept(web, cache, monkeypatch):
     files["greeting"] = b"hello!"
     monkeypatch.setitem(SHA256, "greeting", HELLO)
     with pytest.raises(ChecksumMismatch, match=f"https://example.org/greeting must have the sha256 {HELLO}"):
-        fetch.published(["https://example.org/greeting"], read_text)(cache)
+        fetch.from_publisher(["https://example.org/greeting"], read_text)(cache)
     assert not cache.exists()
 
 
@@ -76,7 +76,7 @@ def test_a_damaged_cache_is_refused(web, cache, monkeypatch):
     monkeypatch.setitem(SHA256, "greeting", HELLO)
     write_atomically(cache / "greeting", [b"hullo"])
     with pytest.raises(ChecksumMismatch, match=re.escape(str(cache / "greeting"))):
-        fetch.published(["https://example.org/greeting"], read_text)(cache)
+        fetch.from_publisher(["https://example.org/greeting"], read_text)(cache)
     assert web[1] == []
 
 

@@ -13,7 +13,7 @@ import pytest
 from PIL import Image
 
 from counterpoise.datasets import ChecksumMismatch, DataNotAvailable
-from counterpoise.datasets.files import places
+from counterpoise.datasets.folders import data_folders
 from papers.boosted_cvar import images
 from papers.boosted_cvar.images import ImageData, load_images, read_png
 
@@ -110,7 +110,7 @@ def write_png(folder, rows):
 @pytest.mark.parametrize("name", ["cifar10", "cifar100"])
 def test_binary_files_give_planes_labels_and_split(name, small, tmp_path):
     write_bin(tmp_path / name, name, small)  # in a folder of its own
-    data = load_images(name, places(tmp_path))
+    data = load_images(name, data_folders(tmp_path))
     batches = images.IMAGES[name].batches
     first = 2 if name == "cifar100" else 1
     content = np.concatenate([small[batch.name] for batch in batches])
@@ -122,9 +122,9 @@ def test_binary_files_give_planes_labels_and_split(name, small, tmp_path):
 
 def test_png_batches_give_the_same_as_binary_files(small, tmp_path):
     write_png(tmp_path, small)
-    found = load_images("cifar10", places(tmp_path))
+    found = load_images("cifar10", data_folders(tmp_path))
     write_bin(tmp_path / "cifar10", "cifar10", small)
-    expected = load_images("cifar10", places(tmp_path))
+    expected = load_images("cifar10", data_folders(tmp_path))
     np.testing.assert_array_equal(found.X, expected.X)
     np.testing.assert_array_equal(found.y, expected.y)
 
@@ -132,14 +132,14 @@ def test_png_batches_give_the_same_as_binary_files(small, tmp_path):
 @pytest.mark.usefixtures("small")
 def test_data_that_are_nowhere_are_named_with_the_folders(tmp_path):
     with pytest.raises(DataNotAvailable, match=r"'cifar100' needs the file train.bin, .*binary version"):
-        load_images("cifar100", places(tmp_path))
+        load_images("cifar100", data_folders(tmp_path))
 
 
 def test_a_missing_file_of_a_set_is_named(small, tmp_path):
     write_png(tmp_path, small)
     (tmp_path / "data_batch_4.png").unlink()
     with pytest.raises(DataNotAvailable, match=r"needs the file data_batch_4.png, .*which has 7 of 8 files"):
-        load_images("cifar10", places(tmp_path))
+        load_images("cifar10", data_folders(tmp_path))
 
 
 def test_a_short_binary_file_is_refused(small, tmp_path):
@@ -147,7 +147,7 @@ def test_a_short_binary_file_is_refused(small, tmp_path):
     path = tmp_path / "data_batch_2.bin"
     path.write_bytes(path.read_bytes()[:-1])
     with pytest.raises(ChecksumMismatch, match=rf"data_batch_2.bin must have {N_ROWS * 3073} bytes, .* got"):
-        load_images("cifar10", places(tmp_path))
+        load_images("cifar10", data_folders(tmp_path))
 
 
 def test_an_altered_pixel_is_found_by_the_published_checksum(small, tmp_path):
@@ -155,7 +155,7 @@ def test_an_altered_pixel_is_found_by_the_published_checksum(small, tmp_path):
     small["test_batch"][3, 100] ^= 1
     write_bin(tmp_path, "cifar10", small)
     with pytest.raises(ChecksumMismatch, match=r"test_batch.bin must have the published md5"):
-        load_images("cifar10", places(tmp_path))
+        load_images("cifar10", data_folders(tmp_path))
 
 
 def test_labels_of_another_order_are_found_by_the_published_checksum(small, tmp_path):
@@ -163,7 +163,7 @@ def test_labels_of_another_order_are_found_by_the_published_checksum(small, tmp_
     labels = json.loads((tmp_path / "test_lables.json").read_text())
     (tmp_path / "test_lables.json").write_text(json.dumps([(label + 1) % 10 for label in labels]))
     with pytest.raises(ChecksumMismatch, match=r"test_batch.png must have the published md5"):
-        load_images("cifar10", places(tmp_path))
+        load_images("cifar10", data_folders(tmp_path))
 
 
 @pytest.mark.parametrize("text", ["[1, 2", "[1, 2]", '["a"]', "[[1], [2, 3]]", str([10] * N_ROWS), str([0.5] * N_ROWS)])
@@ -171,14 +171,14 @@ def test_labels_that_are_none_are_refused(text, small, tmp_path):
     write_png(tmp_path, small)
     (tmp_path / "test_lables.json").write_text(text)
     with pytest.raises(ChecksumMismatch, match=rf"test_lables.json must hold {N_ROWS} labels from 0 to 9"):
-        load_images("cifar10", places(tmp_path))
+        load_images("cifar10", data_folders(tmp_path))
 
 
 def test_a_png_of_another_size_is_refused(small, tmp_path):
     write_png(tmp_path, small)
     (tmp_path / "data_batch_1.png").write_bytes(png_bytes(PIXELS))
     with pytest.raises(ChecksumMismatch, match=rf"must have {N_ROWS} rows of 1024 pixels, .* got 4 of 5"):
-        load_images("cifar10", places(tmp_path))
+        load_images("cifar10", data_folders(tmp_path))
 
 
 def test_parts_and_lengths_are_checked():
@@ -192,7 +192,7 @@ def test_parts_and_lengths_are_checked():
 def test_real_images_have_their_published_counts_and_means():
     folder = os.environ.get("COUNTERPOISE_DATA", "")
     try:
-        data = load_images("cifar10", places(folder if Path(folder).is_dir() and folder else None))
+        data = load_images("cifar10", data_folders(folder if Path(folder).is_dir() and folder else None))
     except DataNotAvailable:
         pytest.skip("needs CIFAR-10: set COUNTERPOISE_DATA to a folder that holds its files")
     assert data.X.shape == (60_000, 3, 32, 32)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from counterpoise.datasets import ChecksumMismatch, DataNotAvailable, TableData, dataset_names, load_dataset
-from counterpoise.datasets.files import SHA256, cache_folder
+from counterpoise.datasets.folders import SHA256, cache_folder
 from counterpoise.datasets.recipes import RECIPES
 
 # name: rows, features, categorical features, missing values

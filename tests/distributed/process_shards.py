@@ -12,15 +12,15 @@ from typing import Any, Self, TypeVar
 
 from counterpoise._base.checks import check_count
 from counterpoise._base.shards import (
-    Remembered,
+    ChangeLog,
     Shard,
     Source,
     Step,
     available_cpus,
-    made_again,
-    required,
-    threads_limited,
-    tried,
+    capture_errors,
+    limit_threads,
+    rebuild_shard,
+    unwrap,
 )
 
 Result = TypeVar("Result")
@@ -54,13 +54,13 @@ class ProcessShards:
         self.n_shards, self._sources = len(sources), list(sources)
         wanted = self.n_shards if n_processes is None else n_processes
         n_hosts = min(self.n_shards, check_count(wanted, "n_processes"))
-        self._remembered = Remembered()
+        self._remembered = ChangeLog()
         self._limit = max(1, available_cpus() // n_hosts)  # threads of each
         self._hosts = [_Host(self._limit) for _ in range(n_hosts)]
         for place, host in enumerate(self._hosts):
             host.ask(_MAKE, self._made(place))
         for place in range(n_hosts):
-            required(self._answer(place, (_made_already, ()), was_asked=True))
+            unwrap(self._answer(place, (_made_already, ()), was_asked=True))
 
     def __enter__(self) -> Self:
         return self
@@ -78,7 +78,7 @@ class ProcessShards:
         asked = [host.ask(function, given) for host in self._hosts]
         parts = [self._answer(place, (function, given), was_asked) for place, was_asked in enumerate(asked)]
         for part in parts:
-            required(part)
+            unwrap(part)
         return [parts[number % len(parts)][number // len(parts)] for number in range(self.n_shards)]
 
     def change(self, key: Hashable, function: Callable[..., Result], *given: Any) -> list[Result]:
@@ -125,7 +125,7 @@ class ProcessShards:
         try:
             if not self._hosts[place].ask(_MAKE, self._made(place)):
                 return False
-            required(self._hosts[place].answer())
+            unwrap(self._hosts[place].answer())
         except EOFError:
             return False
         return True
@@ -179,7 +179,7 @@ def _serve(pipe: Connection, limit: int) -> None:
             question = pipe.recv_bytes()
         except (EOFError, OSError):
             return
-        pipe.send(tried(hosted.answer, question))
+        pipe.send(capture_errors(hosted.answer, question))
 
 
 class _Hosted:
@@ -190,8 +190,8 @@ class _Hosted:
 
     def answer(self, question: bytes) -> Any:
         what, given = ForkingPickler.loads(question)
-        with threads_limited(self.limit):
+        with limit_threads(self.limit):
             if what == _MAKE:
-                self.shards = [made_again(number, source, given[1]) for number, source in given[0]]
+                self.shards = [rebuild_shard(number, source, given[1]) for number, source in given[0]]
                 return len(self.shards)
             return [what(shard, *given) for shard in self.shards]

@@ -40,7 +40,7 @@ def test_a_file_opens_with_the_verdicts_of_the_audit_in_its_words():
     chances = fitted("pool").decision_proba(X[TEST])
     library = audit(GOALS[1:], chances, Y[TEST], kind="probabilities")
     words = [goal["held_out"]["words"] for goal in kept[0]["goals"]]
-    assert words == [one.words for one in library] == [one.shown["verdict"] for one in library]
+    assert words == [one.words for one in library] == [one.texts["verdict"] for one in library]
 
 
 def test_each_goal_of_a_file_can_be_switched_off_and_what_cannot_be_met_says_so():

@@ -10,7 +10,7 @@ from sklearn.dummy import DummyClassifier
 
 from counterpoise import ConstrainedClassifier, MixtureClassifier, audit, certify
 from counterpoise._base.shards import LocalShards
-from counterpoise.auditing.audit import tightened
+from counterpoise.auditing.audit import tighten
 from counterpoise.displays import CVaRCurveDisplay, RateDisplay
 from counterpoise.distributed.counting import audit_over
 from counterpoise.goals import Table, bind, churn, error_rate, parse_goal, positive_rate
@@ -48,7 +48,7 @@ EVERYWHERE = {
     "certify of answers": lambda said: certify(said, GOAL, y=Y, pos_label="yes"),
     "value": lambda said: error_rate().value(said, Table(None, Y), pos_label="yes"),
     "evaluate": lambda said: parse_goal(GOAL).evaluate(said, Table(None, Y), pos_label="yes"),
-    "tightened": lambda said: tightened(GOAL, Table(None, Y), predictions=said, pos_label="yes"),
+    "tighten": lambda said: tighten(GOAL, Table(None, Y), predictions=said, pos_label="yes"),
     "rate table": lambda said: rate_table(said, Y, pos_label="yes"),
     "rate display": lambda said: RateDisplay.from_predictions(Y, said, sensitive_features=Y, pos_label="yes"),
     "tail display": lambda said: CVaRCurveDisplay.from_predictions(Y, said),

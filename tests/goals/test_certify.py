@@ -16,7 +16,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from counterpoise import ConstrainedClassifier, MixtureClassifier, audit, certify
-from counterpoise.auditing.audit import tightened
+from counterpoise.auditing.audit import tighten
 from counterpoise.datasets import split_three_ways
 from counterpoise.goals import (
     Dataset,
@@ -202,7 +202,7 @@ def test_a_tightened_rate_is_met_exactly_where_the_audit_passes(n_rows, share, c
     decided, table = np.arange(n_rows) < hits, Table(None, np.ones(n_rows, int))
     for goal in (recall(TRAIN) >= bound, recall(TRAIN) <= bound):
         try:
-            asked = tightened(goal, table, confidence=confidence)
+            asked = tighten(goal, table, confidence=confidence)
         except ValueError:
             assert audit(goal, decided, table, confidence=confidence, classes=[0, 1])[0].verdict != "holds"
             continue
@@ -214,7 +214,7 @@ def test_a_tightened_rate_is_met_exactly_where_the_audit_passes(n_rows, share, c
 def test_a_tightened_goal_says_how_far_inside_the_audit_wants_these_predictions(text):
     decided, table = sample_of(population(), np.arange(600))
     (row,) = audit(text, decided, table)
-    asked = tightened(text, table, predictions=decided)
+    asked = tighten(text, table, predictions=decided)
     assert asked.confidence is None
     assert asked.bound - row.bound == pytest.approx(row.estimate - row.low, abs=0.005)
 
@@ -223,7 +223,7 @@ def test_fitting_inside_a_goal_with_confidence_asks_for_more():
     _, table = sample_of(population(), np.arange(600))
     plain, sure = (bind(goal, table) for goal in ("recall(train) >= 0.7", "recall(train) >= 0.7 with confidence 0.95"))
     assert sure.bounds[0] < plain.bounds[0]
-    assert sure.bounds[0] == -tightened("recall(train) >= 0.7", table).bound
+    assert sure.bounds[0] == -tighten("recall(train) >= 0.7", table).bound
     assert sure.goals[0].bound == 0.7
 
 
@@ -234,7 +234,7 @@ def test_too_few_rows_are_told_from_failure():
     assert row.verdict == "undecided"
     assert row.note.endswith(f"it takes {needed} rows of train.positives (there are 30)")
     with pytest.raises(ValueError, match=f"cannot be certified here: too few rows.* {needed} rows"):
-        tightened("recall(train) >= 0.99", table)
+        tighten("recall(train) >= 0.99", table)
     (row,) = audit("correct(train) >= 1", np.ones(30, int), table)
     assert row.note.startswith("no number of rows is enough")
 
@@ -278,10 +278,10 @@ def test_a_goal_on_no_rows_is_undecided_and_the_others_have_their_verdicts(goal)
     assert [row.verdict for row in found] == ["undecided", "holds"]
     assert EMPTY[goal] in found[0].note
     assert EMPTY[goal] in str(found)
-    assert "asked by" not in found[0].note
+    assert "Needed by" not in found[0].note
     assert np.isnan(found[0].estimate)
     assert not found.holds
-    assert not found[0].is_answered
+    assert not found[0].has_estimate
     (alone,) = audit("error_rate(train) <= 0.1", y, table, confidence=1 - 0.05 / 2)
     assert found[1].high == pytest.approx(alone.high)  # the empty goal keeps its share of the risk
     model = DummyClassifier(strategy="constant", constant=0).fit(np.zeros((200, 1)), y)
@@ -327,11 +327,11 @@ def test_a_report_is_a_table():
         ),
         (lambda: certify([1, 0], "recall(train) >= 0.5"), "needs held-out rows: pass X and y, or datasets"),
         (
-            lambda: tightened("recall(train) >= 0.5", Table(None, [1, 0]), n_goals=0),
+            lambda: tighten("recall(train) >= 0.5", Table(None, [1, 0]), n_goals=0),
             "n_goals must be at least 1; got 0",
         ),
         (
-            lambda: tightened(["recall(train) >= 0.5", "error_rate(train) <= 0.5"], Table(None, [1, 0])),
+            lambda: tighten(["recall(train) >= 0.5", "error_rate(train) <= 0.5"], Table(None, [1, 0])),
             "one goal; got 2. Call it for each, with n_goals",
         ),
         (lambda: split_three_ways(100, parts=(0.5, 0.5), seed=0), "three fractions, to train, choose and certify on"),
@@ -438,9 +438,9 @@ def test_several_groups_are_tightened_as_the_one_that_needs_most(sense):
     group, y = np.repeat(["large", "middle", "small"], [900, 200, 60]), np.ones(1160, dtype=int)
     table = Table(None, y, group)
     each = [
-        tightened(f"recall(train, group={name}) {sense}", table, classes=[0, 1]).bound
+        tighten(f"recall(train, group={name}) {sense}", table, classes=[0, 1]).bound
         for name in ("large", "middle", "small")
     ]
-    together = tightened(f"every_group(recall, train, by=group) {sense}", table, classes=[0, 1]).bound
+    together = tighten(f"every_group(recall, train, by=group) {sense}", table, classes=[0, 1]).bound
     assert together == pytest.approx(each[2])
     assert (each[2] > each[0] > 0.6) if sense.startswith(">=") else (each[2] < each[0] < 0.6)

@@ -7,7 +7,7 @@ import pytest
 
 from counterpoise.goals import InfeasibleGoals, Table, as_goals
 from counterpoise.goals.binding import Views
-from counterpoise.goals.bound import check_contradictions
+from counterpoise.goals.bound_goals import check_contradictions
 from counterpoise.goals.tables import as_tables, classes_of
 
 Y = np.array([0, 0, 0, 1, 1])

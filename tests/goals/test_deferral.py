@@ -8,7 +8,7 @@ from oracles import random_decisions, rates_by_counting
 from scipy.stats import binomtest
 
 from counterpoise import Deferral, audit, certify, goals
-from counterpoise.auditing.audit import tightened
+from counterpoise.auditing.audit import tighten
 from counterpoise.goals import (
     Dataset,
     InfeasibleGoals,
@@ -133,8 +133,8 @@ def test_rates_among_the_decided_stand_against_numbers_only():
 @pytest.mark.parametrize(
     ("label", "message"),
     [
-        (1, "defer_label must not be taken for a class; got 1 beside the class 1"),
-        ("1", "defer_label must not be taken for a class; got '1' beside the class 1"),
+        (1, "defer_label must not be mistaken for a class; got 1 beside the class 1"),
+        ("1", "defer_label must not be mistaken for a class; got '1' beside the class 1"),
         (" 1.0", "taken for a class"),
         (True, "taken for a class"),
         ("", "must be a text or a number that no class has; got ''"),
@@ -231,25 +231,23 @@ def test_certify_asks_a_model_that_defers_for_its_label():
 def test_a_planned_bound_is_what_an_audit_asks():
     y, group, said = (part[:500] for part in people())
     table = Table(None, y, group)
-    goal = tightened("defer_rate(train) <= 0.2", table, defer_label="?")
+    goal = tighten("defer_rate(train) <= 0.2", table, defer_label="?")
     for count in (80, 85):
         answers = np.where(np.arange(500) < count, DEFER, y)
         is_shown = audit("defer_rate(train) <= 0.2", answers, table, defer_label=DEFER).holds
         assert is_shown == goal.evaluate(answers, table, defer_label=DEFER).holds
-    planned = tightened("decided_error_rate(train) <= 0.3", table, predictions=said, defer_label=DEFER)
+    planned = tighten("decided_error_rate(train) <= 0.3", table, predictions=said, defer_label=DEFER)
     assert planned.bound < 0.3
 
 
 def test_a_share_beyond_one_is_refused_as_for_other_rates():
     for text in ("defer_rate(train) <= 10", "decided_error_rate(train) <= 5"):
-        with pytest.raises(ValueError, match="asks for nothing: it is about what is from 0 to 1"):
-            goals.asked_goals(text)
+        with pytest.raises(ValueError, match="always holds: its left side lies from 0 to 1"):
+            goals.validate_goals(text)
     with pytest.raises(InfeasibleGoals):
-        goals.asked_goals("defer_rate(train) >= 2", trains=True)
+        goals.validate_goals("defer_rate(train) >= 2", trains=True)
 
 
 def test_deferral_is_refused_where_every_row_is_decided():
-    with pytest.raises(
-        ValueError, match=r"defer_rate\(train\) <= 0.1 speaks of deferred rows, and nothing is deferred"
-    ):
-        goals.asked_goals("defer_rate(train) <= 0.1", defers=False)
+    with pytest.raises(ValueError, match=r"defer_rate\(train\) <= 0.1 uses deferred rows, but no row is deferred"):
+        goals.validate_goals("defer_rate(train) <= 0.1", defers=False)

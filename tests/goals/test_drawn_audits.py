@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from counterpoise import audit
-from counterpoise.auditing.audit import tightened
+from counterpoise.auditing.audit import tighten
 from counterpoise.goals import Table, parse_goal
 from counterpoise.theory.confidence import upper_bounded_mean
 
@@ -117,7 +117,7 @@ def test_a_goal_that_is_tightened_for_chances_passes_their_audit():
     rng = np.random.default_rng(7)
     y, sex, old, p = population(rng, 1000, [0.0, 0.5, 1.0])
     rows, goal = table(y, sex, old), parse_goal("recall(train) >= 0.3")
-    bound = tightened(goal, rows, predictions=p, kind="probabilities").bound
+    bound = tighten(goal, rows, predictions=p, kind="probabilities").bound
     value = p[y == 1].mean()
     (one,) = audit(goal.with_bound(0.3 + value - bound), p, rows, kind="probabilities")
     assert one.verdict == "holds"

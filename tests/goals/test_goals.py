@@ -299,7 +299,7 @@ def test_classes_may_be_given():
 
 
 def test_binding_names_the_goal_that_cannot_be_bound():
-    with pytest.raises(ValueError, match=r"labelled positive is empty.*asked by recall\(train\) >= 0.9"):
+    with pytest.raises(ValueError, match=r"labelled positive is empty.*Needed by recall\(train\) >= 0.9"):
         bind(["positive_rate(train) >= 0.5", "recall(train) >= 0.9"], Table(None, y=[0, 0]))
 
 

@@ -228,13 +228,13 @@ WRONG = {
     "two classes": (
         "recall(train, of=cat, of=dog) >= 0.5",
         ValueError,
-        "speaks of one class; got of=dog beside of=cat",
+        "is about one class; got of=dog beside of=cat",
     ),
     "one group": ("max_difference(accuracy, train, by=one) <= 0.5", NoRows, "compares groups; by 'one' there is one"),
     "class absent from a group": (
         "max_difference(recall, train, of=dog, by=sex) <= 0.5",
         NoRows,
-        r"restricted to sex=F and labelled dog is empty.*asked by recall\(train, of=dog, sex=F\)",
+        r"restricted to sex=F and labelled dog is empty.*Needed by recall\(train, of=dog, sex=F\)",
     ),
     "difference of ratios": (
         "max_difference(precision, train, by=sex) <= 0.5",

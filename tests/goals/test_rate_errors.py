@@ -16,7 +16,7 @@ UNLABELLED = Table(np.zeros((3, 1)))
 BAD = {
     "unknown dataset": (
         lambda: recall("trian").value([0, 1, 1], TABLE),
-        r"Unknown dataset 'trian'\. Did you mean 'train'\? Known: 'train'.*asked by recall\(trian\)",
+        r"Unknown dataset 'trian'\. Did you mean 'train'\? Known: 'train'.*Needed by recall\(trian\)",
     ),
     "unknown column": (
         lambda: recall(sec="F").value([0, 1, 1], TABLE),
@@ -70,7 +70,7 @@ BAD = {
     "NaN baseline": (lambda: Table(None, baseline=[np.nan, 1.0]), "baseline must hold a label for each row"),
     "three classes": (
         lambda: positive_rate().value([0, 1, 2], Table(None, y=[0, 1, 2])),
-        r"speaks of a positive class; got 3 classes: 0, 1, 2. Name .* as in recall\(train, of=0\), or with pos_label",
+        r"needs a positive class; got 3 classes: 0, 1, 2. Name .* as in recall\(train, of=0\), or with pos_label",
     ),
     "one class": (lambda: positive_rate().value(["a"], Table(None, y=["a"])), "All labels are 'a'.*pos_label"),
     "foreign pos_label": (
@@ -149,7 +149,7 @@ WRONG_TYPE = {
     "a flag": (lambda: recall() + True, "unsupported operand"),
     "a word": (lambda: recall() <= "high", r"compares a rate with a number .*; got recall\(train\) <= 'high'"),
     "a word times": (lambda: {} * recall(), "unsupported operand"),
-    "data": (lambda: recall([[1.0]]), "A rate speaks of a Dataset or of its name.*bound later"),
+    "data": (lambda: recall([[1.0]]), "A rate takes a Dataset or its name.*bound later"),
     "a number as a name": (lambda: Dataset(3), "name of a dataset must be a non-empty string; got 3"),
     "a list of values": (lambda: TRAIN.where(sex=["F", "M"]), "where.* takes one value.*use by"),
     "one value": (lambda: TRAIN.by(sex="F"), "by.* takes a list of values; got 'F'. For one value use where"),
@@ -190,7 +190,7 @@ def test_dividing_by_zero_is_refused():
 def test_a_label_outside_the_classes_is_named():
     bound = {"train": Table(None, y=[0, 1]), "mail": Table(None, y=[0, 2])}
     with pytest.raises(
-        ValueError, match=r"y of dataset 'mail' holds the label .*2.*not among the classes \[0, 1\].*asked by"
+        ValueError, match=r"y of dataset 'mail' holds the label .*2.*not among the classes \[0, 1\].*Needed by"
     ):
         goals.bind("recall(mail) >= 0.5", bound, classes=[0, 1])
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from counterpoise import audit
-from counterpoise.auditing.audit import tightened
+from counterpoise.auditing.audit import tighten
 from counterpoise.goals import Dataset, Table, as_goals, cost, parse_goal, positive_rate, recall
-from counterpoise.goals.bound import check_reach
-from counterpoise.goals.infeasible import rounded_to_safety
+from counterpoise.goals.bound_goals import check_goal_ranges
+from counterpoise.goals.infeasible import round_safely
 from counterpoise.theory.confidence import weighted_mean_bounds
 from tests.tiers import some_fast
 
@@ -74,7 +74,7 @@ def test_a_tiny_cost_is_not_rounded_away():
     (row,) = audit(goal, np.ones(400, dtype=int), y, classes=[0, 1])
     assert (row.verdict, row.estimate) == ("fails", pytest.approx(1e-13, rel=1e-12, abs=0.0))
     assert not parse_goal(goal).evaluate(np.ones(400, dtype=int), Table(None, y), classes=[0, 1]).holds
-    assert row.shown["estimate"] == "1e-13"
+    assert row.texts["estimate"] == "1e-13"
 
 
 def test_huge_costs_are_audited_or_refused_with_a_sentence():
@@ -115,13 +115,13 @@ def test_a_ratio_of_tiny_rates_has_its_value():
 def test_what_is_advised_and_refused_follows_the_unit(power):
     unit = math.ldexp(1.0, power)
     priced = cost("train", {"0->1": unit})
-    with pytest.raises(ValueError, match="asks for nothing"):
-        check_reach([priced <= 1.25 * unit], trains=True)
-    check_reach(as_goals([priced <= 0.25 * unit]), trains=True)
-    assert rounded_to_safety(priced <= unit, 0.71239 * unit) == pytest.approx(0.7124 * unit, rel=2e-4)
-    asked = tightened(priced <= 0.25 * unit, Table(None, [0, 1] * 200))
+    with pytest.raises(ValueError, match="always holds"):
+        check_goal_ranges([priced <= 1.25 * unit], trains=True)
+    check_goal_ranges(as_goals([priced <= 0.25 * unit]), trains=True)
+    assert round_safely(priced <= unit, 0.71239 * unit) == pytest.approx(0.7124 * unit, rel=2e-4)
+    asked = tighten(priced <= 0.25 * unit, Table(None, [0, 1] * 200))
     assert asked.bound / unit == pytest.approx(
-        tightened("false_positives(train) <= 0.25", Table(None, [0, 1] * 200)).bound
+        tighten("false_positives(train) <= 0.25", Table(None, [0, 1] * 200)).bound
     )
 
 

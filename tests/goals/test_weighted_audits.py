@@ -17,7 +17,7 @@ from counterpoise import (
     load,
     save,
 )
-from counterpoise.auditing.audit import tightened
+from counterpoise.auditing.audit import tighten
 from counterpoise.goals import Table, bind
 from counterpoise.learners import Stump
 from tests.inside import kept_table
@@ -78,7 +78,7 @@ ROWS = {"y": [1, 0] * 30, "sample_weight": [1.0, 2.0, 3.0] * 20}
 def test_weights_that_differ_need_a_limit(goal):
     told = (
         r"Dataset 'train' needs largest_weight, the most that a row .* \(the lightest is 0.333 times the heaviest\).*"
-        r"leave the weights out\. This is asked by recall\(train"
+        r"leave the weights out\. Needed by recall\(train"
     )
     groups = {"sensitive_features": ["a", "a", "b"] * 20}
     with pytest.raises(ValueError, match=told):
@@ -86,7 +86,7 @@ def test_weights_that_differ_need_a_limit(goal):
     with pytest.raises(ValueError, match=told):
         audit(goal, [1] * 60, Table(None, **ROWS, **groups))
     with pytest.raises(ValueError, match=told):
-        tightened(goal, Table(None, **ROWS, **groups))
+        tighten(goal, Table(None, **ROWS, **groups))
     assert certify([1] * 60, goal, **ROWS, **groups, largest_weight=3)[0].largest_weights == (("train", 3.0),)
 
 
@@ -174,7 +174,7 @@ def test_a_tightened_rate_is_met_where_the_audit_passes_if_failures_fall_on_all_
     weights = np.repeat([1.0, 2.0, 5.0], 200)
     table = Table(None, np.ones(600, int), sample_weight=weights, largest_weight=6)
     for goal in (f"error_rate(train) <= {bound}", f"recall(train) >= {1 - bound}"):
-        asked = tightened(goal, table)
+        asked = tighten(goal, table)
         for n_failures in range(0, 200, 4):
             decided = np.tile(np.arange(200) >= n_failures, 3).astype(int)
             (row,) = audit(goal, decided, table, classes=[0, 1])
@@ -239,7 +239,7 @@ def test_a_fit_aims_farther_inside_for_a_far_limit():
     ]
     plain = bind(CONFIDENT.partition(" with")[0], Table(None, y, sample_weight=weights)).bounds[0]
     assert plain > max(limits[:2]) > min(limits[:2]) > limits[2]
-    asked = tightened(CONFIDENT, Table(None, y, sample_weight=weights, largest_weight=6)).bound
+    asked = tighten(CONFIDENT, Table(None, y, sample_weight=weights, largest_weight=6)).bound
     assert limits[1] - plain == pytest.approx(asked - 0.3)
 
 

@@ -12,7 +12,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import counterpoise as cp
 from counterpoise.persist import UnreadableModel, dumps, loads
-from counterpoise.persist.models import load_waiting
+from counterpoise.persist.models import load_lazily
 
 LETTERS = np.array([["a", "x"], ["b", "y"], ["c", "z"]] * 10, dtype=object)
 Y = np.array([0, 1, 0] * 10)
@@ -39,7 +39,7 @@ def test_a_model_that_waits_is_copied_and_sent_as_itself(tmp_path):
     X = np.arange(60.0).reshape(30, 2)
     trees = [DecisionTreeClassifier(max_depth=depth).fit(X, Y) for depth in (1, 2)]
     cp.save(cp.MixtureClassifier(trees, random_state=0).fit(X, Y), tmp_path / "m.cp")
-    mixture = load_waiting(tmp_path / "m.cp")
+    mixture = load_lazily(tmp_path / "m.cp")
     waiting, expected = mixture.estimators_[0], trees[0].predict(X)
     for copied in (copy.copy(waiting), copy.deepcopy(waiting), pickle.loads(pickle.dumps(waiting))):  # noqa: S301 - our own
         assert np.array_equal(copied.predict(X), expected)

@@ -19,7 +19,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import counterpoise as cp
 from counterpoise.persist import UnreadableModel, dumps, loads
-from counterpoise.persist.models import load_waiting
+from counterpoise.persist.models import load_lazily
 
 pd = pytest.importorskip("pandas", reason="pandas is not installed")
 IRIS, SPECIES = load_iris(return_X_y=True)
@@ -150,7 +150,7 @@ def test_models_of_a_pool_wait_until_they_are_asked(tmp_path):
     pool = [DecisionTreeClassifier(max_depth=depth, random_state=0).fit(X[:100], y[:100]) for depth in (1, 2, 3)]
     model = cp.MixtureClassifier(pool, alpha=0.3, random_state=0).fit(X[100:], y[100:])
     cp.save(model, tmp_path / "model.cp")
-    again = load_waiting(tmp_path / "model.cp")
+    again = load_lazily(tmp_path / "model.cp")
     other = again.rebalance(alpha=1.0, goals=["recall(train) >= 0.5"])
     assert dumps(other) == dumps(model.rebalance(alpha=1.0, goals=["recall(train) >= 0.5"]))
     assert [one._model for one in again.estimators_] == [None] * 3

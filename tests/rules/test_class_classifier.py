@@ -207,7 +207,7 @@ def test_rows_are_deferred_at_a_cost_and_within_a_limit(cost):
     assert 0 < said[:, 4].mean() <= 0.1 + 1e-8
     assert model.value_ < mixed(alpha=0.3).fit(X[CHOOSE], Y[CHOOSE]).value_
     assert set(model.predict(X[TEST])) - set(NAMES) == {"defer"}
-    with pytest.raises(ValueError, match="label must not be taken for a class"):
+    with pytest.raises(ValueError, match="label must not be mistaken for a class"):
         mixed(deferral=cp.Deferral(0.1, "cat")).fit(X[CHOOSE], Y[CHOOSE])
 
 

@@ -252,14 +252,14 @@ def test_audits_know_who_is_deferred(model):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"deferral": None}, r"defer_rate\(train\) <= 0.15 speaks of deferred rows, and nothing is deferred"),
+        ({"deferral": None}, r"defer_rate\(train\) <= 0.15 uses deferred rows, but no row is deferred"),
         (
             {"deferral": None, "goals": (), "objective": "defer_rate(train)"},
-            r"defer_rate\(train\) speaks of deferred rows, and nothing is deferred",
+            r"defer_rate\(train\) uses deferred rows, but no row is deferred",
         ),
         (
             {"deferral": cp.Deferral(0.2, "yes")},
-            "label must not be taken for a class; got 'yes' beside the class 'yes'",
+            "label must not be mistaken for a class; got 'yes' beside the class 'yes'",
         ),
         ({"deferral": cp.Deferral(0.2, "Yes ")}, "taken for a class"),
         (
@@ -290,9 +290,9 @@ def test_a_deferral_has_a_cost_and_a_label(given, message):
 
 
 def test_only_rules_of_scores_defer():
-    with pytest.raises(ValueError, match="speaks of deferred rows, and nothing is deferred: set deferral"):
+    with pytest.raises(ValueError, match="uses deferred rows, but no row is deferred: set deferral"):
         cp.AdaLPBoostClassifier(goals=GOALS[:1], n_estimators=2).fit(X, Y)
-    with pytest.raises(ValueError, match="speaks of deferred rows, and nothing is deferred: set deferral"):
+    with pytest.raises(ValueError, match="uses deferred rows, but no row is deferred: set deferral"):
         cp.ConstrainedClassifier(goals=GOALS[:1]).fit(X, Y)
 
 

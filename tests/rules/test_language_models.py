@@ -25,7 +25,7 @@ class Untrained(Stump):
         ("max_difference(recall, train, by=sec) <= 0.5", "Unknown column 'sec'"),
         ("recall(train, of=cow) >= 0.5", "Unknown class 'cow'"),
         ("recall(train) >= 80", r"cannot hold: recall\(train\) >= 80"),
-        ("recall(train) <= 80", "asks for nothing: it is about what is from 0 to 1.*0.8 for 80 %"),
+        ("recall(train) <= 80", "always holds: its left side lies from 0 to 1.*0.8 for 80 %"),
         ("cost(train, {0->1: 20}) <= 30", "from 0 to 20"),
         ("max_difference(recall, train, by=sex) <= -0.1", "cannot hold"),
         ("positive_rate(train, sex=F) <= 0.1 with confidence 0.99", "cannot be certified here"),

@@ -30,7 +30,7 @@ def some_rows(rows, y, baseline, sex):
 def exact_excess(goal, predicted, y, baseline, sex, weights):
     """Return by how much predictions exceed a goal, multiplied through, as a fraction."""
     total = Fraction(goal.linear.constant)
-    for coefficient, positive, rows, out_of, _ in goal.linear.counted:
+    for coefficient, positive, rows, out_of, _ in goal.linear.row_counts:
         counted = some_rows(rows, y, baseline, sex) & ((predicted == 1) == positive)
         whole = sum(weights[some_rows(out_of, y, baseline, sex)])
         total += Fraction(coefficient) * sum(weights[counted], Fraction(0)) / whole

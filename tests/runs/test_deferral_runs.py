@@ -161,9 +161,7 @@ def test_rebalance_takes_another_cost_or_none(run, tmp_path):
     assert never.summary().defer_rate is None
     assert all(rule.lower is None for rule in never.model().rules_)
     assert not re.search("deferr|left to a person", write_report(never.folder).read_text(encoding="utf-8"))
-    with pytest.raises(
-        ValueError, match=r"defer_rate\(train\) <= 0.1 speaks of deferred rows, and nothing is deferred"
-    ):
+    with pytest.raises(ValueError, match=r"defer_rate\(train\) <= 0.1 uses deferred rows, but no row is deferred"):
         rebalance_run(run, defer_cost="never", output=tmp_path / "wrong")
     with pytest.raises(TypeError, match=r"defer_cost must be a number in \[0, 1\], the loss of a row .* got 'often'"):
         rebalance_run(run, defer_cost="often", output=tmp_path / "wrong")
@@ -207,7 +205,7 @@ def test_one_rule_defers_too_and_without_draws(folder, tmp_path):
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        (DEFERRAL, "", r"goals\[1\]: expected a goal .* speaks of deferred rows, and nothing is deferred"),
+        (DEFERRAL, "", r"goals\[1\]: expected a goal .* uses deferred rows, but no row is deferred"),
         (DEFERRAL, "deferral = { cost = 1.5 }", r"cost of Deferral must lie in \[0, 1\], the loss of a row"),
         (DEFERRAL, 'deferral = { cost = "x" }', r"method.parameters: cost of Deferral must be a number in \[0, 1\]"),
         (DEFERRAL, 'deferral = { label = "ask" }', "deferral must have the key 'cost'; got {'label': 'ask'}"),
@@ -234,7 +232,7 @@ def test_wrong_uses_are_refused_before_anything_is_read(old, new, message, tmp_p
 def test_a_label_that_could_be_taken_for_a_class_is_refused_before_training(label, folder, tmp_path):
     text = FILE.replace(DEFERRAL, f'deferral = {{ cost = 0.2, label = "{label}" }}')
     (tmp_path / "goals.toml").write_text(text.replace('"loans.csv"', json.dumps(str(folder / "loans.csv"))))
-    with pytest.raises(DataError, match=r"method\.parameters\.deferral: label must not be taken for a class"):
+    with pytest.raises(DataError, match=r"method\.parameters\.deferral: label must not be mistaken for a class"):
         fit_run(tmp_path / "goals.toml")
     assert not (tmp_path / "goals" / "model.cp").exists()
 

@@ -187,7 +187,7 @@ def test_more_than_two_classes(tmp_path):
     (tmp_path / "plain.toml").write_text(text)
     assert fit_run(tmp_path / "plain.toml").summary().goals == ()
     (tmp_path / "goal.toml").write_text('goals = ["recall(train) >= 0.5"]\n' + text)
-    with pytest.raises(DataError, match=r"speaks of a positive class; got .*data.positive in a goals file"):
+    with pytest.raises(DataError, match=r"needs a positive class; got .*data.positive in a goals file"):
         fit_run(tmp_path / "goal.toml")
     (tmp_path / "goal.toml").write_text(
         'goals = ["recall(train) >= 0.5"]\n' + text.replace("[method", 'positive = "virginica"\n[method')

@@ -7,7 +7,7 @@ import shutil
 import pytest
 
 from counterpoise.goals import InfeasibleGoals
-from counterpoise.persist import watched
+from counterpoise.persist import watch_changes
 from counterpoise.runs import RunFolderError, fit_run, open_run
 from counterpoise.runs.folder import CHECKPOINT, DONE
 from counterpoise.runs.results import read_rows
@@ -73,7 +73,7 @@ def failing(code, *names):
         if path.name in names:
             raise OSError(code, os.strerror(code))
 
-    return watched(watcher)
+    return watch_changes(watcher)
 
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EROFS, errno.EACCES])

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from counterpoise.persist import watched
-from counterpoise.persist.locks import LOCK, FolderLock, Held
+from counterpoise.persist import watch_changes
+from counterpoise.persist.locks import LOCK, FolderInUse, FolderLock
 from counterpoise.report import write_report
 from counterpoise.runs import RunFolderError, fit_run, open_run, predict_run, rebalance_run
 from counterpoise.runs.folder import CHECKPOINT, DONE, SETTINGS
@@ -42,7 +42,7 @@ def stopped_at(place, action):
         if left and f"{what} {path.name}" == place:
             left.pop()()
 
-    with watched(watcher):
+    with watch_changes(watcher):
         yield
     assert not left
 
@@ -119,7 +119,7 @@ def test_a_place_that_takes_no_lock_is_one_sentence(code, small, tmp_path):
         assert what == "lock"
         raise OSError(code, os.strerror(code))
 
-    with watched(refuse), pytest.raises(RunFolderError, match=f"run cannot be written: {os.strerror(code)}"):
+    with watch_changes(refuse), pytest.raises(RunFolderError, match=f"run cannot be written: {os.strerror(code)}"):
         fit_run(small, output=tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
@@ -129,7 +129,7 @@ def test_two_that_make_a_folder_at_once(tmp_path):
     folder = tmp_path / "deep" / "run"
     first = FolderLock(folder)
     first.__enter__()
-    with pytest.raises(Held), FolderLock(folder):
+    with pytest.raises(FolderInUse), FolderLock(folder):
         pass
     with stopped_at(f"lock {LOCK}", lambda: first.__exit__(None, None, None)), FolderLock(folder) as second:
         assert second.is_there()
@@ -164,7 +164,7 @@ def test_ctrl_c_leaves_no_lock_and_what_was_trained(small, tmp_path):
     assert sorted(path.name for path in (folder / CHECKPOINT).iterdir()) == ["model-001.cp"]
     assert not (folder / LOCK).exists()
     seen = []
-    with watched(lambda what, path: seen.append(f"{what} {path.name}")):
+    with watch_changes(lambda what, path: seen.append(f"{what} {path.name}")):
         fit_run(small, output=folder)
     assert "write model-002.cp" in seen
     assert "write model-001.cp" not in seen
@@ -203,7 +203,7 @@ def test_a_mixture_chosen_anew_is_no_fit_of_the_same_settings(run, small, tmp_pa
 
 def test_whatever_is_written_into_a_run_folder_waits_for_its_turn(run, loans_folder):
     seen = []
-    with watched(lambda what, path: seen.append(f"{what} {path.name}")):
+    with watch_changes(lambda what, path: seen.append(f"{what} {path.name}")):
         write_report(run.folder)
         predict_run(run, loans_folder / "more.csv", run.folder / "said.csv")
         predict_run(run, loans_folder / "more.csv", run.folder.parent / "said.csv")

@@ -138,8 +138,8 @@ def test_it_can_be_defined_anew(metrics):
         (error_rate, "two words", ValueError, "must be a word"),
         (lambda rows: 2 * error_rate(rows), None, ValueError, "got '<lambda>'"),
         (lambda _rows: 0.5, "half", TypeError, "metric half must return a rate or a ratio.*got 0.5"),
-        (lambda rows: positive_rate(rows, sex="F"), "women", ValueError, "it speaks of train, sex=F"),
-        (lambda _rows: recall("mail"), "mailed", ValueError, "must speak of the rows that it is given.*mail"),
+        (lambda rows: positive_rate(rows, sex="F"), "women", ValueError, "it uses train, sex=F"),
+        (lambda _rows: recall("mail"), "mailed", ValueError, "must use the rows that it is called with.*mail"),
     ],
 )
 def test_what_is_no_metric_is_refused(define, name, error, text):

@@ -32,7 +32,7 @@ BAD = {
         f'"{GOAL}", "recall(train) <= 0.1"',
         "These goals cannot hold together.*recall.train. >= 0.1, or recall.train. <= 0.5",
     ),
-    "a bound that always holds": (GOAL, "recall(train) >= -1", "asks for nothing"),
+    "a bound that always holds": (GOAL, "recall(train) >= -1", "always holds"),
     "no deployed model": (GOAL, "churn(train) <= 0.1", "data.baseline"),
     "no cost of deferring": (GOAL, "defer_rate(train) <= 0.1", "set deferral"),
     "too few rows to be sure": (GOAL, "recall(train) >= 0.99 with confidence 0.9999", "too few rows"),

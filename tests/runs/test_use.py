@@ -110,7 +110,7 @@ def test_ids_are_written_as_they_stand_and_known_by_their_value(run, loans, tmp_
 def test_goals_that_rows_cannot_answer_are_told_with_the_file(run, loans, tmp_path):
     loans().query("paid == 'no'").to_csv(tmp_path / "no.csv", index=False)
     found = certify_run(run, tmp_path / "no.csv")
-    unanswered = [row for row in found if not row.is_answered]
+    unanswered = [row for row in found if not row.has_estimate]
     assert unanswered
     assert all(row.verdict == "undecided" and row.note.startswith("There is no row") for row in unanswered)
     with pytest.raises(DataError, match=r"of the test rows: .* name data\.baseline"):

@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 
 from counterpoise.cli import sentence
-from counterpoise.persist import watched
+from counterpoise.persist import watch_changes
 from counterpoise.rules.draws import draws_of
 from counterpoise.runs import RunFolderError, fit_run, open_run, rebalance_run
 from counterpoise.runs.evaluator import final_estimator
@@ -93,7 +93,7 @@ def fit(work, kind, folder, inner):
         if not inner.recv(1):
             os._exit(1)  # nobody is there any more
 
-    with watched(wait):
+    with watch_changes(wait):
         try:
             if kind == "rebalance":
                 rebalance_run(open_run(work / "alone boost"), alpha=0.7, output=folder)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom, binomtest, multinomial
 
 from counterpoise.theory.confidence import (
-    Step,
+    ScaledShare,
     binomial_bounds,
     rows_needed,
     upper_bounded_mean,
@@ -71,7 +71,7 @@ def test_a_sum_of_two_shares_is_bounded_as_often_as_promised(factors):
     bounds = np.array(
         [
             [
-                upper_sum_of_two(Step(one, sizes[0], factors[0]), Step(two, sizes[1], factors[1]), RISK)
+                upper_sum_of_two(ScaledShare(one, sizes[0], factors[0]), ScaledShare(two, sizes[1], factors[1]), RISK)
                 for two in range(9)
             ]
             for one in range(12)
@@ -86,7 +86,7 @@ def test_a_sum_of_two_shares_is_bounded_as_often_as_promised(factors):
 
 
 def test_a_sum_of_two_shares_is_bounded_closer_than_by_two_bounds():
-    one, other = Step(600, 2000, 0.8), Step(150, 700, 1.0)
+    one, other = ScaledShare(600, 2000, 0.8), ScaledShare(150, 700, 1.0)
     seen = sum(step.factor * step.hits / step.trials for step in (one, other))
     apart = sum(step.factor * upper_share(step.hits, step.trials, 0.025) for step in (one, other))
     spread = math.sqrt(
@@ -98,7 +98,7 @@ def test_a_sum_of_two_shares_is_bounded_closer_than_by_two_bounds():
 
 
 def test_a_sum_of_two_shares_is_bounded_on_large_samples():
-    found = upper_sum_of_two(Step(200_000, 10**6, 1.0), Step(40_000, 10**5, 0.8), 0.05)
+    found = upper_sum_of_two(ScaledShare(200_000, 10**6, 1.0), ScaledShare(40_000, 10**5, 0.8), 0.05)
     assert 0.52 < found < 0.524
 
 

@@ -101,7 +101,7 @@ def check_random_state(random_state: Any) -> None:
         )
 
 
-def unmasked(values: Any) -> AnyArray:
+def unmask(values: Any) -> AnyArray:
     """Return values as an array, in which None stands for those that are masked."""
     array = np.asarray(values)
     if np.ma.is_masked(values):

@@ -2,7 +2,7 @@
 
 Types are explicit, so a loop is compiled once whatever a caller hands in, a read-only array or one that can be written.
 Nothing is compiled when a module is imported: the first call takes the kernel from numba's cache or compiles it, and
-``progress.watching_compilation`` reports it to those who show progress.
+``progress.watch_compilation`` reports it to those who show progress.
 
 Compiled kernels are kept beside the package, else in a folder of the user's, else among temporary files. The first two
 are numba's choice, and ``NUMBA_CACHE_DIR`` comes before both. What is loaded from a cache is run, so the
@@ -136,9 +136,9 @@ class Kernel:
         return self._dispatcher is not None
 
     def _first(self, *arguments: Any) -> Any:
-        return self.compiled()(*arguments)
+        return self.dispatcher()(*arguments)
 
-    def compiled(self) -> Any:
+    def dispatcher(self) -> Any:
         """Return numba's dispatcher; of several threads that ask for it at once, one compiles."""
         with _lock:
             if self._dispatcher is None:
@@ -169,7 +169,7 @@ def _without_garbage_collection() -> Iterator[None]:
 
 
 def _type_inside_of_kernels(kernel: Kernel, _context: Any) -> Any:
-    return typeof(kernel.compiled())
+    return typeof(kernel.dispatcher())
 
 
 typeof_impl.register(Kernel, _type_inside_of_kernels)
@@ -183,11 +183,11 @@ class _CompilationListener(Listener):
 
     def on_start(self, event: Event) -> None:
         if event.data["dispatcher"] is self.dispatcher:
-            progress.tell_of_compilation(self.dispatcher.__name__)
+            progress.report_compilation(self.dispatcher.__name__)
 
     def on_end(self, event: Event) -> None:
         if event.data["dispatcher"] is self.dispatcher:
-            progress.tell_of_compilation(None)
+            progress.report_compilation(None)
 
 
 class _Family:

@@ -38,7 +38,7 @@ def lazy(
     return get, lambda: sorted(home), sorted(home)
 
 
-def imported(module: str, kind: type[Exception], message: str) -> "Any":
+def import_optional(module: str, kind: type[Exception], message: str) -> "Any":
     """Return an optional module, or raise an error of that kind with the message."""
     try:
         return import_module(module)

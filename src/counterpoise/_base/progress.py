@@ -37,14 +37,14 @@ class RunProgress(NamedTuple):
         return f"{self.done} of {self.total}: {self.part}; {duration(self.elapsed)} so far{left}"
 
 
-Tell: TypeAlias = Callable[[RunProgress], None]
+ProgressCallback: TypeAlias = Callable[[RunProgress], None]
 Watch: TypeAlias = Callable[[str | None], None]  # the name of a kernel that begins to compile, None when it is done
 
 _watchers: tuple[Watch, ...] = ()
 
 
 @contextmanager
-def watching_compilation(watch: Watch) -> Iterator[None]:
+def watch_compilation(watch: Watch) -> Iterator[None]:
     """Call ``watch`` for every kernel that is compiled meanwhile, in whatever thread."""
     global _watchers  # noqa: PLW0603 - a new tuple each time: another thread may be going through the old one
     _watchers = (*_watchers, watch)
@@ -54,7 +54,7 @@ def watching_compilation(watch: Watch) -> Iterator[None]:
         _watchers = tuple(one for one in _watchers if one is not watch)
 
 
-def tell_of_compilation(name: str | None) -> None:
+def report_compilation(name: str | None) -> None:
     """Call all watchers when a kernel begins to compile, or with None when it is done."""
     for watch in _watchers:
         watch(name)
@@ -68,7 +68,7 @@ _listener: ContextVar[Callable[[], None]] = ContextVar("counterpoise_listener", 
 
 
 @contextmanager
-def hearing(each: Callable[[], None]) -> Iterator[None]:
+def notify_on_prediction(each: Callable[[], None]) -> Iterator[None]:
     """Call ``each`` whenever a model of a pool has predicted rows, until the context ends."""
     token = _listener.set(each)
     try:
@@ -77,7 +77,7 @@ def hearing(each: Callable[[], None]) -> Iterator[None]:
         _listener.reset(token)
 
 
-def who_hears() -> Callable[[], None]:
+def prediction_listener() -> Callable[[], None]:
     """Return the function to call when a model of a pool has predicted rows; threads begun here do not inherit it."""
     return _listener.get()
 

@@ -39,7 +39,7 @@ def available_cpus() -> int:
 
 
 @contextmanager
-def threads_limited(n_threads: int) -> Iterator[None]:
+def limit_threads(n_threads: int) -> Iterator[None]:
     """Use so many threads at most: where several workers share a machine, each has its part."""
     token = _limit.set(n_threads)
     try:
@@ -70,7 +70,7 @@ class Shard(dict[str, Any]):
         self.number = number
         self._rooms: dict[tuple[str, str], AnyArray] = {}
 
-    def room(self, name: str, size: int, dtype: Any = np.float64) -> AnyArray:
+    def buffer(self, name: str, size: int, dtype: Any = np.float64) -> AnyArray:
         """Return an array of that name to write into, the same each time: to touch new memory takes long."""
         key = name, np.dtype(dtype).str
         if key not in self._rooms or self._rooms[key].size < size:
@@ -154,7 +154,7 @@ class LocalShards:
             self._pool.shutdown()
 
 
-class Remembered:
+class ChangeLog:
     """The changes that make shards again, for engines whose workers may be lost."""
 
     def __init__(self) -> None:
@@ -174,14 +174,14 @@ class Remembered:
         return list(self._changes.values())
 
 
-def made_again(number: int, source: Source, steps: Sequence[Step]) -> Shard:
+def rebuild_shard(number: int, source: Source, steps: Sequence[Step]) -> Shard:
     """Return a shard as its source and the changes so far leave it."""
     shard = Shard(number, source())
-    done_in_order(shard, steps)
+    apply_steps(shard, steps)
     return shard
 
 
-def done_in_order(shard: Shard, steps: Sequence[Step]) -> Any:
+def apply_steps(shard: Shard, steps: Sequence[Step]) -> Any:
     """Apply steps to a shard one after the other, and return the result of the last."""
     result = None
     for function, arguments in steps:
@@ -189,7 +189,7 @@ def done_in_order(shard: Shard, steps: Sequence[Step]) -> Any:
     return result
 
 
-class Failed:
+class TaskFailure:
     """An error where a shard is, with the lines where it was."""
 
     def __init__(self, error: Exception) -> None:
@@ -197,17 +197,17 @@ class Failed:
         self.error = error
 
 
-def tried(function: Callable[..., Result], *arguments: Any) -> Result | Failed:
+def capture_errors(function: Callable[..., Result], *arguments: Any) -> Result | TaskFailure:
     """Return what a function returns, or the error that it raises, to be raised where the result is used."""
     try:
         return function(*arguments)
     except Exception as error:  # noqa: BLE001 - of whatever kind, it is raised where the result is used
-        return Failed(error)
+        return TaskFailure(error)
 
 
-def required(answer: Any) -> Any:
+def unwrap(answer: Any) -> Any:
     """Return a result, or raise the error that came in its place."""
-    if isinstance(answer, Failed):
+    if isinstance(answer, TaskFailure):
         raise answer.error
     return answer
 

@@ -15,17 +15,24 @@ import numpy as np
 from counterpoise._base.checks import check_choice, check_confidence, check_count
 from counterpoise._base.text import text_table
 from counterpoise._base.types import AnyArray, ArrayLike
-from counterpoise.goals.binding import PreparedPredictions, Views, asked_by, prepare, said_by, why_unanswered
-from counterpoise.goals.bound import check_denominators, risk_of_each
-from counterpoise.goals.classes import as_labels, find_classes, known_labels, seen_labels
-from counterpoise.goals.expressions import Goal, Several
-from counterpoise.goals.population import GoalStanding, shortage, standing, tightened_goal
-from counterpoise.goals.rows import NoRows, UnknownValue
+from counterpoise.goals.binding import (
+    PreparedPredictions,
+    Views,
+    name_in_errors,
+    no_rows_reason,
+    predict_dataset,
+    prepare,
+)
+from counterpoise.goals.bound_goals import check_denominators, risk_of_each
+from counterpoise.goals.classes import as_labels, distinct_labels, find_classes, known_labels
+from counterpoise.goals.expressions import Goal, WorstOf
+from counterpoise.goals.parsing import as_goals
+from counterpoise.goals.population import GoalOutcome, measure_goal, shortage, tighten_goal
 from counterpoise.goals.tables import Table, as_tables, table_of, with_train
-from counterpoise.goals.text import as_goals
+from counterpoise.goals.terms import NoRows, UnknownValue
 from counterpoise.theory.confidence import Bounds
 
-__all__ = ["Audit", "GoalAudit", "audit", "certify", "tightened"]
+__all__ = ["Audit", "GoalAudit", "audit", "certify", "tighten"]
 
 HOLDS, FAILS, UNDECIDED = "holds", "fails", "undecided"  # the verdicts
 _CONFIDENCE = 0.95
@@ -50,7 +57,7 @@ class GoalAudit(NamedTuple):
     worst: str = ""  # of several rates the one that the estimate is of
 
     @property
-    def is_answered(self) -> bool:
+    def has_estimate(self) -> bool:
         """Tell whether there is an estimate: the rows hold some that each rate of the goal counts."""
         return bool(self.counts)
 
@@ -69,7 +76,7 @@ class GoalAudit(NamedTuple):
         return verdict_words(self.verdict, self.violation)
 
     @property
-    def shown(self) -> dict[str, str]:
+    def texts(self) -> dict[str, str]:
         """Return the cells of a table, by column."""
         form = ".4f" if _PLAIN[0] <= self.goal.scale <= _PLAIN[1] else ".4g"
         values = {name: getattr(self, name) for name in ("estimate", "low", "high", "bound", "margin")}
@@ -120,11 +127,11 @@ class Audit(tuple[GoalAudit, ...]):
         return self.as_text(["goal", "estimate", "low", "high", "bound", "margin", "verdict", "rows"])
 
     def as_text(self, columns: Sequence[str], remarks: Sequence[str] = ()) -> str:
-        """Return a table of these columns of ``GoalAudit.shown``, and below it what must be known to read it."""
-        lines = [[row.shown[name] for name in columns] for row in self]
+        """Return a table of these columns of ``GoalAudit.texts``, and below it what must be known to read it."""
+        lines = [[row.texts[name] for name in columns] for row in self]
         sides = "".join("<" if name in {"goal", "verdict"} else ">" for name in columns)
-        notes = [f"{row.shown['goal']}: the estimate is of {row.worst}." for row in self if row.worst]
-        notes += [f"{row.shown['goal']}: {row.note}." for row in self if row.note]
+        notes = [f"{row.texts['goal']}: the estimate is of {row.worst}." for row in self if row.worst]
+        notes += [f"{row.texts['goal']}: {row.note}." for row in self if row.note]
         return "\n".join([text_table([columns, *lines], sides), *notes, *remarks, self.promise])
 
 
@@ -208,25 +215,25 @@ def certify(
         raise ValueError("An audit needs held-out rows: pass X and y, or datasets; got neither.")
     all_goals = as_goals(goals)
     names = dict.fromkeys(name for goal in all_goals for name in goal.datasets)
-    predictions = {name: said_by(model, name, table_of(tables, name)) for name in names}
+    predictions = {name: predict_dataset(model, name, table_of(tables, name)) for name in names}
     last = model.steps[-1][1] if hasattr(model, "steps") else model
     positive = getattr(last, "pos_label", None) if pos_label is None else pos_label
     if classes is None:
-        classes = classes_known_to(last, *(table.y for table in tables.values()))
-    options = {"pos_label": positive, "classes": classes, "defer_label": deferred_by(last, defer_label)}
+        classes = classes_of_model(last, *(table.y for table in tables.values()))
+    options = {"pos_label": positive, "classes": classes, "defer_label": defer_label_of(last, defer_label)}
     return audit(all_goals, predictions, tables, confidence=confidence, **options)
 
 
-def deferred_by(model: Any, label: Any) -> Any:
+def defer_label_of(model: Any, label: Any) -> Any:
     """Return the label of deferred rows: the given one, else that of the model, None where it defers none."""
     deferral = getattr(model, "deferral", None)
     return deferral.label if label is None and deferral is not None else label
 
 
-def classes_known_to(model: Any, *labels: AnyArray | None) -> AnyArray | None:
+def classes_of_model(model: Any, *labels: AnyArray | None) -> AnyArray | None:
     """Return the classes of a model and of labels; None where the model names none."""
     classes: Any = getattr(model, "classes_", None)
-    return seen_labels([as_labels(classes), *labels]) if np.ndim(classes) == 1 and len(classes) else None
+    return distinct_labels([as_labels(classes), *labels]) if np.ndim(classes) == 1 and len(classes) else None
 
 
 def audit(
@@ -286,7 +293,7 @@ def audit(
     false_positive_rate(train, sex=F) <= 0.6    0.5000  0.4396  0.5604  0.6000  0.0396  holds     200
     All verdicts are right together with confidence 0.95.
     """
-    all_goals = confident(goals, confidence)
+    all_goals = add_confidence(goals, confidence)
     weights: dict[str, Any] = {"sample_weight": sample_weight, "largest_weight": largest_weight}
     if not isinstance(data, (Table, Mapping)):
         data = Table(None, data, sensitive_features, baseline, **weights)
@@ -296,10 +303,10 @@ def audit(
         raise ValueError("An audit needs at least one goal, as in recall(train) >= 0.9; got none.")
     check_choice(kind, "kind", _KINDS)
     options: dict[str, Any] = {"pos_label": pos_label, "classes": classes, "defer_label": defer_label}
-    return audit_prepared(all_goals, prepare(predictions, data, kind=kind, **options))
+    return audit_predictions(all_goals, prepare(predictions, data, kind=kind, **options))
 
 
-def audit_prepared(goals: Sequence[Goal], prepared: PreparedPredictions, *, quick: bool = False) -> Audit:
+def audit_predictions(goals: Sequence[Goal], prepared: PreparedPredictions, *, quick: bool = False) -> Audit:
     """Audit labels that were checked already, against goals that carry a confidence.
 
     Where it is ``quick``, the bounds of sums of rates are right and wider than they need be: exact ones take a while.
@@ -310,7 +317,7 @@ def audit_prepared(goals: Sequence[Goal], prepared: PreparedPredictions, *, quic
     return Audit(_audit_goal(goal, prepared, risk, quick=quick) for goal, risk in each)
 
 
-def tightened(
+def tighten(
     goal: Goal | str,
     data: Any,
     *,
@@ -361,17 +368,15 @@ def tightened(
 
     Examples
     --------
-    >>> from counterpoise.auditing.audit import tightened
+    >>> from counterpoise.auditing.audit import tighten
     >>> from counterpoise.goals import Table
     >>> rows = Table(None, y=[0, 1] * 500)
-    >>> print(tightened("recall(train) >= 0.9", rows))
+    >>> print(tighten("recall(train) >= 0.9", rows))
     recall(train) >= 0.924
     """
-    all_goals, n_goals = confident(goal, confidence), check_count(n_goals, "n_goals")
+    all_goals, n_goals = add_confidence(goal, confidence), check_count(n_goals, "n_goals")
     if len(all_goals) != 1:
-        raise ValueError(
-            f"tightened takes one goal; got {len(all_goals)}. Call it for each, with n_goals their number."
-        )
+        raise ValueError(f"tighten takes one goal; got {len(all_goals)}. Call it for each, with n_goals their number.")
     target, risk = all_goals[0], risk_of_each(all_goals * n_goals)[0]
     if predictions is None:
         tables = as_tables(data)
@@ -381,12 +386,12 @@ def tightened(
     else:
         options: dict[str, Any] = {"pos_label": pos_label, "classes": classes, "defer_label": defer_label}
         views, chances, are_drawn = prepare(predictions, data, kind=check_choice(kind, "kind", _KINDS), **options)
-    parts = [(part, standing(part, views, chances, are_drawn=are_drawn)) for part in target.parts(views)]
-    bounds = [tightened_goal(part, outcome, risk).bound for part, outcome in parts]
+    parts = [(part, measure_goal(part, views, chances, are_drawn=are_drawn)) for part in target.parts(views)]
+    bounds = [tighten_goal(part, outcome, risk).bound for part, outcome in parts]
     return target.with_bound(min(bounds) if target.sense == "<=" else max(bounds)).with_confidence(None)
 
 
-def confident(goals: Any, confidence: float | None) -> list[Goal]:
+def add_confidence(goals: Any, confidence: float | None) -> list[Goal]:
     """Return the goals, those that carry no confidence with the given one."""
     level = _CONFIDENCE if confidence is None else check_confidence(confidence)
     return [goal if goal.confidence is not None else goal.with_confidence(level) for goal in as_goals(goals)]
@@ -400,7 +405,7 @@ def _audit_goal(goal: Goal, prepared: PreparedPredictions, risk: float, *, quick
     A part on rows of which there are none may be anything: the goal cannot be shown to hold, only to fail.
     """
     views, chances, are_drawn = prepared
-    outcomes: list[tuple[int, Goal, GoalStanding]] = []
+    outcomes: list[tuple[int, Goal, GoalOutcome]] = []
     reasons: list[str] = []
     parts: tuple[Goal, ...] = ()
     with _note_missing_rows(goal, reasons):
@@ -408,9 +413,9 @@ def _audit_goal(goal: Goal, prepared: PreparedPredictions, risk: float, *, quick
     for place, part in enumerate(parts):
         with _note_missing_rows(part, reasons):
             check_denominators([part], views)
-            outcomes.append((place, part, standing(part, views, chances, are_drawn=are_drawn)))
+            outcomes.append((place, part, measure_goal(part, views, chances, are_drawn=are_drawn)))
     bounds = _worst(
-        goal, [one for _, _, one in outcomes], risk, len(parts), _quick_ends() if quick else GoalStanding.end
+        goal, [one for _, _, one in outcomes], risk, len(parts), _quick_ends() if quick else GoalOutcome.end
     )
     if reasons:
         bounds = bounds._replace(high=math.inf) if goal.sense == "<=" else bounds._replace(low=-math.inf)
@@ -426,7 +431,7 @@ def _audit_goal(goal: Goal, prepared: PreparedPredictions, risk: float, *, quick
     limits = ((name, prepared.views.table(name).largest_weight) for name in goal.datasets)
     largest = tuple((name, most) for name, most in limits if most is not None)
     note = next(filter(None, (*reasons, *short)), "")
-    at = str(goal.members(prepared.views)[worst]) if goal.is_several else ""
+    at = str(goal.members(prepared.views)[worst]) if goal.has_parts else ""
     return GoalAudit(goal, estimate, *bounds, goal.bound, margin, verdict, tuple(counts), note, largest, at)
 
 
@@ -434,35 +439,35 @@ def _audit_goal(goal: Goal, prepared: PreparedPredictions, risk: float, *, quick
 def _note_missing_rows(asking: Goal, reasons: list[str]) -> Iterator[None]:
     """Note why a rate has no value on the rows. An unknown value may be a typing error, and is raised."""
     try:
-        with asked_by(asking):
+        with name_in_errors(asking):
             yield
     except UnknownValue:
         raise
     except NoRows as error:
-        reasons.append(why_unanswered(error))
+        reasons.append(no_rows_reason(error))
 
 
 def _worst(
     goal: Goal,
-    outcomes: Sequence[GoalStanding],
+    outcomes: Sequence[GoalOutcome],
     risk: float,
     n_parts: int,
-    end: Callable[[GoalStanding, float, str], float],
+    end: Callable[[GoalOutcome, float, str], float],
 ) -> Bounds:
     """Return bounds on the worst part: towards the goal's bound each part takes the whole risk, else its share."""
     if goal.sense == "<=":
-        least = 0.0 if isinstance(goal.left, Several) and goal.left.sense else -np.inf  # of an absolute value
+        least = 0.0 if isinstance(goal.left, WorstOf) and goal.left.sense else -np.inf  # of an absolute value
         low = max((end(one, risk / n_parts, "low") for one in outcomes), default=-np.inf)
         return Bounds(max(low, least), max((end(one, risk, "high") for one in outcomes), default=np.inf))
     high = min((end(one, risk / n_parts, "high") for one in outcomes), default=np.inf)
     return Bounds(min((end(one, risk, "low") for one in outcomes), default=-np.inf), high)
 
 
-def _quick_ends() -> Callable[[GoalStanding, float, str], float]:
+def _quick_ends() -> Callable[[GoalOutcome, float, str], float]:
     """Return a function for one end of quick bounds, both of which are computed together."""
     known: dict[tuple[int, float], Bounds] = {}
 
-    def end(outcome: GoalStanding, risk: float, which: str) -> float:
+    def end(outcome: GoalOutcome, risk: float, which: str) -> float:
         name = id(outcome), risk
         if name not in known:
             known[name] = outcome.quick_bounds(risk)

@@ -37,9 +37,9 @@ from counterpoise._base.text import Secret, load_json
 from counterpoise._base.types import AnyArray, ByteArray, FloatArray
 from counterpoise.boosting.inputs import CheckedRows
 from counterpoise.goals import Table
-from counterpoise.persist.files import opened as opened_file
-from counterpoise.persist.files import read_file
-from counterpoise.persist.locks import FolderLock, Held
+from counterpoise.persist.file_access import open_regular as opened_file
+from counterpoise.persist.file_access import read_file
+from counterpoise.persist.locks import FolderInUse, FolderLock
 
 _NO_MATTER = frozenset({"n_jobs", "verbose", "random_state"})  # of a learner: its random states are set in each round
 _CHUNK_BYTES = 1 << 24  # copied and hashed at once
@@ -329,7 +329,7 @@ def opened(asked: Any) -> "Iterator[CheckpointFolder | None]":
     try:
         with FolderLock(folder) as lock:
             yield CheckpointFolder(lock)
-    except Held as error:
+    except FolderInUse as error:
         raise UnusableCheckpoint(
             f"Another fit (process {error.holder}) is writing to the checkpoint {folder}: wait for its end, or choose "
             "another folder."

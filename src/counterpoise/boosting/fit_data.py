@@ -111,7 +111,7 @@ class InputRows(NamedTuple):
         if self.table is not None:
             if self.table.n_samples != n_samples:
                 raise ValueError(f"table must hold a row for each of the {n_samples} samples; got {self.table!r}.")
-            return self.table.beside(self.sensitive_features, self.baseline)
+            return self.table.with_columns(self.sensitive_features, self.baseline)
         features = self.X if is_frame(self.X) else np.empty((n_samples, 0))
         limit = self.largest_weight
         weights = None if limit is None else self.sample_weight

@@ -74,7 +74,7 @@ class AnswerCosts:
         self.labels, self.places, self.answers, self.say = labels, places, answers, say
         views, objective = answers.views(), problem.objective
         self.goals = TalliedGoals.of(problem.goals, views)
-        self.rate = objective.resolved(views) if isinstance(objective, Rate) else None  # that is minimized
+        self.rate = objective.resolve(views) if isinstance(objective, Rate) else None  # that is minimized
         # Goals and rate as signed weights on answers.
         self._limits = self.goals.bound()
         self._rate_weights = None if self.rate is None else bind_rates([self.rate], views).row_weights(np.ones(1))

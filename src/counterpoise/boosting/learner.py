@@ -122,8 +122,8 @@ class LearnerFit:
         if hasattr(learner, "fit_codes"):
             # By a copy, as preparing may set attributes. What all rounds share depends on the seed of no round.
             self.prepared, self.learner = fresh_copy(learner, random_seeds(0)).prepare(X), clone(learner)
-            if hasattr(self.prepared, "lesson") and weights is not None and weights.any():
-                self.prepared.lesson = np.where(weights > 0, codes, -1)
+            if hasattr(self.prepared, "warmup_codes") and weights is not None and weights.any():
+                self.prepared.warmup_codes = np.where(weights > 0, codes, -1)
         self.is_binned = isinstance(self.prepared, BinnedFeatures)
 
     def __call__(self, weights: FloatArray, number: int) -> Fitted:

@@ -43,8 +43,8 @@ from counterpoise.boosting.run import BUDGET, BoostingRun, boost_rows, check_boo
 from counterpoise.boosting.stopping import AUTO, Stopping
 from counterpoise.classifiers.base import MixtureBase
 from counterpoise.goals import InfeasibleGoals, Rate, Table
-from counterpoise.goals.advice import advised
-from counterpoise.goals.text import are_asked
+from counterpoise.goals.advice import advise
+from counterpoise.goals.parsing import has_goals
 from counterpoise.rules.choosing import ALPHA, WORST_GROUP, Problem, choose_nearest, select
 from counterpoise.rules.families import Family, PooledModels, Thresholds
 from counterpoise.theory.guarantees import hedge_eta, regularized_lpboost_beta, regularized_lpboost_delta
@@ -418,7 +418,7 @@ class LPBoostClassifier(MixtureBase):
     @property
     def trains_inside(self) -> bool:
         """Tell whether rounds look at the goals."""
-        return self.beta is None and are_asked(self.goals)
+        return self.beta is None and has_goals(self.goals)
 
     def __init__(
         self,
@@ -599,7 +599,7 @@ class LPBoostClassifier(MixtureBase):
         else:
             goals = select(family.selection_data, problem._replace(objective=Mean())).goals
             assert goals is not None  # noqa: S101 - they were missed
-            restated = advised(goals, places, error.least_violation, proven=False)
+            restated = advise(goals, places, error.least_violation, proven=False)
         if isinstance(run.data, ArrayFitData):  # over shards no other mixture is solved for
             models = family if isinstance(family, PooledModels) else run.data.pooled(run.history, problem)
             self._add_closest(restated, models, family, problem)

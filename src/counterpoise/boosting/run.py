@@ -33,7 +33,7 @@ from counterpoise.boosting.rules import without_outliers
 from counterpoise.boosting.stopping import check_stopping, stopping_of, warn_of_no_errors
 from counterpoise.classifiers.base import DECISIONS
 from counterpoise.goals import InfeasibleGoals, Rate
-from counterpoise.goals.bound import asked_goals
+from counterpoise.goals.bound_goals import validate_goals
 from counterpoise.rules.choosing import MIXTURES, Problem
 from counterpoise.rules.draws import make_key
 from counterpoise.rules.options import kind_of_decision
@@ -59,7 +59,7 @@ def check_booster(booster: Any) -> None:
     check_choice(kind_of_decision(booster.decision), "decision", DECISIONS)
     check_choice(booster.mixture, "mixture", MIXTURES)
     is_optimal, got = booster.mixture == "optimal", f"got mixture={booster.mixture!r}."
-    if asked_goals(booster.goals, trains=True, defers=False) and not is_optimal:
+    if validate_goals(booster.goals, trains=True, defers=False) and not is_optimal:
         raise ValueError(f"Goals need mixture='optimal', which is free to meet them; {got}")
     if booster.budget not in (None, BUDGET) and not is_optimal:  # the default has nothing to limit there
         raise ValueError(f"budget needs mixture='optimal', which is free to keep it; {got}")

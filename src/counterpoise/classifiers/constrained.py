@@ -21,10 +21,19 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from counterpoise._base.checks import check_choice, check_count, check_positive, check_vector, is_frame, refuse_texts
 from counterpoise._base.types import AnyArray, ArrayLike, BoolArray, FloatArray
-from counterpoise.goals import BoundGoals, GoalCheck, Table, as_objective, asked_goals, bind, bind_objective, error_rate
+from counterpoise.goals import (
+    BoundGoals,
+    GoalCheck,
+    Table,
+    as_objective,
+    bind,
+    bind_objective,
+    error_rate,
+    validate_goals,
+)
 from counterpoise.goals.binding import prepare
 from counterpoise.goals.classes import signs_of
-from counterpoise.goals.conflicts import Rebuild, find_start, stacked_weights
+from counterpoise.goals.feasible_start import Rebuild, find_start, stack_weights
 from counterpoise.goals.tables import with_train
 from counterpoise.learners.row_kernels import (
     LINEAR,
@@ -33,7 +42,7 @@ from counterpoise.learners.row_kernels import (
     kernel_noise,
     kernel_of,
     linear_noise,
-    stacked_rows,
+    stack_rows,
 )
 from counterpoise.rules.cautions import warn_of_a_constant, warn_of_missed_goals, warn_of_the_positive_class
 from counterpoise.rules.draws import KeyedDraws, known_draws, make_key
@@ -241,7 +250,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         self.check_parameters()
         self.__dict__.pop("intercept_", None)  # of an earlier fit: goals that cannot hold leave nothing to decide by
         weighed = {"sample_weight": sample_weight, "largest_weight": largest_weight, "baseline": baseline}
-        self.goals_ = asked_goals(self.goals, defers=False)
+        self.goals_ = validate_goals(self.goals, defers=False)
         key = self.decision.key if isinstance(self.decision, Draws) else make_key(self.random_state)
         rows = self._check_rows(X, y, weighed, sensitive_features, datasets)
         training = self._problem(rows)
@@ -345,7 +354,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         flip = -1.0 if self._positive == self.classes_[0] else 1.0
         turned = {name: flip * one for name, one in scores.items()}
         prepared = prepare(turned, tables, kind="scores", pos_label=self._positive, classes=self.classes_)
-        return [goal.at_least_in_part(prepared) for goal in self.goals_]
+        return [goal.evaluate_where_possible(prepared) for goal in self.goals_]
 
     def _indicator_checks(
         self, is_second: dict[str, BoolArray], tables: Mapping[str, Table], ramps: list[GoalCheck]
@@ -354,7 +363,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         labels = {name: self.classes_[one.astype(np.int64)] for name, one in is_second.items()}
         prepared = prepare(labels, tables, kind="labels", pos_label=self._positive, classes=self.classes_)
         pairs = zip(self.goals_, ramps, strict=True)
-        return [goal.at_least_in_part(prepared)._replace(ramp=one) for goal, one in pairs]
+        return [goal.evaluate_where_possible(prepared)._replace(ramp=one) for goal, one in pairs]
 
     def _scores(self, rows: Any, *, shift: float = 0.0) -> FloatArray:
         """Return scores of checked rows, shifted; 0 where that may be rounding, which differs between batches."""
@@ -432,7 +441,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         asked = error_rate(TRAIN) if self.objective is None else self.objective
         objective = bind_objective(asked, tables, classes=classes)
         used = [name for name in tables if name in bound.weights or name in objective.weights]
-        stacked = stacked_rows([rows.train if name == TRAIN else _checked(self, tables[name].X, name) for name in used])
+        stacked = stack_rows([rows.train if name == TRAIN else _checked(self, tables[name].X, name) for name in used])
         sizes = {name: tables[name].n_samples for name in used}
         parts = [objective.weights.get(name, sp.csr_array((1, sizes[name]))) for name in used]
         if self.regularization is None and not _LEAST_TOTAL <= rows.total <= _MOST_TOTAL:
@@ -448,7 +457,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
             machine = KernelMachine(gram_of(stacked, self.kernel, self.gamma), fit_bias=self.fit_intercept)
 
         def build(limits: BoundGoals) -> RampProblem:
-            scaled = sp.diags_array(1.0 / limits.units) @ stacked_weights(limits, used, sizes)
+            scaled = sp.diags_array(1.0 / limits.units) @ stack_weights(limits, used, sizes)
             weights = sp.vstack([sp.hstack(parts), scaled])
             constants = np.concatenate([objective.constants, -limits.bounds / limits.units])
             if self._positive == self.classes_[0]:  # scores speak of the second class: predictions p become 1 - p

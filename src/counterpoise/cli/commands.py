@@ -445,10 +445,10 @@ def goals(
         Show every metric and phrase with its formula and what it needs of the data.
     """
     from counterpoise._base.text import text_table  # noqa: PLC0415
-    from counterpoise.goals import asked_goals  # noqa: PLC0415
+    from counterpoise.goals import validate_goals  # noqa: PLC0415
     from counterpoise.goals.catalogue import LEGEND, Entry, catalogue  # noqa: PLC0415
 
-    read = [str(one) for one in asked_goals(goal, trains=True)]
+    read = [str(one) for one in validate_goals(goal, trains=True)]
     entries = catalogue() if list_ or not goal else []
     table = text_table([Entry._fields, *entries], "<" * len(Entry._fields)) if entries else ""
     text = "\n".join([*read, *([table, "", LEGEND] if entries else [])])

@@ -12,7 +12,7 @@ from typing import Any
 
 from sklearn.datasets import load_breast_cancer
 
-from counterpoise._base.progress import Tell
+from counterpoise._base.progress import ProgressCallback
 from counterpoise._base.text import text_table
 from counterpoise.datasets import loans
 from counterpoise.persist import write_atomically
@@ -21,7 +21,7 @@ from counterpoise.runs import Run, fit_run
 from counterpoise.runs.results import DEPLOYED, FIRST, MIXTURE, TEST, of_goal
 
 Say = Callable[[str], None]
-Progress = Callable[[], AbstractContextManager[Tell]]
+Progress = Callable[[], AbstractContextManager[ProgressCallback]]
 
 _OTHERS = (DEPLOYED, FIRST)
 _N_LOANS = 40_000

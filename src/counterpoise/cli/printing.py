@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from counterpoise._base.progress import duration, watching_compilation
+from counterpoise._base.progress import duration, watch_compilation
 
 _TABS = {"\\t": "\t", "tab": "\t"}  # as a shell lets them be typed
 
@@ -43,7 +43,7 @@ USUAL = Csv()
 
 
 if TYPE_CHECKING:
-    from counterpoise._base.progress import RunProgress, Tell
+    from counterpoise._base.progress import ProgressCallback, RunProgress
 
 COMPILING = "compiling kernels, once"
 _PAUSE = 4.5  # seconds between two lines on progress: nobody waits for more than five without a word
@@ -72,7 +72,7 @@ class Shown:
             _print(text)
 
     @contextmanager
-    def progress(self) -> "Iterator[Tell]":
+    def progress(self) -> "Iterator[ProgressCallback]":
         """Show how far long work is: a bar with the time left in a terminal, else a line every few seconds."""
         if self.quiet or self.json:
             yield lambda _progress: None
@@ -113,7 +113,7 @@ class Words:
 
 
 @contextmanager
-def lines_of_progress(pause: float = _PAUSE) -> "Iterator[Tell]":
+def lines_of_progress(pause: float = _PAUSE) -> "Iterator[ProgressCallback]":
     """Print how far work is when so many seconds have gone by, told of or not, and at its end: logs stay short."""
     started = printed = time.monotonic()
     words, is_over, has_compiled = Words(), threading.Event(), False
@@ -143,7 +143,7 @@ def lines_of_progress(pause: float = _PAUSE) -> "Iterator[Tell]":
     speaker = threading.Thread(target=speak_up, daemon=True)
     speaker.start()
     try:
-        with watching_compilation(watch):
+        with watch_compilation(watch):
             yield tell
     finally:
         is_over.set()
@@ -151,7 +151,7 @@ def lines_of_progress(pause: float = _PAUSE) -> "Iterator[Tell]":
 
 
 @contextmanager
-def _bar() -> "Iterator[Tell]":
+def _bar() -> "Iterator[ProgressCallback]":
     from rich import progress as rich  # noqa: PLC0415 - heavy, and for terminals only
 
     columns = (
@@ -175,7 +175,7 @@ def _bar() -> "Iterator[Tell]":
             words.watch(kernel)
             bar.update(task, description=str(words))
 
-        with watching_compilation(watch):
+        with watch_compilation(watch):
             yield tell
 
 

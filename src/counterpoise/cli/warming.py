@@ -9,7 +9,7 @@ from contextlib import ExitStack, suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple
 
-from counterpoise._base.progress import watching_compilation
+from counterpoise._base.progress import watch_compilation
 from counterpoise._base.shards import available_cpus
 
 if TYPE_CHECKING:
@@ -91,8 +91,8 @@ def _made_backwards() -> list[Warmed]:
 
 def _made(kernel: "Kernel") -> Warmed:
     started, told = time.monotonic(), list[str | None]()
-    with watching_compilation(told.append):
-        folder = kernel.compiled().stats.cache_path
+    with watch_compilation(told.append):
+        folder = kernel.dispatcher().stats.cache_path
     name = f"{kernel.__module__.removeprefix(_PACKAGE)}.{kernel.__name__}"
     return Warmed(name, time.monotonic() - started, bool(told), folder)
 

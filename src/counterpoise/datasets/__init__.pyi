@@ -1,5 +1,5 @@
-from counterpoise.datasets.files import ChecksumMismatch as ChecksumMismatch
-from counterpoise.datasets.files import DataNotAvailable as DataNotAvailable
+from counterpoise.datasets.folders import ChecksumMismatch as ChecksumMismatch
+from counterpoise.datasets.folders import DataNotAvailable as DataNotAvailable
 from counterpoise.datasets.recipes import dataset_names as dataset_names
 from counterpoise.datasets.recipes import load_dataset as load_dataset
 from counterpoise.datasets.synthetic import loans as loans

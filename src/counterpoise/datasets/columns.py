@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from counterpoise._base.lazy import imported
+from counterpoise._base.lazy import import_optional
 from counterpoise._base.types import AnyArray, FloatArray, IntArray
 from counterpoise.datasets.table import TableData
 
@@ -71,7 +71,7 @@ def read_columns(path: Path) -> Columns:
         with np.load(path, allow_pickle=False) as arrays:
             return {key: arrays[key] for key in arrays.files}
     advice = f'{path.name} is a Parquet file: pip install "counterpoise[data]", which brings pyarrow.'
-    table = imported("pyarrow.parquet", ImportError, advice).read_table(path).combine_chunks()
+    table = import_optional("pyarrow.parquet", ImportError, advice).read_table(path).combine_chunks()
     return {name: _from_arrow(table.column(name).chunk(0)) for name in table.column_names}
 
 

@@ -16,21 +16,21 @@ from urllib.request import urlopen
 import numpy as np
 
 from counterpoise.datasets.columns import Category, Column, Columns, Fetch, as_category, as_strings, read_csv, stack
-from counterpoise.datasets.files import ChecksumMismatch, check_sha256, verified
+from counterpoise.datasets.folders import ChecksumMismatch, check_sha256, verify_file
 from counterpoise.persist import write_atomically
 
 _TIMEOUT = 60  # seconds without a byte before a publisher counts as unreachable
 _N_MNIST_TRAIN = 60_000  # OpenML keeps MNIST in one table, training part first
 
 
-def published(urls: Sequence[str], read: Callable[[list[Path]], Columns]) -> Fetch:
+def from_publisher(urls: Sequence[str], read: Callable[[list[Path]], Columns]) -> Fetch:
     """Fetch files from their publisher, check them, keep them in the cache, and read them."""
 
     def fetch(cache: Path) -> Columns:
         paths = [cache / url.rsplit("/", 1)[-1] for url in urls]
         for url, path in zip(urls, paths, strict=True):
             if path.is_file():
-                verified(path)
+                verify_file(path)
             else:
                 content = download(url)
                 check_sha256(content, path.name, f"the file at {url}")

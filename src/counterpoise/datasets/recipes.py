@@ -18,7 +18,14 @@ from counterpoise.datasets.columns import (
     from_sparse_rows,
     read_columns,
 )
-from counterpoise.datasets.files import ChecksumMismatch, DataFolder, cache_folder, find_file, not_available, places
+from counterpoise.datasets.folders import (
+    ChecksumMismatch,
+    DataFolder,
+    cache_folder,
+    data_folders,
+    find_file,
+    not_available,
+)
 from counterpoise.datasets.table import TableData
 
 _GITHUB = "https://raw.githubusercontent.com"
@@ -106,7 +113,7 @@ RECIPES = {
         categorical=("race",),
         sensitive={"sex": GroupColumn("sex"), "race": GroupColumn("race_name")},
         prepare=_three_races,
-        fetch=fetch.published([f"{_COMPAS}/compas-scores-two-years.csv"], fetch.read_compas),
+        fetch=fetch.from_publisher([f"{_COMPAS}/compas-scores-two-years.csv"], fetch.read_compas),
     ),
     "adult": Recipe(
         file="adult.parquet",
@@ -117,7 +124,7 @@ RECIPES = {
         classes={0: 37155, 1: 11687},
         sensitive={"sex": GroupColumn("sex"), "race": GroupColumn("race")},
         has_split=True,
-        fetch=fetch.published([f"{_UCI}/adult/adult.data", f"{_UCI}/adult/adult.test"], fetch.read_adult),
+        fetch=fetch.from_publisher([f"{_UCI}/adult/adult.data", f"{_UCI}/adult/adult.test"], fetch.read_adult),
     ),
     "covertype": Recipe(
         file="covertype.parquet",
@@ -162,7 +169,7 @@ RECIPES = {
         classes={-1: 37155, 1: 11687},
         has_split=True,
         build=from_sparse_rows,
-        fetch=fetch.published([f"{_LIBSVM}/a9a", f"{_LIBSVM}/a9a.t"], fetch.read_a9a),
+        fetch=fetch.from_publisher([f"{_LIBSVM}/a9a", f"{_LIBSVM}/a9a.t"], fetch.read_a9a),
     ),
     "census-income": Recipe(
         file="census_income_kdd.parquet",
@@ -208,7 +215,9 @@ RECIPES = {
         classes={3: 30, 4: 216, 5: 2138, 6: 2836, 7: 1079, 8: 193, 9: 5},
         drop=("color",),
         sensitive={"color": GroupColumn("color")},
-        fetch=fetch.published([f"{_WINES}/winequality-red.csv", f"{_WINES}/winequality-white.csv"], fetch.read_wine),
+        fetch=fetch.from_publisher(
+            [f"{_WINES}/winequality-red.csv", f"{_WINES}/winequality-white.csv"], fetch.read_wine
+        ),
     ),
     "abalone": Recipe(
         file="abalone.parquet",
@@ -280,7 +289,7 @@ RECIPES = {
         description="Platt's web pages as LIBSVM's 300 keyword indicators: CSR rows of ones; y -1 or 1.",
         classes={-1: 48270, 1: 1479},
         build=from_sparse_rows,
-        fetch=fetch.published([f"{_WEB_PAGES}/w8a"], fetch.read_w8a),
+        fetch=fetch.from_publisher([f"{_WEB_PAGES}/w8a"], fetch.read_w8a),
     ),
     "donors": Recipe(
         file="donors.parquet",
@@ -289,7 +298,7 @@ RECIPES = {
             "[0, 1], without names; y 1 for the rare exciting ones."
         ),
         classes={0: 582616, 1: 36710},
-        fetch=fetch.published([f"{_ADBENCH}/11_donors.npz"], fetch.read_donors),
+        fetch=fetch.from_publisher([f"{_ADBENCH}/11_donors.npz"], fetch.read_donors),
     ),
     "mnist": Recipe(
         file="mnist.npz",
@@ -353,7 +362,7 @@ def load_dataset(name: str, *, folder: str | os.PathLike[str] | None = None) -> 
         hint = did_you_mean(str(name), dataset_names())
         raise ValueError(f"name must be one of {', '.join(dataset_names())}; got {name!r}.{hint}")
     recipe = RECIPES[name]
-    folders = places(folder)
+    folders = data_folders(folder)
     path = find_file(recipe.file, folders)
     columns = _fetch(name, recipe, folders) if path is None else read_columns(path)
     data = recipe.build(name, recipe, columns)

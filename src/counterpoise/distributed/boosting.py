@@ -29,16 +29,16 @@ from counterpoise.boosting.rounds import Fitted
 from counterpoise.boosting.row_store import Minimize, RowStore, dual_weights, minimizer_of
 from counterpoise.distributed.rows import CELL, CODES, MASS, Cells, X
 from counterpoise.learners import HistogramTree, Resampled
-from counterpoise.learners._growing import TARGET, Grown, Target, ended, grow_over
+from counterpoise.learners._growing import TARGET, GrownTree, Target, finish_growth, grow_over
 from counterpoise.learners.binning import (
     BinnedFeatures,
-    Seen,
+    ValueFlags,
     as_floats,
     as_matrix,
     bin_part,
-    binned_by,
     check_categorical,
     find_edges,
+    make_binned,
     sample_places,
 )
 from counterpoise.learners.resampling import fresh_copy
@@ -74,18 +74,18 @@ def sample_over(shards: Shards) -> Any:
     return stack_rows([part for part in parts if part.shape[0]])
 
 
-def _bin(shard: Shard, edges: list[FloatArray], is_categorical: BoolArray) -> Seen:
+def _bin(shard: Shard, edges: list[FloatArray], is_categorical: BoolArray) -> ValueFlags:
     if shard[X].shape[0]:
         shard[_UNSETTLED], seen = bin_part(as_matrix(shard[X], len(edges)), edges, is_categorical)
         return seen
     shard[_UNSETTLED] = np.empty((len(edges), 0), dtype=np.uint8)
-    return Seen(np.zeros(len(edges), dtype=np.uint8), np.zeros((len(edges), 256), dtype=np.bool_))
+    return ValueFlags(np.zeros(len(edges), dtype=np.uint8), np.zeros((len(edges), 256), dtype=np.bool_))
 
 
 def _settle(
-    shard: Shard, edges: list[FloatArray], is_categorical: BoolArray, seen: Seen, names: AnyArray | None
+    shard: Shard, edges: list[FloatArray], is_categorical: BoolArray, seen: ValueFlags, names: AnyArray | None
 ) -> None:
-    shard[BINNED] = binned_by(shard.pop(_UNSETTLED), edges, is_categorical, seen, names)
+    shard[BINNED] = make_binned(shard.pop(_UNSETTLED), edges, is_categorical, seen, names)
     del shard[X]  # bins are all that trees look at from here on
 
 
@@ -108,10 +108,10 @@ def bin_over(
     sample = as_floats(as_matrix(sample_over(shards) if sample is None else sample))
     is_categorical = check_categorical(learner.categorical_features, sample.shape[1])
     edges = find_edges(sample, is_categorical, learner.max_bins)
-    seen = reduce(Seen.beside, shards.change("bin", _bin, edges, is_categorical))
+    seen = reduce(ValueFlags.merge, shards.change("bin", _bin, edges, is_categorical))
     layout: tuple[Any, ...] = (edges, is_categorical, seen, names)
     shards.change("bins settled", _settle, *layout)
-    return binned_by(np.empty((len(edges), 0), dtype=np.uint8), *layout)
+    return make_binned(np.empty((len(edges), 0), dtype=np.uint8), *layout)
 
 
 _counts = uint16[::1]
@@ -281,7 +281,7 @@ def _mass_by_failures(shard: Shard, size: int) -> FloatArray:
 
 def weigh_by_failures(shard: Shard, table: FloatArray) -> None:
     """Weigh rows by the number of models that fail on them."""
-    shard[WEIGHTS] = shard.room(WEIGHTS, len(shard[CODES]))
+    shard[WEIGHTS] = shard.buffer(WEIGHTS, len(shard[CODES]))
     _weigh(table, shard[_TOTALS], shard[MASS], shard[WEIGHTS])
 
 
@@ -340,13 +340,13 @@ class ShardFit:
         most = (len(costs) - 1) * (1.0 + float(np.ptp(costs, axis=0).sum()))
         return np.array(self.shards.change(ROUND_TARGET, _aim_at_costs, by_mass, most))
 
-    def _grown(self) -> tuple[Any, Grown]:
+    def _grown(self) -> tuple[Any, GrownTree]:
         self.shards.leave(TARGET, _aim_tree)
         model = copy.copy(self.learner)
         grown = grow_over(self.shards, self.layout, len(self.known.classes), model.growth_limits())
         self.shards.forget(TARGET)
         model.tree_ = grown.tree
-        model.keep_labels(self.known.classes, self.known.n_features, self.known.names)
+        model.store_labels(self.known.classes, self.known.n_features, self.known.names)
         return model, grown
 
     def _sampled(self, number: int) -> Any:
@@ -363,7 +363,7 @@ class ShardFit:
 
 def _aim_at_labels(shard: Shard) -> None:
     """Leave the labels of the rows as the target, by their weights."""
-    out = shard.room(ROUND_TARGET, len(shard[CODES]))
+    out = shard.buffer(ROUND_TARGET, len(shard[CODES]))
     shard[ROUND_TARGET] = RoundTarget(shard[CODES], whole_masses(shard[WEIGHTS], 1.0, out))
 
 
@@ -401,7 +401,7 @@ def _drawn(shard: Shard, firsts: FloatArray, first: float, step: float) -> tuple
 
 
 def take_in(
-    shards: Shards, cells: Cells, model: Any, number: int, grown: Grown | None = None
+    shards: Shards, cells: Cells, model: Any, number: int, grown: GrownTree | None = None
 ) -> tuple[FloatArray, float]:
     """Let the shards ask the model of a round about their rows.
 
@@ -415,10 +415,10 @@ def take_in(
 
 
 def _take_in(
-    shard: Shard, model: Any, number: int, classes: AnyArray, n_cells: int, grown: Grown | None
+    shard: Shard, model: Any, number: int, classes: AnyArray, n_cells: int, grown: GrownTree | None
 ) -> tuple[FloatArray, tuple[float, float]]:
     """Note where a model fails, and return the mass of each cell that it calls each class, and what it gets wrong."""
-    codes, said, sums = shard[CODES], ended(shard, grown), np.zeros((n_cells, len(classes)))
+    codes, said, sums = shard[CODES], finish_growth(shard, grown), np.zeros((n_cells, len(classes)))
     if said is None or len(said) != len(codes):  # as where the target was of some rows alone
         rows = shard[BINNED] if BINNED in shard else shard[X]
         said = (predict_codes(model, rows, classes) if len(codes) else np.empty(0)).astype(np.uint16)

@@ -14,7 +14,7 @@ import numpy as np
 from counterpoise._base.checks import check_count
 from counterpoise._base.types import AnyArray
 from counterpoise.distributed.rows import BASELINE, COLUMNS, SAMPLE_WEIGHT, X, Y
-from counterpoise.goals.tables import count_missing, named_columns
+from counterpoise.goals.tables import columns_by_name, count_missing
 from counterpoise.rules.pool import feature_names
 
 _MATRIX = 2
@@ -211,7 +211,7 @@ class Load:
         part[Y] = labels_of(part[Y], number)
         if COLUMNS in part:
             wanted = part[COLUMNS]
-            part[COLUMNS] = named_columns(wanted.to_frame() if hasattr(wanted, "to_frame") else wanted)
+            part[COLUMNS] = columns_by_name(wanted.to_frame() if hasattr(wanted, "to_frame") else wanted)
         return part
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from counterpoise._base.shards import Shard, Shards
 from counterpoise._base.types import AnyArray, ArrayLike
-from counterpoise.auditing.audit import Audit, audit, classes_known_to, deferred_by
+from counterpoise.auditing.audit import Audit, audit, classes_of_model, defer_label_of
 from counterpoise.classifiers.base import MixtureBase
 from counterpoise.distributed.rows import (
     BASELINE,
@@ -107,8 +107,8 @@ def audit_over(
     columns, has_baseline = found[0][1:]
     counted = alike(sum((one[0] for one in found), Counter()), columns, has_baseline=has_baseline)
     positive = getattr(model, "pos_label", None) if pos_label is None else pos_label
-    known = classes_known_to(model, counted.table.y) if classes is None else classes
-    named = {"pos_label": positive, "classes": known, "defer_label": deferred_by(model, defer_label)}
+    known = classes_of_model(model, counted.table.y) if classes is None else classes
+    named = {"pos_label": positive, "classes": known, "defer_label": defer_label_of(model, defer_label)}
     return audit(goals, counted.said[0], counted.table, confidence=confidence, **named)
 
 

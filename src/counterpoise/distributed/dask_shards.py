@@ -23,16 +23,16 @@ from typing import Any, NamedTuple, Self, TypeVar
 
 from counterpoise import __version__
 from counterpoise._base.shards import (
-    Failed,
-    Remembered,
+    ChangeLog,
     Shard,
     Source,
     Step,
-    done_in_order,
-    made_again,
-    required,
-    threads_limited,
-    tried,
+    TaskFailure,
+    apply_steps,
+    capture_errors,
+    limit_threads,
+    rebuild_shard,
+    unwrap,
 )
 
 _SOON = 3.0  # seconds in which a worker that can be reached answers, busy as it may be
@@ -131,7 +131,7 @@ class DaskShards:
         self._patience = patience
         self.n_shards = len(sources)
         self._sources = [one if isinstance(one, Parts) else Parts(partial(_made_by, one), []) for one in sources]
-        self._remembered = Remembered()
+        self._remembered = ChangeLog()
         self._hosts: dict[int, _Home] = {}
         self._left: dict[int, list[Step]] = {}  # to be done by a shard before what is asked next
         self._checked: set[str] = set()
@@ -166,7 +166,7 @@ class DaskShards:
                         f"{self._why!r}: its worker may need more memory than it has. Use more workers, or larger "
                         "ones, and more partitions."
                     )
-        return [required(answers[number]) for number in range(self.n_shards)]
+        return [unwrap(answers[number]) for number in range(self.n_shards)]
 
     def change(self, key: Hashable, function: Callable[..., Result], *given: Any) -> list[Result]:
         """Map, and remember it for shards that must be made again."""
@@ -349,15 +349,15 @@ class _Host:
 
         self._n_threads = int(get_worker().state.nthreads)
         # An actor that cannot be made leaves no word why: the error waits for the first question.
-        self._shard = self._tried(made_again, number, partial(make, rows), steps)
+        self._shard = self._tried(rebuild_shard, number, partial(make, rows), steps)
 
     def answer(self, steps: list[Step]) -> Any:
         """Return what the last of some functions says of the shard, or the error of one."""
-        return self._shard if isinstance(self._shard, Failed) else self._tried(done_in_order, self._shard, steps)
+        return self._shard if isinstance(self._shard, TaskFailure) else self._tried(apply_steps, self._shard, steps)
 
     def _tried(self, function: Callable[..., Any], *given: Any) -> Any:
-        with threads_limited(self._n_threads):
-            return tried(function, *given)
+        with limit_threads(self._n_threads):
+            return capture_errors(function, *given)
 
 
 def _held_by(partitions: list[Any]) -> list[Any]:

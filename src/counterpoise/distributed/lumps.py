@@ -271,7 +271,7 @@ def _row_costs(ranked: RankedScores, problem: Problem, program: Program, one: Mi
     has_budget = program.limits is not None and program.limits.budget is not None
     sign, views = np.where(ranked.is_positive, -1.0, 1.0), ranked.answers().views()
     if isinstance(problem.objective, Rate):
-        costs = bind_rates([problem.objective.resolved(views)], views).row_weights(np.ones(1)).get(TRAIN, 0.0 * sign)
+        costs = bind_rates([problem.objective.resolve(views)], views).row_weights(np.ones(1)).get(TRAIN, 0.0 * sign)
     elif isinstance(program.objective.losses, CellLosses):
         costs = program.objective.losses.row_weights(one.weights) * sign
     elif isinstance(problem.objective, WorstGroup):

@@ -20,8 +20,8 @@ from counterpoise._base.types import AnyArray, FloatArray, IntArray
 from counterpoise.goals import Table
 from counterpoise.goals.binding import Tally, Views
 from counterpoise.goals.classes import as_labels
-from counterpoise.goals.rows import Dataset
 from counterpoise.goals.tables import find_levels
+from counterpoise.goals.terms import Dataset
 from counterpoise.rules.goal_rows import TRAIN, Answers
 from counterpoise.solvers.rows import BitRows, whole_masses
 

@@ -22,9 +22,9 @@ from counterpoise.goals import Goal, Table
 from counterpoise.goals.binding import Views
 from counterpoise.goals.classes import Classes
 from counterpoise.goals.expressions import Ratio, needs, terms_of
-from counterpoise.goals.rates import MOST_GROUPS, TABLED, Phrase, named
-from counterpoise.goals.rows import Dataset, Fraction, NoRows, kinds_of, written_name, written_value
-from counterpoise.goals.tables import combined
+from counterpoise.goals.rates import MOST_GROUPS, TABLE_METRICS, WorstRate, make_metric
+from counterpoise.goals.tables import combine_groups
+from counterpoise.goals.terms import Dataset, Fraction, NoRows, format_name, format_value, kinds_of
 from counterpoise.metrics import as_fraction
 from counterpoise.theory.confidence import upper_bounded_mean, upper_share
 
@@ -80,19 +80,19 @@ class DisclosureGuard:
 
 
 def _why(goal: Goal, views: Views, which: str) -> str:
-    left, named = goal.left, ""
-    if isinstance(left, Phrase):  # whose rows are looked at before its groups are looked up
+    left, make_metric = goal.left, ""
+    if isinstance(left, WorstRate):  # whose rows are looked at before its groups are looked up
         table = views.table(left.rows.name)
         many = [name for name in left.by if name in table.columns and _n_values(table, name) > MOST_GROUPS]
-        named = _of_columns(left.rows, views, which)
-        if many and not named:
+        make_metric = _of_columns(left.rows, views, which)
+        if many and not make_metric:
             count = _n_values(table, many[0])
-            named = f"The column {many[0]!r} has {count} values: too many to be groups. Use ranges of it."
+            make_metric = f"The column {many[0]!r} has {count} values: too many to be groups. Use ranges of it."
     else:
         told = (_of_columns(rows, views, which) for parts in _counted(goal, views) for rows in parts)
-        named = next(filter(None, told), "")
-    if named or not any(_are_few(views, parts) for parts in _counted(goal, views)):
-        return named
+        make_metric = next(filter(None, told), "")
+    if make_metric or not any(_are_few(views, parts) for parts in _counted(goal, views)):
+        return make_metric
     return (
         f"The goal {goal} is about fewer than {LEAST_ROWS} rows of {which}its datasets, or leaves out fewer: it would "
         "tell about single rows. Ask about a wider group or range."
@@ -116,7 +116,7 @@ def _counted(goal: Goal, views: Views) -> Iterator[tuple[Dataset, ...]]:
     except NoRows:  # there is no group to compare
         return
     for term in dict.fromkeys(term for part in goals for term in terms_of(part)):
-        counted = list(term.counted())
+        counted = list(term.row_counts())
         yield from {(one.out_of,) for one in counted}
         yield tuple(dict.fromkeys(one.rows for one in counted))
 
@@ -151,14 +151,14 @@ def is_of_few(goal: Goal, told: Tallied) -> bool:
     """Tell whether a goal on ratios, such as precision, is out of few rows: how many depends on what is decided."""
     ratios = [part.left for part in goal.parts(told.views) if isinstance(part.left, Ratio)]
     rates = [one.denominator for one in ratios]
-    behind = [told.value(rate) * min(_count(told.views, one.out_of) for one in rate.counted) for rate in rates]
+    behind = [told.value(rate) * min(_count(told.views, one.out_of) for one in rate.row_counts) for rate in rates]
     return any(count < LEAST_ROWS for count in behind)
 
 
 def _listed(table: Table, column: str, text: str) -> str:
     """Return what was asked, and what else could be."""
     known = told_values(table, column)
-    asked = f"{written_name(column)}={written_value(text[:_MOST_VALUES])}."
+    asked = f"{format_name(column)}={format_value(text[:_MOST_VALUES])}."
     if known is None:
         return f"{asked} The column has {_n_values(table, column)} values: too many to list."
     return f"{asked}{did_you_mean(text, known)} Values of more rows: {', '.join(map(repr, known)) or 'none'}."
@@ -250,7 +250,7 @@ class GroupRates:
         self.names, self.sizes = ["all", *names], [table.n_samples, *np.bincount(codes, minlength=len(names)).tolist()]
         self._base = codes * _KINDS + kinds_of(np.zeros(table.n_samples, dtype=np.int64), labels, baseline)
         self._weights, self._size = table.sample_weight, _KINDS * max(len(names), 1)
-        asked = {name: named(name, Dataset()) for name in (DEFERRED, *TABLED)}
+        asked = {name: make_metric(name, Dataset()) for name in (DEFERRED, *TABLE_METRICS)}
         parts = {name: as_fraction(one) for name, one in asked.items() if not any(needs(one, word) for word in unknown)}
         self.fractions = {name: part for name, part in parts.items() if part is not None}
         self._of_labels = {name for name in self.fractions if needs(asked[name], "label")}
@@ -317,7 +317,7 @@ def group_codes(table: Table) -> tuple[Any, list[str]]:
     """
     columns = table.sensitive_columns
     for some in (columns, columns[:1]):
-        codes, names = combined({name: table.levels(name) for name in some}, table.n_samples)
+        codes, names = combine_groups({name: table.levels(name) for name in some}, table.n_samples)
         if some and len(names) <= MOST_EXPLORED:
             return codes, names
     return np.zeros(table.n_samples, dtype=np.int64), []

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpoise.auditing.audit import GoalAudit, audit_prepared, confident
+from counterpoise.auditing.audit import GoalAudit, add_confidence, audit_predictions
 from counterpoise.explorer.disclosure import HIDDEN, LEAST_ROWS, DisclosureGuard, GroupRates, is_of_few
 from counterpoise.explorer.setting import AskedGoal, Setting, in_field, number, reach, shape, threshold, told_apart
 from counterpoise.explorer.solving import DRAGGED, RELEASED, Solved, Unmet, is_priced, scale_of, tail_of
@@ -22,7 +22,7 @@ from counterpoise.explorer.state import (
 )
 from counterpoise.goals import Goal, InfeasibleGoals
 from counterpoise.goals.binding import PreparedPredictions, Views
-from counterpoise.goals.text import refuse_deferral
+from counterpoise.goals.parsing import refuse_deferral
 from counterpoise.rules.choosing import FIXED, Problem
 from counterpoise.rules.goal_rows import TRAIN
 from counterpoise.rules.scores.table import ScoreTable
@@ -57,7 +57,7 @@ def refuse_deferral_here(goal: Goal, *, can_defer: bool) -> None:
         refuse_deferral([goal])
     except ValueError as error:
         way = "Let rows be left to a person, below the goals, then add it." if can_defer else "These models decide all."
-        raise ValueError(f"The goal {goal} speaks of deferred rows, and nothing is deferred. {way}") from error
+        raise ValueError(f"The goal {goal} uses deferred rows, but no row is deferred. {way}") from error
 
 
 def standing(goal: Goal, tallied: Any) -> dict[str, Any]:
@@ -330,8 +330,8 @@ class Session:
         prepared = PreparedPredictions(held, answers, any(one.are_drawn for one in said.values()))
         for on in (True, False):  # those that count are right together; they do not pay for those that are off
             places = [place for place, one in enumerate(setting.goals) if one.on is on and found[place] is None]
-            listed = confident([goals[place] for place in places], self.parts.confidence)
-            for place, audit in zip(places, audit_prepared(listed, prepared, quick=quick), strict=True):
+            listed = add_confidence([goals[place] for place in places], self.parts.confidence)
+            for place, audit in zip(places, audit_predictions(listed, prepared, quick=quick), strict=True):
                 found[place] = verdict_of(audit)
         for one, judged, words in zip(setting.goals, goals, found, strict=True):
             if judged.bound != one.goal.bound and words["note"] != HIDDEN:
@@ -357,9 +357,9 @@ class Session:
                 self._held_views.clear()  # they keep the rows of every goal that was asked
             nobody = {one: np.zeros(table.n_samples) for one, table in held.tables.items()}
             try:
-                asked = confident(goal, self.parts.confidence)
-                (found,) = audit_prepared(asked, PreparedPredictions(held, nobody), quick=True)
-                self._unasked[name] = "" if found.is_answered else f"{found.note}."
+                asked = add_confidence(goal, self.parts.confidence)
+                (found,) = audit_predictions(asked, PreparedPredictions(held, nobody), quick=True)
+                self._unasked[name] = "" if found.has_estimate else f"{found.note}."
             except (ValueError, KeyError) as error:
                 self._unasked[name] = str(error)
         return self._unasked[name]

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 from counterpoise._base.checks import check_alpha, check_number
 from counterpoise._base.text import load_json
-from counterpoise.goals import Goal, asked_goals, parse_goal
-from counterpoise.goals.bound import reach_of
+from counterpoise.goals import Goal, parse_goal, validate_goals
+from counterpoise.goals.bound_goals import goal_range
 from counterpoise.rules.options import as_groups
 from counterpoise.solvers.linear_program import FEASIBLE
 from counterpoise.theory.confidence import Bounds
@@ -198,8 +198,8 @@ def check_bound(goal: Goal) -> None:
     low, high = reach(goal)
     if low < goal.bound < high:
         return
-    asked_goals(goal)  # it may ask for nothing
-    low, high = reach_of(goal)
+    validate_goals(goal)  # it may ask for nothing
+    low, high = goal_range(goal)
     if not low - FEASIBLE <= goal.bound <= high + FEASIBLE:
         check_number(goal.bound, f"The bound of {goal.left}", f"[{low:g}, {high:g}]", "between which it can be")
 
@@ -216,7 +216,7 @@ def reach(goal: Goal) -> Bounds:
 
 @lru_cache(maxsize=1000)
 def _reach(goal: Goal) -> Bounds:
-    low, high = reach_of(goal)
+    low, high = goal_range(goal)
     return Bounds(low if math.isfinite(low) else -_BEYOND, high if math.isfinite(high) else _BEYOND)
 
 

@@ -13,7 +13,7 @@ from counterpoise._base.types import FloatArray, IntArray
 from counterpoise.explorer.setting import reach, shape
 from counterpoise.goals import Goal, InfeasibleGoals, Rate
 from counterpoise.goals.binding import Tally, Views, tally_rates
-from counterpoise.goals.rows import Dataset, Linear
+from counterpoise.goals.terms import Dataset, Linear
 from counterpoise.rules.choosing import (
     ModelFamily,
     PoolPredictions,

@@ -16,8 +16,8 @@ from counterpoise.explorer.state import HeldOutRows, SessionParts
 from counterpoise.goals import Table
 from counterpoise.goals.binding import Views
 from counterpoise.goals.expressions import terms_of
-from counterpoise.goals.rows import NoRows
 from counterpoise.goals.tables import with_train
+from counterpoise.goals.terms import NoRows
 from counterpoise.rules.goal_rows import TRAIN
 from counterpoise.rules.options import STICKY, kind_of_decision
 from counterpoise.rules.rows import as_columns, known_columns
@@ -83,7 +83,7 @@ def check_held_out(model: Any, evidence: Any, given: Mapping[str, Table]) -> Non
             views.codes(name, part)  # which says what labels there are
     for goal in model.goals_:
         with suppress(NoRows):  # that none of them has a value is told on the page
-            for one in [one for part in goal.parts(views) for term in terms_of(part) for one in term.counted()]:
+            for one in [one for part in goal.parts(views) for term in terms_of(part) for one in term.row_counts()]:
                 views.rows(one.rows)
     if isinstance(evidence, ScoreTable):
         for name in given:

@@ -18,8 +18,7 @@ from counterpoise.explorer.setting import AskedGoal, Setting, number, numbers, r
 from counterpoise.explorer.solving import DRAGGED, RELEASED, MixtureProgram, Unmet, is_priced
 from counterpoise.explorer.state import ToldRows, curve
 from counterpoise.goals import Dataset, Goal, Rate, error_rate
-from counterpoise.goals.advice import looser
-from counterpoise.goals.infeasible import rounded_to_safety
+from counterpoise.goals.infeasible import round_safely
 from counterpoise.rules.choosing import Problem
 from counterpoise.rules.goal_rows import TRAIN
 from counterpoise.theory.risks import Mean
@@ -135,8 +134,8 @@ def _edge(session: Session, setting: Setting, place: int) -> Steps[float | None]
     if excess is None:
         return (yield from _halved(session, program, goals, own))
     decimals = _ROUNDING - math.floor(math.log10(high - low)) if high > low else _ROUNDING
-    found = round(goal.bound + looser(goal) * excess, decimals)
-    return rounded_to_safety(goal, max(found, low) if goal.sense == "<=" else min(found, high), _DIGITS)
+    found = round(goal.bound + goal.sign * excess, decimals)
+    return round_safely(goal, max(found, low) if goal.sense == "<=" else min(found, high), _DIGITS)
 
 
 def _halved(session: Session, program: MixtureProgram, goals: tuple[Goal, ...], place: int) -> Steps[float | None]:
@@ -157,7 +156,7 @@ def _halved(session: Session, program: MixtureProgram, goals: tuple[Goal, ...], 
         middle = (tight + loose) / 2
         tight, loose = (tight, middle) if can_hold(middle) else (middle, loose)
         yield
-    return rounded_to_safety(goal, loose, _DIGITS)
+    return round_safely(goal, loose, _DIGITS)
 
 
 def _free(session: Session, setting: Setting, place: int, tightest: float) -> float | None:

@@ -8,7 +8,7 @@ A goal is written before there are data, and is a value: it can be compared, has
 
 from counterpoise.goals import rates
 from counterpoise.goals.binding import BoundRates
-from counterpoise.goals.bound import BoundGoals, asked_goals, bind, bind_objective
+from counterpoise.goals.bound_goals import BoundGoals, bind, bind_objective, validate_goals
 from counterpoise.goals.catalogue import (
     demographic_parity,
     eighty_percent_rule,
@@ -19,10 +19,10 @@ from counterpoise.goals.catalogue import (
 )
 from counterpoise.goals.expressions import Goal, GoalCheck
 from counterpoise.goals.infeasible import InfeasibleGoals
+from counterpoise.goals.parsing import GoalSyntaxError, as_goals, as_objective, parse_goal, parse_rate
 from counterpoise.goals.rates import *  # noqa: F403 - every rate, as listed there
-from counterpoise.goals.rows import NoRows, UnknownName, UnknownValue
 from counterpoise.goals.tables import Table
-from counterpoise.goals.text import GoalSyntaxError, as_goals, as_objective, parse_goal, parse_rate
+from counterpoise.goals.terms import NoRows, UnknownName, UnknownValue
 
 __all__ = [
     "BoundGoals",
@@ -37,7 +37,6 @@ __all__ = [
     "UnknownValue",
     "as_goals",
     "as_objective",
-    "asked_goals",
     "bind",
     "bind_objective",
     "demographic_parity",
@@ -48,5 +47,6 @@ __all__ = [
     "parse_goal",
     "parse_rate",
     "register_metric",
+    "validate_goals",
 ]
 __all__ += rates.__all__

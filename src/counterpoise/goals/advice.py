@@ -20,7 +20,7 @@ from counterpoise.goals.infeasible import (
     bound_scale,
     bound_step,
     power_of_size,
-    rounded_to_safety,
+    round_safely,
 )
 from counterpoise.solvers.conflicts import Domain, can_hold, find_conflict, least_point, least_relaxation
 from counterpoise.solvers.linear_program import FEASIBLE
@@ -33,7 +33,7 @@ _HALVINGS = 30  # of an interval: its end is then known to nine digits
 _PASSES = 6  # of the search for a joint change where ratios take part
 _LONGER = (1.0, 1 + 1e-8, 1 + 1e-5, 2.0, 4.0, 16.0, 256.0)  # joint moves, where they are not quite enough
 
-Bounds = Mapping[int, float]  # other numbers for the right sides of some goals, by place
+BoundChanges = Mapping[int, float]  # other numbers for the right sides of some goals, by place
 
 
 class Constraints(NamedTuple):
@@ -67,16 +67,16 @@ class AdjustableGoals(Protocol):
 
     @property
     def goals(self) -> tuple[Goal, ...]: ...
-    def constraints(self, bounds: Bounds) -> Constraints: ...
+    def constraints(self, bounds: BoundChanges) -> Constraints: ...
 
 
 def explain(limits: AdjustableGoals) -> InfeasibleGoals | None:
     """Return which goals conflict and what could be met instead, or None where all can hold together."""
     conflict = limits.constraints({}).conflict()
-    return None if conflict is None else advised(limits, *conflict)
+    return None if conflict is None else advise(limits, *conflict)
 
 
-def advised(
+def advise(
     limits: AdjustableGoals, places: Sequence[int], least_violation: float, *, proven: bool = True
 ) -> InfeasibleGoals:
     """Return what could be met instead of some goals that cannot hold together."""
@@ -89,26 +89,26 @@ def advised(
     held_by: dict[Goal, tuple[Goal, ...]] = {}  # without the goal itself: none where it conflicts with models alone
     nearest_proven = proven
     for place, bound in reachable.items():
-        conflict = limits.constraints({place: tightened(goals[place], bound)}).conflict()
+        conflict = limits.constraints({place: tighten_bound(goals[place], bound)}).conflict()
         nearest_proven &= conflict is not None
         held_by[goals[place]] = tuple(goals[other] for other in (conflict or ([],))[0] if other != place)
     return InfeasibleGoals(members, least_violation, single, proven, joint, held_by, nearest_proven)
 
 
-def tightened(goal: Goal, bound: float) -> float:
+def tighten_bound(goal: Goal, bound: float) -> float:
     """Return a bound that is tighter by so little that where it cannot be met, the other is proven to be nearest."""
     return bound - goal.sign * NEAREST * bound_scale(goal, bound)
 
 
-def nearest_bound(limits: AdjustableGoals, place: int, others: Bounds) -> float | None:
+def nearest_bound(limits: AdjustableGoals, place: int, others: BoundChanges) -> float | None:
     """Return the nearest bound of a goal that can be met beside all others, or None where there is none."""
 
     def is_met(bound: float) -> bool:
         return limits.constraints({**others, place: bound}).can_hold()
 
     goal = limits.goals[place]
-    if goal.confidence is not None or goal.is_several:
-        nearest = bisected(goal, is_met)
+    if goal.confidence is not None or goal.has_parts:
+        nearest = bisect_bound(goal, is_met)
     else:
         now, bound = limits.constraints(others), others.get(place, goal.bound)
         (row,) = np.flatnonzero(now.owners == place).tolist()
@@ -120,7 +120,7 @@ def nearest_bound(limits: AdjustableGoals, place: int, others: Bounds) -> float 
     return _first_reachable(goal, max(nearest, goal.bound) if goal.sense == "<=" else min(nearest, goal.bound), is_met)
 
 
-def _slope(limits: AdjustableGoals, row: int, bounds: Bounds, now: Constraints) -> tuple[FloatArray, float]:
+def _slope(limits: AdjustableGoals, row: int, bounds: BoundChanges, now: Constraints) -> tuple[FloatArray, float]:
     """Return what a unit of the goal's bound takes from the entries of one of its rows and adds to the row's bound."""
     place = int(now.owners[row])
     goal = limits.goals[place]
@@ -129,11 +129,6 @@ def _slope(limits: AdjustableGoals, row: int, bounds: Bounds, now: Constraints) 
     step = bound_step(goal.with_bound(bounds[place]))
     moved = limits.constraints({**bounds, place: bounds[place] + goal.sign * step})
     return (now.row(row) - moved.row(row)) / step, float(moved.bounds[row] - now.bounds[row]) / step
-
-
-def looser(goal: Goal) -> float:
-    """Return the direction in which a bound is looser."""
-    return goal.sign
 
 
 def _first_reachable(goal: Goal, nearest: float, is_met: Callable[[float], bool]) -> float | None:
@@ -147,7 +142,7 @@ def _first_reachable(goal: Goal, nearest: float, is_met: Callable[[float], bool]
     return None
 
 
-def bisected(goal: Goal, is_met: Callable[[float], bool]) -> float | None:
+def bisect_bound(goal: Goal, is_met: Callable[[float], bool]) -> float | None:
     """Return the nearest bound that is met, where it is not affine in what must be solved; None where none is."""
     step = bound_scale(goal, goal.bound)
     for _ in range(_DOUBLINGS):
@@ -188,11 +183,11 @@ def joint_bounds(limits: AdjustableGoals) -> dict[int, float]:
             nearest = nearest_bound(limits, place, bounds)
             if nearest is None:
                 return {}
-            bounds[place] = rounded_to_safety(goals[place], nearest)
+            bounds[place] = round_safely(goals[place], nearest)
     return {place: bound for place, bound in bounds.items() if bound != goals[place].bound}
 
 
-def _joint_moves(limits: AdjustableGoals) -> list[Bounds]:
+def _joint_moves(limits: AdjustableGoals) -> list[BoundChanges]:
     """Return by how much which goals must move together, one answer for each pass over the denominators of ratios."""
     now = limits.constraints({})
     n_rows = now.bounds.size
@@ -204,7 +199,7 @@ def _joint_moves(limits: AdjustableGoals) -> list[Bounds]:
     divisors = size + np.abs(constants)
     divisors = np.where(divisors > 0, divisors, 1.0)
     sizes = np.array([limits.goals[place].scale for place in now.owners.tolist()])
-    passes: list[Bounds] = []
+    passes: list[BoundChanges] = []
     for _ in range(_PASSES if rows.any() else 1):
         prices = 1.0 / divisors / sizes
         values = least_point(now.matrix, now.bounds, prices, rows, scale=now.scale, domain=now.domain)

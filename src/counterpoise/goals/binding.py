@@ -25,13 +25,13 @@ from scipy import sparse
 from counterpoise._base.checks import as_numbers, value_range
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray, IntArray
 from counterpoise.goals.classes import Classes, as_labels, place_of, resolve_classes
-from counterpoise.goals.rows import DEFAULT, Dataset, Linear, NoRows, UnknownValue, text_of, unknown
 from counterpoise.goals.tables import MISSING, Table, as_tables, table_of
+from counterpoise.goals.terms import DEFAULT, Dataset, Linear, NoRows, UnknownValue, text_of, unknown
 from counterpoise.solvers.rows import exact_parts, exact_sum
 
 P = ParamSpec("P")  # the arguments of a method
 Result = TypeVar("Result")
-ASKED_BY = " Needed by "  # between what is wrong and the goal or rate that needs it
+NEEDED_BY = " Needed by "  # between what is wrong and the goal or rate that needs it
 
 
 @dataclass(frozen=True)
@@ -100,8 +100,8 @@ def bind_rates(rates: Sequence[Linear], views: "Views", names: Sequence[object] 
     deferred = None if views.classes.deferred is None else n_columns - 1
     for number, rate in enumerate(rates):
         constants[number] = rate.constant
-        with asked_by(rate if names is None else names[number]):
-            for count in rate.counted:
+        with name_in_errors(rate if names is None else names[number]):
+            for count in rate.row_counts:
                 places, weights = views.rows(count.rows)
                 share = count.coefficient * (weights / views.divisor(count.out_of))  # tiny totals: no reciprocal
                 # The answers that are counted; where any other class is, those that are not: the class, and deferral.
@@ -139,8 +139,8 @@ def tally_rates(
     values = []
     deferred = None if views.classes.deferred is None else len(views.classes.labels)
     for number, rate in enumerate(rates):
-        with asked_by(rate if names is None else names[number]):
-            counts = rate.counted
+        with name_in_errors(rate if names is None else names[number]):
+            counts = rate.row_counts
             exponent = math.frexp(max((abs(one.coefficient) for one in counts), default=0.0))[1]
             sums: dict[Dataset, FloatArray] = {}
             for one in counts:  # in a power of two near the largest coefficient: sums of any unit stay finite
@@ -275,19 +275,19 @@ class Views:
 
 
 @contextmanager
-def asked_by(name: object) -> Iterator[None]:
+def name_in_errors(name: object) -> Iterator[None]:
     """Add the goal or rate that needs the rows to an error about them."""
     try:
         yield
     except ValueError as error:
-        if ASKED_BY in str(error):
+        if NEEDED_BY in str(error):
             raise
-        raise type(error)(f"{error}{ASKED_BY}{name}.") from error
+        raise type(error)(f"{error}{NEEDED_BY}{name}.") from error
 
 
-def why_unanswered(error: NoRows) -> str:
+def no_rows_reason(error: NoRows) -> str:
     """Return why a rate has no value on the rows, without the goal that needs it and the full stop."""
-    return str(error).partition(ASKED_BY)[0].rstrip(".")
+    return str(error).partition(NEEDED_BY)[0].rstrip(".")
 
 
 def _missing(name: str, part: str) -> str:
@@ -421,7 +421,7 @@ def _as_chances(array: AnyArray, kind: str, classes: Classes, name: str) -> Floa
     return numbers
 
 
-def said_by(model: Any, name: str, table: Table) -> AnyArray:
+def predict_dataset(model: Any, name: str, table: Table) -> AnyArray:
     """Return the predictions for a dataset, by a model or as given in its place."""
     ask: Callable[[Any], Any] | None = getattr(model, "predict", model if callable(model) else None)
     if ask is not None:

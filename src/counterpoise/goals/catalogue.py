@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeAlias, cast
 
 from counterpoise._base.checks import check_fraction, check_number
 from counterpoise.goals.expressions import Goal, Rate, Ratio
+from counterpoise.goals.parsing import OWN_WORDS
 from counterpoise.goals.rates import (
     CONFUSION,
     COST,
@@ -16,14 +17,13 @@ from counterpoise.goals.rates import (
     MEANINGS,
     METRICS,
     RATIOS,
-    TABLED,
+    TABLE_METRICS,
     false_positive_rate,
-    named,
+    make_metric,
     positive_rate,
     recall,
 )
-from counterpoise.goals.rows import DEFAULT, MACRO, WORD, Cell, Count, Dataset, Metric, rows_of, written_number
-from counterpoise.goals.text import OWN_WORDS
+from counterpoise.goals.terms import DEFAULT, MACRO, WORD, Cell, Count, Dataset, Metric, format_number, rows_of
 
 
 def demographic_parity(groups: Sequence[Dataset], *, within: float = 0.05) -> list[Goal]:
@@ -153,11 +153,11 @@ def register_metric(define: Definition, /, *, name: str | None = None) -> Callab
         entry = {name: _as_metric(name, example)}
     forget_metric(name)
     (RATIOS if isinstance(example, Ratio) else METRICS).update(entry)
-    TABLED.append(name)
+    TABLE_METRICS.append(name)
     MEANINGS[name] = (define.__doc__ or "a metric of your own").strip().partition("\n")[0]
 
     def metric(dataset: Dataset | str = DEFAULT, /, *ranges: str, of: Any = None, **where: Any) -> Rate | Ratio:
-        return named(name, rows_of(dataset, ranges, of, where))
+        return make_metric(name, rows_of(dataset, ranges, of, where))
 
     update_wrapper(metric, define).__name__ = name
     return metric
@@ -165,7 +165,7 @@ def register_metric(define: Definition, /, *, name: str | None = None) -> Callab
 
 def own_metrics() -> list[str]:
     """Return the names that were registered."""
-    return [name for name in TABLED if name not in _BUILT_IN]
+    return [name for name in TABLE_METRICS if name not in _BUILT_IN]
 
 
 def forget_metric(name: str) -> None:
@@ -182,7 +182,7 @@ def forget_metric(name: str) -> None:
     counterpoise.goals.UnknownName: Unknown metric 'alarms'. ...
     """
     if name in own_metrics():
-        TABLED.remove(name)
+        TABLE_METRICS.remove(name)
         METRICS.pop(name, None)
         MEANINGS.pop(name, None)
         RATIOS.pop(name, None)
@@ -193,9 +193,9 @@ def _as_metric(name: str, rate: Any) -> Metric:
     if not isinstance(rate, Rate) or not rate.terms:
         raise TypeError(f"The metric {name} must return a rate or a ratio, as error_rate(rows) is; got {rate!r}.")
     every = [Count(sign, Cell(), rate.constant) for sign in (True, False, None)] if rate.constant else []  # 1
-    if any(one.called is not None for one in rate.counted):
+    if any(one.called is not None for one in rate.row_counts):
         raise ValueError(f"The metric {name} must not name a class: the goal does, as in {name}(train, of=cat).")
-    counts = [(one, _cell(name, one.rows), _cell(name, one.out_of)) for one in rate.counted]
+    counts = [(one, _cell(name, one.rows), _cell(name, one.out_of)) for one in rate.row_counts]
     return Metric(name, (*every, *(Count(one.positive, cell, one.coefficient, whole) for one, cell, whole in counts)))
 
 
@@ -273,7 +273,7 @@ def _formula(metric: Metric) -> str:
     for cell, counts in parts.items():
         total = ""
         for count in counts:
-            size = "" if abs(count.coefficient) == 1 else f"{written_number(abs(count.coefficient))} "
+            size = "" if abs(count.coefficient) == 1 else f"{format_number(abs(count.coefficient))} "
             sign = ("" if count.coefficient > 0 else "-") if not total else (" + " if count.coefficient > 0 else " - ")
             answer = "p=-" if count.positive is None else "p=c" if count.positive else "p!=c"
             total += f"{sign}{size}{_weight(count.cell, answer)}"

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpoise._base.checks import unmasked
+from counterpoise._base.checks import unmask
 from counterpoise._base.types import AnyArray, ArrayLike, BoolArray, IntArray
-from counterpoise.goals.rows import UnknownValue, as_number, is_missing, text_of, unknown
+from counterpoise.goals.terms import UnknownValue, as_number, is_missing, text_of, unknown
 
 _SIGNS = {0, 1, -1}  # labels of which 1 is the positive one, even where it stands alone
 _SHOWN = 10  # labels in a message
@@ -56,7 +56,7 @@ class Classes(NamedTuple):
 
 def as_labels(values: Any) -> AnyArray:
     """Return labels as an array; in a list of numbers and texts each stays what it is, and a missing one is missing."""
-    labels = unmasked(values)
+    labels = unmask(values)
     if labels.dtype.kind == "m":  # numpy compares lengths of time with numbers
         raise ValueError(f"Labels must be numbers or texts; got lengths of time, of type {labels.dtype}.")
     is_list = isinstance(values, (list, tuple)) and labels.ndim == 1 and labels.dtype.kind in "US"
@@ -84,7 +84,7 @@ def check_defer_label(deferred: Any, labels: Iterable[Any], name: str = "defer_l
     for label in labels:
         if label is not None and (label == deferred or reads_as(deferred) == reads_as(label)):
             raise ValueError(
-                f"{name} must not be taken for a class; got {deferred!r} beside the class {label!r}. Choose "
+                f"{name} must not be mistaken for a class; got {deferred!r} beside the class {label!r}. Choose "
                 f"another, as {name}='ask a person'."
             )
 
@@ -150,12 +150,12 @@ def _advice(foreign: list[Any], name: str, classes: list[Any]) -> str:
     )
 
 
-def decided(labels: AnyArray, defer_label: Any) -> AnyArray:
+def without_deferred(labels: AnyArray, defer_label: Any) -> AnyArray:
     """Return the labels that are not deferred."""
     return labels if defer_label is None else labels[~where_equal(labels, defer_label)]
 
 
-def seen_labels(arrays: Iterable[AnyArray | None]) -> AnyArray:
+def distinct_labels(arrays: Iterable[AnyArray | None]) -> AnyArray:
     """Return all labels that arrays hold, each once."""
     labels = {label for array in arrays if array is not None for label in set(array.tolist())}
     distinct = np.empty(len(labels), dtype=object)
@@ -165,7 +165,7 @@ def seen_labels(arrays: Iterable[AnyArray | None]) -> AnyArray:
 
 def known_labels(arrays: Iterable[AnyArray | None], classes: ArrayLike | None) -> AnyArray:
     """Return all classes: those given, which must name every label that arrays hold, or else these labels."""
-    labels = seen_labels(arrays)
+    labels = distinct_labels(arrays)
     if classes is None:
         return labels
     names = check_classes(classes)
@@ -175,7 +175,7 @@ def known_labels(arrays: Iterable[AnyArray | None], classes: ArrayLike | None) -
             f"classes must name every class there is; got {_format_labels(names.tolist())}, and the labels hold "
             f"{_format_labels(missing)} too. Add what is missing, or leave classes out."
         )
-    return seen_labels([names])
+    return distinct_labels([names])
 
 
 def check_answers(answers: AnyArray, known: Iterable[Any], name: str) -> None:
@@ -196,7 +196,7 @@ def find_classes(
     The positive one is the last of two sorted classes unless ``pos_label`` names it. Where only one label is seen, 1 is
     positive and 0 and -1 are negative. Of more than two classes none is positive unless it is named.
     """
-    names = list(seen_labels(labels).tolist() if classes is None else check_classes(classes).tolist())
+    names = list(distinct_labels(labels).tolist() if classes is None else check_classes(classes).tolist())
     try:
         names = sorted(names) if classes is None else names
     except TypeError as error:
@@ -248,14 +248,14 @@ def resolve_classes(
     names = known_labels(labels, classes)
     known = {*names.tolist(), *([] if pos_label is None else [pos_label])}
     for name, array in predictions.items() if len(known) < 2 else ():  # noqa: PLR2004 - a binary problem
-        check_answers(decided(array, defer_label), known, name)
+        check_answers(without_deferred(array, defer_label), known, name)
     all_classes = find_classes([names], pos_label=pos_label)
     if defer_label is not None:
         check_defer_label(defer_label, all_classes.labels)
     return all_classes._replace(deferred=defer_label)
 
 
-def says_yes(label: str) -> bool:
+def is_positive_word(label: str) -> bool:
     """Tell whether a text is a word for the positive class, whatever it is about."""
     return label.strip().lower() in _YES
 

@@ -11,19 +11,19 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Self, cast
 
 from counterpoise._base.checks import check_confidence
-from counterpoise.goals.binding import PreparedPredictions, Views, prepare, why_unanswered
-from counterpoise.goals.rows import (
+from counterpoise.goals.binding import PreparedPredictions, Views, no_rows_reason, prepare
+from counterpoise.goals.terms import (
     EACH,
-    Counted,
     Dataset,
     Metric,
     NoRows,
+    RowCount,
     Term,
     UnknownValue,
     check_finite,
+    format_number,
     is_number,
     without_negatives,
-    written_number,
 )
 from counterpoise.solvers.linear_program import FEASIBLE
 
@@ -129,9 +129,9 @@ class Rate(Expression):
     terms: tuple[Term, ...] = ()
 
     @property
-    def counted(self) -> tuple[Counted, ...]:
+    def row_counts(self) -> tuple[RowCount, ...]:
         """Return what is counted on which rows, out of which."""
-        return tuple(count for term in self.terms for count in term.counted())
+        return tuple(count for term in self.terms for count in term.row_counts())
 
     @property
     def size(self) -> float:
@@ -145,7 +145,7 @@ class Rate(Expression):
         """Return how large the terms and the constant can be together."""
         return self.size + abs(self.constant)
 
-    def resolved(self, views: Views) -> "Rate":
+    def resolve(self, views: Views) -> "Rate":
         """Return the rate with averages and sums over all classes written out."""
         terms: list[Term] = []
         for term in self.terms:
@@ -162,7 +162,7 @@ class Rate(Expression):
         return Rate(self.constant, tuple(terms))
 
     def at(self, prepared: PreparedPredictions) -> float:
-        return prepared.value(self.resolved(prepared.views))
+        return prepared.value(self.resolve(prepared.views))
 
     def __abs__(self) -> "Absolute":
         return Absolute(self)
@@ -234,7 +234,7 @@ class Rate(Expression):
         parts[None].append(self.constant)
         for term in self.terms:
             is_of_deferral = all(count.positive is None for count in term.metric.counts)
-            for coefficient, positive, rows, out_of, called in term.counted():
+            for coefficient, positive, rows, out_of, called in term.row_counts():
                 for sign, part in without_negatives(rows, out_of) if is_of_deferral or positive is not None else ():
                     amount = sign * coefficient
                     if positive is None:
@@ -255,7 +255,7 @@ class Rate(Expression):
         text = ""
         for number, name in pieces:
             sign = ("-" if number < 0 else "") if not text else " - " if number < 0 else " + "
-            factors = [*([] if name and abs(number) == 1 else [written_number(abs(number))]), *filter(None, [name])]
+            factors = [*([] if name and abs(number) == 1 else [format_number(abs(number))]), *filter(None, [name])]
             text += sign + " * ".join(factors)
         return text
 
@@ -287,9 +287,9 @@ class Ratio(Expression):
         """Return how large it can be, about."""
         return self.numerator.whole_size / self.denominator.whole_size
 
-    def resolved(self, views: Views) -> "Ratio":
+    def resolve(self, views: Views) -> "Ratio":
         """Return the ratio with averages and sums over all classes written out."""
-        return Ratio(self.numerator.resolved(views), self.denominator.resolved(views), self.name)
+        return Ratio(self.numerator.resolve(views), self.denominator.resolve(views), self.name)
 
     def __abs__(self) -> "Absolute":
         return Absolute(self)
@@ -339,7 +339,7 @@ class Ratio(Expression):
         return self.name or f"{_in_parentheses(self.numerator)} / {_in_parentheses(self.denominator)}"
 
 
-class Several(Expression):
+class WorstOf(Expression):
     """The worst of several rates or ratios, known once there are data: of groups, of classes, of two signs."""
 
     sense: str = ""  # the only one in which a bound on it is a bound on each
@@ -360,7 +360,7 @@ class Several(Expression):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Absolute(Several):
+class Absolute(WorstOf):
     """The absolute value of a rate or a ratio, most often of a difference."""
 
     inner: "Rate | Ratio"
@@ -389,7 +389,7 @@ def terms_of(expression: "Goal | Expression") -> tuple[Term, ...]:
 
 def needs(rate: Rate | Ratio, part: str) -> bool:
     """Tell whether a rate depends on the "label" or on the "baseline" of rows."""
-    counts = (one for term in terms_of(rate) for one in term.counted())
+    counts = (one for term in terms_of(rate) for one in term.row_counts())
     return any(getattr(rows, part) is not None for one in counts for rows in (one.rows, one.out_of))
 
 
@@ -446,7 +446,7 @@ class Goal:
     positive_rate(train, sex=F) >= 0.8 * positive_rate(train, sex=M): missed by 0.3 (0.5, bound 0.8)
     """
 
-    left: Rate | Ratio | Several
+    left: Rate | Ratio | WorstOf
     sense: str
     right: Rate
     confidence: float | None = None
@@ -455,22 +455,22 @@ class Goal:
         if self.sense not in {"<=", ">="}:
             raise ValueError(f"A goal is written with <= or >=; got {self.sense!r}.")
         is_plain = isinstance(self.left, Rate) and self.left.terms and not self.right.terms  # nothing can cancel
-        if not is_plain and not isinstance(self.left, Several) and not self.linear.terms:
+        if not is_plain and not isinstance(self.left, WorstOf) and not self.linear.terms:
             raise ValueError(f"A goal needs a rate that does not cancel; got {self}, which no prediction changes.")
 
     def parts(self, views: Views) -> tuple["Goal", ...]:
         """Return the goals on one rate or ratio each that this one stands for, with all classes written out."""
-        right = self.right.resolved(views)
-        return tuple(replace(self, left=member.resolved(views), right=right) for member in self.left.members(views))
+        right = self.right.resolve(views)
+        return tuple(replace(self, left=member.resolve(views), right=right) for member in self.left.members(views))
 
     def members(self, views: Views) -> tuple[Rate | Ratio, ...]:
         """Return the rates or ratios that its parts are on, as they would be written."""
         return self.left.members(views)
 
     @property
-    def is_several(self) -> bool:
+    def has_parts(self) -> bool:
         """Tell whether the goal is on the worst of several rates."""
-        return isinstance(self.left, Several)
+        return isinstance(self.left, WorstOf)
 
     @property
     def sign(self) -> float:
@@ -485,7 +485,7 @@ class Goal:
     @property
     def linear(self) -> Rate:
         """Return the rate that must be at most 0; a ratio is multiplied through by its denominator."""
-        if isinstance(self.left, Several):
+        if isinstance(self.left, WorstOf):
             raise TypeError(f"{self} is several limits at once, one for each of its parts.")
         if isinstance(self.left, Ratio):
             one, other = self.left.numerator, self.left.denominator * self.right.constant
@@ -543,21 +543,21 @@ class Goal:
         """Evaluate the goal for predictions that were checked already."""
         checks = [_check(part, prepared) for part in self.parts(prepared.views)]
         place = max(range(len(checks)), key=lambda place: (checks[place].violation, _beyond(checks[place])))
-        worst = str(self.members(prepared.views)[place]) if self.is_several else ""
+        worst = str(self.members(prepared.views)[place]) if self.has_parts else ""
         return checks[place]._replace(goal=self, worst=worst)
 
-    def at_least_in_part(self, prepared: PreparedPredictions) -> "GoalCheck":
+    def evaluate_where_possible(self, prepared: PreparedPredictions) -> "GoalCheck":
         """Evaluate the goal as far as there are rows: the note names those that are missing."""
         try:
             return self.at(prepared)
         except UnknownValue:
             raise
         except NoRows as error:
-            why = why_unanswered(error)
+            why = no_rows_reason(error)
         checks: list[GoalCheck] = []
         members: tuple[Rate | Ratio, ...] = ()
         with suppress(NoRows):  # of several groups there may be none, or one alone
-            members = self.members(prepared.views) if self.is_several else ()
+            members = self.members(prepared.views) if self.has_parts else ()
         for part, member in zip(self.parts(prepared.views) if members else (), members, strict=True):
             with suppress(NoRows):
                 checks.append(_check(part, prepared)._replace(goal=self, worst=str(member)))
@@ -583,7 +583,7 @@ class Goal:
         return (*sides, self.confidence)
 
     def __str__(self) -> str:
-        ending = "" if self.confidence is None else f" with confidence {written_number(self.confidence)}"
+        ending = "" if self.confidence is None else f" with confidence {format_number(self.confidence)}"
         return f"{self.left} {self.sense} {self.right}{ending}"
 
     def __repr__(self) -> str:
@@ -626,13 +626,13 @@ def _beyond(check: GoalCheck) -> float:
 
 def make_goal(left: Any, sense: str, other: Any) -> Goal:
     """Return the goal that a comparison makes."""
-    is_several = isinstance(left, Several)
-    if isinstance(other, Several) or (is_several and not is_number(other)):
+    has_parts = isinstance(left, WorstOf)
+    if isinstance(other, WorstOf) or (has_parts and not is_number(other)):
         raise TypeError(
             f"The worst of several rates can be bounded by a number only; got {left} {sense} {other}. Bring the rates "
             "to one side, as in abs(a - b) <= 0.1."
         )
-    if is_several and left.sense and sense != left.sense:
+    if has_parts and left.sense and sense != left.sense:
         raise ValueError(
             f"{left} can be bounded with {left.sense} only; got {left} {sense} {other}. The opposite bound would "
             "hold as soon as one of its parts meets it, which is not linear."

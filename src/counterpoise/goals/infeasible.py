@@ -107,7 +107,7 @@ class InfeasibleGoals(ValueError):  # noqa: N818 - named for the state it report
         [['recall(train) >= 0.95 becomes 0.7123'], ['positive_rate(train) <= 0.1 becomes 0.16']]
         """
         single, joint = (
-            {goal: goal.with_bound(rounded_to_safety(goal, bound)) for goal, bound in bounds.items()}
+            {goal: goal.with_bound(round_safely(goal, bound)) for goal, bound in bounds.items()}
             for bounds in (self.nearest_bounds, self.joint_bounds)
         )
         return [{goal: instead} for goal, instead in single.items()] or ([joint] if joint else [])
@@ -195,14 +195,14 @@ def power_of_size(goal: Goal) -> int:
     return math.ceil(math.log10(goal.scale))
 
 
-def rounded_to_safety(goal: Goal, bound: float, digits: int = _DIGITS) -> float:
+def round_safely(goal: Goal, bound: float, digits: int = _DIGITS) -> float:
     """Return a bound with few digits that is met where ``bound`` is.
 
     Examples
     --------
-    >>> from counterpoise.goals.infeasible import rounded_to_safety
+    >>> from counterpoise.goals.infeasible import round_safely
     >>> from counterpoise.goals import recall
-    >>> rounded_to_safety(recall("train") >= 0.9, 0.71239), rounded_to_safety(recall("train") <= 0.1, 0.71231)
+    >>> round_safely(recall("train") >= 0.9, 0.71239), round_safely(recall("train") <= 0.1, 0.71231)
     (0.7123, 0.7124)
     """
     exact = Decimal(repr(float(bound)))

@@ -20,7 +20,7 @@ import numpy as np
 
 from counterpoise._base.types import BoolArray, FloatArray, IntArray
 from counterpoise.goals.binding import Views, none_of, predictions_of
-from counterpoise.goals.rows import Counted, Dataset, Linear, may_be_same
+from counterpoise.goals.terms import Dataset, Linear, RowCount, may_be_same
 from counterpoise.theory.confidence import WeightedSample, locate_between, spread_over_levels, weight_levels
 
 _OTHER = -1  # in the place of a class: any that the rates do not name
@@ -89,7 +89,7 @@ def parts_of(
     are_drawn : bool, default=False
         Whether predictions are chances from 0 to 1: of the positive class, or of each answer where there are several.
     """
-    counts = [(number, one) for number, rate in enumerate(rates) for one in rate.counted]
+    counts = [(number, one) for number, rate in enumerate(rates) for one in rate.row_counts]
     parts = []
     for rows in dict.fromkeys(one.out_of for _, one in counts):
         here = [(number, one) for number, one in counts if one.out_of == rows]
@@ -154,7 +154,7 @@ class RowKinds(NamedTuple):
                 matches &= (kinds[:, column] == self.place(rows.of)) == is_positive
         return matches
 
-    def is_counted(self, count: Counted) -> BoolArray:
+    def is_counted(self, count: RowCount) -> BoolArray:
         """Return which kinds are counted."""
         predictions = self.all[:, 2]
         is_deferred = predictions == self.deferred
@@ -174,7 +174,7 @@ class RowKinds(NamedTuple):
         return numbers
 
 
-def _kinds_of(counts: Sequence[Counted], views: Views) -> RowKinds:
+def _kinds_of(counts: Sequence[RowCount], views: Views) -> RowKinds:
     """Return the kinds that matter to what is counted out of the same rows."""
     every = [one.out_of for one in counts] + [one.rows for one in counts]
     labels = {views.place(rows.of) for rows in every if rows.label is not None}

@@ -43,13 +43,13 @@ from typing import NamedTuple
 import numpy as np
 
 from counterpoise._base.types import FloatArray
-from counterpoise.goals.binding import Views, asked_by
+from counterpoise.goals.binding import Views, name_in_errors
 from counterpoise.goals.expressions import Goal, Rate, Ratio
 from counterpoise.goals.kinds import CountedRows, are_disjoint, parts_of
-from counterpoise.goals.rows import Dataset
+from counterpoise.goals.terms import Dataset
 from counterpoise.theory.confidence import (
     Bounds,
-    Step,
+    ScaledShare,
     WeightedSample,
     is_below,
     upper_bounded_mean,
@@ -201,7 +201,7 @@ _COUNTED = 0.75  # of the risk of means of drawn rows, for bounds as of counts; 
 _REST = 0.2  # of that, for what rounding a row to a sure answer leaves
 
 
-class GoalStanding(NamedTuple):
+class GoalOutcome(NamedTuple):
     """What a goal bounds, as given rows show it: ``top / bottom``, each a constant plus means over parts of data."""
 
     constants: tuple[float, float]  # in the units of top and bottom, as the values of the parts are
@@ -304,7 +304,7 @@ class GoalStanding(NamedTuple):
         same = [float(part.values[which, 0]) for part in self.parts if not np.ptp(part.values[which])]
         return self.constants[which] + sum(same) + sign * _upper_sum(varying, risk)
 
-    def best(self, sense: str, factor: float = 1.0) -> "GoalStanding":
+    def best(self, sense: str, factor: float = 1.0) -> "GoalOutcome":
         """Return the most favourable outcome there could be, on so many times the rows."""
         parts = []
         for part in self.parts:
@@ -316,9 +316,9 @@ class GoalStanding(NamedTuple):
         return self._replace(parts=tuple(parts))
 
 
-def standing(
+def measure_goal(
     goal: Goal, views: Views, predictions: Mapping[str, FloatArray] | None, *, are_drawn: bool = False
-) -> GoalStanding:
+) -> GoalOutcome:
     """Return how a goal stands on rows; without predictions, if half of every kind of row were predicted positive.
 
     Where predictions are drawn they are chances, and the goal is on expectations over the draws.
@@ -333,10 +333,10 @@ def standing(
             f"The numbers in the goal {goal} are too large to add up: the largest is above 2**{_MOST_EXPONENT}. Divide "
             "its costs or factors and its bound by the same number."
         )
-    with asked_by(goal):
+    with name_in_errors(goal):
         parts = tuple(parts_of(rates, (one, other), views, predictions, are_drawn=are_drawn))
     constants = math.ldexp(rates[0].constant, -one), math.ldexp(rates[1].constant, -other)
-    return GoalStanding(constants, parts, isinstance(goal.left, Ratio), (one, other))
+    return GoalOutcome(constants, parts, isinstance(goal.left, Ratio), (one, other))
 
 
 def _exponent(number: float) -> int:
@@ -344,12 +344,12 @@ def _exponent(number: float) -> int:
     return math.frexp(number)[1] - 1 if number else 0
 
 
-def margin_of(goal: Goal, outcome: GoalStanding, risk: float) -> float:
+def margin_of(goal: Goal, outcome: GoalOutcome, risk: float) -> float:
     """Return how far inside the goal's bound the population surely is; negative where it may be outside."""
     return goal.bound - outcome.end(risk, "high") if goal.sense == "<=" else outcome.end(risk, "low") - goal.bound
 
 
-def shortage(goal: Goal, outcome: GoalStanding, risk: float) -> str | None:
+def shortage(goal: Goal, outcome: GoalOutcome, risk: float) -> str | None:
     """Say how many rows are needed where these are too few to certify the goal, whatever the predictions."""
     share = outcome.share()
     if share is not None:
@@ -391,7 +391,7 @@ def _least(can_hold: Callable[[int], bool], start: int) -> int | None:
     return most
 
 
-def tightened_goal(goal: Goal, outcome: GoalStanding, risk: float) -> Goal:
+def tighten_goal(goal: Goal, outcome: GoalOutcome, risk: float) -> Goal:
     """Return the goal with the bound that rows such as these must meet to certify it."""
     problem = shortage(goal, outcome, risk)
     if problem is not None:
@@ -420,12 +420,12 @@ def _upper_sum(means: Sequence[tuple[CountedRows, FloatArray]], risk: float) -> 
     return sum(_upper(part, values, risk / len(means)) for part, values in means)
 
 
-def _as_step(part: CountedRows, values: FloatArray) -> Step | None:
+def _as_step(part: CountedRows, values: FloatArray) -> ScaledShare | None:
     """Return a mean of two values as its least value plus a step; None for one that is more than that."""
     if np.unique(values).size != 2:  # noqa: PLR2004
         return None
     hits = float(part.counts[values == values.max()].sum())
-    return Step(hits, float(part.counts.sum()), float(np.ptp(values)))
+    return ScaledShare(hits, float(part.counts.sum()), float(np.ptp(values)))
 
 
 def _upper(part: CountedRows, values: FloatArray, risk: float) -> float:
@@ -457,7 +457,7 @@ def _upper_sum_of_expectations(means: Sequence[tuple[CountedRows, FloatArray]], 
     for part, values in means:
         low, high = float(values.min()), float(values.max())
         is_high, half = values >= (low + high) / 2, (high - low) / 2
-        steps.append(Step(round(float(part.counts[is_high].sum())), part.n_rows, high - low))
+        steps.append(ScaledShare(round(float(part.counts[is_high].sum())), part.n_rows, high - low))
         rest = np.clip(values - np.where(is_high, high, low), -half, half)
         sample = part.sample(rest)._replace(span=(-half, half))
         total += low + upper_weighted_mean(sample, _COUNTED * _REST * risk / len(means))

@@ -36,8 +36,8 @@ from typing import Any, NamedTuple, Protocol, TypeVar, cast
 import numpy as np
 
 from counterpoise.goals.binding import Views
-from counterpoise.goals.expressions import Rate, Ratio, Several
-from counterpoise.goals.rows import (
+from counterpoise.goals.expressions import Rate, Ratio, WorstOf
+from counterpoise.goals.terms import (
     DEFAULT,
     EACH,
     MACRO,
@@ -48,13 +48,13 @@ from counterpoise.goals.rows import (
     NoRows,
     Term,
     check_finite,
+    format_name,
+    format_number,
+    format_value,
     is_number,
     rows_of,
     text_of,
     unknown,
-    written_name,
-    written_number,
-    written_value,
 )
 
 __all__ = [
@@ -124,7 +124,14 @@ _NOT_LOSSES = tuple(count._replace(coefficient=-1.0) for count in _LOSSES)
 METRICS: dict[str, Metric] = {}
 RATIOS: dict[str, Callable[[Dataset], Ratio]] = {}
 MEANINGS: dict[str, str] = {}  # in words
-TABLED = ["positive_rate", "error_rate", "recall", "false_positive_rate", "precision", "churn"]  # and those registered
+TABLE_METRICS = [
+    "positive_rate",
+    "error_rate",
+    "recall",
+    "false_positive_rate",
+    "precision",
+    "churn",
+]  # and those registered
 _HELP = """Return {meaning}.
 
 Parameters
@@ -163,7 +170,7 @@ def _rate(
 ) -> MetricFunction[Rate]:
     """Enter a metric into the table, and return the function that makes a rate of it."""
     METRICS[name] = Metric(name, counts, out_of, of_each)
-    return _function(name, f"the share of {meaning}", lambda rows: cast("Rate", named(name, rows)))
+    return _function(name, f"the share of {meaning}", lambda rows: cast("Rate", make_metric(name, rows)))
 
 
 def _ratio(name: str, meaning: str, sides: Callable[[Dataset], tuple[Rate, Rate]]) -> MetricFunction[Ratio]:
@@ -184,14 +191,14 @@ def _function(name: str, meaning: str, make: Callable[[Dataset], Made_co]) -> Me
     return metric
 
 
-def named(name: str, rows: Dataset) -> Rate | Ratio:
+def make_metric(name: str, rows: Dataset) -> Rate | Ratio:
     """Return the metric of that name on the rows."""
     if name in RATIOS:
         return RATIOS[name](rows)
     if name not in METRICS:
         raise unknown("metric", name, [*METRICS, *RATIOS])
     term = Term(1.0, METRICS[name], rows)
-    if not any(term.counted()):
+    if not any(term.row_counts()):
         raise ValueError(f"{term} counts nothing, because no row of {rows} can be among those that {name} is about.")
     return Rate(0.0, (term,))
 
@@ -282,10 +289,10 @@ def confusion(
     >>> rate.value(["cat", "dog", "dog", "fish"], Table(None, y=["cat", "cat", "dog", "fish"]))
     0.5
     """
-    return confused(rows_of(dataset, ranges, of, where), called)
+    return make_confusion(rows_of(dataset, ranges, of, where), called)
 
 
-def confused(rows: Dataset, called: Any) -> Rate:
+def make_confusion(rows: Dataset, called: Any) -> Rate:
     """Return the same for rows that have the class already."""
     if rows.of is None or called is None:
         raise ValueError(
@@ -294,7 +301,7 @@ def confused(rows: Dataset, called: Any) -> Rate:
         )
     text = str(Dataset().with_class(called).of)
     count = Count(positive=True, cell=_POSITIVES, called=text)
-    return Rate(0.0, (Term(1.0, Metric(CONFUSION, (count,), _POSITIVES, (), f", called={written_value(text)}"), rows),))
+    return Rate(0.0, (Term(1.0, Metric(CONFUSION, (count,), _POSITIVES, (), f", called={format_value(text)}"), rows),))
 
 
 def macro(metric: MetricFunction[Rate] | str, dataset: Dataset | str = DEFAULT, /, *ranges: str, **where: Any) -> Rate:
@@ -309,10 +316,10 @@ def macro(metric: MetricFunction[Rate] | str, dataset: Dataset | str = DEFAULT, 
     >>> rate.value(["a", "b", "b", "b"], Table(None, y=["a", "a", "b", "b"]))
     0.75
     """
-    return averaged(metric_name(metric), rows_of(dataset, ranges, None, where))
+    return make_macro(metric_name(metric), rows_of(dataset, ranges, None, where))
 
 
-def averaged(name: str, rows: Dataset) -> Rate:
+def make_macro(name: str, rows: Dataset) -> Rate:
     """Return the same for the name of a metric."""
     if name in RATIOS:
         raise TypeError(
@@ -321,7 +328,7 @@ def averaged(name: str, rows: Dataset) -> Rate:
         )
     if rows.of is not None:
         raise ValueError(f"{MACRO} is an average over all classes; got of={rows.of}.")
-    (term,) = cast("Rate", named(name, rows)).terms
+    (term,) = cast("Rate", make_metric(name, rows)).terms
     return Rate(0.0, (term._replace(rows=replace(rows, of=EACH)),))
 
 
@@ -357,10 +364,10 @@ def cost(
     >>> rate == cost("train", [[0, 20], [1, 0]], classes=["sick", "well"]) == parse_rate(str(rate))
     True
     """
-    return costed(rows_of(dataset, ranges, None, where), _entries(costs, classes))
+    return make_cost(rows_of(dataset, ranges, None, where), _entries(costs, classes))
 
 
-def costed(rows: Dataset, entries: Iterable[tuple[str, str, float]]) -> Rate:
+def make_cost(rows: Dataset, entries: Iterable[tuple[str, str, float]]) -> Rate:
     """Return the same for costs as triples of two classes and a number."""
     costs: dict[tuple[str, str], float] = {}
     for label, called, amount in entries:
@@ -372,7 +379,7 @@ def costed(rows: Dataset, entries: Iterable[tuple[str, str, float]]) -> Rate:
         raise ValueError(f"{COST} needs a cost that is not 0, as in {COST}(train, {{sick->well: 20}}); got none.")
     if rows.of is not None or rows.label is not None or rows.baseline is not None:
         raise ValueError(f"{COST} names its classes itself, and is about all rows of a dataset or group; got {rows}.")
-    texts = [f"{written_value(a)}{ARROW}{written_value(b)}: {written_number(x)}" for (a, b), x in amounts.items()]
+    texts = [f"{format_value(a)}{ARROW}{format_value(b)}: {format_number(x)}" for (a, b), x in amounts.items()]
     counts = tuple(
         Count(positive=True, cell=_POSITIVES, coefficient=amount, of=label, called=called)
         for (label, called), amount in amounts.items()
@@ -413,7 +420,7 @@ MOST_GROUPS = 50  # every pair of which makes two rows of the program
 Members = tuple[Rate | Ratio, ...]
 
 
-class PhraseKind(NamedTuple):
+class WorstRateForm(NamedTuple):
     """A kind of phrase."""
 
     meaning: str
@@ -426,24 +433,26 @@ class PhraseKind(NamedTuple):
 
 _GAP, _SHARE = "max over groups - min over groups", "min over groups / max over groups"
 FORMS = {
-    "every_class": PhraseKind(
+    "every_class": WorstRateForm(
         "a rate of each class, as several goals at once", "metric(of=c), each class c", None, by=False
     ),
-    "every_group": PhraseKind("a rate of each group, as several goals at once", "metric(column=g), each group g", None),
-    "max_difference": PhraseKind("the largest difference of a rate between two groups", _GAP, sub, "<="),
-    "min_ratio": PhraseKind("the least ratio of a rate between two groups", _SHARE, truediv, ">="),
+    "every_group": WorstRateForm(
+        "a rate of each group, as several goals at once", "metric(column=g), each group g", None
+    ),
+    "max_difference": WorstRateForm("the largest difference of a rate between two groups", _GAP, sub, "<="),
+    "min_ratio": WorstRateForm("the least ratio of a rate between two groups", _SHARE, truediv, ">="),
 }
 for _name, _rates, _metrics in (
     ("demographic_parity", "positive rates", ("positive_rate",)),
     ("equal_opportunity", "recalls", ("recall",)),
     ("equalized_odds", "recalls or of false positive rates", ("recall", "false_positive_rate")),
 ):
-    FORMS[f"{_name}_difference"] = PhraseKind(f"the largest difference of {_rates}", _GAP, sub, "<=", _metrics)
-    FORMS[f"{_name}_ratio"] = PhraseKind(f"the least ratio of {_rates}", _SHARE, truediv, ">=", _metrics)
+    FORMS[f"{_name}_difference"] = WorstRateForm(f"the largest difference of {_rates}", _GAP, sub, "<=", _metrics)
+    FORMS[f"{_name}_ratio"] = WorstRateForm(f"the least ratio of {_rates}", _SHARE, truediv, ">=", _metrics)
 
 
 @dataclass(frozen=True, repr=False)
-class Phrase(Several):
+class WorstRate(WorstOf):
     """The worst of a rate over all classes, or over the groups that columns make.
 
     Examples
@@ -505,25 +514,25 @@ class Phrase(Several):
                 raise NoRows(f"{self} is about groups; by {columns} there is none.")
         members: list[Rate | Ratio] = []
         for name in form.metrics or (self.metric,):
-            rates = [named(name, rows) for rows in groups]
+            rates = [make_metric(name, rows) for rows in groups]
             members += rates if form.combine is None else [form.combine(*pair) for pair in permutations(rates, 2)]
         return tuple(members)
 
     def __str__(self) -> str:
-        parts = [*filter(None, [self.metric]), str(self.rows), *(f"by={written_name(column)}" for column in self.by)]
+        parts = [*filter(None, [self.metric]), str(self.rows), *(f"by={format_name(column)}" for column in self.by)]
         return f"{self.form}({', '.join(parts)})"
 
 
-def _group_function(form: str) -> Callable[..., Phrase]:
+def _group_function(form: str) -> Callable[..., WorstRate]:
     def phrase(
         dataset: Dataset | str = DEFAULT, /, *ranges: str, by: str | Sequence[str] = (), of: Any = None, **where: Any
-    ) -> Phrase:
-        return Phrase(form, rows_of(dataset, ranges, of, where), by=_columns(by))
+    ) -> WorstRate:
+        return WorstRate(form, rows_of(dataset, ranges, of, where), by=_columns(by))
 
     return _with_docstring(form, phrase, 'dataset="train", by=column', f'{form}("train", by="sex")')
 
 
-def _metric_function(form: str) -> Callable[..., Phrase]:
+def _metric_function(form: str) -> Callable[..., WorstRate]:
     def phrase(
         metric: MetricFunction[Any] | str,
         dataset: Dataset | str = DEFAULT,
@@ -532,14 +541,14 @@ def _metric_function(form: str) -> Callable[..., Phrase]:
         by: str | Sequence[str] = (),
         of: Any = None,
         **where: Any,
-    ) -> Phrase:
-        return Phrase(form, rows_of(dataset, ranges, of, where), metric_name(metric), _columns(by))
+    ) -> WorstRate:
+        return WorstRate(form, rows_of(dataset, ranges, of, where), metric_name(metric), _columns(by))
 
     call = f'{form}("recall", "train"{", by=" + repr("sex") if FORMS[form].by else ""})'
     return _with_docstring(form, phrase, "metric, dataset", call)
 
 
-def _with_docstring(form: str, phrase: Any, arguments: str, call: str) -> Callable[..., Phrase]:
+def _with_docstring(form: str, phrase: Any, arguments: str, call: str) -> Callable[..., WorstRate]:
     kind = FORMS[form]
     phrase.__name__ = phrase.__qualname__ = form
     phrase.__doc__ = f"""Return {kind.meaning}: {kind.formula}.
@@ -555,10 +564,10 @@ Examples
 --------
 >>> from counterpoise.goals import {form}
 >>> goal = {call} {kind.sense or ">="} 0.5
->>> goal.is_several
+>>> goal.has_parts
 True
 """
-    return cast("Callable[..., Phrase]", phrase)
+    return cast("Callable[..., WorstRate]", phrase)
 
 
 def _columns(by: str | Sequence[str]) -> tuple[str, ...]:

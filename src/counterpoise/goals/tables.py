@@ -12,22 +12,22 @@ from counterpoise._base.checks import (
     check_positive,
     check_sample_weight,
     check_vector,
-    unmasked,
+    unmask,
 )
 from counterpoise._base.types import AnyArray, ArrayLike, BoolArray, FloatArray, IntArray
 from counterpoise.goals.classes import Classes, as_labels, find_classes
-from counterpoise.goals.rows import (
+from counterpoise.goals.terms import (
     DEFAULT,
     NoRows,
     Range,
     as_number,
     as_truth,
+    format_name,
+    format_value,
     is_missing,
     text_of,
     text_of_time,
     unknown,
-    written_name,
-    written_value,
 )
 
 _MOST_GROUPS = 100  # distinct values of a feature that may still be groups of people, and not a measurement
@@ -43,8 +43,8 @@ def numbers_of(values: AnyArray, column: str) -> AnyArray:
     if not known or not all(isinstance(value, Real) and not isinstance(value, bool) for value in known):
         example = next((str(value) for value in known or values.tolist() if not is_missing(value)), "nothing")
         raise ValueError(
-            f"A condition such as {written_name(column)}<=33 needs a column of numbers; {column!r} holds others, such "
-            f"as {example!r}. For one of its values write {written_name(column)}={written_value(example)}."
+            f"A condition such as {format_name(column)}<=33 needs a column of numbers; {column!r} holds others, such "
+            f"as {example!r}. For one of its values write {format_name(column)}={format_value(example)}."
         )
     return np.array([np.nan if is_missing(value) else float(value) for value in objects])
 
@@ -72,7 +72,7 @@ class Levels(NamedTuple):
     numbers: dict[Any, int] = {}  # noqa: RUF012 - never written to; the same for the values that are numbers
 
 
-def combined(columns: Mapping[str, Levels], n_samples: int) -> tuple[IntArray, list[str]]:
+def combine_groups(columns: Mapping[str, Levels], n_samples: int) -> tuple[IntArray, list[str]]:
     """Return the group of each row, by the values of columns together, and the groups' names."""
     codes, names = np.zeros(n_samples, dtype=np.int64), [""]
     for column, levels in columns.items():  # one column after another: rows are many, groups few
@@ -100,16 +100,16 @@ def find_levels(values: AnyArray, column: str) -> Levels:
     return Levels(place, np.fromiter((code.get(value, -1) for value in objects), np.int64, count=len(objects)), numbers)
 
 
-def named_columns(features: Any) -> dict[str, AnyArray]:
+def columns_by_name(features: Any) -> dict[str, AnyArray]:
     """Return columns by name; those of arrays get names."""
     if features is None:
         return {}
     if isinstance(features, Mapping):
-        return {str(name): unmasked(values) for name, values in features.items()}
+        return {str(name): unmask(values) for name, values in features.items()}
     names = frame_names(features)
     if names:
         return {name: np.asarray(features[key]) for name, key in names.items()}
-    array = unmasked(features)
+    array = unmask(features)
     if array.ndim == 1:
         series_name = getattr(features, "name", None)  # a column taken out of a frame also keeps its own name
         return {"group": array} | ({series_name: array} if isinstance(series_name, str) else {})
@@ -184,7 +184,7 @@ class Table:
                 "Make it a data frame, as pandas.DataFrame does, or pass it as sensitive_features if it is for where."
             )
         self.X = X
-        self._own_columns = named_columns(sensitive_features)
+        self._own_columns = columns_by_name(sensitive_features)
         first = next((part for part in (X, y, baseline, *self._own_columns.values()) if part is not None), None)
         if first is None:
             raise ValueError("A Table needs rows: X, y, a baseline or sensitive_features; got none of them.")
@@ -260,19 +260,21 @@ class Table:
             self._unit = table._unit * float(table.sample_weight[places].max())  # noqa: SLF001 - of its own kind
         return self
 
-    def replaced(self, **parts: Any) -> "Table":
+    def with_parts(self, **parts: Any) -> "Table":
         """Return the same table with some parts replaced."""
         names = ("X", "y", "baseline", "sample_weight", "counts")
         has = {name: getattr(self, name) for name in names}
         return Table(**{"sensitive_features": self._own_columns or None, **has, **parts}).copy_weight_limit(self)
 
-    def beside(self, sensitive_features: Any, baseline: ArrayLike | None) -> "Table":
+    def with_columns(self, sensitive_features: Any, baseline: ArrayLike | None) -> "Table":
         """Return the same table with further columns, and with a baseline where it has none."""
-        more = {name: values for name, values in named_columns(sensitive_features).items() if name not in self.columns}
+        more = {
+            name: values for name, values in columns_by_name(sensitive_features).items() if name not in self.columns
+        }
         if not more and (baseline is None or self.baseline is not None):
             return self
         own = baseline if self.baseline is None else self.baseline
-        return self.replaced(sensitive_features={**self._own_columns, **more} or None, baseline=own)
+        return self.with_parts(sensitive_features={**self._own_columns, **more} or None, baseline=own)
 
     def part(self, places: AnyArray, y: AnyArray | None, sample_weight: FloatArray | None, X: Any = None) -> "Table":
         """Return some rows with their labels and weights; their features are X, or those of a data frame."""
@@ -290,7 +292,7 @@ class Table:
         known = {*self._own_columns, *self._numbers}  # columns that goals have used are kept for them
         names = [name for name in self.columns if name in known or self._has_groups(name)]
         columns = {name: self._plain_column(name) for name in names}
-        return self.replaced(X=np.empty((self.n_samples, 0)), sensitive_features=columns or None)
+        return self.with_parts(X=np.empty((self.n_samples, 0)), sensitive_features=columns or None)
 
     def _has_groups(self, column: str) -> bool:
         values = self.column(column)
@@ -376,7 +378,7 @@ class Table:
 
 def group_codes(table: Table) -> tuple[IntArray, list[str]]:
     """Return the group of each row, by all columns of the sensitive features together, and the groups' names."""
-    codes, names = combined({name: table.levels(name) for name in table.sensitive_columns}, table.n_samples)
+    codes, names = combine_groups({name: table.levels(name) for name in table.sensitive_columns}, table.n_samples)
     return codes, names if table.sensitive_columns else []
 
 

@@ -180,7 +180,7 @@ class Move(NamedTuple):
     table: AnyArray  # (256,): 1 for the bins that go left
 
 
-class Grown(NamedTuple):
+class GrownTree(NamedTuple):
     """A finished tree, its leaves, and the moves after which each row lies in its leaf."""
 
     tree: Tree
@@ -197,12 +197,12 @@ class GrowingRows:
         self.n_classes, self.n_sums, self.base = n_classes, n_sums, target.binned.layout.base
         self.workers = Workers(target.binned.bins.size)
         # Rows without weight take no part; they are sent down the finished tree.
-        all_rows = shard.room("rows", self.weights.size, np.uint32)
+        all_rows = shard.buffer("rows", self.weights.size, np.uint32)
         n_idle = _tree_kernels.rows_of_weight(self.weights, all_rows)
         n_rows = self.weights.size - n_idle
         self.rows, self.idle = all_rows[:n_rows], all_rows[n_rows:]
-        self.spare = shard.room("spare", n_rows, np.uint32)
-        self.own_weights, self.own_codes = shard.room("own", n_rows), shard.room("own", n_rows, np.uint16)
+        self.spare = shard.buffer("spare", n_rows, np.uint32)
+        self.own_weights, self.own_codes = shard.buffer("own", n_rows), shard.buffer("own", n_rows, np.uint16)
         self.places = {0: (0, self.rows.size)}  # of each node: from where to where its rows lie
 
     def sums(self) -> FloatArray:
@@ -255,7 +255,7 @@ class GrowingRows:
 
         return add
 
-    def predict(self, grown: Grown) -> AnyArray:
+    def predict(self, grown: GrownTree) -> AnyArray:
         """Move the rows to their leaves, and return the code that the finished tree predicts for each."""
         tree, leaves, moves = grown
         self.move(moves)
@@ -289,7 +289,7 @@ def move_and_add(shard: Shard, moves: Sequence[Move], nodes: Sequence[int]) -> F
     return shard[GROWTH].histograms(nodes)  # type: ignore[no-any-return]
 
 
-def ended(shard: Shard, grown: Grown | None) -> AnyArray | None:
+def finish_growth(shard: Shard, grown: GrownTree | None) -> AnyArray | None:
     """Let go of the rows' order and of the threads, and return the code that the tree predicts for each row it saw.
 
     None where the shard grew no tree, or was made again since.
@@ -347,7 +347,7 @@ def grow(
     if binned.bins.size > _SMALL:
         with LocalShards([partial(dict, {TARGET: target})]) as shards:
             grown = grow_over(shards, binned, n_classes, limits)
-            return grown.tree, np.concatenate(shards.map(ended, grown))
+            return grown.tree, np.concatenate(shards.map(finish_growth, grown))
     whole, predictions = float(target.weights.sum()), np.empty(len(binned), dtype=np.uint16)
     n_sums = n_classes + (limits.min_samples_leaf > 1)  # one more counts rows
     fields = grow_whole_tree(
@@ -358,8 +358,8 @@ def grow(
     return Tree(*fields), predictions
 
 
-def grow_over(shards: Shards, binned: BinnedFeatures, n_classes: int, limits: GrowthLimits) -> Grown:
-    """Return the tree of rows that live in shards, each with its ``Target``; ``ended`` returns its predictions.
+def grow_over(shards: Shards, binned: BinnedFeatures, n_classes: int, limits: GrowthLimits) -> GrownTree:
+    """Return the tree of rows that live in shards, each with its ``Target``; ``finish_growth`` returns its predictions.
 
     ``binned`` is any part of the features: it gives the layout of the bins, which all shards share.
     """
@@ -508,8 +508,8 @@ class Growth:
         level.subtractions.append((family.slot, new))
         return [family.slot, new] if side == 1 else [new, family.slot]
 
-    def finish(self) -> Grown:
+    def finish(self) -> GrownTree:
         """Return the tree, its leaves, and the moves to them."""
         sums = np.zeros((self.nodes.count, self.n_classes))
         sums[self.leaves] = self.leaf_sums
-        return Grown(self.nodes.tree(sums), self.leaves, self.moves)
+        return GrownTree(self.nodes.tree(sums), self.leaves, self.moves)

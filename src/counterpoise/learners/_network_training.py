@@ -357,7 +357,7 @@ class PreparedRows:
     shared : dict of arrays, or None
         The parameters after the warm-up, from which all rounds start; None before the first round. A run that goes
         on elsewhere may set it.
-    lesson : array of shape (n_rows,), or None
+    warmup_codes : array of shape (n_rows,), or None
         The codes that the warm-up learns, -1 for rows without a label, which it leaves out. None: it learns those of
         the first round.
     """
@@ -376,7 +376,7 @@ class PreparedRows:
         self.inputs = Inputs(X, self.standard, self.place.device, self.place.dtype)
         self.seed, self.feature_names = seed, feature_names
         self.shared: State | None = None
-        self.lesson: AnyArray | None = None
+        self.warmup_codes: AnyArray | None = None
         self._trainer: Trainer | None = None
         self._in_use = threading.RLock()
 
@@ -414,9 +414,9 @@ class PreparedRows:
         with self._in_use:
             trainer = self.trainer_for(factory, settings, n_classes)
             if self.shared is None:
-                if self.lesson is not None:  # then the warm-up learns that
-                    labelled = np.flatnonzero(self.lesson >= 0)
-                    targets = TrainingTargets(self.lesson[labelled], np.ones(labelled.size), labelled)
+                if self.warmup_codes is not None:  # then the warm-up learns that
+                    labelled = np.flatnonzero(self.warmup_codes >= 0)
+                    targets = TrainingTargets(self.warmup_codes[labelled], np.ones(labelled.size), labelled)
                 with trainer.turn(self.seed):
                     trainer.warm_up(targets, make_generator(self.seed, _WARM_UP, self.place.device))
                     self.shared = _finite_state(trainer)

@@ -370,7 +370,7 @@ class BernsteinStumps:
         the stump gives the shares of the weight.
         """
         stump.tree_, predicted = self._grow(np.ascontiguousarray(weights))
-        stump.keep_labels(classes, self.binned.n_features, self.binned.feature_names)
+        stump.store_labels(classes, self.binned.n_features, self.binned.feature_names)
         return predicted
 
     def _grow(self, weights: FloatArray) -> tuple[Tree, ByteArray]:

@@ -222,18 +222,18 @@ def bin_features(X: Any, *, max_bins: int = 256, categorical_features: ArrayLike
     is_categorical = check_categorical(categorical_features, matrix.shape[1])
     edges = find_edges(matrix, is_categorical, max_bins, sample_places(matrix.shape[0]))
     bins, seen = bin_part(matrix, edges, is_categorical)
-    return binned_by(bins, edges, is_categorical, seen)
+    return make_binned(bins, edges, is_categorical, seen)
 
 
-class Seen(NamedTuple):
+class ValueFlags(NamedTuple):
     """Which special values and categories some rows hold."""
 
     flags: ByteArray  # (n_features,): flags
     occurs: BoolArray  # (n_features, 256): which codes of categories
 
-    def beside(self, other: "Seen") -> "Seen":
+    def merge(self, other: "ValueFlags") -> "ValueFlags":
         """Return the flags of these rows and of others together."""
-        return Seen(self.flags | other.flags, self.occurs | other.occurs)
+        return ValueFlags(self.flags | other.flags, self.occurs | other.occurs)
 
 
 def sample_places(n_samples: int) -> IntArray | None:
@@ -245,7 +245,7 @@ def sample_places(n_samples: int) -> IntArray | None:
 
 def bin_part(
     matrix: Any, edges: list[FloatArray], is_categorical: BoolArray, known: ByteArray | None = None
-) -> tuple[ByteArray, Seen]:
+) -> tuple[ByteArray, ValueFlags]:
     """Return the bins of some rows, and the flags of their values; threads share the rows.
 
     ``known`` has 1 for the codes of categories that have a bin, shape (n_features, 256), and others count as missing.
@@ -276,11 +276,11 @@ def bin_part(
     occurs = np.zeros((len(bins), 256), dtype=np.bool_)
     for feature in np.flatnonzero(is_categorical):
         occurs[feature] = np.bincount(bins[feature], minlength=256) > 0
-    return bins, Seen(flags, occurs)
+    return bins, ValueFlags(flags, occurs)
 
 
-def binned_by(
-    bins: ByteArray, edges: list[FloatArray], is_categorical: BoolArray, seen: Seen, names: AnyArray | None = None
+def make_binned(
+    bins: ByteArray, edges: list[FloatArray], is_categorical: BoolArray, seen: ValueFlags, names: AnyArray | None = None
 ) -> BinnedFeatures:
     """Return the bins of some rows with the flags of all rows, so that those of all shards lie alike."""
     known, n_bins = list(edges), np.array([own.size + 1 for own in edges], dtype=np.int64)

@@ -212,7 +212,7 @@ class NetworkLearner(CodeLearner):
         """Train on rows that ``prepare`` returned, and return what the network predicts for all of them.
 
         The first call warms the network up, on all rows alike, and keeps the result as ``prepared.shared``. It learns
-        ``prepared.lesson`` there, or where that is None the codes of the call.
+        ``prepared.warmup_codes`` there, or where that is None the codes of the call.
 
         Parameters and result are those of ``HistogramTree.fit_codes``. With ``rows`` the codes and weights are not of
         all rows in their order but of these, some of which may come several times, with other codes.
@@ -226,7 +226,7 @@ class NetworkLearner(CodeLearner):
         factory, settings = self._factory(), check_settings(self)
         targets = _parts()[0].TrainingTargets(codes, weights, rows)
         self.state_, predicted = prepared.fit(factory, settings, targets, len(classes), self._seed())
-        self.keep_labels(classes, prepared.shape[0], prepared.feature_names)
+        self.store_labels(classes, prepared.shape[0], prepared.feature_names)
         self.input_shape_, (self.centre_, self.scale_) = prepared.shape, prepared.standard
         return self._as_codes(predicted)
 

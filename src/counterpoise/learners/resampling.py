@@ -208,7 +208,7 @@ class CodeLearner(ClassifierMixin, BaseEstimator):
         """Fit on rows that ``prepare`` returned, and return the codes predicted for them; see ``HistogramTree``."""
         raise NotImplementedError
 
-    def keep_labels(self, classes: AnyArray, n_features: int, feature_names: AnyArray | None) -> None:
+    def store_labels(self, classes: AnyArray, n_features: int, feature_names: AnyArray | None) -> None:
         """Store the labels and the features of a fit."""
         self.classes_, self.n_features_in_ = classes, n_features
         if feature_names is not None:

@@ -93,7 +93,7 @@ def gram_of(rows: Any, kernel: str, gamma: float | None) -> Gram:
     return check_gram(kernel_of(rows, rows, kernel, gamma), f"The kernel of all pairs of rows, {kernel!r},")
 
 
-def stacked_rows(parts: list[Any]) -> Any:
+def stack_rows(parts: list[Any]) -> Any:
     """Return the rows of all parts, sparse where one is."""
     if len(parts) == 1:
         return parts[0]

@@ -130,7 +130,7 @@ class HistogramTree(CodeLearner):
             raise ValueError(f"A tree holds at most {_MOST_CLASSES} classes; got {len(classes)}. Is y a real number?")
         self.tree_: Tree
         self.tree_, predicted = grow(prepared, codes, len(classes), weights, self.growth_limits())
-        self.keep_labels(classes, prepared.n_features, prepared.feature_names)
+        self.store_labels(classes, prepared.n_features, prepared.feature_names)
         return self._as_codes(predicted)
 
     def growth_limits(self) -> GrowthLimits:

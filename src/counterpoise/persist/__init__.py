@@ -7,7 +7,7 @@
 """
 
 from counterpoise.persist.container import UnreadableModel, UnstorableModel
-from counterpoise.persist.files import watched, write_atomically
+from counterpoise.persist.file_access import watch_changes, write_atomically
 from counterpoise.persist.models import dumps, load, loads, save
 
-__all__ = ["UnreadableModel", "UnstorableModel", "dumps", "load", "loads", "save", "watched", "write_atomically"]
+__all__ = ["UnreadableModel", "UnstorableModel", "dumps", "load", "loads", "save", "watch_changes", "write_atomically"]

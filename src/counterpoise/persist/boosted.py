@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from counterpoise._base.lazy import imported
+from counterpoise._base.lazy import import_optional
 from counterpoise._base.text import load_json
 from counterpoise._base.types import AnyArray, IntArray
 from counterpoise.persist.container import UnreadableModel
@@ -239,7 +239,7 @@ class Library(NamedTuple):
     def together(self, params: Any, learned: Any, file: Any) -> Any:
         """Return the model."""
         advice = f"it holds a model of {self.title}, which needs {self.package}: pip install {self.package}"
-        model = getattr(imported(self.package, UnreadableModel, advice), self.kind)(**params)
+        model = getattr(import_optional(self.package, UnreadableModel, advice), self.kind)(**params)
         if file is None:
             return model
         if not isinstance(file, ModelFile) or file.suffix != self.suffix:

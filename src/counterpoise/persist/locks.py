@@ -11,14 +11,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from counterpoise.persist.files import step
+from counterpoise.persist.file_access import step
 
 LOCK = ".counterpoise.lock"  # hidden, and of a name that no one else gives a file
 _ID_BYTES = 32  # more than any process id has digits
 _MOST_TRIES = 100  # to make a folder that others take away as often
 
 
-class Held(Exception):  # noqa: N818 - a fact, which the caller turns into its own error
+class FolderInUse(Exception):  # noqa: N818 - a fact, which the caller turns into its own error
     """Another process, or another thread of this one, writes to the folder; ``holder`` is its process id as text."""
 
     def __init__(self, holder: str) -> None:
@@ -36,19 +36,19 @@ class FolderLock:
     ----------
     folder : Path
     wait : float, default=0
-        Seconds to wait for another writer before ``Held`` is raised.
+        Seconds to wait for another writer before ``FolderInUse`` is raised.
 
     Examples
     --------
     >>> import tempfile
     >>> from pathlib import Path
-    >>> from counterpoise.persist.locks import FolderLock, Held
+    >>> from counterpoise.persist.locks import FolderLock, FolderInUse
     >>> with tempfile.TemporaryDirectory() as place:
     ...     folder = Path(place) / "run"
     ...     with FolderLock(folder) as mine:
     ...         try:
     ...             FolderLock(folder).__enter__()
-    ...         except Held:
+    ...         except FolderInUse:
     ...             print("someone else writes there; the folder is there:", mine.is_there())
     ...     folder.exists()
     someone else writes there; the folder is there: True
@@ -101,7 +101,7 @@ class FolderLock:
             try:
                 self._lock.acquire()
             except Timeout:
-                raise Held(self._holder()) from None
+                raise FolderInUse(self._holder()) from None
             except FileNotFoundError:  # another writer took away the folder that it had made
                 continue
             return

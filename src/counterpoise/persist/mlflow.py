@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 
 from counterpoise import __version__
 from counterpoise._base.checks import check_choice, is_frame
-from counterpoise._base.lazy import imported
+from counterpoise._base.lazy import import_optional
 from counterpoise.persist.container import UnreadableModel, UnstorableModel
 from counterpoise.persist.models import load, refuse_unfitted, save
 
@@ -184,7 +184,7 @@ def load_model(model_uri: str, *, dst_path: str | None = None, trusted: Sequence
 
 
 def _mlflow(kind: type[ValueError]) -> Any:
-    return imported("mlflow", kind, 'Models are kept in MLflow with mlflow: pip install "counterpoise[mlflow]".')
+    return import_optional("mlflow", kind, 'Models are kept in MLflow with mlflow: pip install "counterpoise[mlflow]".')
 
 
 def _load_pyfunc(path: str, model_config: Mapping[str, Any] | None = None) -> "_ServedModel":

@@ -8,10 +8,10 @@ from typing import Any
 
 from counterpoise import __version__
 from counterpoise.persist.container import UnreadableModel, UnstorableModel, read_container, write_container
-from counterpoise.persist.files import opened, write_atomically
+from counterpoise.persist.file_access import open_regular, write_atomically
 from counterpoise.persist.nodes import Decoder, Encoder
 from counterpoise.persist.scikit_learn import MEMBER, read_foreign, write_foreign
-from counterpoise.persist.values import Waiting
+from counterpoise.persist.values import LazyModel
 
 _DEEPEST = 10  # mixtures of mixtures
 
@@ -91,7 +91,7 @@ def load(path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> Any:
     return _read(path, trusted, waits=False)
 
 
-def load_waiting(path: str | os.PathLike[str]) -> Any:
+def load_lazily(path: str | os.PathLike[str]) -> Any:
     """Read a mixture whose models wait in its file until they are used; else as ``load``."""
     return _read(path, (), waits=True)
 
@@ -101,7 +101,7 @@ def _read(path: str | os.PathLike[str], trusted: Sequence[str], *, waits: bool) 
     if target.is_dir():
         raise UnreadableModel(f"{target} is a folder, not a model: give the name of a file in it.")
     try:
-        with opened(target) as stream:
+        with open_regular(target) as stream:
             data = stream.read()
     except FileNotFoundError:
         raise UnreadableModel(f"There is no file {target}: check its name, or save the model first.") from None
@@ -190,8 +190,8 @@ def _decode(data: bytes, name: str, trusted: Sequence[str], *, waits: bool = Fal
         decoder = Decoder(manifest.get("layouts"), members, foreign, trusted, later if waits else inner)
         return decoder.decode(manifest.get("nodes"), manifest.get("root"))
 
-    def later(content: bytes) -> Waiting:
-        return Waiting(content, lambda known: _decode(known, name, trusted))
+    def later(content: bytes) -> LazyModel:
+        return LazyModel(content, lambda known: _decode(known, name, trusted))
 
     try:
         return now(data)

@@ -24,9 +24,9 @@ import numpy as np
 from counterpoise._base.types import AnyArray
 from counterpoise.persist import scikit_learn
 from counterpoise.persist.boosted import BOOSTED, UNCHECKED, boosted_form_of
-from counterpoise.persist.classes import is_known, known_class
 from counterpoise.persist.container import Packer, Unpacker, UnreadableModel, UnstorableModel
-from counterpoise.persist.values import VALUES, ModelFile, Waiting, value_form_of
+from counterpoise.persist.known_classes import is_known, known_class
+from counterpoise.persist.values import VALUES, LazyModel, ModelFile, value_form_of
 
 _MOST_KEYS = 2000  # of a dict that are no texts: numbers can be chosen so that all of them collide
 _DEEPEST = 100  # models are some ten deep
@@ -137,7 +137,7 @@ class Encoder:
             return [kind.__name__, *(self._pairs(value) if kind is dict else self._all(value))]
         if kind in _AS_TEXT:
             return [kind.__name__, _AS_TEXT[kind](value)]
-        if kind in (ModelFile, Waiting):
+        if kind in (ModelFile, LazyModel):
             return self._file(value.content, value.suffix if kind is ModelFile else "")
         if kind is np.ndarray:
             return (
@@ -195,7 +195,7 @@ class Encoder:
     def _store_apart(self, models: Sequence[Any], step: str) -> None:
         """Store models in files of their own, so that each can be read when it is wanted."""
         for place, model in enumerate(models):
-            if type(model) is not Waiting and scikit_learn.is_foreign(model) and id(model) not in self._known:
+            if type(model) is not LazyModel and scikit_learn.is_foreign(model) and id(model) not in self._known:
                 self._alive.append(model)
                 inner = Encoder(self._pack, [*self._path, f"{step}[{place}]"])
                 self._append(self._file(self._pack(inner, model)), model)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpoise._base.lazy import imported
+from counterpoise._base.lazy import import_optional
 from counterpoise._base.types import AnyArray
 from counterpoise.persist.container import UnreadableModel, UnstorableModel, check_stored
 from counterpoise.persist.values import Codec, Parts
@@ -51,7 +51,7 @@ def is_foreign(value: Any) -> bool:
 
 def write_foreign(models: Sequence[Any], paths: Sequence[str], trusted: Sequence[str]) -> bytes:
     """Return models as one member; ``paths`` are their places in ours, for messages."""
-    skops = imported("skops.io", UnstorableModel, f"{paths[0]} is a model of another library{_NEEDS_SKOPS}")
+    skops = import_optional("skops.io", UnstorableModel, f"{paths[0]} is a model of another library{_NEEDS_SKOPS}")
     try:
         data = bytes(skops.dumps(list(models)))
         is_known = not _unknown(skops, data, trusted)
@@ -92,7 +92,7 @@ def _refuse_unknown(skops: Any, model: Any, path: str, trusted: Sequence[str]) -
 
 def read_foreign(data: bytes, trusted: Sequence[str]) -> list[Any]:
     """Return the models of the member."""
-    skops = imported("skops.io", UnreadableModel, f"it holds models of scikit-learn{_NEEDS_SKOPS}")
+    skops = import_optional("skops.io", UnreadableModel, f"it holds models of scikit-learn{_NEEDS_SKOPS}")
     try:
         check_stored(data)
         refuse_untrusted(_unknown(skops, data, trusted))

@@ -27,7 +27,7 @@ def _itself(model: Any) -> Any:
     return model
 
 
-class Waiting:
+class LazyModel:
     """A model that is read from its bytes when it is first used, and stands for it from then on.
 
     A pool of models is read in milliseconds this way, and of seventeen models only the two that decide are ever built.

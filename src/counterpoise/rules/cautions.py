@@ -11,8 +11,8 @@ from counterpoise._base.checks import warn_caller
 from counterpoise._base.types import AnyArray, FloatArray, IntArray
 from counterpoise.goals import Rate, Table
 from counterpoise.goals.binding import Views
-from counterpoise.goals.bound import check_asked, check_contradictions, check_reach
-from counterpoise.goals.classes import says_yes
+from counterpoise.goals.bound_goals import check_contradictions, check_goal_data, check_goal_ranges
+from counterpoise.goals.classes import is_positive_word
 from counterpoise.rules.choosing import Problem, groups_by
 from counterpoise.rules.goal_rows import TRAIN, Positive
 from counterpoise.rules.margins import Margins
@@ -58,11 +58,11 @@ def check_problem(
         Whether models would be trained: a bound beyond what any rate can reach, and two that contradict each other,
         are then refused here. Otherwise the choice among the models refuses them, and says which bound they can meet.
     """
-    check_reach(problem.goals, trains=trains)
+    check_goal_ranges(problem.goals, trains=trains)
     deferred = None if problem.deferral is None else True  # whatever the answer is called
     objective, train = problem.objective, tables[TRAIN]
     views = Views(tables, positive._replace(deferred=deferred).labels)
-    check_asked(problem.goals, views, objective if isinstance(objective, Rate) else None)
+    check_goal_data(problem.goals, views, objective if isinstance(objective, Rate) else None)
     if trains:
         check_contradictions(problem.goals, views)
     if not isinstance(objective, Rate):
@@ -97,7 +97,7 @@ class UnnamedPositive(Caution):
 def warn_of_the_positive_class(goals: Iterable[Any], classes: AnyArray, pos_label: Any) -> None:
     """Say which of two texts is taken for the positive class, where that is but their order, and goals speak of it."""
     labels = classes.tolist()
-    if pos_label is not None or len(labels) != _PAIR or not isinstance(labels[1], str) or says_yes(labels[1]):
+    if pos_label is not None or len(labels) != _PAIR or not isinstance(labels[1], str) or is_positive_word(labels[1]):
         return
     if not any(_OF_POSITIVE.search(str(goal)) and not _OF_NAMED.search(str(goal)) for goal in goals):
         return

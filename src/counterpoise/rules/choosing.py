@@ -20,10 +20,10 @@ from counterpoise._base.checks import check_alpha, check_confidence, check_numbe
 from counterpoise._base.text import did_you_mean
 from counterpoise._base.types import AnyArray, BoolArray, ByteArray, FloatArray, IntArray
 from counterpoise.goals import Goal, InfeasibleGoals, Rate, Ratio, Table, as_objective
-from counterpoise.goals.bound import asked_goals
+from counterpoise.goals.bound_goals import validate_goals
+from counterpoise.goals.parsing import OWN_WORDS, refuse_deferral
 from counterpoise.goals.rates import METRICS, RATIOS
 from counterpoise.goals.tables import group_codes
-from counterpoise.goals.text import OWN_WORDS, refuse_deferral
 from counterpoise.metrics import cvar_loss
 from counterpoise.rules.goal_rows import TRAIN, Answers, GoalRows, LinearRate, goal_rows, linear_rate, mean_limit
 from counterpoise.rules.options import Deferral, Groups
@@ -326,7 +326,7 @@ def as_problem(
 
     Without an objective it is the CVaR at alpha, and without both at ``default_alpha``; both together are refused.
     """
-    problem = Problem(_risk_or_rate(alpha, objective, default_alpha), asked_goals(goals), **limits)
+    problem = Problem(_risk_or_rate(alpha, objective, default_alpha), validate_goals(goals), **limits)
     if problem.confidence is not None:
         check_confidence(problem.confidence)
     if problem.budget is not None:

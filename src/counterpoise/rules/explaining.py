@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from counterpoise._base.types import AnyArray, FloatArray, IntArray
-from counterpoise.goals.rows import text_of
+from counterpoise.goals.terms import text_of
 
 _SHOWN = 5  # contributions in words
 _LONG_NUMBER = re.compile(r"\d+\.\d{5,}")  # a bound with room for an audit, say; ``goals`` has all its digits

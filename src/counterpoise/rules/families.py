@@ -429,7 +429,7 @@ def with_tables(family: Any, tables: Mapping[str, Table]) -> Any:
 def with_columns(family: Any, sensitive_features: Any, baseline: Any) -> Any:
     """Return a family with other sensitive features, or answers of the deployed model, for the selection rows."""
     kept, parts = family.selection_data, {"sensitive_features": sensitive_features, "baseline": baseline}
-    table = kept.answers.tables[TRAIN].replaced(**{name: part for name, part in parts.items() if part is not None})
+    table = kept.answers.tables[TRAIN].with_parts(**{name: part for name, part in parts.items() if part is not None})
     if sensitive_features is not None:
         kept = kept._replace(groups=groups_of(sensitive_features, table.n_samples)[0])
     answers = replace(kept.answers, tables={**kept.answers.tables, TRAIN: table})

@@ -20,12 +20,20 @@ import numpy as np
 
 from counterpoise._base.types import AnyArray, BoolArray, FloatArray, IntArray
 from counterpoise.goals import Dataset, Goal, GoalCheck, InfeasibleGoals, Ratio, Table, as_objective, error_rate
-from counterpoise.goals.advice import Bounds, Constraints, explain
-from counterpoise.goals.binding import BoundRates, PreparedPredictions, Tally, Views, asked_by, bind_rates, tally_rates
-from counterpoise.goals.bound import WrittenOut, risk_of_each
+from counterpoise.goals.advice import BoundChanges, Constraints, explain
+from counterpoise.goals.binding import (
+    BoundRates,
+    PreparedPredictions,
+    Tally,
+    Views,
+    bind_rates,
+    name_in_errors,
+    tally_rates,
+)
+from counterpoise.goals.bound_goals import GoalLimits, risk_of_each
 from counterpoise.goals.classes import Classes
 from counterpoise.goals.infeasible import bound_step
-from counterpoise.goals.population import AnyShare, can_certify, certified_bound, needed_bound, standing
+from counterpoise.goals.population import AnyShare, can_certify, certified_bound, measure_goal, needed_bound
 from counterpoise.solvers.linear_program import FEASIBLE, InfeasibleRows, constraint_scale, solve_linear_program
 from counterpoise.solvers.rows import BitRows, pack
 
@@ -183,7 +191,7 @@ class Answers:
         names = {name for goal in goals for name in goal.datasets}
         said = {name: np.clip(self.shares(name, mixture), 0.0, 1.0) for name in names if views.table(name)}
         prepared = PreparedPredictions(views, said)
-        return [goal.at_least_in_part(prepared) for goal in goals]
+        return [goal.evaluate_where_possible(prepared) for goal in goals]
 
     def check_loaded(self) -> None:
         """Check what came from a file."""
@@ -198,7 +206,7 @@ class Answers:
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out features: they were needed for the columns of data frames only."""
-        bare = {name: table.replaced(X=np.empty((table.n_samples, 0))) for name, table in self.tables.items()}
+        bare = {name: table.with_parts(X=np.empty((table.n_samples, 0))) for name, table in self.tables.items()}
         return {**vars(self), "tables": bare}
 
     def stored_state(self) -> dict[str, Any]:
@@ -219,8 +227,8 @@ class LinearRate(NamedTuple):
 def linear_rate(answers: Answers, objective: Any) -> LinearRate:
     """Return a rate, or its text, as a linear function of the mixture."""
     views, asked = answers.views(), as_objective(objective)
-    with asked_by(asked):
-        rate = asked.resolved(views)
+    with name_in_errors(asked):
+        rate = asked.resolve(views)
     return LinearRate(rate.constant, tally_rates([rate], views, answers.counter(views), [asked])[0])
 
 
@@ -370,7 +378,7 @@ class GoalRows(NamedTuple):
         place = int(self.places[row])
         return self.goals[place], risk_of_each(self.goals)[place]
 
-    def constraints(self, bounds: Bounds) -> Constraints:
+    def constraints(self, bounds: BoundChanges) -> Constraints:
         """Return the goals as constraints on the mixture, with other numbers on the right sides of some."""
         other = self
         for place, bound in bounds.items():
@@ -414,7 +422,7 @@ def mean_limit(means: FloatArray, most: float) -> GoalRows:
 class TalliedGoals(NamedTuple):
     """Goals written out for the rows of some tables, ready to be counted for any models."""
 
-    limits: WrittenOut
+    limits: GoalLimits
     views: Views
     asked: tuple[Goal, ...]  # with the margins of those that carry a confidence
     shares: tuple[AnyShare | None, ...]
@@ -422,9 +430,9 @@ class TalliedGoals(NamedTuple):
     @classmethod
     def of(cls, goals: tuple[Goal, ...], views: Views) -> Self:
         """Write goals out."""
-        limits = WrittenOut.of(goals, views)
-        shares = (None if part.confidence is None else standing(part, views, None).share() for part in limits.parts)
-        return cls(limits, views, limits.asked, tuple(shares))
+        limits = GoalLimits.of(goals, views)
+        shares = (None if part.confidence is None else measure_goal(part, views, None).share() for part in limits.parts)
+        return cls(limits, views, limits.targets, tuple(shares))
 
     def rows(self, count: Tally) -> GoalRows:
         """Return the goals as rows of the linear program of the models that are counted."""

@@ -26,8 +26,8 @@ from scipy.stats import qmc
 from counterpoise._base.types import BoolArray, ByteArray, FloatArray, IntArray
 from counterpoise.goals import Goal
 from counterpoise.goals.binding import Views
-from counterpoise.goals.bound import WrittenOut, reach_of
-from counterpoise.goals.rows import DEFAULT, Counted, Dataset, Linear
+from counterpoise.goals.bound_goals import GoalLimits, goal_range
+from counterpoise.goals.terms import DEFAULT, Dataset, Linear, RowCount
 
 N_RESAMPLES = 60
 TARGETS = np.arange(-0.5, 3.0001, 0.125)  # of which the least that is enough is taken
@@ -148,7 +148,7 @@ class RuleTable:
 
     def __init__(self, rules: Rules, linear: Sequence[Linear], views: Views) -> None:
         self.rules, self.views, self.linear = rules, views, tuple(linear)
-        self.counts = sorted({count for one in linear for count in one.counted}, key=repr)
+        self.counts = sorted({count for one in linear for count in one.row_counts}, key=repr)
         self.n_cells = len(rules.answers)
         self.place = {count: place for place, count in enumerate(self.counts)}
         by_name: dict[str, list[Dataset]] = {}
@@ -161,7 +161,7 @@ class RuleTable:
         self.kinds = [self._answer(count) for count in self.counts]
         self.indicators = {kind: kind.holds(rules.answers).astype(np.float64) for kind in set(self.kinds)}
 
-    def _answer(self, count: Counted) -> "_Kind":
+    def _answer(self, count: RowCount) -> "_Kind":
         classes = self.views.classes
         place = -1 if count.positive is None else self.views.place(count.called)
         return _Kind(count.positive, place, -1 if classes.deferred is None else len(classes.labels))
@@ -220,7 +220,7 @@ class RuleTable:
         found = np.empty((len(self.linear), shares.shape[1]))
         for place, one in enumerate(self.linear):
             weights = np.zeros(len(self.counts))
-            for count in one.counted:
+            for count in one.row_counts:
                 weights[self.place[count]] += count.coefficient
             found[place] = one.constant + weights @ shares
         return found
@@ -232,7 +232,7 @@ class RuleTable:
             kinds, cells = rows.keys % rows.n_kinds, rows.keys // rows.n_kinds
             own = np.zeros((places.size, rows.keys.size))
             for number, place in enumerate(places.tolist()):
-                for count in self.linear[place].counted:
+                for count in self.linear[place].row_counts:
                     if count.rows.name != name:
                         continue
                     total = float(sums[name].sum(axis=0) @ rows.membership[:, rows.sets.index(count.out_of)])
@@ -261,7 +261,7 @@ class RuleTable:
                 squares.T @ (self.rules.answers == answer) for answer in range(n_answers)
             ]  # (n_kinds, n_rules)
             for number, place in enumerate(places.tolist()):
-                own = [count for count in self.linear[place].counted if count.rows.name == name]
+                own = [count for count in self.linear[place].row_counts if count.rows.name == name]
                 if not own:
                     continue
                 direct = np.zeros((n_answers, rows.n_kinds))  # what an answer adds to the influence of a row
@@ -478,9 +478,9 @@ def _rows_needed(
 
 def parts_of(goals: tuple[Goal, ...], views: Views) -> list[Part]:
     """Return the limits of goals, and which of them get a margin."""
-    written, parts = WrittenOut.of(goals, views), []
-    for part, owner in zip(written.asked, written.owners.tolist(), strict=True):
-        names = {count.rows.name for count in part.linear.counted}
+    written, parts = GoalLimits.of(goals, views), []
+    for part, owner in zip(written.targets, written.owners.tolist(), strict=True):
+        names = {count.rows.name for count in part.linear.row_counts}
         is_list = any(not getattr(views.tables[name], "population", True) for name in names)
         parts.append(Part(part.linear, owner, not why_no_margin(goals[owner]) and not is_list))
     return parts
@@ -490,7 +490,7 @@ def why_no_margin(goal: Goal) -> str:
     """Return why a goal gets no margin whatever the rows are; an empty text where it gets one."""
     if goal.confidence is not None:
         return "it has a confidence of its own"
-    low, high = reach_of(goal)
+    low, high = goal_range(goal)
     if goal.bound <= low + _ALLOWED if goal.sense == "<=" else goal.bound >= high - _ALLOWED:
         return "no rule can be inside of its bound"
     return ""

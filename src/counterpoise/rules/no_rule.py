@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from counterpoise.goals import Goal, InfeasibleGoals
-from counterpoise.goals.advice import looser
 from counterpoise.goals.infeasible import SINGLE_RULE, bound_scale
 from counterpoise.rules.choosing import PoolPredictions
 
@@ -73,7 +72,7 @@ def _nearest_bound(goals: tuple[Goal, ...], goal: Goal, find: Find, missed: floa
     if free is None or goal.confidence is not None:  # what a confidence asks for is not told by the rate alone
         return None
     met = _reached(goal, free)
-    step = looser(goal) * _NEAR * bound_scale(goal, missed)
+    step = goal.sign * _NEAR * bound_scale(goal, missed)
     for _ in range(_MOST_STEPS):
         if abs(met - missed) <= _NEAR * bound_scale(goal, met):
             break
@@ -89,4 +88,4 @@ def _nearest_bound(goals: tuple[Goal, ...], goal: Goal, find: Find, missed: floa
 def _reached(goal: Goal, said: PoolPredictions) -> float:
     """Return the tightest bound of a goal that decisions meet."""
     (check,) = said.answers.checks((goal,), np.ones(1))
-    return float(goal.bound + looser(goal) * check.violation)
+    return float(goal.bound + goal.sign * check.violation)

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.exceptions import NotFittedError
 
 from counterpoise._base.checks import as_numbers, is_frame
-from counterpoise._base.progress import who_hears
+from counterpoise._base.progress import prediction_listener
 from counterpoise._base.shards import in_threads
 from counterpoise._base.types import AnyArray, ByteArray, FloatArray, IntArray
 from counterpoise.goals.classes import as_labels
@@ -138,7 +138,7 @@ class Pool(NamedTuple):
         live = {place: one for place, one in asked.items() if not isinstance(one, StoredMember)}
         chunks = [slice(start, min(start + _CHUNK, n_samples)) for start in range(0, n_samples, _CHUNK)]
         reports = places is None or self.tells != ANSWERS  # not of a decision that a few of the models make
-        heard = who_hears()
+        heard = prediction_listener()
 
         def fill(place: int, chunk: slice) -> None:
             rows = X if len(chunks) == 1 else take_rows(X, chunk)

@@ -1,5 +1,5 @@
+from counterpoise._base.progress import ProgressCallback as ProgressCallback
 from counterpoise._base.progress import RunProgress as RunProgress
-from counterpoise._base.progress import Tell as Tell
 from counterpoise.runs.errors import DataError as DataError
 from counterpoise.runs.errors import GoalsFileError as GoalsFileError
 from counterpoise.runs.errors import RunFolderError as RunFolderError

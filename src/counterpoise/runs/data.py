@@ -16,8 +16,8 @@ from counterpoise._base.types import AnyArray, FloatArray
 from counterpoise.datasets.table import split_rows
 from counterpoise.goals import Table
 from counterpoise.goals.classes import check_answers
-from counterpoise.goals.rows import text_of
 from counterpoise.goals.tables import MISSING
+from counterpoise.goals.terms import text_of
 from counterpoise.runs.errors import DataError, as_data_error, check_columns, listed, oddest
 from counterpoise.runs.methods import METHODS
 from counterpoise.runs.reading import NO_NUMBERS, WordsAmongNumbers, column_names, read_frame, require_memory

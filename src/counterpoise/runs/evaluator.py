@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 
 from counterpoise._base.types import AnyArray, BoolArray, FloatArray, IntArray
-from counterpoise.auditing.audit import Audit, audit_prepared, confident
+from counterpoise.auditing.audit import Audit, add_confidence, audit_predictions
 from counterpoise.classifiers.base import DRAWN
 from counterpoise.classifiers.goal import GoalClassifier
 from counterpoise.classifiers.mixture import MixtureClassifier
 from counterpoise.goals import Dataset, Goal, Rate, Table, as_objective, error_rate
 from counterpoise.goals.binding import prepare
 from counterpoise.goals.classes import where_equal
-from counterpoise.goals.rates import TABLED
+from counterpoise.goals.rates import TABLE_METRICS
 from counterpoise.metrics import RateTable, rate_table
 from counterpoise.rules.choosing import groups_by, row_count
 from counterpoise.rules.class_scores.rules import SOFT, RatioRule, TierRule
@@ -393,7 +393,7 @@ class RunEvaluator:
         names = dict.fromkeys(name for goal in goals for name in goal.datasets)
         said = {name: says(method, _place(name, split)) for name in names}
         prepared = prepare(said, self.tables(said, split), kind=kind, **self.classes)
-        return audit_prepared(confident(goals, self.settings.confidence), prepared, quick=method != MIXTURE)
+        return audit_predictions(add_confidence(goals, self.settings.confidence), prepared, quick=method != MIXTURE)
 
     def risk_value(self, risk: Risk, losses: FloatArray, split: str) -> float:
         """Return a risk of losses on a split; a calibrated one has the radius of the rows it was chosen on."""
@@ -428,7 +428,7 @@ class RunEvaluator:
             truth = part.labels == positive
             told["baseline"] = None if part.baseline is None else part.baseline == positive
         if self.deferral is not None:
-            rates = ["defer_rate", "decided_error_rate", *told.get("rates", TABLED)]
+            rates = ["defer_rate", "decided_error_rate", *told.get("rates", TABLE_METRICS)]
             told |= {"defer_label": _DEFERRED, "rates": rates}
         if self.draws(MIXTURE, [split]):
             said = chances if self.deferral is None else np.column_stack([chances, shares[:, -1]])

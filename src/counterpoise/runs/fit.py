@@ -18,12 +18,12 @@ from typing import Any
 import numpy as np
 from scipy.stats import norm
 
-from counterpoise._base.progress import RunProgress, Tell
+from counterpoise._base.progress import ProgressCallback, RunProgress
 from counterpoise._base.types import FloatArray
-from counterpoise.auditing.audit import tightened
+from counterpoise.auditing.audit import tighten
 from counterpoise.goals import Goal, InfeasibleGoals, Table, as_goals, bind, bind_objective
-from counterpoise.goals.binding import ASKED_BY, Views
-from counterpoise.goals.bound import check_contradictions
+from counterpoise.goals.binding import NEEDED_BY, Views
+from counterpoise.goals.bound_goals import check_contradictions
 from counterpoise.goals.catalogue import own_metrics
 from counterpoise.goals.classes import check_defer_label
 from counterpoise.goals.tables import classes_of
@@ -126,7 +126,7 @@ def _aimed(work: fitting.Work, model: Any) -> list[Goal]:
         told: dict[str, Any] = {"predictions": {name: said[name] for name in asked}, "n_goals": n_goals}
         told |= {"confidence": work.settings.confidence if goal.confidence is None else None, **judge.classes}
         try:
-            found.append(tightened(goal, asked, kind="probabilities" if is_drawn else "labels", **told))
+            found.append(tighten(goal, asked, kind="probabilities" if is_drawn else "labels", **told))
         except ValueError as error:
             work.say(f"no room can be left for the audit of {short(goal)}, which is met as it stands: {error}")
             found.append(goal)
@@ -141,7 +141,7 @@ def fit_run(
     goals_path: str | Path,
     *,
     output: str | Path | None = None,
-    tell: Tell = fitting.unheard,
+    tell: ProgressCallback = fitting.unheard,
     on_event: Callable[[str], None] = fitting.unheard,
 ) -> Run:
     """Fit what a goals file asks for and write the run folder.
@@ -301,7 +301,7 @@ def why_not_asked(goals: Iterable[Goal], part: RunRows, data: Data) -> Iterator[
             for name in goal.datasets:
                 tables[name].heaviest(name)
         except ValueError as error:
-            reason = str(error).partition(ASKED_BY)[0]  # which is said where the reason is told
+            reason = str(error).partition(NEEDED_BY)[0]  # which is said where the reason is told
             yield type(error)(reason)
         else:
             yield None

@@ -17,7 +17,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
 from counterpoise import persist
-from counterpoise._base.progress import RunProgress, Tell, hearing
+from counterpoise._base.progress import ProgressCallback, RunProgress, notify_on_prediction
 from counterpoise._base.types import AnyArray
 from counterpoise.classifiers.base import NEVER
 from counterpoise.goals import Goal, Rate
@@ -39,7 +39,7 @@ from counterpoise.theory.risks import CVaR
 class Pace:
     """Tells how far the rounds are; what a resumed fit restores does not count in the time left."""
 
-    def __init__(self, tell: Tell, total: int = 1) -> None:
+    def __init__(self, tell: ProgressCallback, total: int = 1) -> None:
         self.tell, self.total = tell, total
         self.restored, self.started = 0, time.monotonic()
 
@@ -121,7 +121,7 @@ class Work(NamedTuple):
     data: Data
     goals: tuple[Goal, ...]
     checkpoint: Path
-    tell: Tell
+    tell: ProgressCallback
     say: Say
     keep: Keep
     goals_file: bytes = b""
@@ -223,7 +223,7 @@ def _fit_mixture(work: Work) -> Any:
         tables = {}
         for name, one in data.extra.items():  # features for models that take no frame, every column for goals
             columns = {str(column): one.X[column].to_numpy() for column in one.X.columns} | one.groups
-            tables[name] = one.table(prepare.transform(one.X)).replaced(sensitive_features=columns or None)
+            tables[name] = one.table(prepare.transform(one.X)).with_parts(sensitive_features=columns or None)
         held_out |= {"table": train.table(), "datasets": tables, "largest_weight": train.largest_weight}
         held_out |= {"table_val": data.splits[VALIDATION].table()} if VALIDATION in data.splits else {}
     estimator.fit(X, train.y, train.weights, sensitive_features=train.groups or None, **held_out)
@@ -316,7 +316,9 @@ def asking_told(work: Work) -> Iterator[None]:
     if work.settings.method.name != methods.POOL:
         yield
         return
-    with hearing(lambda: pace.step(min(n_models + next(numbers), pace.total), "asking the models about the rows")):
+    with notify_on_prediction(
+        lambda: pace.step(min(n_models + next(numbers), pace.total), "asking the models about the rows")
+    ):
         yield
 
 

@@ -40,8 +40,8 @@ from counterpoise import persist
 from counterpoise._base.text import Secret, load_json
 from counterpoise._base.types import AnyArray
 from counterpoise.persist import write_atomically
-from counterpoise.persist.files import opened, read_file, step, without_waiting
-from counterpoise.persist.locks import LOCK, FolderLock, Held
+from counterpoise.persist.file_access import open_regular, read_file, step, without_waiting
+from counterpoise.persist.locks import LOCK, FolderInUse, FolderLock
 from counterpoise.rules.draws import check_key, make_key
 from counterpoise.runs.errors import DataError, RunFolderError, short
 from counterpoise.runs.methods import split_parameters, training_needs_alpha, trains_inside
@@ -102,7 +102,7 @@ def alone_in(folder: Path, *, wait: float = 0.0) -> Iterator[FolderLock]:
         try:
             with writing(folder):
                 lock = stack.enter_context(FolderLock(folder, wait=wait))
-        except Held as error:
+        except FolderInUse as error:
             raise RunFolderError(
                 f"Another process ({error.holder}) is writing to the run folder {folder}: wait for its end, or name "
                 "another folder with output."
@@ -188,9 +188,9 @@ class Run(NamedTuple):
 
     def waiting_model(self) -> Any:
         """Return the fitted model; those that it is a mixture of wait in its file until they are asked."""
-        from counterpoise.persist.models import load_waiting  # noqa: PLC0415 - as above
+        from counterpoise.persist.models import load_lazily  # noqa: PLC0415 - as above
 
-        return load_waiting(self.folder / MODEL)
+        return load_lazily(self.folder / MODEL)
 
     def said(self) -> dict[str, AnyArray]:
         """Return what the models of a pool said about the rows of the run; nothing where it was not kept."""
@@ -320,7 +320,7 @@ def _hash(values: Any) -> str:
 
 def _hash_of(path: Path) -> str:
     try:
-        with opened(path) as stream:
+        with open_regular(path) as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()  # type: ignore[arg-type]  # it can be read into
     except FileNotFoundError as error:
         raise DataError(f"There is no data file {path}.") from error

@@ -16,8 +16,8 @@ from pydantic import BaseModel, ValidationError
 
 from counterpoise._base.text import did_you_mean
 from counterpoise.goals import Goal, GoalSyntaxError, UnknownName, parse_goal
-from counterpoise.goals.bound import asked_goals
-from counterpoise.persist.files import read_file
+from counterpoise.goals.bound_goals import validate_goals
+from counterpoise.persist.file_access import read_file
 from counterpoise.runs.errors import GoalsFileError, listed, short, twice_in
 from counterpoise.runs.methods import DEPLOYED, GOALS, METHODS, Faults, check_method, defers
 from counterpoise.runs.results import CVAR, SPLITS, TRAIN
@@ -389,7 +389,7 @@ def _file_faults(settings: RunSettings) -> Faults:
 
 def _goal_faults(text: str, known: Iterable[str], key: Sequence[Any], *, defers: bool) -> Faults:
     try:
-        (goal,) = asked_goals(text, trains=True, defers=defers)
+        (goal,) = validate_goals(text, trains=True, defers=defers)
     except (GoalSyntaxError, UnknownName, TypeError, ValueError) as error:
         reason = str(error).partition("\n")[0]  # what follows points into the text
         yield key, f"expected a goal such as recall(train) >= 0.9; got {_shown(text)}. {reason}"

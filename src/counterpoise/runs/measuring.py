@@ -385,7 +385,7 @@ def _unanswered(judge: RunEvaluator, place: int) -> dict[str, dict[str, str]]:
     """Return by split why its rows cannot answer a goal, where some cannot."""
     splits = [split for split in judge.data.splits if judge.can_say(results.MIXTURE, split, judge.goals)]
     found = {split: judge.audit(split, judge.goals)[place] for split in splits}
-    notes = {split: one.note for split, one in found.items() if not one.is_answered}
+    notes = {split: one.note for split, one in found.items() if not one.has_estimate}
     return {"unanswered": notes} if notes else {}
 
 

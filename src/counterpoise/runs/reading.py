@@ -27,8 +27,8 @@ import pyarrow.parquet as pq
 from pyarrow import csv
 
 from counterpoise._base.checks import warn_caller
-from counterpoise.goals.rows import text_of
-from counterpoise.persist.files import opened
+from counterpoise.goals.terms import text_of
+from counterpoise.persist.file_access import open_regular
 from counterpoise.runs.errors import ColumnError, DataError, check_columns, listed, short, twice_in
 from counterpoise.runs.settings import Written, how_written, is_parquet
 
@@ -43,7 +43,7 @@ _HOW = "{key} under [data] of a goals file, or --{key} on the command line"
 
 def refuse_other_kinds(path: Path) -> None:
     """Say what a file is that is no CSV file in UTF-8, where its first bytes tell."""
-    with opened(path) as stream:
+    with open_regular(path) as stream:
         start = stream.read(64)
     if start.startswith(_UTF_16) and how_written().encoding is None:
         how = _HOW.format(key="encoding")
@@ -64,7 +64,7 @@ def refuse_other_separators(path: Path, names: list[str] | None = None) -> None:
     if how_written().delimiter is not None:
         return
     if names is None:  # the file cannot be read: its header as it stands
-        with opened(path) as stream:
+        with open_regular(path) as stream:
             line = stream.read(_LINE).decode(how_written().encoding or "utf-8", errors="replace").partition("\n")[0]
         names = [] if "," in line else [line]
     other = next((mark for mark in SEPARATORS if len(names) == 1 and mark in names[0]), None)
@@ -78,7 +78,7 @@ def refuse_other_separators(path: Path, names: list[str] | None = None) -> None:
 
 def guessed(path: Path) -> Written:
     """Return how a CSV file seems to be written, by its first lines."""
-    with opened(path) as stream:
+    with open_regular(path) as stream:
         start = stream.read(_LOOKED_AT)
     encoding = how_written().encoding or ("utf-16" if start.startswith(_UTF_16) else None)
     header, *lines = start.decode(encoding or "utf-8", errors="replace").splitlines() or [""]
@@ -100,7 +100,7 @@ _SHOWN = 60  # characters of a line
 def has_odd_quotes(path: Path) -> bool:
     """Tell whether the number of quotes in a file is odd, as it is where one of a pair is lacking."""
     count = 0
-    with opened(path) as stream:
+    with open_regular(path) as stream:
         while chunk := stream.read(_CHUNK):
             count += chunk.count(_QUOTE)
     return count % 2 == 1
@@ -108,7 +108,7 @@ def has_odd_quotes(path: Path) -> bool:
 
 def refuse_open_quotes(path: Path) -> None:
     """Say in which line a quote opens that is never closed, or only by that of another field; else do nothing."""
-    with opened(path) as stream:
+    with open_regular(path) as stream:
         content, is_cut = stream.read(_MOST), bool(stream.read(1))
     encoding = how_written().encoding
     # One byte is one character where no encoding is named: quotes, commas and ends of lines are the same in UTF-8.
@@ -382,7 +382,7 @@ def _names(path: Path) -> list[str]:
         _check_width(path, len(names))
         return names
 
-    with opened(path) as header:
+    with open_regular(path) as header:
         mark = (how_written().delimiter or ",").encode()
         _check_width(path, header.readline(_BLOCK).partition(b"\r")[0].count(mark) + 1)
     with csv.open_csv(path, **_csv_options()) as stream:

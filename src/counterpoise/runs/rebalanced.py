@@ -7,7 +7,7 @@ from typing import Any
 
 from counterpoise._base.checks import check_alpha, check_number
 from counterpoise.classifiers.base import NEVER
-from counterpoise.goals.bound import asked_goals
+from counterpoise.goals.bound_goals import validate_goals
 from counterpoise.rules.choosing import as_problem
 from counterpoise.rules.draws import known_draws, make_key
 from counterpoise.rules.options import STICKY, Draws, as_groups, kind_of_decision
@@ -145,7 +145,7 @@ def write_chosen(
         The new one.
     """
     settings = run.settings.model_copy(update=changes)
-    asked_goals(goals_of(settings), defers=defers(settings.method))
+    validate_goals(goals_of(settings), defers=defers(settings.method))
     origin = str(read_json(run.folder / SETTINGS)["fingerprint"])
     prints = fingerprints(settings, data_files(settings, run.sources), origin=origin)
     writer = Writer(Path(output))

@@ -22,7 +22,7 @@ import numpy as np
 from counterpoise._base.text import load_json
 from counterpoise._base.types import AnyArray, FloatArray, IntArray
 from counterpoise.goals.classes import check_defer_label
-from counterpoise.persist.files import read_file
+from counterpoise.persist.file_access import read_file
 from counterpoise.rules.deciding import with_label
 from counterpoise.rules.scores.cuts import Rule
 from counterpoise.rules.scores.table import ALL

@@ -9,7 +9,7 @@ from sklearn.metrics import roc_auc_score
 
 from counterpoise._base.types import BoolArray, FloatArray, IntArray
 from counterpoise.goals import Goal, InfeasibleGoals, parse_goal
-from counterpoise.goals.tables import combined
+from counterpoise.goals.tables import combine_groups
 from counterpoise.metrics import cvar_loss
 from counterpoise.rules.cautions import Caution
 from counterpoise.runs import results
@@ -127,7 +127,7 @@ def _groups_shown(judge: RunEvaluator, codes: IntArray) -> list[tuple[str, BoolA
         codes, names = np.zeros(len(part), dtype=np.int64), ["all rows"]
         if part.groups:
             table = part.table()
-            codes, names = combined({name: table.levels(name) for name in part.groups}, len(part))
+            codes, names = combine_groups({name: table.levels(name) for name in part.groups}, len(part))
     sizes = np.array([np.count_nonzero(codes == place) for place in range(len(names))])
     largest = sorted(np.argsort(-sizes, kind="stable")[:_MOST_GROUPS].tolist())
     return [(names[place], codes == place, names[place] if groups.by else groups.names[0]) for place in largest]

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from counterpoise.goals.classes import says_yes
-from counterpoise.goals.rows import text_of, written_name, written_value
+from counterpoise.goals.classes import is_positive_word
+from counterpoise.goals.terms import format_name, format_value, text_of
 from counterpoise.runs.data import labels_of, reads_as_number
 from counterpoise.runs.errors import DataError, RunFolderError, check_columns, listed, oddest
 from counterpoise.runs.folder import write_output
@@ -166,21 +166,21 @@ def write_new(path: str | Path, text: str) -> None:
 def _suggested(frame: Any, target: str, groups: Sequence[str], *, are_many: bool) -> Iterator[str]:
     """Yield goals to choose from: of many classes on all of them, and on the rarest."""
     if are_many:
-        rarest = written_value(text_of(frame[target].value_counts().idxmin()))
+        rarest = format_value(text_of(frame[target].value_counts().idxmin()))
         yield "every_class(recall, train) >= 0.7"
         yield f"recall(train, of={rarest}) >= 0.8"
         yield f"positive_rate(train, of={rarest}) <= 0.2"
-        yield from (f"max_difference(error_rate, train, by={written_name(name)}) <= 0.05" for name in groups)
+        yield from (f"max_difference(error_rate, train, by={format_name(name)}) <= 0.05" for name in groups)
         return
     yield "recall(train) >= 0.8"
     yield "false_positive_rate(train) <= 0.1"
     for name in groups:
         counts = frame[name].value_counts()
         if len(counts) > _PAIR:
-            yield f"min_ratio(positive_rate, train, by={written_name(name)}) >= 0.8"
+            yield f"min_ratio(positive_rate, train, by={format_name(name)}) >= 0.8"
         elif len(counts) == _PAIR:
             most, next_most = (
-                f"positive_rate(train, {written_name(name)}={written_value(text_of(one))})" for one in counts.index
+                f"positive_rate(train, {format_name(name)}={format_value(text_of(one))})" for one in counts.index
             )
             yield f"{next_most} >= 0.8 * {most}"
 
@@ -226,7 +226,11 @@ def _look_at_roles(
 def _positive(sizes: dict[Any, int]) -> Any:
     """Return the second of two classes; of texts that say no yes the rarer one, which is mostly looked for."""
     _, second = sizes
-    return second if not isinstance(second, str) or says_yes(second) else min(sizes, key=lambda label: sizes[label])
+    return (
+        second
+        if not isinstance(second, str) or is_positive_word(second)
+        else min(sizes, key=lambda label: sizes[label])
+    )
 
 
 def _answer_columns(frame: Any, target: str, classes: list[Any], groups: Sequence[str]) -> list[str]:

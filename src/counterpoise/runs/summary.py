@@ -133,7 +133,7 @@ def summarize_run(
 def audit_text(audit: Audit) -> str:
     """Return an audit as a table with the goals last, where a narrow terminal may break them."""
     columns = ("verdict", "estimate", "low", "high", "bound", "margin", "rows", "goal")
-    return audit.as_text(columns, _remarks(row.shown["goal"] for row in audit))
+    return audit.as_text(columns, _remarks(row.texts["goal"] for row in audit))
 
 
 def audit_words(audit: Audit) -> dict[str, Any]:

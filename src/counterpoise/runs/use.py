@@ -21,7 +21,7 @@ from counterpoise._base.checks import check_positive
 from counterpoise._base.text import did_you_mean
 from counterpoise.auditing.audit import Audit
 from counterpoise.goals import Goal, as_goals
-from counterpoise.goals.rows import NoRows
+from counterpoise.goals.terms import NoRows
 from counterpoise.rules.draw_messages import BadId
 from counterpoise.rules.draws import draws_of
 from counterpoise.rules.explaining import Explanation

@@ -405,7 +405,7 @@ def _upper_signed(levels: FloatArray, by_level: FloatArray, risk: float) -> floa
     return change * upper_share(n_moves, n_rows, risk / 2)
 
 
-class Step(NamedTuple):
+class ScaledShare(NamedTuple):
     """A share that counts with a positive factor, and the sample it was seen on."""
 
     hits: float
@@ -413,7 +413,7 @@ class Step(NamedTuple):
     factor: float
 
 
-def upper_sum_of_two(one: Step, other: Step, risk: float) -> float:
+def upper_sum_of_two(one: ScaledShare, other: ScaledShare, risk: float) -> float:
     """Return an upper bound on ``a p + b q`` for two shares p and q seen on independent samples.
 
     Let T be the same sum of the shares seen, and t its value. If ``a p + b q = theta`` then T is at most t with

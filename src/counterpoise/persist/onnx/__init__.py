@@ -12,7 +12,7 @@
 import json
 from typing import Any
 
-from counterpoise._base.lazy import imported
+from counterpoise._base.lazy import import_optional
 from counterpoise.persist.container import UnstorableModel
 from counterpoise.persist.models import refuse_unfitted
 
@@ -65,7 +65,7 @@ def to_onnx(model: Any) -> Any:
     >>> {entry.key: entry.value for entry in graph.metadata_props}
     {'classes': '["high", "low"]'}
     """
-    imported("onnx", UnstorableModel, 'Models are written for ONNX with onnx: pip install "counterpoise[onnx]".')
+    import_optional("onnx", UnstorableModel, 'Models are written for ONNX with onnx: pip install "counterpoise[onnx]".')
     from counterpoise.persist.onnx.graph import Graph  # noqa: PLC0415 - they need it
     from counterpoise.persist.onnx.models import decision_shares  # noqa: PLC0415
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from counterpoise._base.types import FloatArray
 from counterpoise.goals import Goal, InfeasibleGoals, Rate
-from counterpoise.goals.infeasible import rounded_to_safety
+from counterpoise.goals.infeasible import round_safely
 from counterpoise.rules.choosing import PoolPredictions, Problem, check_one_rule, value_of
 from counterpoise.rules.class_scores.family import (
     FIRST_STEP,
@@ -78,7 +78,7 @@ def _met_bound(known: CalibratedScores, problem: Problem, goal: Goal, bound: flo
 
 def _met(known: CalibratedScores, problem: Problem, bounds: Mapping[Goal, float]) -> InfeasibleGoals | None:
     """Return why goals with other bounds, as they would be printed, are not met; None where they are."""
-    new = {goal: goal.with_bound(rounded_to_safety(goal, bound)) for goal, bound in bounds.items()}
+    new = {goal: goal.with_bound(round_safely(goal, bound)) for goal, bound in bounds.items()}
     try:
         _searched(known, problem._replace(goals=tuple(new.get(goal, goal) for goal in problem.goals)), TOL)
     except InfeasibleGoals as error:

@@ -15,7 +15,7 @@ import numpy as np
 from counterpoise._base.types import AnyArray, FloatArray, IntArray
 from counterpoise.goals import Table
 from counterpoise.goals.binding import Tally, Views
-from counterpoise.goals.rows import Dataset
+from counterpoise.goals.terms import Dataset
 from counterpoise.rules.choosing import PoolPredictions
 from counterpoise.rules.class_scores.rules import ClassRule
 from counterpoise.rules.goal_rows import TRAIN, Answers, Positive

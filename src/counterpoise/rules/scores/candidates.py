@@ -11,8 +11,9 @@ from itertools import pairwise
 import numpy as np
 
 from counterpoise._base.types import IntArray
+from counterpoise.goals import Rate
 from counterpoise.goals.rates import defer_rate, error_rate
-from counterpoise.goals.rows import Dataset, Linear
+from counterpoise.goals.terms import Dataset, Linear
 from counterpoise.rules.choosing import Problem, value_of
 from counterpoise.rules.goal_rows import TRAIN
 from counterpoise.rules.margins import (
@@ -106,11 +107,11 @@ def objective_functions(ranked: RankedScores, problem: Problem) -> list[Linear]:
         parts = views.groups(train, tuple(names), _MOST_GROUPS)[1]
     else:
         parts = [train]
-    if hasattr(objective, "resolved"):
-        return [objective.resolved(views)]
+    if isinstance(objective, Rate):
+        return [objective.resolve(views)]
     cost = ranked.defer_cost
     found = [error_rate(rows) if cost is None else error_rate(rows) + cost * defer_rate(rows) for rows in parts]
-    return [one.resolved(views) for one in found]
+    return [one.resolve(views) for one in found]
 
 
 def as_rules(ranked: RankedScores, rules: CutRules) -> Rules:

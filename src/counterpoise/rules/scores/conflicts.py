@@ -11,7 +11,7 @@ import numpy as np
 from counterpoise._base.checks import check_losses
 from counterpoise._base.types import ArrayLike, FloatArray, IntArray
 from counterpoise.goals import InfeasibleGoals
-from counterpoise.goals.advice import nearest_bound, tightened
+from counterpoise.goals.advice import nearest_bound, tighten_bound
 from counterpoise.rules.goal_rows import GoalRows
 from counterpoise.rules.program import NoMixture, Objective, Program
 from counterpoise.rules.scores.cuts import CutRules, Cuts
@@ -120,7 +120,7 @@ def nearest_of_all(program: Program, place: int, rules: CutRules) -> Nearest:
         if nearest is None:
             return Nearest(rules, None, is_proven=True)
         at = limits._replace(goals=goals.with_bound(place, nearest))
-        tighter = limits._replace(goals=goals.with_bound(place, tightened(goals.goals[place], nearest)))
+        tighter = limits._replace(goals=goals.with_bound(place, tighten_bound(goals.goals[place], nearest)))
         try:
             rules = program._replace(objective=_nothing(cuts), limits=tighter).solve(start=rules).rules
         except NoMixture as error:

@@ -14,8 +14,8 @@ from counterpoise._base.text import did_you_mean
 from counterpoise._base.types import BoolArray, FloatArray, IntArray
 from counterpoise.goals import Table
 from counterpoise.goals.binding import Tally, Views
-from counterpoise.goals.rows import Dataset
-from counterpoise.goals.tables import combined
+from counterpoise.goals.tables import combine_groups
+from counterpoise.goals.terms import Dataset
 from counterpoise.rules.choosing import PoolPredictions
 from counterpoise.rules.goal_rows import TRAIN, Answers, bits_of
 from counterpoise.rules.options import Deferral, Groups
@@ -102,7 +102,7 @@ def _named(table: Table, by: tuple[str, ...], what: str) -> tuple[IntArray, list
                 f"{what} need the column {name!r}, which the rules look at: pass sensitive_features, or X as a data "
                 f"frame that holds it; got the columns: {known}.{did_you_mean(name, table.columns)}"
             )
-    codes, names = combined(levels, table.n_samples)
+    codes, names = combine_groups(levels, table.n_samples)
     twice = next((name for name, count in Counter(names).items() if count > 1), None)
     if twice is not None:
         raise ValueError(

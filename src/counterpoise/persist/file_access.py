@@ -5,9 +5,9 @@ all functions that write, remove or lock a file of ours announce it first, so th
 
 >>> import tempfile
 >>> from pathlib import Path
->>> from counterpoise.persist import watched, write_atomically
+>>> from counterpoise.persist import watch_changes, write_atomically
 >>> seen = []
->>> with tempfile.TemporaryDirectory() as folder, watched(lambda what, path: seen.append((what, path.name))):
+>>> with tempfile.TemporaryDirectory() as folder, watch_changes(lambda what, path: seen.append((what, path.name))):
 ...     write_atomically(Path(folder) / "greeting.txt", [b"good day"])
 >>> seen
 [('write', 'greeting.txt'), ('rename', 'greeting.txt')]
@@ -36,7 +36,7 @@ _watcher: ContextVar[Watcher] = ContextVar("counterpoise_watcher", default=_nobo
 
 
 @contextmanager
-def watched(watcher: Watcher) -> Iterator[None]:
+def watch_changes(watcher: Watcher) -> Iterator[None]:
     """Call ``watcher(what, path)`` before each change of a file in this thread, until the context ends.
 
     ``what`` is "lock", "unlock", "write" (nothing is there yet), "rename" (the content lies beside its place, on disk),
@@ -59,7 +59,7 @@ NEW_FILE = 0o666  # the mode of open() for a new file: the umask takes its share
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[BinaryIO]:
+def open_regular(path: Path) -> Iterator[BinaryIO]:
     """Open a regular file to read its bytes; anything else is an ``OSError`` whose ``strerror`` names it."""
     if "\0" in str(path):
         raise OSError(errno.EINVAL, "no file has a zero byte in its name")
@@ -76,7 +76,7 @@ def read_file(path: Path, most: int) -> bytes:
     --------
     >>> import tempfile
     >>> from pathlib import Path
-    >>> from counterpoise.persist.files import read_file
+    >>> from counterpoise.persist.file_access import read_file
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "greeting.txt"
     ...     _ = path.write_text("good day")
@@ -88,7 +88,7 @@ def read_file(path: Path, most: int) -> bytes:
     b'good day'
     it has 8 bytes, and of such a file at most 4 are read
     """
-    with opened(path) as stream:
+    with open_regular(path) as stream:
         size = os.fstat(stream.fileno()).st_size
         if size > most:
             raise OSError(errno.EFBIG, f"it has {size} bytes, and of such a file at most {most} are read")

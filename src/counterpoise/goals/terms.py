@@ -50,7 +50,7 @@ def unknown(kind: str, word: str, known: Iterable[str], *, where: str = "") -> U
 
     Examples
     --------
-    >>> from counterpoise.goals.rows import unknown
+    >>> from counterpoise.goals.terms import unknown
     >>> print(unknown("column", "sec", ["age", "sex"], where=" in dataset 'train'"))
     Unknown column 'sec' in dataset 'train'. Did you mean 'sex'? Known: 'age', 'sex'.
     """
@@ -62,12 +62,12 @@ def unknown(kind: str, word: str, known: Iterable[str], *, where: str = "") -> U
     return UnknownName(f"Unknown {kind} {text!r}{where}.{hint} Known: {examples}{more}.")
 
 
-def written_name(name: str) -> str:
+def format_name(name: str) -> str:
     """Return a name as it stands in a goal's text, in quotes unless it is a plain word."""
     return name if _PLAIN_NAME.fullmatch(name) else _in_quotes(name)
 
 
-def written_value(value: str) -> str:
+def format_value(value: str) -> str:
     """Return a value as it stands in a goal's text, in quotes unless it is a plain word or number."""
     return value if _PLAIN_VALUE.fullmatch(value) else _in_quotes(value)
 
@@ -82,7 +82,7 @@ def without_quotes(token: str) -> str:
     return token[1:-1].replace(quote * 2, quote)
 
 
-def written_number(value: float) -> str:
+def format_number(value: float) -> str:
     """Return the shortest text that reads back as the same number."""
     return str(int(value)) if value == int(value) and abs(value) < _WHOLE else repr(value)
 
@@ -93,7 +93,7 @@ def text_of(value: Any) -> str:
     Examples
     --------
     >>> from datetime import date, datetime
-    >>> from counterpoise.goals.rows import text_of
+    >>> from counterpoise.goals.terms import text_of
     >>> [text_of(value) for value in ("F", 1, 1.0, 2.5, True)]
     ['F', '1', '1', '2.5', 'True']
     >>> text_of(date(2026, 11, 3)), text_of(datetime(2026, 11, 3)), text_of(datetime(2026, 11, 3, 14, 30))
@@ -108,7 +108,7 @@ def text_of(value: Any) -> str:
     if isinstance(value, Integral):
         return str(int(value))
     number = float(value)
-    return written_number(number) if np.isfinite(number) else repr(number)
+    return format_number(number) if np.isfinite(number) else repr(number)
 
 
 def text_of_time(text: str) -> str:
@@ -119,7 +119,7 @@ def text_of_time(text: str) -> str:
 
     Examples
     --------
-    >>> from counterpoise.goals.rows import text_of_time
+    >>> from counterpoise.goals.terms import text_of_time
     >>> text_of_time("2026-11-03T00:00:00.000000000"), text_of_time("2026-11-03T14:30:00.500")
     ('2026-11-03', '2026-11-03 14:30:00.500000')
     """
@@ -175,11 +175,11 @@ class Range(NamedTuple):
         return np.asarray(is_inside)
 
     def __str__(self) -> str:
-        name = written_name(self.column)
-        high = "" if self.high is None else f"{'<=' if self.has_high else '<'}{written_number(self.high)}"
+        name = format_name(self.column)
+        high = "" if self.high is None else f"{'<=' if self.has_high else '<'}{format_number(self.high)}"
         if self.low is None:
             return f"{name}{high}"
-        low, equal = written_number(self.low), "=" if self.has_low else ""
+        low, equal = format_number(self.low), "=" if self.has_low else ""
         return f"{low}<{equal}{name}{high}" if high else f"{name}>{equal}{low}"
 
 
@@ -188,7 +188,7 @@ def read_range(text: Any) -> Range:
 
     Examples
     --------
-    >>> from counterpoise.goals.rows import read_range
+    >>> from counterpoise.goals.terms import read_range
     >>> print(read_range("18 <= age < 25"), read_range("50000 < income"))
     18<=age<25 income>50000
     """
@@ -240,7 +240,7 @@ def is_missing(value: Any) -> bool:
 
     Examples
     --------
-    >>> from counterpoise.goals.rows import is_missing
+    >>> from counterpoise.goals.terms import is_missing
     >>> [is_missing(value) for value in (None, float("nan"), "", "NA", "nan", 0)]
     [True, True, True, False, False, False]
     """
@@ -400,9 +400,9 @@ class Dataset:
     def __str__(self) -> str:
         parts = (("", self.label), ("baseline_", self.baseline))
         path = "".join(f".{of}{'positives' if sign else 'negatives'}" for of, sign in parts if sign is not None)
-        columns = [f"{written_name(name)}={written_value(value)}" for name, value in self.conditions]
-        of = [] if self.of is None else [f"of={written_value(self.of) if self.of else 'each class'}"]
-        return ", ".join([f"{written_name(self.name)}{path}", *of, *columns, *map(str, self.ranges)])
+        columns = [f"{format_name(name)}={format_value(value)}" for name, value in self.conditions]
+        of = [] if self.of is None else [f"of={format_value(self.of) if self.of else 'each class'}"]
+        return ", ".join([f"{format_name(self.name)}{path}", *of, *columns, *map(str, self.ranges)])
 
 
 RESTRICTIONS = ("positives", "negatives", "baseline_positives", "baseline_negatives")  # as the text form names them
@@ -427,7 +427,7 @@ def part_of(cell: Cell, rows: Dataset) -> Dataset | None:
     return replace(rows, **parts).normalized
 
 
-class Counted(NamedTuple):
+class RowCount(NamedTuple):
     """The weight of some rows that are called a class (or are not), over the weight of other rows."""
 
     coefficient: float
@@ -473,7 +473,7 @@ class Linear(Protocol):
     @property
     def constant(self) -> float: ...
     @property
-    def counted(self) -> tuple[Counted, ...]: ...
+    def row_counts(self) -> tuple[RowCount, ...]: ...
 
 
 class Count(NamedTuple):
@@ -504,14 +504,14 @@ class Term(NamedTuple):
     metric: Metric
     rows: Dataset
 
-    def counted(self) -> Iterator[Counted]:
+    def row_counts(self) -> Iterator[RowCount]:
         """Yield what is counted on which rows, out of which."""
         for count in self.metric.counts:
             rows = part_of(count.cell, self.rows if count.of is None else replace(self.rows, of=count.of))
             out_of = part_of(self.metric.out_of if count.out_of is None else count.out_of, self.rows)
             if rows is not None and out_of is not None:
                 called = None if count.positive is None else self.rows.of if count.called is None else count.called
-                yield Counted(self.coefficient * count.coefficient, count.positive, rows, out_of, called)
+                yield RowCount(self.coefficient * count.coefficient, count.positive, rows, out_of, called)
 
     def __str__(self) -> str:
         if self.rows.of == EACH:
@@ -563,7 +563,7 @@ class Fraction(NamedTuple):
 def fractions(rate: Linear) -> list[Fraction]:
     """Return the shares of which a rate is the sum, beside its constant."""
     shares: dict[Dataset, Fraction] = {}
-    for one in rate.counted:
+    for one in rate.row_counts:
         top, bottom = shares.setdefault(one.out_of, Fraction(np.zeros(len(_KINDS)), np.zeros(len(_KINDS))))
         for place, (label, baseline, answer) in enumerate(_KINDS):
             is_counted, is_whole = (

@@ -66,13 +66,13 @@ class DataFolder(NamedTuple):
         return f"{self.folder} ({self.named_by})"
 
 
-def places(folder: str | os.PathLike[str] | None) -> list[DataFolder]:
+def data_folders(folder: str | os.PathLike[str] | None) -> list[DataFolder]:
     """Return the folders to look in, first choice first.
 
     Examples
     --------
-    >>> from counterpoise.datasets.files import places
-    >>> places(".")[0].named_by
+    >>> from counterpoise.datasets.folders import data_folders
+    >>> data_folders(".")[0].named_by
     'folder='
     """
     folders = []
@@ -104,11 +104,11 @@ def find_file(file: str, folders: list[DataFolder]) -> Path | None:
     for place in folders:
         path = place.folder / file
         if path.is_file():
-            return verified(path)
+            return verify_file(path)
     return None
 
 
-def verified(path: Path) -> Path:
+def verify_file(path: Path) -> Path:
     """Return ``path`` after checking that its bytes are those that the loader knows."""
     check_sha256(path.read_bytes(), path.name, f"the file {path}")
     return path

@@ -13,15 +13,15 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from counterpoise._base.types import ArrayLike, FloatArray, IntArray
-from counterpoise.goals.binding import BoundRates, Views, asked_by, bind_rates
+from counterpoise.goals.binding import BoundRates, Views, bind_rates, name_in_errors
 from counterpoise.goals.classes import Classes
-from counterpoise.goals.expressions import Goal, Rate, Ratio, Several
+from counterpoise.goals.expressions import Goal, Rate, Ratio, WorstOf
 from counterpoise.goals.infeasible import PERCENT, InfeasibleGoals, bound_scale, goal_unit
-from counterpoise.goals.population import standing, tightened_goal
+from counterpoise.goals.parsing import as_goals, as_objective, refuse_deferral
+from counterpoise.goals.population import measure_goal, tighten_goal
 from counterpoise.goals.rates import COST
-from counterpoise.goals.rows import fractions, written_number
 from counterpoise.goals.tables import as_tables, classes_of
-from counterpoise.goals.text import as_goals, as_objective, refuse_deferral
+from counterpoise.goals.terms import format_number, fractions
 from counterpoise.solvers.linear_program import FEASIBLE
 from counterpoise.theory.confidence import Bounds
 
@@ -89,7 +89,7 @@ def bind(
     """Resolve goals into signed weights on the rows of the data.
 
     The bound of a goal that carries a confidence is tightened: to what it must be on so many rows, were they held out,
-    to certify all such goals together; see ``counterpoise.auditing.audit.tightened``.
+    to certify all such goals together; see ``counterpoise.auditing.audit.tighten``.
 
     Parameters
     ----------
@@ -115,8 +115,8 @@ def bind(
     all_goals, tables = as_goals(goals), as_tables(data)
     all_classes = classes_of(tables, classes=classes, pos_label=pos_label)._replace(deferred=defer_label)
     views = Views(tables, all_classes)
-    limits = WrittenOut.of(all_goals, views)
-    linear = [goal.linear for goal in limits.asked]
+    limits = GoalLimits.of(all_goals, views)
+    linear = [goal.linear for goal in limits.targets]
     rates = bind_rates(linear, views, limits.names)
     return BoundGoals(all_goals, rates, views.classes, np.array([rate.size for rate in linear]), limits.owners)
 
@@ -135,15 +135,15 @@ def bind_objective(objective: Any, data: Any, *, classes: ArrayLike | None = Non
     """
     tables = as_tables(data)
     views = Views(tables, classes_of(tables, classes=classes, pos_label=pos_label))
-    return bind_rates([as_objective(objective).resolved(views)], views)
+    return bind_rates([as_objective(objective).resolve(views)], views)
 
 
-class WrittenOut(NamedTuple):
+class GoalLimits(NamedTuple):
     """Goals written out: one limit on a rate or ratio each, for some goals several."""
 
     goals: tuple[Goal, ...]
     parts: tuple[Goal, ...]
-    asked: tuple[Goal, ...]  # the same, those with a confidence with the bounds that so many rows must meet
+    targets: tuple[Goal, ...]  # the same, those with a confidence with the bounds that so many rows must meet
     owners: IntArray  # the place of the goal that each part belongs to
     names: list[Goal]  # and that goal
 
@@ -156,7 +156,7 @@ class WrittenOut(NamedTuple):
         parts: list[Goal] = []
         owners: list[int] = []
         for place, goal in enumerate(goals):
-            with asked_by(goal):
+            with name_in_errors(goal):
                 own_parts = goal.parts(views)
             parts += own_parts
             owners += [place] * len(own_parts)
@@ -164,22 +164,22 @@ class WrittenOut(NamedTuple):
         targets = list(parts)
         for place, (part, owner) in enumerate(zip(parts, owners, strict=True)):
             if part.confidence is not None:
-                with asked_by(goals[owner]) if goals[owner].is_several else nullcontext():
-                    targets[place] = tightened_goal(part, standing(part, views, None), risk_of_each(goals)[owner])
+                with name_in_errors(goals[owner]) if goals[owner].has_parts else nullcontext():
+                    targets[place] = tighten_goal(part, measure_goal(part, views, None), risk_of_each(goals)[owner])
         names = [goals[owner] for owner in owners]
         return cls(tuple(goals), tuple(parts), tuple(targets), np.array(owners, dtype=np.int64), names)
 
 
-def check_asked(goals: Sequence[Goal], views: Views, objective: Rate | None = None) -> None:
+def check_goal_data(goals: Sequence[Goal], views: Views, objective: Rate | None = None) -> None:
     """Refuse goals on rows, columns or classes that are not there, or that no predictions on so many rows certify.
 
     The same for an objective that is a rate.
     """
-    limits = WrittenOut.of(goals, views)
-    targets: list[tuple[object, Goal | Rate]] = list(zip(limits.names, limits.asked, strict=True))
+    limits = GoalLimits.of(goals, views)
+    targets: list[tuple[object, Goal | Rate]] = list(zip(limits.names, limits.targets, strict=True))
     for name, one in [*targets, *([] if objective is None else [(objective, objective)])]:
-        with asked_by(name):
-            for count in (one.linear if isinstance(one, Goal) else one.resolved(views)).counted:
+        with name_in_errors(name):
+            for count in (one.linear if isinstance(one, Goal) else one.resolve(views)).row_counts:
                 if count.positive is not None:
                     views.place(count.called)
                 views.rows(count.rows)
@@ -219,29 +219,29 @@ def least_sums(weights: Any, views: Views) -> FloatArray:
     return np.array(rows)
 
 
-def asked_goals(goals: Any, *, trains: bool = False, defers: bool = True) -> tuple[Goal, ...]:
-    """Return goals that models are to be chosen or trained for, after checking their bounds: see ``check_reach``.
+def validate_goals(goals: Any, *, trains: bool = False, defers: bool = True) -> tuple[Goal, ...]:
+    """Return goals that models are to be chosen or trained for, after checking their bounds: see ``check_goal_ranges``.
 
     Where rows cannot be deferred, goals on those are refused.
 
     Examples
     --------
-    >>> from counterpoise.goals import asked_goals
-    >>> asked_goals("recall(train) >= 0.9")
+    >>> from counterpoise.goals import validate_goals
+    >>> validate_goals("recall(train) >= 0.9")
     (<Goal recall(train) >= 0.9>,)
-    >>> asked_goals("recall(train) >= -0.5")
+    >>> validate_goals("recall(train) >= -0.5")
     Traceback (most recent call last):
     ...
-    ValueError: The goal recall(train) >= -0.5 asks for nothing: it is about what is from 0 to 1. ...
+    ValueError: The goal recall(train) >= -0.5 always holds: its left side lies from 0 to 1. ...
     """
     all_goals = as_goals(goals)
-    check_reach(all_goals, trains=trains)
+    check_goal_ranges(all_goals, trains=trains)
     if not defers:
         refuse_deferral(all_goals)
     return all_goals
 
 
-def check_reach(goals: Iterable[Goal], *, trains: bool) -> None:
+def check_goal_ranges(goals: Iterable[Goal], *, trains: bool) -> None:
     """Refuse goals whose bound no rate can have.
 
     One that always holds is refused anywhere; one that never does where models would be trained for it, as choosing
@@ -250,25 +250,25 @@ def check_reach(goals: Iterable[Goal], *, trains: bool) -> None:
     Examples
     --------
     >>> from counterpoise.goals import recall
-    >>> from counterpoise.goals.bound import check_reach
-    >>> check_reach([recall("train") <= 80], trains=True)
+    >>> from counterpoise.goals.bound_goals import check_goal_ranges
+    >>> check_goal_ranges([recall("train") <= 80], trains=True)
     Traceback (most recent call last):
     ...
-    ValueError: The goal recall(train) <= 80 asks for nothing: it is about what is from 0 to 1. A share is a number ...
+    ValueError: The goal recall(train) <= 80 always holds: its left side lies from 0 to 1. A share is a number ...
     """
     for goal in goals:
-        low, high = reach_of(goal)
+        low, high = goal_range(goal)
         allowed = FEASIBLE * max(goal.scale, abs(goal.bound))
         nearest = low if goal.sense == "<=" else high
         is_beyond = goal.bound < low - allowed if goal.sense == "<=" else goal.bound > high + allowed
         if is_beyond and trains:
             raise InfeasibleGoals([goal], abs(goal.bound - nearest))
         if goal.bound > high + allowed if goal.sense == "<=" else goal.bound < low - allowed:
-            ends = f"from {written_number(low)} to {written_number(high)}"
-            raise ValueError(f"The goal {goal} asks for nothing: it is about what is {ends}. {PERCENT}")
+            ends = f"from {format_number(low)} to {format_number(high)}"
+            raise ValueError(f"The goal {goal} always holds: its left side lies {ends}. {PERCENT}")
 
 
-def reach_of(goal: Goal) -> Bounds:
+def goal_range(goal: Goal) -> Bounds:
     """Return between which numbers a goal's left side is, less the rates on its right."""
     left, ends = goal.left, []
     for member in (left - Rate(0.0, goal.right.terms),) if isinstance(left, Rate) else left.members():
@@ -291,7 +291,7 @@ def reach_of(goal: Goal) -> Bounds:
             high += float(sum(part.max() for part in parts))
         ends.append(Bounds(low, high))
     low, high = min(one.low for one in ends), max(one.high for one in ends)
-    if isinstance(left, Several) and left.sense:
+    if isinstance(left, WorstOf) and left.sense:
         return Bounds(max(low, 0.0), high if left.sense == "<=" else 1.0)
     return Bounds(low, high)
 
@@ -304,7 +304,7 @@ def check_contradictions(goals: Sequence[Goal], views: Views) -> None:
     Parameters
     ----------
     goals : sequence of Goal
-        They fit the rows: see ``check_asked``.
+        They fit the rows: see ``check_goal_data``.
     views : Views
         The rows and classes.
 
@@ -317,7 +317,7 @@ def check_contradictions(goals: Sequence[Goal], views: Views) -> None:
     --------
     >>> from counterpoise.goals import Table, as_goals
     >>> from counterpoise.goals.binding import Views
-    >>> from counterpoise.goals.bound import check_contradictions
+    >>> from counterpoise.goals.bound_goals import check_contradictions
     >>> from counterpoise.goals.tables import as_tables, classes_of
     >>> tables = as_tables(Table(None, y=[0, 0, 1, 1]))
     >>> goals = as_goals(["recall(train) >= 0.9", "recall(train) <= 0.1"])

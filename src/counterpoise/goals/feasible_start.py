@@ -7,10 +7,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from counterpoise._base.types import FloatArray, IntArray
-from counterpoise.goals.advice import Bounds, Constraints, bisected, explain
-from counterpoise.goals.bound import BoundGoals, bind
+from counterpoise.goals.advice import BoundChanges, Constraints, bisect_bound, explain
+from counterpoise.goals.bound_goals import BoundGoals, bind
 from counterpoise.goals.expressions import Goal
-from counterpoise.goals.infeasible import InfeasibleGoals, bound_scale, rounded_to_safety
+from counterpoise.goals.infeasible import InfeasibleGoals, bound_scale, round_safely
 from counterpoise.goals.tables import Table
 from counterpoise.solvers.linear_program import FEASIBLE, constraint_scale
 from counterpoise.solvers.ramp import Plan, RampProblem, RampState, minimize_ramp
@@ -24,7 +24,7 @@ _FURTHER = (1.0, 1.02, 1.1, 1.3, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)  # times a mov
 _MAX_DELETIONS = 12  # goals among which the smallest conflict is looked for one by one
 
 
-def stacked_weights(bound: BoundGoals, names: list[str], sizes: Mapping[str, int]) -> sp.csr_array:
+def stack_weights(bound: BoundGoals, names: list[str], sizes: Mapping[str, int]) -> sp.csr_array:
     """Return the goals' weights on the rows of all datasets, one below the other in the order of the names."""
     parts = [bound.weights.get(name, sp.csr_array((bound.owners.size, sizes[name]))) for name in names]
     return sp.csr_array(sp.hstack(parts))
@@ -40,10 +40,10 @@ class _AnyPredictions(NamedTuple):
     def goals(self) -> tuple[Goal, ...]:
         return self.bound.goals
 
-    def constraints(self, bounds: Bounds) -> Constraints:
+    def constraints(self, bounds: BoundChanges) -> Constraints:
         other = _with_bounds(self.bound, bounds, self.tables) if bounds else self.bound
         sizes = {name: self.tables[name].n_samples for name in other.weights}
-        matrix = stacked_weights(other, list(sizes), sizes)
+        matrix = stack_weights(other, list(sizes), sizes)
         reach = np.asarray(abs(matrix).sum(axis=1)).ravel()
         return Constraints(
             matrix, other.bounds, constraint_scale(reach, other.bounds, other.sizes), "box", other.owners
@@ -166,14 +166,14 @@ class _Adviser:
         single = {self.bound.goals[place]: bound for place, bound in nearest.items() if bound is not None}
         joint = {} if single else self._joint()
         # Proven where no predictions at all could meet more.
-        beyond = {goal: rounded_to_safety(goal, bound) for goal, bound in error.nearest_bounds.items()}
+        beyond = {goal: round_safely(goal, bound) for goal, bound in error.nearest_bounds.items()}
         is_nearest = error.nearest_proven and all(beyond.get(goal) == bound for goal, bound in single.items())
         return InfeasibleGoals(error.conflict, error.least_violation, single, error.proven, joint, None, is_nearest)
 
     def _nearest(self, place: int, error: InfeasibleGoals) -> float | None:
         goal, own = self.bound.goals[place], np.flatnonzero(self.bound.owners == place)
         others = np.flatnonzero(self.bound.owners != place)
-        if goal.is_ratio or goal.is_several:  # its excess is in other units than its bound, or of several rows
+        if goal.is_ratio or goal.has_parts:  # its excess is in other units than its bound, or of several rows
             first = goal.bound + goal.sign * _STEP * bound_scale(goal, goal.bound)
             guess = error.nearest_bounds.get(goal, first)
         else:
@@ -196,13 +196,13 @@ class _Adviser:
         bounds = self._reachable_bounds(guesses)
         return {} if bounds is None else {self.bound.goals[place]: bound for place, bound in bounds.items()}
 
-    def _reachable_bounds(self, guesses: Bounds) -> Bounds | None:
+    def _reachable_bounds(self, guesses: BoundChanges) -> BoundChanges | None:
         """Return the guesses as they would be printed, moved on until a point is found that meets them."""
         for factor in _FURTHER:
             bounds = {}
             for place, guess in guesses.items():
                 goal = self.bound.goals[place]
-                bounds[place] = rounded_to_safety(goal, goal.bound + factor * (guess - goal.bound))
+                bounds[place] = round_safely(goal, goal.bound + factor * (guess - goal.bound))
             problem = self.rebuild(_with_bounds(self.bound, bounds, self.tables))
             if _constant_start(problem) is not None:
                 return bounds
@@ -222,11 +222,11 @@ def _relaxed_bound(bound: BoundGoals, place: int, excess: float, tables: Mapping
         relaxed, own = _with_bounds(bound, {place: limit}, tables), bound.owners == place
         return bool((relaxed.bounds[own] >= bound.bounds[own] + excess - FEASIBLE * bound.units[own]).all())
 
-    nearest = bisected(goal, is_enough)
+    nearest = bisect_bound(goal, is_enough)
     return goal.bound if nearest is None else nearest
 
 
-def _with_bounds(bound: BoundGoals, bounds: Bounds, tables: Mapping[str, Table]) -> BoundGoals:
+def _with_bounds(bound: BoundGoals, bounds: BoundChanges, tables: Mapping[str, Table]) -> BoundGoals:
     """Return the goals with other numbers on the right side of some; those with a confidence still share the risk."""
     goals = [goal.with_bound(bounds.get(place, goal.bound)) for place, goal in enumerate(bound.goals)]
     return bind(goals, dict(tables), classes=np.array(bound.classes.labels))

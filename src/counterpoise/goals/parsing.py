@@ -20,21 +20,21 @@ from functools import reduce
 from typing import Any, NamedTuple
 
 from counterpoise._base.checks import check_confidence
-from counterpoise.goals.expressions import Expression, Goal, Rate, Ratio, Several, as_rate, make_goal, terms_of
+from counterpoise.goals.expressions import Expression, Goal, Rate, Ratio, WorstOf, as_rate, make_goal, terms_of
 from counterpoise.goals.rates import (
     CONFUSION,
     COST,
     FORMS,
     METRICS,
     RATIOS,
-    Phrase,
-    averaged,
-    confused,
-    costed,
-    named,
+    WorstRate,
+    make_confusion,
+    make_cost,
+    make_macro,
+    make_metric,
     pair_of,
 )
-from counterpoise.goals.rows import (
+from counterpoise.goals.terms import (
     DEFAULT,
     MACRO,
     MIRRORED,
@@ -321,7 +321,7 @@ def _total(parts: Sequence[Any]) -> Any:
     return 1.0 * Rate(constant, tuple(term for rate in rates for term in rate.terms))
 
 
-def _make_expression(name: str, metric: str, arguments: _Arguments) -> Rate | Ratio | Several:
+def _make_expression(name: str, metric: str, arguments: _Arguments) -> Rate | Ratio | WorstOf:
     """Return what a name makes of its arguments."""
     # Words that stand where a column would but are none, unless they are in quotes.
     keywords = {"of", *(["by"] if name in FORMS else []), *(["called"] if name == CONFUSION else [])} - arguments.quoted
@@ -337,17 +337,17 @@ def _make_expression(name: str, metric: str, arguments: _Arguments) -> Rate | Ra
     rows = replace(rows, ranges=merge_ranges(arguments.ranges)) if arguments.ranges else rows
     rows = reduce(Dataset.with_class, words["of"], rows)
     if name == MACRO:
-        return averaged(metric, rows)
+        return make_macro(metric, rows)
     if name in FORMS:
-        return Phrase(name, rows, metric, tuple(words["by"]))
+        return WorstRate(name, rows, metric, tuple(words["by"]))
     if name == CONFUSION:
-        return confused(rows, next(iter(words["called"]), None))
+        return make_confusion(rows, next(iter(words["called"]), None))
     if arguments.costs and name != COST:
         raise ValueError(f"Costs in braces are for {COST}(train, {{sick->well: 20}}); {name} takes none.")
     if arguments.costs:
-        return costed(rows, arguments.costs)
+        return make_cost(rows, arguments.costs)
     if name in METRICS or name in RATIOS:
-        return named(name, rows)
+        return make_metric(name, rows)
     without = f"Unknown metric {COST!r} without costs: write them, as {COST}(train, {{sick->well: 20}})."
     raise UnknownName(without) if name == COST else unknown("metric", name, [*METRICS, *RATIOS, *OWN_WORDS, COST])
 
@@ -414,16 +414,16 @@ def as_goals(goals: Any) -> tuple[Goal, ...]:
     return tuple(goal for part in goals for goal in as_goals(part))
 
 
-def are_asked(goals: Any) -> bool:
+def has_goals(goals: Any) -> bool:
     """Tell whether there are goals, of what ``as_goals`` takes, without reading their texts.
 
     Examples
     --------
-    >>> from counterpoise.goals.text import are_asked
-    >>> are_asked(["recall(train) >= 0.9"]), are_asked([[], ()])
+    >>> from counterpoise.goals.parsing import has_goals
+    >>> has_goals(["recall(train) >= 0.9"]), has_goals([[], ()])
     (True, False)
     """
-    return isinstance(goals, (Goal, str)) or any(are_asked(part) for part in goals)
+    return isinstance(goals, (Goal, str)) or any(has_goals(part) for part in goals)
 
 
 def refuse_deferral(expressions: Iterable[Goal | Rate]) -> None:
@@ -453,7 +453,7 @@ def as_objective(objective: Any) -> Rate:
             f"{objective} is a ratio, which is not linear in the predictions, so it cannot be the objective. Minimize "
             f"error_rate(train), and set a goal such as {objective} >= 0.9: a goal can be multiplied through."
         )
-    if isinstance(objective, Several):
+    if isinstance(objective, WorstOf):
         raise TypeError(
             f"{objective} is the worst of several rates, which is not linear, so it cannot be the objective. Minimize "
             f"error_rate(train), and set a goal such as {objective} {objective.sense or '>='} 0.1."
