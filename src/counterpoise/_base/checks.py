@@ -73,6 +73,13 @@ def check_penalty(value: Any, most: float = 1.0) -> float:
     return check_number(value, "penalty", f"[0, {most:g}]", "from the mean alone at 0 to as much variance at 1")
 
 
+def check_flag(value: object, name: str) -> bool:
+    """Return a truth value after checking that it is one."""
+    if not isinstance(value, bool | np.bool_):
+        raise TypeError(f"{name} must be True or False; got {value!r}.")
+    return bool(value)
+
+
 def check_choice(value: Any, name: str, allowed: tuple[str, ...]) -> str:
     """Return ``value`` after checking that it is one of the allowed words."""
     if not isinstance(value, str) or value not in allowed:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
 from counterpoise._base.checks import check_count, is_frame
 from counterpoise._base.shards import in_threads
@@ -109,7 +109,7 @@ def check_cv(cv: Any) -> None:
         )
 
 
-def splits_of(cv: Any, labels: AnyArray, seed: int) -> list[Split]:
+def splits_of(cv: Any, labels: AnyArray, seed: int, persons: IntArray | None = None) -> list[Split]:
     """Return the rows outside and inside of each fold.
 
     Parameters
@@ -119,11 +119,12 @@ def splits_of(cv: Any, labels: AnyArray, seed: int) -> list[Split]:
         or as many as the rarest class has rows.
     labels : of the rows
     seed : of folds that are drawn
+    persons : of the rows, by number, where some have several: folds keep them together
     """
     check_cv(cv)
     features = np.empty(labels.size)  # which no splitter looks at
     if not isinstance(cv, str | Integral):
-        found = cv.split(features, labels) if hasattr(cv, "split") else cv
+        found = cv.split(features, labels, persons) if hasattr(cv, "split") else cv
         return _checked_splits([_as_split(number, parts, labels.size) for number, parts in enumerate(found)], labels)
     classes, sizes = np.unique(labels, return_counts=True)
     rare = int(sizes.argmin())
@@ -134,6 +135,8 @@ def splits_of(cv: Any, labels: AnyArray, seed: int) -> list[Split]:
             f"{classes.tolist()[rare]!r} has {sizes[rare]} of {labels.size} samples. Give more rows"
             f"{', or a smaller cv' if sizes[rare] >= _LEAST_FOLDS else ''}."
         )
+    if persons is not None:
+        return list(StratifiedGroupKFold(n_folds, shuffle=True, random_state=seed).split(features, labels, persons))
     return list(StratifiedKFold(n_folds, shuffle=True, random_state=seed).split(features, labels))
 
 

@@ -13,16 +13,17 @@ import numpy as np
 from sklearn.base import _clone_parametrized, clone
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.frozen import FrozenEstimator
+from sklearn.utils.validation import column_or_1d
 
 from counterpoise._base.checks import check_sample_weight
-from counterpoise._base.types import AnyArray, ArrayLike, FloatArray
+from counterpoise._base.types import AnyArray, ArrayLike, FloatArray, IntArray
 from counterpoise.classifiers.base import MixtureBase
 from counterpoise.classifiers.folds import Training, check_cv, splits_of, texts_in
 from counterpoise.goals import Table
 from counterpoise.goals.classes import check_defer_label
 from counterpoise.rules.choosing import FIXED, check_one_rule
 from counterpoise.rules.draws import generator_of, make_key
-from counterpoise.rules.families import rules_of_scores
+from counterpoise.rules.families import Thresholds, rules_of_scores
 from counterpoise.rules.goal_rows import TRAIN, Positive, find_positive
 from counterpoise.rules.options import Deferral
 from counterpoise.rules.pool import Pool, all_classes, named_models, titled_models
@@ -30,6 +31,14 @@ from counterpoise.rules.rows import set_input_tags
 
 PREFIT = "prefit"
 Tell: TypeAlias = Callable[[int, int, str], None]
+
+
+def _person_numbers(ids: Any, n_samples: int) -> IntArray:
+    """Return the person of each row by number, after checking that there is one for each row."""
+    values = np.asarray(column_or_1d(ids))
+    if len(values) != n_samples:
+        raise ValueError(f"ids must hold one person for each of the {n_samples} rows of X; got {len(values)}.")
+    return np.unique(values.astype(str) if values.dtype == object else values, return_inverse=True)[1]
 
 
 class GoalClassifier(MixtureBase):
@@ -181,6 +190,7 @@ class GoalClassifier(MixtureBase):
         *,
         sensitive_features: Any = None,
         baseline: ArrayLike | None = None,
+        ids: Any = None,
         datasets: Mapping[str, Table] | None = None,
         X_val: Any = None,
         y_val: Any = None,
@@ -204,6 +214,9 @@ class GoalClassifier(MixtureBase):
         baseline : array of shape (n_samples,), optional
             What the deployed model says about the rows, for churn, wins and losses on ``train``, and for rules that
             look at it.
+        ids : array-like of shape (n_samples,), optional
+            The person that each row is of, where some have several: folds keep a person together, and margins count
+            persons and not rows.
         datasets : dict from names to Table, optional
             Other datasets that goals or the objective use: rows that the models are not trained on.
         X_val, y_val : optional
@@ -239,6 +252,7 @@ class GoalClassifier(MixtureBase):
         self.classes_ = positive.classes
         key, generator = make_key(self.random_state), generator_of(self.random_state)
         problem, weights = self.problem_of_fit(), check_sample_weight(sample_weight, len(labels))
+        persons = None if ids is None else _person_numbers(ids, len(labels))
         if X_val is None:
             data = self.labelled(X, labels, **columns, largest_weight=largest_weight)
         else:
@@ -250,12 +264,14 @@ class GoalClassifier(MixtureBase):
             self.estimators_ = list(titled.values())
         else:
             self.estimators_, scores = self._train(
-                titled, positive, X, labels, sample_weight, generator, has_folds=X_val is None
+                titled, positive, X, labels, sample_weight, generator, persons, has_folds=X_val is None
             )
         pool = Pool.of(dict(zip(titled, self.estimators_, strict=True)), positive, self.n_jobs)
         self.learn_draws(key, generator, X, weights)
         scores = pool.ask(data.X, data.codes.size, TRAIN) if scores is None else scores
         family = self.with_datasets(rules_of_scores(pool, data, scores), datasets)
+        if persons is not None and X_val is None and isinstance(family, Thresholds):
+            family = family._replace(selection_data=family.selection_data._replace(persons=persons))
         self.solve_and_store(family, problem)
         return self
 
@@ -314,6 +330,7 @@ class GoalClassifier(MixtureBase):
         labels: AnyArray,
         sample_weight: Any,
         generator: np.random.Generator,
+        persons: IntArray | None,
         *,
         has_folds: bool,
     ) -> tuple[list[Any], FloatArray | None]:
@@ -324,7 +341,7 @@ class GoalClassifier(MixtureBase):
         """
         weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         seeds = (int(generator.integers(2**31)) for _ in count())  # of the folds, their models, and those of all rows
-        splits = splits_of(self.cv, labels, next(seeds)) if has_folds else []
+        splits = splits_of(self.cv, labels, next(seeds), persons) if has_folds else []
         n_times = (
             len(splits) if isinstance(self.cv, str) and splits else len(splits) + 1
         )  # with cv="auto" the fold models may decide

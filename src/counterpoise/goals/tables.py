@@ -8,6 +8,7 @@ import numpy as np
 
 from counterpoise._base.checks import (
     EQUAL,
+    check_flag,
     check_largest_weight,
     check_positive,
     check_sample_weight,
@@ -155,6 +156,9 @@ class Table:
     counts : array of shape (n_samples,), optional
         How many rows each stands for, whole numbers: rows that are alike in all that goals may ask need be there once,
         and rates, intervals and verdicts are those of all of them. Not together with ``sample_weight``.
+    population : bool, default=True
+        Whether the rows are a sample of people, so that goals on them are about new people too. False for a list, such
+        as embarrassing examples: goals on its rows get no margin.
 
     Examples
     --------
@@ -165,6 +169,7 @@ class Table:
 
     counts: FloatArray | None = None
     largest_weight: float | None = None
+    population: bool = True
     _unit = 1.0  # what the heaviest row weighs, whose weight is kept as 1
 
     def __init__(
@@ -177,6 +182,7 @@ class Table:
         sample_weight: ArrayLike | None = None,
         largest_weight: float | None = None,
         counts: ArrayLike | None = None,
+        population: bool = True,
     ) -> None:
         if isinstance(X, Mapping):
             raise TypeError(
@@ -184,6 +190,7 @@ class Table:
                 "Make it a data frame, as pandas.DataFrame does, or pass it as sensitive_features if it is for where."
             )
         self.X = X
+        self.population = check_flag(population, "population")
         self._own_columns = columns_by_name(sensitive_features)
         first = next((part for part in (X, y, baseline, *self._own_columns.values()) if part is not None), None)
         if first is None:
@@ -254,10 +261,14 @@ class Table:
         )
 
     def copy_weight_limit(self, table: "Table", places: Any = slice(None)) -> "Table":
-        """Return the table with the limit on the weights of another, of whose rows it has those at some places."""
+        """Return the table with the limit on the weights of another, of whose rows it has those at some places.
+
+        Where those are a list and no sample, so are these.
+        """
         if table.largest_weight is not None and table.sample_weight is not None:
             self.largest_weight = table.largest_weight
             self._unit = table._unit * float(table.sample_weight[places].max())  # noqa: SLF001 - of its own kind
+        self.population = table.population
         return self
 
     def with_parts(self, **parts: Any) -> "Table":
@@ -373,6 +384,8 @@ class Table:
         has = [word for word, part in (("labelled", self.y), ("with baseline", self.baseline)) if part is not None]
         if self.largest_weight is not None:
             has.append(f"largest_weight={self.largest_weight:g}")
+        if not self.population:
+            has.append("no sample")
         return f"Table({', '.join([f'n_samples={self.n_samples}', *has, f'columns={self.columns}'])})"
 
 

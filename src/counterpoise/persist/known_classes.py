@@ -46,6 +46,7 @@ _CLASSES_OF = {
     "counterpoise.rules.draws": ("KeyedDraws",),
     "counterpoise.rules.families": ("ClassRules", "PooledModels", "Thresholds"),
     "counterpoise.rules.goal_rows": ("Answers", "GoalRows", "LinearRate", "Positive"),
+    "counterpoise.rules.margins": ("Margin",),
     "counterpoise.rules.options": ("Deferral", "Draws", "Groups"),
     "counterpoise.rules.pool": ("Member", "Pool", "StoredMember"),
     "counterpoise.rules.scores.cuts": ("Rule",),

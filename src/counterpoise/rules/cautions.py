@@ -161,6 +161,10 @@ def warn_of_margins(margins: Margins | None, confidence: float | None) -> None:
         )
         return
     needed = "" if margins.rows_needed is None else f" About {margins.rows_needed:,} selection rows would be enough."
+    if margins.is_costly:
+        needed = (
+            " Rules with enough of a margin are nearly trivial: they cost a quarter of the objective more, or 0.02."
+        )
     goal = "" if margins.limiting is None else f" The goal that limits it is {margins.limiting}."
     warn_caller(
         f"The goals are met on the selection rows, but not with a confidence of {confidence} on new rows: the rule "

@@ -412,6 +412,7 @@ def rules_of_scores(pool: Pool, data: LabelledData, scores: FloatArray) -> Thres
 def _with_rows(family: Any, data: LabelledData, dataset: str | None) -> Any:
     """Return the scores of other selection rows."""
     kept = family.selection_data.with_dataset(TRAIN, data.table, family.pool.ask(data.X, data.codes.size, dataset))
+    kept = kept._replace(persons=None) if isinstance(kept, ScoreTable) else kept
     return kept._replace(sample_weight=data.sample_weight, groups=data.groups)
 
 

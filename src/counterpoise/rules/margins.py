@@ -35,6 +35,7 @@ _MOST_OPTIMISM = 3.0  # standard errors
 _N_DRAWS = 4096  # of the normal vector: a power of two
 _FAR = 8.0  # standard errors beyond which a goal cannot fail by chance
 _TINY = 1e-12
+_TWO_SIDED = 1.96  # standard errors on both sides of what is expected of new rows
 _ALLOWED = 1e-9  # by which a goal may be missed: rounding
 _UNMET = 1e3  # added to the risk of rules that miss a goal on the rows: they come last
 _MOST_DOUBLINGS = 10
@@ -72,6 +73,7 @@ class SafeRule(NamedTuple):
     cost: float  # of all margins: how much more of the objective than the best rule without
     limiting: int | None  # the place of the goal that is the least sure to hold
     rows_needed: int | None  # where the confidence was not reached: about how many rows would be enough
+    is_costly: bool = False  # whether it was not reached because it costs too much
 
 
 class Margin(NamedTuple):
@@ -89,7 +91,8 @@ class Margin(NamedTuple):
         name = str(self.goal.left)
         if self.standard_error is None:
             return f"{name}: {self.bound:.4g} asked, {self.value:.4g} aimed at; no margin, as {self.reason}"
-        low, high = self.value - 1.96 * self.standard_error, self.value + 1.96 * self.standard_error
+        ends = goal_range(self.goal)
+        low, high = (float(np.clip(self.value + side * _TWO_SIDED * self.standard_error, *ends)) for side in (-1, 1))
         return f"{name}: {self.bound:.4g} asked, {self.value:.4g} aimed at, {low:.4g} to {high:.4g} expected"
 
 
@@ -101,10 +104,11 @@ class Margins(NamedTuple):
     cost: float  # how much more of the objective the rule has than the best one without margins
     limiting: Goal | None  # the goal that is the least sure to hold
     rows_needed: int | None  # where the confidence was not reached: about how many rows would be enough
+    is_costly: bool = False  # whether it was not reached because it costs too much
     reason: str = ""  # why there are none
 
 
-NO_MARGINS = Margins(None, (), 0.0, None, None, "margins are for decision='fixed' and two classes")
+NO_MARGINS = Margins(None, (), 0.0, None, None, reason="margins are for decision='fixed' and two classes")
 
 
 class Part(NamedTuple):
@@ -371,9 +375,13 @@ def hold(
     margins = _margins(parts, random, now, z, errors, optimism[at], place, float(TARGETS[at]))
     least = within[at].argmin() if random.size else 0
     limiting = parts[random[least]].goal if random.size else None
-    needed = None if reached else _rows_needed(z[:, places[-1]], optimism[at], draws, confidence, table)
+    is_costly = not reached and bool(((held >= confidence) & now.is_met[places]).any())
+    needed = None
+    if not reached and not is_costly:
+        needed = _rows_needed(z[:, places[-1]], optimism[at], draws, confidence, table)
     cost = float(now.cost[place] - now.cost[plain])
-    return SafeRule(int(kept[place]), confidence if reached else None, margins, max(cost, 0.0), limiting, needed)
+    level = confidence if reached else None
+    return SafeRule(int(kept[place]), level, margins, max(cost, 0.0), limiting, needed, is_costly)
 
 
 def _rank_rules(values: FloatArray, n_parts: int, z: FloatArray) -> RuleRanking:
@@ -481,7 +489,7 @@ def parts_of(goals: tuple[Goal, ...], views: Views) -> list[Part]:
     written, parts = GoalLimits.of(goals, views), []
     for part, owner in zip(written.targets, written.owners.tolist(), strict=True):
         names = {count.rows.name for count in part.linear.row_counts}
-        is_list = any(not getattr(views.tables[name], "population", True) for name in names)
+        is_list = any(not views.tables[name].population for name in names)
         parts.append(Part(part.linear, owner, not why_no_margin(goals[owner]) and not is_list))
     return parts
 

@@ -72,7 +72,7 @@ def hold_cuts(
         path = rules.cuts[np.append(now.best(TARGETS[TARGETS >= 0]), 0)]
         edges = [_widened(own, column) for own, column in zip(edges, path.T, strict=True)]
     most = _most_cost(RuleTable(as_rules(ranked, _constant_rules(ranked, plain)), linear, views), len(parts), now)
-    lists = frozenset(name for name, one in views.tables.items() if not getattr(one, "population", True))
+    lists = frozenset(name for name, one in views.tables.items() if not one.population)
     held = hold(table, parts, confidence, most_cost=most, fixed=lists, persons=persons, seed=seed)
     return rules.only(np.array([held.place])), held
 
@@ -80,7 +80,8 @@ def hold_cuts(
 def with_margins(ranked: RankedScores, problem: Problem, plain: Choice) -> tuple[Choice, Margins]:
     """Return one rule whose goals hold on new rows in the place of the best one, and the margins of the goals."""
     assert problem.confidence is not None  # noqa: S101 - asked for
-    rule, safe = hold_cuts(ranked, problem, plain.rules, problem.confidence)
+    persons = None if ranked.table.persons is None else {TRAIN: ranked.table.persons}
+    rule, safe = hold_cuts(ranked, problem, plain.rules, problem.confidence, persons)
     predictions = ranked.predictions_of(rule)
     checks, margins = predictions.answers.checks(problem.goals, np.ones(1)), []
     for check, part in zip(checks, safe.margins, strict=True):
@@ -95,7 +96,7 @@ def with_margins(ranked: RankedScores, problem: Problem, plain: Choice) -> tuple
     value = value_of(predictions, problem, np.ones(1))
     limiting = None if safe.limiting is None else problem.goals[safe.limiting]
     choice = plain._replace(rules=rule, value=value, is_usual=False)
-    return choice, Margins(safe.confidence, tuple(margins), safe.cost, limiting, safe.rows_needed)
+    return choice, Margins(safe.confidence, tuple(margins), safe.cost, limiting, safe.rows_needed, safe.is_costly)
 
 
 def objective_functions(ranked: RankedScores, problem: Problem) -> list[Linear]:

@@ -122,6 +122,7 @@ class ScoreTable(NamedTuple):
     usual: FloatArray  # (n_models,): the threshold that a model has by itself
     deferral: Deferral | None = None  # None: every row is decided
     n_rows: FloatArray | None = None  # how many rows each labelled one stands for; None: for itself
+    persons: IntArray | None = None  # the number of the person that each labelled row is of; None: each is another
 
     @property
     def is_positive(self) -> BoolArray:
@@ -170,7 +171,7 @@ class ScoreTable(NamedTuple):
         """Check what came from a file."""
         if TRAIN not in self.scores or len(self.answers.positive.classes) != _TWO:
             raise ValueError("it lacks the scores of labelled rows of two classes")
-        rows = [part for part in (self.sample_weight, self.groups) if part is not None]
+        rows = [part for part in (self.sample_weight, self.groups, self.persons) if part is not None]
         if any(part.shape != (len(self.scores[TRAIN]),) for part in rows):
             raise ValueError("the weights and groups are not those of the scores")
         for name, scores in self.scores.items():
