@@ -3,14 +3,13 @@
 import math
 
 import pytest
-from run_folders import row
+from run_folders import result_of, row
 
 pytest.importorskip("jinja2", reason="jinja2 is not installed")
 pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 
 from counterpoise.report.overview import next_steps
 from counterpoise.report.rates import deferral_table
-from counterpoise.report.record import Record
 from counterpoise.report.sections import goal_cards, objective_fact, objective_sentence
 from counterpoise.report.wording import MISSING, number, percent
 
@@ -32,7 +31,7 @@ def record(*goals, settings=None, met_on="validation", texts=None, more=()):
             rows.append(row("mixture", f"goal {part}", "test", value, settings=f"goal {place}"))
     named = [{"name": f"goal {place}", "text": "recall(train) >= 0.7"} for place in range(1, len(goals) + 1)]
     words = {"goals": named, "met_on": met_on, **(texts or {})}
-    return Record((*rows, *more), words, settings or {}, {})
+    return result_of((*rows, *more), words, settings or {}, {})
 
 
 def steps(*goals, **given):
@@ -73,7 +72,7 @@ def standing(estimate, low, high, bound, rows, sense=">="):
         for part, value in (values | {"violation": 0.0}).items()
     ]
     texts = {"goals": [{"name": "goal 1", "text": f"recall(train) {sense} {bound}"}]}
-    kept = Record((row("mixture", "error", "test", 0.1), *found), texts, {"room_for_audit": True}, {})
+    kept = result_of((row("mixture", "error", "test", 0.1), *found), texts, {"room_for_audit": True}, {})
     return next_steps(kept, goal_cards(kept))
 
 

@@ -15,7 +15,7 @@ from counterpoise.explorer.state import HeldOutRows, SessionParts
 from counterpoise.rules.goal_rows import TRAIN
 from counterpoise.rules.scores.table import ScoreTable
 from counterpoise.runs.data import Data, RunRows
-from counterpoise.runs.evaluator import final_estimator, has_rules, mixes, seen_by_last
+from counterpoise.runs.decisions import final_estimator, has_rules, mixes, seen_by_last
 from counterpoise.runs.fitting import piped
 from counterpoise.runs.folder import GOALS as OWN_GOALS
 from counterpoise.runs.folder import Run

@@ -12,6 +12,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -33,14 +34,13 @@ from counterpoise.rules.rows import groups_of
 from counterpoise.rules.scores.table import find_groups
 from counterpoise.runs import fitting, methods
 from counterpoise.runs.data import Data, RunRows, data_files, load_data
+from counterpoise.runs.decisions import decide_rows, deferral_of, final_estimator, mixes
 from counterpoise.runs.errors import DataError, RunFolderError, as_data_error, short
-from counterpoise.runs.evaluator import RunEvaluator, final_estimator, mixes
+from counterpoise.runs.evaluate import Evaluation, evaluate
 from counterpoise.runs.folder import CHECKPOINT, MODEL, Prints, Run, Writer, fingerprints, writing
 from counterpoise.runs.goals_file import goals_of, parse_goals_file, read_bytes
-from counterpoise.runs.measuring import measure_all
 from counterpoise.runs.reading import WordsAmongNumbers, heard
 from counterpoise.runs.results import MIXTURE, TEST, TRAIN
-from counterpoise.runs.sampled import counted_data, fit_on_sample, load_sample, seen_by_goals
 from counterpoise.runs.settings import RunSettings
 from counterpoise.theory.risks import Risk, RiskRows
 
@@ -50,7 +50,7 @@ _NAMED = " Columns of groups are named in data.groups."
 _MISSED = 0.1  # the chance that the test rows do not show what is so
 
 
-def with_room(work: fitting.Work, model: Any) -> Any:
+def add_audit_margin(work: fitting.Work, model: Any) -> Any:
     """Return the mixture chosen anew with room for the audit; as it is where none is asked for, or there is none.
 
     Where all the room that the audit takes would cost more than it may, as much is left as it may cost.
@@ -107,7 +107,7 @@ def _try(work: fitting.Work, model: Any, aims: list[Goal], part: float, most: Fl
 
 def _aimed(work: fitting.Work, model: Any) -> list[Goal]:
     """Return the goals that leave room, given a model that meets them as they stand."""
-    data, judge = work.data, RunEvaluator(work.settings, work.data, model, work.goals)
+    data = work.data
     part = data.splits[data.chosen_on]
     # on so few rows an audit would be as hard to pass as it is on the test rows, with chance counted in
     n_test, n_goals = len(data.splits[TEST]), len(work.goals)
@@ -117,16 +117,20 @@ def _aimed(work: fitting.Work, model: Any) -> list[Goal]:
     some = np.random.default_rng(work.settings.seed).permutation(len(part))[:n_shown]
     tables = _tables(part.rows(some), data)
     named = {TRAIN: data.chosen_on} | {name: name for name in data.extra}
-    is_drawn = judge.draws(MIXTURE, named.values())
-    said = {name: (judge.shares if is_drawn else judge.says)(MIXTURE, place) for name, place in named.items()}
+    decided = {name: decide_rows(model, data, place).by[MIXTURE] for name, place in named.items()}
+    is_random = any(one.chances is not None for one in decided.values())
+    said = {name: one.probabilities if is_random else one.labels for name, one in decided.items()}
     said[TRAIN] = np.asarray(said[TRAIN])[some]
+    deferral = deferral_of(model)
+    classes = {"classes": data.classes, "pos_label": data.positive}
+    classes["defer_label"] = None if deferral is None else deferral.label
     found = []
     for goal in as_goals(work.enforced):
         asked = {name: tables[name] for name in goal.datasets}
         told: dict[str, Any] = {"predictions": {name: said[name] for name in asked}, "n_goals": n_goals}
-        told |= {"confidence": work.settings.confidence if goal.confidence is None else None, **judge.classes}
+        told |= {"confidence": work.settings.confidence if goal.confidence is None else None, **classes}
         try:
-            found.append(tightened(goal, asked, kind="probabilities" if is_drawn else "labels", **told))
+            found.append(tightened(goal, asked, kind="probabilities" if is_random else "labels", **told))
         except ValueError as error:
             work.say(f"no room can be left for the audit of {short(goal)}, which is met as it stands: {error}")
             found.append(goal)
@@ -207,23 +211,42 @@ def fit_run(
     with writer.claim(prints) as is_to_do:
         if is_to_do:
             with heard(WordsAmongNumbers) as words:
-                data = (load_data if settings.data.sample is None else load_sample)(settings, path.parent)
-            seen = seen_by_goals(data)
+                data, seen = _loaded(settings, path.parent)
             goals = checked_goals(settings, seen)
             check_objective(settings, seen)
             check_rules(settings, seen)
-            work = fitting.Work(settings, data, goals, folder / CHECKPOINT, tell, say, writer.save_model, content)
+            work = fitting.Work(settings, data, goals, folder / CHECKPOINT, tell, say, writer.save_model, content, [])
             resumes = writer.begin(content, settings, data.columns, prints, path.parent)
             counts = ", ".join(f"{len(part)} {name}" for name, part in data.splits.items())
             called = "" if data.positive is None else f", positive class {data.positive!s}"
             say(f"{'goes on' if resumes else 'begins'}: {counts} rows, {len(data.columns.features)} features{called}")
             for text in dict.fromkeys(map(str, words)):
-                say(text)
+                work.warn(text)
             with fitting.asking_told(work):
                 _fit(work, writer, prints, shlex.join(command))
         else:
             on_event(f"{folder} is done already: same settings, same data")
     return Run(folder, settings)
+
+
+def _loaded(settings: RunSettings, folder: Path) -> tuple[Data, Data]:
+    """Return the data, and what of them goals may speak of: where only counts are kept, the columns of groups."""
+    if settings.data.sample is None:
+        data = load_data(settings, folder)
+        return data, data
+    from counterpoise.runs.sampled import load_sample  # noqa: PLC0415 - heavy
+
+    data = load_sample(settings, folder)
+    seen = {split: replace(part, X=part.X[[]]) for split, part in data.splits.items()}
+    return data, data._replace(splits=seen)
+
+
+def _trained(work: fitting.Work) -> Any:
+    if work.data.rest is None:
+        return fitting.fit_model(work)
+    from counterpoise.runs.sampled import fit_on_sample  # noqa: PLC0415 - heavy
+
+    return fit_on_sample(work)
 
 
 def program() -> list[str]:
@@ -325,34 +348,21 @@ def _other_ways(settings: RunSettings) -> Iterator[str]:
 
 
 def _fit(work: fitting.Work, writer: Writer, prints: Prints, command: str) -> None:
-    """Fit and measure; whatever stops it is in the log."""
+    """Fit and evaluate; whatever stops it is in the log."""
     started = time.monotonic()
     try:
         damaged = "the model file is damaged; the model is made again from its rounds"
         model = fitting.kept_model(writer.folder / MODEL, work.say, damaged)
         if model is None:
-            with fitting.told_cautions(work.say):
-                model = with_room(work, fitting.fit_model(work) if work.data.rest is None else fit_on_sample(work))
+            with fitting.told_cautions(work.warn):
+                model = add_audit_margin(work, _trained(work))
             writer.save_model(model)
-        seconds = time.monotonic() - started
-        work.say(f"fitted in {seconds:.1f} s; measures it on every split")
+        seconds = {"fit": time.monotonic() - started}
+        work.say(f"fitted in {seconds['fit']:.1f} s; measures it on every split")
         if work.settings.method.name != methods.POOL:  # whose bar goes on while its models are asked
-            work.tell(RunProgress(0, 0, "measuring", seconds, 0.0))
-        plain = fitting.plain_model(work)
-        is_sampled = work.data.rest is not None
-        data, counted = counted_data(work, model) if is_sampled else (work.data, None)
-        judge = RunEvaluator(work.settings, data, model, work.goals, plain)
-        times, by_draws = {"fit": seconds}, None
-        if not is_sampled:
-            started = time.monotonic()
-            judge.decisions(judge.data.judged)  # they are then known
-            times["predict"] = time.monotonic() - started
-        elif counted is not None:
-            by_draws = RunEvaluator(work.settings, judge.data._replace(splits={TEST: counted}), model, work.goals)
-        rows, texts, drawn = measure_all(judge, by_draws)
-        texts["commands"] = [command, shlex.join(["counterpoise", "report", writer.folder.name])]
-        writer.save_said(work.data.said, prints)
-        writer.finish(rows, texts, prints, drawn=drawn, seconds=times)
+            work.tell(RunProgress(0, 0, "measuring", seconds["fit"], 0.0))
+        commands = [command, shlex.join(["counterpoise", "report", writer.folder.name])]
+        finish(work, writer, prints, model, commands, plain=fitting.plain_model(work), seconds=seconds)
     except BaseException as error:
         with suppress(RunFolderError):  # a full disk takes no last words either
             writer.log(f"stopped: {type(error).__name__}: {error}".removesuffix(": "))
@@ -362,3 +372,32 @@ def _fit(work: fitting.Work, writer: Writer, prints: Prints, command: str) -> No
                 error.add_note(way)
         with writing(work.checkpoint):  # an error of the system, of a round that could not be kept
             raise
+
+
+def finish(
+    work: fitting.Work,
+    writer: Writer,
+    prints: Prints,
+    model: Any,
+    commands: list[str],
+    *,
+    plain: Any = None,
+    seconds: dict[str, float] | None = None,
+) -> None:
+    """Evaluate a model on every split, and write the result: the last steps of every run, trained or chosen anew."""
+    data, drawn = work.data, None
+    if data.rest is not None:
+        from counterpoise.runs.sampled import counted_data  # noqa: PLC0415 - heavy
+
+        data, counted = counted_data(work, model)
+        if counted is not None:
+            drawn = Evaluation.of(work.settings, data._replace(splits={TEST: counted}), model, work.goals)
+    run = Evaluation.of(work.settings, data, model, work.goals, plain)
+    started, times = time.monotonic(), dict(seconds or {})
+    if seconds is not None and data is work.data:
+        run.on(data.judged)  # it is then known
+        times["predict"] = time.monotonic() - started
+    found = evaluate(run, drawn)
+    writer.save_said(work.data.said, prints)
+    told = {"commands": commands, "seconds": times, "warnings": list(dict.fromkeys(work.warnings))}
+    writer.finish(found.model_copy(update=told), prints)

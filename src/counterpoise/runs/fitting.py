@@ -26,8 +26,8 @@ from counterpoise.rules.choosing import as_problem
 from counterpoise.rules.draws import derived_key
 from counterpoise.runs import methods
 from counterpoise.runs.data import Data
+from counterpoise.runs.decisions import final_estimator, has_rules, keeps_answers, looked_at, seen_by_last
 from counterpoise.runs.errors import DataError, listed
-from counterpoise.runs.evaluator import final_estimator, has_rules, keeps_answers, looked_at, seen_by_last
 from counterpoise.runs.folder import run_key
 from counterpoise.runs.goals_file import line_of_model
 from counterpoise.runs.reading import heard
@@ -125,6 +125,12 @@ class Work(NamedTuple):
     say: Say
     keep: Keep
     goals_file: bytes = b""
+    warnings: list[str] = []  # noqa: RUF012 - each work has its own
+
+    def warn(self, text: str) -> None:
+        """Say something that the result of the run repeats."""
+        self.warnings.append(text)
+        self.say(text)
 
     @property
     def pos_label(self) -> Any:
@@ -400,7 +406,9 @@ def _class_weights(estimator: Any, classes: AnyArray, asked: MethodSettings | Mo
             f"parameters.class_weight of {methods.kind_of(asked).title} must name classes, "
             f"{listed(classes.tolist(), most=10)}; got {unknown!r}."
         )
-    by_code = type(estimator).__name__ == "HistGradientBoostingClassifier"  # which looks at the codes of the classes
+    from sklearn.ensemble import HistGradientBoostingClassifier  # noqa: PLC0415 - heavy
+
+    by_code = isinstance(estimator, HistGradientBoostingClassifier)  # which looks at the codes of the classes
     found = {codes[str(name)]: float(weight) for name, weight in estimator.class_weight.items()}
     every = {code: found.get(code, 1.0) for code in codes.values()}
     return {code if by_code else classes.tolist()[code]: weight for code, weight in every.items()}
