@@ -172,7 +172,7 @@ def test_another_choice_asks_no_model_and_may_defer(run, folder):
     assert 0 < one(other, "defer rate", split="train") <= 0.1 + 1e-9
     deferred = [row.value for row in other.results().where(quantity="called") if row.settings.endswith("deferred")]
     assert sum(deferred) == pytest.approx(200 * one(other, "group defer_rate", settings="group 0"))
-    record = read_record(other.folder)
+    record = other.result()
     assert class_recalls(record).heads[-1] == confusions(record).heads[-1] == "left to a person"
 
 

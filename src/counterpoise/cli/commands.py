@@ -144,7 +144,8 @@ def evaluate(
         Exit with code 1 unless every goal is met on these rows.
     """
     with csv.told():
-        found = runs.evaluate_run(runs.open_run(run), data, largest_weight=largest_weight)
+        opened = runs.open_run(run)
+        found = runs.evaluate_run(opened, data, largest_weight=largest_weight)
     shown.answer(str(found), found.as_dict())
     return NOT_MET if strict and not found.all_met else DONE
 
@@ -179,16 +180,17 @@ def predict(
         For a mixture: a column that tells people apart. The same person then gets the same answer, whatever the other
         columns say.
     """
-    from counterpoise.runs.use import predictions_of  # noqa: PLC0415
-
     if str(output).startswith("-") and str(output) != "-":
         raise ValueError(f"--output must name a file, or be - to print; got the option {str(output)!r}.")
     with csv.told():
+        opened = runs.open_run(run)
+        from counterpoise.runs.use import predictions_of  # noqa: PLC0415 - heavy
+
         if str(output) == "-":
-            frame = predictions_of(runs.open_run(run), data, probabilities=probabilities, ids=ids)
+            frame = predictions_of(opened, data, probabilities=probabilities, ids=ids)
             frame.to_csv(sys.stdout, index=False)
             return
-        n_rows = runs.predict_run(runs.open_run(run), data, output, probabilities=probabilities, ids=ids)
+        n_rows = runs.predict_run(opened, data, output, probabilities=probabilities, ids=ids)
     shown.answer(f"{n_rows} predictions in {output}", {"predictions": output, "rows": n_rows})
 
 
@@ -220,7 +222,8 @@ def explain(
         A column that tells people apart, as for predict.
     """
     with csv.told():
-        found = runs.explain_run(runs.open_run(run), data, rows=row, ids=ids)
+        opened = runs.open_run(run)
+        found = runs.explain_run(opened, data, rows=row, ids=ids)
     text = "\n\n".join(f"Row {number}\n{one}" for number, one in found.items())
     shown.answer(text, {"rows": [{"row": number, **one.as_dict()} for number, one in found.items()]})
 
@@ -271,7 +274,8 @@ def rebalance(
     asked: dict[str, Any] = {"alpha": alpha, "objective": objective, "goals": goal, "budget": budget}
     asked |= {"defer_cost": defer_cost, "decision": decision}
     asked["by"] = None if by is None else [name for name in by if name]
-    chosen = runs.rebalance_run(runs.open_run(run), **asked, output=output, on_event=shown.say)
+    opened = runs.open_run(run)
+    chosen = runs.rebalance_run(opened, **asked, output=output, on_event=shown.say)
     return _told(chosen, shown, strict=strict)
 
 
@@ -312,10 +316,10 @@ def certify(
     strict
         Exit with code 1 unless every goal is shown to hold.
     """
-    from counterpoise.runs.summary import audit_text, audit_words  # noqa: PLC0415
-
     with csv.told():
         done = runs.open_run(run)
+        from counterpoise.runs.summary import audit_text, audit_words  # noqa: PLC0415 - heavy
+
         asked: dict[str, Any] = {"confidence": confidence, "goals": goal, "largest_weight": largest_weight}
         audit = runs.certify_run(done, data, **asked, drawn=drawn)
     is_drawn = drawn and len(done.drawn()) > 0  # else each decision is the same whatever the key

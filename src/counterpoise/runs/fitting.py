@@ -101,10 +101,6 @@ Say = Callable[[str], None]
 Keep = Callable[[Any, str], None]  # a model, and the name of its file in the run folder
 
 
-def unheard(_event: Any) -> None:
-    """Tell nobody."""
-
-
 @contextmanager
 def told_cautions(say: Say) -> Iterator[None]:
     """Say in a line what classifiers warn of, as it was the last time: earlier choices were tries."""

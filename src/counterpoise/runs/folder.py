@@ -32,7 +32,7 @@ from contextlib import ExitStack, contextmanager, nullcontext
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from counterpoise import persist
 from counterpoise._base.text import Secret, load_json
@@ -46,7 +46,9 @@ from counterpoise.runs.methods import split_parameters, training_needs_alpha, tr
 from counterpoise.runs.result import RESULT, RunResult, read_result
 from counterpoise.runs.results import ResultsTable
 from counterpoise.runs.settings import RunColumns, RunSettings, is_parquet
-from counterpoise.runs.summary import RunSummary, summarize_run
+
+if TYPE_CHECKING:
+    from counterpoise.runs.summary import RunSummary
 
 KEY = "draws.key"  # hexadecimal digits in one line, for nobody but the owner
 _MOST = 1000  # bytes that are read
@@ -211,8 +213,10 @@ class Run(NamedTuple):
         """Return the numbers of the drawn decisions, which depend on the run's key; none where nothing is drawn."""
         return self.result().table(drawn=True)
 
-    def summary(self) -> RunSummary:
+    def summary(self) -> "RunSummary":
         """Return what the run came to: each goal on the test rows, and the loss of the tail."""
+        from counterpoise.runs.summary import summarize_run  # noqa: PLC0415 - heavy
+
         return summarize_run(self.result())
 
     @property

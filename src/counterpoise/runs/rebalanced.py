@@ -11,15 +11,15 @@ from counterpoise.goals.bound import asked_goals
 from counterpoise.rules.choosing import as_problem
 from counterpoise.rules.draws import known_draws, make_key
 from counterpoise.rules.options import STICKY, Draws, as_groups, kind_of_decision
-from counterpoise.runs.data import data_files
 from counterpoise.runs.decisions import final_estimator, mixes
-from counterpoise.runs.fit import add_audit_margin, checked_goals, finish, program
-from counterpoise.runs.fitting import Work, inside_goals, told_cautions, unheard
+from counterpoise.runs.fit import program, unheard
+from counterpoise.runs.fitting import Work, inside_goals, told_cautions
 from counterpoise.runs.folder import CHECKPOINT, GOALS, KEY, SETTINGS, Run, Writer, fingerprints, keep_key, read_json
 from counterpoise.runs.goals_file import goals_of, rewritten
 from counterpoise.runs.methods import GOALS as SCORED
 from counterpoise.runs.methods import as_values, defers
-from counterpoise.runs.settings import GoalSettings, RunSettings
+from counterpoise.runs.settings import GoalSettings, RunSettings, data_files
+from counterpoise.runs.steps import add_audit_margin, checked_goals, finish
 from counterpoise.runs.use import known_goals, own_data
 
 

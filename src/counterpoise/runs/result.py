@@ -57,7 +57,7 @@ Verdict: TypeAlias = Literal["holds", "undecided", "fails", "not asked", ""]
 
 
 class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
 class TailLoss(_Part):

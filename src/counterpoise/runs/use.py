@@ -29,7 +29,6 @@ from counterpoise.rules.scores.table import BASELINE
 from counterpoise.runs.data import (
     Data,
     RunRows,
-    data_files,
     extra_parts,
     load_data,
     positive_of,
@@ -39,13 +38,13 @@ from counterpoise.runs.data import (
 from counterpoise.runs.decisions import final_estimator, has_rules, looked_at, seen_by_last, some_rows
 from counterpoise.runs.errors import DataError, RunFolderError, as_data_error, check_columns, listed, oddest
 from counterpoise.runs.evaluate import Evaluation, goal_results, split_result
-from counterpoise.runs.fit import why_not_asked
 from counterpoise.runs.folder import SETTINGS, Run, check_place, fingerprints, read_json, write_frame
 from counterpoise.runs.goals_file import goals_of
 from counterpoise.runs.reading import column_names, read_column
 from counterpoise.runs.result import RunResult
 from counterpoise.runs.results import TEST, TRAIN
-from counterpoise.runs.settings import RunSettings, written_as
+from counterpoise.runs.settings import RunSettings, data_files, written_as
+from counterpoise.runs.steps import why_not_asked
 from counterpoise.runs.summary import RunSummary, summarize_run
 
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
