@@ -329,6 +329,40 @@ def certify(
 
 
 @command
+def compare(
+    *places: Path,
+    prediction: str = "prediction",
+    html: Path | None = None,
+    shown: Out = PRINTED,
+) -> None:
+    """Put runs side by side, and decisions that stand in a table: goals, errors, margins and costs.
+
+    Parameters
+    ----------
+    places
+        Run folders and, beside them, CSV or Parquet files with the target and decisions, made by hand or by any model.
+    prediction
+        The column of such files that holds the decisions.
+    html
+        Where the table goes as a page.
+    """
+    if html is not None:
+        from counterpoise.runs.folder import check_place  # noqa: PLC0415
+
+        check_place(html, option="--html")
+    for place in places:
+        if not place.is_file():
+            runs.open_run(place)  # what is wrong with it is told before more is loaded
+    found = runs.compare_runs(places, prediction=prediction)
+    if html is not None:
+        from counterpoise.report.page import write_page  # noqa: PLC0415
+
+        write_page(found, html)
+    page = "" if html is None else f"\n\npage: {html}"
+    shown.answer(f"{found}{page}", found.as_dict() | {"page": html})
+
+
+@command
 def report(
     run: Path,
     /,

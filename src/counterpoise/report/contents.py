@@ -9,6 +9,7 @@ from markupsafe import Markup, escape
 
 from counterpoise.report import overview, rates, sections
 from counterpoise.report.wording import fraction
+from counterpoise.runs.compare import Comparison
 from counterpoise.runs.result import RunResult
 
 
@@ -80,6 +81,14 @@ def page_environment() -> Environment:
     )
     environment.filters["breakable"] = breakable
     return environment
+
+
+def render_comparison(comparison: Comparison) -> str:
+    """Return the page of a comparison of runs."""
+    heads, *rows = comparison.table()
+    table = sections.PageTable("Runs side by side", heads, rows)
+    names = [run.name for run in comparison.runs]
+    return page_environment().get_template("comparison.html").render(table=table, names=names, notes=comparison.notes)
 
 
 def render(result: RunResult) -> str:

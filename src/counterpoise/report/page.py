@@ -1,9 +1,13 @@
 """The report of a run: one self-contained HTML page, a function of its result."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from counterpoise.runs.folder import DONE, REPORT, check_place, write_output
 from counterpoise.runs.result import RESULT, RunResult, read_result
+
+if TYPE_CHECKING:
+    from counterpoise.runs.compare import Comparison
 
 __all__ = ["write_report"]
 
@@ -59,14 +63,14 @@ def write_report(run_folder: str | Path, output: str | Path | None = None) -> Pa
     return write_page(read_result(folder / RESULT), folder / REPORT if output is None else Path(output))
 
 
-def write_page(result: RunResult, output: str | Path) -> Path:
-    """Write the report of a result, in a run folder or not, and return its path."""
+def write_page(shown: "RunResult | Comparison", output: str | Path) -> Path:
+    """Write the page of a result, in a run folder or not, or of a comparison, and return its path."""
     path = Path(output)
     check_place(path)  # before figures are drawn for it
     try:
-        from counterpoise.report.contents import render  # noqa: PLC0415 - needs optional packages
+        from counterpoise.report.contents import render, render_comparison  # noqa: PLC0415 - needs optional packages
 
-        page = render(result)
+        page = render(shown) if isinstance(shown, RunResult) else render_comparison(shown)
     except ModuleNotFoundError as error:
         raise ImportError(
             f'A report needs jinja2 and matplotlib: pip install "counterpoise[cli]" ({error}).'

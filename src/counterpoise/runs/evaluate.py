@@ -196,7 +196,7 @@ def split_result(run: Evaluation, split: str, *, with_objective: bool = False) -
             tails["realised"] = cvar_curve([1.0, cost, 0.0], alphas, [wrong, left, max(1.0 - wrong - left, 0.0)])
         points = [dict(zip(("alpha", *tails), one, strict=True)) for one in zip(alphas, *tails.values(), strict=True)]
         told["objective"] = objectives.get(decider, math.nan)
-        losses[decider] = result.Losses(**told, tails=[result.TailLoss(**one) for one in points])
+        losses[decider] = result.SplitLosses(**told, tails=[result.TailLoss(**one) for one in points])
     shares = {str(one): np.average(part.labels == one, weights=part.counts) for one in run.data.classes}
     return result.SplitResult(rows=part.n_rows, classes=shares, losses=losses)  # type: ignore[arg-type]
 
@@ -247,15 +247,15 @@ def goal_results(
     reasons = unasked or {}
     places = [place for place in range(len(run.goals)) if place not in reasons]
     asked = [run.goals[place] for place in places]
-    standings: list[dict[str, dict[str, result.Standing]]] = [{split: {} for split in splits} for _ in run.goals]
+    standings: list[dict[str, dict[str, result.GoalStanding]]] = [{split: {} for split in splits} for _ in run.goals]
     for split in splits if asked else ():
         for decider in (MIXTURE, FIRST, DEPLOYED):
             for place, found in zip(places, run.audit(split, asked, decider) or (), strict=False):
                 standings[place][split][decider] = _standing(found, is_whole=decider == MIXTURE)
     for place, reason in reasons.items():
-        missing = result.Standing(bound=run.goals[place].bound, verdict="not asked", note=reason)
+        missing = result.GoalStanding(bound=run.goals[place].bound, verdict="not asked", note=reason)
         standings[place] = {split: {MIXTURE: missing} for split in splits}
-    by_draws: list[result.Standing | None] = [None] * len(run.goals)
+    by_draws: list[result.GoalStanding | None] = [None] * len(run.goals)
     judged = run.data.judged
     if drawn is not None and asked and judged in splits and run.on(judged).by[MIXTURE].chances is not None:
         by_draws = [_standing(one) for one in drawn.audit(judged, drawn=True) or ()]
@@ -273,12 +273,12 @@ def goal_results(
     ]
 
 
-def _standing(found: GoalAudit, *, is_whole: bool = True) -> result.Standing:
+def _standing(found: GoalAudit, *, is_whole: bool = True) -> result.GoalStanding:
     if not is_whole:
-        return result.Standing(estimate=found.estimate, violation=found.violation)
+        return result.GoalStanding(estimate=found.estimate, violation=found.violation)
     parts = ("estimate", "low", "high", "bound", "margin", "verdict", "violation")
     told = {part: getattr(found, part) for part in parts} | {"rows": sum(count for _, count in found.counts)}
-    return result.Standing(**told, note="" if found.is_answered else found.note)
+    return result.GoalStanding(**told, note="" if found.is_answered else found.note)
 
 
 def drawn_result(run: Evaluation, split: str, drawn: Evaluation) -> result.DrawnResult | None:
@@ -322,7 +322,7 @@ def group_results(run: Evaluation, split: str) -> list[result.GroupResult]:
     return groups
 
 
-def answer_cells(run: Evaluation, split: str) -> dict[Any, list[result.Cell]]:
+def answer_cells(run: Evaluation, split: str) -> dict[Any, list[result.AnswerCount]]:
     """Return how many rows of each class each decider gives which answer, expected where it draws."""
     part, n_classes = run.data.splits[split], len(run.data.classes)
     labels, found = np.searchsorted(run.data.classes, part.labels), {}
@@ -331,7 +331,7 @@ def answer_cells(run: Evaluation, split: str) -> dict[Any, list[result.Cell]]:
         counts = np.zeros((n_classes, shares.shape[1]))
         np.add.at(counts, labels, shares if part.counts is None else shares * part.counts[:, None])
         found[decider] = [
-            result.Cell(label=label, answer=answer if answer < n_classes else None, rows=counts[label, answer])
+            result.AnswerCount(label=label, answer=answer if answer < n_classes else None, rows=counts[label, answer])
             for label, answer in np.argwhere(counts > 0).tolist()
         ]
     return found

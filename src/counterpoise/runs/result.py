@@ -34,6 +34,7 @@ from counterpoise.runs.results import (
 FORMAT: Final = "counterpoise run result 1"
 RESULT = "result.json"
 _MOST_BYTES = 1 << 28
+_ROUNDING = 1e-9  # part of the largest bound by which two bounds that are one may differ
 _DIGITS = 9  # that count of a tail fraction, however small it is: 0.1 + 0.2 is 0.3
 
 
@@ -68,7 +69,7 @@ class TailLoss(_Part):
     realised: Number = math.nan
 
 
-class Losses(_Part):
+class SplitLosses(_Part):
     """What one decider loses on the rows of one split, in expectation over its draws."""
 
     error: Number = math.nan
@@ -89,10 +90,10 @@ class SplitResult(_Part):
 
     rows: Number = math.nan
     classes: dict[str, Number] = {}  # the share of each class
-    losses: dict[Decider, Losses] = {}
+    losses: dict[Decider, SplitLosses] = {}
 
 
-class Standing(_Part):
+class GoalStanding(_Part):
     """How a goal stands on the rows of one split; of those that the model is compared with, two numbers only."""
 
     estimate: Number = math.nan
@@ -120,13 +121,22 @@ class GoalResult(_Part):
     text: str
     confidence: Number = math.nan
     aimed: Number = math.nan  # the bound that decisions were chosen to meet, where it is another
-    splits: dict[str, dict[Decider, Standing]] = {}
-    drawn: Standing | None = None  # of the drawn decisions
+    splits: dict[str, dict[Decider, GoalStanding]] = {}
+    drawn: GoalStanding | None = None  # of the drawn decisions
     tradeoff: list[FrontierPoint] = []
 
-    def on(self, split: str, decider: str = MIXTURE) -> Standing:
+    def on(self, split: str, decider: str = MIXTURE) -> GoalStanding:
         """Return how the goal stands on the rows of a split."""
-        return self.splits.get(split, {}).get(decider, Standing())  # type: ignore[call-overload, no-any-return]
+        return self.splits.get(split, {}).get(decider, GoalStanding())  # type: ignore[call-overload, no-any-return]
+
+    @property
+    def cost(self) -> float:
+        """Return by how much its bound raises the objective above the least of all bounds tried; NaN where unknown."""
+        bound = next((self.on(split).bound for split in self.splits), math.nan)
+        bound = self.aimed if math.isfinite(self.aimed) else bound
+        scale = max((abs(point.bound) for point in self.tradeoff), default=1.0)
+        at = [point.value for point in self.tradeoff if abs(point.bound - bound) <= _ROUNDING * scale]
+        return at[0] - min(point.value for point in self.tradeoff) if at else math.nan
 
 
 class GroupRate(_Part):
@@ -204,7 +214,7 @@ class ScoreResult(_Part):
     panels: list[ScorePanel] = []
 
 
-class Cell(_Part):
+class AnswerCount(_Part):
     """How many rows of a class get an answer, by the places of both; None is the place of deferred rows."""
 
     label: int
@@ -286,7 +296,7 @@ class RunResult(_Part):
     rules: list[RuleResult] = []
     segments: list[SegmentResult] = []
     scores: ScoreResult = ScoreResult()
-    answers: dict[Decider, list[Cell]] = {}  # on the rows that count
+    answers: dict[Decider, list[AnswerCount]] = {}  # on the rows that count
     deferral: DeferralResult | None = None
     drawn: DrawnResult | None = None
     advice: list[str] = []  # what was tried where a goal is missed
@@ -321,10 +331,10 @@ class RunResult(_Part):
         """Tell whether several models or rules decide, or one that shares rows among classes."""
         return self.shares_rows or sum(rule.share > 0 for rule in self.rules) > 1
 
-    def losses(self, decider: str = MIXTURE, split: str | None = None) -> Losses:
+    def losses(self, decider: str = MIXTURE, split: str | None = None) -> SplitLosses:
         """Return what a decider loses, by default on the rows that count; NaN where it was not measured."""
         found = self.splits.get(self.judged if split is None else split, SplitResult())
-        return found.losses.get(decider, Losses())  # type: ignore[call-overload, no-any-return]
+        return found.losses.get(decider, SplitLosses())  # type: ignore[call-overload, no-any-return]
 
     def deciders(self, quantity: str = "error") -> list[str]:
         """Return the deciders of which a number was measured on some split; errors also where there are tails."""
@@ -394,7 +404,7 @@ def _rows(result: RunResult) -> Iterator[tuple[Any, ...]]:
     yield from _score_rows(result)
 
 
-def _loss_rows(decider: str, losses: Losses, split: str) -> Iterator[tuple[Any, ...]]:
+def _loss_rows(decider: str, losses: SplitLosses, split: str) -> Iterator[tuple[Any, ...]]:
     yield decider, "error", split, losses.error
     yield decider, DEFER_RATE, split, losses.defer_rate
     yield decider, DECIDED_ERROR, split, losses.decided_error
@@ -423,7 +433,7 @@ def _group_rows(result: RunResult) -> Iterator[tuple[Any, ...]]:
             yield MIXTURE, quantity, judged, value, f"segment {place}", result.alpha
 
 
-def _goal_rows(decider: str, standing: Standing, split: str, number: int) -> Iterator[tuple[Any, ...]]:
+def _goal_rows(decider: str, standing: GoalStanding, split: str, number: int) -> Iterator[tuple[Any, ...]]:
     """Yield the numbers of a goal; where nothing was asked there are none."""
     parts = ("estimate", "violation")
     if standing.verdict:
