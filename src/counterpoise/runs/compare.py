@@ -9,7 +9,7 @@ from counterpoise._base.text import text_table
 from counterpoise.goals import parse_goal
 from counterpoise.runs.errors import DataError, twice_in
 from counterpoise.runs.folder import open_run
-from counterpoise.runs.result import GoalStanding, RunResult
+from counterpoise.runs.result import SplitStanding, RunResult
 from counterpoise.runs.results import DEPLOYED, FIRST, TRAIN
 from counterpoise.runs.tables import audit_table
 
@@ -157,7 +157,7 @@ def _compared(name: str, result: RunResult, goals: list[str]) -> ComparedRun:
     judged, losses, plain = result.judged, result.losses(), result.losses(FIRST).error
     asked, found = {goal.text: goal for goal in result.goals}, []
     for text in goals:
-        one, cost = GoalStanding(verdict="not asked"), math.nan
+        one, cost = SplitStanding(verdict="not asked"), math.nan
         if text in asked:
             one, cost = asked[text].on(judged), asked[text].cost
         found.append(ComparedGoal(text, one.estimate, one.bound, one.margin, one.verdict, one.violation, cost))

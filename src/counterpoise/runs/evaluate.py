@@ -247,15 +247,15 @@ def goal_results(
     reasons = unasked or {}
     places = [place for place in range(len(run.goals)) if place not in reasons]
     asked = [run.goals[place] for place in places]
-    standings: list[dict[str, dict[str, result.GoalStanding]]] = [{split: {} for split in splits} for _ in run.goals]
+    standings: list[dict[str, dict[str, result.SplitStanding]]] = [{split: {} for split in splits} for _ in run.goals]
     for split in splits if asked else ():
         for decider in (MIXTURE, FIRST, DEPLOYED):
             for place, found in zip(places, run.audit(split, asked, decider) or (), strict=False):
                 standings[place][split][decider] = _standing(found, is_whole=decider == MIXTURE)
     for place, reason in reasons.items():
-        missing = result.GoalStanding(bound=run.goals[place].bound, verdict="not asked", note=reason)
+        missing = result.SplitStanding(bound=run.goals[place].bound, verdict="not asked", note=reason)
         standings[place] = {split: {MIXTURE: missing} for split in splits}
-    by_draws: list[result.GoalStanding | None] = [None] * len(run.goals)
+    by_draws: list[result.SplitStanding | None] = [None] * len(run.goals)
     judged = run.data.judged
     if drawn is not None and asked and judged in splits and run.on(judged).by[MIXTURE].chances is not None:
         by_draws = [_standing(one) for one in drawn.audit(judged, drawn=True) or ()]
@@ -273,12 +273,12 @@ def goal_results(
     ]
 
 
-def _standing(found: GoalAudit, *, is_whole: bool = True) -> result.GoalStanding:
+def _standing(found: GoalAudit, *, is_whole: bool = True) -> result.SplitStanding:
     if not is_whole:
-        return result.GoalStanding(estimate=found.estimate, violation=found.violation)
+        return result.SplitStanding(estimate=found.estimate, violation=found.violation)
     parts = ("estimate", "low", "high", "bound", "margin", "verdict", "violation")
     told = {part: getattr(found, part) for part in parts} | {"rows": sum(count for _, count in found.counts)}
-    return result.GoalStanding(**told, note="" if found.is_answered else found.note)
+    return result.SplitStanding(**told, note="" if found.is_answered else found.note)
 
 
 def drawn_result(run: Evaluation, split: str, drawn: Evaluation) -> result.DrawnResult | None:

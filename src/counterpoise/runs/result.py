@@ -93,7 +93,7 @@ class SplitResult(_Part):
     losses: dict[Decider, SplitLosses] = {}
 
 
-class GoalStanding(_Part):
+class SplitStanding(_Part):
     """How a goal stands on the rows of one split; of those that the model is compared with, two numbers only."""
 
     estimate: Number = math.nan
@@ -121,13 +121,13 @@ class GoalResult(_Part):
     text: str
     confidence: Number = math.nan
     aimed: Number = math.nan  # the bound that decisions were chosen to meet, where it is another
-    splits: dict[str, dict[Decider, GoalStanding]] = {}
-    drawn: GoalStanding | None = None  # of the drawn decisions
+    splits: dict[str, dict[Decider, SplitStanding]] = {}
+    drawn: SplitStanding | None = None  # of the drawn decisions
     tradeoff: list[FrontierPoint] = []
 
-    def on(self, split: str, decider: str = MIXTURE) -> GoalStanding:
+    def on(self, split: str, decider: str = MIXTURE) -> SplitStanding:
         """Return how the goal stands on the rows of a split."""
-        return self.splits.get(split, {}).get(decider, GoalStanding())  # type: ignore[call-overload, no-any-return]
+        return self.splits.get(split, {}).get(decider, SplitStanding())  # type: ignore[call-overload, no-any-return]
 
     @property
     def cost(self) -> float:
@@ -433,7 +433,7 @@ def _group_rows(result: RunResult) -> Iterator[tuple[Any, ...]]:
             yield MIXTURE, quantity, judged, value, f"segment {place}", result.alpha
 
 
-def _goal_rows(decider: str, standing: GoalStanding, split: str, number: int) -> Iterator[tuple[Any, ...]]:
+def _goal_rows(decider: str, standing: SplitStanding, split: str, number: int) -> Iterator[tuple[Any, ...]]:
     """Yield the numbers of a goal; where nothing was asked there are none."""
     parts = ("estimate", "violation")
     if standing.verdict:
