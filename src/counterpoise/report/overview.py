@@ -49,14 +49,36 @@ _DIGITS = 2  # of a number of rows that is a guess
 def next_steps(result: RunResult, cards: Sequence[GoalCard]) -> list[str]:
     """Return what can be done, in sentences, the most urgent first."""
     open_ones = [card for card in cards if card.verdict in (FAILS, UNDECIDED)]
-    steps = [step for card in open_ones for step in _steps(result, card)]
+    steps = [*_missed(result, cards), *(step for card in open_ones for step in _steps(result, card)), *result.advice]
     if any(card.is_met is not True for card in open_ones) or any(card.verdict is FAILS for card in open_ones):
         steps += _aim(result)
     elif open_ones and not result.settings.get("room_for_audit") and not _reads_parts(result):
         steps.append("Or set room_for_audit = true, which meets the goals with room for the rows there are.")
     if cards and all(card.verdict is HOLDS for card in cards):
         steps.append("Audit it again on fresh rows now and then.")
-    return [*steps, *_room(result), *_dearest(result, cards)]
+    return [*steps, *_behind_deployed(result), *_room(result), *_dearest(result, cards)]
+
+
+def _missed(result: RunResult, cards: Sequence[GoalCard]) -> Iterator[str]:
+    """Yield every goal that the rows miss: first those that are shown to fail, then by how much."""
+    found = [(card, goal.on(result.judged)) for card, goal in zip(cards, result.goals, strict=True)]
+    missed = [(card, one) for card, one in found if one.violation > 0]
+    for card, one in sorted(missed, key=lambda pair: (pair[0].verdict is not FAILS, -pair[1].violation)):
+        yield f"{_upper(card.name)} is {stand_on_rows(one.violation)} on the {result.judged} rows."
+
+
+def _behind_deployed(result: RunResult) -> Iterator[str]:
+    """Yield in what the deployed model is better than the new one: a goal that it misses by less, or the errors."""
+    behind = []
+    for place, goal in enumerate(result.goals, start=1):
+        ours, deployed = goal.on(result.judged), goal.on(result.judged, DEPLOYED)
+        if ours.violation > 0 and ours.violation > deployed.violation:
+            behind.append(f"goal {place} ({number(deployed.estimate)} in place of {number(ours.estimate)})")
+    ours_wrong, deployed_wrong = result.losses().error, result.losses(DEPLOYED).error
+    if deployed_wrong < ours_wrong and percent(deployed_wrong) != percent(ours_wrong):
+        behind.append(f"the share wrong ({percent(deployed_wrong)} in place of {percent(ours_wrong)})")
+    if behind:
+        yield f"The deployed model is better in {_listed(behind)}."
 
 
 def _steps(result: RunResult, card: GoalCard) -> Iterator[str]:

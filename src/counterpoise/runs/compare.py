@@ -9,7 +9,7 @@ from counterpoise._base.text import text_table
 from counterpoise.goals import parse_goal
 from counterpoise.runs.errors import DataError, twice_in
 from counterpoise.runs.folder import open_run
-from counterpoise.runs.result import SplitStanding, RunResult
+from counterpoise.runs.result import RunResult, SplitStanding
 from counterpoise.runs.results import DEPLOYED, FIRST, TRAIN
 from counterpoise.runs.tables import audit_table
 

@@ -62,6 +62,7 @@ class Pace:
         self.tell(RunProgress(number, self.total, part, elapsed, left))
 
 
+TRAINED = "trained.cp"  # of the checkpoint: models that wait for their rules
 _ABSENT = -1  # the code of missing and unknown categories where a method takes no missing values
 
 
@@ -240,18 +241,23 @@ def _fit_mixture(work: Work) -> Any:
 
 def _fit_goals(work: Work) -> Any:
     """Train strong models, keep them, and choose the rules of their scores inside the goals."""
-    later = methods.as_values(methods.split_parameters(work.settings.method)[1])
-    path = work.checkpoint / "trained.cp"
+    path = work.checkpoint / TRAINED
     model = kept_model(path, work.say, f"{path.name} of the checkpoint cannot be read; the models are trained again")
     if model is None:
         model = _trained_for_goals(work)
         work.keep(model, f"{work.checkpoint.name}/{path.name}")
+    return choose_rules(work, model)
+
+
+def choose_rules(work: Work, model: Any, **changes: Any) -> Any:
+    """Return models with the rules of their scores that the settings ask for, but for some changes of these."""
+    later = methods.as_values(methods.split_parameters(work.settings.method)[1])
     model.set_params(budget=later.get("budget"))
     asked: dict[str, Any] = {"alpha": work.settings.alpha}
     if later.get("objective", CVAR) != CVAR:
         asked = {"objective": later["objective"]}
     asked |= {"by": later.get("by", ()), "deferral": later.get("deferral", NEVER)}
-    return inside_goals(work, model, **asked)
+    return inside_goals(work, model, **asked | changes)
 
 
 def _trained_for_goals(work: Work) -> Any:

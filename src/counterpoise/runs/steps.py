@@ -5,7 +5,6 @@ can tell. With room for the audit the bound is moved by what the audit's interva
 both sets of rows, as far as that costs little.
 """
 
-import json
 import math
 import shlex
 import time
@@ -32,6 +31,7 @@ from counterpoise.rules.options import as_groups
 from counterpoise.rules.rows import groups_of
 from counterpoise.rules.scores.table import find_groups
 from counterpoise.runs import fitting, methods
+from counterpoise.runs.advice import ways_to_hold, ways_to_meet
 from counterpoise.runs.data import Data, RunRows, load_data
 from counterpoise.runs.decisions import decide_rows, deferral_of, final_estimator, mixes
 from counterpoise.runs.errors import DataError, RunFolderError, as_data_error, short
@@ -264,23 +264,6 @@ def why_not_asked(goals: Iterable[Goal], part: RunRows, data: Data) -> Iterator[
             yield None
 
 
-def _other_ways(settings: RunSettings) -> Iterator[str]:
-    """Yield what may meet goals that decisions by the scores of plain models cannot."""
-    method = settings.method
-    if method.name != methods.GOALS:
-        return
-    if not method.models:
-        pair = 'models = [{ name = "gradient_boosting" }, { name = "logistic" }]'
-        yield f"Another model beside it may meet more: {pair} in [method]."
-    if as_groups(methods.as_values(method.parameters).get("by", ())).names:
-        return
-    if settings.data.groups:
-        names = json.dumps(settings.data.groups)
-        yield f"Decisions that look at groups, if they may, can meet more: by = {names} in [method.parameters]."
-    if not method.models and settings.data.sample is None:
-        yield 'So can models that are trained for the goals: method.name = "lpboost".'
-
-
 def _fit(work: fitting.Work, writer: Writer, prints: Prints, command: str) -> None:
     """Fit and evaluate; whatever stops it is in the log."""
     started = time.monotonic()
@@ -302,7 +285,8 @@ def _fit(work: fitting.Work, writer: Writer, prints: Prints, command: str) -> No
             writer.log(f"stopped: {type(error).__name__}: {error}".removesuffix(": "))
         if isinstance(error, InfeasibleGoals):
             error.add_note(_KEPT_INSIDE if methods.trains_inside(work.settings.method) else _KEPT)
-            for way in _other_ways(work.settings):
+            kept = fitting.kept_model(work.checkpoint / fitting.TRAINED, work.say, "")
+            for way in ways_to_hold(work, kept):
                 error.add_note(way)
         with writing(work.checkpoint):  # an error of the system, of a round that could not be kept
             raise
@@ -333,5 +317,10 @@ def finish(
         times["predict"] = time.monotonic() - started
     found = evaluate(run, drawn)
     writer.save_said(work.data.said, prints)
-    told = {"commands": commands, "seconds": times, "warnings": list(dict.fromkeys(work.warnings))}
+    told = {
+        "advice": ways_to_meet(work, model, found),
+        "commands": commands,
+        "seconds": times,
+        "warnings": list(dict.fromkeys(work.warnings)),
+    }
     writer.finish(found.model_copy(update=told), prints)
