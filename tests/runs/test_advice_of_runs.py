@@ -21,11 +21,7 @@ models = [{{name = "logistic"}}]
 
 
 def asked(*goals, parameters=""):
-    return (
-        TEXT.format(goals=", ".join(f'"{goal}"' for goal in goals), parameters=parameters)
-        .replace("{{", "{")
-        .replace("}}", "}")
-    )
+    return TEXT.format(goals=", ".join(f'"{goal}"' for goal in goals), parameters=parameters)
 
 
 def test_what_was_tried_meets_goals_that_could_not_hold(goals_file, tmp_path):
