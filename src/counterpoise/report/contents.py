@@ -2,15 +2,17 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from counterpoise.report import overview, rates, sections
 from counterpoise.report.wording import fraction
-from counterpoise.runs.compare import Comparison
 from counterpoise.runs.result import RunResult
+
+if TYPE_CHECKING:
+    from counterpoise.runs.compare import Comparison
 
 
 class Listing(NamedTuple):
@@ -83,7 +85,7 @@ def page_environment() -> Environment:
     return environment
 
 
-def render_comparison(comparison: Comparison) -> str:
+def render_comparison(comparison: "Comparison") -> str:
     """Return the page of a comparison of runs."""
     heads, *rows = comparison.table()
     table = sections.PageTable("Runs side by side", heads, rows)
