@@ -6,7 +6,6 @@ from pathlib import Path
 
 from counterpoise.persist.locks import FolderInUse
 from counterpoise.runs import RunProgress
-from counterpoise.runs.results import read_rows
 from papers.boosted_cvar.page import STUDY as BOOSTED_CVAR
 from papers.comparison.page import STUDY as COMPARISON
 from papers.confidence.page import STUDY as CONFIDENCE
@@ -15,6 +14,7 @@ from papers.dataset_constraints.page import STUDY as DATASET_CONSTRAINTS
 from papers.dro_boosting.page import STUDY as DRO_BOOSTING
 from papers.inside_goals.page import STUDY as INSIDE_GOALS
 from papers.mixture_goals.page import STUDY as MIXTURE_GOALS
+from papers.results import read_rows
 from papers.risks_under_shift.page import STUDY as RISKS_UNDER_SHIFT
 from papers.study import Study
 from papers.vadaboost.page import STUDY as VADABOOST

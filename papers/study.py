@@ -10,7 +10,7 @@ from typing import Any
 
 from counterpoise.persist.locks import FolderLock
 from counterpoise.runs import ProgressCallback, RunProgress
-from counterpoise.runs.results import ResultRow, ResultsTable, append_rows, read_rows
+from papers.results import ResultRow, ResultsTable, append_rows, read_rows
 
 TABLE, PAGE = "results.csv", "README.md"
 

@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 
 from counterpoise.metrics import cvar_loss
-from counterpoise.runs.results import ResultRow, append_rows
 from counterpoise.solvers import minimize_cvar
 from papers.boosted_cvar.curves import ERROR_ALPHAS, EXPERIMENT, Losses, against_rounds, curves
 from papers.kept_losses import KeptLosses
+from papers.results import ResultRow, append_rows
 
 WARM_UP, TRAINING, WEIGHING = "warm-up seconds", "training seconds a model", "weighing seconds a model"
 

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from counterpoise.runs import ProgressCallback
-from counterpoise.runs.results import Average, ResultRow, ResultsTable, read_rows, summarize
 from papers.boosted_cvar import networks
 from papers.boosted_cvar import pattern as boosted_cvar_pattern
 from papers.boosted_cvar.curves import LP_ALPHAS, METHODS, ROUND_ALPHAS
@@ -19,6 +18,7 @@ from papers.boosted_cvar.pattern import Pattern, in_short, means_over_seeds, pat
 from papers.boosted_cvar.steps import section as step_section
 from papers.drawing import panels, picture
 from papers.markdown import markdown_table
+from papers.results import Average, ResultRow, ResultsTable, read_rows, summarize
 from papers.study import Study
 
 SHOWN_ALPHAS = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5)

@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from counterpoise.runs.results import ResultsTable, read_rows
 from papers.arrays import FloatArray
 from papers.constants.experiment import (
     CONSTANTS,
@@ -31,6 +30,7 @@ from papers.constants.experiment import (
 from papers.constants.schedules import schedule_section
 from papers.dro_boosting.experiment import N_TRAIN
 from papers.markdown import markdown_table
+from papers.results import ResultsTable, read_rows
 from papers.study import Study
 
 _COMMAND = "python -m papers constants --output docs/results/constants"

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpoise.runs.results import ResultRow, ResultsTable, read_rows, summarize
 from papers.arrays import FloatArray
 from papers.dataset_constraints.experiment import (
     CHURN,
@@ -35,6 +34,7 @@ from papers.dataset_constraints.theorem import theorem_1
 from papers.dataset_constraints.zafar_forms import section as zafar_section
 from papers.drawing import panels, picture
 from papers.markdown import markdown_table
+from papers.results import ResultRow, ResultsTable, read_rows, summarize
 from papers.study import Study
 
 _COMMAND = "python -m papers dataset-constraints --output docs/results/dataset_constraints"

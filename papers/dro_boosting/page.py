@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpoise.runs.results import ResultRow, ResultsTable, summarize
 from papers.drawing import panels, picture
 from papers.dro_boosting.coverage import DEGREES, N_SAMPLES
 from papers.dro_boosting.experiment import (
@@ -37,6 +36,7 @@ from papers.dro_boosting.experiment import (
     wanted,
 )
 from papers.markdown import markdown_table
+from papers.results import ResultRow, ResultsTable, summarize
 from papers.study import Study
 
 _COMMAND = "python -m papers dro-boosting --output docs/results/dro_boosting"

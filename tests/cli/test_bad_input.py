@@ -116,12 +116,12 @@ CASES = {
     "foreign model": Case(PREDICT, "run/model.cp cannot be loaded", written("run/model.cp", "PK\x03\x04")),
     "damaged settings": Case(PREDICT, "run/settings.json cannot be read", written("run/settings.json", "{")),
     "settings of something else": Case(PREDICT, "run/settings.json is damaged", written("run/settings.json", "{}")),
-    "damaged texts": Case("fit goals.toml -o run", "run/texts.json cannot be read", written("run/texts.json", "{")),
-    "texts of something else": Case("fit goals.toml -o run", "are damaged", written("run/texts.json", "{}")),
-    "empty results": Case("fit goals.toml -o run", "results", written("run/results.csv", "")),
-    "report without results": Case("report run", "lacks results.csv", gone("run/results.csv")),
-    "report of damaged results": Case("report run", "results.csv", written("run/results.csv", "a,b\n1,2\n")),
-    "report of damaged texts": Case("report run", "texts.json", written("run/texts.json", "[]")),
+    "damaged result": Case("fit goals.toml -o run", "run/result.json must hold", written("run/result.json", "{")),
+    "result of something else": Case("fit goals.toml -o run", "of the format", written("run/result.json", "{}")),
+    "empty result": Case("fit goals.toml -o run", "result", written("run/result.json", "")),
+    "report without results": Case("report run", "lacks result.json", gone("run/result.json")),
+    "report of damaged results": Case("report run", "result.json", written("run/result.json", "a,b\n1,2\n")),
+    "report of a list": Case("report run", "got 'list'", written("run/result.json", "[]")),
     # rows to predict, to measure and to audit
     "predict without a column": Case(
         "predict run less.csv -o said.csv", "less.csv has no column 'mean radius'", written("less.csv", "size\nlarge\n")

@@ -11,9 +11,9 @@ def test_what_is_told_of_chosen_rules_does_not_depend_on_their_key(tmp_path):
     asked = {"target": "paid", "scores": ["p"], "by": ["sex"], "goals": GOALS, "alpha": 0.5, "decision": "sticky"}
     one, other = (choose_table(tmp_path / "loans.csv", tmp_path / f"{key}.json", key=key * 20, **asked) for key in "ab")
     assert len(one.rules.rules) > 1
-    assert one.answers.measured.rows == other.answers.measured.rows
+    assert one.answers.result.table() == other.answers.result.table()
     assert one.answers.audit == other.answers.audit
-    assert one.answers.measured.drawn != other.answers.measured.drawn
+    assert one.answers.result.table(drawn=True) != other.answers.result.table(drawn=True)
     for check, audit in zip(one.checks, one.answers.audit, strict=True):
         assert abs(check.value - audit.estimate) < 1e-9
 

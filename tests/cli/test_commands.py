@@ -16,7 +16,6 @@ from counterpoise.boosting.checkpoint import Checkpoint
 from counterpoise.cli import main
 from counterpoise.persist import watch_changes
 from counterpoise.runs import open_run
-from counterpoise.runs.results import read_rows
 
 
 def said(capsys, *arguments, code=0):
@@ -146,7 +145,7 @@ def test_impossible_goals_give_1_and_leave_a_run_that_other_goals_finish(here, c
     assert [f'    "{entry["instead"]}",    # instead of {entry["goal"]}' for entry in ways] == [
         line for line in lines if line != "Or:"
     ]
-    assert not {"model.cp", "results.csv", "done.json", "report.html"} & {
+    assert not {"model.cp", "result.json", "done.json", "report.html"} & {
         path.name for path in (here / "hard").iterdir()
     }
     assert not list((here / "hard").rglob("*.part"))
@@ -196,7 +195,7 @@ def test_rebalance_trains_nothing_and_can_be_repeated_from_its_report(here, caps
     assert "model.cp" in written
     assert not [name for name in written if name.startswith("round-")]  # which every trained model leaves
     assert (found["alpha"], found["goals"][0]["goal"]) == (0.5, "recall(train) >= 0.8")
-    (command,) = open_run(here / "other").texts()["commands"]
+    (command,) = open_run(here / "other").result().commands
     assert command == "counterpoise rebalance run --output other --alpha 0.5 --goal 'recall(train) >= 0.8'"
     assert (here / "other" / "report.html").is_file()
 
@@ -209,7 +208,7 @@ def test_a_report_goes_where_it_is_asked_for(here, capsys):
 
 def numbers(folder):
     """Return all results but times, which differ between runs."""
-    return {row.run: row.value for row in read_rows(folder / "results.csv") if row.quantity != "seconds"}
+    return {row.run: row.value for row in open_run(folder).results()}
 
 
 def ctrl_c_before(name):

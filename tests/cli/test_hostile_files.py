@@ -151,18 +151,20 @@ CASES = {
     "done without an end": Case(PREDICT, "is not whole", endless("run/done.json")),
     "a model of a terabyte": Case(PREDICT, "it has more bytes than there is memory", huge("run/model.cp")),
     "a model without an end": Case(PREDICT, "lacks model.cp", endless("run/model.cp")),
-    "texts in lists in lists": Case("fit goals.toml -o run", "texts.json", written("run/texts.json", DEEP)),
-    "report of texts in lists": Case("report run", "it is no JSON of a known kind", written("run/texts.json", DEEP)),
-    "report of texts of a terabyte": Case("report run", "run/texts.json cannot be read", huge("run/texts.json")),
-    "results of one long value": Case(
-        "fit goals.toml -o run",
-        "must be a results table",
-        changed("run/results.csv", lambda content: content + b'"' + b"a" * 200_000),
-    ),
-    "results of one long line": Case(
+    "a result in lists in lists": Case("fit goals.toml -o run", "it is no JSON", written("run/result.json", DEEP)),
+    "report of a result in lists": Case("report run", "it is no JSON", written("run/result.json", DEEP)),
+    "report of a terabyte": Case("report run", "run/result.json cannot be read", huge("run/result.json")),
+    "a result with one long value": Case(
         "report run",
-        "Mend or delete that line",
-        changed("run/results.csv", lambda content: content + b"a" * 100_000 + b"\n"),
+        "is damaged at",
+        changed(
+            "run/result.json", lambda content: content.replace(b'"method": "', b'"method": 5, "m": "' + b"a" * 200_000)
+        ),
+    ),
+    "a result of another version": Case(
+        "fit goals.toml -o run",
+        "of the format 'counterpoise run result 1'",
+        changed("run/result.json", lambda content: content.replace(b"run result 1", b"run result 2")),
     ),
 }
 

@@ -16,7 +16,7 @@ from counterpoise.explorer.setting import AskedGoal
 from counterpoise.explorer.views import shown
 from counterpoise.goals import parse_goal
 from counterpoise.runs import RunFolderError, certify_run, fit_run, open_run, read_goals_file, rebalance_run
-from counterpoise.runs.evaluator import final_estimator
+from counterpoise.runs.decisions import final_estimator
 from counterpoise.runs.results import MIXTURE, TEST
 from counterpoise.runs.use import own_data
 from tests.explorer.sessions import session

@@ -21,7 +21,7 @@ from counterpoise.explorer import Setting  # noqa: E402
 from counterpoise.explorer.conversation import MOST_BYTES, MOST_EXPORTS, Conversation, Exporter, PlainLines, RateLimit  # noqa: E402
 from counterpoise.explorer.server import FULL, MOST_CLIENTS, MOST_VISITS  # noqa: E402
 from counterpoise.runs import RunFolderError  # noqa: E402
-from counterpoise.runs.evaluator import final_estimator  # noqa: E402
+from counterpoise.runs.decisions import final_estimator  # noqa: E402
 from counterpoise.runs.goals_file import parse_goals_file  # noqa: E402
 from tests.explorer.served import HOSTILE, asked, make_run, served  # noqa: E402
 from tests.explorer.sessions import session  # noqa: E402

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from toy_tables import three_numbers_and_a_word
 
-from counterpoise.runs.results import ResultRow, ResultsTable, read_rows
 from papers.boosted_cvar import experiment as boosted_cvar
 from papers.boosted_cvar import page as boosted_cvar_page
 from papers.boosted_cvar.curves import METHODS
 from papers.boosted_cvar.pattern import in_short, pattern_of, table
 from papers.boosted_cvar.steps import ADAPTIVE, CONSTANT, MIXTURES, measured, section
+from papers.results import ResultRow, ResultsTable, read_rows
 
 TINY = boosted_cvar.Protocol("toy", "tree", 6, (0.5, 0.2, 0.3), lp_alphas=(0.1,))
 TOYS = replace(

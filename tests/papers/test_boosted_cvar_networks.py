@@ -7,7 +7,6 @@ import pytest
 
 from counterpoise.datasets import DataNotAvailable
 from counterpoise.learners.networks import Perceptron
-from counterpoise.runs.results import append_rows, read_rows
 from papers.boosted_cvar import image_runs
 from papers.boosted_cvar import networks as boosted_cvar_networks
 from papers.boosted_cvar import page as boosted_cvar_page
@@ -18,6 +17,7 @@ from papers.boosted_cvar.losses import result_rows, write_results
 from papers.boosted_cvar.networks import PLANS, Where, run_at_once
 from papers.boosted_cvar.plans import Plan
 from papers.kept_losses import PARTS, KeptLosses, Took
+from papers.results import append_rows, read_rows
 
 TINY = Plan("cifar10", "cifar10", "tiny", Perceptron((8,)), 4, 1, 5, (3,))
 

@@ -8,8 +8,8 @@ import pytest
 
 import papers
 from counterpoise.persist.locks import FolderLock
-from counterpoise.runs.results import COLUMNS
 from papers.__main__ import COMPARISON, STUDIES, main
+from papers.results import COLUMNS
 
 
 @pytest.mark.parametrize(

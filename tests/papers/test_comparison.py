@@ -7,12 +7,12 @@ import pytest
 
 from counterpoise.datasets import TableData
 from counterpoise.goals import Table, parse_goal
-from counterpoise.runs.results import ResultRow, ResultsTable, append_rows, read_rows
 from papers.comparison import experiment, page, peers
 from papers.comparison.methods import SCORES, WHOLE, Method
 from papers.comparison.questions import GOALS, PARITY, PRECISION, RECALL, TAIL, tail_of
 from papers.comparison.rows import Sizes, Source, split
 from papers.comparison.verdicts import Measured, in_all, verdicts
+from papers.results import ResultRow, ResultsTable, append_rows, read_rows
 
 STORED = Path(page.__file__).parents[2] / "docs" / "results" / "comparison" / "results.csv"
 

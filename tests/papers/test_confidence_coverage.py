@@ -5,7 +5,6 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from counterpoise.runs.results import read_rows
 from papers.confidence import experiment as confidence_coverage
 from papers.confidence.experiment import (
     CASES,
@@ -19,6 +18,7 @@ from papers.confidence.experiment import (
     run_split,
 )
 from papers.confidence.page import STUDY
+from papers.results import read_rows
 
 N_SPLITS = 40
 CHEAP = tuple(case for case in CASES if case.name in {"recall", "precision", "recall, weighted by hours"})

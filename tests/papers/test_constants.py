@@ -5,12 +5,12 @@ import pytest
 
 from counterpoise.boosting.margin_boost import LINEAR_COSTS
 from counterpoise.datasets import TableData
-from counterpoise.runs.results import ResultRow, ResultsTable, append_rows
 from papers.constants import experiment, page
 from papers.constants.experiment import CONSTANTS, GRIDS, OF_BOUNDS, OF_LINEAR, OF_STEP, OF_STRENGTH, Part
 from papers.constants.schedules import IN_USE, TRIED, schedule_section
 from papers.constants.sets import indicators
 from papers.mixture_goals.experiment import GOALS
+from papers.results import ResultRow, ResultsTable, append_rows
 
 BY_NAME = {one.name: one for one in CONSTANTS}
 STRENGTH = BY_NAME[OF_STRENGTH]

@@ -11,11 +11,11 @@ from toy_tables import three_numbers_and_a_word
 
 from counterpoise.datasets import TableData
 from counterpoise.goals import Table, parse_goal
-from counterpoise.runs.results import ResultRow, ResultsTable, append_rows, read_rows
 from papers.dataset_constraints import baselines, experiment, page
 from papers.dataset_constraints.baselines import mean_difference, plain_svm, shift_bias, zafar_ramp, zafar_svm
 from papers.dataset_constraints.experiment import Part
 from papers.dataset_constraints.zafar_forms import RAMP, measured, section
+from papers.results import ResultRow, ResultsTable, append_rows, read_rows
 from papers.study import measure_left
 
 

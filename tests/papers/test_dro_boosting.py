@@ -8,10 +8,10 @@ from scipy.stats import chi2
 from counterpoise import DROBoostClassifier
 from counterpoise.datasets import TableData
 from counterpoise.learners import HistogramTree
-from counterpoise.runs.results import read_rows
 from papers.dro_boosting import coverage as dro_coverage
 from papers.dro_boosting import experiment as dro_boosting
 from papers.dro_boosting import page as dro_boosting_page
+from papers.results import read_rows
 
 BIRTHS = (36, 17, 48, 6, 303)  # New York, Illinois, Texas, California, Mexico
 

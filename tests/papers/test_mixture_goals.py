@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from counterpoise.datasets import TableData
-from counterpoise.runs.results import append_rows, read_rows
 from papers.mixture_goals import experiment as mixture_goals
 from papers.mixture_goals import pool as mixture_goals_pool
 from papers.mixture_goals.experiment import (
@@ -28,6 +27,7 @@ from papers.mixture_goals.experiment import (
 )
 from papers.mixture_goals.page import STUDY
 from papers.mixture_goals.pool import DEPLOYED, SexThresholds, candidates, independence_weights
+from papers.results import append_rows, read_rows
 
 pytestmark = pytest.mark.slow
 

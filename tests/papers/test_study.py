@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import pytest
 
-from counterpoise.runs.results import ResultRow, append_rows, read_rows
+from papers.results import ResultRow, append_rows, read_rows
 from papers.study import Study
 
 

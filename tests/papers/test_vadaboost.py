@@ -9,7 +9,7 @@ from counterpoise import AdaBoostClassifier
 from counterpoise.datasets import twonorm
 from counterpoise.learners import HistogramTree
 from counterpoise.runs import RunProgress
-from counterpoise.runs.results import ResultRow, ResultsTable, read_rows
+from papers.results import ResultRow, ResultsTable, read_rows
 from papers.vadaboost import experiment as vadaboost
 from papers.vadaboost import figures as vadaboost_figures
 from papers.vadaboost import page as vadaboost_page

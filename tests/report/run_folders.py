@@ -1,6 +1,5 @@
 """Run folders as ``counterpoise fit`` leaves them, made of real models on data that scikit-learn brings."""
 
-import json
 from operator import itemgetter
 
 import numpy as np
@@ -13,7 +12,8 @@ from counterpoise import MixtureClassifier, audit, tradeoff
 from counterpoise.datasets import split_three_ways
 from counterpoise.goals import Table, as_goals
 from counterpoise.metrics import cvar_curve, rate_table
-from counterpoise.runs.results import ResultRow, append_rows
+from counterpoise.runs.result import RunResult
+from counterpoise.runs.results import ResultRow
 
 ALPHA = 0.1
 ALPHAS = np.unique([*np.geomspace(0.01, 1.0, 30), ALPHA])
@@ -30,8 +30,6 @@ SETTINGS = {
     "alpha": ALPHA,
     "goals": [{"goal": goal, "confidence": None} for goal in GOALS],
     "seed": 0,
-    "fingerprint": "3f8a" * 16,
-    "sources": "../somewhere",
 }
 VERDICTS = {"holds": 1.0, "undecided": 0.0, "fails": -1.0}
 ENVIRONMENT = {"python": "3.11.9", "counterpoise": "0.1.0", "numpy": "2.4.0", "time": "2026-11-15T08:00:00Z"}
@@ -41,11 +39,152 @@ def row(method, quantity, split, value, *, alpha=None, settings=""):
     return ResultRow("run", "cancer", "", method, 0, alpha, quantity, split, float(value), settings)
 
 
-def write_folder(folder, rows, texts, settings, environment=ENVIRONMENT):
-    append_rows(folder / "results.csv", rows)
-    written = {"texts": texts, "settings": settings, "environment": environment, "done": {"fingerprint": "3f8a" * 16}}
-    for name, words in written.items():
-        (folder / f"{name}.json").write_text(json.dumps(words), encoding="utf-8")
+def result_of(rows, texts=None, settings=None, environment=ENVIRONMENT, drawn=()):
+    """Return the result of a run that has numbers, as rows of a long table, and words."""
+    texts, settings = texts or {}, settings or {}
+    found = {"settings": dict(settings), "versions": dict(environment), "data": {"name": "cancer"}}
+    found["data"] |= {"lines": texts.get("data", []), "classes": [one["text"] for one in texts.get("classes", [])]}
+    for name in ("met_on", "method", "certificate", "shares_rows", "objective", "why", "examples", "commands"):
+        found |= {name: texts[name]} if name in texts else {}
+    found["room_cost"] = texts.get("room_cost")
+    if "deferral" in texts:
+        found["deferral"] = {"cost": texts["deferral"]["cost"], "curve": []}
+    splits = dict.fromkeys(one.split for one in rows if one.quantity in ("rows", "error", "cvar", "goal estimate"))
+    found["splits"] = {split: _split_of(rows, split) for split in sorted(splits, key=_ORDER.index)}
+    found["is_drawn"] = any(one.quantity == "realised cvar" for one in rows)
+    found["chosen_on"] = next((one.split for one in rows if one.quantity.startswith(("frontier", "scores"))), "")
+    found["goals"] = [_goal_of(rows, drawn, entry) for entry in texts.get("goals", [])]
+    by_name = {kind: {one["name"]: one for one in texts.get(kind, [])} for kind in ("groups", "models", "segments")}
+    found["groups"] = _groups_of(rows, by_name["groups"])
+    found["rules"] = _rules_of(rows, by_name["models"])
+    found["segments"] = _segments_of(rows, by_name["segments"])
+    _add_answers(found, rows, texts)
+    columns = [one.value for one in rows if one.quantity == "columns"]
+    found["data"]["columns"] = {"numeric": [f"x{k}" for k in range(int(columns[0]))]} if columns else {}
+    if drawn:
+        found["drawn"] = {one.quantity: one.value for one in drawn if one.quantity in ("error", "cvar")}
+    return RunResult.model_validate(found)
+
+
+_ORDER = ("train", "validation", "test")
+
+
+def _split_of(rows, split):
+    own = [one for one in rows if one.split == split]
+    losses = {}
+    names = {"error": "error", "defer rate": "defer_rate", "decided error": "decided_error", "objective": "objective"}
+    for one in own:
+        if one.method in ("mixture", "first model", "average", "deployed model") and not one.quantity.startswith(
+            "goal"
+        ):
+            entry = losses.setdefault(one.method, {"tails": {}})
+            if one.quantity in names:
+                entry[names[one.quantity]] = one.value
+            elif one.quantity in ("cvar", "realised cvar"):
+                part = "value" if one.quantity == "cvar" else "realised"
+                entry["tails"].setdefault(one.alpha, {"alpha": one.alpha, "value": None})[part] = one.value
+    losses = {who: entry | {"tails": list(entry["tails"].values())} for who, entry in losses.items()}
+    sizes = [one.value for one in own if one.quantity == "rows"]
+    shares = {one.settings: one.value for one in own if one.quantity == "class share"}
+    return {"rows": sizes[0] if sizes else None, "classes": shares, "losses": losses}
+
+
+def _goal_of(rows, drawn, entry):
+    def standing(found):
+        parts = {one.quantity.removeprefix("goal "): one.value for one in found}
+        words = {verdict: word for word, verdict in VERDICTS.items()}
+        return parts | ({"verdict": words.get(parts["verdict"], "")} if "verdict" in parts else {})
+
+    own = [one for one in rows if one.settings == entry["name"] and one.quantity.startswith("goal ")]
+    splits = {}
+    for one in own:
+        splits.setdefault(one.split, {}).setdefault(one.method, []).append(one)
+    splits = {split: {who: standing(found) for who, found in by.items()} for split, by in splits.items()}
+    for split, why in entry.get("unanswered", {}).items():
+        splits[split]["mixture"]["note"] = why
+    points = {}
+    for one in rows:
+        if one.quantity.startswith("frontier ") and one.settings.startswith(f"{entry['name']} bound="):
+            bound = float(one.settings.partition("bound=")[2])
+            points.setdefault(bound, {"bound": bound})[one.quantity.removeprefix("frontier ")] = one.value
+    by_draws = [one for one in drawn if one.settings == entry["name"]]
+    found = {"text": entry["text"], "confidence": entry.get("confidence"), "aimed": entry.get("aimed")}
+    return found | {
+        "splits": splits,
+        "tradeoff": list(points.values()),
+        "drawn": standing(by_draws) if by_draws else None,
+    }
+
+
+def _groups_of(rows, words):
+    groups = {}
+    for one in rows:
+        if one.settings.startswith("group ") and one.quantity.startswith("group "):
+            group = groups.setdefault(one.settings, {"text": words.get(one.settings, {}).get("text", one.settings)})
+            name, _, part = one.quantity.removeprefix("group ").partition(" ")
+            if name == "n_samples":
+                group[name] = one.value
+            else:
+                group.setdefault("rates", {}).setdefault(name, {})[part or "value"] = one.value
+    return list(groups.values())
+
+
+def _rules_of(rows, words):
+    rules = {}
+    for one in rows:
+        if one.method.startswith("model ") and (one.quantity == "share" or one.split == "test"):
+            entry = {key: value for key, value in words.get(one.method, {}).items() if key in ("title", "description")}
+            rules.setdefault(one.method, entry)[one.quantity] = one.value
+    return [rules[name] for name in sorted(rules, key=lambda name: int(name.split()[1]))]
+
+
+def _segments_of(rows, words):
+    names = {"tail share of segment": "share", "tail part": "part", "segment rows": "rows", "tail lift": "lift"}
+    segments = {}
+    for one in rows:
+        if one.quantity in names:
+            segments.setdefault(one.settings, {"text": words[one.settings]["text"]})[names[one.quantity]] = one.value
+    return list(segments.values())
+
+
+def _add_answers(found, rows, texts):
+    """Add counts of answers, scores and the curve of deferred rows."""
+    places = {"true positives": (1, 1), "false positives": (0, 1), "false negatives": (1, 0), "true negatives": (0, 0)}
+    places |= {"deferred positives": (1, None), "deferred negatives": (0, None)}
+    answers, scores, curve = {}, {"tenths": {}, "panels": {}}, {}
+    for one in rows:
+        kind, _, rest = one.quantity.partition(" ")
+        if kind == "confusion":
+            label, answer = places[rest]
+            answers.setdefault(one.method, []).append({"label": label, "answer": answer, "rows": one.value})
+            found["data"] |= {"classes": ["0", "1"], "positive": "1"}
+        elif kind == "called":
+            label, _, answer = one.settings.removesuffix(" deferred").partition(" as ")
+            cell = {"label": int(label.split()[1]) - 1, "answer": int(answer.split()[1]) - 1 if answer else None}
+            answers.setdefault(one.method, []).append(cell | {"rows": one.value})
+        elif kind in ("auc", "brier"):
+            scores[kind] = one.value
+        elif kind == "calibration":
+            scores["tenths"].setdefault(one.settings, {})[rest] = one.value
+        elif kind == "scores":
+            scores["panels"].setdefault(one.method, {}).setdefault(rest, []).append(one.value)
+        elif kind == "deferral":
+            point = curve.setdefault(one.settings, {"limit": float(one.settings[5:]), "splits": {}})
+            point["splits"].setdefault(one.split, {})[rest.replace(" ", "_")] = one.value
+    named = {
+        one["name"]: {key: value for key, value in one.items() if key != "name"} for one in texts.get("scores", [])
+    }
+    scores["panels"] = [named[name] | entry for name, entry in scores["panels"].items()]
+    found |= {"answers": answers, "scores": scores | {"tenths": list(scores["tenths"].values())}}
+    if "deferral" in found:
+        found["deferral"]["curve"] = list(curve.values())
+        found["chosen_on"] = found["chosen_on"] or "validation"
+
+
+def write_folder(folder, rows, texts, settings, environment=ENVIRONMENT, drawn=()):
+    found = result_of(rows, texts, settings, environment, drawn)
+    (folder / "result.json").write_text(found.model_dump_json(), encoding="utf-8")
+    (folder / "done.json").write_text("{}", encoding="utf-8")
     return folder
 
 

@@ -3,14 +3,13 @@
 import math
 
 import pytest
-from run_folders import row
+from run_folders import result_of, row
 
 pytest.importorskip("jinja2", reason="jinja2 is not installed")
 pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 
 from counterpoise.report.overview import next_steps
 from counterpoise.report.rates import deferral_table
-from counterpoise.report.record import Record
 from counterpoise.report.sections import goal_cards, objective_fact, objective_sentence
 from counterpoise.report.wording import MISSING, number, percent
 
@@ -20,6 +19,7 @@ AUDIT = "Audit it again on fresh rows now and then."
 SET = "Set room_for_audit = true, which aims at tighter bounds, so that new rows show the goals to hold."
 OR_SET = "Or set room_for_audit = true, which meets the goals with room for the rows there are."
 LOOSEN = "Loosen a bound, give more rows, or let decisions look at more (method.parameters.by)."
+MISSED = "Goal {} is missed by {} on the test rows."
 ASK = "Ask for bounds that are tighter by the width of an interval, so that new rows show the goals to hold."
 
 
@@ -32,7 +32,7 @@ def record(*goals, settings=None, met_on="validation", texts=None, more=()):
             rows.append(row("mixture", f"goal {part}", "test", value, settings=f"goal {place}"))
     named = [{"name": f"goal {place}", "text": "recall(train) >= 0.7"} for place in range(1, len(goals) + 1)]
     words = {"goals": named, "met_on": met_on, **(texts or {})}
-    return Record((*rows, *more), words, settings or {}, {})
+    return result_of((*rows, *more), words, settings or {}, {})
 
 
 def steps(*goals, **given):
@@ -50,10 +50,10 @@ HOLDS, OPEN_MET, OPEN_MISSED, FAILS = (1, 0.0), (0, 0.0), (0, 0.02), (-1, 0.1)
         ((HOLDS, OPEN_MET), {}, [OR_SET]),
         ((HOLDS, OPEN_MET), {"room_for_audit": True}, []),
         ((HOLDS, OPEN_MET), {"data": {"sample": 1000}}, []),
-        ((HOLDS, OPEN_MISSED), {}, [SET]),
-        ((OPEN_MET, FAILS), {}, [SET]),
-        ((HOLDS, FAILS), {"room_for_audit": True}, [LOOSEN]),
-        ((HOLDS, FAILS), {"data": {"sample": 1000}}, [ASK]),
+        ((HOLDS, OPEN_MISSED), {}, [MISSED.format(2, "0.0200"), SET]),
+        ((OPEN_MET, FAILS), {}, [MISSED.format(2, "0.1000"), SET]),
+        ((HOLDS, FAILS), {"room_for_audit": True}, [MISSED.format(2, "0.1000"), LOOSEN]),
+        ((HOLDS, FAILS), {"data": {"sample": 1000}}, [MISSED.format(2, "0.1000"), ASK]),
         ((HOLDS, (math.nan, math.nan)), {}, []),
         ((), {}, []),
     ],
@@ -63,7 +63,7 @@ def test_the_advice_follows_from_the_verdicts_and_from_what_is_set(goals, settin
 
 
 def test_where_nothing_was_chosen_inside_of_the_goals_no_room_is_advised():
-    assert steps(FAILS, met_on="") == []
+    assert steps(FAILS, met_on="") == [MISSED.format(1, "0.1000")]
 
 
 def standing(estimate, low, high, bound, rows, sense=">="):
@@ -73,7 +73,7 @@ def standing(estimate, low, high, bound, rows, sense=">="):
         for part, value in (values | {"violation": 0.0}).items()
     ]
     texts = {"goals": [{"name": "goal 1", "text": f"recall(train) {sense} {bound}"}]}
-    kept = Record((row("mixture", "error", "test", 0.1), *found), texts, {"room_for_audit": True}, {})
+    kept = result_of((row("mixture", "error", "test", 0.1), *found), texts, {"room_for_audit": True}, {})
     return next_steps(kept, goal_cards(kept))
 
 
@@ -121,3 +121,24 @@ def test_where_nobody_is_deferred_no_group_is_told_as_a_multiple():
     ]
     found = deferral_table(record(more=more))
     assert [line[2:4] for line in found.rows] == [[percent(0.0), MISSING]] * 2
+
+
+def test_every_missed_goal_is_named_the_worst_first():
+    told = steps(OPEN_MISSED, (-1, 0.05), HOLDS, FAILS, (0, 0.3))
+    named = [MISSED.format(4, "0.1000"), MISSED.format(2, "0.0500"), MISSED.format(5, "0.3000")]
+    assert told[:4] == [*named, MISSED.format(1, "0.0200")]
+
+
+@pytest.mark.parametrize(("violation", "error", "told"), [(0.0, 0.2, ["goal 1"]), (0.3, 0.05, ["the share wrong"])])
+def test_where_the_deployed_model_is_better_the_report_says_so(violation, error, told):
+    more = [row("deployed model", "error", "test", error)]
+    for part, value in {"estimate": 0.75, "violation": violation}.items():
+        more.append(row("deployed model", f"goal {part}", "test", value, settings="goal 1"))
+    (found,) = [one for one in steps(FAILS, more=more) if one.startswith("The deployed model is better in ")]
+    assert [name for name in ("goal 1", "the share wrong") if name in found] == told
+    assert not [one for one in steps(HOLDS, more=more[1:]) if one.startswith("The deployed model")]
+
+
+def test_ways_that_were_tried_stand_in_the_advice():
+    found = record(FAILS).model_copy(update={"advice": ["If decisions may look at sex, all goals are met."]})
+    assert "If decisions may look at sex, all goals are met." in next_steps(found, goal_cards(found))

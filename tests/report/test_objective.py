@@ -1,15 +1,16 @@
 """What a report says of other objectives than the tail, of the rows as they are, and of settings."""
 
+import json
 import math
 
 import pytest
 from parsed_page import Page
-from run_folders import ALPHA, build_plain_run, row, write_folder
+from run_folders import ALPHA, build_plain_run, result_of, row, write_folder
 
 from counterpoise.report import write_report
-from counterpoise.report.record import Record
 from counterpoise.report.sections import points_at
 from counterpoise.report.wording import number, percent
+from counterpoise.runs.result import read_result
 
 pytest.importorskip("jinja2", reason="jinja2 is not installed")
 pytest.importorskip("matplotlib", reason="matplotlib is not installed")
@@ -129,13 +130,14 @@ def test_reasons_stand_in_the_place_of_what_is_missing(tmp_path):
 
 def test_settings_that_were_not_set_are_left_out_and_the_others_grouped(tmp_path):
     folder = build_plain_run(tmp_path)
-    (folder / "settings.json").write_text(
+    settings = json.loads(
         '{"alpha": 0.1, "output": null, "data": {"target": "kind", "drop": [], "weights": null, "max_long_key": 3},'
         ' "method": {"name": "pool", "parameters": {}, "learner": null, "enforce_goals": true, "models": ['
         ' {"name": "tree", "title": null, "parameters": {"max_depth": 2}}, {"name": "svm", "parameters": {}}]},'
-        ' "goals": [{"goal": "recall(train) >= 0.5", "confidence": null}]}',
-        encoding="utf-8",
+        ' "goals": [{"goal": "recall(train) >= 0.5", "confidence": null}]}'
     )
+    result = read_result(folder / "result.json").model_copy(update={"settings": settings})
+    (folder / "result.json").write_text(result.model_dump_json(), encoding="utf-8")
     page = Page(write_report(folder).read_text(encoding="utf-8"))
     told = page.text.partition("Settings key value")[2].partition("Run it again")[0]
     assert told.strip() == (
@@ -193,9 +195,9 @@ def test_points_of_a_frontier_are_told_apart_in_any_unit():
 
 def test_tail_fractions_are_told_apart_however_small():
     rows = [row("mixture", "cvar", "test", value, alpha=alpha) for value, alpha in ((0.1, 1e-12), (0.2, 2e-12))]
-    record = Record(tuple(rows), {}, {}, {})
-    assert record.value("cvar", split="test", alpha=2e-12) == 0.2
-    assert record.value("cvar", split="test", alpha=1e-12 * (1 + 1e-11)) == 0.1
+    record = result_of(tuple(rows), {}, {}, {})
+    assert record.losses().tail(2e-12).value == 0.2
+    assert record.losses().tail(1e-12 * (1 + 1e-11)).value == 0.1
 
 
 def test_what_is_met_is_told_of_the_rows_that_count(tmp_path):

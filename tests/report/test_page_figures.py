@@ -4,11 +4,10 @@ import math
 
 import numpy as np
 import pytest
-from run_folders import row
+from run_folders import result_of, row
 
 from counterpoise.report import figures
 from counterpoise.report.rates import deferral_panel, rate_panels, score_panels
-from counterpoise.report.record import Record
 from counterpoise.report.sections import curve_panels, goal_cards
 from counterpoise.report.wording import number, percent
 
@@ -53,10 +52,9 @@ def rate_record(value_of, sizes=GROUP_SIZES, more=()):
         where = {"settings": f"group {place}"}
         rows.append(row("mixture", "group n_samples", "test", size, **where))
         rows.append(row("mixture", "group recall", "test", value_of(name), **where))
-        rows.append(row("mixture", "group recall", "train", 0.999, **where))
         rows += [row("mixture", f"group {quantity}", "test", value, **where) for quantity, value in more]
     words = {"groups": [{"name": f"group {place}", "text": name} for place, name in enumerate(sizes)]}
-    return Record(tuple(rows), words, {}, {})
+    return result_of(tuple(rows), words, {}, {})
 
 
 def test_a_rate_is_drawn_for_all_rows_and_the_largest_groups(drawn):
@@ -116,7 +114,7 @@ def score_record(rules):
     ]
     entries = [{"name": f"panel {panel}", "text": f"sex={panel}", "low": -1.0, "high": 3.0} for panel in (1, 2)]
     entries[1]["rules"] = rules
-    return Record(tuple(rows), {"scores": entries}, {}, {}), bars
+    return result_of(tuple(rows), {"scores": entries}, {}, {}), bars
 
 
 def test_scores_are_drawn_as_parts_of_their_class_with_thresholds(drawn):
@@ -152,7 +150,7 @@ def test_what_deferring_buys_is_drawn_by_limit(drawn):
             for split, factor in (("validation", 0.5), ("test", 1.0)):
                 where = {"settings": f"rate={limit!r}"}
                 rows.append(row("mixture", f"deferral {part}", split, factor * value, **where))
-    panel = deferral_panel(Record(tuple(rows), {"deferral": {"cost": 0.2}}, {"alpha": 0.1}, {}))
+    panel = deferral_panel(result_of(tuple(rows), {"deferral": {"cost": 0.2}}, {"alpha": 0.1}, {}))
     axes, told, _ = drawn["deferral"]
     tail = "loss of the worst-off 10\N{NO-BREAK SPACE}%"
     curves = lines_of(axes)
@@ -182,7 +180,7 @@ def test_a_goal_is_drawn_with_the_side_that_it_allows(drawn, sense):
         rows.append(row("first model", "goal estimate", split, parts[3], settings="goal 1"))
         rows.append(row("mixture", "goal bound", split, 0.8, settings="goal 1"))
     texts = {"goals": [{"name": "goal 1", "text": f"recall(train) {sense} 0.8"}]}
-    goal_cards(Record(tuple(rows), texts, {}, {}))
+    goal_cards(result_of(tuple(rows), texts, {}, {}))
     axes, told, _ = drawn["goal-1"]
     dots, plain, *_ = axes.lines
     np.testing.assert_allclose(dots.get_xydata(), [[0.9, 0], [0.7, 1]])
@@ -203,7 +201,7 @@ def test_curves_of_three_methods_are_drawn_on_each_split(drawn):
             values[method, split] = [0.9 - 0.1 * place + more, 0.5 - 0.1 * place + more, 0.4 - 0.1 * place + more]
             pairs = zip(alphas, values[method, split], strict=True)
             rows += [row(method, "cvar", split, value, alpha=alpha) for alpha, value in reversed(list(pairs))]
-    curve_panels(Record(tuple(rows), {}, {"alpha": 0.1}, {}))
+    curve_panels(result_of(tuple(rows), {}, {"alpha": 0.1}, {}))
     for place, split in enumerate(("train", "test"), start=1):
         axes, told, _ = drawn[f"cvar-{place}"]
         curves = lines_of(axes)

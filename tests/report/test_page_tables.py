@@ -8,7 +8,6 @@ from parsed_page import Page, Tables
 from run_folders import row, write_folder
 
 from counterpoise.report import write_report
-from counterpoise.runs.results import append_rows
 
 pytest.importorskip("jinja2", reason="jinja2 is not installed")
 pytest.importorskip("matplotlib", reason="matplotlib is not installed")
@@ -193,8 +192,7 @@ def page_of(folder, run):
         "met_on": "validation",
         **({"deferral": {"cost": 0.25}} if run.defers else {}),
     }
-    write_folder(folder, run.rows, texts, {"alpha": TAIL})
-    append_rows(folder / "drawn.csv", drawn_rows(run))
+    write_folder(folder, run.rows, texts, {"alpha": TAIL}, drawn=list(drawn_rows(run)))
     text = write_report(folder).read_text(encoding="utf-8")
     return Tables(text), Page(text).text
 

@@ -11,16 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from parsed_page import Page
-from run_folders import ALPHA, GOALS, build_plain_run, group_rows, row, write_folder
+from run_folders import ALPHA, GOALS, build_plain_run, group_rows, result_of, row, write_folder
 from scipy import stats
 
 from counterpoise import report
 from counterpoise.metrics import rate_table
 from counterpoise.report import figures, rates, write_report
-from counterpoise.report.record import Record, read_record
 from counterpoise.report.wording import count, number, percent
 from counterpoise.runs import RunFolderError
-from counterpoise.runs.results import append_rows, read_rows
+from counterpoise.runs.result import read_result
 
 pytest.importorskip("jinja2", reason="jinja2 is not installed")
 matplotlib = pytest.importorskip("matplotlib", reason="matplotlib is not installed")
@@ -32,18 +31,11 @@ def page_of(folder):
     return Page(write_report(folder).read_text(encoding="utf-8"))
 
 
-def rewrite(folder, name, change):
-    path = folder / f"{name}.json"
+def rewrite(folder, change):
+    path = folder / "result.json"
     words = json.loads(path.read_text(encoding="utf-8"))
     change(words)
     path.write_text(json.dumps(words), encoding="utf-8")
-
-
-def without(folder, *prefixes):
-    """Take rows out of the results table."""
-    rows = [row for row in read_rows(folder / "results.csv") if not row.quantity.startswith(prefixes)]
-    (folder / "results.csv").unlink()
-    append_rows(folder / "results.csv", rows)
 
 
 @pytest.fixture(scope="module")
@@ -101,7 +93,7 @@ def test_the_name_of_an_upright_axis_is_no_longer_than_the_figure(monkeypatch):
 
 
 def test_every_number_of_every_goal_is_shown(built, page):
-    rows = [row for row in read_rows(built / "results.csv") if row.quantity.startswith("goal ")]
+    rows = [row for row in read_result(built / "result.json").table() if row.quantity.startswith("goal ")]
     shown = {"estimate", "low", "high", "bound", "margin", "rows"}
     assert {row.split for row in rows} == {"train", "validation", "test"}
     for found in rows:
@@ -113,7 +105,7 @@ def test_every_number_of_every_goal_is_shown(built, page):
 
 
 def test_curves_rates_shares_and_segments_are_shown(built, page):
-    for found in read_rows(built / "results.csv"):
+    for found in read_result(built / "result.json").table():
         is_asked = found.quantity == "cvar" and found.alpha == ALPHA and found.split == "test"
         is_rate = found.quantity.startswith("group ") and not found.quantity.endswith(("n_samples", "rows"))
         is_part = found.quantity in {"tail part", "tail share of segment"}
@@ -128,20 +120,18 @@ def test_curves_rates_shares_and_segments_are_shown(built, page):
     ):
         assert words in page.text
     assert re.search(r"tree \d", page.text)
-    assert "somewhere" not in page.text
 
 
 def test_the_headline_says_whether_goals_hold_and_what_the_tail_costs(built, page):
-    record = read_record(built)
-    verdicts = [record.value("goal verdict", settings=f"goal {k + 1}") for k in range(4)]
-    assert verdicts == [0.0, -1.0, 1.0, -1.0]
+    result = read_result(built / "result.json")
+    assert [goal.on("test").verdict for goal in result.goals] == ["undecided", "fails", "holds", "fails"]
     assert "1 of 4 goals holds, 2 fail, 1 undecided" in page.text
     assert "Goal 2 and goal 4 are shown by the test rows to fail, with confidence 0.95." in page.text
-    n_met = sum(record.value("goal violation", settings=f"goal {k + 1}") == 0 for k in range(4))
+    n_met = sum(goal.on("test").violation == 0 for goal in result.goals)
     assert n_met == 1
     assert "On the test rows as they are 1 of 4 goals is met; they are too few to be sure of goal 1." in page.text
     assert "The tail and the goals cost" in page.text
-    ours, first = (record.value("cvar", method=method, alpha=ALPHA) for method in ("mixture", "first model"))
+    ours, first = (result.losses(decider).tail(ALPHA).value for decider in ("mixture", "first model"))
     gain = f"plain training {percent(first)}, {100 * (first - ours):.1f} points"
     told = f"the mixture is expected to get {percent(ours)} wrong; {gain}"
     assert " ".join(told.split()) in page.text
@@ -185,16 +175,15 @@ def test_the_cost_is_told(tmp_path, ours, first, told):
 def test_what_a_user_wrote_is_only_text(run_folder):
     def spoil(words):
         for entries in words.values():
-            for entry in entries if isinstance(entries, list) and isinstance(entries[0], dict) else []:
-                entry |= {key: BAD for key in ("text", "title", "description") if key in entry}
-        words["data"], words["commands"] = BAD, [BAD]
+            for entry in entries if isinstance(entries, list) else []:
+                entry.update({key: BAD for key in ("text", "title", "description") if key in entry})
+        words["data"] |= {"name": BAD, "lines": [BAD]}
+        words["commands"] = [BAD]
+        words["settings"] |= {BAD: BAD, "data": {"target": BAD}}
+        words["versions"][BAD] = BAD
 
-    rewrite(run_folder, "texts", spoil)
-    rewrite(run_folder, "settings", lambda words: words.update({BAD: BAD, "data": {"target": BAD}}))
-    rewrite(run_folder, "environment", lambda words: words.update({BAD: BAD}))
-    rows = [found._replace(dataset=BAD) for found in read_rows(run_folder / "results.csv")]
-    (run_folder / "results.csv").unlink()
-    append_rows(run_folder / "results.csv", rows)
+    rewrite(run_folder, lambda words: words.update(commands=[]))
+    rewrite(run_folder, spoil)
     page = page_of(run_folder)
     assert not {"script"} & {tag for tag, _ in page.tags}
     assert page.outside == []
@@ -219,18 +208,26 @@ def test_without_parts_a_sentence_stands_in_their_place(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("prefix", "sentence"),
+    ("part", "sentence"),
     [
-        ("cvar", "The tail was not measured"),
-        ("group", "No rates by group"),
-        ("frontier", "No frontier"),
-        ("tail", "not described"),
-        ("share", "The model itself answers for every row"),
+        ("tails", "The tail was not measured"),
+        ("groups", "No rates by group"),
+        ("tradeoff", "No frontier"),
+        ("segments", "not described"),
+        ("rules", "The model itself answers for every row"),
     ],
 )
 @pytest.mark.usefixtures("undrawn")
-def test_a_part_that_is_missing_takes_nothing_with_it(run_folder, prefix, sentence):
-    without(run_folder, prefix)
+def test_a_part_that_is_missing_takes_nothing_with_it(run_folder, part, sentence):
+    def leave_out(words):
+        for entry in [
+            *words["goals"],
+            *(one for split in words["splits"].values() for one in split["losses"].values()),
+        ]:
+            entry.pop(part, None)
+        words.pop(part, None)
+
+    rewrite(run_folder, leave_out)
     page = page_of(run_folder)
     assert sentence in page.text
     assert "Do the goals hold?" in page.text
@@ -244,24 +241,18 @@ def test_the_same_files_give_the_same_bytes_whatever_the_style(built, run_folder
     assert again == (built / "report.html").read_bytes()
     assert sorted(path.name for path in run_folder.iterdir()) == [
         "done.json",
-        "environment.json",
         "report.html",
-        "results.csv",
-        "settings.json",
-        "texts.json",
+        "result.json",
     ]
 
 
 @pytest.mark.slow
 def test_many_goals_and_groups_stay_small(run_folder):
-    rows = list(read_rows(run_folder / "results.csv"))
-    extra = [found for found in rows if found.settings == "goal 1"]
-    rows += [found._replace(settings=f"goal {place}") for place in range(5, 9) for found in extra]
-    extra = [found for found in rows if found.settings == "group 1"]
-    rows += [found._replace(settings=f"group {place}") for place in range(3, 43) for found in extra]
-    append_rows(run_folder / "results.csv", rows)
-    goals = [{"name": f"goal {place}", "text": GOALS[0], "confidence": 0.95} for place in range(1, 9)]
-    rewrite(run_folder, "texts", lambda words: words.update(goals=goals))
+    def repeat(words):
+        words["goals"] = [words["goals"][0]] + words["goals"][1:] + [words["goals"][0] | {"tradeoff": []}] * 4
+        words["groups"] += [words["groups"][1]] * 40
+
+    rewrite(run_folder, repeat)
     text = write_report(run_folder).read_text(encoding="utf-8")
     assert len(text.encode()) < 600_000
     assert len(Page(text).svgs) == 8 + 3 + 5 + 1
@@ -288,11 +279,11 @@ def test_curves_are_drawn_from_the_table(monkeypatch):
 @pytest.mark.usefixtures("page")
 def test_figures_tell_their_numbers(built):
     text = (built / "report.html").read_text(encoding="utf-8")
-    record = read_record(built)
+    result = read_result(built / "result.json")
     told = re.search(r'id="cvar-3-desc">(.*?)</desc>', text)[1]
-    assert f"mixture {percent(record.value('cvar', alpha=ALPHA))}" in told
+    assert f"mixture {percent(result.losses().tail(ALPHA).value)}" in told
     told = re.search(r'id="goal-1-desc">(.*?)</desc>', text)[1]
-    assert f"test {number(record.value('goal estimate', settings='goal 1'))}, from" in told
+    assert f"test {number(result.goals[0].on('test').estimate)}, from" in told
 
 
 @given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=40))
@@ -300,20 +291,20 @@ def test_the_interval_of_each_rate_is_that_of_the_rows_behind_it(pairs):
     labels, said = np.array([[0, 1], [1, 0], *pairs], dtype=int).T
     table = rate_table(said, labels)
     rows = [*group_rows(table), row("mixture", "error", "test", table[0].error_rate)]
-    record = Record(tuple(rows), {}, {}, {})
+    result = result_of(tuple(rows))
     hits = {"recall": labels == 1, "false_positive_rate": labels == 0, "precision": said == 1}
     for rate in ("positive_rate", "error_rate", *hits):
         trials = int(hits[rate].sum()) if rate in hits else len(labels)
-        dot = rates._dot(record, rate, "group 0", "all")
+        dot = rates._dot(result.groups[0], rate)
         exact = stats.binomtest(round(dot.value * trials), trials).proportion_ci(0.95, method="exact")
         assert (dot.low, dot.high) == pytest.approx((exact.low, exact.high))
 
 
 def test_weighted_rates_have_no_interval():
     tables = (rate_table([0] * 50, [0, 1] * 25, pos_label=1, sample_weight=weight) for weight in (None, [1, 2] * 25))
-    plain, weighted = (Record(tuple(group_rows(table)), {}, {}, {}) for table in tables)
-    assert rates._dot(plain, "positive_rate", "group 0", "all").high == pytest.approx(1 - 0.025 ** (1 / 50))
-    assert math.isnan(rates._dot(weighted, "positive_rate", "group 0", "all").high)
+    plain, weighted = (result_of(tuple(group_rows(table))) for table in tables)
+    assert rates._dot(plain.groups[0], "positive_rate").high == pytest.approx(1 - 0.025 ** (1 / 50))
+    assert math.isnan(rates._dot(weighted.groups[0], "positive_rate").high)
 
 
 def test_without_test_rows_the_page_says_so(tmp_path):
@@ -349,18 +340,31 @@ def contrast(one, other):
 def test_a_folder_that_is_no_run_is_named(tmp_path, run_folder):
     with pytest.raises(FileNotFoundError, match=r"there is no folder .*nowhere"):
         write_report(tmp_path / "nowhere")
-    (run_folder / "texts.json").unlink()
-    with pytest.raises(FileNotFoundError, match=r"lacks texts.json. Run counterpoise fit first."):
+    (run_folder / "result.json").unlink()
+    with pytest.raises(FileNotFoundError, match=r"lacks result.json. Run counterpoise fit first."):
         write_report(run_folder)
-    (run_folder / "texts.json").write_text("{", encoding="utf-8")
-    with pytest.raises(RunFolderError, match=r"texts.json cannot be read: it is no JSON"):
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("{", "must hold the result of a run; it is no JSON"),
+        ("[]", "of the format 'counterpoise run result 1'; got 'list'"),
+        ('{"format": "counterpoise run result 9"}', "got 'counterpoise run result 9'"),
+        ('{"format": "counterpoise run result 1", "goals": [{"txt": 1}]}', r"is damaged at 'goals.0.text'"),
+        (
+            '{"format": "counterpoise run result 1", "splits": {"test": {"rows": "many"}}}',
+            "damaged at 'splits.test.rows'",
+        ),
+        ('{"format": "counterpoise run result 1", "surprise": 1}', "damaged at 'surprise'"),
+        ("[" * 100_000, "must hold the result of a run; it is no JSON"),
+    ],
+)
+def test_a_corrupt_or_foreign_result_is_refused_in_a_sentence(run_folder, content, said):
+    (run_folder / "result.json").write_text(content, encoding="utf-8")
+    with pytest.raises(RunFolderError, match=said) as refused:
         write_report(run_folder)
-    (run_folder / "texts.json").write_text("[]", encoding="utf-8")
-    with pytest.raises(RunFolderError, match=r"texts.json must hold a JSON object; it holds list"):
-        write_report(run_folder)
-    (run_folder / "results.csv").write_text("a,b\n", encoding="utf-8")
-    with pytest.raises(ValueError, match="must be a results table"):
-        write_report(run_folder)
+    assert "\n" not in str(refused.value)
     assert not (run_folder / "report.html").exists()
 
 

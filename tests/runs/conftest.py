@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from hurried import hurried
 
-from counterpoise.runs import measuring, scoring
+from counterpoise.runs import evaluate
 
 N_ROWS = 600
 
@@ -14,8 +14,8 @@ N_ROWS = 600
 def _curves_of_few_points():
     """Compute curves at few points too: that takes much of the time of a run, for no test here."""
     with hurried(), pytest.MonkeyPatch.context() as patch:
-        patch.setattr(measuring, "_POINTS", 5)
-        patch.setattr(scoring, "_RATES", (0.0, 0.05, 0.1))
+        patch.setattr(evaluate, "_POINTS", 5)
+        patch.setattr(evaluate, "_LIMITS", (0.0, 0.05, 0.1))
         yield
 
 

@@ -204,26 +204,26 @@ def test_scores_are_judged_by_tenths_of_the_rows(told):
 def test_histograms_hold_the_scores_of_the_rows_of_choice_by_group_and_class(told):
     part, (rule,) = told.parts["validation"], told.model.rules_
     scores = told.scores("validation", rule.model)
-    panels = {entry["name"]: entry for entry in told.run.texts()["scores"]}
-    assert [entry["text"] for entry in panels.values()] == ["sex=F", "sex=M"]
+    panels = {f"panel {place}": one for place, one in enumerate(told.run.result().scores.panels, start=1)}
+    assert [entry.text for entry in panels.values()] == ["sex=F", "sex=M"]
     for name, entry in panels.items():
-        inside = part.groups["sex"] == entry["text"][-1]
+        inside = part.groups["sex"] == entry.text[-1]
         for kind, label in (("positive", "yes"), ("negative", "no")):
             counts = [row.value for row in told.rows(f"scores {kind}", method=name)]
             chosen = scores[inside & (part.y == label)]
-            assert counts == np.histogram(chosen, 25, (entry["low"], entry["high"]))[0].tolist()
-        assert entry["rules"] == [{"threshold": rule.thresholds[entry["text"]], "share": 1.0}]
+            assert counts == np.histogram(chosen, 25, (entry.low, entry.high))[0].tolist()
+        assert [(one.threshold, one.share) for one in entry.rules] == [(rule.thresholds[entry.text], 1.0)]
 
 
 def test_segments_of_the_tail_are_those_that_their_words_describe(told):
     part, weights = told.parts["test"], told.weights["test"]
     wrong = told.said("mixture", "test") != part.y
     tail, frame = tail_of(wrong, weights, ALPHA), part.X.assign(**part.groups)
-    segments = told.run.texts()["segments"]
+    segments = told.run.result().segments
     assert segments
-    for entry in segments:
+    for place, entry in enumerate(segments, start=1):
         inside = np.ones(len(part), bool)
-        for words in entry["text"].split(" and "):
+        for words in entry.text.split(" and "):
             inside &= matched(frame, words)
         share = tail[inside].mean()
         expected = {
@@ -233,7 +233,7 @@ def test_segments_of_the_tail_are_those_that_their_words_describe(told):
             "tail lift": share / tail.mean(),
         }
         for quantity, value in expected.items():
-            (row,) = told.rows(quantity, settings=entry["name"])
+            (row,) = told.rows(quantity, settings=f"segment {place}")
             assert row.value == pytest.approx(value)
             assert row.alpha == ALPHA
 

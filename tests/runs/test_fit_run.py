@@ -55,11 +55,11 @@ def done(tmp_path_factory, loans_folder):
 def test_the_folder_is_whole_and_keeps_the_goals_file(done):
     names = {path.name for path in done.folder.iterdir()}
     assert names == {
-        *("goals.toml", "settings.json", "model.cp", "results.csv"),
-        *("texts.json", "environment.json", "log.txt", "done.json", "draws.key"),
+        *("goals.toml", "settings.json", "model.cp", "result.json"),
+        *("environment.json", "log.txt", "done.json", "draws.key"),
     }
     assert (done.folder / "goals.toml").read_bytes() == (done.folder.parent / "goals.toml").read_bytes()
-    for name in names - {"model.cp", "results.csv", "goals.toml", "log.txt", "draws.key"}:
+    for name in names - {"model.cp", "goals.toml", "log.txt", "draws.key"}:
         assert isinstance(json.loads((done.folder / name).read_text()), dict)
     assert open_run(done.folder).settings == done.settings
 
@@ -93,15 +93,15 @@ def test_goals_hold_in_expectation_where_the_mixture_is_chosen(done, loans_folde
 
 
 def test_every_part_of_the_report_is_there(done):
-    results, texts = done.results(), done.texts()
+    results, result = done.results(), done.result()
     for quantity in ("rows", "class share", "group recall", "frontier value", "share", "tail part"):
         assert len(results.where(quantity=quantity)) > 0, quantity
-    seconds = json.loads((done.folder / "environment.json").read_text())["seconds"]
+    seconds = result.seconds
     assert set(seconds) == {"fit", "predict"}
     assert min(seconds.values()) >= 0
-    assert [goal["name"] for goal in texts["goals"]] == ["goal 1", "goal 2", "goal 3"]
-    assert [group["text"] for group in texts["groups"]] == ["all", "sex=F", "sex=M"]
-    assert len(texts["models"]) == 8
+    assert [goal.text for goal in result.goals] == [goal.goal for goal in done.settings.goals]
+    assert [group.text for group in result.groups] == ["all", "sex=F", "sex=M"]
+    assert len(result.rules) == 8
     assert sum(row.value for row in results.where(quantity="share")) == pytest.approx(1)
     assert len({row.run for row in results}) == len(results)
 
@@ -173,7 +173,7 @@ def test_with_the_deployed_model_in_the_pool_no_churn_is_too_little(goals_file, 
     )
     run = fit_run(goals_file(text))
     assert run.model().mixture_.tolist() == [0, 1]
-    assert run.texts()["models"][1]["title"] == "deployed model"
+    assert run.result().rules[1].title == "deployed model"
     assert (run.model().predict(frame[["age"]]) == deployed.predict(frame[["age"]])).all()
     assert run.summary().all_met
 
@@ -249,8 +249,8 @@ def test_a_damaged_run_is_recognised(goals_file, tmp_path):
     (run.folder / "settings.json").write_text("{")
     with pytest.raises(RunFolderError, match=r"settings\.json cannot be read"):
         open_run(run.folder)
-    (run.folder / "texts.json").unlink()
-    with pytest.raises(RunFolderError, match=r"is damaged: it lacks texts\.json"):
+    (run.folder / "result.json").unlink()
+    with pytest.raises(RunFolderError, match=r"is damaged: it lacks result\.json"):
         open_run(run.folder)
 
 

@@ -134,14 +134,14 @@ def test_other_goals_after_impossible_ones_train_nothing(fit):
 
 def test_room_for_the_audit_moves_the_bound_and_the_report_tells_it(fit):
     run, _, _ = fit("room", '"recall(train) >= 0.6"', "room_for_audit = 0.2")
-    (entry,) = run.texts()["goals"]
-    assert entry["aimed"] > 0.65
-    assert [goal.bound for goal in run.model().goals_] == [entry["aimed"]]
+    (entry,) = run.result().goals
+    assert entry.aimed > 0.65
+    assert [goal.bound for goal in run.model().goals_] == [entry.aimed]
     assert run.summary().goals[0].bound == 0.6
     page = write_report(run.folder).read_text(encoding="utf-8")
-    assert f"chosen to meet {entry['aimed']:.4f}, to leave room for this audit" in page
+    assert f"chosen to meet {entry.aimed:.4f}, to leave room for this audit" in page
     again = rebalance_run(open_run(run.folder), goals=["recall(train) >= 0.5"], output=run.folder.parent / "less")
-    assert again.texts()["goals"][0]["aimed"] > 0.55
+    assert again.result().goals[0].aimed > 0.55
 
 
 @pytest.mark.slow
@@ -151,8 +151,8 @@ def test_room_that_cannot_be_had_is_given_in_part_and_said(fit):
     (told,) = [line for line in said if "of the room that the audit takes" in line]
     assert 0 <= float(re.search(r"leaves (\d+)%", told)[1]) < 100
     as_asked, _, _ = fit("asked", goals)
-    assert 0 < run.texts()["room_cost"] <= 0.01
-    assert run.model().value_ - as_asked.model().value_ == pytest.approx(run.texts()["room_cost"], abs=1e-3)
+    assert 0 < run.result().room_cost <= 0.01
+    assert run.model().value_ - as_asked.model().value_ == pytest.approx(run.result().room_cost, abs=1e-3)
     assert all(check.holds for check in run.model().check_goals())
 
 
@@ -228,10 +228,10 @@ def tail(run, tmp_path_factory):
 
 def test_the_command_of_a_run_chosen_anew_says_all_that_was_asked(run, tail, tmp_path):
     told = ["counterpoise rebalance run --output tail --alpha 0.5 --budget 0.005 --decision sticky"]
-    assert tail.texts()["commands"] == told
+    assert tail.result().commands == told
     other = tmp_path / "other"
     assert main(["rebalance", str(run.folder), "-o", str(other), "--by", "", "--budget", "0.25", "--quiet"]) == 0
-    assert open_run(other).texts()["commands"] == ["counterpoise rebalance run --output other --budget 0.25 --by ''"]
+    assert open_run(other).result().commands == ["counterpoise rebalance run --output other --budget 0.25 --by ''"]
     assert open_run(other).model().groups_.by == ()
 
 

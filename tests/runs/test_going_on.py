@@ -10,12 +10,11 @@ from counterpoise.goals import InfeasibleGoals
 from counterpoise.persist import watch_changes
 from counterpoise.runs import RunFolderError, fit_run, open_run
 from counterpoise.runs.folder import CHECKPOINT, DONE
-from counterpoise.runs.results import read_rows
 
 
 def numbers(folder):
     """Return all results but times, which differ between runs."""
-    return {row.run: row.value for row in read_rows(folder / "results.csv") if row.quantity != "seconds"}
+    return {row.run: row.value for row in open_run(folder).results()}
 
 
 def fit_afresh(path, run):

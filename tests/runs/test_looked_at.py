@@ -1,7 +1,5 @@
 """Rules that look at a column when they decide, which the models need not see."""
 
-import json
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -60,9 +58,9 @@ def test_the_table_tells_the_share_and_error_of_each_rule(run):
     np.testing.assert_allclose(shares, run.model().mixture_)
     mixed = table.where(method="mixture", quantity="error", split="test")
     assert shares @ errors == pytest.approx(next(iter(mixed)).value)
-    words = json.loads((run.folder / "texts.json").read_text(encoding="utf-8"))["models"]
+    words = run.result().rules
     assert len(words) == shares.size
-    assert "(sex=F, baseline=no)" in words[0]["description"]
+    assert "(sex=F, baseline=no)" in words[0].description
 
 
 def test_rows_without_a_column_that_rules_look_at_are_refused(run, loans_folder, tmp_path):

@@ -9,7 +9,6 @@ import pytest
 from counterpoise.goals import InfeasibleGoals
 from counterpoise.report import write_report
 from counterpoise.report.rates import class_recalls, confusions
-from counterpoise.report.record import read_record
 from counterpoise.rules.class_scores.rules import RatioRule, TierRule
 from counterpoise.runs import (
     DataError,
@@ -22,8 +21,8 @@ from counterpoise.runs import (
     starting_file,
 )
 from counterpoise.runs.data import load_data
-from counterpoise.runs.evaluator import shares_rows
-from counterpoise.runs.measuring import rule_text
+from counterpoise.runs.decisions import shares_rows
+from counterpoise.runs.rule_words import rule_text
 
 CLASSES = ["cat", "dog", "fox"]
 FLOOR = '"every_class(recall, train) >= 0.5"'
@@ -129,11 +128,11 @@ def test_looser_bounds_never_cost_more(run):
 
 
 def test_words_and_page_tell_classes_and_no_thresholds(run):
-    texts = run.texts()
-    assert texts["classes"][2] == {"name": "class 3", "text": "fox"}
-    assert texts["scores"] == []
-    assert texts["certificate"].startswith("mixtures of the pool of")
-    assert texts["models"][0]["description"].startswith("naive Bayes: ")
+    result = run.result()
+    assert result.data.classes[2] == "fox"
+    assert result.scores.panels == []
+    assert result.certificate.startswith("mixtures of the pool of")
+    assert result.rules[0].description.startswith("naive Bayes: ")
     assert not [row for row in run.results() if row.quantity.startswith(("scores ", "calibration ", "auc"))]
     page = write_report(run.folder).read_text(encoding="utf-8")
     for words in (
@@ -173,7 +172,7 @@ def test_another_choice_asks_no_model_and_may_defer(run, folder):
     assert 0 < one(other, "defer rate", split="train") <= 0.1 + 1e-9
     deferred = [row.value for row in other.results().where(quantity="called") if row.settings.endswith("deferred")]
     assert sum(deferred) == pytest.approx(200 * one(other, "group defer_rate", settings="group 0"))
-    record = read_record(other.folder)
+    record = other.result()
     assert class_recalls(record).heads[-1] == confusions(record).heads[-1] == "left to a person"
 
 
@@ -185,23 +184,23 @@ def test_goals_that_were_not_met_leave_what_was_trained(fit):
     assert said[0].startswith("goes on")
     assert {progress.part for progress in told} == {"measuring"}
     assert run.model().value_ > 0
-    assert run.texts()["goals"][0]["aimed"] > 0.5
+    assert run.result().goals[0].aimed > 0.5
 
 
 def test_one_rule_that_shares_rows_is_drawn_from(fit):
     sticky = ', decision = "sticky"'
     run, _, _ = fit("tail", '"error_rate(train) <= 0.5"', alpha=0.3, parameters=sticky)
     assert len(run.model().rules_) == 1
-    assert run.texts()["shares_rows"] is True
-    assert run.texts()["certificate"].startswith("all rules of 16 bins")
-    record = read_record(run.folder)
+    assert run.result().shares_rows is True
+    assert run.result().certificate.startswith("all rules of 16 bins")
+    record = run.result()
     assert record.shares_rows
     assert record.is_mixture
 
 
 def test_one_rule_without_draws(fit):
     run, _, _ = fit("fixed")
-    assert run.texts()["shares_rows"] is False
+    assert run.result().shares_rows is False
     assert len(run.model().rules_) == 1
     assert counts(run).sum() == 200
 

@@ -7,7 +7,7 @@ import pytest
 from counterpoise.report import write_report
 from counterpoise.runs import fit_run, rebalance_run
 from counterpoise.runs.data import load_data
-from counterpoise.runs.results import of_goal
+from counterpoise.runs.result import Objective
 from counterpoise.runs.tables import audit_table
 
 POOL = """
@@ -64,11 +64,11 @@ def test_a_rate_is_measured_on_every_split_for_all_who_decide(fit_pool):
         assert objective(run, "first model", split) == pytest.approx(first)
         assert objective(run, "deployed model", split) == pytest.approx(today)
     assert objective(run, "mixture", "validation") == pytest.approx(model.value_)
-    texts = run.texts()
-    assert texts["objective"] == {"kind": "rate", "text": "false_positive_rate(train)"}
-    assert texts["method"] == "mixture of a pool of 3 models"
-    assert texts["why"] == {"segments": "alpha is 1, so no tail was asked for"}
-    assert texts["met_on"] == "validation"
+    result = run.result()
+    assert result.objective == Objective(kind="rate", text="false_positive_rate(train)")
+    assert result.method == "mixture of a pool of 3 models"
+    assert result.why == {"segments": "alpha is 1, so no tail was asked for"}
+    assert result.met_on == "validation"
 
 
 @pytest.mark.parametrize("aim", ["false_positive_rate(train)", "worst-group", "cvar"])
@@ -94,13 +94,13 @@ def test_the_worst_group_is_measured(fit_pool):
         today = max((part.baseline != part.y)[rows].mean() for rows in groups)
         assert objective(run, "deployed model", split) == pytest.approx(today)
     assert objective(run, "mixture", "validation") == pytest.approx(model.value_)
-    assert run.texts()["objective"] == {"kind": "worst-group"}
+    assert run.result().objective == Objective(kind="worst-group")
 
 
 def test_the_tail_has_no_other_objective_and_is_measured_at_round_fractions(fit_pool):
     run, _ = fit_pool(alpha=0.15)
     assert len(run.results().where(quantity="objective")) == 0
-    assert run.texts()["objective"] == {"kind": "cvar"}
+    assert run.result().objective == Objective(kind="cvar")
     alphas = {row.alpha for row in run.results().where(quantity="cvar")}
     assert {0.01, 0.05, 0.1, 0.15, 0.2, 0.5, 1.0} <= alphas
 
@@ -111,7 +111,8 @@ def test_a_risk_is_measured_on_every_split_and_kept_where_only_the_goals_change(
     run, data = fit_pool(f'parameters = {{objective = "{text}"}}')
     other = rebalance_run(run, goals=["recall(train) >= 0.6"], output=tmp_path / "other")
     for found in (run, other):
-        assert found.texts()["objective"] == {"kind": "risk", "text": "0.5 * Mean() + 0.5 * WorstGroup(columns='sex')"}
+        text = "0.5 * Mean() + 0.5 * WorstGroup(columns='sex')"
+        assert found.result().objective == Objective(kind="risk", text=text)
         for split, part in data.splits.items():
             losses = 1 - found.model().predict_proba(part.X)[np.arange(len(part)), (part.y == "yes").astype(int)]
             worst = max(losses[part.groups["sex"] == sex].mean() for sex in ("F", "M"))
@@ -121,9 +122,9 @@ def test_a_risk_is_measured_on_every_split_and_kept_where_only_the_goals_change(
 
 def test_goals_that_are_judged_only_have_no_frontier(fit_pool):
     run, _ = fit_pool("enforce_goals = false")
-    texts = run.texts()
-    assert texts["why"]["frontier"] == "the goals are judged only; the mixture was chosen without them"
-    assert texts["met_on"] == ""
+    result = run.result()
+    assert result.why["frontier"] == "the goals are judged only; the mixture was chosen without them"
+    assert result.met_on == ""
 
 
 def test_a_model_trained_inside_goals_has_its_rate(goals_file):
@@ -131,9 +132,9 @@ def test_a_model_trained_inside_goals_has_its_rate(goals_file):
         replace={'[method]\nname = "adalpboost"\nparameters.n_estimators = 8': '[method]\nname = "constrained"'}
     )
     run = fit_run(path)
-    texts, results = run.texts(), run.results()
-    assert texts["objective"] == {"kind": "rate", "text": "error_rate(train)"}
-    assert texts["why"]["frontier"].startswith("it needs a mixture")
+    result, results = run.result(), run.results()
+    assert result.objective == Objective(kind="rate", text="error_rate(train)")
+    assert result.why["frontier"].startswith("it needs a mixture")
     for split in ("train", "test"):
         (error,) = results.where(quantity="error", method="mixture", split=split)
         assert objective(run, "mixture", split) == pytest.approx(error.value)
@@ -150,8 +151,8 @@ def test_what_is_not_chosen_has_an_aim_of_its_own(goals_file, method):
     run = fit_run(
         goals_file(replace={'[method]\nname = "adalpboost"\nparameters.n_estimators = 8': f"[method]\n{method}"})
     )
-    assert run.texts()["objective"] == {"kind": "own"}
-    assert run.texts()["met_on"] == ""
+    assert run.result().objective == Objective(kind="own")
+    assert run.result().met_on == ""
     assert len(run.results().where(quantity="objective")) == 0
 
 
@@ -164,14 +165,14 @@ def test_more_than_two_classes_have_errors_by_group_and_reasons_for_what_is_miss
     text = data + '[method]\nname = "adalpboost"\nparameters.n_estimators = 4\n'
     (tmp_path / "iris.toml").write_text(text)
     run = fit_run(tmp_path / "iris.toml")
-    texts = run.texts()
+    result = run.result()
     (rate,) = run.results().where(quantity="group error_rate", settings="group 0", split="test")
     assert 0 <= rate.value < 1
-    assert texts["why"] == {
+    assert result.why == {
         "frontier": "no goals were asked for",
         "segments": "30 rows are too few to tell segments apart",
     }
-    assert texts["data"] == ["iris: 90 train, 30 validation, 30 test rows; target kind.", "Features: 4 numeric."]
+    assert result.data.lines == ["iris: 90 train, 30 validation, 30 test rows; target kind.", "Features: 4 numeric."]
 
 
 @pytest.mark.parametrize("unit", ["1", "0.000000000001", "1000000000000"])
@@ -181,5 +182,5 @@ def test_a_goal_is_missed_in_any_unit_and_rounding_never_misses_it(unit, tmp_pat
     cost = f"{unit} * error_rate(train) <= {float(unit) / 10:.20g}"
     equal = f"{unit} * error_rate(train) <= {float(unit) / 3 * (1 - 1e-15):.20g}"
     found = audit_table(tmp_path / "t.csv", target="y", prediction="said", goals=[cost, equal])
-    missed = [row.value for row in found.measured.rows if row.quantity == of_goal("violation")]
+    missed = [goal.on("test").violation for goal in found.result.goals]
     assert missed == pytest.approx([(1 / 3 - 0.1) * float(unit), 0.0], abs=0)

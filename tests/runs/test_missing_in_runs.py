@@ -70,5 +70,5 @@ def test_predict_evaluate_and_certify_are_the_same_from_csv_and_parquet(runs, tm
         told.append((shares, evaluate_run(run, folder / f"t.{end}").error, goals))
     assert told[0] == told[1]
     for run in found.values():
-        groups = [entry["text"] for entry in run.texts()["groups"]]
+        groups = [entry.text for entry in run.result().groups]
         assert {f"g={name}" for name in ("(missing)", "NA", "nan", "null")} <= set(groups)

@@ -18,7 +18,7 @@ from counterpoise.runs import RunFolderError, fit_run, open_run, predict_run, re
 from counterpoise.runs.folder import CHECKPOINT, DONE, SETTINGS
 
 POOL = 'name = "pool"\n[[method.models]]\nname = "naive_bayes"\n[[method.models]]\nname = "stump"\n'
-EVERY = 30  # of the places where a fit is killed; with 1, at all of them and by everyone, it takes two minutes
+EVERY = 12  # of the places where a fit is killed; with 1, at all of them and by everyone, it takes two minutes
 
 
 @pytest.fixture

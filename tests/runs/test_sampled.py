@@ -91,7 +91,7 @@ def test_one_rule_decides_about_all_rows_unless_draws_are_asked_for(folder, fram
     run = fit_run(folder / "one.toml", output=folder / "one")
     model, sizes = run.model(), _of(run, "rows", "data")
     assert len(model.rules_) == 1
-    assert not (run.folder / "drawn.csv").exists()
+    assert len(run.drawn()) == 0
     X = frame[["age", "income"]].assign(job=frame.job.astype("category"))[run.columns.features]
     wrong = model.predict(X, sensitive_features=frame[["sex"]], baseline=frame.today) != frame.paid
     errors = _of(run, "error")
@@ -102,7 +102,7 @@ def test_the_folder_is_as_of_any_run_and_nothing_of_the_rows_is_left_in_it(done)
     found = open_run(done.folder)
     assert found.summary().goals[0].verdict
     assert not (done.folder / CHECKPOINT).exists()
-    assert "read in parts" in found.texts()["why"]["segments"]
+    assert "read in parts" in found.result().why["segments"]
 
 
 def test_a_run_that_is_done_is_not_chosen_anew_from_counts(done, tmp_path):

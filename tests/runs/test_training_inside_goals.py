@@ -7,9 +7,8 @@ import pytest
 
 from counterpoise.goals import InfeasibleGoals
 from counterpoise.report import write_report
-from counterpoise.runs import evaluate_run, fit_run, predict_run, rebalance_run
+from counterpoise.runs import evaluate_run, fit_run, open_run, predict_run, rebalance_run
 from counterpoise.runs.folder import CHECKPOINT
-from counterpoise.runs.results import read_rows
 
 GOALS = (
     "recall(train) >= 0.7",
@@ -94,10 +93,7 @@ def test_an_interrupt_leaves_rounds_that_go_on_to_the_same_result(inside_file, t
     (tmp_path / "fresh").mkdir()
     shutil.copy(tmp_path / "run" / "draws.key", tmp_path / "fresh")
     fit_run(path, output=tmp_path / "fresh")
-    resumed, whole = (
-        {row.run: row.value for row in read_rows(tmp_path / name / "results.csv") if row.quantity != "seconds"}
-        for name in ("run", "fresh")
-    )
+    resumed, whole = ({row.run: row.value for row in open_run(tmp_path / name).results()} for name in ("run", "fresh"))
     assert resumed == whole
 
 

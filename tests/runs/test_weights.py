@@ -38,7 +38,7 @@ def test_the_limit_is_in_the_audit_the_results_and_the_report(run):
     audit = certify_run(run)
     assert [row.largest_weights for row in audit] == [(("train", 5.0),), (("mail", 3.0),)]
     assert "no row of train weighs more than 5 and no row of mail weighs more than 3." in str(audit)
-    assert [line for line in run.texts()["data"] if "weighted" in line] == [
+    assert [line for line in run.result().data.lines if "weighted" in line] == [
         "Rows are weighted by weight; none is taken to weigh more than 5.",
         "Rows of mail are weighted by weight; none is taken to weigh more than 3.",
     ]

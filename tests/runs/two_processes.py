@@ -23,9 +23,8 @@ from counterpoise.cli import sentence
 from counterpoise.persist import watch_changes
 from counterpoise.rules.draws import draws_of
 from counterpoise.runs import RunFolderError, fit_run, open_run, rebalance_run
-from counterpoise.runs.evaluator import final_estimator
+from counterpoise.runs.decisions import final_estimator
 from counterpoise.runs.folder import DONE, KEY, SETTINGS
-from counterpoise.runs.results import read_rows
 
 DATA = 'alpha = 0.5\n[data]\nfiles = "t.csv"\ntarget = "y"\n[method]\n'
 BOOST = DATA + 'name = "adalpboost"\nlearner = {name = "stump"}\nparameters = {n_estimators = 2}\n'
@@ -124,7 +123,7 @@ def content(folder):
 def facts(folder, rows):
     """Return what must be the same in two runs of the same settings: all but times."""
     model = open_run(folder).model()
-    measured = {str(row.run): row.value for row in read_rows(folder / "results.csv") if row.quantity != "seconds"}
+    measured = {str(row.run): row.value for row in open_run(folder).results()}
     files = {name: (folder / name).read_bytes() for name in ("goals.toml", DONE)}
     fingerprint = json.loads((folder / SETTINGS).read_text())["fingerprint"]
     assert draws_of(final_estimator(model)).key.hex() == (folder / KEY).read_text().strip()

@@ -86,10 +86,8 @@ def _without_imports(tokens: list[str]) -> list[str]:
 
 def _refuse(error: Exception, words: Sequence[str]) -> int:
     """Say what was wrong in one paragraph, with lines to copy where there is a way out, and return the exit code."""
-    from counterpoise.goals import InfeasibleGoals  # noqa: PLC0415 - heavy
-
-    told = f"counterpoise: {sentence(error)}\n"
-    if not isinstance(error, InfeasibleGoals):
+    told, goals = f"counterpoise: {sentence(error)}\n", sys.modules.get("counterpoise.goals")  # heavy: it may wait
+    if goals is None or not isinstance(error, goals.InfeasibleGoals):
         sys.stderr.write(told)
         return BAD_INPUT
     if "--json" in words:

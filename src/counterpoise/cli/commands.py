@@ -144,7 +144,8 @@ def evaluate(
         Exit with code 1 unless every goal is met on these rows.
     """
     with csv.told():
-        found = runs.evaluate_run(runs.open_run(run), data, largest_weight=largest_weight)
+        opened = runs.open_run(run)
+        found = runs.evaluate_run(opened, data, largest_weight=largest_weight)
     shown.answer(str(found), found.as_dict())
     return NOT_MET if strict and not found.all_met else DONE
 
@@ -179,16 +180,17 @@ def predict(
         For a mixture: a column that tells people apart. The same person then gets the same answer, whatever the other
         columns say.
     """
-    from counterpoise.runs.use import predictions_of  # noqa: PLC0415
-
     if str(output).startswith("-") and str(output) != "-":
         raise ValueError(f"--output must name a file, or be - to print; got the option {str(output)!r}.")
     with csv.told():
+        opened = runs.open_run(run)
+        from counterpoise.runs.use import predictions_of  # noqa: PLC0415 - heavy
+
         if str(output) == "-":
-            frame = predictions_of(runs.open_run(run), data, probabilities=probabilities, ids=ids)
+            frame = predictions_of(opened, data, probabilities=probabilities, ids=ids)
             frame.to_csv(sys.stdout, index=False)
             return
-        n_rows = runs.predict_run(runs.open_run(run), data, output, probabilities=probabilities, ids=ids)
+        n_rows = runs.predict_run(opened, data, output, probabilities=probabilities, ids=ids)
     shown.answer(f"{n_rows} predictions in {output}", {"predictions": output, "rows": n_rows})
 
 
@@ -220,7 +222,8 @@ def explain(
         A column that tells people apart, as for predict.
     """
     with csv.told():
-        found = runs.explain_run(runs.open_run(run), data, rows=row, ids=ids)
+        opened = runs.open_run(run)
+        found = runs.explain_run(opened, data, rows=row, ids=ids)
     text = "\n\n".join(f"Row {number}\n{one}" for number, one in found.items())
     shown.answer(text, {"rows": [{"row": number, **one.as_dict()} for number, one in found.items()]})
 
@@ -271,7 +274,8 @@ def rebalance(
     asked: dict[str, Any] = {"alpha": alpha, "objective": objective, "goals": goal, "budget": budget}
     asked |= {"defer_cost": defer_cost, "decision": decision}
     asked["by"] = None if by is None else [name for name in by if name]
-    chosen = runs.rebalance_run(runs.open_run(run), **asked, output=output, on_event=shown.say)
+    opened = runs.open_run(run)
+    chosen = runs.rebalance_run(opened, **asked, output=output, on_event=shown.say)
     return _told(chosen, shown, strict=strict)
 
 
@@ -312,16 +316,50 @@ def certify(
     strict
         Exit with code 1 unless every goal is shown to hold.
     """
-    from counterpoise.runs.summary import audit_text, audit_words  # noqa: PLC0415
-
     with csv.told():
         done = runs.open_run(run)
+        from counterpoise.runs.summary import audit_text, audit_words  # noqa: PLC0415 - heavy
+
         asked: dict[str, Any] = {"confidence": confidence, "goals": goal, "largest_weight": largest_weight}
         audit = runs.certify_run(done, data, **asked, drawn=drawn)
     is_drawn = drawn and len(done.drawn()) > 0  # else each decision is the same whatever the key
     head = "Of the drawn decisions; another key draws others.\n\n" if is_drawn else ""
     shown.answer(head + audit_text(audit), audit_words(audit) | ({"drawn": True} if is_drawn else {}))
     return NOT_MET if strict and not audit.holds else DONE
+
+
+@command
+def compare(
+    *places: Path,
+    prediction: str = "prediction",
+    html: Path | None = None,
+    shown: Out = PRINTED,
+) -> None:
+    """Put runs side by side, and decisions that stand in a table: goals, errors, margins and costs.
+
+    Parameters
+    ----------
+    places
+        Run folders and, beside them, CSV or Parquet files with the target and decisions, made by hand or by any model.
+    prediction
+        The column of such files that holds the decisions.
+    html
+        Where the table goes as a page.
+    """
+    if html is not None:
+        from counterpoise.runs.folder import check_place  # noqa: PLC0415
+
+        check_place(html, option="--html")
+    for place in places:
+        if not place.is_file():
+            runs.open_run(place)  # what is wrong with it is told before more is loaded
+    found = runs.compare_runs(places, prediction=prediction)
+    if html is not None:
+        from counterpoise.report.page import write_page  # noqa: PLC0415
+
+        write_page(found, html)
+    page = "" if html is None else f"\n\npage: {html}"
+    shown.answer(f"{found}{page}", found.as_dict() | {"page": html})
 
 
 @command

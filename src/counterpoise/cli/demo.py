@@ -18,12 +18,13 @@ from counterpoise.datasets import loans
 from counterpoise.persist import write_atomically
 from counterpoise.report import write_report
 from counterpoise.runs import Run, fit_run
-from counterpoise.runs.results import DEPLOYED, FIRST, MIXTURE, TEST, of_goal
+from counterpoise.runs.result import RunResult
+from counterpoise.runs.results import DEPLOYED, FIRST, MIXTURE, TEST
 
 Say = Callable[[str], None]
 Progress = Callable[[], AbstractContextManager[ProgressCallback]]
 
-_OTHERS = (DEPLOYED, FIRST)
+_DECIDERS = (DEPLOYED, FIRST, MIXTURE)
 _N_LOANS = 40_000
 _N_TRUTH = 200_000  # people who were not in the table, by whom the truth is told
 
@@ -55,7 +56,7 @@ def _loans(output: Path, say: Say, progress: Progress) -> Path:
         "   else be wrong as rarely as possible. No decision looks at sex.\n"
     )
     run, page = _fitted(output, "loans", loans(_N_LOANS, random_state=0)[0], _truth_table, say, progress)
-    n_rows = int(_one(run.results(), "rows", "data", split=TEST))
+    n_rows = int(run.result().splits[TEST].rows)
     told = f"{n_rows:,} rows that nobody trained or chose on; the truth is that of {_N_TRUTH:,} others"
     say(f"\n   The audit looked at {told}.\n")
     return page
@@ -66,20 +67,19 @@ def _truth_table(run: Run) -> str:
     people, _ = loans(_N_TRUTH, random_state=1)
     said = run.model().predict(people, sensitive_features=people[["sex"]], baseline=people["last_year"])
     truth = _rates(people, said)
-    results = run.results().where(split=TEST)
     heads = ("on the test rows", "last year", "plain model", "ours", "goal", "audit", "truth")
-    return text_table([heads, *_lines(run, results, truth)], "<>>>>>>")
+    return text_table([heads, *_lines(run.result(), truth)], "<>>>>>>")
 
 
-def _lines(run: Run, results: Any, truth: dict[str, float]) -> Iterator[tuple[str, ...]]:
+def _lines(result: RunResult, truth: dict[str, float]) -> Iterator[tuple[str, ...]]:
     """Yield what each goal and the error are on the test rows, and in truth."""
-    for number, (name, line) in enumerate(zip(truth, run.summary().goals, strict=False), start=1):
-        others = (_one(results, of_goal("estimate"), method, f"goal {number}") for method in _OTHERS)
-        sign = "at least" if ">=" in line.goal else "at most"
-        cells = (*map(_percent, others), _percent(line.estimate), f"{sign} {_percent(line.bound)}")
-        yield (name, *cells, line.verdict, _percent(truth[name]))
-    errors = [_one(results, "error", method) for method in (*_OTHERS, MIXTURE)]
-    yield ("wrong", *map(_percent, errors), "as few", "", _percent(truth["wrong"]))
+    for name, goal in zip(truth, result.goals, strict=False):
+        found = goal.on(TEST)
+        estimates = [_percent(goal.on(TEST, decider).estimate) for decider in _DECIDERS]
+        sign = "at least" if ">=" in goal.text else "at most"
+        yield (name, *estimates, f"{sign} {_percent(found.bound)}", found.verdict, _percent(truth[name]))
+    errors = [_percent(result.losses(decider).error) for decider in _DECIDERS]
+    yield ("wrong", *errors, "as few", "", _percent(truth["wrong"]))
 
 
 def _rates(people: Any, said: Any) -> dict[str, float]:
@@ -104,12 +104,12 @@ def _tumours(output: Path, say: Say, progress: Progress) -> Path:
 
 def _tumour_table(run: Run) -> str:
     """Return misses and false alarms of plain training and of the rules."""
-    results, (line,) = run.results().where(split=TEST), run.summary().goals
-    methods = (FIRST, MIXTURE)
-    missed = [_percent(_one(results, "objective", method)) for method in methods]
-    alarms = [_percent(_one(results, of_goal("estimate"), method, "goal 1")) for method in methods]
+    result, deciders = run.result(), (FIRST, MIXTURE)
+    missed = [_percent(result.losses(decider).objective) for decider in deciders]
+    alarms = [_percent(result.goals[0].on(TEST, decider).estimate) for decider in deciders]
     heads = ("on 228 test rows", "logistic regression", "ours", "goal", "audit")
-    rows = [("malignant missed", *missed, "as few", ""), ("benign alarmed", *alarms, "at most 15.0%", line.verdict)]
+    rows = [("malignant missed", *missed, "as few", "")]
+    rows.append(("benign alarmed", *alarms, "at most 15.0%", result.goals[0].on(TEST).verdict))
     return text_table([heads, *rows], "<>>>>")
 
 
@@ -124,11 +124,6 @@ def _fitted(
         lines, page = summary(run).splitlines(), write_report(run.folder)
     say("\n".join(f"   {line}".rstrip() for line in lines))
     return run, page
-
-
-def _one(results: Any, quantity: str, method: str, settings: str = "", **others: str) -> float:
-    (row,) = results.where(quantity=quantity, method=method, settings=settings, **others)
-    return float(row.value)
 
 
 def _percent(share: float) -> str:

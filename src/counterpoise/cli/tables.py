@@ -219,7 +219,7 @@ def _write_page(answers: Any, report: Path | None) -> None:
     if report is not None:
         from counterpoise.report.page import write_page  # noqa: PLC0415
 
-        write_page(answers.measured.rows, answers.measured.texts, answers.settings, report, answers.measured.drawn)
+        write_page(answers.result, report)
 
 
 def _page_line(report: Path | None) -> str:

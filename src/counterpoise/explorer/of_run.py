@@ -15,7 +15,7 @@ from counterpoise.explorer.state import HeldOutRows, SessionParts
 from counterpoise.rules.goal_rows import TRAIN
 from counterpoise.rules.scores.table import ScoreTable
 from counterpoise.runs.data import Data, RunRows
-from counterpoise.runs.evaluator import final_estimator, has_rules, mixes, seen_by_last
+from counterpoise.runs.decisions import final_estimator, has_rules, known_answers, mixes, seen_by_last
 from counterpoise.runs.fitting import piped
 from counterpoise.runs.folder import GOALS as OWN_GOALS
 from counterpoise.runs.folder import Run
@@ -64,20 +64,16 @@ def _held_out(model: Any, estimator: Any, evidence: Any, data: Data) -> HeldOutR
     """Return the test rows, and the further rows that goals name, with what the models say about them."""
     parts: dict[str, RunRows] = {TRAIN: data.splits[TEST], **data.extra}
     tables = {name: part.table() for name, part in parts.items()}
-    said, uniforms = {}, {}
+    said, uniforms, is_of_scores = {}, {}, isinstance(evidence, ScoreTable)
     for name, part in parts.items():
-        X, known = seen_by_last(model, part.X), data.said.get(TEST if name == TRAIN else name)
-        said[name], uniforms[name] = _as_said(known, estimator, evidence, X), uniforms_of(estimator, X)
+        X = seen_by_last(model, part.X)
+        known = known_answers(data, TEST if name == TRAIN else name, estimator, "f" if is_of_scores else "iu")
+        if known is not None and not is_of_scores:
+            known = np.asarray(known == evidence.answers.positive.place)
+        said[name] = asked(estimator, evidence, X) if known is None else known
+        uniforms[name] = uniforms_of(estimator, X)
     groups = {name: values for name, values in parts[TRAIN].groups.items() if name not in parts[TRAIN].X}
     return HeldOutRows(tables, said, uniforms, parts[TRAIN].X.assign(**groups))
-
-
-def _as_said(known: Any, estimator: Any, evidence: Any, X: Any) -> Any:
-    """Return what was kept of the models' answers as a session has it; they are asked where none are of this kind."""
-    is_of_scores, wanted = isinstance(evidence, ScoreTable), (X.shape[0], len(estimator.estimators_))
-    if known is None or known.shape != wanted or (known.dtype.kind == "f") != is_of_scores:
-        return asked(estimator, evidence, X)
-    return known if is_of_scores else np.asarray(known == evidence.answers.positive.place)
 
 
 def _names(run: Run, estimator: Any, evidence: Any) -> list[str]:

@@ -1,18 +1,18 @@
-"""What the template of a report is filled with, settings and versions by table among it."""
+"""The page of a result: its template, and the listings of settings and versions by table."""
 
 import re
-from collections.abc import Collection, Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from counterpoise.report import overview, rates, sections
-from counterpoise.report.record import Record
 from counterpoise.report.wording import fraction
-from counterpoise.runs.folder import SECONDS
+from counterpoise.runs.result import RunResult
 
-_INNER = ("training", "sources")  # settings that others repeat, or that lead to places on a disk
+if TYPE_CHECKING:
+    from counterpoise.runs.compare import Comparison
 
 
 class Listing(NamedTuple):
@@ -22,9 +22,8 @@ class Listing(NamedTuple):
     groups: dict[str, list[tuple[str, str]]]
 
 
-def listing(caption: str, words: Mapping[str, Any], left_out: Collection[str]) -> Listing:
+def listing(caption: str, shown: Mapping[str, Any]) -> Listing:
     """Return nested words as groups of dotted keys and values; what is empty is left out."""
-    shown = {key: value for key, value in words.items() if key not in left_out}
     plain = {key: value for key, value in shown.items() if not _is_nested(value)}
     groups = {"": list(_lines(plain))}
     groups |= {str(key): list(_lines(value)) for key, value in shown.items() if _is_nested(value)}
@@ -73,8 +72,8 @@ def _shown(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def render(record: Record) -> str:
-    """Return the page of a record."""
+def page_environment() -> Environment:
+    """Return what fills the templates of pages."""
     environment = Environment(
         loader=PackageLoader("counterpoise.report", "."),
         autoescape=True,
@@ -83,51 +82,27 @@ def render(record: Record) -> str:
         lstrip_blocks=True,
     )
     environment.filters["breakable"] = breakable
-    return environment.get_template("template.html").render(_contents(record))
+    return environment
 
 
-def _contents(record: Record) -> dict[str, Any]:
-    cards = sections.goal_cards(record)
-    return {
-        "record": record,
-        "noun": sections.noun(record),
-        "headline": overview.headline(record, cards),
-        "facts": overview.facts(record, cards),
-        "comparison": overview.comparison(record, cards),
-        "recalls": rates.class_recalls(record),
-        "worst_class": rates.worst_class(record),
-        "confusions": rates.confusions(record),
-        "decisions": rates.decision_table(record),
-        "scores": rates.score_panels(record),
-        "score_sentence": rates.score_sentence(record),
-        "examples": overview.lines_of(record.texts.get("examples")),
-        "calibration": rates.calibration_table(record),
-        "asked": overview.asked(record, cards),
-        "cards": cards,
-        "verdicts": sections.verdict_table(record, cards),
-        "curves": sections.curve_panels(record),
-        "curve_table": sections.curve_table(record),
-        "rates": rates.group_table(record),
-        "rate_panels": rates.rate_panels(record),
-        "left": rates.deferral_table(record),
-        "left_sentence": rates.deferral_sentence(record),
-        "bought": rates.deferral_panel(record),
-        "cost_words": rates.cost_words(record),
-        "aim": sections.reported_objective(record),
-        "objective": sections.objective_table(record),
-        "met_on": str(record.texts.get("met_on") or ""),
-        "why": record.why,
-        "source": str(record.texts.get("source") or ""),
-        "frontiers": sections.frontier_panels(record),
-        "mixture": sections.mixture(record),
-        "drawn": overview.drawn_table(record, cards),
-        "tail": sections.tail_table(record),
-        "tail_part": "part" if record.tail is None else fraction(record.tail),
-        "description": overview.description(record),
-        "commands": overview.lines_of(record.texts.get("commands")),
-        "data": overview.data_table(record),
-        "classes": overview.class_table(record),
-        "times": overview.times_table(record),
-        "settings": listing("Settings", record.settings, _INNER),
-        "environment": listing("Environment", record.environment, (SECONDS,)),
-    }
+def render_comparison(comparison: "Comparison") -> str:
+    """Return the page of a comparison of runs."""
+    heads, *rows = comparison.table()
+    table = sections.PageTable("Runs side by side", heads, rows)
+    names = [run.name for run in comparison.runs]
+    return page_environment().get_template("comparison.html").render(table=table, names=names, notes=comparison.notes)
+
+
+def render(result: RunResult) -> str:
+    """Return the page of a result; the template asks each section for what it shows."""
+    shown = result.settings | ({"columns": result.data.columns} if result.data.columns else {})
+    shown |= {name: result.checksums[name] for name in ("fingerprint", "origin") if name in result.checksums}
+    template = page_environment().get_template("template.html")
+    modules = {"overview": overview, "rates": rates, "sections": sections, "fraction": fraction}
+    return template.render(
+        result=result,
+        cards=sections.goal_cards(result),
+        settings=listing("Settings", shown),
+        environment=listing("Environment", result.versions),
+        **modules,
+    )

@@ -20,6 +20,7 @@ from counterpoise._base.types import ArrayLike
 from counterpoise.displays import CVaRCurveDisplay, RateDisplay, TradeoffDisplay
 from counterpoise.report.wording import fraction, number, percent, shortened
 from counterpoise.rules.tradeoff import Tradeoff, TradeoffPoint
+from counterpoise.runs.result import Cut
 from counterpoise.theory.risks import Mean
 
 # matplotlib draws with these; the page's CSS variables take their place. No two are alike, and none is pure black,
@@ -97,14 +98,6 @@ _TICKS = (0.01, 0.03, 0.1, 0.3, 1.0)
 _SIDE = {">=": "at least", "<=": "at most"}
 
 
-class ThresholdLine(NamedTuple):
-    """Where a rule cuts scores, how often it decides, and where scores begin that it defers."""
-
-    threshold: float
-    share: float
-    lower: float = math.nan
-
-
 class Dot(NamedTuple):
     """An estimate with its interval, and what it is compared with."""
 
@@ -180,7 +173,7 @@ def score_figure(
     text: str,
     counts: Mapping[str, Sequence[float]],
     ends: tuple[float, float],
-    rules: Sequence[ThresholdLine],
+    rules: Sequence[Cut],
 ) -> Markup:
     """Draw how the scores of each class are spread in a group, and where rules cut and defer, the likelier the darker.
 
@@ -193,11 +186,12 @@ def score_figure(
             total = sum(bars) or 1.0
             edges = np.linspace(*ends, len(bars) + 1)
             ax.stairs([bar / total for bar in bars], edges, color=colour, label=label, linewidth=1.4, **style)
-        for threshold, share, lower in rules:
-            ax.axvline(threshold, color=INK, linewidth=1.2, alpha=max(share, _FAINTEST))
-            if math.isfinite(lower):
-                ax.axvline(lower, color=INK, linewidth=1.2, alpha=max(share, _FAINTEST), linestyle=(0, (2, 2)))
-                ax.axvspan(lower, threshold, color=FAINT, alpha=0.6 * share, linewidth=0, zorder=0)
+        for one in rules:
+            faint = max(one.share, _FAINTEST)
+            ax.axvline(one.threshold, color=INK, linewidth=1.2, alpha=faint)
+            if math.isfinite(one.lower):
+                ax.axvline(one.lower, color=INK, linewidth=1.2, alpha=faint, linestyle=(0, (2, 2)))
+                ax.axvspan(one.lower, one.threshold, color=FAINT, alpha=0.6 * one.share, linewidth=0, zorder=0)
         ax.set(title=shortened(text, 2 * _LABEL), ylabel="part of its class")
         ax.set_xlabel("score; shaded: deferred" if defers else "score; upright: thresholds")
         ax.set_yticks([])
@@ -207,7 +201,7 @@ def score_figure(
     return draw(name, f"Scores of {text} by class", f"Thresholds: {cuts or 'none inside'}.", fill)
 
 
-def _told_cut(one: ThresholdLine) -> str:
+def _told_cut(one: Cut) -> str:
     return number(one.threshold) + (f" (deferred from {number(one.lower)})" if math.isfinite(one.lower) else "")
 
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from counterpoise.report.rates import cost_words, deferral_fact, deferral_sentence
-from counterpoise.report.record import Record
 from counterpoise.report.sections import (
     GoalCard,
     PageTable,
@@ -40,30 +39,52 @@ from counterpoise.report.wording import (
     tail_sentence,
     verdict_of,
 )
-from counterpoise.runs.folder import SECONDS
-from counterpoise.runs.results import DEPLOYED, FIRST, MIXTURE, REALISED, TEST
+from counterpoise.runs.result import RunResult
+from counterpoise.runs.results import DEPLOYED, FIRST, MIXTURE, TEST
 
 _MOST_TIMES = 1000.0  # as many rows: more is no advice
 _DIGITS = 2  # of a number of rows that is a guess
 
 
-def next_steps(record: Record, cards: Sequence[GoalCard]) -> list[str]:
+def next_steps(result: RunResult, cards: Sequence[GoalCard]) -> list[str]:
     """Return what can be done, in sentences, the most urgent first."""
     open_ones = [card for card in cards if card.verdict in (FAILS, UNDECIDED)]
-    steps = [step for card in open_ones for step in _steps(record, card)]
+    steps = [*_missed(result, cards), *(step for card in open_ones for step in _steps(result, card)), *result.advice]
     if any(card.is_met is not True for card in open_ones) or any(card.verdict is FAILS for card in open_ones):
-        steps += _aim(record)
-    elif open_ones and not record.settings.get("room_for_audit") and not _reads_parts(record):
+        steps += _aim(result)
+    elif open_ones and not result.settings.get("room_for_audit") and not _reads_parts(result):
         steps.append("Or set room_for_audit = true, which meets the goals with room for the rows there are.")
     if cards and all(card.verdict is HOLDS for card in cards):
         steps.append("Audit it again on fresh rows now and then.")
-    return [*steps, *_room(record), *_dearest(record, cards)]
+    return [*steps, *_behind_deployed(result), *_room(result), *_dearest(result, cards)]
 
 
-def _steps(record: Record, card: GoalCard) -> Iterator[str]:
+def _missed(result: RunResult, cards: Sequence[GoalCard]) -> Iterator[str]:
+    """Yield every goal that the rows miss: first those that are shown to fail, then by how much."""
+    found = [(card, goal.on(result.judged)) for card, goal in zip(cards, result.goals, strict=True)]
+    missed = [(card, one) for card, one in found if one.violation > 0]
+    for card, one in sorted(missed, key=lambda pair: (pair[0].verdict is not FAILS, -pair[1].violation)):
+        yield f"{_upper(card.name)} is {stand_on_rows(one.violation)} on the {result.judged} rows."
+
+
+def _behind_deployed(result: RunResult) -> Iterator[str]:
+    """Yield in what the deployed model is better than the new one: a goal that it misses by less, or the errors."""
+    behind = []
+    for place, goal in enumerate(result.goals, start=1):
+        ours, deployed = goal.on(result.judged), goal.on(result.judged, DEPLOYED)
+        if ours.violation > 0 and ours.violation > deployed.violation:
+            behind.append(f"goal {place} ({number(deployed.estimate)} in place of {number(ours.estimate)})")
+    ours_wrong, deployed_wrong = result.losses().error, result.losses(DEPLOYED).error
+    if deployed_wrong < ours_wrong and percent(deployed_wrong) != percent(ours_wrong):
+        behind.append(f"the share wrong ({percent(deployed_wrong)} in place of {percent(ours_wrong)})")
+    if behind:
+        yield f"The deployed model is better in {_listed(behind)}."
+
+
+def _steps(result: RunResult, card: GoalCard) -> Iterator[str]:
     """Yield what would decide about an undecided goal that is met, as far as the rows tell."""
-    parts = ("estimate", "low", "high", "bound", "rows")
-    estimate, low, high, bound, rows = (record.goal(card.name, part) for part in parts)
+    found = result.goals[int(card.name.removeprefix("goal ")) - 1].on(result.judged)
+    estimate, low, high, bound, rows = found.estimate, found.low, found.high, found.bound, found.rows
     gap, width = abs(estimate - bound), estimate - low if estimate >= bound else high - estimate
     if card.verdict is FAILS or not card.is_met or not gap > 0 or not math.isfinite(width):
         return
@@ -76,35 +97,35 @@ def _steps(record: Record, card: GoalCard) -> Iterator[str]:
         )
 
 
-def _aim(record: Record) -> Iterator[str]:
+def _aim(result: RunResult) -> Iterator[str]:
     """Yield how to get on the right side of bounds."""
-    if record.settings.get("room_for_audit"):
+    if result.settings.get("room_for_audit"):
         yield "Loosen a bound, give more rows, or let decisions look at more (method.parameters.by)."
-    elif _reads_parts(record):
+    elif _reads_parts(result):
         yield "Ask for bounds that are tighter by the width of an interval, so that new rows show the goals to hold."
-    elif record.is_mixture or record.texts.get("met_on"):
+    elif result.is_mixture or result.met_on:
         yield "Set room_for_audit = true, which aims at tighter bounds, so that new rows show the goals to hold."
 
 
-def _reads_parts(record: Record) -> bool:
+def _reads_parts(result: RunResult) -> bool:
     """Tell whether rows were read in parts, where no room is left."""
-    return (record.settings.get("data") or {}).get("sample") is not None
+    return (result.settings.get("data") or {}).get("sample") is not None
 
 
-def _room(record: Record) -> Iterator[str]:
+def _room(result: RunResult) -> Iterator[str]:
     """Yield what room for the audit costs, where that shows."""
-    cost, aim = record.texts.get("room_cost"), reported_objective(record)
-    if isinstance(cost, float) and aim.show(cost) != aim.show(0.0):
+    cost, aim = result.room_cost, reported_objective(result)
+    if math.isfinite(cost) and aim.show(cost) != aim.show(0.0):
         yield f"Of the price, {aim.show(cost)} is room for the audit."
 
 
-def _dearest(record: Record, cards: Sequence[GoalCard]) -> Iterator[str]:
+def _dearest(result: RunResult, cards: Sequence[GoalCard]) -> Iterator[str]:
     """Yield which goal costs most of what was made small, where the decisions were chosen."""
-    aim, found = reported_objective(record), []
-    for card in cards:
-        points = frontier_points(record, card.name)
+    aim, found = reported_objective(result), []
+    for card, goal in zip(cards, result.goals, strict=True):
+        points = frontier_points(goal)
         at = [value for _, value, _ in points_at(card.aimed, points)]
-        if at and (record.certificate or is_ratio(card.text)):  # of which a few bounds near the asked one were tried
+        if at and (result.certificate or is_ratio(card.text)):  # of which a few bounds near the asked one were tried
             # not the loosest bound, which can cost more: of a lower average loss a budget allows less for the tail
             bound, least, _ = min(points, key=lambda point: point[1])
             found.append((at[0] - least, at[0], card.name, f"with the bound {number(bound)}"))
@@ -137,14 +158,14 @@ class Headline(NamedTuple):
     steps: Sequence[str]
 
 
-def headline(record: Record, cards: Sequence[GoalCard]) -> Headline:
+def headline(result: RunResult, cards: Sequence[GoalCard]) -> Headline:
     """Return whether the goals hold, how small the objective is and what it costs, in plain words."""
-    verdict, title, told = _goals_in_words(cards, record.judged)
-    mixture, first, deployed = (record.value("error", method=method) for method in (MIXTURE, FIRST, DEPLOYED))
-    words = {"rows": record.judged, "noun": noun(record), "asked": _what_costs(record, cards)}
-    sentences = [*told, deferral_sentence(record), objective_sentence(record), _tail(record)]
+    verdict, title, told = _goals_in_words(cards, result.judged)
+    mixture, first, deployed = (result.losses(decider).error for decider in (MIXTURE, FIRST, DEPLOYED))
+    words = {"rows": result.judged, "noun": noun(result), "asked": _what_costs(result, cards)}
+    sentences = [*told, deferral_sentence(result), objective_sentence(result), _tail(result)]
     sentences += [cost_sentence(mixture=mixture, first=first, **words), _beside_deployed(mixture, deployed)]
-    return Headline(verdict, title, [one for one in sentences if one], next_steps(record, cards))
+    return Headline(verdict, title, [one for one in sentences if one], next_steps(result, cards))
 
 
 def _beside_deployed(ours: float, deployed: float) -> str:
@@ -157,61 +178,59 @@ def _beside_deployed(ours: float, deployed: float) -> str:
     return f"{told}: {points(deployed - ours)} {'more' if deployed > ours else 'less'}."
 
 
-def comparison(record: Record, cards: Sequence[GoalCard]) -> PageTable | None:
+def comparison(result: RunResult, cards: Sequence[GoalCard]) -> PageTable | None:
     """Return every goal and the error on the rows that count, for the model and those it is compared with."""
-    methods = [method for method in (MIXTURE, FIRST, DEPLOYED) if method in measured(record)]
-    if len(methods) == 1 or not cards:
+    deciders = [decider for decider in (MIXTURE, FIRST, DEPLOYED) if decider in measured(result)]
+    if len(deciders) == 1 or not cards:
         return None
     rows: list[list[str | Noted]] = []
-    for card in cards:
-        told = [number(record.goal(card.name, "estimate", method=method)) for method in methods]
-        misses = [record.goal(card.name, "violation", method=method) > 0 for method in methods]
-        cells = [one + f"\N{NO-BREAK SPACE}{_MISSED}" * missed for one, missed in zip(told, misses, strict=True)]
+    for card, goal in zip(cards, result.goals, strict=True):
+        found = [goal.on(result.judged, decider) for decider in deciders]
+        cells = [number(one.estimate) + f"\N{NO-BREAK SPACE}{_MISSED}" * (one.violation > 0) for one in found]
         rows.append([card.text, Noted(card.verdict, ""), *cells])
-    errors = [record.value("error", method=method) for method in methods]
-    aim = "as few" if reported_objective(record).text.startswith("the share wrong of all") else ""
-    rows.append(["share wrong" + (", expected" if record.is_drawn else ""), aim, *map(number, errors)])
-    heads = ("asked", "verdict", *(measured(record)[method] for method in methods))
-    caption = f"On the {record.judged} rows, for which train stands in a goal; {_MISSED} misses the bound"
+    errors = [result.losses(decider).error for decider in deciders]
+    aim = "as few" if reported_objective(result).text.startswith("the share wrong of all") else ""
+    rows.append(["share wrong" + (", expected" if result.is_drawn else ""), aim, *map(number, errors)])
+    heads = ("asked", "verdict", *(measured(result)[decider] for decider in deciders))
+    caption = f"On the {result.judged} rows, for which train stands in a goal; {_MISSED} misses the bound"
     return PageTable(caption, heads, rows, wide=(1,))
 
 
-def drawn_table(record: Record, cards: Sequence[GoalCard]) -> PageTable | None:
+def drawn_table(result: RunResult, cards: Sequence[GoalCard]) -> PageTable | None:
     """Return what the drawn decisions come to beside what was expected; nothing where nothing is drawn."""
-    if not record.drawn:
+    if result.drawn is None:
         return None
     rows: list[list[str | Noted]] = []
-    for card in cards:
-        drawn = {part: record.goal(card.name, part, drawn=True) for part in ("estimate", "verdict", "violation")}
-        verdict = Noted(verdict_of(drawn["verdict"]), stand_on_rows(drawn["violation"]))
-        rows.append([card.text, number(record.goal(card.name, "estimate")), number(drawn["estimate"]), verdict])
-    quantities: list[tuple[str, str, float | None]] = [("share wrong", "error", None)]
-    if record.tail is not None:
-        quantities.append((f"{loss_word(record)}, worst-off {fraction(record.tail)}", "cvar", record.tail))
-    for label, quantity, alpha in quantities:
-        expected, found = (record.value(quantity, alpha=alpha, drawn=drawn) for drawn in (False, True))
-        rows.append([label, number(expected), number(found), ""])
+    for card, goal in zip(cards, result.goals, strict=True):
+        if goal.drawn is not None:
+            verdict = Noted(verdict_of(goal.drawn.verdict), stand_on_rows(goal.drawn.violation))
+            numbers = number(goal.on(result.judged).estimate), number(goal.drawn.estimate)
+            rows.append([card.text, *numbers, verdict])
+    losses = result.losses()
+    rows.append(["share wrong", number(losses.error), number(result.drawn.error), ""])
+    if result.tail is not None:
+        label = f"{loss_word(result)}, worst-off {fraction(result.tail)}"
+        rows.append([label, number(losses.tail(result.tail).value), number(result.drawn.cvar), ""])
     heads = ("asked", "expected", "of the drawn decisions", "verdict on the drawn decisions")
-    return PageTable(f"Of the drawn decisions, {record.judged} rows", heads, rows, wide=(3,))
+    return PageTable(f"Of the drawn decisions, {result.judged} rows", heads, rows, wide=(3,))
 
 
-def _what_costs(record: Record, cards: Sequence[GoalCard]) -> str:
+def _what_costs(result: RunResult, cards: Sequence[GoalCard]) -> str:
     """Return what was wanted beside few errors; nothing where the model was not chosen for it."""
-    tail = "The tail" if reported_objective(record).is_tail else ""
-    if record.defer_cost is not None:  # who decides about fewer rows errs on fewer
+    tail = "The tail" if reported_objective(result).is_tail else ""
+    if result.deferral is not None:  # who decides about fewer rows errs on fewer
         return ""
-    inside = bool(cards) and bool(record.texts.get("met_on"))
+    inside = bool(cards) and bool(result.met_on)
     return f"{tail} and the goals" if tail and inside else tail
 
 
-def _tail(record: Record) -> str:
-    alpha = record.tail
+def _tail(result: RunResult) -> str:
+    alpha = result.tail
     if alpha is None:
         return ""
-    mixture, first = (record.value("cvar", method=method, alpha=alpha) for method in (MIXTURE, FIRST))
-    told: dict[str, Any] = {"rows": record.judged, "noun": noun(record), "cost": cost_words(record)}
-    realised = record.value(REALISED, alpha=alpha)
-    return tail_sentence(mixture=mixture, first=first, alpha=alpha, realised=realised, **told)
+    ours, first = result.losses().tail(alpha), result.losses(FIRST).tail(alpha).value
+    told: dict[str, Any] = {"rows": result.judged, "noun": noun(result), "cost": cost_words(result)}
+    return tail_sentence(mixture=ours.value, first=first, alpha=alpha, realised=ours.realised, **told)
 
 
 def _goals_in_words(cards: Sequence[GoalCard], split: str) -> tuple[Verdict, str, list[str]]:
@@ -297,46 +316,46 @@ def _subject(names: Sequence[str]) -> str:
     return _upper(f"{_listed(names)} {'are' if len(names) > 1 else 'is'}")
 
 
-def facts(record: Record, cards: Sequence[GoalCard]) -> list[tuple[str, str, str]]:
+def facts(result: RunResult, cards: Sequence[GoalCard]) -> list[tuple[str, str, str]]:
     """Return the numbers to see at a glance."""
-    split, found = record.judged, []
+    split, found = result.judged, []
     if cards:
         holding = sum(card.verdict is HOLDS for card in cards)
         n_met = _n_met(cards)
         beside = f"on the {split} rows" if n_met is None else f"{n_met} met on the {split} rows as they are"
         found.append(("Goals shown to hold", f"{holding} of {len(cards)}", beside))
-    found += [one for one in (objective_fact(record), deferral_fact(record)) if one]
-    expected = ", expected" if record.is_drawn else ""  # over the draws
-    quantities: list[tuple[str, str, float | None]] = [("Wrong, all rows", "error", None)]
-    if record.tail is not None:
-        quantities.insert(0, (f"{loss_word(record)}, worst-off {fraction(record.tail)}", "cvar", record.tail))
-    for label, quantity, alpha in quantities:
-        ours = record.value(quantity, alpha=alpha)
-        if math.isfinite(ours):
-            names = {FIRST: "plain training", DEPLOYED: "deployed"}
-            others = {name: record.value(quantity, method=one, alpha=alpha) for one, name in names.items()}
-            told = [f"{name}: {percent(value)}" for name, value in others.items() if math.isfinite(value)]
-            realised = record.value(REALISED, alpha=alpha) if quantity == "cvar" else math.nan
-            if math.isfinite(realised):
-                told.insert(0, f"once drawn: {percent(realised)}")
-            found.append((label + expected, percent(ours), ", ".join(told)))
-    rows = record.value("rows", method="data")
+    found += [one for one in (objective_fact(result), deferral_fact(result)) if one]
+    expected = ", expected" if result.is_drawn else ""  # over the draws
+    names = {MIXTURE: "", FIRST: "plain training", DEPLOYED: "deployed"}
+    tails = {name: result.losses(one).tail(result.tail) for one, name in names.items()}
+    errors = {name: result.losses(one).error for one, name in names.items()}
+    quantities = {"Wrong, all rows": errors}
+    if result.tail is not None:
+        worst = f"{loss_word(result)}, worst-off {fraction(result.tail)}"
+        quantities = {worst: {name: one.value for name, one in tails.items()}, **quantities}
+    for label, values in quantities.items():
+        if math.isfinite(values[""]):
+            told = [f"{name}: {percent(value)}" for name, value in values.items() if name and math.isfinite(value)]
+            if values is not errors and math.isfinite(tails[""].realised):
+                told.insert(0, f"once drawn: {percent(tails[''].realised)}")
+            found.append((label + expected, percent(values[""]), ", ".join(told)))
+    rows = result.splits[split].rows if split in result.splits else math.nan
     if math.isfinite(rows):
         found.append((f"{split.capitalize()} rows", count(rows), "the judgement rests on these"))
     return found
 
 
-def asked(record: Record, cards: Sequence[GoalCard]) -> list[tuple[str, str]]:
+def asked(result: RunResult, cards: Sequence[GoalCard]) -> list[tuple[str, str]]:
     """Return what the run was asked for, as terms and their meaning."""
-    lines = [("Data", record.dataset)]
+    lines = [("Data", result.data.name)]
     known = {
-        "Predict": _part(record.settings, "data", "target"),
-        "Positive class": _part(record.settings, "data", "positive"),
-        "Method": str(record.texts.get("method") or _part(record.settings, "method", "name")),
+        "Predict": _part(result.settings, "data", "target"),
+        "Positive class": _part(result.settings, "data", "positive"),
+        "Method": result.method or _part(result.settings, "method", "name"),
     }
     lines += [(term, text) for term, text in known.items() if text]
-    lines += [("Left to a person", f"hard cases: {cost_words(record)}")] if record.defer_cost is not None else []
-    return [*lines, *asked_lines(record), *((f"Inside {card.name}", card.text) for card in cards)]
+    lines += [("Left to a person", f"hard cases: {cost_words(result)}")] if result.deferral is not None else []
+    return [*lines, *asked_lines(result), *((f"Inside {card.name}", card.text) for card in cards)]
 
 
 def _part(settings: Mapping[str, Any], table: str, key: str) -> str:
@@ -346,42 +365,33 @@ def _part(settings: Mapping[str, Any], table: str, key: str) -> str:
     return "" if value is None else str(value)
 
 
-def data_table(record: Record) -> PageTable:
+def data_table(result: RunResult) -> PageTable:
     """Return how many rows each split has, and the plain errors there."""
-    methods, rows = measured(record), []
-    for split in record.splits:
-        errors = [record.value("error", method=method, split=split) for method in methods]
-        rows.append([split, count(record.value("rows", method="data", split=split)), *map(percent, errors)])
-    heads = ("rows of", "rows", *(f"wrong: {name}" for name in methods.values()))
+    deciders, rows = measured(result), []
+    for split, found in result.splits.items():
+        errors = [result.losses(decider, split).error for decider in deciders]
+        rows.append([split, count(found.rows), *map(percent, errors)])
+    heads = ("rows of", "rows", *(f"wrong: {name}" for name in deciders.values()))
     return PageTable("Rows and plain errors", heads, rows)
 
 
-def class_table(record: Record) -> PageTable | None:
+def class_table(result: RunResult) -> PageTable | None:
     """Return the share of each class in the rows of each split."""
-    rows = []
-    for label in dict.fromkeys(row.settings for row in record.named("class share")):
-        shares = [record.value("class share", method="data", split=split, settings=label) for split in record.splits]
-        rows.append([label, *map(percent, shares)])
-    return PageTable("Classes", ("class", *(f"{split} rows" for split in record.splits)), rows) if rows else None
+    labels = dict.fromkeys(label for found in result.splits.values() for label in found.classes)
+    rows = [
+        [label, *(percent(found.classes.get(label, math.nan)) for found in result.splits.values())] for label in labels
+    ]
+    return PageTable("Classes", ("class", *(f"{split} rows" for split in result.splits)), rows) if rows else None
 
 
-def times_table(record: Record) -> PageTable | None:
+def times_table(result: RunResult) -> PageTable | None:
     """Return how long the run took."""
-    told = record.environment.get(SECONDS)
-    parts = told.items() if isinstance(told, Mapping) else ()
-    rows = [[str(part), f"{value:,.2f}"] for part, value in parts if isinstance(value, (int, float))]
+    rows = [[part, f"{value:,.2f}"] for part, value in result.seconds.items()]
     return PageTable("Time", ("part", "seconds"), rows) if rows else None
 
 
-def description(record: Record) -> list[str]:
+def description(result: RunResult) -> list[str]:
     """Return what the data are."""
-    columns = record.value("columns", method="data", split="")
+    columns = result.data.n_features
     told = [f"The model sees {many(int(columns), 'column')}."] if math.isfinite(columns) else []
-    return [*lines_of(record.texts.get("data")), *told]
-
-
-def lines_of(words: Any) -> list[str]:
-    """Return a text, or a list of them, as lines; none where there is nothing."""
-    if words is None:
-        return []
-    return [str(line) for line in (words if isinstance(words, list) else [words])]
+    return [*result.data.lines, *told]

@@ -1,11 +1,13 @@
-"""The report of a run: one self-contained HTML page made of its results table and its words."""
+"""The report of a run: one self-contained HTML page, a function of its result."""
 
-from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from counterpoise.report.record import Record, Words, read_record
-from counterpoise.runs.folder import REPORT, check_place, write_output
-from counterpoise.runs.results import ResultRow
+from counterpoise.runs.folder import DONE, REPORT, check_place, write_output
+from counterpoise.runs.result import RESULT, RunResult, read_result
+
+if TYPE_CHECKING:
+    from counterpoise.runs.compare import Comparison
 
 __all__ = ["write_report"]
 
@@ -13,9 +15,8 @@ __all__ = ["write_report"]
 def write_report(run_folder: str | Path, output: str | Path | None = None) -> Path:
     """Write the report of a run folder, and return its path.
 
-    The page holds all it needs: no script, no network, no font. It is a function of ``results.csv``, ``drawn.csv``,
-    ``texts.json``, ``settings.json`` and ``environment.json``, so the same files give the same bytes; no model and no
-    data are read.
+    The page holds all it needs: no script, no network, no font. It is a function of ``result.json``, so the same file
+    gives the same bytes; no model and no data are read.
 
     Parameters
     ----------
@@ -33,44 +34,43 @@ def write_report(run_folder: str | Path, output: str | Path | None = None) -> Pa
     FileNotFoundError
         Where the folder or one of its files is missing.
     ValueError, RunFolderError
-        Where one of the files is something else, or the page cannot be written.
+        Where the result is something else, or the page cannot be written.
     ImportError
         Where jinja2 or matplotlib is not installed.
 
     Examples
     --------
-    >>> import json, tempfile
+    >>> import tempfile
     >>> from pathlib import Path
     >>> from counterpoise.report import write_report
-    >>> from counterpoise.runs.results import append_rows
-    >>> row = {"experiment": "run", "dataset": "loans", "learner": "", "method": "mixture", "seed": 0,
-    ...        "quantity": "error", "split": "test", "value": 0.1}
+    >>> from counterpoise.runs.result import DataSummary, RunResult
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     append_rows(Path(folder) / "results.csv", [row])
-    ...     for name in ("texts", "settings", "environment", "done"):
-    ...         _ = (Path(folder) / f"{name}.json").write_text(json.dumps({}))
+    ...     _ = (Path(folder) / "result.json").write_text(RunResult(data=DataSummary(name="loans")).model_dump_json())
+    ...     _ = (Path(folder) / "done.json").write_text("{}")
     ...     page = write_report(folder)
     ...     page.name, "Audit of a classifier on loans" in page.read_text(encoding="utf-8")
     ('report.html', True)
     """
     folder = Path(run_folder)
-    record = read_record(folder)
-    return _written(record, folder / REPORT if output is None else Path(output))
+    if not folder.is_dir():
+        raise FileNotFoundError(f"run_folder must be the folder of a run; there is no folder {folder}.")
+    missing = [name for name in (DONE, RESULT) if not (folder / name).is_file()]
+    if missing:
+        raise FileNotFoundError(
+            f"run_folder must be the folder of a finished run, with {RESULT}; {folder} lacks {', '.join(missing)}. "
+            "Run counterpoise fit first."
+        )
+    return write_page(read_result(folder / RESULT), folder / REPORT if output is None else Path(output))
 
 
-def write_page(
-    rows: Sequence[ResultRow], texts: Words, settings: Words, output: str | Path, drawn: Sequence[ResultRow] = ()
-) -> Path:
-    """Write a report on numbers and words that are in no run folder, and return its path."""
-    return _written(Record(tuple(rows), texts, settings, {}, tuple(drawn)), Path(output))
-
-
-def _written(record: Record, path: Path) -> Path:
-    check_place(path)
+def write_page(shown: "RunResult | Comparison", output: str | Path) -> Path:
+    """Write the page of a result, in a run folder or not, or of a comparison, and return its path."""
+    path = Path(output)
+    check_place(path)  # before figures are drawn for it
     try:
-        from counterpoise.report.contents import render  # noqa: PLC0415 - needs optional packages
+        from counterpoise.report.contents import render, render_comparison  # noqa: PLC0415 - needs optional packages
 
-        page = render(record)
+        page = render(shown) if isinstance(shown, RunResult) else render_comparison(shown)
     except ModuleNotFoundError as error:
         raise ImportError(
             f'A report needs jinja2 and matplotlib: pip install "counterpoise[cli]" ({error}).'

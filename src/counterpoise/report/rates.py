@@ -7,26 +7,27 @@ from typing import NamedTuple
 
 from counterpoise.displays import count_bounds
 from counterpoise.report import figures
-from counterpoise.report.record import Record
 from counterpoise.report.sections import FigurePanel, PageTable, measured, noun
 from counterpoise.report.wording import MISSING, count, fraction, number, percent
 from counterpoise.runs import results
+from counterpoise.runs.result import GroupResult, RunResult, confusion
 
 _CELLS = ("true positives", "false positives", "false negatives", "true negatives")
 _LEFT = ("deferred positives", "deferred negatives")
 
 
-def decision_table(record: Record) -> PageTable | None:
-    """Return right and wrong answers by class for every method, and the rates that follow."""
-    left = () if record.defer_cost is None else _LEFT
+def decision_table(result: RunResult) -> PageTable | None:
+    """Return right and wrong answers by class for every decider, and the rates that follow."""
+    left = () if result.deferral is None else _LEFT
     rows = []
-    for method, label in measured(record).items():
-        cells = [record.value(results.CONFUSION + cell, method=method) for cell in (*_CELLS, *left)]
-        if all(map(math.isfinite, cells)):
+    for decider, label in measured(result).items():
+        found = confusion(result, decider)
+        if found:
+            cells = [found[cell] for cell in (*_CELLS, *left)]
             rows.append([label, *_cell_rates(*cells)[: None if left else -1], *map(count, cells)])
     rates = ("wrong", "recall", "precision", "false positive rate", "called positive", *(("deferred",) if left else ()))
     heads = ("answers of", *rates, *_CELLS, *left)
-    return PageTable(f"Answers on the {record.judged} rows", heads, rows) if rows else None
+    return PageTable(f"Answers on the {result.judged} rows", heads, rows) if rows else None
 
 
 def _cell_rates(hits: float, alarms: float, misses: float, rejections: float, *left: float) -> list[str]:
@@ -48,42 +49,33 @@ def _share(part: float, whole: float) -> str:
     return percent(part / whole) if whole else MISSING
 
 
-def score_sentence(record: Record) -> str:
+def score_sentence(result: RunResult) -> str:
     """Return how good the scores are that rules cut; nothing where there are none."""
-    auc, brier = (record.value(name, method=results.FIRST) for name in ("auc", "brier score"))
+    auc, brier = result.scores.auc, result.scores.brier
     if not math.isfinite(auc):
         return ""
     fit = f", and their Brier score {number(brier)}" if math.isfinite(brier) else ""
-    return f"On the {record.judged} rows the AUC of the first model's scores is {number(auc)}{fit}."
+    return f"On the {result.judged} rows the AUC of the first model's scores is {number(auc)}{fit}."
 
 
-def calibration_table(record: Record) -> PageTable | None:
+def calibration_table(result: RunResult) -> PageTable | None:
     """Return the mean score and the share of positives in each tenth of the rows by score."""
-    score, share = (results.CALIBRATION + part for part in ("score", "share"))
-    rows = []
-    for name in [row.settings for row in record.named(score)]:
-        values = [record.value(part, method=results.FIRST, settings=name) for part in (score, share)]
-        rows.append([name, *map(percent, values)])
+    rows = [
+        [f"tenth {place}", percent(one.score), percent(one.share)]
+        for place, one in enumerate(result.scores.tenths, start=1)
+    ]
     heads = ("rows by score", "mean score", "positive")
     return PageTable("Do the scores mean what they say?", heads, rows) if rows else None
 
 
-def score_panels(record: Record) -> list[FigurePanel]:
+def score_panels(result: RunResult) -> list[FigurePanel]:
     """Return a histogram of scores for each group, with the thresholds of the rules."""
     panels = []
-    for place, (name, entry) in enumerate(record.entries("scores").items(), start=1):
-        counts = {
-            kind: [row.value for row in record.named(results.SCORES + kind) if row.method == name]
-            for kind in ("positive", "negative")
-        }
-        rules = [
-            figures.ThresholdLine(float(one["threshold"]), float(one["share"]), float(one.get("lower", math.nan)))
-            for one in entry.get("rules", [])
-        ]
-        ends = float(entry.get("low", 0.0)), float(entry.get("high", 1.0))
-        if any(map(len, counts.values())):
-            text = str(entry.get("text", name))
-            panels.append(FigurePanel(text, figures.score_figure(f"scores-{place}", text, counts, ends, rules)))
+    for place, one in enumerate(result.scores.panels, start=1):
+        counts = {"positive": one.positive, "negative": one.negative}
+        if one.positive or one.negative:
+            figure = figures.score_figure(f"scores-{place}", one.text, counts, (one.low, one.high), one.rules)
+            panels.append(FigurePanel(one.text, figure))
     return panels
 
 
@@ -106,13 +98,13 @@ class _Answers(NamedTuple):
         return self.called(place, place) / self.rows[place] if self.rows.get(place) else math.nan
 
 
-def class_recalls(record: Record) -> PageTable | None:
+def class_recalls(result: RunResult) -> PageTable | None:
     """Return how often each class is recognized by every method; of many classes those recognized least."""
-    texts, names = _texts(record), measured(record)
-    found = {method: answers for method in names if (answers := _answers(record, method)) is not None}
+    texts, names = _texts(result), measured(result)
+    found = {method: answers for method in names if (answers := _answers(result, method)) is not None}
     if not texts or results.MIXTURE not in found:
         return None
-    ours, left = found[results.MIXTURE], () if record.defer_cost is None else ("left to a person",)
+    ours, left = found[results.MIXTURE], () if result.deferral is None else ("left to a person",)
     # what was chosen stands last, beside its precision
     order = sorted(found, key=lambda method: method == results.MIXTURE)
     places, told = list(range(len(texts))), ""
@@ -130,14 +122,14 @@ def class_recalls(record: Record) -> PageTable | None:
         for place in places
     ]
     heads = ["class", "rows", *(f"recall: {names[one]}" for one in order), f"precision: {names[results.MIXTURE]}"]
-    return PageTable(f"Classes on the {record.judged} rows{told}", [*heads, *left], rows)
+    return PageTable(f"Classes on the {result.judged} rows{told}", [*heads, *left], rows)
 
 
-def worst_class(record: Record) -> str:
+def worst_class(result: RunResult) -> str:
     """Return which class is recognized least often, in words; nothing where there are two classes."""
-    found, texts = {}, _texts(record)
+    found, texts = {}, _texts(result)
     for method in (results.MIXTURE, results.FIRST):
-        answers = _answers(record, method)
+        answers = _answers(result, method)
         recalls = [] if answers is None else [(answers.recall(place), text) for place, text in enumerate(texts)]
         known = [one for one in recalls if math.isfinite(one[0])]
         if known:
@@ -151,23 +143,23 @@ def worst_class(record: Record) -> str:
     return f"Recognized least often is {text}, {percent(recall)} of its rows{beside}."
 
 
-def confusions(record: Record) -> PageTable | None:
+def confusions(result: RunResult) -> PageTable | None:
     """Return how many rows of each class are called which; of many classes the largest confusions only."""
-    texts, answers = _texts(record), _answers(record, results.MIXTURE)
+    texts, answers = _texts(result), _answers(result, results.MIXTURE)
     if not texts or answers is None:
         return None
     if len(texts) > _MOST_CROSSED:
-        return _largest(record, texts, answers)
-    left = () if record.defer_cost is None else (None,)
+        return _largest(result, texts, answers)
+    left = () if result.deferral is None else (None,)
     rows = [
         [text, *(count(answers.called(place, answer) or math.nan) for answer in (*range(len(texts)), *left))]
         for place, text in enumerate(texts)
     ]
     heads = ("class \\ called", *texts, *("left to a person" for _ in left))
-    return PageTable(f"What the rows of each class are called, {record.judged} rows", heads, rows)
+    return PageTable(f"What the rows of each class are called, {result.judged} rows", heads, rows)
 
 
-def _largest(record: Record, texts: list[str], answers: _Answers) -> PageTable | None:
+def _largest(result: RunResult, texts: list[str], answers: _Answers) -> PageTable | None:
     """Return the confusions of most rows."""
     pairs = [(-n, label, answer) for (label, answer), n in answers.cells.items() if answer not in (None, label)]
     rows = [
@@ -175,18 +167,17 @@ def _largest(record: Record, texts: list[str], answers: _Answers) -> PageTable |
         for n, label, answer in sorted(pairs)[:_MOST_CONFUSIONS]
     ]
     heads = ("confusion", "rows", "of the class")
-    return PageTable(f"The largest confusions, {record.judged} rows", heads, rows) if rows else None
+    return PageTable(f"The largest confusions, {result.judged} rows", heads, rows) if rows else None
 
 
-def _texts(record: Record) -> list[str]:
+def _texts(result: RunResult) -> list[str]:
     """Return what the classes are called, by their places; nothing where there are two."""
-    return [str(entry.get("text", name)) for name, entry in record.entries("classes").items()]
+    return result.data.classes if len(result.data.classes) > 2 else []  # noqa: PLR2004
 
 
-def _answers(record: Record, method: str) -> _Answers | None:
-    """Return the answers of a method on the rows that count; None where they were not counted."""
-    counted = [row for row in record.named(results.CALLED) if (row.method, row.split) == (method, record.judged)]
-    cells = {results.places_called(row.settings): row.value for row in counted if row.value > 0}
+def _answers(result: RunResult, decider: str) -> _Answers | None:
+    """Return the answers of a decider on the rows that count; None where they were not counted."""
+    cells = {(one.label, one.answer): one.rows for one in result.answers.get(decider, [])}  # type: ignore[call-overload]
     rows: dict[int, float] = defaultdict(float)
     said: dict[int | None, float] = defaultdict(float)
     for (label, answer), n in cells.items():
@@ -198,138 +189,112 @@ def _answers(record: Record, method: str) -> _Answers | None:
 _MOST_DOTS = 13  # in a figure: all rows and the largest groups
 
 
-def group_table(record: Record) -> PageTable | None:
+def group_table(result: RunResult) -> PageTable | None:
     """Return all rates of all groups."""
-    groups, rates = _groups(record), _rates(record)
-    if not groups:
+    shows = {rate: _show(result, rate) for rate in _rates(result)}
+    if not shows:
         return None
-    shows = {rate: _show(record, rate) for rate in rates}
     rows = [
-        [
-            text,
-            count(record.value(results.of_group(results.N_SAMPLES), settings=name)),
-            *(show(record.value(results.of_group(rate), settings=name)) for rate, show in shows.items()),
-        ]
-        for name, text in groups.items()
+        [one.text, count(one.n_samples), *(show(one.rate(rate).value) for rate, show in shows.items())]
+        for one in result.groups
     ]
-    return PageTable("Rates by group", ("group", "rows", *(rate.replace("_", " ") for rate in rates)), rows)
+    return PageTable("Rates by group", ("group", "rows", *(rate.replace("_", " ") for rate in shows)), rows)
 
 
-def rate_panels(record: Record) -> list[FigurePanel]:
+def rate_panels(result: RunResult) -> list[FigurePanel]:
     """Return a figure for each rate that at least two groups have, all rows among them."""
-    groups = _groups(record)
-    first, *others = list(groups) or [""]
-    others.sort(key=lambda name: -record.value(results.of_group(results.N_SAMPLES), settings=name))
-    shown = [first, *(name for name in groups if name in others[: _MOST_DOTS - 1])]
+    largest = sorted(result.groups[1:], key=lambda one: -one.n_samples)[: _MOST_DOTS - 1]
+    shown = [one for place, one in enumerate(result.groups) if place == 0 or one in largest]
     panels = []
-    for rate in _rates(record):
-        dots = [_dot(record, rate, name, groups.get(name, name)) for name in shown]
-        dots = [dot for dot in dots if math.isfinite(dot.value)]
+    for rate in _rates(result):
+        dots = [_dot(one, rate) for one in shown if math.isfinite(one.rate(rate).value)]
         if len(dots) > 1:
             title = rate.replace("_", " ")
-            drawn = figures.rate_figure(f"rate-{rate.replace('_', '-')}", title, dots, _show(record, rate))
+            drawn = figures.rate_figure(f"rate-{rate.replace('_', '-')}", title, dots, _show(result, rate))
             panels.append(FigurePanel(title, drawn))
     return panels
 
 
-def _rates(record: Record) -> list[str]:
+def _rates(result: RunResult) -> list[str]:
     """Return the rates that some group has."""
-    rows = (row for row in record.rows if row.split == record.judged and math.isfinite(row.value))
-    return results.rates_in(row.quantity for row in rows)
+    every = dict.fromkeys(rate for group in result.groups for rate in group.rates)
+    return [rate for rate in every if any(math.isfinite(group.rate(rate).value) for group in result.groups)]
 
 
-def _groups(record: Record) -> dict[str, str]:
-    """Return the groups in the order of the results, with their words."""
-    words = record.entries("groups")
-    names = dict.fromkeys(row.settings for row in record.named(*map(results.of_group, _rates(record))))
-    return {name: str(words.get(name, {}).get("text", name)) for name in names}
+def _dot(group: GroupResult, rate: str) -> figures.Dot:
+    value, trials, low, high = (getattr(group.rate(rate), part) for part in ("value", "rows", "low", "high"))
+    if math.isfinite(low) and math.isfinite(high):  # of an expected rate, which is no count
+        return figures.Dot(group.text, value, low, high)
+    return figures.Dot(group.text, value, *count_bounds(value, round(trials) if math.isfinite(trials) else None))
 
 
-def _dot(record: Record, rate: str, name: str, text: str) -> figures.Dot:
-    quantities = (results.of_group(rate), results.trials_of_group(rate), *results.ends_of_group(rate))
-    value, trials, *ends = (record.value(quantity, settings=name) for quantity in quantities)
-    if all(map(math.isfinite, ends)):  # of an expected rate, which is no count
-        return figures.Dot(text, value, *ends)
-    return figures.Dot(text, value, *count_bounds(value, round(trials) if math.isfinite(trials) else None))
-
-
-def _show(record: Record, rate: str) -> Callable[[float], str]:
+def _show(result: RunResult, rate: str) -> Callable[[float], str]:
     """Return how a rate is written: a metric of a user's own may be any sum, and no share of rows.
 
     Where rates are counts out of rows, so are all that are shares; weighted rates tell it by their size alone.
     """
-    counts, known = {results.trials_of_group(one) for one in _rates(record)}, {row.quantity for row in record.rows}
-    if counts & known:
-        return percent if results.trials_of_group(rate) in known else number
-    values = [row.value for row in record.named(results.of_group(rate)) if math.isfinite(row.value)]
-    return percent if all(0 <= value <= 1 for value in values) else number
+    counted = {one for group in result.groups for one, found in group.rates.items() if math.isfinite(found.rows)}
+    if counted:
+        return percent if rate in counted else number
+    values = [group.rate(rate).value for group in result.groups]
+    return percent if all(0 <= value <= 1 for value in values if math.isfinite(value)) else number
 
 
-_RATE = "rate="  # how the settings of a point begin
-
-
-def deferral_sentence(record: Record) -> str:
+def deferral_sentence(result: RunResult) -> str:
     """Return how many rows are left to a person, and how the others fare; nothing where none are."""
-    left, wrong = (record.value(quantity) for quantity in (results.DEFER_RATE, results.DECIDED_ERROR))
+    left, wrong = result.losses().defer_rate, result.losses().decided_error
     if not math.isfinite(left):
         return ""
-    head = f"{percent(left)} of the {record.judged} rows are left to a person"
+    head = f"{percent(left)} of the {result.judged} rows are left to a person"
     if not math.isfinite(wrong):
         return f"{head}: nobody is decided about."
-    plain = record.value("error", method=results.FIRST)
+    plain = result.losses(results.FIRST).error
     beside = f" (plain training, which decides about all rows: {percent(plain)})" if math.isfinite(plain) else ""
-    return f"{head}; of the others the {noun(record)} decides {percent(wrong)} wrongly{beside}."
+    return f"{head}; of the others the {noun(result)} decides {percent(wrong)} wrongly{beside}."
 
 
-def deferral_fact(record: Record) -> tuple[str, str, str] | None:
+def deferral_fact(result: RunResult) -> tuple[str, str, str] | None:
     """Return how many rows are left to a person as label, value and what is beside it."""
-    left, wrong = (record.value(quantity) for quantity in (results.DEFER_RATE, results.DECIDED_ERROR))
-    if not math.isfinite(left):
+    losses, expected = result.losses(), ", expected" if result.is_drawn else ""
+    if not math.isfinite(losses.defer_rate):
         return None
-    expected = ", expected" if record.is_drawn else ""
-    return f"Left to a person{expected}", percent(left), f"of the others wrong: {percent(wrong)}"
+    beside = f"of the others wrong: {percent(losses.decided_error)}"
+    return f"Left to a person{expected}", percent(losses.defer_rate), beside
 
 
-def deferral_table(record: Record) -> PageTable | None:
+def deferral_table(result: RunResult) -> PageTable | None:
     """Return for each group how often it is deferred, beside all rows, and how often it is decided wrongly."""
-    deferred = record.named(results.of_group("defer_rate"))
-    rates = {row.settings: row.value for row in deferred if row.split == record.judged}
-    words = record.entries("groups")
-    every = next(iter(rates.values()), math.nan)
+    groups = [one for one in result.groups if "defer_rate" in one.rates]
+    every = groups[0].rate("defer_rate").value if groups else math.nan
     rows = []
-    for name, rate in rates.items():
-        parts = (results.N_SAMPLES, "decided_error_rate", "error_rate")
-        size, decided, wrong = (record.value(results.of_group(part), settings=name) for part in parts)
+    for one in groups:
+        rate, decided, wrong = (one.rate(name).value for name in ("defer_rate", "decided_error_rate", "error_rate"))
         times = f"{rate / every:.2f}" if every > 0 else MISSING
-        text = str(words.get(name, {}).get("text", name))
-        rows.append([text, count(size), percent(rate), times, percent(decided), percent(wrong)])
+        rows.append([one.text, count(one.n_samples), percent(rate), times, percent(decided), percent(wrong)])
     heads = ("group", "rows", "deferred", "times all rows", "wrong among the decided", "wrong of all")
-    return PageTable(f"Deferred {record.judged} rows by group", heads, rows) if rows else None
+    return PageTable(f"Deferred {result.judged} rows by group", heads, rows) if rows else None
 
 
-def deferral_panel(record: Record) -> FigurePanel | None:
+def deferral_panel(result: RunResult) -> FigurePanel | None:
     """Return the curve of tail loss and error against how many rows may be deferred."""
-    bought = record.named(results.BOUGHT + "error")
-    limits = sorted({float(row.settings.removeprefix(_RATE)) for row in bought})
-    if len(limits) < 2:  # noqa: PLR2004 - no curve
+    curve = [] if result.deferral is None else sorted(result.deferral.curve, key=lambda point: point.limit)
+    if len(curve) < 2:  # noqa: PLR2004 - no curve
         return None
-    names, points = (results.DEFER_RATE, "tail", "error", results.DECIDED_ERROR), []
-    for limit in limits:
-        settings = f"{_RATE}{limit!r}"
-        points.append([limit, *(record.value(results.BOUGHT + name, settings=settings) for name in names)])
-    loss = "loss of all rows" if record.tail is None else f"loss of the worst-off {fraction(record.tail)}"
+    names = ("defer_rate", "tail", "error", "decided_error")
+    points = [[one.limit, *(getattr(one.splits[result.judged], name) for name in names)] for one in curve]
+    loss = "loss of all rows" if result.tail is None else f"loss of the worst-off {fraction(result.tail)}"
     lines = {loss: [point[2] for point in points], "wrong": [point[3] for point in points]}
-    figure = figures.deferral_figure("deferral", record.judged, limits, lines, record.value(results.DEFER_RATE))
+    limits = [point.limit for point in curve]
+    figure = figures.deferral_figure("deferral", result.judged, limits, lines, result.losses().defer_rate)
     heads = ("deferred at most", "deferred", loss, "wrong", "wrong among the decided")
-    caption = f"Best mixtures for other limits, on the {record.judged} rows"
+    caption = f"Best mixtures for other limits, on the {result.judged} rows"
     table = PageTable(caption, heads, [list(map(percent, point)) for point in points])
-    split = bought[0].split
-    told = f"Each limit is on the {split} rows, where the mixtures were chosen anew inside the other goals"
+    told = f"Each limit is on the {result.chosen_on} rows, where the mixtures were chosen anew inside the other goals"
     others = "the other columns are of rows that nobody chose on"
-    note = f"{told}; {'nothing was trained' if record.judged == split else others}."
+    note = f"{told}; {'nothing was trained' if result.judged == result.chosen_on else others}."
     return FigurePanel("What does it buy?", figure, table, note)
 
 
-def cost_words(record: Record) -> str:
+def cost_words(result: RunResult) -> str:
     """Return as what a deferred row counts in losses; nothing where none is."""
-    return "" if record.defer_cost is None else f"a deferred row counts as {record.defer_cost:g} of a wrong one"
+    return "" if result.deferral is None else f"a deferred row counts as {result.deferral.cost:g} of a wrong one"

@@ -1,13 +1,12 @@
 """The sections of a report as data for its template: goals, tails, the objective, the price of goals, the mixture."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
 from counterpoise.report import figures, wording
-from counterpoise.report.record import Record
 from counterpoise.report.wording import (
     Noted,
     Verdict,
@@ -20,6 +19,7 @@ from counterpoise.report.wording import (
     verdict_of,
 )
 from counterpoise.runs import results
+from counterpoise.runs.result import GoalResult, RunResult
 
 _SOME_ALPHAS = (0.01, 0.05, 0.1, 0.2, 0.5, 1.0)  # shown in numbers beside the curve
 _MOST_MODELS = 15  # in the table of the mixture; the rest is summed up
@@ -59,72 +59,66 @@ class FigurePanel(NamedTuple):
     note: str = ""
 
 
-def noun(record: Record) -> str:
+def noun(result: RunResult) -> str:
     """Return what the fitted model is called."""
-    return "mixture" if record.is_mixture else "model"
+    return "mixture" if result.is_mixture else "model"
 
 
-def measured(record: Record, *quantities: str) -> dict[str, str]:
-    """Return the methods for which quantities were measured, by default losses, and what they are called."""
-    names = {results.MIXTURE: noun(record), results.FIRST: "plain training"}
+def measured(result: RunResult, quantity: str = "error") -> dict[str, str]:
+    """Return the deciders for which a quantity was measured, and what they are called."""
+    names = {results.MIXTURE: noun(result), results.FIRST: "plain training"}
     names |= {results.AVERAGE: "average of all", results.DEPLOYED: "deployed model"}
-    known = {row.method for row in record.named(*(quantities or ("error", "cvar")))}
-    return {method: name for method, name in names.items() if method in known}
+    return {decider: names[decider] for decider in result.deciders(quantity)}
 
 
-def loss_noun(record: Record) -> str:
+def loss_noun(result: RunResult) -> str:
     """Return what the tail is a tail of: wrong answers, or with deferred rows a loss."""
-    return "share wrong" if record.defer_cost is None else "loss"
+    return "share wrong" if result.deferral is None else "loss"
 
 
-def goal_cards(record: Record) -> list[GoalCard]:
+def goal_cards(result: RunResult) -> list[GoalCard]:
     """Return a card for each goal."""
-    return [_goal_card(record, place, *one) for place, one in enumerate(record.entries("goals").items(), start=1)]
+    return [_goal_card(result, place, goal) for place, goal in enumerate(result.goals, start=1)]
 
 
-def _goal_card(record: Record, place: int, name: str, entry: Mapping[str, Any]) -> GoalCard:
-    text = str(entry.get("text", name))
-    bound = record.goal(name, "bound")
+def _goal_card(result: RunResult, place: int, goal: GoalResult) -> GoalCard:
+    name, judged = f"goal {place}", goal.on(result.judged)
     lines: list[list[str | Noted]] = []
     dots = []
-    for split in record.splits:
-        estimate, low, high, margin, rows, verdict = (
-            record.goal(name, part, split=split) for part in ("estimate", "low", "high", "margin", "rows", "verdict")
-        )
-        plain = record.goal(name, "estimate", method=results.FIRST, split=split)
-        if all(map(math.isnan, (estimate, low, high, verdict))):
+    for split in result.splits:
+        found, plain = goal.on(split), goal.on(split, results.FIRST).estimate
+        if not found.verdict and math.isnan(found.estimate):
             continue
-        numbers = [number(part) for part in (estimate, low, high, margin)]
-        judged = Noted(verdict_of(verdict), stand_on_rows(record.goal(name, "violation", split=split)))
-        lines.append([split, judged, *numbers, count(rows), number(plain)])
-        dots.append(figures.Dot(split, estimate, low, high, plain))
+        numbers = [number(part) for part in (found.estimate, found.low, found.high, found.margin)]
+        stands = Noted(verdict_of(found.verdict), stand_on_rows(found.violation))
+        lines.append([split, stands, *numbers, count(found.rows), number(plain)])
+        dots.append(figures.Dot(split, found.estimate, found.low, found.high, plain))
     heads = ("rows of", "verdict", "estimate", "low", "high", "margin", "rows", "plain training")
-    confidence = "" if entry.get("confidence") is None else f"{entry['confidence']:g}"
+    confidence = "" if math.isnan(goal.confidence) else f"{goal.confidence:g}"
     level = f", confidence {confidence}" if confidence else ""
-    violation = record.goal(name, "violation")
-    goal = _parsed(text)
+    parsed = _parsed(goal.text)
+    sense = "" if parsed is None else parsed.sense
     return GoalCard(
         name=name,
-        text=text,
+        text=goal.text,
         confidence=confidence,
-        verdict=verdict_of(record.goal(name, "verdict")),
-        is_met=None if math.isnan(violation) else violation <= 0,
-        aimed=bound if entry.get("aimed") is None else float(entry["aimed"]),
-        note=" ".join(_goal_notes(entry, goal)),
-        figure=figures.goal_figure(f"goal-{place}", text, dots, bound, "" if goal is None else goal.sense),
-        table=PageTable(f"{name}: bound {number(bound)}{level}", heads, lines, wide=(1,)),
+        verdict=verdict_of(judged.verdict),
+        is_met=None if math.isnan(judged.violation) else judged.violation <= 0,
+        aimed=judged.bound if math.isnan(goal.aimed) else goal.aimed,
+        note=" ".join(_goal_notes(goal, parsed)),
+        figure=figures.goal_figure(f"goal-{place}", goal.text, dots, judged.bound, sense),
+        table=PageTable(f"{name}: bound {number(judged.bound)}{level}", heads, lines, wide=(1,)),
     )
 
 
-def _goal_notes(entry: Mapping[str, Any], goal: Any) -> list[str]:
+def _goal_notes(goal: GoalResult, parsed: Any) -> list[str]:
     """Return what must be known to read the numbers of a goal."""
     notes = []
-    if entry.get("aimed") is not None:
-        notes.append(f"Decisions were chosen to meet {number(float(entry['aimed']))}, to leave room for this audit.")
-    unanswered = entry.get("unanswered")
-    for split, why in unanswered.items() if isinstance(unanswered, Mapping) else ():
-        notes.append(f"The {split} rows cannot answer it: {why}.")
-    return [*notes, *([_BOTH_SIDES] if goal is not None and goal.right.terms else [])]
+    if not math.isnan(goal.aimed):
+        notes.append(f"Decisions were chosen to meet {number(goal.aimed)}, to leave room for this audit.")
+    told = {split: goal.on(split).note for split in goal.splits}
+    notes += [f"The {split} rows cannot answer it: {note}." for split, note in told.items() if note]
+    return [*notes, *([_BOTH_SIDES] if parsed is not None and parsed.right.terms else [])]
 
 
 def _parsed(text: str) -> Any:
@@ -147,9 +141,9 @@ def is_at_least(text: str) -> bool:
     return getattr(_parsed(text), "sense", None) == ">="
 
 
-def verdict_table(record: Record, cards: Sequence[GoalCard]) -> PageTable:
+def verdict_table(result: RunResult, cards: Sequence[GoalCard]) -> PageTable:
     """Return the verdicts of all goals on all splits in one table, the rows that count first."""
-    order = [record.judged, *(split for split in record.splits if split != record.judged)]
+    order = [result.judged, *(split for split in result.splits if split != result.judged)]
     known = [{str(line[0]): line[1] for line in card.table.rows} for card in cards]
     rows = [
         [f"{card.name}: {card.text}", *(found.get(split, Noted(wording.UNKNOWN, "")) for split in order)]
@@ -158,74 +152,66 @@ def verdict_table(record: Record, cards: Sequence[GoalCard]) -> PageTable:
     return PageTable("Verdicts", ("goal", *(f"{split} rows" for split in order)), rows, wide=range(1, len(order) + 1))
 
 
-def curve_panels(record: Record) -> list[FigurePanel]:
+def curve_panels(result: RunResult) -> list[FigurePanel]:
     """Return the CVaR curves of each split."""
     panels = []
-    for place, split in enumerate(record.splits):
+    for place, (split, found) in enumerate(result.splits.items(), start=1):
         curves = {}
-        for method, label in list(measured(record).items())[: figures.MOST_CURVES]:
-            rows = [row for row in record.named("cvar") if (row.method, row.split) == (method, split)]
-            points = sorted((row.alpha, row.value) for row in rows if row.alpha is not None)
-            if points:
-                alphas, values = zip(*points, strict=True)
+        for decider, label in list(measured(result).items())[: figures.MOST_CURVES]:
+            tails = sorted((one.alpha, one.value) for one in result.losses(decider, split).tails)
+            if tails and decider in found.losses:
+                alphas, values = zip(*tails, strict=True)
                 curves[label] = (alphas, values)
         if curves:
-            figure = figures.cvar_figure(f"cvar-{place + 1}", split, curves, record.tail, loss_noun(record))
+            figure = figures.cvar_figure(f"cvar-{place}", split, curves, result.tail, loss_noun(result))
             panels.append(FigurePanel(split, figure))
     return panels
 
 
-def curve_table(record: Record) -> PageTable:
+def curve_table(result: RunResult) -> PageTable:
     """Return the CVaR at some tail fractions on the rows that count: alpha, and those near round numbers."""
-    methods, is_drawn = measured(record), bool(record.named(results.REALISED))
-    known = {row.alpha for row in record.named("cvar") if row.split == record.judged and row.alpha}
+    deciders = measured(result)
+    known = {tail.alpha for decider in deciders for tail in result.losses(decider).tails}
     levels = {min(known, key=lambda alpha: abs(math.log(alpha / level))) for level in _SOME_ALPHAS if known}
     rows = []
-    if record.tail in known and record.tail is not None:
-        levels.add(record.tail)
+    if result.tail in known and result.tail is not None:
+        levels.add(result.tail)
     for level in sorted(levels):
-        values = [record.value("cvar", method=method, alpha=level) for method in methods]
-        values += [record.value(results.REALISED, alpha=level)] if is_drawn else []
-        rows.append([f"{fraction(level)}{' (alpha)' if level == record.tail else ''}", *map(percent, values)])
-    heads = ("worst-off", *methods.values(), *([f"{noun(record)}, once drawn"] if is_drawn else []))
-    return PageTable(f"{loss_noun(record).capitalize()} on the worst-off part of the {record.judged} rows", heads, rows)
+        values = [result.losses(decider).tail(level).value for decider in deciders]
+        values += [result.losses().tail(level).realised] if result.is_drawn else []
+        rows.append([f"{fraction(level)}{' (alpha)' if level == result.tail else ''}", *map(percent, values)])
+    heads = ("worst-off", *deciders.values(), *([f"{noun(result)}, once drawn"] if result.is_drawn else []))
+    return PageTable(f"{loss_noun(result).capitalize()} on the worst-off part of the {result.judged} rows", heads, rows)
 
 
-def mixture(record: Record) -> dict[str, Any] | None:
+def mixture(result: RunResult) -> dict[str, Any] | None:
     """Return the models that carry weight, largest first; what is true of each of them is said once."""
-    shares = {row.method: row.value for row in record.named("share")}
-    words = record.entries("models")
-    active = sorted((name for name in shares if shares[name] > _NOTHING), key=lambda name: -shares[name])
+    shares = {place: rule.share for place, rule in enumerate(result.rules) if not math.isnan(rule.share)}
+    active = sorted((place for place in shares if shares[place] > _NOTHING), key=lambda place: -shares[place])
     if not active:
         return None
     models: list[dict[str, Any]] = []
-    for name in active[:_MOST_MODELS]:
-        entry = words.get(name, {})
-        told = {"title": str(entry.get("title") or name), "description": str(entry.get("description") or "")}
-        told["error"] = percent(record.value("error", method=name))
-        models.append({**told, "share": percent(shares[name]), "bar": shares[name]})
+    for place in active[:_MOST_MODELS]:
+        rule = result.rules[place]
+        told = {"title": rule.title or f"model {place + 1}", "description": rule.description}
+        models.append(told | {"error": percent(rule.error), "share": percent(rule.share), "bar": rule.share})
     weight = f"{len(active)} of {many(len(shares), 'model')} {'carries' if len(active) == 1 else 'carry'} weight."
     notes = [weight] if len(shares) > 1 else []
     if len({model["description"] for model in models}) == 1 and len(models) > 1:
         notes += [f"Each is: {models[0]['description']}."] if models[0]["description"] else []
         models = [model | {"description": ""} for model in models]
-    rest = [shares[name] for name in active[_MOST_MODELS:]]
+    rest = [shares[place] for place in active[_MOST_MODELS:]]
     if rest:
         notes.append(f"The {len(models)} largest are listed; the others have {percent(sum(rest))} together.")
     return {"models": models, "note": " ".join(notes)}
 
 
-def tail_table(record: Record) -> PageTable | None:
+def tail_table(result: RunResult) -> PageTable | None:
     """Return the segments in which the worst-off rows lie."""
-    words = record.entries("segments")
     rows = []
-    for row in record.named("tail part"):
-        where: dict[str, Any] = {"split": row.split, "settings": row.settings, "alpha": row.alpha}
-        parts = ("tail share of segment", "segment rows", "tail lift")
-        share, size, lift = (record.value(part, **where) for part in parts)
-        text = str(words.get(row.settings, {}).get("text", row.settings))
-        times = f"{lift:.1f}" if math.isfinite(lift) else wording.MISSING
-        rows.append([text, count(size), percent(share), times, percent(row.value)])
+    for one in result.segments:
+        times = f"{one.lift:.1f}" if math.isfinite(one.lift) else wording.MISSING
+        rows.append([one.text, count(one.rows), percent(one.share), times, percent(one.part)])
     heads = ("segment", "rows", "of these worst-off", "times the average", "part of all worst-off")
     return PageTable("Where the worst-off rows are", heads, rows) if rows else None
 
@@ -265,100 +251,98 @@ class ReportedObjective(NamedTuple):
         return number if self.is_code else percent
 
 
-def reported_objective(record: Record) -> ReportedObjective:
+def reported_objective(result: RunResult) -> ReportedObjective:
     """Return the aim of a run; of one that does not tell, the tail."""
-    told = record.texts.get("objective")
-    words = told if isinstance(told, Mapping) else {"kind": results.CVAR}
-    share = "the share wrong" if record.defer_cost is None else "the loss"  # which counts deferred rows too
-    if words.get("kind") in {results.RATE, results.RISK}:
-        return ReportedObjective(str(words["kind"]), str(words.get("text", "")))
-    if words.get("kind") == results.WORST_GROUP:
-        by = f" by {words['text']}" if words.get("text") else ""
-        return ReportedObjective(results.WORST_GROUP, f"{share} in the worst group{by}")
-    if words.get("kind") != results.CVAR or record.alpha is None:
+    kind, text = ("cvar", "") if result.objective is None else (result.objective.kind, result.objective.text)
+    share = "the share wrong" if result.deferral is None else "the loss"  # which counts deferred rows too
+    if kind in {results.RATE, results.RISK}:
+        return ReportedObjective(kind, text)
+    if kind == results.WORST_GROUP:
+        return ReportedObjective(kind, f"{share} in the worst group{f' by {text}' if text else ''}")
+    if kind != results.CVAR or result.alpha is None:
         return ReportedObjective(results.OWN, "")
-    if record.tail is None:
+    if result.tail is None:
         return ReportedObjective(_ERROR, f"{share} of all rows")
-    return ReportedObjective(_TAIL, f"{share} of the worst-off {fraction(record.tail)}")
+    return ReportedObjective(_TAIL, f"{share} of the worst-off {fraction(result.tail)}")
 
 
-def asked_lines(record: Record) -> list[tuple[str, str]]:
+def asked_lines(result: RunResult) -> list[tuple[str, str]]:
     """Return what was to be small, as terms and their meaning."""
-    aim = reported_objective(record)
-    tail = "" if record.tail is None else f"the worst-off {fraction(record.tail)} of the rows (alpha = {record.tail:g})"
+    aim = reported_objective(result)
+    tail = "" if result.tail is None else f"the worst-off {fraction(result.tail)} of the rows (alpha = {result.tail:g})"
     if aim.is_tail:
         return [("Least wrong for", tail)]
     lines = [("As small as possible", aim.text)] if aim.text else []
     return [*lines, ("Also measured for", tail)] if tail else lines
 
 
-def objective_table(record: Record) -> PageTable | None:
+def objective_table(result: RunResult) -> PageTable | None:
     """Return the objective on every split, for each method it was measured for."""
-    aim = reported_objective(record)
-    methods = measured(record, "objective")
-    if not aim.has_values or not methods:
+    aim = reported_objective(result)
+    deciders = measured(result, "objective")
+    if not aim.has_values or not deciders:
         return None
     rows = [
-        [split, *(aim.show(record.value("objective", method=method, split=split)) for method in methods)]
-        for split in record.splits
+        [split, *(aim.show(result.losses(decider, split).objective) for decider in deciders)] for split in result.splits
     ]
-    return PageTable(aim.text, ("rows of", *methods.values()), rows)
+    return PageTable(aim.text, ("rows of", *deciders.values()), rows)
 
 
-def objective_fact(record: Record) -> tuple[str, str, str] | None:
+def objective_fact(result: RunResult) -> tuple[str, str, str] | None:
     """Return the objective on the rows that count as label, value and what is beside it."""
-    aim, ours = reported_objective(record), record.value("objective")
+    aim, ours = reported_objective(result), result.losses().objective
     if not aim.has_values or not math.isfinite(ours):
         return None
-    others = {name: record.value("objective", method=one) for one, name in measured(record, "objective").items()}
-    others.pop(noun(record), None)
+    others = {name: result.losses(one).objective for one, name in measured(result, "objective").items()}
+    others.pop(noun(result), None)
     told = [f"{name}: {aim.show(value)}" for name, value in others.items() if math.isfinite(value)]
-    return aim.text if aim.is_code else f"{loss_word(record)}, worst group", aim.show(ours), ", ".join(told)
+    return aim.text if aim.is_code else f"{loss_word(result)}, worst group", aim.show(ours), ", ".join(told)
 
 
-def objective_sentence(record: Record) -> str:
+def objective_sentence(result: RunResult) -> str:
     """Return how small the objective is on the rows that count, and beside it for others."""
-    found = objective_fact(record)
+    found = objective_fact(result)
     if found is None:
         return ""
     _, value, others = found
     beside = f" ({others})" if others else ""
-    return f"The objective, {reported_objective(record).text}, is {value} on the {record.judged} rows{beside}."
+    return f"The objective, {reported_objective(result).text}, is {value} on the {result.judged} rows{beside}."
 
 
-def loss_word(record: Record) -> str:
+def loss_word(result: RunResult) -> str:
     """Return what is counted, as a label: wrong answers, or with deferred rows a loss."""
-    return "Wrong" if record.defer_cost is None else "Loss"
+    return "Wrong" if result.deferral is None else "Loss"
 
 
 _MOST_POINTS = 7  # in numbers
 _ROUNDING = 1e-9  # part of the largest bound of a frontier by which two bounds that are one may differ
 
 
-def frontier_panels(record: Record) -> list[FigurePanel]:
+def frontier_panels(result: RunResult) -> list[FigurePanel]:
     """Return the frontier of each goal for which there is one."""
-    found = {name: frontier_points(record, name) for name in record.entries("goals")}
-    return [_panel(record, place, name, points) for place, (name, points) in enumerate(found.items()) if points]
+    goals = enumerate(result.goals, start=1)
+    return [_panel(result, place, goal) for place, goal in goals if frontier_points(goal)]
 
 
-def _panel(record: Record, place: int, name: str, points: list[tuple[float, float, float]]) -> FigurePanel:
-    aim, entry = reported_objective(record), record.entries("goals")[name]
-    text = str(entry.get("text", name))
-    bound = record.goal(name, "bound")
-    figure = figures.frontier_figure(f"frontier-{place + 1}", text, points, aim.least, aim.show, bound)
-    aimed = entry.get("aimed")
-    edge, mark = (bound, " (asked)") if aimed is None else (float(aimed), " (aimed at)")
+def _panel(result: RunResult, place: int, goal: GoalResult) -> FigurePanel:
+    aim, points, bound, name = (
+        reported_objective(result),
+        frontier_points(goal),
+        goal.on(result.judged).bound,
+        f"goal {place}",
+    )
+    figure = figures.frontier_figure(f"frontier-{place}", goal.text, points, aim.least, aim.show, bound)
+    edge, mark = (bound, " (asked)") if math.isnan(goal.aimed) else (goal.aimed, " (aimed at)")
     marked = dict.fromkeys(points_at(edge, points), mark)
     shown = sorted({*figures.some(points, _MOST_POINTS), *marked})
     lines = [[number(point[0]) + marked.get(point, ""), aim.show(point[1]), aim.show(point[2])] for point in shown]
-    heads = ("bound", aim.least, "not below, of these rules" if record.certificate else "proven: not below")
-    split = record.named("frontier value")[0].split
-    note = f"Found on the {split} rows, where the {noun(record)} was chosen."
-    if not record.is_mixture:
+    heads = ("bound", aim.least, "not below, of these rules" if result.certificate else "proven: not below")
+    note = f"Found on the {result.chosen_on} rows, where the {noun(result)} was chosen."
+    if not result.is_mixture:
         note += " The model decides alone, and may lie a little above the curve."
-    if not is_ratio(text) and not record.certificate:  # of which a few bounds near the asked one were tried
+    if not is_ratio(goal.text) and not result.certificate:  # of which a few bounds near the asked one were tried
         note += " No mixture of these models meets a bound beyond the tight end of the curve."
-    return FigurePanel(f"{name}: {text}", figure, PageTable(f"Frontier of {name}", heads, lines), note)
+    return FigurePanel(f"{name}: {goal.text}", figure, PageTable(f"Frontier of {name}", heads, lines), note)
 
 
 def points_at(bound: float, points: Sequence[tuple[float, float, float]]) -> list[tuple[float, float, float]]:
@@ -376,15 +360,7 @@ def points_at(bound: float, points: Sequence[tuple[float, float, float]]) -> lis
     return [point for point in points if abs(point[0] - bound) <= _ROUNDING * max(largest, abs(bound))]
 
 
-def frontier_points(record: Record, name: str) -> list[tuple[float, float, float]]:
+def frontier_points(goal: GoalResult) -> list[tuple[float, float, float]]:
     """Return bound, least value and proven lower value, by bound."""
-    prefix = f"{name} bound="
-    found: dict[float, dict[str, float]] = {}
-    for row in record.named("frontier value", "frontier lower"):
-        if row.settings.startswith(prefix):
-            found.setdefault(float(row.settings.removeprefix(prefix)), {})[row.quantity] = row.value
-    points = [
-        (bound, parts.get("frontier value", math.nan), parts.get("frontier lower", math.nan))
-        for bound, parts in sorted(found.items())
-    ]
+    points = sorted((point.bound, point.value, point.lower) for point in goal.tradeoff)
     return [point for point in points if math.isfinite(point[1])]

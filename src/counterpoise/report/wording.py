@@ -4,7 +4,6 @@ import math
 from typing import NamedTuple
 
 from counterpoise.auditing import audit
-from counterpoise.runs.results import VERDICT_OF
 
 MISSING = "\N{EN DASH}"
 _LAST_DIGIT = 0.0001  # of a number as it is shown
@@ -32,14 +31,14 @@ class Noted(NamedTuple):
     note: str
 
 
-def verdict_of(value: float) -> Verdict:
-    """Return the verdict that a number in the results table stands for.
+def verdict_of(word: str) -> Verdict:
+    """Return how a verdict is shown.
 
     >>> from counterpoise.report.wording import verdict_of
-    >>> [verdict_of(value).word for value in (1.0, 0.0, -1.0, float("nan"))]
-    ['holds', 'undecided', 'fails', 'not measured']
+    >>> [verdict_of(word).word for word in ("undecided", "")]
+    ['undecided', 'not measured']
     """
-    return next((one for one in (HOLDS, UNDECIDED, FAILS) if one.word == VERDICT_OF.get(value)), UNKNOWN)
+    return next((one for one in (HOLDS, UNDECIDED, FAILS) if one.word == word), UNKNOWN)
 
 
 def stand_on_rows(violation: float) -> str:

@@ -1,5 +1,7 @@
 from counterpoise._base.progress import ProgressCallback as ProgressCallback
 from counterpoise._base.progress import RunProgress as RunProgress
+from counterpoise.runs.compare import Comparison as Comparison
+from counterpoise.runs.compare import compare_runs as compare_runs
 from counterpoise.runs.errors import DataError as DataError
 from counterpoise.runs.errors import GoalsFileError as GoalsFileError
 from counterpoise.runs.errors import RunFolderError as RunFolderError
@@ -8,6 +10,7 @@ from counterpoise.runs.folder import Run as Run
 from counterpoise.runs.folder import open_run as open_run
 from counterpoise.runs.goals_file import read_goals_file as read_goals_file
 from counterpoise.runs.rebalanced import rebalance_run as rebalance_run
+from counterpoise.runs.result import RunResult as RunResult
 from counterpoise.runs.settings import RunSettings as RunSettings
 from counterpoise.runs.starting import starting_file as starting_file
 from counterpoise.runs.starting import write_new as write_new

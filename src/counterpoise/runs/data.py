@@ -271,15 +271,6 @@ class Data(NamedTuple):
         return TEST if TEST in self.splits else self.chosen_on
 
 
-def data_files(settings: RunSettings, folder: Path) -> list[Path]:
-    """Return every file that a run reads, the deployed model's too."""
-    names = [*settings.data.files, *(settings.splits.validation_files or []), *(settings.splits.test_files or [])]
-    names += [name for one in settings.datasets.values() for name in one.files]
-    if settings.data.baseline_model is not None:
-        names.append(settings.data.baseline_model)
-    return [folder / name for name in dict.fromkeys(names)]
-
-
 def load_data(settings: RunSettings, folder: Path) -> Data:
     """Read what the settings name, with paths relative to ``folder``, and split it."""
     if settings.data.sample is not None:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from counterpoise._base.text import did_you_mean
-from counterpoise.goals.classes import reads_as
 
 
 class GoalsFileError(ValueError):
@@ -70,6 +69,8 @@ def oddest(foreign: Collection[Any], known: Iterable[Any]) -> Any:
     >>> oddest({"0", "1", "NA"}, [0, 1])
     'NA'
     """
+    from counterpoise.goals.classes import reads_as  # noqa: PLC0415 - heavy
+
     texts = set(map(reads_as, known))
     return min([label for label in foreign if reads_as(label) not in texts] or foreign, key=str)
 

@@ -1,148 +1,32 @@
-"""Fitting a run: read, check, fit, measure, write; going on where an earlier fit was stopped.
+"""Fitting a run: what a goals file asks for, or going on where an earlier fit was stopped.
 
-Decisions that meet a bound exactly where they were chosen are as likely above it as below on other rows, and no audit
-can tell. With room for the audit the bound is moved by what the audit's interval takes, and by what chance takes on
-both sets of rows, as far as that costs little.
+Everything that can be wrong with the file is told before data are read, and before what fits models is loaded.
 """
 
-import json
-import math
 import shlex
-import time
-import warnings
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from scipy.stats import norm
+from counterpoise.runs.folder import Run, Writer, fingerprints
+from counterpoise.runs.goals_file import parse_goals_file, read_bytes
+from counterpoise.runs.settings import data_files
 
-from counterpoise._base.progress import ProgressCallback, RunProgress
-from counterpoise._base.types import FloatArray
-from counterpoise.auditing.audit import tighten
-from counterpoise.goals import Goal, InfeasibleGoals, Table, as_goals, bind, bind_objective
-from counterpoise.goals.binding import NEEDED_BY, Views
-from counterpoise.goals.bound_goals import check_contradictions
-from counterpoise.goals.catalogue import own_metrics
-from counterpoise.goals.classes import check_defer_label
-from counterpoise.goals.tables import classes_of
-from counterpoise.rules.choosing import as_problem, groups_by
-from counterpoise.rules.options import as_groups
-from counterpoise.rules.rows import groups_of
-from counterpoise.rules.scores.table import find_groups
-from counterpoise.runs import fitting, methods
-from counterpoise.runs.data import Data, RunRows, data_files, load_data
-from counterpoise.runs.errors import DataError, RunFolderError, as_data_error, short
-from counterpoise.runs.evaluator import RunEvaluator, final_estimator, mixes
-from counterpoise.runs.folder import CHECKPOINT, MODEL, Prints, Run, Writer, fingerprints, writing
-from counterpoise.runs.goals_file import goals_of, parse_goals_file, read_bytes
-from counterpoise.runs.measuring import measure_all
-from counterpoise.runs.reading import WordsAmongNumbers, heard
-from counterpoise.runs.results import MIXTURE, TEST, TRAIN
-from counterpoise.runs.sampled import counted_data, fit_on_sample, load_sample, seen_by_goals
-from counterpoise.runs.settings import RunSettings
-from counterpoise.theory.risks import Risk, RiskRows
-
-_PRICE = 0.01  # of what is made small: the most that room may cost where nobody says how much
-_HALVINGS = 4  # of the room, where not all of it can be had
-_NAMED = " Columns of groups are named in data.groups."
-_MISSED = 0.1  # the chance that the test rows do not show what is so
+if TYPE_CHECKING:
+    from counterpoise._base.progress import ProgressCallback
 
 
-def with_room(work: fitting.Work, model: Any) -> Any:
-    """Return the mixture chosen anew with room for the audit; as it is where none is asked for, or there is none.
-
-    Where all the room that the audit takes would cost more than it may, as much is left as it may cost.
-    """
-    asked = work.settings.room_for_audit
-    if not asked or not work.enforced or TEST not in work.data.splits or not mixes(model):
-        return model
-    aims = _aimed(work, model)
-    most = _costs(model) + (_PRICE if asked is True else float(asked))
-    whole = _try(work, model, aims, 1.0, most)
-    if whole is not None:
-        return whole
-    chosen, least, too_much = model, 0.0, 1.0
-    for _ in range(_HALVINGS):
-        middle = (least + too_much) / 2
-        found = _try(work, model, aims, middle, most)
-        least, too_much = (least, middle) if found is None else (middle, too_much)
-        chosen = chosen if found is None else found
-    work.say(f"leaves {least:.0%} of the room that the audit takes: more cannot be had, or costs too much")
-    return chosen
-
-
-def _costs(model: Any) -> FloatArray:
-    """Return what room may raise: what is made small, and where a budget limits it, the mean loss on all rows.
-
-    A budget is counted above the least mean loss under the goals, which goals with room may raise as they like.
-    """
-    estimator = final_estimator(model)
-    if getattr(estimator, "budget", None) is None:
-        return np.array([estimator.value_])
-    chosen_on = estimator.selection_
-    mean = np.average(chosen_on.losses, axis=0, weights=chosen_on.sample_weight) @ estimator.mixture_
-    return np.array([estimator.value_, mean])
-
-
-def _try(work: fitting.Work, model: Any, aims: list[Goal], part: float, most: FloatArray) -> Any:
-    """Return the mixture chosen with a part of the room; None where there is none that costs at most so much."""
-    goals = [
-        goal.with_bound(goal.bound + part * (problem.bound - goal.bound))
-        for goal, problem in zip(as_goals(work.enforced), aims, strict=True)
-    ]
-    with warnings.catch_warnings(record=True) as heard:  # of what is not taken there is nothing to warn
-        warnings.simplefilter("always")
-        try:
-            found = fitting.inside_goals(work._replace(goals=tuple(goals)), model)
-        except InfeasibleGoals:
-            return None
-    if not (_costs(found) <= most).all():
-        return None
-    for one in heard:
-        warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
-    return found
-
-
-def _aimed(work: fitting.Work, model: Any) -> list[Goal]:
-    """Return the goals that leave room, given a model that meets them as they stand."""
-    data, judge = work.data, RunEvaluator(work.settings, work.data, model, work.goals)
-    part = data.splits[data.chosen_on]
-    # on so few rows an audit would be as hard to pass as it is on the test rows, with chance counted in
-    n_test, n_goals = len(data.splits[TEST]), len(work.goals)
-    luck = norm.isf(_MISSED / n_goals) / norm.isf((1.0 - work.settings.confidence) / n_goals)
-    width: float = 1.0 / math.sqrt(n_test) + luck * math.sqrt(1.0 / len(part) + 1.0 / n_test)
-    n_shown = max(1, min(len(part), round(width**-2)))
-    some = np.random.default_rng(work.settings.seed).permutation(len(part))[:n_shown]
-    tables = _tables(part.rows(some), data)
-    named = {TRAIN: data.chosen_on} | {name: name for name in data.extra}
-    is_drawn = judge.draws(MIXTURE, named.values())
-    said = {name: (judge.shares if is_drawn else judge.says)(MIXTURE, place) for name, place in named.items()}
-    said[TRAIN] = np.asarray(said[TRAIN])[some]
-    found = []
-    for goal in as_goals(work.enforced):
-        asked = {name: tables[name] for name in goal.datasets}
-        told: dict[str, Any] = {"predictions": {name: said[name] for name in asked}, "n_goals": n_goals}
-        told |= {"confidence": work.settings.confidence if goal.confidence is None else None, **judge.classes}
-        try:
-            found.append(tighten(goal, asked, kind="probabilities" if is_drawn else "labels", **told))
-        except ValueError as error:
-            work.say(f"no room can be left for the audit of {short(goal)}, which is met as it stands: {error}")
-            found.append(goal)
-    return found
-
-
-_KEPT = "What was trained is kept: change the goals in the file and give the same command."
-_KEPT_INSIDE = "Its rounds were trained for these goals and are kept for them; other goals in the file train others."
+def unheard(_event: Any) -> None:
+    """Tell nobody."""
 
 
 def fit_run(
     goals_path: str | Path,
     *,
     output: str | Path | None = None,
-    tell: ProgressCallback = fitting.unheard,
-    on_event: Callable[[str], None] = fitting.unheard,
+    tell: "ProgressCallback" = unheard,
+    on_event: Callable[[str], None] = unheard,
 ) -> Run:
     """Fit what a goals file asks for and write the run folder.
 
@@ -206,21 +90,9 @@ def fit_run(
 
     with writer.claim(prints) as is_to_do:
         if is_to_do:
-            with heard(WordsAmongNumbers) as words:
-                data = (load_data if settings.data.sample is None else load_sample)(settings, path.parent)
-            seen = seen_by_goals(data)
-            goals = checked_goals(settings, seen)
-            check_objective(settings, seen)
-            check_rules(settings, seen)
-            work = fitting.Work(settings, data, goals, folder / CHECKPOINT, tell, say, writer.save_model, content)
-            resumes = writer.begin(content, settings, data.columns, prints, path.parent)
-            counts = ", ".join(f"{len(part)} {name}" for name, part in data.splits.items())
-            called = "" if data.positive is None else f", positive class {data.positive!s}"
-            say(f"{'goes on' if resumes else 'begins'}: {counts} rows, {len(data.columns.features)} features{called}")
-            for text in dict.fromkeys(map(str, words)):
-                say(text)
-            with fitting.asking_told(work):
-                _fit(work, writer, prints, shlex.join(command))
+            from counterpoise.runs.steps import fit_steps  # noqa: PLC0415 - heavy: faults of the file are told before
+
+            fit_steps(settings, content, path.parent, writer, prints, shlex.join(command), tell, say)
         else:
             on_event(f"{folder} is done already: same settings, same data")
     return Run(folder, settings)
@@ -228,137 +100,5 @@ def fit_run(
 
 def program() -> list[str]:
     """Return the words that a command of this run begins with: metrics of a user's own come from a file."""
-    return ["counterpoise", *(["--import", "FILE.py"] if own_metrics() else [])]
-
-
-def checked_goals(settings: RunSettings, data: Data) -> tuple[Goal, ...]:
-    """Return the goals after checking on all rows that what they speak of is there."""
-    goals = goals_of(settings)
-    for split, part in data.splits.items() if goals else ():
-        for goal, error in zip(goals, why_not_asked(goals, part, data), strict=True):
-            if error is not None:
-                hint = "" if data.rest is None else " With data.sample its columns must be named in data.groups."
-                raise DataError(f"The goal {short(goal)} cannot be asked of the {split} rows: {error}{hint}") from error
-    if settings.method.enforce_goals and goals:
-        tables = _tables(data.splits[data.chosen_on], data)
-        if any(goal.confidence is not None for goal in goals):
-            # of so many rows to choose on no decisions may be certified to meet them
-            with as_data_error(f"The goals cannot be met with confidence on the {data.chosen_on} rows: "):
-                bind(goals, tables, classes=data.classes, pos_label=data.positive)
-        deferred = True if methods.defers(settings.method) else None  # whatever the answer is called
-        classes = classes_of(tables, classes=data.classes, pos_label=data.positive)._replace(deferred=deferred)
-        check_contradictions(goals, Views(tables, classes))
-    return goals
-
-
-def _tables(part: RunRows, data: Data) -> dict[str, Table]:
-    """Return rows in the place of ``train``, and the further ones that goals name."""
-    return {TRAIN: part.table()} | {name: one.table() for name, one in data.extra.items()}
-
-
-def check_objective(settings: RunSettings, data: Data) -> None:
-    """Refuse an objective of rows or groups that are not there, before models are trained for it."""
-    method, part = settings.method, data.splits[data.chosen_on]
-    asked = method.parameters.get("objective") if methods.METHODS[method.name].does in ("mixes", "trains") else None
-    limits = {"deferral": methods.as_values(method.parameters).get("deferral")}
-    risk = as_problem(None, asked, (), default_alpha=settings.alpha, **limits).objective
-    if not isinstance(risk, Risk):
-        with as_data_error("method.parameters.objective: "):
-            bind_objective(risk, _tables(part, data), classes=data.classes, pos_label=data.positive)
-        return
-    codes = groups_of(part.groups, len(part))[0] if part.groups else None
-    table = part.table() if method.name == methods.POOL else Table(None, part.y, part.groups or None)
-    with as_data_error("method.parameters.objective: ", _NAMED):
-        risk.bind(RiskRows(len(part), 1, lambda names: groups_by(names, table, codes)))
-
-
-def check_rules(settings: RunSettings, data: Data) -> None:
-    """Refuse models that rules have no scores of, and what these may not look at, before anything is trained."""
-    method = settings.method
-    if method.name == methods.GOALS and len(data.classes) > 2:  # noqa: PLR2004 - of two any score will do
-        for place, one in enumerate(methods.models_of(method), start=1):
-            model = data.deployed if one.name == methods.DEPLOYED else methods.make(one, seed=0)
-            if not hasattr(model, "predict_proba"):
-                raise DataError(
-                    f"method.models[{place}]: {methods.describe(one)} tells no probabilities, by which rules tell "
-                    f"{len(data.classes)} classes apart. Name another model, or let a pool mix answers: "
-                    'method.name = "pool".'
-                )
-    parameters = methods.as_values(method.parameters)
-    if parameters.get("deferral") is not None:
-        with as_data_error("method.parameters.deferral: "):
-            check_defer_label(parameters["deferral"].label, data.classes.tolist(), "label")
-    with as_data_error("method.parameters.by: ", _NAMED):
-        find_groups(as_groups(parameters.get("by", ())), data.splits[data.chosen_on].table())
-
-
-def why_not_asked(goals: Iterable[Goal], part: RunRows, data: Data) -> Iterator[ValueError | None]:
-    """Yield for each goal why it cannot be asked of these rows, in the place of ``train``; None where it can."""
-    tables = _tables(part, data)
-    for goal in goals:
-        try:
-            bind([goal.with_confidence(None)], tables, classes=data.classes, pos_label=data.positive)
-            for name in goal.datasets:
-                tables[name].heaviest(name)
-        except ValueError as error:
-            reason = str(error).partition(NEEDED_BY)[0]  # which is said where the reason is told
-            yield type(error)(reason)
-        else:
-            yield None
-
-
-def _other_ways(settings: RunSettings) -> Iterator[str]:
-    """Yield what may meet goals that decisions by the scores of plain models cannot."""
-    method = settings.method
-    if method.name != methods.GOALS:
-        return
-    if not method.models:
-        pair = 'models = [{ name = "gradient_boosting" }, { name = "logistic" }]'
-        yield f"Another model beside it may meet more: {pair} in [method]."
-    if as_groups(methods.as_values(method.parameters).get("by", ())).names:
-        return
-    if settings.data.groups:
-        names = json.dumps(settings.data.groups)
-        yield f"Decisions that look at groups, if they may, can meet more: by = {names} in [method.parameters]."
-    if not method.models and settings.data.sample is None:
-        yield 'So can models that are trained for the goals: method.name = "lpboost".'
-
-
-def _fit(work: fitting.Work, writer: Writer, prints: Prints, command: str) -> None:
-    """Fit and measure; whatever stops it is in the log."""
-    started = time.monotonic()
-    try:
-        damaged = "the model file is damaged; the model is made again from its rounds"
-        model = fitting.kept_model(writer.folder / MODEL, work.say, damaged)
-        if model is None:
-            with fitting.told_cautions(work.say):
-                model = with_room(work, fitting.fit_model(work) if work.data.rest is None else fit_on_sample(work))
-            writer.save_model(model)
-        seconds = time.monotonic() - started
-        work.say(f"fitted in {seconds:.1f} s; measures it on every split")
-        if work.settings.method.name != methods.POOL:  # whose bar goes on while its models are asked
-            work.tell(RunProgress(0, 0, "measuring", seconds, 0.0))
-        plain = fitting.plain_model(work)
-        is_sampled = work.data.rest is not None
-        data, counted = counted_data(work, model) if is_sampled else (work.data, None)
-        judge = RunEvaluator(work.settings, data, model, work.goals, plain)
-        times, by_draws = {"fit": seconds}, None
-        if not is_sampled:
-            started = time.monotonic()
-            judge.decisions(judge.data.judged)  # they are then known
-            times["predict"] = time.monotonic() - started
-        elif counted is not None:
-            by_draws = RunEvaluator(work.settings, judge.data._replace(splits={TEST: counted}), model, work.goals)
-        rows, texts, drawn = measure_all(judge, by_draws)
-        texts["commands"] = [command, shlex.join(["counterpoise", "report", writer.folder.name])]
-        writer.save_said(work.data.said, prints)
-        writer.finish(rows, texts, prints, drawn=drawn, seconds=times)
-    except BaseException as error:
-        with suppress(RunFolderError):  # a full disk takes no last words either
-            writer.log(f"stopped: {type(error).__name__}: {error}".removesuffix(": "))
-        if isinstance(error, InfeasibleGoals):
-            error.add_note(_KEPT_INSIDE if methods.trains_inside(work.settings.method) else _KEPT)
-            for way in _other_ways(work.settings):
-                error.add_note(way)
-        with writing(work.checkpoint):  # an error of the system, of a round that could not be kept
-            raise
+    goals = sys.modules.get("counterpoise.goals.catalogue")  # not loaded where nobody registered any
+    return ["counterpoise", *(["--import", "FILE.py"] if goals is not None and goals.own_metrics() else [])]

@@ -26,8 +26,8 @@ from counterpoise.rules.choosing import as_problem
 from counterpoise.rules.draws import derived_key
 from counterpoise.runs import methods
 from counterpoise.runs.data import Data
+from counterpoise.runs.decisions import final_estimator, has_rules, keeps_answers, looked_at, seen_by_last
 from counterpoise.runs.errors import DataError, listed
-from counterpoise.runs.evaluator import final_estimator, has_rules, keeps_answers, looked_at, seen_by_last
 from counterpoise.runs.folder import run_key
 from counterpoise.runs.goals_file import line_of_model
 from counterpoise.runs.reading import heard
@@ -62,6 +62,7 @@ class Pace:
         self.tell(RunProgress(number, self.total, part, elapsed, left))
 
 
+TRAINED = "trained.cp"  # of the checkpoint: models that wait for their rules
 _ABSENT = -1  # the code of missing and unknown categories where a method takes no missing values
 
 
@@ -101,10 +102,6 @@ Say = Callable[[str], None]
 Keep = Callable[[Any, str], None]  # a model, and the name of its file in the run folder
 
 
-def unheard(_event: Any) -> None:
-    """Tell nobody."""
-
-
 @contextmanager
 def told_cautions(say: Say) -> Iterator[None]:
     """Say in a line what classifiers warn of, as it was the last time: earlier choices were tries."""
@@ -125,6 +122,12 @@ class Work(NamedTuple):
     say: Say
     keep: Keep
     goals_file: bytes = b""
+    warnings: list[str] = []  # noqa: RUF012 - each work has its own
+
+    def warn(self, text: str) -> None:
+        """Say something that the result of the run repeats."""
+        self.warnings.append(text)
+        self.say(text)
 
     @property
     def pos_label(self) -> Any:
@@ -238,18 +241,23 @@ def _fit_mixture(work: Work) -> Any:
 
 def _fit_goals(work: Work) -> Any:
     """Train strong models, keep them, and choose the rules of their scores inside the goals."""
-    later = methods.as_values(methods.split_parameters(work.settings.method)[1])
-    path = work.checkpoint / "trained.cp"
+    path = work.checkpoint / TRAINED
     model = kept_model(path, work.say, f"{path.name} of the checkpoint cannot be read; the models are trained again")
     if model is None:
         model = _trained_for_goals(work)
         work.keep(model, f"{work.checkpoint.name}/{path.name}")
+    return choose_rules(work, model)
+
+
+def choose_rules(work: Work, model: Any, **changes: Any) -> Any:
+    """Return models with the rules of their scores that the settings ask for, but for some changes of these."""
+    later = methods.as_values(methods.split_parameters(work.settings.method)[1])
     model.set_params(budget=later.get("budget"))
     asked: dict[str, Any] = {"alpha": work.settings.alpha}
     if later.get("objective", CVAR) != CVAR:
         asked = {"objective": later["objective"]}
     asked |= {"by": later.get("by", ()), "deferral": later.get("deferral", NEVER)}
-    return inside_goals(work, model, **asked)
+    return inside_goals(work, model, **asked | changes)
 
 
 def _trained_for_goals(work: Work) -> Any:
@@ -402,7 +410,9 @@ def _class_weights(estimator: Any, classes: AnyArray, asked: MethodSettings | Mo
             f"parameters.class_weight of {methods.kind_of(asked).title} must name classes, "
             f"{listed(classes.tolist(), most=10)}; got {unknown!r}."
         )
-    by_code = type(estimator).__name__ == "HistGradientBoostingClassifier"  # which looks at the codes of the classes
+    from sklearn.ensemble import HistGradientBoostingClassifier  # noqa: PLC0415 - heavy
+
+    by_code = isinstance(estimator, HistGradientBoostingClassifier)  # which looks at the codes of the classes
     found = {codes[str(name)]: float(weight) for name, weight in estimator.class_weight.items()}
     every = {code: found.get(code, 1.0) for code in codes.values()}
     return {code if by_code else classes.tolist()[code]: weight for code, weight in every.items()}

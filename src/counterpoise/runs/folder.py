@@ -5,14 +5,12 @@
     draws.key         the key of the draws, for nobody but the owner; the model has it too
     said.cp           what the models of a pool said about the rows of the run, so that none is asked again
     model.cp          the fitted model (``counterpoise.load``): takes frames with the columns of the data files
-    results.csv       every number, one long table (``counterpoise.runs.results``), in expectation over the draws
-    drawn.csv         the same numbers of the drawn decisions, where some are drawn: they depend on the key
-    texts.json        the words that belong to its rows
-    environment.json  versions, platform, time, seconds
+    result.json       every number and the words that belong to them (``counterpoise.runs.result.RunResult``)
+    environment.json  versions, platform, time
     log.txt           one line an event
     checkpoint/       what is fitted so far; removed when done
     done.json         written last: the run is whole, and never changes again
-    report.html       what ``counterpoise.report`` makes of the rest
+    report.html       what ``counterpoise.report`` makes of the result
     .counterpoise.lock    while someone writes
 
 Every file is written beside its place and renamed, by the one process that holds the lock. A run without ``done.json``
@@ -29,12 +27,12 @@ import json
 import os
 import platform
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, nullcontext
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from counterpoise import persist
 from counterpoise._base.text import Secret, load_json
@@ -45,9 +43,12 @@ from counterpoise.persist.locks import LOCK, FolderInUse, FolderLock
 from counterpoise.rules.draws import check_key, make_key
 from counterpoise.runs.errors import DataError, RunFolderError, short
 from counterpoise.runs.methods import split_parameters, training_needs_alpha, trains_inside
-from counterpoise.runs.results import ResultRow, ResultsTable, append_rows, read_rows
+from counterpoise.runs.result import RESULT, RunResult, read_result
+from counterpoise.runs.results import ResultsTable
 from counterpoise.runs.settings import RunColumns, RunSettings, is_parquet
-from counterpoise.runs.summary import RunSummary, summarize_run
+
+if TYPE_CHECKING:
+    from counterpoise.runs.summary import RunSummary
 
 KEY = "draws.key"  # hexadecimal digits in one line, for nobody but the owner
 _MOST = 1000  # bytes that are read
@@ -86,11 +87,10 @@ def _write(path: Path, content: bytes, *, private: bool) -> None:
         raise RunFolderError(f"{path} cannot be written: {error.strerror or error}.") from error
 
 
-GOALS, SETTINGS, MODEL, RESULTS = "goals.toml", "settings.json", "model.cp", "results.csv"
-TEXTS, ENVIRONMENT, LOG, DONE = "texts.json", "environment.json", "log.txt", "done.json"
+GOALS, SETTINGS, MODEL = "goals.toml", "settings.json", "model.cp"
+ENVIRONMENT, LOG, DONE = "environment.json", "log.txt", "done.json"
 SAID = "said.cp"  # what the models of a pool said about the rows of the run: they need not be asked again
-DRAWN = "drawn.csv"  # what the drawn decisions come to: other numbers with another key of the draws
-_OWN = (GOALS, SETTINGS, MODEL, RESULTS, TEXTS, ENVIRONMENT, LOG, DONE, SAID, DRAWN, KEY)
+_OWN = (GOALS, SETTINGS, MODEL, RESULT, ENVIRONMENT, LOG, DONE, SAID, KEY)
 REPORT = "report.html"
 _WAIT = 10.0  # seconds for others: whoever writes one file, and not a whole run, has done so by then
 
@@ -168,7 +168,6 @@ def writing(path: Path) -> Iterator[None]:
 
 
 CHECKPOINT = "checkpoint"
-SECONDS = "seconds"  # the key of the times of a run in its environment
 _PART = ".part"  # the ending of what a kill may leave half written or half removed
 _FORMAT = 1
 _MOST_JSON = 1 << 25  # bytes: those of a run with 100,000 columns are a few million
@@ -202,25 +201,23 @@ class Run(NamedTuple):
         told = found.get("said") if is_own else None  # another run's models may have said something else
         return {name: one for name, one in told.items() if hasattr(one, "dtype")} if isinstance(told, dict) else {}
 
+    def result(self) -> RunResult:
+        """Return every number of the run, and the words that belong to them."""
+        return read_result(self.folder / RESULT)
+
     def results(self) -> ResultsTable:
-        """Return every number of the run."""
-        return read_rows(self.folder / RESULTS)
+        """Return every number of the run as one long table."""
+        return self.result().table()
 
     def drawn(self) -> ResultsTable:
         """Return the numbers of the drawn decisions, which depend on the run's key; none where nothing is drawn."""
-        path = self.folder / DRAWN
-        return read_rows(path) if path.is_file() else ResultsTable(())
+        return self.result().table(drawn=True)
 
-    def texts(self) -> dict[str, Any]:
-        """Return the words that belong to the rows of the results."""
-        return read_json(self.folder / TEXTS)
-
-    def summary(self) -> RunSummary:
+    def summary(self) -> "RunSummary":
         """Return what the run came to: each goal on the test rows, and the loss of the tail."""
-        try:
-            return summarize_run(self.settings, self.results(), self.texts())
-        except (KeyError, IndexError, TypeError) as error:
-            raise RunFolderError(f"The results in {self.folder} are damaged. Fit the run again elsewhere.") from error
+        from counterpoise.runs.summary import summarize_run  # noqa: PLC0415 - heavy
+
+        return summarize_run(self.result())
 
     @property
     def report(self) -> Path:
@@ -267,7 +264,7 @@ def open_run(folder: str | Path) -> Run:
             f"The run in {folder} is not whole: wait for the end of its fit, or let it go on with: "
             f"counterpoise fit GOALS --output {folder}."
         )
-    absent = [name for name in (GOALS, MODEL, RESULTS, TEXTS, ENVIRONMENT) if not (folder / name).is_file()]
+    absent = [name for name in (GOALS, MODEL, RESULT, ENVIRONMENT) if not (folder / name).is_file()]
     if absent:
         raise RunFolderError(f"The run in {folder} is damaged: it lacks {', '.join(absent)}. Fit it again elsewhere.")
     try:
@@ -294,6 +291,13 @@ class Prints(NamedTuple):
 
     run: str
     training: str
+    files: dict[str, str] = {}  # noqa: RUF012 - never changed; the hash of each data file by its name
+    origin: str = ""  # the fingerprint of the run whose models were taken
+
+    @property
+    def checksums(self) -> dict[str, str]:
+        """Return all of them by name, for the result of a run."""
+        return {"fingerprint": self.run, **({"origin": self.origin} if self.origin else {}), **self.files}
 
 
 def fingerprints(settings: RunSettings, files: Iterable[Path], *, origin: str = "") -> Prints:
@@ -301,7 +305,8 @@ def fingerprints(settings: RunSettings, files: Iterable[Path], *, origin: str = 
 
     ``origin`` is the fingerprint of the run whose models were taken: LPBoost of another alpha trains others.
     """
-    data = [_hash_of(path) for path in files]
+    paths = list(files)
+    data = [_hash_of(path) for path in paths]
     asked = settings.model_dump(mode="json", exclude={"output"})
     chosen_later = {"goals", "alpha", "confidence", "room_for_audit"}
     training = {key: value for key, value in asked.items() if key not in chosen_later}
@@ -311,7 +316,8 @@ def fingerprints(settings: RunSettings, files: Iterable[Path], *, origin: str = 
     if trains_inside(settings.method) and asked["goals"]:
         training["goals"] = asked["goals"]
     taken = [origin] if origin else []
-    return Prints(_hash([_FORMAT, asked, data, *taken]), _hash([_FORMAT, training, data, *taken]))
+    named = {path.name: one for path, one in zip(paths, data, strict=True)}
+    return Prints(_hash([_FORMAT, asked, data, *taken]), _hash([_FORMAT, training, data, *taken]), named, origin)
 
 
 def _hash(values: Any) -> str:
@@ -390,7 +396,7 @@ class Writer:
         for left in [*self.folder.glob(f".*{_PART}"), *([] if goes_on else [self.folder / CHECKPOINT])]:
             self._remove(left)
         if before.get("fingerprint") != prints.run:
-            for name in (MODEL, SAID, RESULTS, DRAWN, TEXTS, REPORT):
+            for name in (MODEL, SAID, RESULT, REPORT):
                 self._remove(self.folder / name)
         words = {
             **settings.model_dump(mode="json"),
@@ -415,28 +421,10 @@ class Writer:
             content = persist.dumps({"run": prints.run, "said": dict(said)})
             self.write(SAID, content, private=True)  # about single people
 
-    def finish(
-        self,
-        rows: Iterable[ResultRow],
-        texts: Mapping[str, Any],
-        prints: Prints,
-        *,
-        drawn: Sequence[ResultRow] = (),
-        seconds: Mapping[str, float] | None = None,
-    ) -> None:
-        """Write the results, drop the checkpoint, and say that the run is whole.
-
-        ``drawn`` are the numbers of the drawn decisions, ``seconds`` how long parts of the run took: neither is the
-        same in another run of the same file, so that both are kept out of the results.
-        """
-        for name, table in ((RESULTS, rows), (DRAWN, drawn)):
-            self._remove(self.folder / name)
-            if name == RESULTS or drawn:
-                with writing(self.folder / name):
-                    append_rows(self.folder / name, table)
-        self.write(TEXTS, _as_json(texts))
-        if seconds is not None:
-            self.write(ENVIRONMENT, _as_json(read_json(self.folder / ENVIRONMENT) | {SECONDS: dict(seconds)}))
+    def finish(self, result: RunResult, prints: Prints) -> None:
+        """Write the result, drop the checkpoint, and say that the run is whole."""
+        told = {"versions": read_json(self.folder / ENVIRONMENT), "checksums": prints.checksums}
+        self.write(RESULT, result.model_copy(update=told).model_dump_json(indent=1).encode() + b"\n")
         self._remove(self.folder / CHECKPOINT)
         self.log("done")
         self.write(DONE, _as_json({"fingerprint": prints.run}))

@@ -10,18 +10,19 @@ import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
 from counterpoise._base.text import did_you_mean
-from counterpoise.goals import Goal, GoalSyntaxError, UnknownName, parse_goal
-from counterpoise.goals.bound_goals import validate_goals
 from counterpoise.persist.file_access import read_file
 from counterpoise.runs.errors import GoalsFileError, listed, short, twice_in
 from counterpoise.runs.methods import DEPLOYED, GOALS, METHODS, Faults, check_method, defers
 from counterpoise.runs.results import CVAR, SPLITS, TRAIN
 from counterpoise.runs.settings import MethodSettings, RunSettings, is_parquet
+
+if TYPE_CHECKING:
+    from counterpoise.goals import Goal
 
 _MODEL = re.compile(r"\s*\[\[\s*method\s*\.\s*models\s*\]\]")
 _MODELS = re.compile(r"^\s*(?:method\.)?models\s*=\s*\[", re.MULTILINE)
@@ -295,8 +296,10 @@ def _has_long_number(value: Any) -> bool:
     return isinstance(value, int) and value.bit_length() > _MOST_BITS
 
 
-def goals_of(settings: RunSettings) -> tuple[Goal, ...]:
+def goals_of(settings: RunSettings) -> "tuple[Goal, ...]":
     """Return the goals that settings ask for, each with the confidence it carries."""
+    from counterpoise.goals import parse_goal  # noqa: PLC0415 - heavy: what is wrong with other keys is told before
+
     read = [(parse_goal(asked.goal), asked.confidence) for asked in settings.goals]
     return tuple(goal if level is None else goal.with_confidence(level) for goal, level in read)
 
@@ -388,9 +391,11 @@ def _file_faults(settings: RunSettings) -> Faults:
 
 
 def _goal_faults(text: str, known: Iterable[str], key: Sequence[Any], *, defers: bool) -> Faults:
+    from counterpoise.goals import validate_goals  # noqa: PLC0415 - as above
+
     try:
         (goal,) = validate_goals(text, trains=True, defers=defers)
-    except (GoalSyntaxError, UnknownName, TypeError, ValueError) as error:
+    except (TypeError, ValueError) as error:
         reason = str(error).partition("\n")[0]  # what follows points into the text
         yield key, f"expected a goal such as recall(train) >= 0.9; got {_shown(text)}. {reason}"
         return

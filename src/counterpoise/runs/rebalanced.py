@@ -11,16 +11,15 @@ from counterpoise.goals.bound_goals import validate_goals
 from counterpoise.rules.choosing import as_problem
 from counterpoise.rules.draws import known_draws, make_key
 from counterpoise.rules.options import STICKY, Draws, as_groups, kind_of_decision
-from counterpoise.runs.data import data_files
-from counterpoise.runs.evaluator import RunEvaluator, final_estimator, mixes
-from counterpoise.runs.fit import checked_goals, program, with_room
-from counterpoise.runs.fitting import Work, inside_goals, told_cautions, unheard
+from counterpoise.runs.decisions import final_estimator, mixes
+from counterpoise.runs.fit import program, unheard
+from counterpoise.runs.fitting import Work, inside_goals, told_cautions
 from counterpoise.runs.folder import CHECKPOINT, GOALS, KEY, SETTINGS, Run, Writer, fingerprints, keep_key, read_json
 from counterpoise.runs.goals_file import goals_of, rewritten
-from counterpoise.runs.measuring import measure_all
 from counterpoise.runs.methods import GOALS as SCORED
 from counterpoise.runs.methods import as_values, defers
-from counterpoise.runs.settings import GoalSettings, RunSettings
+from counterpoise.runs.settings import GoalSettings, RunSettings, data_files
+from counterpoise.runs.steps import add_audit_margin, checked_goals, finish
 from counterpoise.runs.use import known_goals, own_data
 
 
@@ -76,14 +75,14 @@ def rebalance_run(
         model = run.waiting_model()
         if not mixes(model):
             raise ValueError(f"The method {run.settings.method.name!r} has no mixture to choose anew.")
-        with told_cautions(on_event):
+        with told_cautions(work.warn):
             if others.get("decision") == STICKY and not (run.folder / KEY).exists():
                 others["decision"] = Draws(make_key(None))  # that of a run without draws follows from its seed
             if "defer_cost" in others:
                 del others["defer_cost"]
                 others["deferral"] = as_values(work.settings.method.parameters).get("deferral", NEVER)
             chosen = inside_goals(work, model, alpha=changes.get("alpha"), objective=objective, **others)
-            return with_room(work, chosen)
+            return add_audit_margin(work, chosen)
 
     return write_chosen(run, changes, choose, output, on_event)
 
@@ -154,17 +153,15 @@ def write_chosen(
             data = own_data(run)
             goals = checked_goals(settings, data)
             checkpoint = writer.folder / CHECKPOINT
-            model = choose(Work(settings, data, goals, checkpoint, unheard, on_event, writer.save_model))
-            rows, texts, drawn = measure_all(RunEvaluator(settings, data, model, goals))
-            texts["commands"] = [_command(run, settings, changes, writer.folder)]
+            work = Work(settings, data, goals, checkpoint, unheard, on_event, writer.save_model, warnings=[])
+            model = choose(work)
             content = rewritten((run.folder / GOALS).read_bytes(), settings, sources=run.sources).encode()
             writer.begin(content, settings, data.columns, prints, run.sources, origin=origin)
             writer.log(f"mixture of {run.folder.name} chosen anew")
             if kind_of_decision(final_estimator(model).decision) == STICKY:
                 keep_key(writer.folder, known_draws(final_estimator(model)).key)
             writer.save_model(model)
-            writer.save_said(data.said, prints)
-            writer.finish(rows, texts, prints, drawn=drawn)
+            finish(work, writer, prints, model, [_command(run, settings, changes, writer.folder)])
     return Run(writer.folder, settings)
 
 

@@ -1,103 +1,16 @@
-"""The results of all experiments: one long table, a row for each measured number, read and written here only.
+"""The numbers of runs and experiments as rows of one long table, and the words for deciders, splits and objectives."""
 
-The table is a CSV file with fixed columns. Numbers are written so that they read back equal. Figures and pages are
-functions of the table. The words of
-the table of a run, who is measured, on which rows and what, stand here once each.
-"""
-
-import csv
-import io
-import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from numbers import Integral, Real
-from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
-
-import numpy as np
-
-from counterpoise.auditing.audit import FAILS, HOLDS, UNDECIDED
-from counterpoise.persist import write_atomically
+from typing import Any, NamedTuple
 
 TRAIN, VALIDATION, TEST = SPLITS = ("train", "validation", "test")
 MIXTURE, FIRST, AVERAGE, DEPLOYED = "mixture", "first model", "average", "deployed model"
-VERDICTS = {HOLDS: 1.0, UNDECIDED: 0.0, FAILS: -1.0}  # as the table has them, which holds numbers only
-VERDICT_OF = {number: verdict for verdict, number in VERDICTS.items()}
+VERDICTS = {"holds": 1.0, "undecided": 0.0, "fails": -1.0}  # as the table has them, which holds numbers only
 # What was made small: the loss of the tail, of the worst group, another risk, a rate, or what the method does.
 CVAR, WORST_GROUP, RISK, RATE, OWN = "cvar", "worst-group", "risk", "rate", "own"
 DEFER_RATE, DECIDED_ERROR = "defer rate", "decided error"  # parts of the rows, and of those that are decided about
 REALISED = "realised cvar"  # of the losses once decisions are drawn, where "cvar" is that of the expected losses
-N_SAMPLES = "n_samples"  # among the quantities of a group
-CALLED = "called"  # how many rows of a class were called which
-# How the names of some quantities begin.
-CONFUSION, CALIBRATION, SCORES, BOUGHT = "confusion ", "calibration ", "scores ", "deferral "
-
-
-def of_goal(part: str) -> str:
-    """Return the quantity of a goal: its estimate, low, high, bound, margin, verdict, violation or rows."""
-    return f"goal {part}"
-
-
-def of_group(rate: str) -> str:
-    """Return the quantity of a group: a rate by its name, or ``n_samples``."""
-    return f"group {rate}"
-
-
-def trials_of_group(rate: str) -> str:
-    """Return the quantity that says how many rows a rate of a group is a count out of; weighted rates have none."""
-    return f"group {rate} rows"
-
-
-def ends_of_group(rate: str) -> tuple[str, str]:
-    """Return the quantities that are the ends of the interval of a group's expected rate."""
-    return f"group {rate} low", f"group {rate} high"
-
-
-def of_class(place: int) -> str:
-    """Return the name of a class by its place, which the words of a run tell."""
-    return f"class {place + 1}"
-
-
-def called(label: int, answer: int | None) -> str:
-    """Return which rows a count is of, by the places of their class and of the answer; None stands for a person."""
-    return f"{of_class(label)} {'deferred' if answer is None else f'as {of_class(answer)}'}"
-
-
-def places_called(text: str) -> tuple[int, int | None]:
-    """Return the places that ``called`` wrote.
-
-    Examples
-    --------
-    >>> from counterpoise.runs.results import called, places_called
-    >>> places_called(called(2, 4)), places_called(called(2, None))
-    ((2, 4), (2, None))
-    """
-    label, _, answer = text.removesuffix(" deferred").partition(" as ")
-    return _place_of(label), _place_of(answer) if answer else None
-
-
-def _place_of(name: str) -> int:
-    return int(name.removeprefix("class ")) - 1
-
-
-def rates_in(quantities: Iterable[str]) -> list[str]:
-    """Return the rates of groups among quantities, in their order, whatever metrics are known here.
-
-    Examples
-    --------
-    >>> from counterpoise.runs.results import rates_in
-    >>> rates_in(["error", "group n_samples", "group recall", "group recall rows", "group cost", "group recall"])
-    ['recall', 'cost']
-    """
-    words = [quantity.split() for quantity in dict.fromkeys(quantities)]
-    return [word[1] for word in words if len(word) == 2 and word[0] == "group" and word[1] != N_SAMPLES]  # noqa: PLR2004
-
-
-__all__ = ["COLUMNS", "Average", "ResultRow", "ResultsTable", "append_rows", "read_rows", "summarize"]
-
-_LEVEL = 0.95  # of the intervals
-_SHOWN = 200  # characters of a line in a message
-_BY = ("experiment", "dataset", "learner", "method", "alpha", "quantity", "split")
 
 
 class ResultRow(NamedTuple):
@@ -118,10 +31,6 @@ class ResultRow(NamedTuple):
     def run(self) -> tuple[Any, ...]:
         """Return everything but the value: two rows of one run measure the same thing twice."""
         return (*self[:8], self.settings)
-
-
-COLUMNS = ResultRow._fields
-AnyRow: TypeAlias = ResultRow | Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -147,7 +56,7 @@ class ResultsTable:
 
     def where(self, **wanted: Any) -> "ResultsTable":
         """Return the rows whose columns have the given values."""
-        _check_columns(wanted, "where")
+        check_columns(wanted, "where")
         rows = (row for row in self.rows if all(getattr(row, key) == value for key, value in wanted.items()))
         return ResultsTable(tuple(rows))
 
@@ -156,193 +65,11 @@ class ResultsTable:
         return ResultsTable(tuple({row.run: row for row in self.rows}.values()))
 
 
-@dataclass(frozen=True)
-class Average:
-    """What the rows of one group say together; the spread is NaN where there is one row only."""
-
-    group: dict[str, Any]
-    mean: float
-    standard_error: float
-    low: float  # of the 95 % interval, by Student's t
-    high: float
-    count: int
-
-
-def append_rows(path: str | Path, rows: Iterable[AnyRow]) -> None:
-    """Add rows to the table at ``path``, which is made if there is none.
-
-    The whole file is written anew and renamed, so a reader or an interrupt never meets half a row. Two processes must
-    not append to one table at the same time: the slower would undo the faster.
-
-    Parameters
-    ----------
-    path : path
-        A CSV file that has the columns of this table, or no file yet.
-    rows : iterable of ResultRow or mapping
-        A mapping has the columns as keys; ``alpha`` and ``settings`` may be left out.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from counterpoise.runs.results import append_rows, read_rows
-    >>> row = {"experiment": "demo", "dataset": "digits", "learner": "tree", "method": "erm", "seed": 0,
-    ...        "quantity": "error", "split": "test", "value": 0.1}
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     append_rows(Path(folder) / "results.csv", [row])
-    ...     append_rows(Path(folder) / "results.csv", [row | {"seed": 1, "value": 0.2}])
-    ...     [(row.seed, row.value) for row in read_rows(Path(folder) / "results.csv")]
-    [(0, 0.1), (1, 0.2)]
-    """
-    path = Path(path)
-    lines = _as_csv([_checked(row) for row in rows])
-    before = _existing(path)
-    write_atomically(path, [before or _as_csv([COLUMNS]), lines])
-
-
-def read_rows(path: str | Path) -> ResultsTable:
-    """Return the table at ``path``; see ``append_rows`` for an example.
-
-    Parameters
-    ----------
-    path : path
-        A CSV file that ``append_rows`` wrote.
-
-    Returns
-    -------
-    ResultsTable
-    """
-    path = Path(path)
-    if not path.is_file():
-        raise FileNotFoundError(f"path must be a results table; there is no file {path}. append_rows makes one.")
-    try:
-        with path.open(encoding="utf-8", newline="") as stream:
-            lines = csv.reader(stream)
-            _check_header(next(lines, []), path)
-            return ResultsTable(tuple(_parsed(line, lines.line_num, path) for line in lines))
-    except (csv.Error, UnicodeDecodeError) as error:  # a value without an end, say
-        raise ValueError(
-            f"{path} must be a results table, as append_rows writes it; it is no CSV ({error})."
-        ) from error
-
-
-def summarize(rows: Iterable[ResultRow], by: Sequence[str] = _BY) -> list[Average]:
-    """Return the mean of each group with its standard error and 95 % interval (Student's t).
-
-    Parameters
-    ----------
-    rows : iterable of ResultRow, or a ResultsTable
-        No run may be in it twice: repeating a measurement with the same seed tells nothing new, but would narrow
-        the interval.
-    by : sequence of str
-        The columns that tell groups apart; by default all but ``seed``, ``value`` and ``settings``.
-
-    Returns
-    -------
-    list of Average
-        In the order in which the groups first appear.
-
-    Examples
-    --------
-    >>> from counterpoise.runs.results import ResultRow, summarize
-    >>> rows = [ResultRow("demo", "digits", "tree", "erm", k, None, "error", "test", 0.1 * k) for k in (1, 2, 3)]
-    >>> found = summarize(rows, by=["method"])[0]
-    >>> found.group, found.count, round(found.mean, 3), round(found.low, 3), round(found.high, 3)
-    ({'method': 'erm'}, 3, 0.2, -0.048, 0.448)
-    """
-    _check_columns(by, "by")
-    groups: dict[tuple[Any, ...], list[float]] = {}
-    seen: set[tuple[Any, ...]] = set()
-    for row in rows:
-        if row.run in seen:
-            raise ValueError(
-                f"rows must hold each run once; this one is there twice: {row._replace(value=math.nan)}. "
-                "Keep the last of each with ResultsTable.latest()."
-            )
-        seen.add(row.run)
-        groups.setdefault(tuple(getattr(row, column) for column in by), []).append(row.value)
-    return [_average(dict(zip(by, key, strict=True)), values) for key, values in groups.items()]
-
-
-def _average(group: dict[str, Any], values: list[float]) -> Average:
-    from scipy.stats import t  # noqa: PLC0415 - heavy
-
-    count = len(values)
-    with np.errstate(invalid="ignore"):  # an infinite value has no spread, which NaN says
-        mean = float(np.mean(values))
-        error = float(np.std(values, ddof=1)) / math.sqrt(count) if count > 1 else math.nan
-    half = error * float(t.ppf((1.0 + _LEVEL) / 2.0, count - 1)) if count > 1 else math.nan
-    return Average(group, mean, error, mean - half, mean + half, count)
-
-
-def _as_csv(rows: Iterable[Sequence[Any]]) -> bytes:
-    """Return rows as CSV: None as an empty field, a float by repr, the shortest text that reads back equal."""
-    stream = io.StringIO(newline="")
-    plain = csv.writer(stream, lineterminator="\n")
-    # The plain writer quotes only the line ending that it writes itself, but a reader takes a lone \r for one too.
-    careful = csv.writer(stream, lineterminator="\n", quoting=csv.QUOTE_ALL)
-    for row in rows:
-        has_return = any("\r" in cell for cell in row if isinstance(cell, str))
-        (careful if has_return else plain).writerow(row)
-    return stream.getvalue().encode("utf-8")
-
-
-def _existing(path: Path) -> bytes:
-    """Return the bytes of the table so far, or none; refuse a file that is something else."""
-    if not path.exists() or path.stat().st_size == 0:
-        return b""
-    with path.open(encoding="utf-8", newline="", errors="replace") as stream:
-        _check_header(next(csv.reader(stream), []), path)
-    content = path.read_bytes()
-    return content if content.endswith(b"\n") else content + b"\n"
-
-
-def _check_header(header: Sequence[str], path: Path) -> None:
-    if tuple(header) != COLUMNS:
-        raise ValueError(
-            f"{path} must be a results table, with the header {','.join(COLUMNS)}; "
-            f"got {','.join(header)[:_SHOWN]!r}. Use another path: the file is left as it is."
-        )
-
-
-def _check_columns(names: Iterable[str], argument: str) -> None:
-    unknown = [name for name in names if name not in COLUMNS]
+def check_columns(names: Iterable[str], argument: str) -> None:
+    """Check that names are those of columns of the table."""
+    columns = ResultRow._fields
+    unknown = [name for name in names if name not in columns]
     if unknown:
         raise ValueError(
-            f"{argument} must name columns among {', '.join(COLUMNS)}; got {', '.join(map(repr, unknown))}."
+            f"{argument} must name columns among {', '.join(columns)}; got {', '.join(map(repr, unknown))}."
         )
-
-
-def _checked(row: AnyRow) -> ResultRow:
-    """Return a row of plain values, with the types that its columns have."""
-    if not isinstance(row, ResultRow):
-        _check_columns(row, "a row")
-        missing = [name for name in COLUMNS if name not in row and name not in ("alpha", "settings")]
-        if missing:
-            raise ValueError(f"a row must have the columns {', '.join(COLUMNS)}; got one without {', '.join(missing)}.")
-        row = ResultRow(**{"alpha": None} | dict(row))
-    for name, (kind, words) in _WANTED.items():
-        value = getattr(row, name)
-        if isinstance(value, bool) or not isinstance(value, kind):
-            raise TypeError(f"column {name} must hold {words}; got {value!r}.")
-    alpha = None if row.alpha is None else float(row.alpha)
-    return row._replace(seed=int(row.seed), alpha=alpha, value=float(row.value))
-
-
-_WANTED: dict[str, tuple[Any, str]] = dict.fromkeys(COLUMNS, (str, "text")) | {
-    "seed": (Integral, "a whole number"),
-    "alpha": ((Real, type(None)), "a number, or None"),
-    "value": (Real, "a number"),
-}
-
-
-def _parsed(line: Sequence[str], number: int, path: Path) -> ResultRow:
-    try:
-        texts: dict[str, Any] = dict(zip(COLUMNS, line, strict=True))
-        alpha = float(texts["alpha"]) if texts["alpha"] else None
-        return ResultRow(**texts | {"seed": int(texts["seed"]), "alpha": alpha, "value": float(texts["value"])})
-    except ValueError as error:
-        raise ValueError(
-            f"{path}, line {number}: expected {len(COLUMNS)} values, with numbers for seed, alpha and value; "
-            f"got {str(line)[:_SHOWN]}. Mend or delete that line."
-        ) from error

@@ -23,8 +23,8 @@ from counterpoise.distributed.files import choose_from_parts
 from counterpoise.distributed.rows import Facts, Values
 from counterpoise.rules.choosing import FIXED
 from counterpoise.runs import data
+from counterpoise.runs.decisions import told_by
 from counterpoise.runs.errors import DataError
-from counterpoise.runs.evaluator import told_by
 from counterpoise.runs.fitting import Pace, Work, trained_pool
 from counterpoise.runs.methods import GOALS, describe, make, models_of, tail_of
 from counterpoise.runs.reading import column_names, count_rows, read_in_parts
@@ -123,13 +123,6 @@ def load_sample(settings: RunSettings, folder: Path) -> data.Data:
     rest = rest._replace(columns=columns, known=facts)
     positive = data.positive_of(classes, settings.data.positive)
     return data.Data(files[0].stem, columns, classes, positive, {TRAIN: part}, {}, {}, rest=rest)
-
-
-def seen_by_goals(whole: data.Data) -> data.Data:
-    """Return the data with the columns that goals may speak of: where only counts are kept, those of groups."""
-    if whole.rest is None:
-        return whole
-    return whole._replace(splits={split: replace(part, X=part.X[[]]) for split, part in whole.splits.items()})
 
 
 def _texts_of(frame: Any) -> set[str]:

@@ -206,3 +206,12 @@ class RunColumns(NamedTuple):
     def features(self) -> list[str]:
         """Return the names of all features."""
         return [*self.numeric, *self.categorical]
+
+
+def data_files(settings: RunSettings, folder: Path) -> list[Path]:
+    """Return every file that a run reads, the deployed model's too."""
+    names = [*settings.data.files, *(settings.splits.validation_files or []), *(settings.splits.test_files or [])]
+    names += [name for one in settings.datasets.values() for name in one.files]
+    if settings.data.baseline_model is not None:
+        names.append(settings.data.baseline_model)
+    return [folder / name for name in dict.fromkeys(names)]

@@ -2,14 +2,13 @@
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from counterpoise._base.text import text_table
 from counterpoise.auditing.audit import HOLDS, Audit, verdict_words
-from counterpoise.goals import parse_goal
-from counterpoise.runs import results
-from counterpoise.runs.settings import RunSettings
+from counterpoise.runs.result import RunResult
+from counterpoise.runs.results import DEPLOYED, FIRST, MIXTURE, SPLITS
 
 
 class GoalLine(NamedTuple):
@@ -56,7 +55,7 @@ class RunSummary(NamedTuple):
         return self._asdict() | {"goals": goals, "all_hold": self.all_hold, "all_met": self.all_met}
 
     def __str__(self) -> str:
-        rows = f"{self.split} rows" if self.split in results.SPLITS else f"rows of {self.split}"
+        rows = f"{self.split} rows" if self.split in SPLITS else f"rows of {self.split}"
         found = {f"on the {rows}": (self.error, self.cvar)}
         if self.first_cvar is not None and self.first_error is not None:
             found["plain training"] = (self.first_error, self.first_cvar)
@@ -87,47 +86,37 @@ class RunSummary(NamedTuple):
         return "\n".join(lines)
 
 
-def summarize_run(
-    settings: RunSettings,
-    numbers: results.ResultsTable,
-    texts: dict[str, Any],
-    split: str | None = None,
-    unasked: Mapping[str, str] | None = None,
-) -> RunSummary:
-    """Return the summary of a results table, by default on the test rows or, without any, the last split there is.
-
-    ``unasked`` tells by the names of goals why they have no rows in the table.
-    """
-    splits = dict.fromkeys(row.split for row in numbers.where(quantity="error", method=results.MIXTURE))
-    judged = split or (results.TEST if results.TEST in splits else list(splits)[-1])
-    values = {(row.quantity, row.method, row.settings, row.alpha): row.value for row in numbers.where(split=judged)}
-    alpha, told = float(settings.alpha), dict(texts.get("objective", {}))
-
-    def goal(entry: dict[str, Any]) -> GoalLine:
-        if unasked and entry["name"] in unasked:
-            bound = parse_goal(entry["text"]).bound
-            return GoalLine(entry["text"], math.nan, bound, "not asked", math.nan, unasked[entry["name"]])
-        estimate, bound, verdict, violation = (
-            values[results.of_goal(part), results.MIXTURE, entry["name"], None] for part in GoalLine._fields[1:5]
-        )
-        why = entry.get("unanswered", {}).get(judged, "")
-        return GoalLine(entry["text"], estimate, bound, results.VERDICT_OF[verdict], violation, why)
-
+def summarize_run(result: RunResult, split: str | None = None) -> RunSummary:
+    """Return the summary of a result, by default on the test rows or, without any, the last split there is."""
+    judged = split or result.judged
+    ours, plain, deployed = (result.losses(decider, judged) for decider in (MIXTURE, FIRST, DEPLOYED))
+    alpha = 1.0 if result.alpha is None else result.alpha
+    tail = ours.tail(alpha)
+    lines = []
+    for goal in result.goals:
+        found = goal.on(judged)
+        lines.append(GoalLine(goal.text, found.estimate, found.bound, found.verdict, found.violation, found.note))
+    objective = result.objective
+    is_told = objective is not None and _known(ours.objective) is not None
     return RunSummary(
         judged,
         alpha,
-        values["error", results.MIXTURE, "", None],
-        values["cvar", results.MIXTURE, "", alpha],
-        values.get(("error", results.FIRST, "", None)),
-        values.get(("cvar", results.FIRST, "", alpha)),
-        tuple(goal(entry) for entry in texts["goals"]),
-        str(told.get("text", told.get("kind", ""))) if ("objective", results.MIXTURE, "", None) in values else "",
-        values.get(("objective", results.MIXTURE, "", None)),
-        values.get(("error", results.DEPLOYED, "", None)),
-        values.get((results.DEFER_RATE, results.MIXTURE, "", None)),
-        values.get((results.DECIDED_ERROR, results.MIXTURE, "", None)),
-        values.get((results.REALISED, results.MIXTURE, "", alpha)),
+        ours.error,
+        tail.value,
+        _known(plain.error),
+        _known(plain.tail(alpha).value),
+        tuple(lines),
+        (objective.text or objective.kind) if objective is not None and is_told else "",
+        _known(ours.objective),
+        _known(deployed.error),
+        _known(ours.defer_rate),
+        _known(ours.decided_error),
+        _known(tail.realised),
     )
+
+
+def _known(value: float) -> float | None:
+    return None if math.isnan(value) else value
 
 
 def audit_text(audit: Audit) -> str:

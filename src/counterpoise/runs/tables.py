@@ -15,15 +15,25 @@ from counterpoise.classifiers.goal import GoalClassifier
 from counterpoise.goals import Goal, GoalCheck, Table, as_goals
 from counterpoise.goals.classes import check_defer_label, reads_as, where_equal
 from counterpoise.rules.choosing import FIXED
+from counterpoise.rules.deciding import with_label
 from counterpoise.rules.options import Deferral
 from counterpoise.rules.scores.table import BASELINE, RuleGroups
 from counterpoise.runs.data import Data, RunRows, check_classes, groups_of, labels_of, odd_cell, positive_of, weights_of
+from counterpoise.runs.decisions import Decisions, RowDecisions, with_deployed
 from counterpoise.runs.errors import DataError, as_data_error, check_columns, listed, oddest
-from counterpoise.runs.evaluator import RunEvaluator
+from counterpoise.runs.evaluate import (
+    Evaluation,
+    answer_cells,
+    data_summary,
+    drawn_result,
+    goal_results,
+    group_results,
+    split_result,
+)
 from counterpoise.runs.folder import check_place, write_frame, write_output
-from counterpoise.runs.measuring import Measured, measure_answers
 from counterpoise.runs.reading import column_names, is_text, read_column, read_frame, read_usable
-from counterpoise.runs.results import TEST, TRAIN
+from counterpoise.runs.result import DeferralResult, Objective, RuleResult, RunResult
+from counterpoise.runs.results import MIXTURE, TEST, TRAIN
 from counterpoise.runs.rule_file import RuleFile, as_file_rules, check_text_key, read_rules
 from counterpoise.runs.settings import RunColumns, RunSettings
 
@@ -46,8 +56,7 @@ class TableAudit(NamedTuple):
     """An audit of answers, and every number about them."""
 
     audit: Audit
-    measured: Measured
-    settings: dict[str, Any]
+    result: RunResult
     positive: Any  # the class that goals call so; None where there is none
 
 
@@ -194,13 +203,12 @@ def judged(
     asked: TableRoles,
     split: str,
     words: dict[str, Any],
-    shares: Sequence[float] = (),
     chances: FloatArray | None = None,
 ) -> TableAudit:
-    """Return an audit of answers, and every number about them, as of rows of a split.
+    """Return an audit of answers, and every number about them, as of rows of a split; ``words`` are added to these.
 
-    Where answers were drawn by rules, ``shares`` are those of the rules and ``chances`` tell how likely each answer was
-    in each row: the numbers are then expectations over the draws.
+    Where answers were drawn by rules, ``chances`` tell how likely each answer was in each row: the numbers are then
+    expectations over the draws.
     """
     left = np.zeros(said.size, dtype=np.bool_)
     if asked.deferral is not None:
@@ -223,23 +231,34 @@ def judged(
     settings = RunSettings.model_validate({"data": names | roles, "alpha": 1.0, "goals": goals} | level)
     parts = {split: table.part(asked)}
     data = Data(table.path.stem, RunColumns([], []), table.classes, table.positive, parts, {}, {})
-    judge = RunEvaluator(settings, data, _Said(said, asked.deferral, chances), asked.goals)
+    answers = table.classes if asked.deferral is None else with_label(table.classes, asked.deferral.label)
+    ours = Decisions(answers, said) if chances is None else Decisions(answers, None, chances, lambda: said)
+    known = {split: with_deployed(RowDecisions({MIXTURE: ours}, {}, []), parts[split], asked.deferral)}
+    run = Evaluation(settings, data, None, asked.goals, deferral=asked.deferral, known=known)
     with as_data_error(f"The goals cannot be asked of the rows of {table.path}: "):
-        audit = judge.audit(split, asked.goals)
-    measured, told = measure_answers(judge, split, words, shares), settings.model_dump(exclude_defaults=True)
-    return TableAudit(audit, measured, told, positive)
-
-
-class _Said(NamedTuple):
-    """Answers in the place of a model."""
-
-    answers: AnyArray
-    deferral: Deferral | None
-    chances: FloatArray | None = None  # of each class in each row, and of deferral, where answers were drawn
-
-    def predict(self, X: Any) -> AnyArray:  # noqa: ARG002 - whatever the rows are, these are their answers
-        """Return the answers."""
-        return self.answers
+        audit = run.audit(split)
+    deferral = None
+    if asked.deferral is not None:
+        deferral = DeferralResult(cost=asked.deferral.cost, label=str(asked.deferral.label))
+    found = RunResult(
+        settings=settings.model_dump(mode="json", exclude_defaults=True),
+        data=data_summary(run),
+        objective=Objective(),
+        is_drawn=chances is not None,
+        splits={split: split_result(run, split)},
+        goals=goal_results(run, [split], run),
+        groups=group_results(run, split),
+        answers=answer_cells(run, split),
+        deferral=deferral,
+        drawn=drawn_result(run, split, run),
+        why={
+            "frontier": "the answers came without a model that could be cut at another threshold",
+            "segments": "the answers came without the tail that counts",
+        },
+        **words,
+    )
+    assert audit is not None  # noqa: S101 - all rows have answers
+    return TableAudit(audit, found, positive)
 
 
 DECISIONS = (FIXED, "sticky")
@@ -375,12 +394,12 @@ def choose_table(
     codes = file_groups(made, table_path, len(people))
     said, chances = made.decide(columns, codes, people), made.chances(columns, codes) if len(rules) > 1 else None
     named = [
-        {"name": f"model {number}", "title": f"rule {number}", "description": str(one)}
+        RuleResult(title=f"rule {number}", description=str(one), share=one.share)
         for number, one in enumerate(rules, start=1)
     ]
-    words = {"method": f"rules of the scores {', '.join(made.scores)}", "source": table_path.name, "models": named}
+    words = {"method": f"rules of the scores {', '.join(made.scores)}", "source": table_path.name, "rules": named}
     words["met_on"] = TRAIN if len(rules) > 1 else ""
-    answers = judged(table, said, asked, TRAIN, words, [one.share for one in rules], chances)
+    answers = judged(table, said, asked, TRAIN, words, chances)
     chosen_on = {"table": table_path.name, "goals": [str(goal) for goal in asked.goals]}
     write_output(place, made.as_json(chosen_on=chosen_on).encode(), private=True)  # it holds the key of draws
     return Chosen(made, model.check_goals(), model.value_, answers)

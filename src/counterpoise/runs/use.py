@@ -29,22 +29,22 @@ from counterpoise.rules.scores.table import BASELINE
 from counterpoise.runs.data import (
     Data,
     RunRows,
-    data_files,
     extra_parts,
     load_data,
     positive_of,
     read_part,
     with_baseline_model,
 )
+from counterpoise.runs.decisions import final_estimator, has_rules, looked_at, seen_by_last, some_rows
 from counterpoise.runs.errors import DataError, RunFolderError, as_data_error, check_columns, listed, oddest
-from counterpoise.runs.evaluator import RunEvaluator, final_estimator, has_rules, looked_at, seen_by_last, some_rows
-from counterpoise.runs.fit import why_not_asked
+from counterpoise.runs.evaluate import Evaluation, goal_results, split_result
 from counterpoise.runs.folder import SETTINGS, Run, check_place, fingerprints, read_json, write_frame
 from counterpoise.runs.goals_file import goals_of
-from counterpoise.runs.measuring import goal_rows, loss_rows
 from counterpoise.runs.reading import column_names, read_column
-from counterpoise.runs.results import TEST, TRAIN, ResultsTable
-from counterpoise.runs.settings import RunSettings, written_as
+from counterpoise.runs.result import RunResult
+from counterpoise.runs.results import TEST, TRAIN
+from counterpoise.runs.settings import RunSettings, data_files, written_as
+from counterpoise.runs.steps import why_not_asked
 from counterpoise.runs.summary import RunSummary, summarize_run
 
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
@@ -115,13 +115,14 @@ def evaluate_run(run: Run, data_path: str | Path, *, largest_weight: float | Non
     RunSummary
         A goal that these rows cannot answer, as recall where no row is positive, is "not asked", and its note says why.
     """
-    judge = _judge(_limited(run, largest_weight), Path(data_path))
-    errors = enumerate(why_not_asked(judge.goals, judge.data.splits[TEST], judge.data), start=1)
-    unasked = {f"goal {number}": str(error) for number, error in errors if isinstance(error, NoRows)}
+    asked = _evaluation(_limited(run, largest_weight), Path(data_path))
+    errors = enumerate(why_not_asked(asked.goals, asked.data.splits[TEST], asked.data))
+    unasked = {place: str(error) for place, error in errors if isinstance(error, NoRows)}
     with as_data_error(f"The goals cannot be asked of the rows of {data_path}: "):
-        rows = [*loss_rows(judge, TEST), *goal_rows(judge, TEST, unasked)]
-    found = summarize_run(run.settings, ResultsTable(tuple(rows)), run.texts(), TEST, unasked)
-    return found._replace(split=Path(data_path).name)
+        goals = goal_results(asked, [TEST], unasked=unasked)
+    settings = run.settings.model_dump(mode="json")
+    found = RunResult(settings=settings, splits={TEST: split_result(asked, TEST)}, goals=goals)
+    return summarize_run(found)._replace(split=Path(data_path).name)
 
 
 def predict_run(
@@ -288,15 +289,16 @@ def certify_run(
         asked = tuple(goal if goal.confidence is not None else goal.with_confidence(confidence) for goal in asked)
     limited = _limited(run, largest_weight)
     if data_path is not None:
-        judge = _judge(limited, Path(data_path))
-        with as_data_error(f"The goals cannot be asked of the rows of {data_path}: "):
-            return (judge.audit_drawn if drawn else judge.audit)(TEST, asked)
-    data = own_data(run, limited.settings)
-    if TEST not in data.splits:
-        raise DataError("The run has no test rows: give a data file.")
-    with as_data_error("The goals cannot be asked of the test rows: "):
-        judge = RunEvaluator(run.settings, data, run.waiting_model(), asked)
-        return (judge.audit_drawn if drawn else judge.audit)(TEST, asked)
+        found, rows = _evaluation(limited, Path(data_path)), f"rows of {data_path}"
+    else:
+        data, rows = own_data(run, limited.settings), "test rows"
+        if TEST not in data.splits:
+            raise DataError("The run has no test rows: give a data file.")
+        found = Evaluation.of(run.settings, data, run.waiting_model(), asked)
+    with as_data_error(f"The goals cannot be asked of the {rows}: "):
+        audit = found.audit(TEST, asked, drawn=drawn)
+    assert audit is not None  # noqa: S101 - the model decides about all rows
+    return audit
 
 
 def _limited(run: Run, largest_weight: float | None) -> Run:
@@ -340,8 +342,8 @@ def own_data(run: Run, settings: RunSettings | None = None) -> Data:
     return data
 
 
-def _judge(run: Run, path: Path) -> RunEvaluator:
-    """Return what measures the run's model on the rows of a file."""
+def _evaluation(run: Run, path: Path) -> Evaluation:
+    """Return the run's model with the rows of a file."""
     model, asked = run.waiting_model(), run.settings.data
     part = read_part([path], run.columns, run.settings, largest_weight=asked.largest_weight)
     if asked.weights is not None and part.weights is None:
@@ -362,4 +364,4 @@ def _judge(run: Run, path: Path) -> RunEvaluator:
     data = Data(path.stem, run.columns, classes, positive, {TEST: part}, extra, {})
     data = with_baseline_model(data, run.settings, run.sources)
     _check_looked_at(run, model, data.splits[TEST], path)
-    return RunEvaluator(run.settings, data, model, goals_of(run.settings))
+    return Evaluation.of(run.settings, data, model, goals_of(run.settings))

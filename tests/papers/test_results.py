@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from counterpoise.runs.results import ResultRow, ResultsTable, append_rows, read_rows, summarize
+from papers.results import ResultRow, ResultsTable, append_rows, read_rows, summarize
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)  # any text that UTF-8 can hold
 ROWS = st.lists(

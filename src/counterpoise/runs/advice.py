@@ -1,0 +1,78 @@
+"""What to do about goals that are missed, or cannot hold: what the guides recommend, tried before it is offered."""
+
+import json
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+from counterpoise.goals import InfeasibleGoals
+from counterpoise.rules.cautions import Caution
+from counterpoise.rules.options import as_groups
+from counterpoise.rules.scores.table import BASELINE
+from counterpoise.runs import methods
+from counterpoise.runs.evaluate import Evaluation, error_and_deferral
+from counterpoise.runs.fitting import Work, choose_rules
+from counterpoise.runs.result import RunResult
+from counterpoise.runs.results import MIXTURE
+from counterpoise.runs.settings import RunSettings
+
+
+def columns_to_try(settings: RunSettings) -> list[list[str]]:
+    """Return what decisions could look at beside what they do: for churn the deployed model, and the groups."""
+    now = list(as_groups(methods.as_values(settings.method.parameters).get("by", ())).names)
+    data, found = settings.data, []
+    is_deployed = data.baseline is not None or data.baseline_model is not None
+    if is_deployed and BASELINE not in now and any("churn" in one.goal for one in settings.goals):
+        found.append([*now, BASELINE])
+    if set(data.groups) - set(now):
+        found.append(list(dict.fromkeys([*now, *data.groups])))
+    return found
+
+
+def tried(work: Work, model: Any) -> Iterator[tuple[list[str], Evaluation]]:
+    """Yield what decisions may look at, and what is then chosen inside the goals; where they cannot hold, nothing."""
+    if work.settings.method.name != methods.GOALS or work.data.rest is not None or not work.enforced:
+        return
+    for names in columns_to_try(work.settings):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", Caution)
+            try:
+                chosen = choose_rules(work, model, by=names)
+            except (InfeasibleGoals, ValueError):
+                continue
+        yield names, Evaluation.of(work.settings, work.data, chosen, work.goals)
+
+
+def ways_to_hold(work: Work, model: Any) -> Iterator[str]:
+    """Yield what meets goals that cannot hold as decisions are made now; what was not tried is marked so."""
+    method, split = work.settings.method, work.data.chosen_on
+    if method.name != methods.GOALS:
+        return
+    for names, run in tried(work, model) if model is not None else ():
+        wrong = error_and_deferral(run, MIXTURE, run.on(split).losses[MIXTURE], split)["error"]
+        yield (
+            f"Decisions that look at more, if they may, meet them: by = {json.dumps(names)} in [method.parameters], "
+            f"tried, with {wrong:.1%} wrong on the {split} rows."
+        )
+    if not method.models:
+        pair = 'models = [{ name = "gradient_boosting" }, { name = "logistic" }]'
+        yield f"Not tried, as it takes training: another model beside it, {pair} in [method]."
+    if work.data.rest is None:
+        yield 'Not tried, as it takes training: models that are trained for the goals, method.name = "lpboost".'
+
+
+def ways_to_meet(work: Work, model: Any, found: RunResult) -> list[str]:
+    """Return what meets, on the rows that count, all goals that a run misses there."""
+    judged, told = found.judged, []
+    if not any(goal.on(judged).violation > 0 for goal in found.goals):
+        return []
+    for names, run in tried(work, model):
+        audit = run.audit(judged)
+        if audit is not None and all(row.violation == 0 for row in audit):
+            wrong = error_and_deferral(run, MIXTURE, run.on(judged).losses[MIXTURE], judged)["error"]
+            options = " ".join(f"--by {name}" for name in names)
+            told.append(
+                f"If decisions may look at {' and '.join(names)}, all goals are met on the {judged} rows, with "
+                f"{wrong:.1%} wrong: counterpoise rebalance RUN -o NEW {options}, to be audited on fresh rows."
+            )
+    return told

@@ -1,0 +1,259 @@
+"""What a fitted model, and those it is compared with, decide about the rows of a run: asked once, by one function.
+
+Where decisions are drawn, they are known as probabilities, which do not depend on the secret key of the run. What the
+key draws is asked for by ``Decisions.labels``, and kept apart.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from counterpoise._base.types import AnyArray, BoolArray, FloatArray, IntArray
+from counterpoise.classifiers.base import DRAWN
+from counterpoise.classifiers.goal import GoalClassifier
+from counterpoise.classifiers.mixture import MixtureClassifier
+from counterpoise.goals.classes import where_equal
+from counterpoise.rules.class_scores.rules import SOFT, RatioRule, TierRule
+from counterpoise.rules.deciding import DecisionRows, shared, with_label
+from counterpoise.rules.families import ClassRules
+from counterpoise.rules.options import Deferral, kind_of_decision
+from counterpoise.rules.pool import failures
+from counterpoise.runs.data import Data, RunRows
+from counterpoise.runs.results import AVERAGE, DEPLOYED, FIRST, MIXTURE, TRAIN
+
+
+def final_estimator(model: Any) -> Any:
+    """Return the estimator of ours or scikit-learn's at the end of a model."""
+    return model[-1] if hasattr(model, "steps") else model
+
+
+def seen_by_last(model: Any, frame: Any) -> Any:
+    """Return a raw frame as the last step takes it."""
+    return model[:-1].transform(frame) if hasattr(model, "steps") else frame
+
+
+def mixes(model: Any) -> bool:
+    """Tell whether a model is a mixture."""
+    return hasattr(final_estimator(model), "mixture_")
+
+
+def has_rules(model: Any) -> bool:
+    """Tell whether a model is a mixture of rules of scores."""
+    return hasattr(final_estimator(model), "rules_")
+
+
+def has_class_rules(model: Any) -> bool:
+    """Tell whether the rules of a model are of the probabilities of more than two classes, and not of a score."""
+    return has_rules(model) and isinstance(final_estimator(model).family_, ClassRules)
+
+
+def keeps_answers(model: Any) -> bool:
+    """Tell whether a model is a mixture of models of any kind, which may be slow to read and to ask: rounds are not."""
+    return isinstance(model, GoalClassifier | MixtureClassifier)
+
+
+def is_drawn(model: Any) -> bool:
+    """Tell whether answers are drawn, if only from one model or rule."""
+    return mixes(model) and kind_of_decision(final_estimator(model).decision) in DRAWN
+
+
+def deferral_of(model: Any) -> Deferral | None:
+    """Return what deferring a row costs, and what is then said of it; None where every row is decided about."""
+    return final_estimator(model).family_.selection_data.deferral if has_rules(model) else None
+
+
+def looked_at(part: RunRows) -> dict[str, Any]:
+    """Return what rules may look at beside the features of rows, as ``predict`` takes it."""
+    return {"sensitive_features": part.groups or None, "baseline": part.baseline}
+
+
+def some_rows(value: Any, rows: IntArray) -> Any:
+    """Return some rows of columns by name, of one column, or of none."""
+    if value is None or isinstance(value, Mapping):
+        return value and {name: np.asarray(column)[rows] for name, column in value.items()}
+    return np.asarray(value)[rows]
+
+
+def shares_rows(rule: Any) -> bool:
+    """Tell whether a rule gives a row to several classes, so that its answers are drawn."""
+    if isinstance(rule, TierRule):
+        return rule.layer == SOFT and (rule.level > 0 or rule.defer_cost is not None)
+    return isinstance(rule, RatioRule) and bool(((rule.shares > 0) & (rule.shares < 1)).any())
+
+
+class Decisions(NamedTuple):
+    """What is decided about rows: a label for each or, where draws decide, how likely each answer is."""
+
+    answers: AnyArray  # the classes, and last what is said of deferred rows where some may be
+    fixed: AnyArray | None  # labels that no key of draws changes
+    chances: FloatArray | None = None  # else, of shape (n_rows, n_answers)
+    draw: Callable[[], AnyArray] | None = None  # what the key draws
+
+    @property
+    def labels(self) -> AnyArray:
+        """Return a label for each row, the drawn one where draws decide."""
+        assert self.fixed is not None or self.draw is not None  # noqa: S101 - one of them is there
+        return self.fixed if self.draw is None else np.asarray(self.draw())  # type: ignore[return-value]
+
+    @property
+    def probabilities(self) -> FloatArray:
+        """Return how likely each answer is about each row: surely one, unless draws decide."""
+        if self.chances is not None:
+            return self.chances
+        is_said: BoolArray = np.asarray(self.labels[:, None] == self.answers)
+        return is_said.astype(np.float64)
+
+    def losses(self, labels: AnyArray, deferral: Deferral | None) -> FloatArray:
+        """Return the expected loss of each row: how likely it is decided wrongly; a deferred row has its cost."""
+        if self.chances is None:
+            return labels_lost(self.labels, labels, deferral)
+        places = np.searchsorted(self.answers[: self.chances.shape[1] - (deferral is not None)], labels)
+        lost = 1.0 - self.chances[np.arange(labels.size), places]
+        return lost if deferral is None else lost - (1.0 - deferral.cost) * self.chances[:, -1]
+
+
+def labels_lost(said: AnyArray, labels: AnyArray, deferral: Deferral | None) -> FloatArray:
+    """Return 1 for each wrong answer, and for deferred rows their cost."""
+    lost: FloatArray = np.asarray(said != labels).astype(np.float64)
+    if deferral is not None:
+        lost[where_equal(said, deferral.label)] = deferral.cost
+    return lost
+
+
+class RowDecisions(NamedTuple):
+    """What every decider says of the rows of one dataset, and what else the models told of them."""
+
+    by: dict[str, Decisions]
+    losses: dict[str, FloatArray]  # of labelled rows: in expectation, of an equal mixture of all models too
+    member_errors: list[float]  # of each model or rule, on the rows that count
+    scores: AnyArray | None = None  # by all models, where rules of scores decide
+    groups: IntArray | None = None  # that the rules look at
+
+
+def decide_rows(model: Any, data: Data, name: str, plain: Any = None) -> RowDecisions:
+    """Ask a model of any kind, plain training and the deployed model about the rows of a split or extra dataset.
+
+    Plain training is the first model of a mixture, at its usual threshold where rules decide; else ``plain``. Models of
+    a pool are slow to ask: what they said is kept with the data, for any other mixture of them.
+    """
+    part, deferral = data.part(name), deferral_of(model)
+    answers = data.classes if deferral is None else with_label(data.classes, deferral.label)
+    if part.counts is not None:
+        found = _decide_counted(model, data, part, answers)
+    elif has_rules(model):
+        found = _decide_by_rules(model, data, name, answers)
+    elif mixes(model):
+        found = _decide_by_models(model, data, name, answers)
+    else:
+        deciders = {MIXTURE: model, FIRST: plain}
+        said = {who: one.predict(part.X) for who, one in deciders.items() if one is not None}
+        found = RowDecisions({who: Decisions(answers, np.asarray(one)) for who, one in said.items()}, {}, [])
+    return with_deployed(found, part, deferral)
+
+
+def with_deployed(found: RowDecisions, part: RunRows, deferral: Deferral | None) -> RowDecisions:
+    """Return decisions with those of the deployed model, where they are known, and the losses of all of them."""
+    by = dict(found.by)
+    if part.baseline is not None:
+        by[DEPLOYED] = Decisions(by[MIXTURE].answers, part.baseline)
+    if part.y is None:
+        return found._replace(by=by)
+    losses = {who: one.losses(part.labels, deferral) for who, one in by.items() if who not in found.losses}
+    losses |= found.losses
+    order = (MIXTURE, FIRST, AVERAGE, DEPLOYED)
+    return found._replace(by=by, losses={who: losses[who] for who in order if who in losses})
+
+
+def _decide_by_models(model: Any, data: Data, name: str, answers: AnyArray) -> RowDecisions:
+    """Ask a mixture of models."""
+    part, estimator = data.part(name), final_estimator(model)
+    X, mixture = seen_by_last(model, part.X), estimator.mixture_
+    codes = known_answers(data, name, estimator, "iu")
+    if codes is None:
+        codes = estimator.pool().ask(X, len(part))
+        if keeps_answers(model):
+            data.said[name] = codes
+    rows, decider = estimator.rows_to_decide(X, told=codes), estimator.decider()
+    ours = Decisions(answers, None, draw=lambda: decider.decide(rows, X))
+    if is_drawn(model) and np.count_nonzero(mixture) > 1:
+        ours = ours._replace(chances=shared(list(codes.T), mixture, len(estimator.classes_)))
+    else:
+        ours = Decisions(answers, ours.labels)
+    by, losses, errors = {MIXTURE: ours, FIRST: Decisions(answers, data.classes[codes[:, 0]])}, {}, []
+    if part.y is not None:
+        wrong = failures(codes, np.searchsorted(estimator.classes_, part.labels))
+        losses = {FIRST: wrong[:, 0].astype(np.float64), AVERAGE: wrong.mean(axis=1)}
+        if is_drawn(model):
+            losses[MIXTURE] = np.minimum(sum(mixture[one] * wrong[:, one] for one in np.flatnonzero(mixture)), 1.0)
+        if name == data.judged:
+            errors = [float(np.average(column, weights=part.weights)) for column in wrong.T]  # no copy of them all
+    return RowDecisions(by, losses, errors)
+
+
+def _decide_by_rules(model: Any, data: Data, name: str, answers: AnyArray) -> RowDecisions:
+    """Ask rules of scores; the scores of rows that the rules were chosen on are by models that have not seen them."""
+    part, estimator = data.part(name), final_estimator(model)
+    X, kept = seen_by_last(model, part.X), estimator.family_.selection_data
+    if name == data.chosen_on:
+        scores, groups = kept.scores[TRAIN], estimator.groups_.codes_of_each(kept.answers.tables)[TRAIN]
+        told = {place: scores[:, place] for place in range(scores.shape[1])}
+        rows = DecisionRows(estimator.check_predict_input(X), groups, estimator.pool(), told)
+    else:
+        known = known_answers(data, name, estimator, "f", kept.scores[TRAIN].shape[2:])
+        scores = estimator.pool().ask(estimator.check_predict_input(X), len(X)) if known is None else known
+        rows = estimator.rows_to_decide(X, **looked_at(part), told=scores)
+        if keeps_answers(model):
+            data.said[name] = scores
+    decider = estimator.decider()
+    ours = Decisions(answers, None, draw=lambda: decider.decide(rows, X))
+    if is_drawn(model) and (np.count_nonzero(decider.shares) > 1 or any(map(shares_rows, estimator.rules_))):
+        ours = ours._replace(chances=decider.probabilities(rows))
+    else:
+        ours = Decisions(answers, ours.labels)
+    by, errors = {MIXTURE: ours, FIRST: Decisions(answers, estimator.usual_decider().decide(rows, X))}, []
+    if name == data.judged and part.y is not None:
+        labels = np.searchsorted(estimator.classes_, part.labels)
+        for place in range(decider.shares.size):  # who defers does not err
+            said = decider.shares_by(place, rows)
+            wrong = said[:, : len(estimator.classes_)].sum(axis=1) - said[np.arange(labels.size), labels]
+            errors.append(float(np.average(wrong, weights=part.weights)))
+    return RowDecisions(by, {}, errors, scores, rows.groups)
+
+
+def _decide_counted(model: Any, data: Data, part: RunRows, answers: AnyArray) -> RowDecisions:
+    """Return what rules were found to say earlier about rows of which those that are alike are there once."""
+    mixture, is_positive = final_estimator(model).mixture_, data.classes == data.positive
+    first = Decisions(answers, part.told[0] if part.told else None)
+    if part.drawn is not None:
+        return RowDecisions({MIXTURE: Decisions(answers, part.drawn)}, {}, [])
+    said = np.minimum(np.column_stack(part.told[1:]) @ mixture, 1.0)
+    chances = np.asarray(np.where(is_positive, said[:, None], 1.0 - said[:, None]))
+    labels = data.classes[chances.argmax(axis=1)]
+    is_one = not is_drawn(model) or np.count_nonzero(mixture) == 1
+    ours = Decisions(answers, labels) if is_one else Decisions(answers, None, chances, lambda: labels)
+    truth = part.labels == data.positive
+    errors = [float(np.average(one != truth, weights=part.counts)) for one in part.told[1:]]
+    return RowDecisions({MIXTURE: ours, FIRST: first}, {}, errors)
+
+
+def told_by(model: Any, part: RunRows, positive: Any) -> tuple[list[AnyArray], AnyArray]:
+    """Return what plain training says of rows and whether each rule says yes, as rows keep it; the drawn decisions."""
+    estimator = final_estimator(model)
+    rules, usual = estimator.decider(), estimator.usual_decider()
+    rows = estimator.rows_to_decide(part.X, **looked_at(part)).asked(range(len(estimator.estimators_)))
+    place = estimator.classes_.tolist().index(positive)
+    each = [rules.shares_by(number, rows)[:, place].astype(np.int8) for number in range(rules.shares.size)]
+    return [usual.decide(rows, part.X), *each], rules.decide(rows, part.X)
+
+
+def known_answers(data: Data, name: str, estimator: Any, kinds: str, each: tuple[int, ...] = ()) -> AnyArray | None:
+    """Return what the models were found to say, or score, earlier; None where it is not known.
+
+    ``each`` is the shape of what one model says of one row.
+    """
+    said, shape = data.said.get(name), (len(data.part(name)), len(estimator.estimators_), *each)
+    if said is None or said.shape != shape or said.dtype.kind not in kinds:
+        return None
+    is_class = said.dtype.kind == "f" or (said.min(initial=0) >= 0 and said.max(initial=0) < len(data.classes))
+    return said if is_class else None

@@ -1,0 +1,523 @@
+"""The result of a run: one typed, versioned value, which is stored as one JSON file beside the model.
+
+The report, the tables of the command line, ``--json``, ``compare``, the explorer and what MLflow is given are functions
+of it. ``RunResult.model_json_schema()`` is its schema; ``docs/guide/run_result.md`` explains it. A number that was not
+measured is null.
+"""
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal, NamedTuple, TypeAlias
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer, ValidationError, WithJsonSchema
+
+from counterpoise._base.text import load_json
+from counterpoise.persist.file_access import read_file
+from counterpoise.runs.errors import RunFolderError, short
+from counterpoise.runs.results import (
+    AVERAGE,
+    DECIDED_ERROR,
+    DEFER_RATE,
+    DEPLOYED,
+    FIRST,
+    MIXTURE,
+    OWN,
+    REALISED,
+    SPLITS,
+    TEST,
+    VERDICTS,
+    ResultRow,
+    ResultsTable,
+)
+
+FORMAT: Final = "counterpoise run result 1"
+RESULT = "result.json"
+_MOST_BYTES = 1 << 28
+_ROUNDING = 1e-9  # part of the largest bound by which two bounds that are one may differ
+_DIGITS = 9  # that count of a tail fraction, however small it is: 0.1 + 0.2 is 0.3
+
+
+def _as_number(value: Any) -> Any:
+    return math.nan if value is None else value
+
+
+def _as_json(value: float) -> float | str | None:
+    return value if math.isfinite(value) else None if math.isnan(value) else f"{'-' if value < 0 else ''}Infinity"
+
+
+# NaN, which JSON has not, is null, and stands for what was not measured.
+Number: TypeAlias = Annotated[
+    float,
+    BeforeValidator(_as_number),
+    PlainSerializer(_as_json, when_used="json"),
+    WithJsonSchema({"anyOf": [{"type": ["number", "null"]}, {"enum": ["Infinity", "-Infinity"]}]}),
+]
+Decider: TypeAlias = Literal["mixture", "first model", "average", "deployed model"]
+Verdict: TypeAlias = Literal["holds", "undecided", "fails", "not asked", ""]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+
+
+class TailLoss(_Part):
+    """The loss of the worst-off fraction of the rows, and the same once decisions are drawn."""
+
+    alpha: float
+    value: Number
+    realised: Number = math.nan
+
+
+class SplitLosses(_Part):
+    """What one decider loses on the rows of one split, in expectation over its draws."""
+
+    error: Number = math.nan
+    defer_rate: Number = math.nan
+    decided_error: Number = math.nan  # errors among the rows that are not deferred
+    objective: Number = math.nan  # where it is neither the error nor the tail
+    tails: list[TailLoss] = []
+
+    def tail(self, alpha: float | None) -> TailLoss:
+        """Return the loss of a tail; NaN where it was not measured."""
+        wanted = "" if alpha is None else f"{alpha:.{_DIGITS}g}"
+        found = (one for one in self.tails if f"{one.alpha:.{_DIGITS}g}" == wanted)
+        return next(found, TailLoss(alpha=math.nan, value=math.nan))
+
+
+class SplitResult(_Part):
+    """The rows of one split, and what each decider loses on them."""
+
+    rows: Number = math.nan
+    classes: dict[str, Number] = {}  # the share of each class
+    losses: dict[Decider, SplitLosses] = {}
+
+
+class SplitStanding(_Part):
+    """How a goal stands on the rows of one split; of those that the model is compared with, two numbers only."""
+
+    estimate: Number = math.nan
+    low: Number = math.nan
+    high: Number = math.nan
+    bound: Number = math.nan
+    margin: Number = math.nan
+    verdict: Verdict = ""
+    violation: Number = math.nan  # of the estimate itself
+    rows: Number = math.nan
+    note: str = ""  # why the rows cannot answer
+
+
+class FrontierPoint(_Part):
+    """The least value of the objective for a bound, and what it is proven not to be below."""
+
+    bound: float
+    value: Number
+    lower: Number = math.nan
+
+
+class GoalResult(_Part):
+    """One goal: as it was asked for, how it stands for each decider on each split, and what other bounds cost."""
+
+    text: str
+    confidence: Number = math.nan
+    aimed: Number = math.nan  # the bound that decisions were chosen to meet, where it is another
+    splits: dict[str, dict[Decider, SplitStanding]] = {}
+    drawn: SplitStanding | None = None  # of the drawn decisions
+    tradeoff: list[FrontierPoint] = []
+
+    def on(self, split: str, decider: str = MIXTURE) -> SplitStanding:
+        """Return how the goal stands on the rows of a split."""
+        return self.splits.get(split, {}).get(decider, SplitStanding())  # type: ignore[call-overload, no-any-return]
+
+    @property
+    def cost(self) -> float:
+        """Return by how much its bound raises the objective above the least of all bounds tried; NaN where unknown."""
+        bound = next((self.on(split).bound for split in self.splits), math.nan)
+        bound = self.aimed if math.isfinite(self.aimed) else bound
+        scale = max((abs(point.bound) for point in self.tradeoff), default=1.0)
+        at = [point.value for point in self.tradeoff if abs(point.bound - bound) <= _ROUNDING * scale]
+        return at[0] - min(point.value for point in self.tradeoff) if at else math.nan
+
+
+class GroupRate(_Part):
+    """A rate of a group: out of how many rows it is a count, or the interval of an expectation."""
+
+    value: Number = math.nan
+    rows: Number = math.nan
+    low: Number = math.nan
+    high: Number = math.nan
+
+
+class GroupResult(_Part):
+    """The rates of a group; the first group is all rows."""
+
+    text: str
+    n_samples: Number = math.nan
+    rates: dict[str, GroupRate] = {}
+
+    def rate(self, name: str) -> GroupRate:
+        """Return a rate; NaN where it was not measured."""
+        return self.rates.get(name, GroupRate())
+
+
+class RuleResult(_Part):
+    """A rule or a model that decides: its share, and its error on the rows that count."""
+
+    title: str = ""
+    description: str = ""
+    share: Number = math.nan
+    error: Number = math.nan
+
+
+class SegmentResult(_Part):
+    """Rows that a few conditions describe, and how much of the tail they are."""
+
+    text: str
+    rows: Number = math.nan
+    share: Number = math.nan  # of its rows that are in the tail
+    part: Number = math.nan  # of the tail that lies in it
+    lift: Number = math.nan  # its share, in terms of that of all rows
+
+
+class Cut(_Part):
+    """Where a rule cuts scores, how often it decides, and where scores begin that it defers."""
+
+    threshold: float
+    share: float
+    lower: Number = math.nan
+
+
+class ScorePanel(_Part):
+    """A histogram of the scores of a group by class, and the thresholds of the rules."""
+
+    text: str
+    low: float = 0.0
+    high: float = 1.0
+    positive: list[Number] = []
+    negative: list[Number] = []
+    rules: list[Cut] = []
+
+
+class ScoreTenth(_Part):
+    """The mean score of a tenth of the rows, and the share of positive ones in it."""
+
+    score: Number
+    share: Number
+
+
+class ScoreResult(_Part):
+    """How well scores rank and fit the rows that count, and how they are spread where rules were chosen."""
+
+    auc: Number = math.nan
+    brier: Number = math.nan
+    tenths: list[ScoreTenth] = []
+    panels: list[ScorePanel] = []
+
+
+class AnswerCount(_Part):
+    """How many rows of a class get an answer, by the places of both; None is the place of deferred rows."""
+
+    label: int
+    answer: int | None
+    rows: float
+
+
+class DeferralLoss(_Part):
+    """What the best mixture that defers at most so many rows does on the rows of a split."""
+
+    tail: Number = math.nan
+    error: Number = math.nan
+    defer_rate: Number = math.nan
+    decided_error: Number = math.nan
+
+
+class DeferralPoint(_Part):
+    """One limit on deferred rows."""
+
+    limit: float
+    splits: dict[str, DeferralLoss]
+
+
+class DeferralResult(_Part):
+    """What a deferred row costs and is called, and what other limits on deferred rows would buy."""
+
+    cost: float
+    label: str = ""
+    curve: list[DeferralPoint] = []
+
+
+class Objective(_Part):
+    """What was minimised: "cvar" (the tail), "worst-group", "risk", "rate", or the method's "own"."""
+
+    kind: str = OWN
+    text: str = ""
+
+
+class DrawnResult(_Part):
+    """The error and the tail of the drawn decisions, which depend on the key of the draws."""
+
+    error: Number = math.nan
+    cvar: Number = math.nan
+
+
+class DataSummary(_Part):
+    """What the data are: classes in their order, the positive one, the columns, and sentences."""
+
+    name: str = ""
+    classes: list[str] = []
+    positive: str | None = None
+    columns: dict[str, list[str]] = {}  # the features, numeric and categorical, and all columns of texts
+    lines: list[str] = []
+
+    @property
+    def n_features(self) -> float:
+        """Return how many columns the model sees; NaN where there is none."""
+        known = [self.columns[kind] for kind in ("numeric", "categorical") if kind in self.columns]
+        return float(sum(map(len, known))) if known else math.nan
+
+
+class RunResult(_Part):
+    """Every number of a run, and the words that belong to them."""
+
+    format: Literal["counterpoise run result 1"] = FORMAT
+    settings: dict[str, Any] = {}  # the goals file with its defaults
+    data: DataSummary = DataSummary()
+    chosen_on: str = ""  # the split that decisions were chosen on
+    met_on: str = ""  # the split on which the goals are met by construction
+    method: str = ""
+    objective: Objective | None = None
+    is_drawn: bool = False  # numbers are then expectations over the draws
+    shares_rows: bool = False  # rules give a row to several classes
+    certificate: str = ""  # what rules of class probabilities are proven best among
+    room_cost: Number = math.nan  # by how much room for the audit raises the objective
+    splits: dict[str, SplitResult] = {}
+    goals: list[GoalResult] = []
+    groups: list[GroupResult] = []
+    rules: list[RuleResult] = []
+    segments: list[SegmentResult] = []
+    scores: ScoreResult = ScoreResult()
+    answers: dict[Decider, list[AnswerCount]] = {}  # on the rows that count
+    deferral: DeferralResult | None = None
+    drawn: DrawnResult | None = None
+    advice: list[str] = []  # what was tried where a goal is missed
+    examples: list[str] = []  # decisions explained
+    warnings: list[str] = []
+    why: dict[str, str] = {}  # why parts are missing
+    source: str = ""  # the table that the numbers are of, where there is no run
+    commands: list[str] = []
+    versions: dict[str, str] = {}
+    seconds: dict[str, float] = {}
+    checksums: dict[str, str] = {}
+
+    @property
+    def judged(self) -> str:
+        """Return the split that counts: the test rows, or where there are none the last before."""
+        known = [split for split in SPLITS if split in self.splits]
+        return known[-1] if known else TEST
+
+    @property
+    def alpha(self) -> float | None:
+        """Return the tail fraction that was asked for."""
+        asked = self.settings.get("alpha")
+        return float(asked) if isinstance(asked, (int, float)) and not isinstance(asked, bool) else None
+
+    @property
+    def tail(self) -> float | None:
+        """Return the tail fraction where it is a part of the rows, not all."""
+        return None if self.alpha is None or self.alpha >= 1 else self.alpha
+
+    @property
+    def is_mixture(self) -> bool:
+        """Tell whether several models or rules decide, or one that shares rows among classes."""
+        return self.shares_rows or sum(rule.share > 0 for rule in self.rules) > 1
+
+    def losses(self, decider: str = MIXTURE, split: str | None = None) -> SplitLosses:
+        """Return what a decider loses, by default on the rows that count; NaN where it was not measured."""
+        found = self.splits.get(self.judged if split is None else split, SplitResult())
+        return found.losses.get(decider, SplitLosses())  # type: ignore[call-overload, no-any-return]
+
+    def deciders(self, quantity: str = "error") -> list[str]:
+        """Return the deciders of which a number was measured on some split; errors also where there are tails."""
+        measured = [one for split in self.splits.values() for one in split.losses.items()]
+        known = {decider for decider, losses in measured if not math.isnan(getattr(losses, quantity))}
+        if quantity == "error":
+            known |= {decider for decider, losses in measured if losses.tails}
+        return [decider for decider in (MIXTURE, FIRST, AVERAGE, DEPLOYED) if decider in known]
+
+    def metrics(self) -> dict[str, float]:
+        """Return the numbers of the rows that count by name, as ``mlflow.log_metrics`` takes them."""
+        losses = self.losses()
+        found = {"error": losses.error, "cvar": losses.tail(self.alpha).value, "objective": losses.objective}
+        found |= {"defer_rate": losses.defer_rate, "plain_error": self.losses(FIRST).error}
+        found["deployed_error"] = self.losses(DEPLOYED).error
+        for number, goal in enumerate(self.goals, start=1):
+            standing = goal.on(self.judged)
+            found |= {f"goal_{number}_{part}": getattr(standing, part) for part in ("estimate", "margin", "violation")}
+            found[f"goal_{number}_verdict"] = VERDICTS.get(standing.verdict, math.nan)
+        return {name: value for name, value in found.items() if math.isfinite(value)}
+
+    def table(self, *, drawn: bool = False) -> ResultsTable:
+        """Return every number as a row of one long table; those of the drawn decisions are in a table of their own."""
+        learner = (self.settings.get("method") or {}).get("learner") or {}
+        seed = int(self.settings.get("seed") or 0)
+        rows = (_Row(*one) for one in (_drawn_rows(self) if drawn else _rows(self)))
+        return ResultsTable(
+            tuple(
+                ResultRow(
+                    "run", self.data.name, learner.get("name", ""), one.method, seed, one.alpha, one.quantity,
+                    one.split, float(one.value), one.settings,
+                )
+                for one in rows if not math.isnan(one.value) or one.quantity.startswith("goal ")
+            )
+        )  # fmt: skip
+
+
+class _Row(NamedTuple):
+    method: str
+    quantity: str
+    split: str
+    value: float
+    settings: str = ""
+    alpha: float | None = None
+
+
+def _rows(result: RunResult) -> Iterator[tuple[Any, ...]]:
+    """Yield method, quantity, split, value, settings and alpha of every number."""
+    yield "data", "columns", "", result.data.n_features
+    for split, found in result.splits.items():
+        yield "data", "rows", split, found.rows
+        for label, share in found.classes.items():
+            yield "data", "class share", split, share, label
+        for decider, losses in found.losses.items():
+            yield from _loss_rows(decider, losses, split)
+        for number, goal in enumerate(result.goals, start=1):
+            for decider, standing in goal.splits.get(split, {}).items():
+                yield from _goal_rows(decider, standing, split, number)
+    tail = result.alpha if result.objective is not None and result.objective.kind == "cvar" else None
+    for number, goal in enumerate(result.goals, start=1):
+        for point in goal.tradeoff:
+            settings = f"goal {number} bound={point.bound!r}"
+            yield MIXTURE, "frontier value", result.chosen_on, point.value, settings, tail
+            yield MIXTURE, "frontier lower", result.chosen_on, point.lower, settings, tail
+    yield from _group_rows(result)
+    yield from _answer_rows(result)
+    yield from _score_rows(result)
+
+
+def _loss_rows(decider: str, losses: SplitLosses, split: str) -> Iterator[tuple[Any, ...]]:
+    yield decider, "error", split, losses.error
+    yield decider, DEFER_RATE, split, losses.defer_rate
+    yield decider, DECIDED_ERROR, split, losses.decided_error
+    yield decider, "objective", split, losses.objective
+    for one in losses.tails:
+        yield decider, "cvar", split, one.value, "", one.alpha
+        yield decider, REALISED, split, one.realised, "", one.alpha
+
+
+def _group_rows(result: RunResult) -> Iterator[tuple[Any, ...]]:
+    """Yield the rates of groups, the shares and errors of rules, and the segments of the tail."""
+    judged = result.judged
+    for place, group in enumerate(result.groups):
+        name = f"group {place}"
+        yield MIXTURE, "group n_samples", judged, group.n_samples, name
+        for rate, found in group.rates.items():
+            values = {"": found.value, " rows": found.rows, " low": found.low, " high": found.high}
+            for ending, value in values.items():
+                yield MIXTURE, f"group {rate}{ending}", judged, value, name
+    for place, rule in enumerate(result.rules, start=1):
+        yield f"model {place}", "share", "", rule.share
+        yield f"model {place}", "error", judged, rule.error
+    for place, one in enumerate(result.segments, start=1):
+        numbers = {"tail share of segment": one.share, "tail part": one.part, "segment rows": one.rows}
+        for quantity, value in (numbers | {"tail lift": one.lift}).items():
+            yield MIXTURE, quantity, judged, value, f"segment {place}", result.alpha
+
+
+def _goal_rows(decider: str, standing: SplitStanding, split: str, number: int) -> Iterator[tuple[Any, ...]]:
+    """Yield the numbers of a goal; where nothing was asked there are none."""
+    parts = ("estimate", "violation")
+    if standing.verdict:
+        yield decider, "goal verdict", split, VERDICTS.get(standing.verdict, math.nan), f"goal {number}"
+        parts = ("estimate", "low", "high", "bound", "margin", "violation", "rows")  # type: ignore[assignment]
+    for part in parts:
+        yield decider, f"goal {part}", split, getattr(standing, part), f"goal {number}"
+
+
+def _answer_rows(result: RunResult) -> Iterator[tuple[Any, ...]]:
+    """Yield how rows are decided about, and what other limits on deferred rows buy."""
+    judged = result.judged
+    for decider, cells in result.answers.items():
+        for name, value in confusion(result, decider).items():
+            yield decider, f"confusion {name}", judged, value
+        for cell in cells if len(result.data.classes) > 2 else ():  # noqa: PLR2004 - of two the others tell all
+            answer = "deferred" if cell.answer is None else f"as class {cell.answer + 1}"
+            yield decider, "called", judged, cell.rows, f"class {cell.label + 1} {answer}"
+    for limit in () if result.deferral is None else result.deferral.curve:
+        for split, bought in limit.splits.items():
+            numbers = {"tail": bought.tail, "error": bought.error, DEFER_RATE: bought.defer_rate}
+            for quantity, value in (numbers | {DECIDED_ERROR: bought.decided_error}).items():
+                yield MIXTURE, f"deferral {quantity}", split, value, f"rate={limit.limit!r}"
+
+
+def _score_rows(result: RunResult) -> Iterator[tuple[Any, ...]]:
+    judged, scores = result.judged, result.scores
+    yield FIRST, "auc", judged, scores.auc
+    yield FIRST, "brier score", judged, scores.brier
+    for place, tenth in enumerate(scores.tenths, start=1):
+        yield FIRST, "calibration score", judged, tenth.score, f"tenth {place}"
+        yield FIRST, "calibration share", judged, tenth.share, f"tenth {place}"
+    for place, panel in enumerate(scores.panels, start=1):
+        for kind, counts in (("positive", panel.positive), ("negative", panel.negative)):
+            for number, count in enumerate(counts, start=1):
+                yield f"panel {place}", f"scores {kind}", result.chosen_on, count, f"bin {number}"
+
+
+def _drawn_rows(result: RunResult) -> Iterator[tuple[Any, ...]]:
+    if result.drawn is not None:
+        yield MIXTURE, "error", result.judged, result.drawn.error
+        yield MIXTURE, "cvar", result.judged, result.drawn.cvar, "", result.alpha
+    for number, goal in enumerate(result.goals, start=1):
+        if goal.drawn is not None:
+            yield from _goal_rows(MIXTURE, goal.drawn, result.judged, number)
+
+
+def confusion(result: RunResult, decider: str) -> dict[str, float]:
+    """Return right and wrong answers of a decider by class, and deferred rows; none where no class is positive."""
+    cells, positive = result.answers.get(decider, []), result.data.positive  # type: ignore[call-overload]
+    if positive is None or not cells:
+        return {}
+    place = result.data.classes.index(positive)
+    names = {(True, True): "true positives", (False, True): "false positives"}
+    names |= {(True, False): "false negatives", (False, False): "true negatives"}
+    found = dict.fromkeys(names.values(), 0.0)
+    if result.deferral is not None:
+        found |= {"deferred positives": 0.0, "deferred negatives": 0.0}
+    for cell in cells:
+        is_positive = cell.label == place
+        deferred = f"deferred {'positives' if is_positive else 'negatives'}"
+        found[deferred if cell.answer is None else names[is_positive, cell.answer == place]] += cell.rows
+    return found
+
+
+def read_result(path: Path) -> RunResult:
+    """Read the result of a run, and refuse a file that is something else in a sentence."""
+    again = "Fit the run again in another folder, or name a run folder that is whole."
+    try:
+        words = load_json(read_file(path, _MOST_BYTES))
+    except OSError as error:
+        raise RunFolderError(f"{path} cannot be read: {error.strerror or error}.") from error
+    except (ValueError, RecursionError) as error:
+        raise RunFolderError(
+            f"{path} must hold the result of a run; it is no JSON ({short(error)}). {again}"
+        ) from error
+    kind = words.get("format") if isinstance(words, dict) else type(words).__name__
+    if kind != FORMAT:
+        raise RunFolderError(
+            f"{path} must hold the result of a run, of the format {FORMAT!r}; got {short(repr(kind))}. {again}"
+        )
+    try:
+        return RunResult.model_validate(words)
+    except (ValidationError, RecursionError) as error:
+        first = error.errors()[0] if isinstance(error, ValidationError) else {"loc": (), "msg": str(error)}
+        where = ".".join(map(str, first["loc"]))
+        raise RunFolderError(f"{path} is damaged at {short(where)!r}: {first['msg']}. {again}") from error
