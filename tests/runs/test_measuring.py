@@ -7,7 +7,7 @@ import pytest
 from counterpoise.report import write_report
 from counterpoise.runs import fit_run, rebalance_run
 from counterpoise.runs.data import load_data
-from counterpoise.runs.result import Objective
+from counterpoise.runs.result import ObjectiveResult
 from counterpoise.runs.tables import audit_table
 
 POOL = """
@@ -65,7 +65,7 @@ def test_a_rate_is_measured_on_every_split_for_all_who_decide(fit_pool):
         assert objective(run, "deployed model", split) == pytest.approx(today)
     assert objective(run, "mixture", "validation") == pytest.approx(model.value_)
     result = run.result()
-    assert result.objective == Objective(kind="rate", text="false_positive_rate(train)")
+    assert result.objective == ObjectiveResult(kind="rate", text="false_positive_rate(train)")
     assert result.method == "mixture of a pool of 3 models"
     assert result.why == {"segments": "alpha is 1, so no tail was asked for"}
     assert result.met_on == "validation"
@@ -94,13 +94,13 @@ def test_the_worst_group_is_measured(fit_pool):
         today = max((part.baseline != part.y)[rows].mean() for rows in groups)
         assert objective(run, "deployed model", split) == pytest.approx(today)
     assert objective(run, "mixture", "validation") == pytest.approx(model.value_)
-    assert run.result().objective == Objective(kind="worst-group")
+    assert run.result().objective == ObjectiveResult(kind="worst-group")
 
 
 def test_the_tail_has_no_other_objective_and_is_measured_at_round_fractions(fit_pool):
     run, _ = fit_pool(alpha=0.15)
     assert len(run.results().where(quantity="objective")) == 0
-    assert run.result().objective == Objective(kind="cvar")
+    assert run.result().objective == ObjectiveResult(kind="cvar")
     alphas = {row.alpha for row in run.results().where(quantity="cvar")}
     assert {0.01, 0.05, 0.1, 0.15, 0.2, 0.5, 1.0} <= alphas
 
@@ -112,7 +112,7 @@ def test_a_risk_is_measured_on_every_split_and_kept_where_only_the_goals_change(
     other = rebalance_run(run, goals=["recall(train) >= 0.6"], output=tmp_path / "other")
     for found in (run, other):
         text = "0.5 * Mean() + 0.5 * WorstGroup(columns='sex')"
-        assert found.result().objective == Objective(kind="risk", text=text)
+        assert found.result().objective == ObjectiveResult(kind="risk", text=text)
         for split, part in data.splits.items():
             losses = 1 - found.model().predict_proba(part.X)[np.arange(len(part)), (part.y == "yes").astype(int)]
             worst = max(losses[part.groups["sex"] == sex].mean() for sex in ("F", "M"))
@@ -133,7 +133,7 @@ def test_a_model_trained_inside_goals_has_its_rate(goals_file):
     )
     run = fit_run(path)
     result, results = run.result(), run.results()
-    assert result.objective == Objective(kind="rate", text="error_rate(train)")
+    assert result.objective == ObjectiveResult(kind="rate", text="error_rate(train)")
     assert result.why["frontier"].startswith("it needs a mixture")
     for split in ("train", "test"):
         (error,) = results.where(quantity="error", method="mixture", split=split)
@@ -151,7 +151,7 @@ def test_what_is_not_chosen_has_an_aim_of_its_own(goals_file, method):
     run = fit_run(
         goals_file(replace={'[method]\nname = "adalpboost"\nparameters.n_estimators = 8': f"[method]\n{method}"})
     )
-    assert run.result().objective == Objective(kind="own")
+    assert run.result().objective == ObjectiveResult(kind="own")
     assert run.result().met_on == ""
     assert len(run.results().where(quantity="objective")) == 0
 

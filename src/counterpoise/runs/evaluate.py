@@ -509,14 +509,14 @@ def _kind(run: Evaluation, aim: Risk | Rate | None) -> str:
     return next((word for kind, word in kinds.items() if isinstance(aim, kind)), results.OWN)
 
 
-def _objective(run: Evaluation, aim: Risk | Rate | None) -> result.Objective:
+def _objective(run: Evaluation, aim: Risk | Rate | None) -> result.ObjectiveResult:
     kind = _kind(run, aim)
     # with the radius that was calibrated
     bound = run.estimator.risk_ if run.is_mixture and kind == results.RISK else aim
     text = _LONG.sub(lambda number: f"{float(number[0]):.4g}", str(bound))
     text = ", ".join(aim.names) if isinstance(aim, WorstGroup) else text
     is_told = kind in {results.RATE, results.RISK, results.WORST_GROUP}
-    return result.Objective(kind=kind, text=text if is_told else "")
+    return result.ObjectiveResult(kind=kind, text=text if is_told else "")
 
 
 def _room_cost(run: Evaluation) -> float:

@@ -246,7 +246,7 @@ class DeferralResult(_Part):
     curve: list[DeferralPoint] = []
 
 
-class Objective(_Part):
+class ObjectiveResult(_Part):
     """What was minimised: "cvar" (the tail), "worst-group", "risk", "rate", or the method's "own"."""
 
     kind: str = OWN
@@ -285,7 +285,7 @@ class RunResult(_Part):
     chosen_on: str = ""  # the split that decisions were chosen on
     met_on: str = ""  # the split on which the goals are met by construction
     method: str = ""
-    objective: Objective | None = None
+    objective: ObjectiveResult | None = None
     is_drawn: bool = False  # numbers are then expectations over the draws
     shares_rows: bool = False  # rules give a row to several classes
     certificate: str = ""  # what rules of class probabilities are proven best among

@@ -32,7 +32,7 @@ from counterpoise.runs.evaluate import (
 )
 from counterpoise.runs.folder import check_place, write_frame, write_output
 from counterpoise.runs.reading import column_names, is_text, read_column, read_frame, read_usable
-from counterpoise.runs.result import DeferralResult, Objective, RuleResult, RunResult
+from counterpoise.runs.result import DeferralResult, ObjectiveResult, RuleResult, RunResult
 from counterpoise.runs.results import MIXTURE, TEST, TRAIN
 from counterpoise.runs.rule_file import RuleFile, as_file_rules, check_text_key, read_rules
 from counterpoise.runs.settings import RunColumns, RunSettings
@@ -243,7 +243,7 @@ def judged(
     found = RunResult(
         settings=settings.model_dump(mode="json", exclude_defaults=True),
         data=data_summary(run),
-        objective=Objective(),
+        objective=ObjectiveResult(),
         is_drawn=chances is not None,
         splits={split: split_result(run, split)},
         goals=goal_results(run, [split], run),
