@@ -12,6 +12,7 @@ from papers.confidence.page import STUDY as CONFIDENCE
 from papers.constants.page import STUDY as CONSTANTS
 from papers.dataset_constraints.page import STUDY as DATASET_CONSTRAINTS
 from papers.dro_boosting.page import STUDY as DRO_BOOSTING
+from papers.holding.page import STUDY as HOLDING
 from papers.inside_goals.page import STUDY as INSIDE_GOALS
 from papers.mixture_goals.page import STUDY as MIXTURE_GOALS
 from papers.results import read_rows
@@ -25,6 +26,7 @@ _ALL = (
     DRO_BOOSTING,
     DATASET_CONSTRAINTS,
     CONFIDENCE,
+    HOLDING,
     MIXTURE_GOALS,
     INSIDE_GOALS,
     RISKS_UNDER_SHIFT,

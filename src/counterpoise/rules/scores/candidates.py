@@ -20,6 +20,7 @@ from counterpoise.rules.margins import (
     TARGETS,
     Margin,
     Margins,
+    Part,
     RuleRanking,
     Rules,
     RuleTable,
@@ -58,6 +59,19 @@ def hold_cuts(
     seed: int = 0,
 ) -> tuple[CutRules, SafeRule]:
     """Return the rule of least cost whose goals hold on new rows, and how sure that is, given the best rule without."""
+    rules, table, parts, random = candidate_table(ranked, problem, plain, persons)
+    now, _, _ = judge(table, table.shares(table.observed()), len(parts), random, persons or {})
+    constant = RuleTable(as_rules(ranked, _constant_rules(ranked, plain)), table.linear, table.views)
+    most = _most_cost(constant, len(parts), now)
+    lists = frozenset(name for name, one in table.views.tables.items() if not one.population)
+    held = hold(table, parts, confidence, most_cost=most, fixed=lists, persons=persons, seed=seed)
+    return rules.only(np.array([held.place])), held
+
+
+def candidate_table(
+    ranked: RankedScores, problem: Problem, plain: CutRules, persons: Mapping[str, IntArray] | None = None
+) -> tuple[CutRules, RuleTable, list[Part], IntArray]:
+    """Return candidate rules, what they come to, the limits of the goals, and which of those get a margin."""
     family = CutFamily(ranked)
     limits, views = family.limits(problem.goals), ranked.answers().views()
     parts, costs = parts_of(problem.goals, views), objective_functions(ranked, problem)
@@ -71,10 +85,7 @@ def hold_cuts(
         now, _, _ = judge(table, table.shares(table.observed()), len(parts), random, persons or {})
         path = rules.cuts[np.append(now.best(TARGETS[TARGETS >= 0]), 0)]
         edges = [_widened(own, column) for own, column in zip(edges, path.T, strict=True)]
-    most = _most_cost(RuleTable(as_rules(ranked, _constant_rules(ranked, plain)), linear, views), len(parts), now)
-    lists = frozenset(name for name, one in views.tables.items() if not one.population)
-    held = hold(table, parts, confidence, most_cost=most, fixed=lists, persons=persons, seed=seed)
-    return rules.only(np.array([held.place])), held
+    return rules, table, parts, random
 
 
 def with_margins(ranked: RankedScores, problem: Problem, plain: Choice) -> tuple[Choice, Margins]:

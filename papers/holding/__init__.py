@@ -1,0 +1,1 @@
+"""How often goals hold on the population, with and without margins."""
