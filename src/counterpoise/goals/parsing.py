@@ -195,11 +195,10 @@ class _Reader:
         if needs_metric and (is_bare or self.next.text == ")" or self.tokens[self._at + 1].text == "="):
             example = f"{name.text}(recall{', by=sex' if name.text in FORMS and FORMS[name.text].by else ''})"
             raise self.wrong(name.place, f"{name.text} needs the name of a metric first, as in {example}")
+        if is_bare and self.next.kind in _NAME and self.next.text != "with":
+            raise self._expected(self.next, "'('")
         if is_bare:
-            rate = self._make(name, "", arguments)
-            if self.next.kind in _NAME and self.next.text != "with":
-                raise self._expected(self.next, "'('")
-            return rate
+            return self._make(name, "", arguments)
         metric, has_more = "", self.next.text != ")"
         if needs_metric:
             metric = self._word("the name of a metric", *_NAME)
