@@ -19,6 +19,17 @@ def test_a_setting_is_read_back_as_it_was(alpha, budget, goals):
     assert [one.goal.bound for one in setting.goals] == [one["bound"] for one in goals]
 
 
+def test_goals_are_read_without_a_dataset():
+    texts = ["recall >= 0.9", "max_difference(selection_rate, by=sex) <= 0.1", "tpr(sex=F) >= 0.5"]
+    read = Setting.read(json.dumps({"goals": [{"text": text} for text in texts]}))
+    assert [str(one.goal) for one in read.goals] == [
+        "recall(train) >= 0.9",
+        "max_difference(positive_rate, train, by=sex) <= 0.1",
+        "recall(train, sex=F) >= 0.5",
+    ]
+    assert Setting.read(read.written()) == read
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -29,6 +40,7 @@ def test_a_setting_is_read_back_as_it_was(alpha, budget, goals):
         ({"beta": 1}, "A setting has the fields alpha, budget, goals, by, defer; got 'beta'"),
         ({"goals": "recall"}, "goals must be a list of objects with a text; got str"),
         ({"goals": [{"text": "recal(train) >= 0.9"}]}, "Unknown metric 'recal'. Did you mean 'recall'"),
+        ({"goals": [{"text": "selction_rate >= 0.9"}]}, "Did you mean 'selection_rate'"),
         ({"goals": [{"text": 3}]}, "A goal's text must be a string"),
         ({"goals": [{"text": "recall(train) >= 0.9", "on": 1}]}, "on must be true or false; got 1"),
         ({"goals": [{"text": "recall(train) >= 0.9", "bound": None}, {}]}, "A goal's text must be a string"),

@@ -12,6 +12,7 @@ from counterpoise.goals import forget_metric, recall, register_metric
 from counterpoise.goals.catalogue import LEGEND, catalogue
 from counterpoise.report import write_report
 from counterpoise.runs import GoalsFileError, certify_run, fit_run, read_goals_file
+from counterpoise.runs.goals_file import goals_of
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guide"
 GOALS = [
@@ -55,11 +56,23 @@ def test_goals_on_several_classes_are_met_judged_and_reported(folder):
     assert audit[1].worst in {f"recall(train, of={kind})" for kind in ("cat", "dog", "fox")}
 
 
+def test_a_goals_file_and_the_command_line_take_goals_without_a_dataset(folder, capsys):
+    short = ["recall(of=fox, 0<=size<9) >= 0.3", "every_class(tpr) >= 0.2", "max_difference(error, by=sex) <= 0.5"]
+    (folder / "short.toml").write_text(FILE.format(goals=short, method="adalpboost"))
+    assert [str(goal) for goal in goals_of(read_goals_file(folder / "short.toml"))] == GOALS
+    assert main(["goals", *short, "zero_one_loss <= 0.3"]) == 0
+    assert capsys.readouterr().out.splitlines() == [*GOALS, "error_rate(train) <= 0.3"]
+    assert main(["goals", "selction_rate <= 0.3"]) != 0
+    assert "Did you mean 'selection_rate'?" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("goal", "message"),
     [
         ("recall(train, of=fox) >= 80", r"cannot hold: recall\(train, of=fox\) >= 80"),
         ("recall(train, 5<=size<2) >= 0.8", "The range 5<=size<2 is empty"),
+        ("recal >= 0.8", "Unknown metric 'recal'. Did you mean 'recall'"),
+        ("recall(trian) >= 0.8", "unknown dataset 'trian' in the goal .* Did you mean 'train'"),
     ],
 )
 def test_a_goals_file_refuses_what_cannot_be(folder, goal, message):

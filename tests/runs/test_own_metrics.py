@@ -62,7 +62,7 @@ def metrics():
     own = {
         "cost": lambda rows: 5 * false_negatives(rows) + false_positives(rows),
         "balanced": lambda rows: 1 - (false_negative_rate(rows) + false_positive_rate(rows)) / 2,
-        "npv": lambda rows: true_negatives(rows) / negative_rate(rows),
+        "clear": lambda rows: true_negatives(rows) / negative_rate(rows),
     }
     yield {name: register_metric(define, name=name) for name, define in own.items()}
     for name in own:
@@ -79,7 +79,7 @@ def people():
 def by_counting(labels, said):
     wrong = 5 * np.mean((labels == 1) & (said == 0)) + np.mean((labels == 0) & (said == 1))
     balanced = (said[labels == 1].mean() + 1 - said[labels == 0].mean()) / 2
-    return {"cost": wrong, "balanced": balanced, "npv": (labels[said == 0] == 0).mean()}
+    return {"cost": wrong, "balanced": balanced, "clear": (labels[said == 0] == 0).mean()}
 
 
 def test_a_goal_on_it_is_written_read_and_measured(metrics, people):
@@ -98,7 +98,7 @@ def test_a_goal_on_it_is_written_read_and_measured(metrics, people):
 def test_it_is_the_rate_that_defines_it(metrics):
     assert metrics["cost"]() == 5 * false_negatives() + false_positives()
     assert metrics["balanced"]("mail") == 1 - (false_negative_rate("mail") + false_positive_rate("mail")) / 2
-    assert metrics["npv"]() == true_negatives() / negative_rate()
+    assert metrics["clear"]() == true_negatives() / negative_rate()
 
 
 def test_tables_and_displays_have_it_by_group(metrics, people):
@@ -108,9 +108,9 @@ def test_tables_and_displays_have_it_by_group(metrics, people):
         expected = by_counting(table.y[kept], said[kept])
         assert {name: row.rates[name] for name in metrics} == pytest.approx(expected)
         assert row.cost == row.rates["cost"]
-        assert (row.trials["cost"], row.trials["npv"]) == (None, np.sum(said[kept] == 0))
-    display = RateDisplay.from_predictions(table.y, said, sensitive_features=SEX, rate="npv")
-    assert display.rates == pytest.approx([row.npv for row in rows])
+        assert (row.trials["cost"], row.trials["clear"]) == (None, np.sum(said[kept] == 0))
+    display = RateDisplay.from_predictions(table.y, said, sensitive_features=SEX, rate="clear")
+    assert display.rates == pytest.approx([row.clear for row in rows])
     assert (display.low < display.rates).all()
 
 

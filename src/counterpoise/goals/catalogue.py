@@ -11,11 +11,13 @@ from counterpoise._base.checks import check_fraction, check_number
 from counterpoise.goals.expressions import Goal, Rate, Ratio
 from counterpoise.goals.parsing import OWN_WORDS
 from counterpoise.goals.rates import (
+    ALIASES,
     CONFUSION,
     COST,
     FORMS,
     MEANINGS,
     METRICS,
+    OTHER_NAMES,
     RATIOS,
     TABLE_METRICS,
     false_positive_rate,
@@ -109,7 +111,7 @@ def _pairs(groups: Sequence[Dataset]) -> list[tuple[Dataset, Dataset]]:
 
 
 Definition: TypeAlias = Callable[[Dataset], Rate | Ratio]
-_BUILT_IN = frozenset([*METRICS, *RATIOS])
+_BUILT_IN = frozenset([*METRICS, *RATIOS, *ALIASES])
 
 
 def register_metric(define: Definition, /, *, name: str | None = None) -> Callable[..., Rate | Ratio]:
@@ -225,21 +227,21 @@ class Entry(NamedTuple):
 
 
 def catalogue() -> list[Entry]:
-    """Return all metrics, those registered among them, and all phrases.
+    """Return all metrics, those registered among them, and all phrases; other names stand behind the meaning.
 
     Examples
     --------
     >>> from counterpoise.goals.catalogue import catalogue
-    >>> print(*next(entry for entry in catalogue() if entry.name == "recall"), sep="; ")
-    recall; #[p=c, y=c] / #[y=c]; labels; the share of positive predictions among the rows labelled positive
+    >>> print(*next(entry for entry in catalogue() if entry.name == "churn")[2:], sep=": ")
+    baseline: the share of predictions that differ from the baseline's; it needs no labels (also change_rate)
     """
-    entries = [Entry(name, _formula(metric), _needs(metric), MEANINGS[name]) for name, metric in METRICS.items()]
+    entries = [Entry(name, _formula(metric), _needs(metric), _meaning(name)) for name, metric in METRICS.items()]
     for name, make in RATIOS.items():
         ratio = make(Dataset())
         sides = [str(side).replace(f"({Dataset()})", "") for side in (ratio.numerator, ratio.denominator)]
         formula = " / ".join(f"({side})" if " + " in side or " - " in side else side for side in sides)
         metrics = (term.metric for term in (*ratio.numerator.terms, *ratio.denominator.terms))
-        entries.append(Entry(name, formula, _needs(*metrics), MEANINGS[name]))
+        entries.append(Entry(name, formula, _needs(*metrics), _meaning(name)))
     one_class = "the share of the rows of one class, of, called another, called"
     entries += [
         Entry(CONFUSION, "#[p=d, y=c] / #[y=c]", "labels", one_class),
@@ -254,6 +256,12 @@ def catalogue() -> list[Entry]:
         needs = [_needs(*(METRICS[metric] for metric in kind.metrics)), "groups" if kind.by else ""]
         entries.append(Entry(name, formula, ", ".join(filter(None, needs)), kind.meaning))
     return entries
+
+
+def _meaning(name: str) -> str:
+    """Return what a metric is, with its other names."""
+    aliases = ", ".join(OTHER_NAMES.get(name, ()))
+    return f"{MEANINGS[name]} (also {aliases})" if aliases else MEANINGS[name]
 
 
 def _needs(*metrics: Metric) -> str:

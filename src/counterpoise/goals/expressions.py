@@ -155,8 +155,9 @@ class Rate(Expression):
                 texts = views.class_texts()
                 terms += [Term(coefficient / len(texts), metric, replace(rows, of=text)) for text in texts]
             elif metric.of_each and is_whole and views.classes.several and views.classes.positive is None:
-                each = metric._replace(counts=metric.of_each, of_each=())
-                terms += [Term(coefficient, each, replace(rows, of=text)) for text in views.class_texts()]
+                each, texts = metric._replace(counts=metric.of_each, of_each=()), views.class_texts()
+                share = coefficient / len(texts) if metric.is_mean else coefficient
+                terms += [Term(share, each, replace(rows, of=text)) for text in texts]
             else:
                 terms.append(term)
         return Rate(self.constant, tuple(terms))

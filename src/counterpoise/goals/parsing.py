@@ -3,13 +3,14 @@
     goal    = sum ("<=" | ">=") sum ["with" "confidence" number]
     sum     = product (("+" | "-") product)*
     product = factor (("*" | "/") factor)*
-    factor  = number | "-" factor | "(" sum ")" | "abs" "(" sum ")" | name "(" [metric ","] [rows] ")"
-    rows    = dataset ["." restriction]* ("," condition)*
+    factor  = number | "-" factor | "(" sum ")" | "abs" "(" sum ")" | name ["(" [metric [","]] [rows] ")"]
+    rows    = [dataset ["." restriction]*] [","] [condition ("," condition)*]
     condition = column "=" value | column sign number | number sign column [sign number] | matrix
     matrix  = "{" class "->" class ":" number ("," class "->" class ":" number)* "}"
 
 Names and values other than plain words and numbers stand in single or double quotes; a quote inside is doubled. Without
-a dataset the rows are those of ``train``. ``of``, and for some names ``called`` and ``by``, stand where a column would.
+a dataset the rows are those that are judged, of the dataset ``train``: ``recall >= 0.7`` is ``recall(train) >= 0.7``.
+``of``, and for some names ``called`` and ``by``, stand where a column would.
 """
 
 import operator
@@ -22,6 +23,7 @@ from typing import Any, NamedTuple
 from counterpoise._base.checks import check_confidence
 from counterpoise.goals.expressions import Expression, Goal, Rate, Ratio, WorstOf, as_rate, make_goal, terms_of
 from counterpoise.goals.rates import (
+    ALIASES,
     CONFUSION,
     COST,
     FORMS,
@@ -187,11 +189,21 @@ class _Reader:
             raise self.wrong(self.next.place, "the goal has too many terms, or too much is multiplied")
 
     def _metric(self, name: Token) -> Any:
-        self.take("(")
-        metric, rows, has_more = "", Dataset(DEFAULT), self.next.text != ")"
-        if name.text == MACRO or (name.text in FORMS and not FORMS[name.text].metrics):
+        arguments = _Arguments(Dataset(DEFAULT), [], set(), [], [])
+        needs_metric = name.text == MACRO or (name.text in FORMS and not FORMS[name.text].metrics)
+        is_bare = not self.skip("(")
+        if needs_metric and (is_bare or self.next.text == ")" or self.tokens[self._at + 1].text == "="):
+            example = f"{name.text}(recall{', by=sex' if name.text in FORMS and FORMS[name.text].by else ''})"
+            raise self.wrong(name.place, f"{name.text} needs the name of a metric first, as in {example}")
+        if is_bare and self.next.kind in _NAME and self.next.text != "with":
+            raise self._expected(self.next, "'('")
+        if is_bare:
+            return self._make(name, "", arguments)
+        metric, has_more = "", self.next.text != ")"
+        if needs_metric:
             metric = self._word("the name of a metric", *_NAME)
-            self.skip(",")
+            if not self.skip(",") and self.next.text != ")":
+                raise self._expected(self.next, f"',' or ')' after the metric {metric}")
             has_more = self.next.text != ")"
         begins = self.next.kind == "number" or self.next.text in {"-", "{"}
         if has_more and not begins and self.tokens[self._at + 1].text not in {"=", *MIRRORED}:
@@ -201,14 +213,16 @@ class _Reader:
                 if word not in RESTRICTIONS:
                     raise unknown("restriction", word, RESTRICTIONS, where=f" in {_short(self.text)!r}")
                 rows = getattr(rows, word)
-            has_more = self.skip(",")
-        arguments = _Arguments(rows, [], set(), [], [])
+            arguments, has_more = arguments._replace(rows=rows), self.skip(",")
         while has_more:
             self._condition(arguments)
             has_more = self.skip(",")
         self.take(")")
+        return self._make(name, metric, arguments)
+
+    def _make(self, name: Token, metric: str, arguments: _Arguments) -> Rate | Ratio | WorstOf:
         try:
-            return _make_expression(name.text, metric, arguments)
+            return _make_expression(name.text, ALIASES.get(metric, metric), arguments)
         except UnknownName as error:
             raise UnknownName(f"{error} At character {name.place + 1} of {_short(self.text)!r}.") from None
 
@@ -228,7 +242,7 @@ class _Reader:
         if first is None or self.next.text in MIRRORED:
             sign = self.advance()
             if sign.text not in MIRRORED:
-                raise self._expected(sign, "'=' or one of <= >= < >")
+                raise self._expected(sign, "'=' or one of <= >= < >", "; a dataset stands before all conditions")
             last = sign.text, self._word(*_NUMBER)
         arguments.ranges.append(range_between(column, first, last))
 
@@ -283,11 +297,11 @@ class _Reader:
         self.next = self.tokens[self._at]
         return token
 
-    def _expected(self, token: Token, what: str) -> GoalSyntaxError:
+    def _expected(self, token: Token, what: str, hint: str = "") -> GoalSyntaxError:
         got = "the end of the text" if token.kind == "end" else repr(token.text)
         # What goes on where a condition should end is a value of several words or signs.
         quotes = what == "')'" and token.kind != "end" and self.text[: token.place].rpartition("(")[2].count("=")
-        hint = "; values that are no plain word stand in quotes, as in sex='not known'" if quotes else ""
+        hint = "; values that are no plain word stand in quotes, as in sex='not known'" if quotes else hint
         return self.wrong(token.place, f"expected {what}, found {got}{hint}")
 
     def wrong(self, place: int, problem: str) -> GoalSyntaxError:
@@ -346,18 +360,28 @@ def _make_expression(name: str, metric: str, arguments: _Arguments) -> Rate | Ra
         raise ValueError(f"Costs in braces are for {COST}(train, {{sick->well: 20}}); {name} takes none.")
     if arguments.costs:
         return make_cost(rows, arguments.costs)
-    if name in METRICS or name in RATIOS:
+    if name in METRICS or name in RATIOS or name in ALIASES:
         return make_metric(name, rows)
     without = f"Unknown metric {COST!r} without costs: write them, as {COST}(train, {{sick->well: 20}})."
-    raise UnknownName(without) if name == COST else unknown("metric", name, [*METRICS, *RATIOS, *OWN_WORDS, COST])
+    raise (
+        UnknownName(without)
+        if name == COST
+        else unknown("metric", name, [*METRICS, *RATIOS, *OWN_WORDS, COST, *ALIASES])
+    )
 
 
 def parse_goal(text: str) -> Goal:
     """Read a goal from its text form; ``parse_goal(str(goal)) == goal`` for every goal.
 
+    A goal without a dataset is about the rows that are judged, which are called ``train``.
+
     Examples
     --------
     >>> from counterpoise.goals import parse_goal
+    >>> parse_goal("recall >= 0.7") == parse_goal("recall(train) >= 0.7")
+    True
+    >>> parse_goal("selection_rate(sex=F) >= 0.8 * selection_rate(sex=M)")
+    <Goal positive_rate(train, sex=F) >= 0.8 * positive_rate(train, sex=M)>
     >>> parse_goal("recall(train, country='New Zealand') >= 0.9")
     <Goal recall(train, country='New Zealand') >= 0.9>
     >>> parse_goal("precison(train) >= 0.9")

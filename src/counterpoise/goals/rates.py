@@ -2,8 +2,9 @@
 
 Every metric here is a linear combination of positive and negative predictions on parts of a dataset, or a ratio of two
 of those. A metric is a row of the table ``METRICS``: data, not a class. Its counts are shares of the dataset's weight,
-so ``true_positives(train)`` is #TP / n. A deferred row, about which a person decides, is neither positive nor negative,
-neither right nor wrong, stays in every denominator, and differs from any prediction of the baseline.
+so ``true_positives(train)`` is #TP / n. ``ALIASES`` has other names of metrics, which scikit-learn and fairlearn use; a
+goal prints under the main name. A deferred row, about which a person decides, is neither positive nor negative, neither
+right nor wrong, stays in every denominator, and differs from any prediction of the baseline.
 
 Corrections to the printed tables (first sign the label, second the baseline's prediction):
 #Changes = |D++| s_n(D++) + |D+-| s_p(D+-) + |D-+| s_n(D-+) + |D--| s_p(D--), and
@@ -61,7 +62,12 @@ __all__ = [
     "Dataset",
     "Rate",
     "Ratio",
+    "abstention_rate",
     "accuracy",
+    "accuracy_score",
+    "balanced_accuracy",
+    "balanced_accuracy_score",
+    "change_rate",
     "churn",
     "confusion",
     "correct",
@@ -76,22 +82,44 @@ __all__ = [
     "equal_opportunity_ratio",
     "equalized_odds_difference",
     "equalized_odds_ratio",
+    "error",
     "error_rate",
     "every_class",
     "every_group",
+    "f1",
     "f1_score",
+    "fall_out",
+    "false_alarm_rate",
+    "false_discovery_rate",
     "false_negative_rate",
     "false_negatives",
+    "false_omission_rate",
     "false_positive_rate",
     "false_positives",
+    "fdr",
+    "fnr",
+    "fpr",
+    "hit_rate",
     "loss_rate",
     "macro",
     "max_difference",
     "min_ratio",
+    "miss_rate",
+    "negative_predictive_value",
     "negative_rate",
+    "npv",
+    "positive_predictive_value",
     "positive_rate",
+    "ppv",
     "precision",
+    "precision_score",
     "recall",
+    "recall_score",
+    "selection_rate",
+    "sensitivity",
+    "specificity",
+    "tnr",
+    "tpr",
     "true_negative_rate",
     "true_negatives",
     "true_positive_rate",
@@ -100,6 +128,7 @@ __all__ = [
     "win_loss_ratio",
     "win_rate",
     "wins_minus_losses",
+    "zero_one_loss",
 ]
 
 _ALL, _POSITIVES, _NEGATIVES = Cell(), Cell(label=True), Cell(label=False)
@@ -124,6 +153,23 @@ _NOT_LOSSES = tuple(count._replace(coefficient=-1.0) for count in _LOSSES)
 METRICS: dict[str, Metric] = {}
 RATIOS: dict[str, Callable[[Dataset], Ratio]] = {}
 MEANINGS: dict[str, str] = {}  # in words
+OTHER_NAMES = {
+    "positive_rate": ("selection_rate",),
+    "error_rate": ("error", "zero_one_loss"),
+    "accuracy": ("accuracy_score",),
+    "balanced_accuracy": ("balanced_accuracy_score",),
+    "recall": ("true_positive_rate", "tpr", "sensitivity", "hit_rate", "recall_score"),
+    "false_negative_rate": ("fnr", "miss_rate"),
+    "false_positive_rate": ("fpr", "fall_out", "false_alarm_rate"),
+    "true_negative_rate": ("tnr", "specificity"),
+    "precision": ("positive_predictive_value", "ppv", "precision_score"),
+    "negative_predictive_value": ("npv",),
+    "false_discovery_rate": ("fdr",),
+    "f1_score": ("f1",),
+    "churn": ("change_rate",),
+    "defer_rate": ("abstention_rate",),
+}
+ALIASES = {alias: name for name, aliases in OTHER_NAMES.items() for alias in aliases}
 TABLE_METRICS = [
     "positive_rate",
     "error_rate",
@@ -132,7 +178,7 @@ TABLE_METRICS = [
     "precision",
     "churn",
 ]  # and those registered
-_HELP = """Return {meaning}.
+_HELP = """Return {meaning}.{aliases}
 
 Parameters
 ----------
@@ -186,18 +232,23 @@ def _function(name: str, meaning: str, make: Callable[[Dataset], Made_co]) -> Me
     kind = Ratio if name in RATIOS else Rate
     MEANINGS[name] = meaning.replace("``", "`")
     metric.__name__ = metric.__qualname__ = name
-    metric.__doc__ = _HELP.format(name=name, meaning=meaning, kind=kind.__name__)
+    aliases = ", ".join(f"``{alias}``" for alias in OTHER_NAMES.get(name, ()))
+    aliases = aliases and f"\n\nAlso known as {aliases}."
+    metric.__doc__ = _HELP.format(name=name, meaning=meaning, kind=kind.__name__, aliases=aliases)
     metric.__annotations__["return"] = kind
     return metric
 
 
 def make_metric(name: str, rows: Dataset) -> Rate | Ratio:
-    """Return the metric of that name on the rows."""
+    """Return the metric of that name, or of that alias, on the rows."""
+    name = ALIASES.get(name, name)
     if name in RATIOS:
         return RATIOS[name](rows)
     if name not in METRICS:
-        raise unknown("metric", name, [*METRICS, *RATIOS])
+        raise unknown("metric", name, [*METRICS, *RATIOS, *ALIASES])
     term = Term(1.0, METRICS[name], rows)
+    if METRICS[name].is_mean and len(list(term.row_counts())) < len(METRICS[name].counts):
+        raise ValueError(f"{name} is a mean over the classes, and {rows} leaves out the rows of some of them.")
     if not any(term.row_counts()):
         raise ValueError(f"{term} counts nothing, because no row of {rows} can be among those that {name} is about.")
     return Rate(0.0, (term,))
@@ -217,10 +268,20 @@ correct = _rate(
     "correct", "right predictions, for examples that must not go wrong: ``correct(D) >= 1``", _TP, _TN, of_each=(_TP,)
 )
 recall = _rate("recall", "positive predictions among the rows labelled positive", _TP, out_of=_POSITIVES)
-true_positive_rate = _rate("true_positive_rate", "positives that are found: recall", _TP, out_of=_POSITIVES)
 false_negative_rate = _rate("false_negative_rate", "positives that are not found", _FN, out_of=_POSITIVES)
 false_positive_rate = _rate("false_positive_rate", "negatives that are predicted positive", _FP, out_of=_NEGATIVES)
 true_negative_rate = _rate("true_negative_rate", "negatives that are predicted negative", _TN, out_of=_NEGATIVES)
+METRICS["balanced_accuracy"] = Metric(
+    "balanced_accuracy",
+    (_TP._replace(coefficient=0.5, out_of=_POSITIVES), _TN._replace(coefficient=0.5, out_of=_NEGATIVES)),
+    of_each=(_TP._replace(out_of=_POSITIVES),),
+    is_mean=True,
+)
+balanced_accuracy = _function(
+    "balanced_accuracy",
+    "the mean of the recalls of all classes; of two, of recall and true negative rate",
+    lambda rows: cast("Rate", make_metric("balanced_accuracy", rows)),
+)
 churn = _rate(
     "churn", "predictions that differ from the baseline's; it needs no labels", *_CHANGES, of_each=_CHANGES_OF_EACH
 )
@@ -241,6 +302,21 @@ precision = _ratio(
     "precision",
     "the share of rows labelled positive among the positive predictions: #TP / (#TP + #FP)",
     lambda rows: (true_positives(rows), positive_rate(rows)),
+)
+negative_predictive_value = _ratio(
+    "negative_predictive_value",
+    "the share of rows labelled negative among the negative predictions: #TN / (#TN + #FN)",
+    lambda rows: (true_negatives(rows), negative_rate(rows)),
+)
+false_discovery_rate = _ratio(
+    "false_discovery_rate",
+    "the share of rows labelled negative among the positive predictions: #FP / (#TP + #FP)",
+    lambda rows: (false_positives(rows), positive_rate(rows)),
+)
+false_omission_rate = _ratio(
+    "false_omission_rate",
+    "the share of rows labelled positive among the negative predictions: #FN / (#TN + #FN)",
+    lambda rows: (false_negatives(rows), negative_rate(rows)),
 )
 f1_score = _ratio(
     "f1_score",
@@ -263,6 +339,22 @@ win_loss_ratio = _ratio(
 win_change_ratio = _ratio(
     "win_change_ratio", "#Wins / #Changes against the baseline", lambda rows: (win_rate(rows), churn(rows))
 )
+
+# The names of ``OTHER_NAMES``, each on a line of its own metric, so that editors and type checkers know them.
+selection_rate = positive_rate
+error = zero_one_loss = error_rate
+accuracy_score = accuracy
+balanced_accuracy_score = balanced_accuracy
+true_positive_rate = tpr = sensitivity = hit_rate = recall_score = recall
+fnr = miss_rate = false_negative_rate
+fpr = fall_out = false_alarm_rate = false_positive_rate
+tnr = specificity = true_negative_rate
+positive_predictive_value = ppv = precision_score = precision
+npv = negative_predictive_value
+fdr = false_discovery_rate
+f1 = f1_score
+change_rate = churn
+abstention_rate = defer_rate
 
 
 CONFUSION, COST, ARROW = "confusion", "cost", "->"
@@ -321,6 +413,7 @@ def macro(metric: MetricFunction[Rate] | str, dataset: Dataset | str = DEFAULT, 
 
 def make_macro(name: str, rows: Dataset) -> Rate:
     """Return the same for the name of a metric."""
+    name = ALIASES.get(name, name)
     if name in RATIOS:
         raise TypeError(
             f"{MACRO}({name}, {rows}) is an average of ratios, which is not linear: set a goal for every class, as in "
@@ -333,17 +426,17 @@ def make_macro(name: str, rows: Dataset) -> Rate:
 
 
 def metric_name(metric: Any) -> str:
-    """Return the name of a metric, given it or its function."""
+    """Return the main name of a metric, given a name of it or its function."""
     name = metric if isinstance(metric, str) else getattr(metric, "__name__", None)
     if not isinstance(name, str):
         raise TypeError(f"A metric must be a function such as recall, or its name, 'recall'; got {metric!r}.")
-    return name
+    return ALIASES.get(name, name)
 
 
-def cost(
-    dataset: Dataset | str = DEFAULT, costs: Any = None, /, *ranges: str, classes: Any = None, **where: Any
-) -> Rate:
+def cost(dataset: Any = DEFAULT, costs: Any = None, /, *ranges: str, classes: Any = None, **where: Any) -> Rate:
     """Return the average cost of a row, given what it costs to call one class another.
+
+    Called as ``cost(dataset, costs)``, or as ``cost(costs)`` for the rows that are judged.
 
     Parameters
     ----------
@@ -363,7 +456,11 @@ def cost(
     cost(train, {sick->well: 20, well->sick: 1}) <= 0.5
     >>> rate == cost("train", [[0, 20], [1, 0]], classes=["sick", "well"]) == parse_rate(str(rate))
     True
+    >>> rate == cost({"sick->well": 20, "well->sick": 1})
+    True
     """
+    if not isinstance(dataset, (Dataset, str)):
+        dataset, costs, ranges = DEFAULT, dataset, (*([] if costs is None else [costs]), *ranges)
     return make_cost(rows_of(dataset, ranges, None, where), _entries(costs, classes))
 
 

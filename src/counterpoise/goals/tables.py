@@ -15,12 +15,15 @@ from counterpoise._base.checks import (
     check_vector,
     unmask,
 )
+from counterpoise._base.text import did_you_mean
 from counterpoise._base.types import AnyArray, ArrayLike, BoolArray, FloatArray, IntArray
 from counterpoise.goals.classes import Classes, as_labels, find_classes
 from counterpoise.goals.terms import (
     DEFAULT,
+    RESTRICTIONS,
     NoRows,
     Range,
+    UnknownName,
     as_number,
     as_truth,
     format_name,
@@ -428,7 +431,7 @@ def with_train(train: Table | None, datasets: Any) -> dict[str, Table]:
 def table_of(tables: Mapping[str, Table], name: str, columns: Sequence[str] = ()) -> Table:
     """Return the table of a dataset, after checking that it is there and has some columns."""
     if name not in tables:
-        raise unknown("dataset", name, tables)
+        raise UnknownName(f"{unknown('dataset', name, tables)}{_condition_hint(tables, name)}")
     table = tables[name]
     known = table.columns if columns else []
     for column in columns:
@@ -442,6 +445,16 @@ def table_of(tables: Mapping[str, Table], name: str, columns: Sequence[str] = ()
                 )
             raise unknown("column", column, known, where=f" in dataset {name!r}{hint}")
     return table
+
+
+def _condition_hint(tables: Mapping[str, Table], name: str) -> str:
+    """Say how to write a word that stands where a dataset would, where it is a column or part of a condition."""
+    if name in RESTRICTIONS:
+        return f" The {name} of dataset {DEFAULT!r} are {DEFAULT}.{name}."
+    if any(name in table.columns for table in tables.values()):
+        column = format_name(name)
+        return f" {name!r} is a column: write {column}=value for some of the rows, by={column} for groups."
+    return "" if did_you_mean(name, tables) else " A condition on the rows is written column=value, as in sex=F."
 
 
 def classes_of(tables: Mapping[str, Table], *, classes: ArrayLike | None = None, pos_label: Any = None) -> Classes:

@@ -192,8 +192,8 @@ def read_range(text: Any) -> Range:
     >>> print(read_range("18 <= age < 25"), read_range("50000 < income"))
     18<=age<25 income>50000
     """
-    match = _TEXT.fullmatch(text) if isinstance(text, str) else None
-    if match is None or not (match["sign"] or match["then"]):
+    match = _match_range(text)
+    if match is None:
         raise ValueError(
             f"A condition on numbers reads like 'age<=33' or '18<=age<25'; got {text!r}. For one value of a column "
             "write column=value."
@@ -201,6 +201,11 @@ def read_range(text: Any) -> Range:
     column = without_quotes(match["column"]) if match["column"][0] in "'\"" else match["column"]
     first = (MIRRORED[match["sign"]], match["first"]) if match["sign"] else None
     return range_between(column, first, (match["then"], match["last"]) if match["then"] else None)
+
+
+def _match_range(text: Any) -> re.Match[str] | None:
+    match = _TEXT.fullmatch(text) if isinstance(text, str) else None
+    return match if match is not None and (match["sign"] or match["then"]) else None
 
 
 def range_between(column: str, *limits: tuple[str, str] | None) -> Range:
@@ -438,7 +443,9 @@ class RowCount(NamedTuple):
 
 
 def rows_of(dataset: Any, ranges: Iterable[str], of: Any, where: dict[str, Any]) -> Dataset:
-    """Return the rows that the arguments of a metric name."""
+    """Return the rows that the arguments of a metric name; a range may stand first, in place of the dataset."""
+    if _match_range(dataset):
+        dataset, ranges = DEFAULT, (dataset, *ranges)
     if not isinstance(dataset, (Dataset, str)):
         raise TypeError(f"A rate takes a Dataset or its name; got {dataset!r}. Data are bound later, by fit.")
     rows = Dataset(dataset) if isinstance(dataset, str) else dataset
@@ -495,6 +502,7 @@ class Metric(NamedTuple):
     out_of: Cell = Cell()
     of_each: tuple[Count, ...] = ()  # what is counted of each of several classes, where none has to be named
     details: str = ""  # that its text has behind the rows
+    is_mean: bool = False  # whether of_each is averaged over the classes, and not added up
 
 
 class Term(NamedTuple):
