@@ -122,8 +122,8 @@ class LevelBundle(Generic[AnyOracle]):
                 break
             self._drop_inactive(model, 2 * n_models + limits.spare_cuts)
             part = _LEVEL if lower - last > _STALLED * (value - lower) else _LEVEL_STALLED
-            projected = self.planes.project(best, (lower + part * (value - lower) - self.shift) / self.span)
-            point = model.point if projected is None else projected
+            nearest = self.planes.project(best, (lower + part * (value - lower) - self.shift) / self.span)
+            point = model.point if nearest is None else nearest
         self._drop_inactive(model, 0)
         # Both players' vectors, with the bounds computed from them alone: the cut at the best point gave its value.
         proof = self.oracle.proof(self.cuts, model.shares[model.shares > 0])
@@ -137,10 +137,10 @@ class LevelBundle(Generic[AnyOracle]):
         n_models, n_cuts = self.oracle.n_models, len(self.cuts)
         if n_cuts <= spare:
             return
-        used = model.shares > 0
-        used[n_cuts - min(spare, n_models) :] = True
-        self.planes.keep(used)
-        self.cuts = [cut for cut, is_used in zip(self.cuts, used, strict=True) if is_used]
+        is_active = model.shares > 0
+        is_active[n_cuts - min(spare, n_models) :] = True
+        self.planes.keep(is_active)
+        self.cuts = [cut for cut, is_needed in zip(self.cuts, is_active, strict=True) if is_needed]
 
 
 class NotConvex(ArithmeticError):  # noqa: N818 - named for what was found
@@ -232,8 +232,8 @@ def maximize_concave(
     >>> def oracle(v, accuracy):
     ...     value = -float((v[0] - 2) ** 2)
     ...     return OracleAnswer(value, value, np.array([-2 * (v[0] - 2)]))
-    >>> found = maximize_concave(oracle, 1, radius=10.0, tol=1e-6)
-    >>> found.multipliers.round(2).tolist(), found.gap <= 1e-6
+    >>> solution = maximize_concave(oracle, 1, radius=10.0, tol=1e-6)
+    >>> solution.multipliers.round(2).tolist(), solution.gap <= 1e-6
     ([2.0], True)
     """
     size, tol = check_count(n_multipliers, "n_multipliers"), check_positive(tol, "tol")
@@ -247,7 +247,7 @@ def maximize_concave(
         )
     point = np.zeros(size) if start is None else check_vector(start, "start", size, "one for each multiplier")
     point, accuracy, n_misses = np.clip(point, 0.0, radius), _FIRST * tol, 0
-    answer = _checked(oracle(point, accuracy), size)
+    answer = _check_answer(oracle(point, accuracy), size)
     # In parts of a unit a solver's tolerances mean the same for functions of any size.
     model = _Model(size, radius, power_of_two(max(abs(answer.upper), float(np.abs(answer.slope).max()))))
     for offset, slope in zip(*cuts, strict=True) if cuts is not None else ():
@@ -267,13 +267,13 @@ def maximize_concave(
             point, level = top.point, -top.lower
         else:  # the point nearest to the best one where the model is at least the level
             level = model.lower + _CONCAVE_LEVEL * (-top.lower - model.lower)
-            projected = model.planes.project(model.points[model.best], -level)
-            point = top.point if projected is None else projected  # rounding near the end: the top always will do
+            nearest = model.planes.project(model.points[model.best], -level)
+            point = top.point if nearest is None else nearest  # rounding near the end: the top always will do
         accuracy = max(model.unit * (level - model.lower) / 2, tol / 4)
-        answer = _checked(oracle(point, accuracy), size)
+        answer = _check_answer(oracle(point, accuracy), size)
 
 
-def _checked(answer: OracleAnswer, size: int) -> OracleAnswer:
+def _check_answer(answer: OracleAnswer, size: int) -> OracleAnswer:
     slope = check_vector(answer.slope, "slope", size, "one entry for each multiplier")
     if not -np.inf < answer.lower <= answer.upper < np.inf:
         raise ValueError(
