@@ -13,7 +13,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
 from counterpoise import Stopping, persist
-from counterpoise.boosting.checkpoint import Checkpoint, UnusableCheckpoint, _fingerprint, opened
+from counterpoise.boosting.checkpoint import Checkpoint, UnusableCheckpoint, _fingerprint, open_checkpoint
 from counterpoise.learners import HistogramTree
 
 
@@ -186,7 +186,7 @@ def test_fit_more_does_not_take_over_the_rounds_of_another_fit(tmp_path):
 
 
 def test_two_fits_cannot_write_to_one_folder(folder):
-    with opened(folder), pytest.raises(UnusableCheckpoint, match=r"Another fit \(process \d+\) is writing to"):
+    with open_checkpoint(folder), pytest.raises(UnusableCheckpoint, match=r"Another fit \(process \d+\) is writing to"):
         go_on(folder)
     assert len(go_on(folder).estimators_) == 7
 

@@ -65,7 +65,7 @@ def in_shards(shards):
     history = History(ShardRows(shards, cells, len(MODELS)))
     for number, model in enumerate(map(Member, MODELS), 1):
         said, _ = take_in(shards, cells, model, number)
-        history.append(Round(number, model, np.empty(0), np.empty(0, dtype=np.uint8), 0.0, said=said))
+        history.append(Round(number, model, np.empty(0), np.empty(0, dtype=np.uint8), 0.0, answers=said))
     return history
 
 

@@ -47,8 +47,11 @@ class CheckedRows(NamedTuple):
 
 def set_learner_tags(tags: Any, learner: Any) -> Any:
     """Let a booster take the input that its base learner takes, and return its tags."""
-    known = get_tags(learner).input_tags
-    tags.input_tags.sparse, tags.input_tags.three_d_array = known.sparse, known.three_d_array  # or more, as images
+    learner_tags = get_tags(learner).input_tags
+    tags.input_tags.sparse, tags.input_tags.three_d_array = (
+        learner_tags.sparse,
+        learner_tags.three_d_array,
+    )  # or more, as images
     tags.input_tags.allow_nan = may_take_missing(learner)
     return tags
 

@@ -62,9 +62,9 @@ class RoundTarget(NamedTuple):
     weights: FloatArray  # sum to 1
     rows: IntArray | None = None  # None: all rows in their order; else some, perhaps several times
 
-    def error(self, said: AnyArray) -> float:
+    def error(self, answers: AnyArray) -> float:
         """Return the weight of what a model gets wrong, given the codes that it says of all rows."""
-        return float(self.weights @ ((said if self.rows is None else said[self.rows]) != self.codes))
+        return float(self.weights @ ((answers if self.rows is None else answers[self.rows]) != self.codes))
 
 
 def cost_target(costs: FloatArray) -> RoundTarget:
@@ -74,18 +74,18 @@ def cost_target(costs: FloatArray) -> RoundTarget:
     is one label for each row, by the sign of the difference. The weights are not scaled to sum to 1.
     """
     if len(costs) == _BINARY:
-        saved = costs[0] - costs[1]  # by the second class in place of the first
-        return RoundTarget((saved > 0).astype(np.int64), np.abs(saved))
-    saved = (costs.max(axis=0) - costs).T
-    rows, codes = np.nonzero(saved)
-    return RoundTarget(codes, saved[rows, codes], rows)
+        savings = costs[0] - costs[1]  # by the second class in place of the first
+        return RoundTarget((savings > 0).astype(np.int64), np.abs(savings))
+    savings = (costs.max(axis=0) - costs).T
+    rows, codes = np.nonzero(savings)
+    return RoundTarget(codes, savings[rows, codes], rows)
 
 
 class TrainedModel(NamedTuple):
     """A model, and what is said of all rows, perhaps by others that did not see them."""
 
     model: Any
-    said: AnyArray  # class codes
+    answers: AnyArray  # class codes
     scores: FloatArray | None = None  # of the positive class, where they are asked for
 
 
@@ -128,8 +128,8 @@ class LearnerFit:
 
     def __call__(self, weights: FloatArray, number: int) -> Fitted:
         """Return the model of a round, and where it errs."""
-        model, said, _ = self.fit_round(RoundTarget(self.codes, weights), number)
-        return Fitted(model, (said != self.codes).view(np.uint8))
+        model, answers, _ = self.fit_round(RoundTarget(self.codes, weights), number)
+        return Fitted(model, (answers != self.codes).view(np.uint8))
 
     def fit_round(self, target: RoundTarget, number: int) -> TrainedModel:
         """Return the model of a round that is fitted to a target, and what it says of all rows."""
@@ -146,9 +146,9 @@ class LearnerFit:
         # A copy does for a learner of plain parameters, and takes a tenth of the time of a clone.
         model = fresh_copy(self.learner, self.random_seeds(number)) if self.is_random else copy.copy(self.learner)
         if target.rows is None or not self.is_binned:
-            named = {} if target.rows is None else {"rows": target.rows}
+            options = {} if target.rows is None else {"rows": target.rows}
             return TrainedModel(
-                model, model.fit_codes(self.prepared, target.codes, self.classes, target.weights, **named)
+                model, model.fit_codes(self.prepared, target.codes, self.classes, target.weights, **options)
             )
         some = replace(self.prepared, bins=np.ascontiguousarray(self.prepared.bins[:, target.rows]))
         model.fit_codes(some, target.codes, self.classes, target.weights)
@@ -206,7 +206,7 @@ class CrossFit:
         if not self._folds:
             return self.whole.fit_round(target, number)
         codes, classes = self.whole.codes, self.whole.classes
-        said = np.empty(codes.size, dtype=np.min_scalar_type(len(classes) - 1))
+        answers = np.empty(codes.size, dtype=np.min_scalar_type(len(classes) - 1))
         scores = None if self.positive is None else np.empty(codes.size)
         for fold in self._folds:
             if target.rows is None:
@@ -214,16 +214,18 @@ class CrossFit:
             else:  # of the rows that are outside, which count from 0 there
                 numbers = np.full(codes.size, -1)
                 numbers[fold.others] = np.arange(fold.others.size)
-                kept = numbers[target.rows] >= 0
-                part = RoundTarget(target.codes[kept], target.weights[kept], numbers[target.rows][kept])
+                is_outside = numbers[target.rows] >= 0
+                part = RoundTarget(
+                    target.codes[is_outside], target.weights[is_outside], numbers[target.rows][is_outside]
+                )
             if not part.weights.sum() > 0:  # all the weight is in the fold: there is nothing to go by but the rows' own
                 part = RoundTarget(codes[fold.others], self._own[fold.others])
             model = fold.fit.fit_round(part._replace(weights=part.weights / part.weights.sum()), number).model
-            said[fold.places] = predict_codes(model, fold.rows, classes)
+            answers[fold.places] = predict_codes(model, fold.rows, classes)
             if scores is not None and self.positive is not None:
                 rows = take_rows(self.whole.X, fold.places)
                 scores[fold.places] = Member("A model of a fold", model, self.positive, SCORES).ask(rows)
-        return TrainedModel(self.whole.fit_round(target, number).model, said, scores)
+        return TrainedModel(self.whole.fit_round(target, number).model, answers, scores)
 
 
 class ArrayFit:
@@ -258,16 +260,18 @@ class ArrayFit:
         """Return the model of a round, given weights of the labelled rows, or costs of answers."""
         fit, error = self.fits[0 if number == 1 else -1], None
         if self.costs is None:
-            model, said, scores = fit.fit_round(RoundTarget(self.labels, weights), number)
+            model, answers, scores = fit.fit_round(RoundTarget(self.labels, weights), number)
         else:
             target = cost_target(self.costs(weights) if weights.ndim == 1 else weights)
             total = float(target.weights.sum())  # 0 where all answers cost alike
             own = RoundTarget(self.rows.codes, self.rows.weights)
             target = target._replace(weights=target.weights / total) if total > 0 else own
-            model, said, scores = fit.fit_round(target, number)
-            error = target.error(said)
-        losses = (said[: self.labels.size] != self.labels).view(np.uint8)
-        return Fitted(model, losses, said=said if self.keeps_answers else None, weighted_loss=error, scores=scores)
+            model, answers, scores = fit.fit_round(target, number)
+            error = target.error(answers)
+        losses = (answers[: self.labels.size] != self.labels).view(np.uint8)
+        return Fitted(
+            model, losses, answers=answers if self.keeps_answers else None, weighted_loss=error, scores=scores
+        )
 
 
 def folds_of(codes: IntArray, n_folds: int, generator: np.random.Generator) -> IntArray:
@@ -286,7 +290,7 @@ def is_ensemble(learner: Any) -> bool:
     if isinstance(learner, Resampled):
         return is_ensemble(learner.estimator)
     names = set(learner.get_params(deep=False))
-    return any(known <= names for known in _OF_ENSEMBLES)
+    return any(marks <= names for marks in _OF_ENSEMBLES)
 
 
 def planned_rounds(booster: Any) -> int:

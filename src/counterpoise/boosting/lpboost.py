@@ -545,15 +545,15 @@ class LPBoostClassifier(MixtureBase):
         if self.beta == "theory":
             self.beta_ = regularized_lpboost_beta(alpha, regularized_lpboost_delta(alpha, n_rounds))
         risk = CVaR(ALPHA) if isinstance(objective, Rate) else objective.bind(data.risk_rows(n_rounds))
-        known: dict[str, Any] = {"risk": risk, "target": self.target}
+        stopping: dict[str, Any] = {"risk": risk, "target": self.target}
         if self.trains_inside:
             costs = data.price_answers(problem, seeds.entropy)
             size = objective.size if isinstance(objective, Rate) else risk.size
             program = RoundsProgram(costs, data.store.minimizer(risk), size)
             settings = {"beta": None, "goals": [str(goal) for goal in problem.goals], "pos_label": self.pos_label}
-            return BoostingRun(self, data, problem, program.price, seeds, settings, program=program, **known)
+            return BoostingRun(self, data, problem, program.price, seeds, settings, program=program, **stopping)
         rule = dual_of(risk) if self.beta_ is None else regularized_dual(alpha, self.beta_)
-        return BoostingRun(self, data, problem, rule, seeds, {"beta": self.beta_}, **known)
+        return BoostingRun(self, data, problem, rule, seeds, {"beta": self.beta_}, **stopping)
 
     def mix(self, run: BoostingRun) -> None:
         """Choose the mixture of the rounds, or of rules of their scores, and say what is proven about it."""
@@ -594,29 +594,29 @@ class LPBoostClassifier(MixtureBase):
         """
         problem, places = problem._replace(budget=None), places_in(error, problem)
         if isinstance(family, Thresholds):
-            named, offered = [problem.goals[place] for place in places], (error.joint_bounds, error.held_by)
-            restated = InfeasibleGoals(named, error.least_violation, error.nearest_bounds, False, *offered)
+            conflict, bounds = [problem.goals[place] for place in places], (error.joint_bounds, error.held_by)
+            new_error = InfeasibleGoals(conflict, error.least_violation, error.nearest_bounds, False, *bounds)
         else:
             goals = select(family.selection_data, problem._replace(objective=Mean())).goals
             assert goals is not None  # noqa: S101 - they were missed
-            restated = advise(goals, places, error.least_violation, proven=False)
+            new_error = advise(goals, places, error.least_violation, proven=False)
         if isinstance(run.data, ArrayFitData):  # over shards no other mixture is solved for
-            models = family if isinstance(family, PooledModels) else run.data.pooled(run.history, problem)
-            self._add_closest(restated, models, family, problem)
+            models = family if isinstance(family, PooledModels) else run.data.pooled_models(run.history, problem)
+            self._add_closest(new_error, models, family, problem)
         if run.program is not None and not run.program.is_over(is_random=run.fit.is_random):
-            restated.add_note(
+            new_error.add_note(
                 f"All {run.history.n_rounds} rounds were used, and models still helped: raise n_estimators."
             )
-        return restated
+        return new_error
 
     def _add_closest(
-        self, restated: InfeasibleGoals, models: PooledModels, family: PooledModels | Thresholds, problem: Problem
+        self, new_error: InfeasibleGoals, models: PooledModels, family: PooledModels | Thresholds, problem: Problem
     ) -> None:
         """Add to an error the classifier that is nearest to its goals."""
         self.forget_choice()  # that failed
-        restated.closest = closest = copy.copy(self)
-        if restated.ways_out:  # the nearest of the bounds that are offered
-            way = min(restated.ways_out, key=lambda one: sum(abs(old.bound - new.bound) for old, new in one.items()))
+        new_error.closest = closest = copy.copy(self)
+        if new_error.ways_out:  # the nearest of the bounds that are offered
+            way = min(new_error.ways_out, key=lambda one: sum(abs(old.bound - new.bound) for old, new in one.items()))
             closest.solve_and_store(
                 family, problem._replace(goals=tuple(way.get(goal, goal) for goal in problem.goals))
             )
@@ -626,9 +626,9 @@ class LPBoostClassifier(MixtureBase):
             closest.store_family(models, problem)
             closest.store_solution(problem, models.solution(choose_nearest(selection, problem), selection))
         checks = closest.check_goals()
-        restated.least_violation = sum(check.violation for check in checks)
-        missed = "; ".join(str(check) for check in checks if not check.holds)
-        restated.add_note(f"The nearest mixture of the {len(self.estimators_)} models that were trained: {missed}.")
+        new_error.least_violation = sum(check.violation for check in checks)
+        failures = "; ".join(str(check) for check in checks if not check.holds)
+        new_error.add_note(f"The nearest mixture of the {len(self.estimators_)} models that were trained: {failures}.")
 
     def __getstate__(self) -> dict[str, Any]:
         return state_to_store(super().__getstate__())

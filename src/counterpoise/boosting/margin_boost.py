@@ -14,7 +14,7 @@ import numpy as np
 from counterpoise._base.checks import check_positive
 from counterpoise._base.types import AnyArray
 from counterpoise.boosting.adaboost import AdaBoostStep, prepare
-from counterpoise.boosting.additive import AdditiveClassifier, Boosted, model_values, one_or_all
+from counterpoise.boosting.additive import AdditiveClassifier, BoostingResult, model_values, one_or_all
 from counterpoise.boosting.inputs import CheckedRows, is_word
 from counterpoise.boosting.rounds import Callback
 from counterpoise.boosting.stopping import Stopping
@@ -49,14 +49,14 @@ def boost_and_vote_again(
     rows: tuple[CheckedRows, CheckedRows | None, AnyArray, int],
     solve: Callable[..., Sequence[Solution]],
     grid: Sequence[float],
-) -> Boosted:
+) -> BoostingResult:
     """Choose the votes of AdaBoost's models again, and keep the models that have one; ``rows`` are as for ``_boost``.
 
     Of several costs it takes the first with the least held-out error.
     """
     fit, held_out, rate = prepare(booster, *rows, "C")
     start = rows[0].weights
-    run: Boosted = booster.run_rounds(fit, AdaBoostStep(learning_rate=rate), start, held_out)
+    run: BoostingResult = booster.run_rounds(fit, AdaBoostStep(learning_rate=rate), start, held_out)
     if booster.C is None:
         wrong = max(float(start @ run.losses[:, 0]), float(start.min()))
         costs: Sequence[float] = (max(1.0, 1.0 / (_MARGINS_PER_ERROR * wrong)),)
@@ -66,15 +66,15 @@ def boost_and_vote_again(
         # A model without error ended the rounds. Its margins are the largest there can be: it would be left alone.
         run = run._replace(models=run.models[:-1], votes=run.votes[:-1], losses=run.losses[:, :-1])
     margins = np.ascontiguousarray(1 - 2 * run.losses.view(np.int8))
-    tried = solve(margins, costs, sample_weight=start, tol=_TOL)
+    solutions = solve(margins, costs, sample_weight=start, tol=_TOL)
     best = 0
-    if held_out is not None and len(tried) > 1:
-        said = np.column_stack([model_values(model, held_out.X, held_out.classes) for model in run.models])
-        best = int(np.argmin(held_out.loss(said @ np.column_stack([found.votes for found in tried]))))
-    votes = tried[best].votes
-    kept = np.flatnonzero(votes)
-    models = [run.models[place] for place in kept]
-    return run._replace(models=models, votes=votes[kept], found=(costs[best], tried[best]))
+    if held_out is not None and len(solutions) > 1:
+        values = np.column_stack([model_values(model, held_out.X, held_out.classes) for model in run.models])
+        best = int(np.argmin(held_out.loss(values @ np.column_stack([one.votes for one in solutions]))))
+    votes = solutions[best].votes
+    places = np.flatnonzero(votes)
+    models = [run.models[place] for place in places]
+    return run._replace(models=models, votes=votes[places], details=(costs[best], solutions[best]))
 
 
 class RLPBoostClassifier(AdditiveClassifier):
@@ -155,12 +155,14 @@ class RLPBoostClassifier(AdditiveClassifier):
             if not isinstance(self.C, str):
                 check_edge_cost(float(self.C))
 
-    def _boost(self, train: CheckedRows, held_out: CheckedRows | None, classes: AnyArray, entropy: int) -> Boosted:
+    def _boost(
+        self, train: CheckedRows, held_out: CheckedRows | None, classes: AnyArray, entropy: int
+    ) -> BoostingResult:
         return boost_and_vote_again(self, (train, held_out, classes, entropy), soft_margin_path, LINEAR_COSTS)
 
-    def _keep(self, found: list[Any]) -> None:
-        self.C_ = one_or_all([C for C, _ in found], is_given=self.C is not None and self.C != "auto")
-        self.solutions_: list[SoftMarginSolution] = [solution for _, solution in found]
+    def _store_details(self, details: list[Any]) -> None:
+        self.C_ = one_or_all([C for C, _ in details], is_given=self.C is not None and self.C != "auto")
+        self.solutions_: list[SoftMarginSolution] = [solution for _, solution in details]
 
 
 class RQPBoostClassifier(AdditiveClassifier):
@@ -222,9 +224,11 @@ class RQPBoostClassifier(AdditiveClassifier):
     def _check_own_parameters(self) -> None:
         check_cost(self.C)
 
-    def _boost(self, train: CheckedRows, held_out: CheckedRows | None, classes: AnyArray, entropy: int) -> Boosted:
+    def _boost(
+        self, train: CheckedRows, held_out: CheckedRows | None, classes: AnyArray, entropy: int
+    ) -> BoostingResult:
         return boost_and_vote_again(self, (train, held_out, classes, entropy), hinge_path, QUADRATIC_COSTS)
 
-    def _keep(self, found: list[Any]) -> None:
-        self.C_ = one_or_all([C for C, _ in found], is_given=self.C != "auto")
-        self.solutions_: list[HingeSolution] = [solution for _, solution in found]
+    def _store_details(self, details: list[Any]) -> None:
+        self.C_ = one_or_all([C for C, _ in details], is_given=self.C != "auto")
+        self.solutions_: list[HingeSolution] = [solution for _, solution in details]

@@ -50,12 +50,12 @@ from counterpoise.rules.goal_rows import TRAIN
 from counterpoise.rules.options import Draws, kind_of_decision
 from counterpoise.rules.rows import checked_features
 from counterpoise.solvers.ramp import (
-    ThresholdSolution,
     KernelMachine,
     LinearMachine,
     Plan,
     RampProblem,
     ThresholdCut,
+    ThresholdSolution,
     decide,
     decide_by_sign,
     minimize_ramp,

@@ -59,13 +59,13 @@ class Lumps(NamedTuple):
 
 def lump_over(shards: Shards, edges: Edges) -> Lumps:
     """Return the lumps of the rows of all shards: one pass over the rows."""
-    found = joined(shards.map(_lumps, edges))
-    if len(found.mass) > _MOST_LUMPS:
+    lumps = join_lumps(shards.map(_lumps, edges))
+    if len(lumps.mass) > _MOST_LUMPS:
         raise ValueError(
-            f"The groups and scores tell the rows into {len(found.mass)} different lumps, more than {_MOST_LUMPS}: too "
+            f"The groups and scores tell the rows into {len(lumps.mass)} different lumps, more than {_MOST_LUMPS}: too "
             "many to choose rules on in one place. Name fewer columns, or choose among fewer models."
         )
-    return found
+    return lumps
 
 
 def _chunks(shard: Shard) -> Iterator[slice]:
@@ -81,16 +81,16 @@ def _lumps(shard: Shard, edges: Edges) -> Lumps:
         scores, mass = np.asarray(shard[SCORES][place], dtype=np.float64), np.asarray(shard[MASS][place])
         bins = [np.searchsorted(own, scores[:, model]) for model, own in enumerate(edges)]
         keys = np.column_stack([shard[CELL][place], *bins])
-        parts.append(_lumped(Lumps(keys, mass, np.ones(len(mass)), scores, scores)))
-    return joined(parts)
+        parts.append(_merge_equal_keys(Lumps(keys, mass, np.ones(len(mass)), scores, scores)))
+    return join_lumps(parts)
 
 
-def joined(parts: Sequence[Lumps]) -> Lumps:
+def join_lumps(parts: Sequence[Lumps]) -> Lumps:
     """Return the lumps of several parts of the rows."""
-    return _lumped(Lumps(*(np.concatenate(one) for one in zip(*parts, strict=True))))
+    return _merge_equal_keys(Lumps(*(np.concatenate(one) for one in zip(*parts, strict=True))))
 
 
-def _lumped(rows: Lumps) -> Lumps:
+def _merge_equal_keys(rows: Lumps) -> Lumps:
     """Add up what has the same key."""
     if not len(rows.mass):
         return rows
@@ -114,12 +114,12 @@ def _orders(shard: Shard) -> IntArray:
 
 def first_edges(shards: Shards, usual: FloatArray, noise: Sequence[float]) -> Edges:
     """Return the bins to begin with; no bin has scores on both sides of a model's usual threshold."""
-    found = shards.map(_distinct)
+    distinct = shards.map(_distinct)
     n_bins = max(8, int(_BINS ** (1 / usual.size)))
     edges = []
     for model, own in enumerate(usual.tolist()):
-        parts = [values for one in found if (values := one[model]) is not None]
-        if len(parts) < len(found):
+        parts = [values for one in distinct if (values := one[model]) is not None]
+        if len(parts) < len(distinct):
             edges.append(_quantiles(shards, model, own, n_bins))
         else:
             values = np.unique(np.concatenate(parts))
@@ -130,29 +130,29 @@ def first_edges(shards: Shards, usual: FloatArray, noise: Sequence[float]) -> Ed
 
 def _distinct(shard: Shard) -> list[FloatArray | None]:
     """Return the different values of each score; None where they are many, which shows early."""
-    found: list[FloatArray | None] = []
+    distinct: list[FloatArray | None] = []
     for model in range(shard[SCORES].shape[1]):
         values = np.empty(0)
         for place in _chunks(shard):
             values = np.unique(np.append(values, shard[SCORES][place, model]))
             if values.size > _DISTINCT:
                 break
-        found.append(None if values.size > _DISTINCT else values)
-    return found
+        distinct.append(None if values.size > _DISTINCT else values)
+    return distinct
 
 
 def _quantiles(shards: Shards, model: int, usual: float, n_bins: int) -> FloatArray:
     low, high = ranges_over(shards)[model].tolist()
     fine = np.linspace(low, high, _FINE + 1)[1:]
     reach = np.cumsum(total(shards.map(_masses, model, fine)))
-    wanted = np.searchsorted(reach, reach[-1] * np.arange(1, n_bins) / n_bins)
-    return np.unique(np.append(fine[wanted], [usual] if low < usual < high else []))
+    places = np.searchsorted(reach, reach[-1] * np.arange(1, n_bins) / n_bins)
+    return np.unique(np.append(fine[places], [usual] if low < usual < high else []))
 
 
 def ranges_over(shards: Shards) -> FloatArray:
     """Return the least and the largest score of each model, shape (n_models, 2)."""
-    found = np.array(shards.map(_ranges))
-    return np.stack([found[:, 0].min(axis=0), found[:, 1].max(axis=0)], axis=1)
+    ranges = np.array(shards.map(_ranges))
+    return np.stack([ranges[:, 0].min(axis=0), ranges[:, 1].max(axis=0)], axis=1)
 
 
 def _ranges(shard: Shard) -> tuple[FloatArray, FloatArray]:
@@ -168,15 +168,15 @@ def _masses(shard: Shard, model: int, edges: FloatArray) -> FloatArray:
     return sums
 
 
-def split(edges: Edges, lumps: Lumps, chosen: Sequence[IntArray]) -> Edges:
+def split(edges: Edges, lumps: Lumps, bins_to_split: Sequence[IntArray]) -> Edges:
     """Return finer bins: some of each model are cut into parts of the same width, from their least score on."""
-    found = []
-    for model, (own, bins) in enumerate(zip(edges, chosen, strict=True)):
+    finer = []
+    for model, (own, bins) in enumerate(zip(edges, bins_to_split, strict=True)):
         low, high = ends_of(lumps, model, own.size + 1)
         steps = np.arange(1, _PARTS) / _PARTS
         more = low[bins, None] + (high - low)[bins, None] * steps
-        found.append(np.unique(np.append(own, more[more < high[bins, None]])))
-    return tuple(found)
+        finer.append(np.unique(np.append(own, more[more < high[bins, None]])))
+    return tuple(finer)
 
 
 def ends_of(lumps: Lumps, model: int, n_bins: int) -> tuple[FloatArray, FloatArray]:
@@ -210,8 +210,8 @@ def choose_rules_over(model: Any, pool: Pool, shards: Shards, cells: Cells, usua
         lumps = lump_over(shards, edges)
         evidence = evidence_of(lumps, cells, pool.positive, usual)
         ranked = rank(evidence, find_groups(problem.by, evidence.answers.tables[TRAIN], lumps.n_rows))
-        judged = [_judged(ranked, lumps, edges, noise, one) for one in problems]
-        lower, hidden = judged[-1][0], zip(*(bins for _, bins in judged), strict=True)
+        results = [_bound_thresholds(ranked, lumps, edges, noise, one) for one in problems]
+        lower, hidden = results[-1][0], zip(*(bins for _, bins in results), strict=True)
         hiding = [np.unique(np.concatenate(bins)) for bins in hidden]
         if not any(bins.size for bins in hiding):
             break
@@ -228,13 +228,13 @@ def evidence_of(lumps: Lumps, cells: Cells, positive: Positive, usual: FloatArra
     table = cells.table()
     columns = {name: table.column(name)[lumps.keys[:, 0]] for name in table.columns} or None
     labels, baseline = (None if one is None else one[lumps.keys[:, 0]] for one in (table.y, table.baseline))
-    rows = Table(None, labels, columns, baseline, **cells.known.weighed(lumps.mass))
+    rows = Table(None, labels, columns, baseline, **cells.facts.table_weights(lumps.mass))
     groups = group_codes(rows)[0] if rows.sensitive_columns else None
     answers = Answers({TRAIN: rows}, {}, positive)
     return ScoreTable({TRAIN: ends_of_each(lumps)}, answers, rows.weights(), groups, usual, n_rows=lumps.n_rows)
 
 
-def _judged(
+def _bound_thresholds(
     ranked: RankedScores, lumps: Lumps, edges: Edges, noise: list[float], problem: Problem
 ) -> tuple[float, list[IntArray]]:
     """Return the lower bound over all thresholds, and the bins in which a better one may hide."""
@@ -315,16 +315,16 @@ def _true_rule(rule: Rule, groups: RuleGroups, codes: IntArray, lumps: Lumps, us
 
     The usual threshold of a model, which no bin has scores on both sides of, stays as it is.
     """
-    shown = ends_of_each(lumps)[:, rule.model]
+    scores = ends_of_each(lumps)[:, rule.model]
     own: dict[str, float] = {}
     for number, name in enumerate(groups.names):
-        given, here = rule.thresholds[name], codes == number
-        if given == usual:
-            own[name] = given
+        threshold, here = rule.thresholds[name], codes == number
+        if threshold == usual:
+            own[name] = threshold
             continue
-        below = lumps.highs[here & (shown <= given), rule.model]
-        above = lumps.lows[here & (shown > given), rule.model]
-        own[name] = given
+        below = lumps.highs[here & (scores <= threshold), rule.model]
+        above = lumps.lows[here & (scores > threshold), rule.model]
+        own[name] = threshold
         if below.size and above.size:
             low, high = float(below.max()), float(above.min())
             middle = low / 2 + high / 2

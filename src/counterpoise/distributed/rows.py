@@ -33,7 +33,7 @@ _SANE = 1e-200, 1e200  # sums of weights whose parts of 2**-53 are numbers of fu
 _MOST_CLASSES = 1000  # distinct labels: more are no classes
 
 
-class Facts(NamedTuple):
+class ShardFacts(NamedTuple):
     """What a shard tells about its rows."""
 
     n_rows: int
@@ -46,7 +46,7 @@ class Facts(NamedTuple):
     are_equal: bool = True  # all rows weigh 1
 
 
-class Known(NamedTuple):
+class RowFacts(NamedTuple):
     """What is known of the rows of all shards."""
 
     sizes: AnyArray  # rows of each shard
@@ -63,12 +63,12 @@ class Known(NamedTuple):
         """Return the number of rows."""
         return int(self.sizes.sum())
 
-    def weighed(self, mass: FloatArray) -> dict[str, Any]:
+    def table_weights(self, mass: FloatArray) -> dict[str, Any]:
         """Return masses of rows that are alike as a table takes them: where all weigh the same, as numbers of rows."""
         return {"counts" if self.are_equal else "sample_weight": mass}
 
 
-def facts_of(shard: Shard) -> Facts:
+def facts_of(shard: Shard) -> ShardFacts:
     """Return what a shard tells about its rows."""
     features, labels = shard[X], np.asarray(shard[Y])
     if labels.shape != (len(features),):
@@ -79,7 +79,7 @@ def facts_of(shard: Shard) -> Facts:
     weights = _weights(shard)
     names = tuple(map(str, features.columns)) if is_frame(features) else None
     live = weights[weights > 0]
-    return Facts(
+    return ShardFacts(
         len(features),
         int(features.shape[1]),
         names,
@@ -92,10 +92,10 @@ def facts_of(shard: Shard) -> Facts:
 
 
 def _weights(shard: Shard) -> FloatArray:
-    n_rows, given = len(shard[X]), shard.get(SAMPLE_WEIGHT)
-    if given is None:
+    n_rows, raw_weights = len(shard[X]), shard.get(SAMPLE_WEIGHT)
+    if raw_weights is None:
         return np.ones(n_rows)
-    weights = np.asarray(given)
+    weights = np.asarray(raw_weights)
     if weights.dtype.kind not in "biuf":
         raise ValueError(f"sample_weight must hold numbers; got {weights.dtype} in shard {shard.number}.")
     weights = weights.astype(np.float64)
@@ -113,56 +113,58 @@ def encode(shard: Shard, classes: AnyArray, total: float | None) -> tuple[float,
     return float(shard[MASS].sum()), float(live.min(initial=np.inf))
 
 
-def know(shards: Shards, all_classes: Callable[[AnyArray], AnyArray] | None = None) -> Known:
+def inspect_rows(shards: Shards, all_classes: Callable[[AnyArray], AnyArray] | None = None) -> RowFacts:
     """Look at the rows of all shards, say where they differ, and encode labels and weights.
 
     ``all_classes`` returns the classes, given those of the labels: models may know more.
     """
-    found = shards.map(facts_of)
-    classes, total = agreed(found)
+    shard_facts = shards.map(facts_of)
+    classes, total = check_facts(shard_facts)
     classes = classes if all_classes is None else all_classes(classes)
     masses = shards.change("encode", encode, classes, total)
-    return known_of(found, classes, masses)
+    return merge_facts(shard_facts, classes, masses)
 
 
-def agreed(found: Sequence[Facts]) -> tuple[AnyArray, float | None]:
+def check_facts(shard_facts: Sequence[ShardFacts]) -> tuple[AnyArray, float | None]:
     """Return the classes and the weight of all rows, None where all weigh the same, after a look at what differs."""
-    require_alike([one.names for one in found], "the features")
-    require_alike([one.n_features for one in found], "the number of features")
-    require_alike([one.columns for one in found], "the columns of sensitive_features")
-    classes, weight = classes_in(found), sum(one.weight for one in found)
+    require_alike([one.names for one in shard_facts], "the features")
+    require_alike([one.n_features for one in shard_facts], "the number of features")
+    require_alike([one.columns for one in shard_facts], "the columns of sensitive_features")
+    classes, weight = classes_in(shard_facts), sum(one.weight for one in shard_facts)
     if not weight > 0:
         raise ValueError("sample_weight must have at least one entry above zero; got zeros only.")
     if not _SANE[0] < weight < _SANE[1]:
         raise ValueError(f"sample_weight must sum to a number that can be divided; got {weight:g}. Scale it.")
-    return classes, None if all(one.are_equal for one in found) else weight
+    return classes, None if all(one.are_equal for one in shard_facts) else weight
 
 
-def known_of(found: Sequence[Facts], classes: AnyArray, masses: Sequence[tuple[float, float]]) -> Known:
+def merge_facts(
+    shard_facts: Sequence[ShardFacts], classes: AnyArray, masses: Sequence[tuple[float, float]]
+) -> RowFacts:
     """Return what is known of all rows, given the sum and the least of the masses in each part of them."""
-    names = None if found[0].names is None else np.array(found[0].names, dtype=object)
-    sizes = np.array([one.n_rows for one in found])
+    names = None if shard_facts[0].names is None else np.array(shard_facts[0].names, dtype=object)
+    sizes = np.array([one.n_rows for one in shard_facts])
     whole, least = sum(mass for mass, _ in masses), min(least for _, least in masses)
-    are_equal = all(one.are_equal for one in found)
-    return Known(sizes, found[0].n_features, names, found[0].columns, classes, whole, least, are_equal)
+    are_equal = all(one.are_equal for one in shard_facts)
+    return RowFacts(sizes, shard_facts[0].n_features, names, shard_facts[0].columns, classes, whole, least, are_equal)
 
 
-def require_alike(told: Sequence[Any], what: str) -> None:
+def require_alike(values: Sequence[Any], what: str) -> None:
     """Refuse parts of the rows that differ in something."""
-    for number, one in enumerate(told):
-        if one != told[0]:
-            shown = [", ".join(map(str, it)) or "none" if isinstance(it, tuple) else str(it) for it in (told[0], one)]
+    for number, one in enumerate(values):
+        if one != values[0]:
+            texts = [", ".join(map(str, it)) or "none" if isinstance(it, tuple) else str(it) for it in (values[0], one)]
             raise ValueError(
-                f"All partitions must have the same columns; {what} of shard 0 are {shown[0]}, those of shard {number} "
-                f"are {shown[1]}. Read them with one schema, or name the columns to take."
+                f"All partitions must have the same columns; {what} of shard 0 are {texts[0]}, those of shard {number} "
+                f"are {texts[1]}. Read them with one schema, or name the columns to take."
             )
 
 
-def classes_in(found: Sequence[Facts]) -> AnyArray:
+def classes_in(shard_facts: Sequence[ShardFacts]) -> AnyArray:
     """Return the labels of all rows, sorted."""
-    kinds = {one.labels.dtype.kind for one in found if one.n_rows}
+    kinds = {one.labels.dtype.kind for one in shard_facts if one.n_rows}
     try:
-        classes = np.unique(np.concatenate([one.labels for one in found if one.n_rows]))
+        classes = np.unique(np.concatenate([one.labels for one in shard_facts if one.n_rows]))
     except ValueError as error:
         raise ValueError("There are no rows in any partition: a fit needs some of each class.") from error
     if len(kinds & set("OSU")) > 0 and kinds & set("biuf"):
@@ -170,7 +172,7 @@ def classes_in(found: Sequence[Facts]) -> AnyArray:
     if not 1 < len(classes) <= _MOST_CLASSES:
         raise ValueError(
             f"y must hold two classes or more, and at most {_MOST_CLASSES}; got {len(classes)} different labels in "
-            f"{len(found)} shard(s){f', {classes.tolist()[0]!r} alone' if len(classes) == 1 else ''}."
+            f"{len(shard_facts)} shard(s){f', {classes.tolist()[0]!r} alone' if len(classes) == 1 else ''}."
         )
     return classes
 
@@ -187,7 +189,7 @@ class Cells(NamedTuple):
 
     values: list[Values]
     mass: FloatArray
-    known: Known
+    facts: RowFacts
     has_baseline: bool
 
     @property
@@ -197,10 +199,10 @@ class Cells(NamedTuple):
 
     def table(self) -> Table:
         """Return the cells as a table of labelled rows."""
-        columns = dict(zip(self.known.columns, list(zip(*self.values, strict=True))[2:], strict=True))
+        columns = dict(zip(self.facts.columns, list(zip(*self.values, strict=True))[2:], strict=True))
         baseline = as_labels([value[1] for value in self.values]) if self.has_baseline else None
-        given = {name: column_of(values) for name, values in columns.items()} or None
-        return Table(None, self.known.classes[self.labels], given, baseline, **self.known.weighed(self.mass))
+        arrays = {name: column_of(values) for name, values in columns.items()} or None
+        return Table(None, self.facts.classes[self.labels], arrays, baseline, **self.facts.table_weights(self.mass))
 
 
 def column_of(values: tuple[Hashable, ...]) -> AnyArray:
@@ -210,13 +212,13 @@ def column_of(values: tuple[Hashable, ...]) -> AnyArray:
     return column if None in values else as_labels(values)
 
 
-def find_cells(shards: Shards, known: Known) -> Cells:
+def find_cells(shards: Shards, facts: RowFacts) -> Cells:
     """Tell rows apart by all that may be asked about them, and leave the cell of each row in its shard."""
-    found = shards.map(_different)
-    values = sorted(set().union(*(part for part, _ in found)), key=in_order)
-    require_few(len(values), known)
-    mass = total(shards.change(CELL, _number, values))
-    return Cells(values, mass, known, any(has_baseline for _, has_baseline in found))
+    parts = shards.map(_find_values)
+    values = sorted(set().union(*(part for part, _ in parts)), key=in_order)
+    check_few_cells(len(values), facts)
+    mass = total(shards.change(CELL, _number_cells, values))
+    return Cells(values, mass, facts, any(has_baseline for _, has_baseline in parts))
 
 
 def in_order(value: Values) -> tuple[Any, ...]:
@@ -224,31 +226,31 @@ def in_order(value: Values) -> tuple[Any, ...]:
     return tuple((type(one).__name__, str(one), one if isinstance(one, (int, float)) else 0) for one in value)
 
 
-def require_few(n_cells: int, known: Known) -> None:
+def check_few_cells(n_cells: int, facts: RowFacts) -> None:
     """Refuse columns that tell the rows into too many cells."""
     if n_cells > MOST_CELLS:
         raise ValueError(
-            f"The columns {', '.join(known.columns)} tell the rows into {n_cells} different groups, more than "
+            f"The columns {', '.join(facts.columns)} tell the rows into {n_cells} different groups, more than "
             f"{MOST_CELLS}. Name only columns that goals or by speak of, and cut numbers into a few ranges first."
         )
 
 
-def coded_cells(shard: Shard, labels: str = CODES, said: Sequence[AnyArray] = ()) -> tuple[IntArray, list[Values]]:
+def code_cells(shard: Shard, labels: str = CODES, answers: Sequence[AnyArray] = ()) -> tuple[IntArray, list[Values]]:
     """Return which of the different combinations of labels, baseline, columns and answers each row has, and those."""
     baseline = shard.get(BASELINE)
-    told = [shard[labels], np.zeros(len(shard[labels]), dtype=np.int8) if baseline is None else baseline]
-    parts = list(map(np.asarray, [*told, *(shard.get(COLUMNS) or {}).values(), *said]))
+    columns = [shard[labels], np.zeros(len(shard[labels]), dtype=np.int8) if baseline is None else baseline]
+    parts = list(map(np.asarray, [*columns, *(shard.get(COLUMNS) or {}).values(), *answers]))
     codes, levels = np.zeros(len(parts[0]), dtype=np.int64), list[tuple[list[Hashable], IntArray]]()
     for part in parts:
         values, own = _levels(part)
         codes = codes * len(values) + own
-        codes = _numbered(codes)[1] if len(levels) % 2 else codes  # numbers stay small
+        codes = _number_values(codes)[1] if len(levels) % 2 else codes  # numbers stay small
         levels.append((values, own))
-    firsts, numbers = _numbered(codes)
+    firsts, numbers = _number_values(codes)
     return numbers, [tuple(values[own[first]] for values, own in levels) for first in firsts.tolist()]
 
 
-def _numbered(codes: AnyArray) -> tuple[IntArray, IntArray]:
+def _number_values(codes: AnyArray) -> tuple[IntArray, IntArray]:
     """Return the first row of each different number, in their order, and the place of each row's number among them."""
     least = int(codes.min(initial=0))
     span = int(codes.max(initial=0)) - least + 1
@@ -265,29 +267,29 @@ def _numbered(codes: AnyArray) -> tuple[IntArray, IntArray]:
 def _levels(part: AnyArray) -> tuple[list[Hashable], IntArray]:
     """Return the different values of an array, missing ones as None, and which of them each row has."""
     if part.dtype.kind in "biu":
-        firsts, places = _numbered(part)
+        firsts, places = _number_values(part)
         return part[firsts].tolist(), places
     if part.dtype.kind in "mM":  # as texts: their lists would be of nanoseconds
-        found, codes, _ = find_levels(part, "")
-        return [*found, None], np.where(codes < 0, len(found), codes)
+        levels, codes, _ = find_levels(part, "")
+        return [*levels, None], np.where(codes < 0, len(levels), codes)
     import pandas as pd  # noqa: PLC0415 - it finds the values of a million texts ten times faster than a loop
 
     places, values = pd.factorize(part)
-    listed = np.asarray(values).tolist()
-    return [*listed, None], np.where(places < 0, len(listed), places)
+    levels = np.asarray(values).tolist()
+    return [*levels, None], np.where(places < 0, len(levels), places)
 
 
-def _different(shard: Shard) -> tuple[set[Values], bool]:
-    shard[_CODED] = coded_cells(shard)  # for what comes next
+def _find_values(shard: Shard) -> tuple[set[Values], bool]:
+    shard[_CODED] = code_cells(shard)  # for what comes next
     return set(shard[_CODED][1]), shard.get(BASELINE) is not None
 
 
-def _number(shard: Shard, values: list[Values]) -> FloatArray:
+def _number_cells(shard: Shard, values: list[Values]) -> FloatArray:
     """Leave the cell of each row in the shard, and return the mass of each cell."""
     place = {value: number for number, value in enumerate(values)}
-    numbers, found = shard.pop(_CODED, None) or coded_cells(shard)
-    own = np.array([place[value] for value in found], dtype=np.int64)
-    shard[CELL] = own[numbers] if len(found) else np.empty(0, dtype=np.int64)
+    numbers, own_values = shard.pop(_CODED, None) or code_cells(shard)
+    own = np.array([place[value] for value in own_values], dtype=np.int64)
+    shard[CELL] = own[numbers] if len(own_values) else np.empty(0, dtype=np.int64)
     return np.bincount(shard[CELL], shard[MASS], len(values)).astype(np.float64)
 
 
@@ -335,5 +337,5 @@ class CellAnswers(Answers):
         """Return the share of the mixture, and of a cell's rows, that calls each cell positive, or each class."""
         if name != TRAIN:
             return super().shares(name, mixture)
-        told = np.einsum("cmk,m->ck", self.said, mixture)
-        return np.asarray(told[:, self.positive.place] if self.positive.is_binary else told)
+        shares = np.einsum("cmk,m->ck", self.said, mixture)
+        return np.asarray(shares[:, self.positive.place] if self.positive.is_binary else shares)

@@ -18,9 +18,9 @@ import pandas as pd
 from counterpoise._base.shards import Shard
 from counterpoise._base.types import AnyArray
 from counterpoise.distributed import rows as names_of
-from counterpoise.distributed.counting import alike, count_alike
+from counterpoise.distributed.counting import count_by_values, tabulate_counts
 from counterpoise.distributed.files import choose_from_parts
-from counterpoise.distributed.rows import Facts, Values
+from counterpoise.distributed.rows import ShardFacts, Values
 from counterpoise.rules.choosing import FIXED
 from counterpoise.runs import data
 from counterpoise.runs.errors import DataError
@@ -43,7 +43,7 @@ class Rest(NamedTuple):
     wanted: list[str]
     n_rows: int
     columns: RunColumns = RunColumns([], [])  # of the features, once the sample is read
-    known: Sequence[Facts] = ()  # what the first pass found of each part to choose on
+    known: Sequence[ShardFacts] = ()  # what the first pass found of each part to choose on
 
     def frames(self) -> Iterator[tuple[Path, Any, dict[str, AnyArray]]]:
         """Yield some rows at a time: the file, a frame, and which of its rows are in which split."""
@@ -75,7 +75,7 @@ class Rest(NamedTuple):
         """Tell whether the deployed model's predictions are there."""
         return self.settings.data.baseline is not None
 
-    def facts(self) -> Iterator[Facts]:
+    def facts(self) -> Iterator[ShardFacts]:
         """Return what the first pass found of each part."""
         return iter(self.known)
 
@@ -119,7 +119,9 @@ def load_sample(settings: RunSettings, folder: Path) -> data.Data:
     part = data.part_of(sample, columns, settings, files[0])
     classes = _checked_classes(part, labels, settings, files[0])
     features, groups = tuple(columns.features), tuple(settings.data.groups)
-    facts = [Facts(len(one), len(features), features, groups, np.unique(one), float(len(one)), 1.0) for one in labels]
+    facts = [
+        ShardFacts(len(one), len(features), features, groups, np.unique(one), float(len(one)), 1.0) for one in labels
+    ]
     rest = rest._replace(columns=columns, known=facts)
     positive = data.positive_of(classes, settings.data.positive)
     return data.Data(files[0].stem, columns, classes, positive, {TRAIN: part}, {}, {}, rest=rest)
@@ -184,9 +186,9 @@ def counted_data(work: Work, model: Any) -> tuple[data.Data, data.RunRows | None
         for split, part in parts.items():
             if len(part):
                 (by_each, decisions), shard = told_by(model, part, work.data.positive), _shard(number, part)
-                counts[split].update(count_alike(shard, *by_each))
+                counts[split].update(count_by_values(shard, *by_each))
                 if split == TEST:
-                    drawn.update(count_alike(shard, decisions))
+                    drawn.update(count_by_values(shard, decisions))
     splits = {split: _part(found, rest) for split, found in counts.items() if found}
     by_draws = _part(drawn, rest) if drawn else None
     if by_draws is not None:
@@ -196,7 +198,7 @@ def counted_data(work: Work, model: Any) -> tuple[data.Data, data.RunRows | None
 
 def _part(counts: Counter[Values], rest: Rest) -> data.RunRows:
     names = rest.settings.data.groups
-    table, said = alike(counts, names, has_baseline=rest.has_baseline)
+    table, said = tabulate_counts(counts, names, has_baseline=rest.has_baseline)
     groups = {name: table.column(name) for name in names}
     whole = data.RunRows(pd.DataFrame(index=range(table.n_samples)), table.y, groups, None, table.baseline)
     return replace(whole, counts=table.counts, told=said)
