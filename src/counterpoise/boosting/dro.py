@@ -188,16 +188,16 @@ class RobustRule:
             self.robust_losses.append(self.state.value)
         assert latest.sides is not None  # noqa: S101 - as ``fit`` gives them
         are_signs = self._directions.are_signs
-        details = self.robust.line_search(self.state, latest.sides, are_signs=are_signs)
+        best = self.robust.line_search(self.state, latest.sides, are_signs=are_signs)
         # A model that is always right has no best step to go a part of, and no round can follow it.
-        vote = details.step if details.is_endless else self._learning_rate * details.step
-        if vote == details.step:
-            self.state = details.state
+        vote = best.step if best.is_endless else self._learning_rate * best.step
+        if vote == best.step:
+            self.state = best.state
         else:
             self.state = self.robust.along(self.state, latest.sides, vote, are_signs=are_signs)
         self.robust_losses.append(self.state.value)
         # A model was always right, or every loss is at its least and nothing pulls.
-        self.is_over = details.is_endless or not self.state.slopes.any()
+        self.is_over = best.is_endless or not self.state.slopes.any()
         return vote
 
 
@@ -324,11 +324,11 @@ class DROBoostClassifier(AdditiveClassifier):
                 f"{self.classes_.tolist()[counts.argmin()]!r} has {counts.min()}. Use radius='calibrated', or a number."
             )
 
-    def _store_details(self, details: list[Descent]) -> None:
-        self.descents_ = details
-        self.radius_ = one_or_all([descent.radius for descent in details])
-        self.degrees_of_freedom_ = one_or_all([self._degrees_of_freedom(descent.models[0]) for descent in details])
-        self.robust_losses_ = one_or_all([descent.robust_losses for descent in details])
+    def _store_details(self, descents: list[Descent]) -> None:
+        self.descents_ = descents
+        self.radius_ = one_or_all([descent.radius for descent in descents])
+        self.degrees_of_freedom_ = one_or_all([self._degrees_of_freedom(descent.models[0]) for descent in descents])
+        self.robust_losses_ = one_or_all([descent.robust_losses for descent in descents])
 
     def _boost(
         self, train: CheckedRows, held_out: CheckedRows | None, classes: AnyArray, entropy: int
