@@ -140,7 +140,7 @@ def test_rounds_tell_how_the_mixture_stands(people):
     standing = [done.standing for done in seen]
     assert standing[0].violation > 0
     assert standing[0].value == np.inf
-    assert seen[0].told.startswith("goals missed by 0.")
+    assert seen[0].summary.startswith("goals missed by 0.")
     assert re.fullmatch(r"goals met, risk 0\.\d+, bound 0\.\d+", seen[-1].told)
     feasible = [one for one in standing if one.violation == 0]
     assert len(feasible) > 1

@@ -13,8 +13,8 @@ such as a missing or altered round, is refused: a fit that goes on must end as i
 
 No random state is saved with a round: every round draws its seed from the entropy in the manifest and its number.
 
-What decides the rounds is written as texts that are equal exactly where the rounds would be the same. A text says what
-it stands for as far as a person can read it, so that two of them side by side tell what differs.
+What decides the rounds is written as texts, which are equal exactly where the rounds would be the same. They are
+readable as far as possible, so that a person who compares two of them sees the difference.
 """
 
 import functools

@@ -1,9 +1,9 @@
 """Any base learner as a function from sample weights to a model and its losses.
 
-Rounds may be judged on rows which their models did not see. A strong model makes next to no error on the rows it is
-trained on. Its losses there would tell a booster nothing, and a mixture chosen on them would trust it blindly. With
-folds every round trains its model on all rows, and beside it one model for each fold on the rows outside of that fold:
-what those say of the fold's rows is what the round is judged by.
+Rounds may be judged on rows that their models did not see. A strong model makes almost no error on the rows it is
+trained on: its losses there say nothing to a booster, and a mixture chosen on them would rely on it too much. With
+folds, every round trains its model on all rows, and beside it one model for each fold on the rows outside that fold.
+The predictions of these models on the rows of their folds are what the round is judged by.
 """
 
 import copy

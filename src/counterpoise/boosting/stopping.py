@@ -1,4 +1,4 @@
-"""When a booster stops, which samples it is judged on until then, and what it says that had nothing to boost."""
+"""When a booster stops, the samples that it is judged on until then, and the warning if there is nothing to boost."""
 
 from collections.abc import Iterable
 from dataclasses import KW_ONLY, dataclass

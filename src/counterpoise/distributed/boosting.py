@@ -1,15 +1,15 @@
-"""Boosting over shards: rows, bins, losses and weights stay where they are; a few sums travel in a round.
+"""Boosting over shards: rows, bins, losses and weights stay where they are; each round sends a few sums.
 
-Of a round travel: mass by number of failures, or cuts of the mixture problem, for the weights; histograms for the tree;
-back the tree; and the mass of each cell that it calls each class.
+A round sends the mass by number of failures, or cuts of the mixture problem, for the weights; histograms for the tree;
+the tree back to the shards; and the mass of each cell that the tree assigns to each class.
 
-Features are binned by edges from one sample of all rows, the same in every shard. Compiled loops take the rows of a
-shard in one pass and without arrays on the way: workers of Dask give memory back as soon as it is free, and to ask for
-it anew costs more than these loops.
+Features are binned by edges from one sample of all rows, the same in every shard. Compiled loops pass over the rows of
+a shard once and allocate no arrays on the way: Dask workers return memory as soon as it is free, and to allocate it
+again costs more than these loops.
 
-Boosting itself is that of one machine: ``ShardRows`` is its store of rows, ``ShardFit`` fits its models. Goals, mean
-losses, those of groups and rates are sums over cells. Only a tail weighs rows of one cell differently: those weights
-stay in the shards, and the shards count them beside the prices of a cell's answers.
+The loop is that of one machine: ``ShardRows`` is its store of rows, ``ShardFit`` fits its models. Goals, mean losses,
+group means and rates are sums over cells. Only a tail weighs rows of one cell differently. Those weights stay in the
+shards, which add them to the prices of a cell's predictions.
 """
 
 import copy

@@ -1,6 +1,8 @@
 """Dask collections and Parquet files as partitions of shards.
 
-What partitions of collections must be like, each for itself and beside the others.
+``RowCollections`` holds what ``fit`` takes: collections cut at the same rows, or names of columns of X.
+``partitions_of`` divides them among shards, and ``Load`` builds what a shard holds from its partitions. Functions named
+``require_*`` refuse partitions that do not fit, one by one or beside the others.
 """
 
 import os

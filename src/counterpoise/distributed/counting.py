@@ -1,8 +1,8 @@
-"""Rows that are alike to every goal, counted over shards: all that an audit needs of them.
+"""Audits of rows in shards: rows that no goal distinguishes are counted, and the counts are audited.
 
-An audit sees of a row its label, the columns that goals name, the answer of the deployed model and what was said of it.
-Each shard counts its rows by these, the counts are added up, and the audit of one machine takes them in the place of
-rows: whole numbers, so that interval and verdict are the same to the last digit however rows are cut.
+An audit uses the label of a row, the columns that goals name, the baseline prediction and the decision. Each shard
+counts its rows by these values and the counts are added up. The audit of one machine takes them in place of rows. They
+are whole numbers, so intervals and verdicts are the same to the last digit however the rows are divided.
 """
 
 from collections import Counter

@@ -1,14 +1,12 @@
 """Shards on the workers of a Dask cluster, an actor each.
 
-An actor stays on its worker, is neither copied nor written to disk behind our back, and answers in one hop where the
-worker can be reached from here. It dies with its worker: the shard is then made again on another one, from its source
-and the changes so far, and what was asked is asked anew. Dask computes lost partitions again by itself.
+An actor stays on its worker. Dask neither copies it nor writes it to disk, and it answers in one hop where this process
+can reach the worker. It dies with its worker: the shard is then rebuilt on another worker, from its source and the
+changes so far, and the call is repeated. Dask itself computes lost partitions again.
 
-Questions to the actors of a Dask cluster: straight to their workers where this process can reach them.
-
-Dask sends what a client asks an actor through the scheduler unless the client was made with
-``direct_to_workers=True``. A round asks a dozen times and gets histograms back, so we look whether a worker can be
-reached, and go through the scheduler only where it cannot.
+Dask sends calls to an actor through the scheduler unless the client was made with ``direct_to_workers=True``. A round
+makes a dozen calls and gets histograms back. So ``Calls`` finds out which workers can be reached directly, and uses the
+scheduler only for the others.
 """
 
 import asyncio

@@ -1,7 +1,7 @@
-"""Rows that do not fit into memory: read once from Parquet, kept as scores and cells in files mapped into memory.
+"""Rows that do not fit into memory: read once from Parquet, stored as scores and cells in memory-mapped files.
 
-To choose rules needs of each row its score and its cell alone. One pass reads the rows, some at a time, asks the models
-and writes both down; the passes of the choice then read 12 bytes a row.
+To choose decision rules, only the score and the cell of each row are needed. One pass reads the rows in parts, scores
+them and writes both down. The passes that choose the rules then read 12 bytes a row.
 """
 
 import errno

@@ -1,7 +1,7 @@
 """Fitting the classifiers of one machine on rows in shards.
 
-A mixture is chosen by goals, means and groups from cells, and by a tail from the rows where they are. A checkpoint of
-rounds holds the models: all else shards find again by asking them about their rows.
+Where goals, means and groups decide, the mixture is chosen on cells; where a tail does, on the rows in their shards. A
+checkpoint of rounds holds the models alone: the shards compute everything else again from them.
 """
 
 import hashlib

@@ -1,16 +1,13 @@
-"""Rules of scores that live in shards, and the lumps of rows that they are chosen on.
+"""Decision rules of scores that live in shards, chosen on lumps of rows and proven over every threshold.
 
-Rules of scores over shards: chosen on lumps by the code of one machine, and proven over every threshold.
+A *lump* is the rows of one cell whose scores lie in the same bins, counted over all shards. A rule whose thresholds lie
+between bins treats the rows of a lump alike. So the program of one machine, with lumps as weighted rows, finds the best
+of these rules without seeing a single row.
 
-The dual of the program on lumps prices each of them. A threshold inside of a bin has at least the cost before that bin
-and the negative costs in it, so a bin where that is not below the best by more than the gap holds no better threshold.
-The others are split, and a few passes over the rows leave none.
-
-Lumps: rows of one cell whose scores lie in the same bins, counted over shards.
-
-A rule with thresholds between bins treats the rows of a lump alike, so lumps as weighed rows tell all about such rules.
-Where scores take few values each has a bin of its own. Else bins begin at quantiles, and those in which a better
-threshold may hide are split in the next pass over the rows.
+Where a score takes few values, each value has its own bin. Otherwise bins begin at quantiles, and the dual of the
+program shows which of them to split. It prices every lump. A threshold inside a bin costs at least the sum before that
+bin plus the negative prices in it. If that is not below the best by more than the gap, the bin holds no better
+threshold. All other bins are split, and after a few passes over the rows none is left.
 """
 
 from collections.abc import Iterator, Sequence

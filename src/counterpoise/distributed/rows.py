@@ -1,10 +1,12 @@
-"""Labelled rows in shards: what each holds, and what must be alike in all of them.
+"""Labelled rows in shards: what each shard holds, what must be the same in all of them, and the cells of the rows.
 
-Cells: all that goals, rules by groups and the worst group see of a row, counted over shards.
+``inspect_rows`` collects facts about the rows of every shard, refuses shards that differ in their columns, and encodes
+labels and weights in place.
 
-Two rows with the same label, the same answer of the deployed model and the same values in the columns that may be asked
-for are alike to every goal. So a table with one row for each such cell, weighed by the mass of its rows, answers what a
-table of all rows would, whatever their number; and what a model says enters as the share of a cell that it says it of.
+A *cell* is the set of rows with the same label, the same baseline prediction and the same values in the columns that
+goals and rules may use. No goal distinguishes two rows of one cell. So a table with one row for each cell, weighted by
+the mass of its rows, gives the same rates as a table of all rows, whatever their number. The predictions of a model
+enter as the share of each cell that it assigns to each class (``CellAnswers``).
 """
 
 from collections.abc import Callable, Hashable, Sequence

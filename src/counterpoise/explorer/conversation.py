@@ -1,4 +1,4 @@
-"""What is said between a page and a session, as JSON texts: the same over a socket, in a notebook and in tests.
+"""Messages between a page and a session, as JSON texts: the same over a socket, in a notebook and in tests.
 
     {"type": "set", "seq": 7, "setting": {...}, "exact": false}        -> {"type": "answer", "seq": 7, "kind": ...}
     {"type": "conflict", "seq": 7, "setting": {...}}                   -> {"type": "answer", "seq": 7, "kind": ...}
@@ -6,12 +6,12 @@
     {"type": "read", "seq": 7, "text": "recall(train) >= 0.9", ...}    -> {"type": "read", "seq": 7, "goal": ...}
     {"type": "export", "seq": 7, "what": "goals", "setting": {...}}    -> {"type": "export", "seq": 7, ...}
 
-What cannot be done is answered by ``{"type": "refused", "seq": 7, "message": ...}``, a sentence.
+A request that cannot be met is answered by ``{"type": "refused", "seq": 7, "message": ...}``, a sentence.
 
-A thread computes for all pages: what someone waits for with a finger on a slider comes first, only the latest setting
-of a page is solved, and an old answer never follows a newer one. What can be taken away, a goals file, a model or a run
-with a report, is of the mixture that the page shows: nothing is chosen anew for it. A model holds the scores and labels
-that it was chosen on, and the key of its draws: it is never sent to a page.
+One thread computes for all pages. Settings that follow a slider come first, only the latest setting of a page is
+solved, and an old answer never follows a newer one. Exports (a goals file, a model, or a run with a report) are of the
+mixture that the page shows: nothing is chosen again for them. A model holds the scores and labels of its selection
+rows, and the key of its draws, so it is never sent to a page.
 """
 
 import copy

@@ -1,10 +1,10 @@
-"""What is not told because so few rows are behind it that it would tell about single ones.
+"""What the explorer hides because it rests on so few rows that it would reveal single ones.
 
-Whoever has the address of a page may know sums over rows, not rows. A goal of one's own is refused where its rows, or
-those that its conditions leave out, are fewer than ten; of the goals that the model was chosen for the numbers are
-hidden. The sentences name no value that few rows have and no number of rows, and are the same for few rows and for
-none, so that asking does not tell which values there are. What two large groups differ in may still be few rows:
-against that only noise would help, and then no number on the page would be that of the library.
+Everyone who has the address of a page may see sums over rows, but no rows. A goal of your own is refused if fewer than
+ten rows count for it, or if its conditions leave out fewer than ten. Goals that the model was chosen for stay, and
+their numbers are hidden. The messages name no value that few rows have and no number of rows. They are the same for few
+rows and for none, so nobody can find out by asking which values there are. Two large groups may still differ in a few
+rows only. Noise alone would help against that, and then no number on the page would be that of the library.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

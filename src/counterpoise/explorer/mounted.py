@@ -1,4 +1,4 @@
-"""The widget itself: messages of the page are answered by a thread beside the kernel's own."""
+"""The widget of the explorer in a notebook: a thread beside the kernel's own answers the messages of the page."""
 
 from typing import Any
 

@@ -1,7 +1,7 @@
 """A small server for one session: one page, one module, one style sheet, one socket, for this machine alone.
 
-Whoever has the address has the token in it; without it nothing is told, not even that there is a page. Pages of other
-origins are refused, and so are names of hosts that others may point here. No table of rows is sent.
+The address holds a token. Without it the server reveals nothing, not even that there is a page. It refuses pages of
+other origins, and host names that others may point here. It sends no table of rows.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""A session: models with what they said in memory, which answers a setting in tens of milliseconds."""
+"""A session: models with their scores or predictions in memory, which answers a setting in tens of milliseconds."""
 
 from collections import Counter, OrderedDict
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""What is asked at one moment: a tail, a budget, goals that are on or off, what rules may look at; as JSON too."""
+"""A setting of the explorer: the tail, the budget, goals that are on or off, and the columns that rules may use."""
 
 import json
 import math

@@ -1,6 +1,6 @@
-"""The best mixture for one setting after another, each from what the ones before left: bits and scores are in memory.
+"""The best mixture for one setting after another, each solved from where the last ones ended.
 
-What is kept is a start and never an answer: every answer has a lower bound that is proven on its own.
+Only starting points are kept from one setting to the next, never results: every result has a lower bound of its own.
 """
 
 from collections import OrderedDict

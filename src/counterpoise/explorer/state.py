@@ -1,4 +1,4 @@
-"""The rows and programs of a session: what models say of rows, and what solves for the columns that rules look at."""
+"""The rows and programs of a session: what a mixture decides and loses, and the program for the columns that rules use."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import suppress

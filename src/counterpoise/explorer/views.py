@@ -1,6 +1,6 @@
 """The slower views of a setting: curves, frontiers, feasible ranges, the segments of the tail, exact verdicts.
 
-Each is a list of steps, so that whoever computes them can turn to a newer setting in between.
+Each view is a sequence of steps, so that the worker can turn to a newer setting in between.
 """
 
 import math

@@ -1,27 +1,24 @@
-"""Level bundle methods: a convex function minimized, or a concave one maximized, from its cuts.
+"""Level bundle methods: minimise a convex function, or maximise a concave one, from its cuts.
 
-The level bundle method: a convex function of a mixture, minimized from its values and slopes alone.
+``LevelBundle`` minimises a convex function of a mixture from its values and slopes alone. Each iteration evaluates at
+the point nearest to the best one where all cuts so far are below a level between the bounds (Lemarechal, Nemirovskii
+and Nesterov 1995). The multipliers of the cuts mix what they came from into one cut that proves the lower bound. An
+iteration costs one evaluation and two small programs with a variable for each model.
 
-Each round evaluates at the point nearest to the best one where all cuts so far are below a level between the bounds
-(Lemarechal, Nemirovskii and Nesterov 1995). The multipliers of the cuts mix what they came from into one cut that
-proves the lower bound. Per round it costs one evaluation and two small programs with a variable for each model.
+``maximize_concave`` is Algorithm 2 of Goh, Cotter, Gupta and Friedlander (2016)::
 
-Maximization of a concave function of multipliers by cutting planes, from inexact answers.
+    max over multipliers in [0, radius]**m of F(multipliers)
 
-Algorithm 2 of Goh, Cotter, Gupta and Friedlander (2016)::
+An oracle takes an accuracy and returns bounds on F at a point, with a cut: a linear function that is nowhere below F.
+The least of the cuts is a concave model above F. Its maximum bounds that of F from above, and the best answer of the
+oracle bounds it from below.
 
-    max over multipliers in [0, radius]**m of F(multipliers),
-
-where an oracle, asked for an accuracy, answers with bounds on F at a point and a cut: a linear function that is nowhere
-below F. The least of the cuts is a concave model above F. Its maximum bounds F's from above, the best answer does from
-below.
-
-Three ways to choose the next point. ``"maximum"``: where the model is highest (the paper's Definition 1; simple, and
-unstable from a few multipliers on). ``"center-of-mass"``: that of what lies between the model and the best lower bound,
-exact for one multiplier (Definition 2). ``"level"``: the point nearest to the best one at which the model is above a
-level between the bounds (Lemarechal, Nemirovskii and Nesterov 1995), which the paper does not have: its steps are as
+There are three ways to choose the next point. ``"maximum"`` takes the point where the model is highest (the paper's
+Definition 1; simple, and unstable with more than a few multipliers). ``"center-of-mass"`` takes that of the region
+between the model and the best lower bound, exact for one multiplier (Definition 2). ``"level"`` takes the point nearest
+to the best one at which the model is above a level between the bounds. The paper does not have it. Its steps are as
 short as the model allows, so that dozens of multipliers need few answers. All ask the oracle for half the distance of
-their level from the best lower bound: then an answer either lifts that bound or cuts the point off.
+their level from the best lower bound: an answer then either raises that bound or cuts the point off.
 """
 
 from collections.abc import Callable

@@ -1,16 +1,14 @@
 """Linear programs solved by HiGHS, cutting planes over them, and the solutions that solvers return.
 
-What the mixture solvers return, and the error for constraints that no mixture meets.
+``MixtureSolution`` is what the mixture solvers return, and ``InfeasibleRows`` the error for constraints that no mixture
+meets. ``solve_linear_program`` hands a program written out in full to HiGHS, and ``HotProgram`` solves one again after
+a change. ``minimize_on_simplex`` solves the small convex quadratic program that Newton's method for a mixture needs in
+every step.
 
-A linear program written out in full, solved by HiGHS.
-
-A small convex quadratic program over the simplex, as Newton's method for a mixture asks for in every step.
-
-A convex function known by its cuts: affine functions that are nowhere above it, on the simplex or in a box.
-
-Their largest is a model from below. Level bundle methods ask it two questions: its least value (a linear program,
-started hot from the last one) and the point nearest to a centre at which it is below a level (a quadratic program, by a
-dual active-set method). HiGHS and DAQP answer both faster than anything else that was measured at these sizes.
+``CuttingPlanes`` is a model of a convex function, on the simplex or in a box: the largest of its cuts, which are affine
+functions that are nowhere above it. Level bundle methods need two things from the model: its least value (a linear
+program, started hot from the last one), and the point nearest to a centre at which it is below a level (a quadratic
+program, by a dual active-set method). HiGHS and DAQP were the fastest solvers measured at these sizes.
 """
 
 import math

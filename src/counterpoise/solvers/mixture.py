@@ -1,23 +1,22 @@
 """Mixtures of models with the least CVaR, or the least of another convex risk.
 
-The linear program of the mixture problem over sample weights, written out in full and solved by HiGHS.
+The problem is ``min over mixture of risk(losses @ mixture)``, where ``losses`` has a row for each sample and a column
+for each model, and the mixture may have to meet linear constraints. Every solution comes with a lower bound.
 
-It is the solver for small problems, and what the bundle method is measured against. It has ``n_models`` rows and
-bounded variables, so HiGHS solves it many times faster than its dual over mixtures with a slack for each sample.
+Three solvers share it:
 
-The mixture problem: ``min over mixture of CVaR_alpha(losses @ mixture)``, with a certificate.
+- Small CVaR problems are written out as a linear program over the sample weights and solved by HiGHS. That program has
+  ``n_models`` rows and bounded variables, so HiGHS solves it many times faster than its dual, which has a slack for
+  each sample. Tests compare the other solvers with it.
+- Large CVaR problems are solved by the level bundle method (Lemarechal, Nemirovskii and Nesterov 1995). As a function
+  of the mixture alone the CVaR is convex and piecewise linear, and one pass over the losses gives its value and a cut.
+  Each iteration evaluates at the point nearest to the best one where all cuts so far are below a level between the
+  bounds. A few dozen iterations close a gap of 1e-4 at any number of samples. The dual of the small master problem
+  mixes the weights of the cuts into one weight vector that proves the lower bound.
+- Any other convex risk is minimised by the same method, from its values and subgradients (``minimize_risk``).
 
-As a linear program it has a slack for each sample. As a function of the mixture alone it is convex and piecewise
-linear with a variable for each model, and one pass over the losses gives its value and a cut (Lemarechal,
-Nemirovskii and Nesterov's level bundle method, 1995): each round evaluates at the point nearest to the
-best one where all cuts so far are below a level between the bounds. A few dozen rounds close a gap of
-1e-4 at any number of samples. The dual of the small master problem mixes the cuts' weights into one
-weight vector that proves the lower bound.
-
-The sample weights of a larger alpha are allowed for a smaller one (the cap only grows), so cuts stay valid along
-a path of falling alphas: each solve starts from those of the one before.
-
-The mixture with the least risk, for any convex risk: the level bundle method on its values and subgradients.
+Sample weights that are allowed for a large alpha are allowed for a smaller one, because the cap only grows. Cuts thus
+stay valid along a path of falling alphas, and each solve of ``cvar_path`` starts from those of the solve before.
 """
 
 from collections.abc import Sequence

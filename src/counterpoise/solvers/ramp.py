@@ -12,9 +12,8 @@ each of whose steps is a support vector machine (``svm``); and so on from its so
 point takes part in every convex program, so from a start that breaks no constraint no step raises the objective, and
 the result breaks none, whatever accuracy the solvers reach.
 
-The threshold on the scores of a linear classifier at which its decisions meet constraints that its ramps meet.
-
-``ramp`` trains with a rate that is continuous: a row counts with probability ``ramp(score)``. Decisions by
+``decide`` then chooses the threshold on the scores at which the decisions meet the constraints that the ramps meet.
+Training uses a continuous rate, in which a row counts with probability ``ramp(score)``. Decisions by
 ``score > threshold`` have other rates, and where many scores lie on the slope of the ramp very different ones: on
 Census-Income the ratio of two ramp rates was 0.93, that of the decisions by the sign 0.36.
 

@@ -1,24 +1,18 @@
 """Rows of losses and their weights: exact sums, packed bits, and worst means on the capped simplex.
 
-Sums of weights that are exact: they do not depend on the order of the rows, so equal ones are equal.
+The file has four parts:
 
-Compiled loops over the rows of one shard.
-
-All release the interpreter lock, so that shards run side by side in threads.
-
-``mass`` is the sample weights and ``step`` is 1, or ``mass`` is ``[1.0]`` and ``step`` is 0: equal weights
-then cost neither memory nor a second copy of each loop.
-
-The loss matrix as rows in shards: its product with a mixture, and with sample weights.
-
-Zero-one losses are packed to one bit each. A row of 100 models is then 13 bytes, its product with a mixture
-13 look-ups in tables of 256 sums, and the weighted column sums a histogram of bytes: about ten times less
-memory traffic than bytes, which is what the time goes into.
-
-The capped simplex ``{weights >= 0, sum 1, weights <= caps}``: projection, softmax, worst mean.
-
-All sort once and are exact for ties and for scores of size 1e300: sums are taken relative to a score at the edge,
-never of raw scores, so nothing is lost to cancellation.
+- Exact sums of weights. They do not depend on the order of the rows, so equal sums are equal to the last bit.
+- Compiled loops over the rows of one shard. They release the interpreter lock, so that shards run side by side in
+  threads. ``mass`` holds the sample weights and ``step`` is 1; or ``mass`` is ``[1.0]`` and ``step`` is 0, so that
+  equal weights cost neither memory nor a second copy of each loop.
+- ``BitRows`` and ``RealRows``, the loss matrix: its product with a mixture, and with sample weights. Zero-one losses
+  are packed to one bit each. A row of 100 models is then 13 bytes, its product with a mixture 13 look-ups in tables of
+  256 sums, and the weighted column sums a histogram of bytes. That is about ten times less memory traffic than bytes,
+  and memory traffic is what takes the time.
+- The capped simplex ``{weights >= 0, sum 1, weights <= caps}``: projection, softmax and worst mean. All sort once and
+  are exact for ties and for scores of size 1e300: sums are taken relative to a score at the edge, never of raw scores,
+  so nothing is lost to cancellation.
 """
 
 from bisect import bisect_left

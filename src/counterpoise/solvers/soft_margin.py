@@ -20,7 +20,7 @@ of AdaBoost, one thread, at the costs that "auto" tries: ``cvar_path`` took 4 to
 and 20 to 200 different models, 0.8 to 3 times at 5,000 and 90 to 280, and a third at 30,000 and 95. For RQP Clarabel
 took 3 to 35 times as long and daqp, with a variable for each slack, 8 to 300 times.
 
-Margins of models on samples, of which many are alike.
+``DistinctMargins`` merges the rows and columns that are equal: AdaBoost finds the same stump again and again.
 """
 
 from collections.abc import Callable

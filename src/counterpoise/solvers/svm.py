@@ -17,20 +17,18 @@ more coefficient, and takes tens of passes where coordinate ascent takes hundred
 of 1/n, one step in one dual moves it a small part of its interval. But its steps cost the square of the number of
 columns, so wide rows, and Gram matrices, go to dual coordinate ascent (``maximize_by_ascent``).
 
-Newton's method on the smoothed support vector machine, for rows with at most some hundreds of columns.
+Newton's method is for rows with at most some hundreds of columns. It is the proximal point method on the dual. Each
+stage maximizes the dual less ``(dual - centre)**2 / (2 * stiffness)`` a row, with ``stiffness = (up + down) /
+softness``, and the next one starts at its result with a smaller softness. Seen from the classifier, a stage minimizes
+the problem with each kink rounded off over a range of scores of that length, shifted so that the rounding costs nothing
+in the limit. That is a smooth convex function of coefficients and bias whose second derivative needs only the rows on
+the rounded kinks: about 1,300 of a9a's 32,561 at a gap of a thousandth. (Semismooth Newton on the augmented Lagrangian:
+Li, Sun and Toh 2018; for support vector machines Yan and Li 2020.)
 
-The proximal point method on the dual: each stage maximizes the dual less ``(dual - centre)**2 / (2 * stiffness)`` a
-row, with ``stiffness = (up + down) / softness``, and the next one starts at its result with a smaller softness. Seen
-from the classifier, a stage minimizes the problem with each kink rounded off over a range of scores of that length,
-shifted so that the rounding costs nothing in the limit. That is a smooth convex function of coefficients and bias whose
-second derivative needs only the rows on the rounded kinks: about 1,300 of a9a's 32,561 at a gap of a thousandth.
-(Semismooth Newton on the augmented Lagrangian: Li, Sun and Toh 2018; for support vector machines Yan and Li 2020.)
-
-Dual coordinate ascent for the support vector machine: wide rows, and Gram matrices.
-
-Each step maximizes the dual exactly in one row's variable, at the cost of that row alone (Hsieh et al. 2008;
-Shalev-Shwartz and Zhang 2013). Rows whose dual rests at a corner of its function, and would stay there under any change
-of score seen in the last sweep, are left out until the bounds are next computed.
+Dual coordinate ascent is for wide rows and for Gram matrices. Each step maximizes the dual exactly in one row's
+variable, at the cost of that row alone (Hsieh et al. 2008; Shalev-Shwartz and Zhang 2013). Rows whose dual rests at a
+corner of its function, and would stay there under any change of score seen in the last sweep, are left out until the
+bounds are next computed.
 
 A bias without regularization asks for duals that sum to 0, which steps in one variable cannot keep. The paper searches
 over the bias outside (its Algorithm 3), a whole solve for each bias tried. Here the bias is one more coefficient,

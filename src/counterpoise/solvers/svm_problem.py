@@ -1,13 +1,11 @@
-"""The support vector machine as a problem: its rows or Gram matrix, and the bounds that prove a solution.
+"""The weighted support vector machine as a problem: its rows or Gram matrix, and the bounds that prove a solution.
 
-Gram matrices: the kernel of all pairs of rows, checked once to be one.
+``SVMProblem`` has the value and the dual, ``SVMBounds`` the best vectors so far from both sides. ``LinearRows`` are
+dense or sparse rows, ``GramRows`` rows of a Gram matrix; both are read in place.
 
-All that the dual proves rests on ``duals @ gram @ duals`` being a squared norm. Of a matrix with an eigenvalue below
-zero it is not, the problem has no least value, and "lower bounds" lie above the value that they bound.
-
-The weighted support vector machine as a problem: its value, its dual, and the best bounds found so far.
-
-The rows of a support vector machine: dense, sparse or of a Gram matrix, read where they lie.
+``check_gram`` checks once that a matrix is the kernel of all pairs of rows. The dual proves its bounds only if ``duals
+@ gram @ duals`` is a squared norm. For a matrix with an eigenvalue below zero it is not: the problem then has no least
+value, and "lower bounds" lie above the value that they bound.
 """
 
 from dataclasses import dataclass, field

@@ -1,20 +1,19 @@
 """The tail of a mixture's losses over shards of rows, and mixtures that gain a model in each round.
 
-The CVaR of ``losses @ mixture`` and its slope: one pass over the rows, as a map over shards.
+``TailOracle`` evaluates the CVaR of ``losses @ mixture`` and its slope, in one pass over the rows that runs as a map
+over shards. The shards return little: a histogram of scores, a range, a vector with an entry for each model. One place
+decides where the tail begins. Ties at its edge share the remaining weight equally, so the result does not depend on the
+order of the rows.
 
-What the shards hand back is small: a histogram of scores, a range, a vector with an entry for each model. The
-decision where the tail begins is taken in one place. Ties at its edge share the remaining weight equally,
-so the answer does not depend on the order of the rows.
+``GrowingMixture`` solves the mixture problem again whenever a pool gains a model, as in column generation. Two facts
+make the next solve cheap:
 
-The mixture problem of a pool that grows by a model at a time, as column generation makes it grow.
-
-Samples on which all models so far have the same losses are of one kind: they have the same score in every mixture, so
-that a kind stands for them with the sum of their masses. Sixteen trees of depth 5 tell 100,000 samples into a few
-thousand kinds, and a solve looks at those alone. A further model splits kinds.
-
-A cut is a set of sample weights, alike within a kind. With another model it is the same weights with one more entry in
-its slope: their mean of that model's losses. So the cuts of the solve before serve the next one, which then needs a few
-evaluations instead of dozens.
+- Samples with the same losses under all models so far have the same score in every mixture. One *kind* stands for all
+  of them, with the sum of their masses. Sixteen trees of depth 5 divide 100,000 samples into a few thousand kinds, and
+  a solve passes over the kinds alone. A further model splits kinds.
+- A cut is a set of sample weights, equal within a kind. A further model adds one entry to its slope: the mean of that
+  model's losses under these weights. So the next solve takes over the cuts of the last one, and needs a few
+  evaluations instead of dozens.
 """
 
 from collections.abc import Sequence

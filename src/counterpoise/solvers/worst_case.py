@@ -1,9 +1,7 @@
 """The worst sample weights, in a ball around the samples' own or with an entropy that keeps them spread.
 
-The worst sample weights in a ball around the samples' own weights.
-
-The problem is ``max weights @ losses`` over distributions at most ``radius`` away from the base weights q (equal ones,
-or ``sample_weight`` scaled to sum to 1). How far is measured by one of::
+``worst_case_weights`` solves ``max weights @ losses`` over distributions at most ``radius`` away from the base weights
+q (equal ones, or ``sample_weight`` scaled to sum to 1). How far is measured by one of::
 
     empirical-likelihood   sum q_i log(q_i / w_i)            w_i = q_i / (eta - loss_i), up to a factor
     kl                     sum w_i log(w_i / q_i)            w_i = q_i exp(loss_i / eta)
@@ -16,10 +14,9 @@ one equation in one unknown eta. Weights do not change when the losses are shift
 ``gaps``, the distances from the largest loss over the range of the losses: nothing overflows, and ties at the top are
 exact zeros.
 
-The entropy-regularized dual of alpha-LPBoost, by Newton's method on the mixture.
-
-Problem (Zhai et al. 2021, eq. 8, after Warmuth, Glocer and Vishwanathan 2008; the printed ``<=`` must be ``>=``, as
-their slides have it)::
+``regularized_weights`` solves the entropy-regularized dual of alpha-LPBoost, by Newton's method on the mixture (Zhai et
+al. 2021, eq. 8, after Warmuth, Glocer and Vishwanathan 2008; the printed ``<=`` must be ``>=``, as their slides have
+it)::
 
     min over weights, gamma of  gamma - entropy(weights) / beta
     subject to  weights @ losses[:, s] >= 1 - gamma  for every model s,  weights in the capped simplex.
