@@ -119,7 +119,7 @@ DAMAGE = {
     ],
     r"lacks round-00002\.cp but holds round-00003\.cp": [lambda folder: (folder / "round-00002.cp").unlink()],
     r"holds 'notes\.txt', which is no part of a checkpoint": [lambda folder: (folder / "notes.txt").write_text("x")],
-    r"lacks manifest\.json, which tells whose rounds": [lambda folder: (folder / "manifest.json").unlink()],
+    r"lacks manifest\.json, which says whose rounds": [lambda folder: (folder / "manifest.json").unlink()],
     r"has a manifest\.json that is torn or of something else": [
         lambda folder: truncated(folder / "manifest.json", 50),
         lambda folder: (folder / "manifest.json").write_text("[]"),

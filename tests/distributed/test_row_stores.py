@@ -79,7 +79,7 @@ def test_sums_and_weights_are_those_of_arrays(engine, n_shards):
         groups, own, total = (
             (cells.table().column("sex") == "M").astype(int),
             (SEX == "M").astype(int),
-            cells.known.total,
+            cells.facts.total,
         )
         np.testing.assert_allclose(rows.mass_by_failures() / total, known.rows.mass_by_failures(), rtol=1e-12)
         by_group = [np.bincount(groups, rows.failures) / total, np.bincount(own, known.rows.failures)]

@@ -193,7 +193,7 @@ def test_models_that_cannot_be_explored_are_refused():
         session_of_model(fitted("score"), X[TEST])
     with pytest.raises(ValueError, match="What belongs to held-out rows came without X"):
         session_of_model(fitted("score"), largest_weight=3.0)
-    with pytest.raises(ValueError, match="These models are mixed by what they say"):
+    with pytest.raises(ValueError, match="These models are mixed by their predictions"):
         session("pool").answer(asked("pool", by=["sex"]))
 
 

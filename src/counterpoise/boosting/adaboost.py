@@ -36,7 +36,7 @@ def log_odds(right: float, wrong: float) -> float:
 
 @dataclass
 class ExponentialStep:
-    """Weigh samples by the exponential loss of the votes so far; a subclass says what the learner sees and how to vote.
+    """Weigh samples by the exponential loss of the votes so far; a subclass defines the learner's weights and the votes.
 
     Weights are on the simplex. A vote is ``learning_rate`` of the best step: 1 is the papers', and shorter steps fit
     noise later.
@@ -51,7 +51,7 @@ class ExponentialStep:
         raise NotImplementedError
 
     def reweigh(self, history: History) -> FloatArray:
-        """Return the weights that the learner is given: those of the loss where a subclass does not say otherwise."""
+        """Return the weights that the learner is given: those of the loss, unless a subclass defines others."""
         return history.memory[WEIGHTS]
 
     def step(self, latest: Round, history: History) -> float:

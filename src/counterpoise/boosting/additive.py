@@ -60,11 +60,11 @@ class BoostingResult(NamedTuple):
     votes: FloatArray
     losses: ByteArray  # (n_samples, n_models): zero-one, on the training samples
     held_out_losses: FloatArray  # after each round, later ones included; empty without held-out samples
-    details: Any = None  # what else the booster found: a penalty, the solution of a program, a descent
+    details: Any = None  # what else was learned: a penalty, the solution of a program, a descent
 
 
 class Ensemble(NamedTuple):
-    """Base models that say whether a sample is of one class, and their votes."""
+    """Base models that decide whether a sample is of one class, and their votes."""
 
     models: list[Any]
     votes: FloatArray
@@ -72,7 +72,7 @@ class Ensemble(NamedTuple):
 
 
 class AdditiveClassifier(ClassifierMixin, BaseEstimator):
-    """Base of the additive boosters; a subclass says how one class is boosted against the others (``_boost``).
+    """Base of the additive boosters; a subclass defines how one class is boosted against the others (``_boost``).
 
     A subclass has parameters ``estimator``, ``n_estimators``, ``learning_rate``, ``stopping``, ``random_state`` and
     ``callbacks``.
@@ -96,7 +96,7 @@ class AdditiveClassifier(ClassifierMixin, BaseEstimator):
         sample_weight : array of shape (n_samples,), optional
             Non-negative; only their ratios matter.
         X_val, y_val : optional
-            Labelled samples that tell when to stop. Default: those that the ``validation_fraction`` of ``stopping``
+            Labelled samples that decide when to stop. Default: those that the ``validation_fraction`` of ``stopping``
             sets aside, which keep their weights.
 
         Returns
@@ -200,7 +200,7 @@ class AdditiveClassifier(ClassifierMixin, BaseEstimator):
         raise NotImplementedError
 
     def _store_details(self, details: list[Any]) -> None:
-        """Set what was learned beside the votes, for each class against the others."""
+        """Store what was learned beside the votes, for each class against the others."""
 
     def _probabilities(self, sums: FloatArray) -> FloatArray:
         return logistic_probabilities(2.0 * sums)
@@ -295,7 +295,7 @@ def one_or_all(values: list[Any], *, is_given: bool = False) -> Any:
 
 
 def _values(ensemble: Ensemble, X: Any) -> Iterator[FloatArray]:
-    classes = None if is_regressor(ensemble.models[0]) else ensemble.classes  # asked once: the answer takes time
+    classes = None if is_regressor(ensemble.models[0]) else ensemble.classes  # checked once: it takes time
     if len(ensemble.models) > 1 and issparse(X) and X.shape[0] * X.shape[1] <= _SMALL:
         X = X.toarray()  # once, where each model would take its features out of it anew
     for model in ensemble.models:
@@ -303,7 +303,7 @@ def _values(ensemble: Ensemble, X: Any) -> Iterator[FloatArray]:
 
 
 def model_values(model: Any, X: Any, classes: AnyArray | None) -> FloatArray:
-    """Return what a base model says: -1 or +1 for the two classes, or, where there are none, a regressor's values."""
+    """Return the values of a base model: -1 or +1 for the two classes, or a regressor's own where there are none."""
     if classes is None:
         return np.asarray(model.predict(X), dtype=np.float64).reshape(-1)
     return np.where(predict_codes(model, X, classes) == 1, 1.0, -1.0)

@@ -43,7 +43,7 @@ from counterpoise.persist.locks import FolderInUse, FolderLock
 
 _NO_MATTER = frozenset({"n_jobs", "verbose", "random_state"})  # of a learner: its random states are set in each round
 _CHUNK_BYTES = 1 << 24  # copied and hashed at once
-_DEEPEST = 12  # objects inside objects: deeper ones are told by their class alone, and a cycle ends
+_DEEPEST = 12  # objects inside objects: of deeper ones only the class is written, and a cycle ends
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")  # in a repr: another in every process
 
 # What the rounds do not depend on. Goals and what goes with them are for the mixture at the end, and a fit may fail on
@@ -54,8 +54,8 @@ NOT_OF_ROUNDS = frozenset(
         "n_jobs",
         "callbacks",
         "checkpoint",
-        "stopping",  # told by its fields
-        "alpha",  # told by the objective
+        "stopping",  # its fields are written
+        "alpha",  # the objective holds it
         "goals",
         "pos_label",
         "mixture",
@@ -176,7 +176,7 @@ def _arrays(values: Any) -> Iterator[AnyArray]:
             categories = getattr(column.dtype, "categories", None)
             if categories is None:
                 yield np.asarray(column)
-            elif hasattr(column, "iloc"):  # learners see the order of the categories, values do not tell it
+            elif hasattr(column, "iloc"):  # learners see the order of the categories, which values do not show
                 yield from (np.asarray(categories), np.asarray(column.cat.codes))
             else:  # polars, whose codes depend on what else the process has read
                 yield np.asarray(column, dtype=object)
@@ -238,10 +238,10 @@ class SavedRound(NamedTuple):
     weighted_loss: float
     memory: dict[str, FloatArray]  # of the rule that chooses weights, after this round
     best: tuple[float, int]  # the least risk so far and its round, where patience looks at it
-    is_last: bool  # patience or target said that it is enough
+    is_last: bool  # patience is over, or the target is reached
     uses_shared: bool  # the learner had something learned once for all rounds
     said: AnyArray | None = None  # class codes by models that did not see the rows, or inside goals
-    scores: FloatArray | None = None  # of the positive class by models that did not see the rows, where asked for
+    scores: FloatArray | None = None  # of the positive class by models that did not see the rows, where needed
 
 
 @dataclass(frozen=True, init=False)
@@ -319,7 +319,7 @@ def as_checkpoint(checkpoint: Any) -> Checkpoint | None:
 
 @contextmanager
 def open_checkpoint(checkpoint: Any) -> "Iterator[CheckpointFolder | None]":
-    """Open the folder of a checkpoint, for this process alone; None where none is asked for."""
+    """Open the folder of a checkpoint, for this process alone; None without a checkpoint."""
     value = as_checkpoint(checkpoint)
     if value is None:
         yield None
@@ -471,7 +471,7 @@ def _survey(folder: Path) -> int:
         raise _refusal(folder, f"holds {foreign[0]!r}, which is no part of a checkpoint")
     rounds = [name for name in names if _ROUND.fullmatch(name)]
     if (rounds or _SHARED in names) and _MANIFEST not in names:
-        raise _refusal(folder, f"lacks {_MANIFEST}, which tells whose rounds it holds")
+        raise _refusal(folder, f"lacks {_MANIFEST}, which says whose rounds it holds")
     names_of_rounds = set(rounds)
     for number in range(1, len(rounds) + 1):
         if _round_name(number) not in names_of_rounds:

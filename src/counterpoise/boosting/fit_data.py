@@ -32,7 +32,7 @@ from counterpoise.rules.scores.table import ScoreTable
 from counterpoise.theory.risks import RiskRows
 
 DEPTH = 4  # of the default trees: the shallower, the more they differ from the strong model
-_FOLDS = 5  # by default, where the losses on rows that a model has seen would tell nothing
+_FOLDS = 5  # by default, where losses on rows that a model has seen are of no use
 _STRONG = AdaBoostClassifier(n_estimators=300)
 _BINARY = 2
 # Rows from which rules of scores are chosen on those of folds: below, models trained on all rows differ from them.
@@ -56,7 +56,7 @@ class FitData(Protocol):
     positive: Positive
     held_out: CheckedRows | None  # rows that no model is trained on, on which the mixture is then chosen
     costs: AnswerCosts | None  # after ``price_answers``: rounds train for goals
-    keeps_answers: bool  # a checkpoint saves what models say
+    keeps_answers: bool  # whether a checkpoint saves them
     is_judged_by_folds: bool  # rounds are judged by models that did not see the rows
     groups: IntArray | None  # of the labelled places, by all sensitive features
     n_lightest: float  # how many rows there would be, were all as light as the lightest
@@ -82,7 +82,7 @@ class FitData(Protocol):
         """Return a text for each part of the data that decides the rounds, for a checkpoint to compare."""
 
     def saved_answers(self, number: int, saved_round: SavedRound) -> AnyArray | None:
-        """Return what the model of a round that was saved says of the rows, in the form of the store."""
+        """Return the answers of a saved round's model about the rows, in the form of the store."""
 
     def least_value(self, history: History, problem: Problem) -> float:
         """Return the least risk of a mixture where it will be chosen, or raise ``InfeasibleGoals``."""
@@ -95,7 +95,7 @@ class FitData(Protocol):
 
 
 class InputRows(NamedTuple):
-    """Labelled rows as ``fit`` is given them, with what goals may ask of them."""
+    """Labelled rows as ``fit`` takes them, with the columns that goals may use."""
 
     X: Any
     y: Any
@@ -106,7 +106,7 @@ class InputRows(NamedTuple):
     table: Table | None = None
 
     def goal_table(self) -> Table:
-        """Return what goals may ask: a table, or columns, those of X where they have names, and a limit on weights."""
+        """Return what goals may use: a table, or columns (those of X where they have names) and a limit on weights."""
         n_samples = len(np.asarray(self.y))
         if self.table is not None:
             if self.table.n_samples != n_samples:
@@ -262,7 +262,7 @@ class ArrayFitData:
         random_seeds = partial(round_seed, seeds.entropy)
         folds = None if n_folds is None else folds_of(self.rows.codes, n_folds, np.random.default_rng(random_seeds(0)))
         fits = [CrossFit(one, self.rows, self.classes, random_seeds, folds, positive) for one in learners]
-        keeps = is_inside or (self.is_judged_by_folds and not is_binary)  # two classes are told by their losses
+        keeps = is_inside or (self.is_judged_by_folds and not is_binary)  # of two classes the losses determine them
         costs = None if self.costs is None else self.costs.costs
         return ArrayFit(fits, self.rows, self.train.codes.size, keeps_answers=keeps, costs=costs)
 
@@ -272,7 +272,7 @@ class ArrayFitData:
         return data_texts(self.classes, self.train, self.held_out, tables)
 
     def saved_answers(self, number: int, saved_round: SavedRound) -> AnyArray | None:  # noqa: ARG002 - as over shards
-        """Return what the model of a round that was saved says of the rows."""
+        """Return the answers of a saved round's model about the rows."""
         return saved_round.said
 
     def least_value(self, history: History, problem: Problem) -> float:
@@ -288,7 +288,7 @@ class ArrayFitData:
     def predictions(self, history: History, *, needs_answers: bool = True) -> PoolPredictions:
         """Return the losses of the models on the rows where the mixture is chosen, and answers on all datasets.
 
-        ``needs_answers``: goals or a rate are about what the models say.
+        ``needs_answers``: goals or a rate depend on the predictions.
         """
         positive, rows, predictions = self.positive, self.selection_rows, self._losses(history)
         own_answers = self.store.answers
@@ -296,7 +296,7 @@ class ArrayFitData:
             return predictions._replace(answers=self.costs.say(np.column_stack(own_answers)))
         pool = Pool(history.models, positive, self.n_jobs)
         own: Any = None
-        if positive.is_binary:  # then losses tell predictions
+        if positive.is_binary:  # then losses determine predictions
             own = positive.bits_of_losses(predictions.losses, rows.codes)
         elif self.held_out is None and own_answers:
             own = np.column_stack(own_answers)
@@ -335,9 +335,9 @@ class ArrayFitData:
         return PooledModels(pool, self.predictions(history, needs_answers=needs_answers))
 
     def solve_and_store(self, booster: Any, family: Any, problem: Problem) -> None:
-        """Choose the best mixture, store it, and say what the tail and the goals cost beside the first model."""
+        """Choose the best mixture, store it, and warn where tail and goals cost much beside the first model."""
         booster.solve_and_store(family, problem)
-        if isinstance(family, PooledModels) and problem.mixture == "optimal":  # the price of rules is told already
+        if isinstance(family, PooledModels) and problem.mixture == "optimal":  # of rules the family warns
             selection = booster.selection_
             means = np.average(selection.losses, axis=0, weights=selection.sample_weight)
             warn_of_the_average(float(means @ booster.mixture_), float(means[0]), "its first model", problem)
@@ -345,7 +345,7 @@ class ArrayFitData:
     def _lack_of_scores(self, models: list[Any]) -> str:
         """Return why rules of models cannot be mixed; nothing where they can."""
         if len(self.classes) > _BINARY:
-            return f"a threshold tells two classes apart; got {len(self.classes)}. Set scores=False."
+            return f"a threshold separates two classes; got {len(self.classes)}. Set scores=False."
         if self.held_out is None and (not self.is_judged_by_folds or self.costs is None):
             return (
                 "chooses on rows that no model was trained on: set Stopping(validation_fraction=0.3), or pass X_val "

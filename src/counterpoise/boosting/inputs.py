@@ -87,9 +87,7 @@ def training_rows(
     check_classification_targets(y)
     classes, codes = np.unique(np.asarray(y), return_inverse=True)
     if len(classes) < 2:  # noqa: PLR2004
-        raise ValueError(
-            f"y must hold at least two classes to tell apart; got one class only: {classes.tolist()[0]!r}."
-        )
+        raise ValueError(f"y must hold at least two classes; got one class only: {classes.tolist()[0]!r}.")
     weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     if not weights.max() > 0:
         raise ValueError("sample_weight must have at least one weight above zero; got zeros only.")

@@ -123,12 +123,12 @@ class DualPrices(NamedTuple):
     """The dual of the program of the models so far."""
 
     costs: FloatArray  # of answers
-    constant: float  # that belongs to them: the price of a model is the constant and the cost of what it says
+    constant: float  # that belongs to them: the price of a model is the constant plus the cost of its answers
     weights: Any  # of the labelled rows; None where goals alone are priced, or a rate is minimized
     multipliers: FloatArray  # of the limits
     value: float  # what the price of a helping model is below: the least risk so far, or the violation
     is_feasible: bool
-    is_rough: bool = False  # a finer solve would ask another question
+    is_rough: bool = False  # a finer solve would give other prices
 
 
 class RoundsProgram:
@@ -161,9 +161,9 @@ class RoundsProgram:
         self._proven = -np.inf  # the largest price of a model
         self._least = np.inf  # risk so far
         self._may_differ = False  # another solve may lead to another model
-        self._is_eased = True  # where goals are missed, the rows' own losses are asked for beside them
+        self._is_eased = True  # where goals are missed, the rows' own losses are priced beside them
         self._prices: DualPrices | None = None
-        self._checksums: set[bytes] = set()  # what each model says, as a checksum
+        self._checksums: set[bytes] = set()  # of each model's answers
 
     def add(self, answers: AnyArray, history: History) -> None:
         """Take in the newest model of the history: whether it helps, and the bound that its price proves."""
@@ -177,7 +177,7 @@ class RoundsProgram:
                 helps = price < prices.value - IMPROVEMENT * self.size
             else:
                 helps = price < (1 - _LESS) * prices.value
-            if helps or (self._is_eased and not prices.is_feasible):  # the proof alone is not asked for yet
+            if helps or (self._is_eased and not prices.is_feasible):  # the proof is not priced alone yet
                 self.n_idle = 0
             else:
                 self.n_idle = _TRIES if checksum in self._checksums else self.n_idle + 1

@@ -63,7 +63,7 @@ class RoundTarget(NamedTuple):
     rows: IntArray | None = None  # None: all rows in their order; else some, perhaps several times
 
     def error(self, answers: AnyArray) -> float:
-        """Return the weight of what a model gets wrong, given the codes that it says of all rows."""
+        """Return the weight of the rows that a model gets wrong, from its answers about all rows."""
         return float(self.weights @ ((answers if self.rows is None else answers[self.rows]) != self.codes))
 
 
@@ -82,17 +82,17 @@ def cost_target(costs: FloatArray) -> RoundTarget:
 
 
 class TrainedModel(NamedTuple):
-    """A model, and what is said of all rows, perhaps by others that did not see them."""
+    """A model, and answers about all rows, perhaps by other models that did not see them."""
 
     model: Any
     answers: AnyArray  # class codes
-    scores: FloatArray | None = None  # of the positive class, where they are asked for
+    scores: FloatArray | None = None  # of the positive class, where they are needed
 
 
 class LearnerFit:
     """Fit a fresh model to given weights, with any scikit-learn classifier, on data prepared once for all rounds.
 
-    Of our own learners it uses the protocol: features are binned once, and fitting tells the predictions.
+    Of our own learners it uses the protocol: features are binned once, and fitting returns the predictions.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ class LearnerFit:
     random_seeds : callable
         From the number of a round to its seed.
     weights : array of shape (n_samples,), optional
-        The rows' own: where they are zero, a row has no label, and its code says nothing.
+        The rows' own: where they are zero, a row has no label, and its code means nothing.
     """
 
     def __init__(
@@ -132,7 +132,7 @@ class LearnerFit:
         return Fitted(model, (answers != self.codes).view(np.uint8))
 
     def fit_round(self, target: RoundTarget, number: int) -> TrainedModel:
-        """Return the model of a round that is fitted to a target, and what it says of all rows."""
+        """Return the model of a round that is fitted to a target, and its answers about all rows."""
         if self.prepared is None:
             model = fresh_copy(self.learner, self.random_seeds(number))
             X = self.X if target.rows is None else take_rows(self.X, target.rows)
@@ -178,8 +178,8 @@ class _Fold(NamedTuple):
 class CrossFit:
     """Fit a model to all rows, and judge it by models of the same learner that did not see the rows of each fold.
 
-    Without folds it is judged by what it says itself. Where a positive class is given, models of folds are asked for
-    its scores of the rows that they did not see, too.
+    Without folds it is judged by its own answers. With a positive class, the models of folds also score the rows that
+    they did not see.
     """
 
     def __init__(
@@ -191,7 +191,7 @@ class CrossFit:
         folds: IntArray | None,
         positive: Positive | None = None,
     ) -> None:
-        self.positive = positive  # of two classes, where models are asked for scores too
+        self.positive = positive  # of two classes, where models give scores too
         self.whole = LearnerFit(learner, rows.X, rows.codes, classes, random_seeds, rows.weights)
         self.prepared, self.is_random = self.whole.prepared, self.whole.is_random
         self._own, self._folds = rows.weights, []
@@ -202,7 +202,7 @@ class CrossFit:
             self._folds.append(_Fold(fit, others, places, fit.rows_like(take_rows(rows.X, places))))
 
     def fit_round(self, target: RoundTarget, number: int) -> TrainedModel:
-        """Return the model of a round that is fitted to a target, and what those say that did not see the rows."""
+        """Return the model of a round, fitted to a target, and the answers of models that did not see the rows."""
         if not self._folds:
             return self.whole.fit_round(target, number)
         codes, classes = self.whole.codes, self.whole.classes
@@ -239,7 +239,7 @@ class ArrayFit:
         The labelled rows, and inside goals below them those of other datasets.
     n_labelled : int
     keeps_answers : bool
-        Whether what is said of the rows is kept: inside goals, and where losses do not tell it.
+        Whether answers about the rows are kept: inside goals, and where losses do not determine them.
     costs : callable, optional
         Inside goals: what each answer costs by weights of the labelled rows alone, shape (n_classes, n_rows).
     """

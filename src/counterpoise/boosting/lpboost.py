@@ -15,7 +15,7 @@ LPBoost is their Algorithm 1 with the stopping rule of their slides; after Demir
 Warmuth, Glocer, Vishwanathan 2008. Each round asks for the sample weights, at most 1/(alpha n) each, on which the best
 mixture of the models so far is worst, and fits a model to them.
 
-The value of that problem is the least CVaR of a mixture so far, so it tells when to stop. Plain LPBoost may need
+The value of that problem is the least CVaR of a mixture so far, so it decides when to stop. Plain LPBoost may need
 1/alpha rounds; with regularization, ``32 log(1/alpha) / delta^2`` rounds come within delta of the learner's guarantee
 (Theorem 4). ``AdaLPBoostClassifier`` does nearly as well with one set of models for all alphas.
 
@@ -155,8 +155,8 @@ class AdaLPBoostClassifier(MixtureBase):
     """
 
     default_stopping: ClassVar[Stopping] = Stopping()  # that stopping=None asks for
-    scores, by = False, ()  # what models say is mixed, and no group is looked at
-    trains_inside = False  # rounds do not look at goals
+    scores, by = False, ()  # models are mixed by their answers, and no rule uses groups
+    trains_inside = False  # rounds ignore goals
 
     def __init__(
         self,
@@ -556,7 +556,7 @@ class LPBoostClassifier(MixtureBase):
         return BoostingRun(self, data, problem, rule, seeds, {"beta": self.beta_}, **stopping)
 
     def mix(self, run: BoostingRun) -> None:
-        """Choose the mixture of the rounds, or of rules of their scores, and say what is proven about it."""
+        """Choose the mixture of the rounds, or of rules of their scores, and store the bound that is proven for it."""
         self.forget_choice()
         history, problem, program = run.history, self.problem_of_fit(), run.program
         self.estimators_, self.weighted_losses_ = list(history.models), np.array(history.weighted_losses)

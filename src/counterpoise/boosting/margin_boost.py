@@ -30,7 +30,7 @@ from counterpoise.solvers.soft_margin import (
 # samples want those few.
 LINEAR_COSTS = (1.7, 2.062, 2.5, 2.872, 3.3, 4.062, 5.0, 7.071, 10.0, 14.142, 20.0, 31.623, 50.0, 70.711, 100.0)
 QUADRATIC_COSTS = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
-_MARGINS_PER_ERROR = 1.5  # that count by default: those of noise, of which one model's errors tell, and some
+_MARGINS_PER_ERROR = 1.5  # that count by default: those of noise, about as many as one model errs on, and some
 _ENOUGH = 20  # models beside which one without error is luck; where it comes early, it is the answer
 _LARGEST = 1e12  # cost of a margin: beyond it the rest of the program is lost to rounding
 _TOL = 1e-3  # gap of the programs, for margins between -1 and 1: far below what a sample more or less changes
@@ -41,7 +41,7 @@ Solution = SoftMarginSolution | HingeSolution
 def check_cost(C: Any) -> None:
     """Check a cost that may be ``"auto"``."""
     if not is_word(C, "C", ("auto",)) and check_positive(C, "C") > _LARGEST:
-        raise ValueError(f"C must be at most {_LARGEST:g}: no program can tell larger ones apart; got {C!r}.")
+        raise ValueError(f"C must be at most {_LARGEST:g}: no solver can distinguish larger ones; got {C!r}.")
 
 
 def boost_and_vote_again(

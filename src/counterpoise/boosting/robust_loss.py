@@ -83,7 +83,7 @@ class RobustLoss:
         a fiftieth of the first slope is left and the robust loss is below that at the start, or at the longest step.
         Where losses are equal the worst weights are not unique and the first slope is only that of some: the robust
         loss may still rise at once. A model may be wrong only where the worst weights are 0 at the start, but not on
-        the way: whether the robust loss falls for ever is told from the direction, not from the slopes.
+        the way: whether the robust loss falls for ever follows from the direction, not from the slopes.
         """
         falls, rises, largest = by_side(state.slopes, sides)
         first = rises - falls

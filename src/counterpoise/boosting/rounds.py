@@ -17,14 +17,14 @@ Callback = Callable[["Round"], object]  # a true result stops the boosting
 
 
 class Fitted(NamedTuple):
-    """A model, and what it says of the samples that it was fitted to."""
+    """A model, and its answers about the samples that it was fitted to."""
 
     model: Any
     losses: ByteArray  # zero-one
-    sides: FloatArray | None = None  # label times what it says, where that is more than a class
-    answers: AnyArray | None = None  # class codes, where models that did not see the samples said them, or inside goals
+    sides: FloatArray | None = None  # label times its value, where that is more than a class
+    answers: AnyArray | None = None  # class codes by models that did not see the samples, or inside goals
     weighted_loss: float | None = None  # under the weights it was fitted to, where those are others than the rule's
-    scores: FloatArray | None = None  # of the positive class by models that did not see the rows, where asked for
+    scores: FloatArray | None = None  # of the positive class by models that did not see the rows, where needed
 
 
 class Standing(NamedTuple):
@@ -70,7 +70,7 @@ class History:
         self.votes: list[float] = []
         self.weighted_losses: list[float] = []
         self.held_out: list[ByteArray] = []  # losses of each model on the held-out samples, where there are some
-        self.scores: list[FloatArray] = []  # of the positive class by models that did not see the rows, where asked for
+        self.scores: list[FloatArray] = []  # of the positive class by models that did not see the rows, where needed
         self.memory: dict[str, FloatArray] = {}  # what the rule keeps for the next round; a checkpoint saves it
 
     @property
@@ -79,7 +79,7 @@ class History:
         return len(self.models)
 
     def append(self, latest: Round, vote: float = 1.0) -> None:
-        """Record what is kept of a round."""
+        """Record a round."""
         self.rows.add(latest.losses, latest.answers)
         self.models.append(latest.model)
         self.votes.append(vote)

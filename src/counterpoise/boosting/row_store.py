@@ -31,7 +31,7 @@ class RowStore(Protocol):
     """
 
     start: FloatArray  # the rows' own weight in each place, on the simplex: that of the first round
-    answers: list[AnyArray]  # what each model says of the rows, in the form of the store, where it is kept
+    answers: list[AnyArray]  # of each model about the rows, in the form of the store, where kept
 
     @property
     def mass(self) -> FloatArray:

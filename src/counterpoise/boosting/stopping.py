@@ -12,7 +12,7 @@ AUTO = "auto"
 
 @dataclass(frozen=True)
 class Stopping:
-    """When a booster stops, and which samples tell it: the parameter ``stopping`` of every booster.
+    """When a booster stops, and which samples decide it: the parameter ``stopping`` of every booster.
 
     A value says everything: what it leaves out is as below, not as the booster has it by default. The default of a
     booster is its ``default_stopping``; ``stopping=None`` asks for it. ``Stopping()`` never stops early.
@@ -84,7 +84,7 @@ class Stopping:
 
 
 def stopping_of(booster: Any) -> Stopping:
-    """Return when a booster stops: as it was asked to, or by its default.
+    """Return when a booster stops: its parameter, or its default.
 
     Examples
     --------

@@ -58,7 +58,7 @@ def slope_weights(weights: FloatArray, start: FloatArray, penalty: float) -> Flo
 
 
 def boost_at_best(booster: Any, boost_at: Callable[[float], BoostingResult]) -> BoostingResult:
-    """Boost at every penalty asked for on the same prepared rows; keep the one of least held-out error.
+    """Boost at every penalty on the same prepared rows; keep the one of least held-out error.
 
     Of equals the one with the fewest models.
     """

@@ -92,7 +92,7 @@ def _settle(
 def bin_over(
     shards: Shards, learner: HistogramTree, sample: Any = None, names: AnyArray | None = None
 ) -> BinnedFeatures:
-    """Bin the rows of all shards as ``learner.prepare`` does, and return the bins of no row, which tell the layout.
+    """Bin the rows of all shards as ``learner.prepare`` does, and return the bins of no row, which show the layout.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ def _record_answers(
 
 @kernel(float64(_codes, _codes, _masses))
 def _wrong_weight(answers: AnyArray, codes: AnyArray, weights: FloatArray) -> float:
-    """Return the weight of the rows that are told something else than their code."""
+    """Return the weight of the rows whose answer differs from their code."""
     wrong = 0.0
     for row in range(answers.size):
         wrong += weights[row] * int64(answers[row] != codes[row])
@@ -176,7 +176,7 @@ NO_WEIGHTS = np.zeros(1)  # by number of failures: none
 class ShardRows:
     """Rows in shards, where their weights and the failures of each stay: the ``RowStore`` of boosting over shards.
 
-    Cells are the places. What a model says of them is the mass of each cell that it calls each class.
+    Cells are the places. The answers of a model are the mass of each cell that it assigns to each class.
 
     Parameters
     ----------
@@ -205,7 +205,7 @@ class ShardRows:
         return np.asarray(answers[np.arange(labels.size), labels])
 
     def add(self, losses: ByteArray, answers: AnyArray | None) -> None:  # noqa: ARG002 - shards know where it fails
-        """Record what the model of a round, which ``take_in`` has asked, says of the cells."""
+        """Record the answers of a round's model about the cells, from ``take_in``."""
         assert answers is not None  # noqa: S101 - as ``take_in`` returns it
         self.answers.append(answers)
         means = 1.0 - self._right_mass(answers) / np.where(self.mass > 0, self.mass, 1.0)
@@ -227,7 +227,7 @@ class ShardRows:
 
     def weigh_by_dual(self, risk: Risk, tol: float) -> FloatArray:
         """Leave the weights on which the mixture of least risk is worst."""
-        if risk.tail_fraction is None:  # cells tell all, and their rows weigh alike
+        if risk.tail_fraction is None:  # cells are enough, and their rows weigh the same
             weights = dual_weights(self, risk, tol)
             return self.weigh_by_place(np.divide(weights, self.mass, out=np.zeros(weights.size), where=self.mass > 0))
         minimize_cvar_over(self.shards, risk.tail_fraction, tol=tol)  # leaves them in the shards
@@ -241,7 +241,7 @@ class ShardRows:
 
     def minimizer(self, risk: Risk) -> Minimize:
         """Return what minimizes a risk under limits; of a tail the dual weights of the rows stay in the shards."""
-        self.shards.change(WEIGHTS, weigh_by_failures, NO_WEIGHTS)  # cells tell all, until a tail weighs rows
+        self.shards.change(WEIGHTS, weigh_by_failures, NO_WEIGHTS)  # cells are enough, until a tail weighs rows
         alpha = risk.tail_fraction
         if alpha is None or alpha == 1:
             return minimizer_of(risk, self.mass.size)
@@ -403,7 +403,7 @@ def _draw_rows(shard: Shard, firsts: FloatArray, first: float, step: float) -> t
 def take_in(
     shards: Shards, cells: Cells, model: Any, number: int, grown: GrownTree | None = None
 ) -> tuple[FloatArray, float]:
-    """Let the shards ask the model of a round about their rows.
+    """Let the shards apply the model of a round to their rows.
 
     Returns the mass of each cell that it calls each class, and the part of the target that it gets wrong. Rows that
     grew a tree need not walk down it.

@@ -44,7 +44,7 @@ def require_numbers(features: Any, number: int) -> None:
         if not is_numeric_dtype(getattr(getattr(kind, "categories", None), "dtype", kind)):
             raise ValueError(
                 f"Features must be numbers; the column {name!r} of X is of type {kind} in partition {number}. Encode "
-                "it, or name it in sensitive_features, if goals speak of it, or leave it out."
+                "it, or name it in sensitive_features, if goals use it, or leave it out."
             )
 
 
@@ -105,7 +105,7 @@ def join_partitions(partitions: list[dict[str, Any]]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class RowCollections:
-    """What was given to fit: collections cut alike, or the names of columns of X."""
+    """The arguments of fit: collections cut at the same rows, or the names of columns of X."""
 
     X: Any
     y: Any
@@ -115,7 +115,7 @@ class RowCollections:
     features: Sequence[str] | None = None  # names of columns of X; None for all that are nothing else
 
     def with_features_of(self, models: Sequence[Any]) -> "RowCollections":
-        """Return the rows with the features that models were trained on, where those are told by name."""
+        """Return the rows with the features that models were trained on, where models know them by name."""
         all_names = [names for names in map(feature_names, models) if names is not None]
         has_all = bool(all_names) and all(set(names) == set(all_names[0]) for names in all_names)
         columns = columns_of(self.X) if self.features is None and has_all else None
@@ -124,11 +124,11 @@ class RowCollections:
         )
 
     def names_by_role(self) -> dict[str, Any]:
-        """Return what is the name of a column of X, or of several."""
+        """Return the arguments that name a column of X, or several, by role."""
         return {role: value for role, value in self._beside.items() if is_column_name(value)}
 
     def collections(self) -> dict[str, Any]:
-        """Return what is a collection of its own."""
+        """Return the arguments that are collections, by role."""
         return {X: self.X} | {role: value for role, value in self._beside.items() if not is_column_name(value)}
 
     @property
@@ -192,7 +192,7 @@ class Load:
         return [name for name in columns if name not in self.names] if self.features is None else list(self.features)
 
     def _split(self, number: int, part: dict[str, Any]) -> dict[str, Any]:
-        """Tell features, labels and all else of a partition apart, after a look at them."""
+        """Split a partition into features, labels and the other roles, and check them."""
         features = part[X]
         if isinstance(features, tuple):
             columns = None if self.features is None else list(dict.fromkeys([*self.features, *self.names]))

@@ -31,14 +31,14 @@ from counterpoise.goals import Table
 
 
 class CountedRows(NamedTuple):
-    """Every kind of row once: as goals see it, with how many there are, and what was said of it."""
+    """Every kind of row once: its values that goals use, the number of such rows, and the answers about it."""
 
     table: Table
-    answers: tuple[AnyArray, ...]  # in the order in which it was told
+    answers: tuple[AnyArray, ...]  # in the order in which they were counted
 
 
 def count_by_values(shard: Shard, *answers: AnyArray) -> Counter[Values]:
-    """Return how many rows of a shard have each label, baseline and columns, and what was said of them."""
+    """Return how many rows of a shard have each label, baseline, columns and answers."""
     numbers, values = code_cells(shard, Y, answers)
     return Counter(dict(zip(values, np.bincount(numbers, minlength=len(values)).tolist(), strict=True)))
 
@@ -49,7 +49,7 @@ def tabulate_counts(counts: Counter[Values], columns: Sequence[str], *, has_base
         raise ValueError("There are no rows in any shard: an audit needs some.")
     if len(counts) > MOST_CELLS:
         raise ValueError(
-            f"The columns {', '.join(columns)} tell the rows into {len(counts)} different kinds, more than "
+            f"The columns {', '.join(columns)} divide the rows into {len(counts)} different kinds, more than "
             f"{MOST_CELLS}. Name only columns that goals use, and cut numbers into a few ranges first."
         )
     values = sorted(counts, key=in_order)
@@ -81,7 +81,7 @@ def audit_over(
         Each holds ``"X"`` and ``"y"``, and may hold ``"columns"`` (a dict of arrays) and ``"baseline"``. Goals name
         those columns.
     model : fitted classifier
-        It is asked where the rows are.
+        It decides where the rows are.
     confidence, pos_label, defer_label, classes
         As for ``certify``.
 

@@ -133,7 +133,7 @@ class DaskShards:
         ]
         self._changes = ChangeLog()
         self._hosts: dict[int, _Home] = {}
-        self._pending: dict[int, list[Step]] = {}  # to be done by a shard before what is asked next
+        self._pending: dict[int, list[Step]] = {}  # that a shard runs before the next call
         self._compatible_workers: set[str] = set()
         self._calls = Calls(self._client)
         self.map(_do_nothing)
@@ -150,7 +150,7 @@ class DaskShards:
         return [self._hosts[number].address for number in range(self.n_shards)]
 
     def map(self, function: Callable[..., Result], *args: Any, light: bool = False) -> list[Result]:  # noqa: ARG002
-        """Ask all shards at once; those that are lost are made again and asked again."""
+        """Call all shards at once; those that are lost are rebuilt and called again."""
         answers: dict[int, Any] = {}
         losses: Counter[int] = Counter()
         missing = list(range(self.n_shards))
@@ -261,7 +261,7 @@ class DaskShards:
                 self._require_workers()
             except Exception as error:  # noqa: BLE001 - errors of functions come as answers: this one is Dask's
                 require_open(self._client)
-                return _Lost(error.with_traceback(None))  # through which it would hold what was asked
+                return _Lost(error.with_traceback(None))  # through which it would hold the arguments
 
     _why: Exception | None = None  # the last shard was lost
 
@@ -352,7 +352,7 @@ class _Host:
         self._shard = self._run(rebuild_shard, number, partial(make, rows), steps)
 
     def answer(self, steps: list[Step]) -> Any:
-        """Return what the last of some functions says of the shard, or the error of one."""
+        """Return the result of the last of some functions, or the error of one."""
         return self._shard if isinstance(self._shard, TaskFailure) else self._run(apply_steps, self._shard, steps)
 
     def _run(self, function: Callable[..., Any], *args: Any) -> Any:
@@ -372,7 +372,7 @@ def _find_futures(partitions: list[Any]) -> list[Any]:
 
 
 def _do_nothing(_shard: Shard) -> None:
-    """Ask for nothing: the shard is there."""
+    """Return nothing: a call that only needs the shard to exist."""
 
 
 def as_client(client: Any) -> Any:

@@ -38,7 +38,7 @@ _MATRIX = 2
 
 
 def lazily(model: Any, method: str, X: Any, more: dict[str, Any]) -> Any:
-    """Return what a method of a model of one machine says about rows: as a collection, where they are one."""
+    """Return the result of a method of a local model: a collection where the rows are one."""
     options = {name: value for name, value in more.items() if value is not None}
     X = as_collection(X)
     if not hasattr(X, "dask"):
@@ -321,7 +321,7 @@ class OverDask(ClassifierMixin, BaseEstimator):
         return other
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, **more: Any) -> float:
-        """Return the share of rows that are told their label, of a Dask collection or of rows in memory.
+        """Return the share of rows that are decided right, of a Dask collection or of rows in memory.
 
         Parameters
         ----------
@@ -388,7 +388,7 @@ class DaskLPBoostClassifier(OverDask):
     """``LPBoostClassifier`` on Dask collections.
 
     The parameters are those of ``LPBoostClassifier``. Rounds train for the goals: a table of what answers cost in each
-    group of rows that goals tell apart travels to the rows.
+    group of rows that goals distinguish travels to the rows.
 
     Examples
     --------

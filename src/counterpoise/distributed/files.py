@@ -128,7 +128,7 @@ class RowParts(Protocol):
     @property
     def has_baseline(self) -> bool: ...
     def facts(self) -> Iterator[ShardFacts]:
-        """Return what is known of each part."""
+        """Yield the facts of each part."""
 
     def whole(self) -> Iterator[Shard]:
         """Return one part after the other."""
@@ -158,7 +158,7 @@ class _Groups(NamedTuple):
 
     @property
     def has_baseline(self) -> bool:
-        """Tell whether a column holds what the deployed model says."""
+        """Tell whether a column holds the baseline predictions."""
         return self.load.names_by_role.get(BASELINE) is not None
 
     def stamps(self) -> dict[str, Any]:
@@ -171,7 +171,7 @@ class _Groups(NamedTuple):
             yield Shard(number, self.load([(number, {X: group})]))
 
     def facts(self) -> Iterator[ShardFacts]:
-        """Return what is known of each group; of the features only the names are read."""
+        """Yield the facts of each group; of the features only the names are read."""
         for number, group in enumerate(self.groups):
             names = tuple(self.load.features_in(column_names(group[0])))
             part = Shard(number, replace(self.load, features=None)([(number, {X: (*group, self.load.names)})]))

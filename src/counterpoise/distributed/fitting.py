@@ -62,7 +62,7 @@ def check_fits_shards(problem: Problem) -> None:
 
 
 def check_confidences(goals: Sequence[Goal], facts: RowFacts) -> None:
-    """Refuse goals that carry a confidence on rows of different weights: counts tell nothing about those."""
+    """Refuse goals that carry a confidence on rows of different weights: counts say nothing about those."""
     for goal in goals:
         if goal.confidence is not None and not facts.are_equal:
             raise ValueError(
@@ -95,7 +95,7 @@ class ShardLosses(NamedTuple):
 def choose_over(shards: Shards, evidence: PoolPredictions, problem: Problem) -> tuple[Selection, Choice]:
     """Choose the mixture, or raise ``InfeasibleGoals`` where none meets the goals."""
     alpha = problem.alpha
-    if alpha is None or alpha == 1:  # linear in the rows, or in the means of groups: cells tell all
+    if alpha is None or alpha == 1:  # linear in the rows, or in the means of groups: cells are enough
         selection = select(evidence, problem)
         return selection, choose_mixture(selection, problem)
     selection = select(evidence, problem._replace(objective=Mean()))
@@ -109,7 +109,7 @@ _NOT_TAKEN = {"outlier_fraction": 0.0, "beta": None, "max_models": None}
 
 
 class PreparedShards(NamedTuple):
-    """Rows in shards, looked at once."""
+    """Rows in shards, with their cells and a sample."""
 
     shards: Shards
     cells: Cells
@@ -117,7 +117,7 @@ class PreparedShards(NamedTuple):
 
 
 def prepare(shards: Shards, all_classes: Callable[[AnyArray], AnyArray] | None = None) -> PreparedShards:
-    """Look at the rows of all shards, and tell them into cells; ``all_classes`` is as for ``know``."""
+    """Inspect the rows of all shards, and divide them into cells; ``all_classes`` is as for ``inspect_rows``."""
     facts = inspect_rows(shards, all_classes)
     return PreparedShards(shards, find_cells(shards, facts), sample_over(shards))
 
@@ -154,7 +154,7 @@ class ShardFitData:
 
     held_out: CheckedRows | None = None  # rounds are judged on the rows they are trained on
     is_judged_by_folds = False
-    keeps_answers = False  # shards find them again by asking the models
+    keeps_answers = False  # shards compute them again from the models
 
     def __init__(self, booster: Any, rows: PreparedShards) -> None:
         self.booster, self.cells, self._sample = booster, rows.cells, rows.sample
@@ -202,7 +202,7 @@ class ShardFitData:
         }
 
     def saved_answers(self, number: int, saved_round: SavedRound) -> FloatArray:
-        """Let the shards ask the model of a round that was saved, and return what it says of cells."""
+        """Let the shards apply the model of a saved round, and return its answers about cells."""
         return take_in(self.store.shards, self.cells, saved_round.model, number)[0]
 
     def least_value(self, history: History, problem: Problem) -> float:  # noqa: ARG002 - the store knows
@@ -239,13 +239,13 @@ def check(model: Any) -> None:
 
 
 def check_rows(model: Any, cells: Cells) -> None:
-    """Refuse goals, an objective or groups that do not fit the rows, before a model is trained on them or asked."""
+    """Refuse goals, an objective or groups that do not fit the rows, before a model is trained on them or applied."""
     facts, table = cells.facts, cells.table()
     goals, positive = as_goals(model.goals), find_positive(facts.classes, model.pos_label)
     check_confidences(goals, facts)
     groups = group_codes(table)[0] if table.sensitive_columns else None
     by = as_groups(getattr(model, "by", ()))
-    if table.counts is None:  # how many rows a group has is told later, by the scores
+    if table.counts is None:  # the number of rows of a group is known later, with the scores
         by = replace(by, unknown="pool")
     if isinstance(model, GoalClassifier) and not positive.is_binary:
         raise ValueError(f"Rules of scores over shards are for two classes; got {len(facts.classes)}.")
@@ -255,7 +255,7 @@ def check_rows(model: Any, cells: Cells) -> None:
 
 
 def take_models(model: Any, pool_models: list[tuple[str, Any]], classes: AnyArray) -> Pool:
-    """Let fitted models decide, and return them, to be asked for scores or for answers."""
+    """Let fitted models decide, and return them as a pool of scores or of answers."""
     model.forget_choice()
     model.classes_, model.names_ = classes, [name for name, _ in pool_models]
     model.estimators_ = [one for _, one in pool_models]
@@ -264,14 +264,14 @@ def take_models(model: Any, pool_models: list[tuple[str, Any]], classes: AnyArra
 
 
 def choose_and_store(model: Any, shards: Shards, family: PooledModels, problem: Problem) -> None:
-    """Choose the mixture of models that the shards have asked, and store it in a classifier."""
+    """Choose the mixture of models that the shards have applied, and store it in a classifier."""
     model.store_family(family, problem)
     selection, choice = choose_over(shards, family.selection_data, problem)
     model.store_solution(problem, family.solution(choice, selection))
 
 
 def mix_over(model: Any, shards: Shards) -> Any:
-    """Fit a classifier of fitted models to rows in shards, and return it: its models are asked where the rows are.
+    """Fit a classifier of fitted models to rows in shards, and return it: its models are applied where the rows are.
 
     Parameters
     ----------

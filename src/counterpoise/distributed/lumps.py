@@ -34,7 +34,7 @@ from counterpoise.solvers.linear_program import MixtureSolution
 from counterpoise.theory.risks import Mean, WorstGroup
 
 SCORES = "scores"  # the name in a shard of the scores, (n_rows, n_models)
-_CHUNK = 1 << 20  # rows looked at at once
+_CHUNK = 1 << 20  # rows of one step
 _DISTINCT = 1 << 14  # values of a score up to which each has its own bin
 _FINE = 1 << 16  # bins of the histogram from which quantiles are taken
 _BINS = 2048  # of one score at first; of several they share the digits
@@ -59,8 +59,8 @@ def lump_over(shards: Shards, edges: Edges) -> Lumps:
     lumps = join_lumps(shards.map(_lumps, edges))
     if len(lumps.mass) > _MOST_LUMPS:
         raise ValueError(
-            f"The groups and scores tell the rows into {len(lumps.mass)} different lumps, more than {_MOST_LUMPS}: too "
-            "many to choose rules on in one place. Name fewer columns, or choose among fewer models."
+            f"The groups and scores divide the rows into {len(lumps.mass)} different lumps, more than {_MOST_LUMPS}: "
+            "too many to choose rules on in one place. Name fewer columns, or choose among fewer models."
         )
     return lumps
 
@@ -203,7 +203,7 @@ def choose_rules_over(model: Any, pool: Pool, shards: Shards, cells: Cells, usua
     edges = first_edges(shards, usual, noise)
     # A budget is counted from the least mean loss: that too is found over every threshold.
     problems = [problem] if problem.budget is None else [problem._replace(objective=Mean(), budget=None), problem]
-    for n_passes in range(1, _MAX_PASSES + 1):  # noqa: B007 - told at the end
+    for n_passes in range(1, _MAX_PASSES + 1):  # noqa: B007 - stored at the end
         lumps = lump_over(shards, edges)
         evidence = evidence_of(lumps, cells, pool.positive, usual)
         ranked = rank(evidence, find_groups(problem.by, evidence.answers.tables[TRAIN], lumps.n_rows))

@@ -36,7 +36,7 @@ _MOST_CLASSES = 1000  # distinct labels: more are no classes
 
 
 class ShardFacts(NamedTuple):
-    """What a shard tells about its rows."""
+    """Facts about the rows of one shard."""
 
     n_rows: int
     n_features: int
@@ -49,7 +49,7 @@ class ShardFacts(NamedTuple):
 
 
 class RowFacts(NamedTuple):
-    """What is known of the rows of all shards."""
+    """Facts about the rows of all shards."""
 
     sizes: AnyArray  # rows of each shard
     n_features: int
@@ -71,7 +71,7 @@ class RowFacts(NamedTuple):
 
 
 def facts_of(shard: Shard) -> ShardFacts:
-    """Return what a shard tells about its rows."""
+    """Return the facts about the rows of a shard."""
     features, labels = shard[X], np.asarray(shard[Y])
     if labels.shape != (len(features),):
         raise ValueError(
@@ -116,7 +116,7 @@ def encode(shard: Shard, classes: AnyArray, total: float | None) -> tuple[float,
 
 
 def inspect_rows(shards: Shards, all_classes: Callable[[AnyArray], AnyArray] | None = None) -> RowFacts:
-    """Look at the rows of all shards, say where they differ, and encode labels and weights.
+    """Inspect the rows of all shards, refuse shards that differ, and encode labels and weights.
 
     ``all_classes`` returns the classes, given those of the labels: models may know more.
     """
@@ -128,7 +128,7 @@ def inspect_rows(shards: Shards, all_classes: Callable[[AnyArray], AnyArray] | N
 
 
 def check_facts(shard_facts: Sequence[ShardFacts]) -> tuple[AnyArray, float | None]:
-    """Return the classes and the weight of all rows, None where all weigh the same, after a look at what differs."""
+    """Return the classes and the weight of all rows, None where all weigh the same; refuse shards that differ."""
     require_alike([one.names for one in shard_facts], "the features")
     require_alike([one.n_features for one in shard_facts], "the number of features")
     require_alike([one.columns for one in shard_facts], "the columns of sensitive_features")
@@ -143,7 +143,7 @@ def check_facts(shard_facts: Sequence[ShardFacts]) -> tuple[AnyArray, float | No
 def merge_facts(
     shard_facts: Sequence[ShardFacts], classes: AnyArray, masses: Sequence[tuple[float, float]]
 ) -> RowFacts:
-    """Return what is known of all rows, given the sum and the least of the masses in each part of them."""
+    """Return the facts about all rows, from those of each part and the sum and the least of its masses."""
     names = None if shard_facts[0].names is None else np.array(shard_facts[0].names, dtype=object)
     sizes = np.array([one.n_rows for one in shard_facts])
     whole, least = sum(mass for mass, _ in masses), min(least for _, least in masses)
@@ -215,7 +215,7 @@ def column_of(values: tuple[Hashable, ...]) -> AnyArray:
 
 
 def find_cells(shards: Shards, facts: RowFacts) -> Cells:
-    """Tell rows apart by all that may be asked about them, and leave the cell of each row in its shard."""
+    """Divide the rows into cells, and leave the cell of each row in its shard."""
     parts = shards.map(_find_values)
     values = sorted(set().union(*(part for part, _ in parts)), key=in_order)
     check_few_cells(len(values), facts)
@@ -229,11 +229,11 @@ def in_order(value: Values) -> tuple[Any, ...]:
 
 
 def check_few_cells(n_cells: int, facts: RowFacts) -> None:
-    """Refuse columns that tell the rows into too many cells."""
+    """Refuse columns that divide the rows into too many cells."""
     if n_cells > MOST_CELLS:
         raise ValueError(
-            f"The columns {', '.join(facts.columns)} tell the rows into {n_cells} different groups, more than "
-            f"{MOST_CELLS}. Name only columns that goals or by speak of, and cut numbers into a few ranges first."
+            f"The columns {', '.join(facts.columns)} divide the rows into {n_cells} different groups, more than "
+            f"{MOST_CELLS}. Name only columns that goals or by use, and cut numbers into a few ranges first."
         )
 
 
@@ -297,7 +297,7 @@ def _number_cells(shard: Shard, values: list[Values]) -> FloatArray:
 
 @dataclass(frozen=True)
 class CellAnswers(Answers):
-    """Answers about cells, whose rows a model may tell different things."""
+    """Answers about cells, whose rows may get different answers from a model."""
 
     said: AnyArray = field(kw_only=True)  # (n_cells, n_models, n_classes): shares
 
@@ -305,7 +305,7 @@ class CellAnswers(Answers):
 
     @property
     def sizes(self) -> dict[str, int]:
-        """Return the number of rows of each dataset that the models were asked about."""
+        """Return the number of rows of each dataset that the models answered."""
         return {TRAIN: len(self.said), **super().sizes}
 
     @property

@@ -28,14 +28,14 @@ from counterpoise.goals.terms import Dataset, Fraction, NoRows, format_name, for
 from counterpoise.metrics import as_fraction
 from counterpoise.theory.confidence import upper_bounded_mean, upper_share
 
-LEAST_ROWS = 10  # behind a number that is told
+LEAST_ROWS = 10  # behind a number that is shown
 HIDDEN = f"fewer than {LEAST_ROWS} rows"
-_MOST_VALUES = 30  # of a column that are told
+_MOST_VALUES = 30  # of a column that are listed
 _MOST_REASONS = 500  # goals of which it is known whether they are about few rows
 
 
 class DisclosureGuard:
-    """Tells which goals are about few rows, on the selection rows or on held-out ones.
+    """Decides which goals are about few rows, on the selection rows or on held-out ones.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ class DisclosureGuard:
             raise ValueError(why)
 
     def why(self, goal: Goal) -> str:
-        """Return why nothing is told of a goal; nothing where it is."""
+        """Return why a goal is hidden; an empty text where it is not."""
         name = shape(goal)
         if name not in self._reasons:
             if len(self._reasons) > _MOST_REASONS:
@@ -75,7 +75,7 @@ class DisclosureGuard:
             return why
         try:
             return _why(goal, Views(self._held_out, self._classes), "the held-out rows of ")
-        except ValueError:  # they lack a column, labels or a baseline: nothing is told of them, and the page says so
+        except ValueError:  # they lack a column, labels or a baseline: nothing is shown of them, and the page says so
             return ""
 
 
@@ -95,12 +95,12 @@ def _why(goal: Goal, views: Views, which: str) -> str:
         return reason
     return (
         f"The goal {goal} is about fewer than {LEAST_ROWS} rows of {which}its datasets, or leaves out fewer: it would "
-        "tell about single rows. Ask about a wider group or range."
+        "reveal single rows. Use a wider group or range."
     )
 
 
 def _of_columns(rows: Dataset, views: Views, which: str) -> str:
-    """Say which value that rows shall have is that of few, and which are not."""
+    """Return which condition only few rows meet, and the values that more rows have."""
     table = views.table(rows.name)
     for column, text in rows.conditions:
         if column in table.columns and table.matches(column, text).sum() < LEAST_ROWS:
@@ -158,7 +158,7 @@ def is_of_few(goal: Goal, rates_of: MixtureRates) -> bool:
 
 
 def _describe_values(table: Table, column: str, text: str) -> str:
-    """Return what was asked, and what else could be."""
+    """Return the condition, and the values that it could name."""
     values = common_values(table, column)
     condition = f"{format_name(column)}={format_value(text[:_MOST_VALUES])}."
     if values is None:
@@ -172,7 +172,7 @@ def _n_values(table: Table, column: str) -> int:
 
 
 def common_values(table: Table, column: str) -> list[str] | None:
-    """Return the values of a column by which goals can tell groups apart, those of enough rows; None where many."""
+    """Return the values of a column that goals may name, those of enough rows; None where there are many."""
     try:
         values = table.column(column)
         if values.dtype.kind in "biuf" and _n_values(table, column) > _MOST_VALUES:
@@ -297,7 +297,7 @@ class GroupRates:
         by_group = (some.reshape(-1, _KINDS) for some in (counts, rows))
         weights, counts_by_group = (np.vstack([some.sum(axis=0), some]) for some in by_group)
         fractions = {name: part for name, part in self.fractions.items() if defers or name != DEFERRED}
-        # Of a group with few positives, rates that speak of labels would together tell how many are found.
+        # Of a group with few positives, rates that use labels would together reveal their number.
         by_label = (counts_by_group @ _BY_LABEL).T
         places = np.flatnonzero(self._are_shown(self.sizes)).tolist()
         groups = [{"group": self.names[place], "rows": self.sizes[place], "rates": {}} for place in places]

@@ -89,7 +89,7 @@ def explore(
         Of two classes, such as ``GoalClassifier``, ``MixtureClassifier`` or ``AdaLPBoostClassifier``; or a run folder,
         whose own test rows and confidence are taken: pass nothing else with it but ``output``.
     X, y : held-out rows and labels, optional
-        That nobody fitted or chose on: verdicts and rates by group are of them.
+        Verdicts and rates by group are of them; no model was fitted or chosen on them.
     sensitive_features, baseline, sample_weight, largest_weight, datasets
         What belongs to these rows, as for ``Table``.
     confidence : float in (0, 1), default=0.95
@@ -217,7 +217,7 @@ def _one_at_a_time(own: _Goals, others: Sequence[Sequence[SettingGoal]]) -> list
 
 
 def _ends(session: Session) -> list[tuple[float, float] | None]:
-    """Return for each goal its tightest bound that can be met and where it costs nothing; None where not told."""
+    """Return for each goal its tightest bound that can be met and where it costs nothing; None where hidden."""
     start = session.start
     ranges = {one["place"]: one for one in show_view(session, start, "ranges").get("ranges", [])}
     own_ranges = [ranges.get(place, {}) for place in range(len(start.goals))]

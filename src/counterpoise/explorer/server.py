@@ -22,7 +22,7 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 from counterpoise.explorer.conversation import LOG, TOO_MANY, Client, Conversation, Worker, asset, refusal
 
 MOST_VISITS = 128  # connections at a time that are no sockets of pages
-_LAST_WORDS = 10.0  # seconds in which what a page was told last can be taken
+_LAST_WORDS = 10.0  # seconds for a page to take the last message
 
 
 class Visit(H11Protocol):
@@ -45,7 +45,7 @@ class Visit(H11Protocol):
 
 
 class Page(WebSocketsSansIOProtocol):
-    """A socket, which is cut off a while after all was said, whether or not it was taken."""
+    """A socket that closes a while after the last message, whether or not the page took it."""
 
     async def send(self, message: Any) -> None:
         """Send, and know that a refusal in place of a handshake completes it."""
@@ -165,7 +165,7 @@ async def _talk(
 
 
 async def _listen(websocket: WebSocket, client: Client, outgoing: "asyncio.Queue[str]") -> str:
-    """Hear what a page says, and return why it is let go; nothing where it left."""
+    """Read the messages of a page, and return why it is disconnected; an empty text where it left."""
     while True:
         message = await websocket.receive()
         if message["type"] == "websocket.disconnect":
@@ -246,7 +246,7 @@ def _listen_on(host: str, port: int) -> socket.socket:
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((host, port))
-        listener.listen()  # whoever comes before the server runs waits a moment
+        listener.listen()  # pages that come before the server runs wait a moment
     except OSError as error:
         listener.close()
         raise ValueError(f"The server cannot listen on {host}, port {port}: {error.strerror}. Name another.") from error

@@ -29,7 +29,7 @@ from counterpoise.rules.scores.table import ScoreTable
 
 
 def why_not_least(result: Any, model: Any) -> str:
-    """Return why what is made small is not as small as a mixture could make it; nothing where it is."""
+    """Return why the objective is above its least over mixtures; an empty text where it is not."""
     solution, objective = result.solution, result.problem.objective
     if solution.mixture.size > 1 or solution.thresholds is None:
         return ""
@@ -92,13 +92,13 @@ def ways_out(error: InfeasibleGoals) -> dict[str, Any]:
 
 _MOST_STATES = 3  # sets of columns that rules look at, for which everything is kept
 _MOST_MEMBERS = 40  # of a mixture that are listed
-_MOST_SOLUTIONS = 500  # mixtures: a setting has one, whoever asks for it, and however often
-_NOT_MET = "These goals cannot hold together."  # where the bounds that can would tell about few rows
+_MOST_SOLUTIONS = 500  # mixtures: one for each setting, for all pages
+_NOT_MET = "These goals cannot hold together."  # where the nearest bounds would reveal few rows
 _MOST_CHECKED = 100  # goals of which it is known whether the held-out rows can answer them
 
 
 class SettingResult(NamedTuple):
-    """A setting with its mixture, and what the mixture says about rows."""
+    """A setting, its problem, and the mixture that solves it."""
 
     setting: Setting
     problem: Problem
@@ -107,7 +107,7 @@ class SettingResult(NamedTuple):
 
 
 class Session:
-    """What the page asks: another setting, and slower views of it.
+    """Answers the requests of a page: other settings, and slower views of them.
 
     Parameters
     ----------
@@ -151,7 +151,7 @@ class Session:
         ]
         self.least_alpha = min(1.0, self.start.alpha or 1.0, LEAST_ROWS / min(sizes))
         self._refusals: dict[tuple[str, bool], str] = {}
-        self.cache: dict[Any, Any] = {}  # what views found once for many settings
+        self.cache: dict[Any, Any] = {}  # results of views that hold for many settings
         self._solutions: OrderedDict[str, SettingSolution] = OrderedDict()  # by the setting that rests there
 
     @property
@@ -165,7 +165,7 @@ class Session:
         return bool(self.parts.estimator.decision == FIXED)
 
     def problem(self, setting: Setting) -> Problem:
-        """Return what a setting asks of a mixture."""
+        """Return the problem of a setting."""
         estimator = self.parts.estimator
         limits: dict[str, Any] = {"mixture": "optimal", "budget": setting.budget}
         limits["deferral"] = deferral_at(estimator, setting.defer)
@@ -258,7 +258,7 @@ class Session:
                 return words | ({"message": _NOT_MET, "ways": []} if is_of_few else {"message": str(error)})
 
     def check(self, setting: Setting) -> None:
-        """Refuse, before anything is computed, what cannot be asked of these models or would tell about few rows."""
+        """Refuse, before anything is computed, settings that do not fit these models or would reveal few rows."""
         with in_field("alpha"):
             if setting.alpha is None and self.start.alpha is not None:
                 raise ValueError("alpha must be a number in (0, 1]: the models are chosen for a tail.")
@@ -270,7 +270,7 @@ class Session:
             if setting.alpha is not None and setting.alpha < self.least_alpha:
                 raise ValueError(
                     f"alpha must be at least {self.least_alpha:.4g} here, got {setting.alpha:g}: a tail of fewer than "
-                    f"{LEAST_ROWS} rows would tell about single ones."
+                    f"{LEAST_ROWS} rows would reveal single rows."
                 )
         with in_field("by"):
             if setting.by != self.start.by and (setting.by, setting.defer) not in self._states:
@@ -325,7 +325,7 @@ class Session:
     ) -> list[dict[str, Any] | None]:
         """Return what held-out rows show about each goal, in expectation over the draws; None without such rows.
 
-        A goal that a run aims at with room is judged by the bound that its goals file asks for, as its report does.
+        A goal that a run fits with a margin is judged by the bound in its goals file, as in the report.
         """
         views = self._views(defers=setting.defer is not None)
         goals = [self._original_goal(one.goal) for one in setting.goals]
@@ -346,7 +346,7 @@ class Session:
         return verdicts
 
     def asked_for(self, setting: Setting) -> tuple[Goal, ...]:
-        """Return the goals that count as a goals file asks for them: without room, where they still stand with it."""
+        """Return the goals that count with the bounds of the goals file, without the margin that fitting adds."""
         return tuple(map(self._original_goal, setting.active))
 
     def _original_goal(self, goal: Goal) -> Goal:
@@ -354,7 +354,7 @@ class Session:
         return goal if bound is None else goal.with_bound(bound)
 
     def _why_no_verdict(self, goal: Goal, views: Views) -> str:
-        """Return why the held-out rows cannot answer a goal, or what they say is not told; nothing where it is."""
+        """Return why the held-out rows have no verdict on a goal, or why it is hidden; an empty text otherwise."""
         if self.few.why(goal):
             return HIDDEN
         name = shape(goal), views.classes.deferred is None
@@ -377,11 +377,11 @@ class Session:
         for name, rows in {"choice": "selection", "held_out": "held_out"}.items():
             if rows == "held_out" and self.parts.held_out is None:
                 continue
-            # the solver told the tail's loss of the selection rows
+            # the solver returned the tail's loss of the selection rows
             is_known = rows == "selection" and alpha is not None
             mean, tail = getattr(state, rows)[TRAIN].loss(result.solution, None if is_known else alpha)
             words = {"mean": mean, "plain_mean": state.plain_mean(rows)}
-            if alpha is not None:  # plain training is one model, which errs or not, so that its mean tells
+            if alpha is not None:  # plain training is one model, which errs or not, so that its mean decides
                 words |= {"tail": result.solution.value if is_known else tail}
                 words |= {"plain_tail": min(1.0, state.plain_mean(rows) / alpha)}
             losses[name] = {word: number(value) for word, value in words.items()}

@@ -77,7 +77,7 @@ class SettingGoal(NamedTuple):
 
 @dataclass(frozen=True)
 class Setting:
-    """What is asked of the models; two settings that ask the same are equal.
+    """What you ask of the models; two settings that ask the same are equal.
 
     Attributes
     ----------
@@ -147,7 +147,7 @@ class Setting:
 
 @contextmanager
 def in_field(field: str, place: int | None = None) -> Iterator[None]:
-    """Note on an error which field of a setting it is about, and which of the goals; ``field_of`` tells it."""
+    """Note on an error which field of a setting it is about, and which of the goals; ``field_of`` returns it."""
     try:
         yield
     except (ValueError, TypeError) as error:

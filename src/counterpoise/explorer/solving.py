@@ -50,8 +50,8 @@ _MOST_BOUND = 4  # sets of goals whose rows are kept: those of scores have an en
 _MOST_COUNTS = 100  # sets of rows that are counted before all are forgotten
 
 
-class Unmet(Exception):  # noqa: N818 - named for what was found
-    """No mixture was found that meets the goals; ``MixtureProgram.explain`` tells which of them conflict."""
+class Unmet(Exception):  # noqa: N818 - a state, not an error
+    """No mixture was found that meets the goals; ``MixtureProgram.explain`` finds which of them conflict."""
 
 
 def scale_of(objective: Risk | Rate) -> float:
@@ -101,7 +101,7 @@ class SettingSolution(NamedTuple):
 
 
 class MixtureRates(NamedTuple):
-    """Rates of one mixture, as ``Prepared`` tells them, from what was counted for each of its members."""
+    """Rates of one mixture, from the counts of each of its members."""
 
     views: Views
     tally: Tally
@@ -175,7 +175,7 @@ def _prices(model: Any) -> FloatArray:
 
 
 class ModelProgram:
-    """Mixtures of models, from the bits that say where each of them errs."""
+    """Mixtures of models, from the bits where each of them errs."""
 
     def __init__(self, evidence: PoolPredictions) -> None:
         self.evidence, self.goal_rows = evidence, GoalRowCache(evidence.answers)
@@ -365,7 +365,7 @@ class RulesProgram:
         objective = problem.objective
         if not self._is_tail(problem) or problem.alpha == 1.0:
             program_objective = build_objective(self.family, objective)
-        else:  # the losses of a tail tell rows apart whatever the tail, so they are kept
+        else:  # the losses by row do not depend on the tail, so they are kept
             assert isinstance(objective, Risk)  # noqa: S101 - a tail
             if self._tail_losses is None or self._tail_losses.sample_weight.size > 20 * _MOST_FINE:
                 self._tail_losses = self.family.row_losses(objective)
@@ -399,4 +399,4 @@ class RulesProgram:
         return SettingSolution(choice.rules.models, thresholds, *values, choice.rules.cuts, choice.cost, choice.risk)
 
 
-MixtureProgram: TypeAlias = ModelProgram | RulesProgram  # what a session asks of its models
+MixtureProgram: TypeAlias = ModelProgram | RulesProgram  # what solves the settings of a session

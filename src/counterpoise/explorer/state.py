@@ -1,4 +1,4 @@
-"""The rows and programs of a session: what a mixture decides and loses, and the program for the columns that rules use."""
+"""The rows and programs of a session: what a mixture decides and loses, and what solves for the columns of rules."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -24,7 +24,7 @@ from counterpoise.solvers.tail import TailOracle
 
 @dataclass(frozen=True, eq=False)
 class HeldOutRows:
-    """Rows that nobody fitted or chose on, as ``train``, and those of other datasets."""
+    """Held-out rows, as ``train``, and those of other datasets."""
 
     tables: dict[str, Table]
     answers: dict[str, AnyArray]  # by dataset: scores of all models, or which rows each calls positive
@@ -44,7 +44,7 @@ class SessionParts:
     confidence: float = 0.95  # of verdicts on goals that carry none
     original_bounds: dict[str, float] = field(
         default_factory=dict
-    )  # by the text of a goal: where it was aimed elsewhere
+    )  # by the text of a goal that was fitted with a margin
     notes: tuple[str, ...] = ()
 
 
@@ -65,7 +65,7 @@ class Labels(NamedTuple):
 
 
 class Loss(NamedTuple):
-    """The mean loss, and that of the tail where one is asked for."""
+    """The mean loss, and that of the tail where there is one."""
 
     mean: float
     tail: float | None
@@ -108,7 +108,7 @@ class SortedDraws:
 
 
 class ExplorerRows:
-    """Rows about which everything was asked; only labelled ones have losses."""
+    """Rows with scores or answers of all models; only labelled ones have losses."""
 
     def __init__(self, n_rows: int, uniforms: FloatArray | None, labels: Labels | None) -> None:
         self.labels, self._n_rows = labels, n_rows
@@ -145,7 +145,7 @@ class ExplorerRows:
 
     def losses(self, solution: SettingSolution) -> FloatArray:
         """Return the expected loss of each row over the draws."""
-        assert self.labels is not None  # noqa: S101 - asked of labelled rows
+        assert self.labels is not None  # noqa: S101 - rows are labelled
         return self.labels.losses(self.positive_chances(solution), self.deferred_chances(solution))
 
     def answers(self, solution: SettingSolution) -> RowAnswers:
@@ -160,7 +160,7 @@ class ExplorerRows:
 
 
 class RowsWithAnswers(ExplorerRows):
-    """Rows with what each model says about them."""
+    """Rows with the answers of each model."""
 
     def __init__(self, bits: BitRows, uniforms: FloatArray | None, labels: Labels | None) -> None:
         super().__init__(bits.n_rows, uniforms, labels)
@@ -178,7 +178,7 @@ class RowsWithAnswers(ExplorerRows):
 
     def loss(self, solution: SettingSolution, alpha: float | None) -> Loss:
         """Return the expected loss over the draws."""
-        assert self.labels is not None  # noqa: S101 - asked of labelled rows
+        assert self.labels is not None  # noqa: S101 - rows are labelled
         if self._oracle is None:
             answers = np.unpackbits(self._bits.packed, axis=1, bitorder="little")[:, : self._bits.n_models]
             wrong = answers ^ self.labels.is_positive[:, None].view(np.uint8)
@@ -211,7 +211,7 @@ class RowsWithScores(ExplorerRows):
 
     def loss(self, solution: SettingSolution, alpha: float | None) -> Loss:
         """Return the expected loss over the draws."""
-        assert self.labels is not None  # noqa: S101 - asked of labelled rows
+        assert self.labels is not None  # noqa: S101 - rows are labelled
         if self.scores.shape[1] > 1 or self._defers(solution):
             losses, weights = self.losses(solution), self.labels.weights
         else:
@@ -270,7 +270,7 @@ class _SortedScore:
 
 def curve(rows: ExplorerRows, solution: SettingSolution, alphas: FloatArray) -> FloatArray:
     """Return the loss of the tail at each of many alphas."""
-    assert rows.labels is not None  # noqa: S101 - asked of labelled rows
+    assert rows.labels is not None  # noqa: S101 - rows are labelled
     return cvar_curve(rows.losses(solution), alphas, rows.labels.weights)
 
 
@@ -280,14 +280,14 @@ _ALONE = np.ones(1)
 
 
 class SessionState(NamedTuple):
-    """What solves, and what a mixture says about the selection rows and about held-out ones, by dataset."""
+    """The program, and the selection rows and held-out rows of each dataset."""
 
     program: MixtureProgram
-    groups: tuple[str, ...]  # that rules tell apart; none where models are mixed
+    groups: tuple[str, ...]  # that rules distinguish; none where models are mixed
     selection: dict[str, ExplorerRows]
     held_out: dict[str, ExplorerRows]
     usual: SettingSolution  # plain training: the first model by itself
-    cache: dict[Any, Any]  # what was found once
+    cache: dict[Any, Any]  # results that do not change
 
     def panels(self, parts: SessionParts, model: int) -> list[dict[str, Any]]:
         """Return histograms of a model's scores on the selection rows, by group and class; none without scores."""
@@ -322,7 +322,7 @@ def state_of(parts: SessionParts, by: tuple[str, ...], defer: float | None = Non
     data, held_out = parts.evidence, parts.held_out
     if isinstance(data, PoolPredictions):
         if defer is not None:
-            raise ValueError("These models are mixed by what they say: no row is deferred. Leave defer empty.")
+            raise ValueError("These models are mixed by their predictions: no row is deferred. Leave defer empty.")
         return _of_models(data, held_out)
     estimator, groups = parts.estimator, groups_of(parts, by)
     deferral = deferral_at(estimator, defer)
@@ -371,7 +371,7 @@ def check_columns(parts: SessionParts, by: tuple[str, ...], columns: Iterable[st
     """Refuse columns that are not offered, and such as make groups with few rows, before anything is computed."""
     if isinstance(parts.evidence, PoolPredictions):
         if by:
-            raise ValueError("These models are mixed by what they say: no rules look at columns. Leave by empty.")
+            raise ValueError("These models are mixed by their predictions: no rules use columns. Leave by empty.")
         return
     for name in by:
         if name not in columns:
@@ -381,7 +381,7 @@ def check_columns(parts: SessionParts, by: tuple[str, ...], columns: Iterable[st
 
 
 def groups_of(parts: SessionParts, by: tuple[str, ...]) -> RuleGroups:
-    """Return the groups that columns make; what is wrong with others than the model's is said without their names."""
+    """Return the groups that columns make; errors about groups other than the model's do not name them."""
     own: RuleGroups = parts.estimator.groups_
     groups = own if by == own.by else _other_groups(parts, by)
     if len(groups.names) > MOST_EXPLORED:

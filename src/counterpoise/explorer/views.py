@@ -29,7 +29,7 @@ _SOLVED_ALPHAS = np.geomspace(0.02, 1.0, 8)  # of a curve, at which the mixture 
 _POINTS = 10  # of a frontier
 _HALVINGS = 20  # of the range of a bound: a millionth of it
 _MOST_CACHED = 1000  # edges of ranges and other things that stay the same from one setting to another
-_ROUNDING = 9  # digits, of the range of a bound, to which solvers tell where goals can be met
+_ROUNDING = 9  # digits, of the range of a bound, to which solvers find where goals can be met
 _DIGITS = 6  # of the tightest bound, rounded to where it can be met
 _MARGIN = 0.1  # of the range of a frontier that is shown beyond where a goal costs nothing
 
@@ -69,7 +69,7 @@ def _curve(session: Session, setting: Setting) -> Iterator[dict[str, Any] | None
 
 
 def tail_lines(session: Session, result: SettingResult, alphas: FloatArray) -> dict[str, Any]:
-    """Return the loss of every tail that is told, of a mixture and of plain training."""
+    """Return the loss of every tail that is shown, of a mixture and of plain training."""
     rows = "selection" if session.parts.held_out is None else "held_out"
     own, tails = getattr(result.state, rows)[TRAIN], alphas[session.least_alpha <= alphas]
     lines = {"mixture": result.solution, "plain": result.state.usual}
@@ -89,7 +89,7 @@ def _best(session: Session, setting: Setting, rows: ExplorerRows) -> Steps[list[
 
 
 def _once(session: Session, name: Any, find: Steps[_Result]) -> Steps[_Result]:
-    """Return what is found in steps, or was before."""
+    """Return a result found in steps, from the cache where it is there."""
     if name not in session.cache:
         result = yield from find
         if len(session.cache) >= _MOST_CACHED:
@@ -195,7 +195,7 @@ def _value(result: SettingResult, goal: Goal) -> float:
     rates = result.state.program.rates(result.solution)
     if is_of_few(goal, rates):
         return math.nan
-    check = goal.at(rates)  # type: ignore[arg-type]  # tells rates as those do
+    check = goal.at(rates)  # type: ignore[arg-type]  # has their interface
     return check.value - (check.bound - goal.bound)
 
 
@@ -268,7 +268,7 @@ def _objective(up: Goal | str, problem: Problem) -> Any:
     if isinstance(up, str):
         return problem.objective
     if not isinstance(up.left, Rate):
-        raise TypeError(f"A frontier shows rates; {up.left} is none that could be made small by itself.")
+        raise TypeError(f"A frontier shows rates; {up.left} cannot be minimised by itself.")
     if problem.deferral is None and up == (error_rate(Dataset(TRAIN)) <= 1.0):
         return Mean()  # the same, and faster
     rate = up.left - Rate(0.0, up.right.terms)

@@ -55,7 +55,7 @@ class PathPoint(NamedTuple):
     slacks: FloatArray
     surplus: FloatArray  # margins @ votes + slacks - target - edge
     multipliers: FloatArray  # of the samples, in (0, caps) ...
-    room: FloatArray  # ... and what they lack to the caps, which their difference could not tell near zero
+    room: FloatArray  # ... and what they lack to the caps, which their difference loses near zero
     prices: FloatArray  # ridge * votes - multipliers @ margins (+ the level on the simplex): of the votes' signs
 
 

@@ -140,7 +140,7 @@ class LevelBundle(Generic[AnyOracle]):
         self.cuts = [cut for cut, is_needed in zip(self.cuts, is_active, strict=True) if is_needed]
 
 
-class NotConvex(ArithmeticError):  # noqa: N818 - named for what was found
+class NotConvex(ArithmeticError):  # noqa: N818 - a state, not an error
     """A cut lies above the function: it is not convex, or the slope is not its own."""
 
     def __init__(self, excess: float) -> None:

@@ -84,7 +84,7 @@ class MixtureSolution(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """What a callback is told after each iteration."""
+    """What a callback gets after each iteration."""
 
     n_iter: int
     value: float

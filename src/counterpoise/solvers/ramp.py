@@ -140,7 +140,7 @@ class RampProblem:
         return self.only(np.empty(0, dtype=np.int64))
 
     def at(self, point: FloatArray) -> "RampState":
-        """Return what is to be known of a point."""
+        """Return the state at a point."""
         scores = self.machine.scores(point)
         values = self.constants + self.weights @ ramp(scores)
         return RampState(point, scores, float(values[0]) + self.ridge(point), values[1:])
@@ -389,7 +389,7 @@ class ThresholdCut(NamedTuple):
 
     @property
     def rank(self) -> tuple[bool, bool, float]:
-        """Return what is less for better decisions."""
+        """Return a key that is smaller for better decisions."""
         violation = float(np.maximum(self.excess, 0.0).sum())
         return not self.holds, self.is_constant, self.value if self.holds else violation
 

@@ -47,7 +47,7 @@ _NO_WEIGHT = 1e-100  # part of all sample weight below which a sample counts as 
 class DistinctMargins(NamedTuple):
     """The margins, and what is left of them where equal models and equal samples count as one.
 
-    AdaBoost finds the same stump again and again, and stumps tell few samples apart.
+    AdaBoost finds the same stump again and again, and stumps separate few samples.
     """
 
     margins: FloatArray

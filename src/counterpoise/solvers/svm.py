@@ -247,7 +247,7 @@ def _line_search(
 ) -> float:
     """Return a length at which the smoothed value is nearly flat along the step, and not above where it began.
 
-    The slope alone does not tell: past a sharp kink the value can rise for long at a small part of the first slope.
+    The slope alone is not enough: past a sharp kink the value can rise for long at a small part of the first slope.
     """
     direction = step[:-1]
 

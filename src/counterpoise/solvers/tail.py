@@ -158,7 +158,7 @@ def _histogram(shard: Shard, mixture: FloatArray, path: Path, low: float, scale:
 
 
 def _pending(shard: Shard, mixture: FloatArray, path: Path, tie: float) -> Pending:
-    """Return what is known of the pending scores."""
+    """Return the facts about the pending scores."""
     rows: TailRows = shard[TAIL]
     rows.score(mixture, path)
     if not rows.pending.size:
@@ -358,7 +358,7 @@ def minimize_linear(
 
 
 class SampleKinds(NamedTuple):
-    """Samples told apart by the losses of models."""
+    """Samples divided into kinds by the losses of models."""
 
     of: IntArray  # the kind of each sample
     losses: AnyArray  # (n_kinds, n_models)

@@ -302,7 +302,7 @@ def _clipped_weights(ball: Ball, radius: float, start: float) -> WorstWeights:
 
     guess = start if start > 0.0 else max(edge, _LEAST)
     edge = _falling_root(divergence, radius, guess, 0.0, n_samples=ball.gaps.size)
-    is_inside = ball.gaps <= edge  # with what is so near it that the floats do not tell
+    is_inside = ball.gaps <= edge  # with those so near it that rounding decides
     heights[~is_inside] = 0.0
     heights[is_inside] = _heights(
         ball.gaps[is_inside], ball.base[is_inside], radius, float(ball.base[~is_inside].sum()), edge
@@ -521,6 +521,6 @@ def _backtrack(game: _RegularizedGame, point: _Point, target: FloatArray, beta: 
         if candidate.value <= point.value + _ARMIJO * step * fall:
             return candidate
         if candidate.gap <= point.gap / 2 and candidate.value <= point.value + _ENTROPIC_NOISE:
-            return candidate  # the fall drowns in rounding, but the slope still tells the way
+            return candidate  # the fall drowns in rounding, but the slope still shows the way
         step /= 2
     return None
