@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from counterpoise._base.types import AnyArray, ByteArray, FloatArray
-from counterpoise.boosting.additive import AdditiveClassifier, BoostingResult, HeldOut
+from counterpoise.boosting.additive import AdditiveClassifier, BoostResult, HeldOut
 from counterpoise.boosting.inputs import CheckedRows, round_seed
 from counterpoise.boosting.learner import LearnerFit, base_learner
 from counterpoise.boosting.rounds import Callback, History, Round
@@ -36,7 +36,7 @@ def log_odds(right: float, wrong: float) -> float:
 
 @dataclass
 class ExponentialStep:
-    """Weigh samples by the exponential loss of the votes so far; a subclass defines the learner's weights and the votes.
+    """Weigh samples by the exponential loss of the votes so far; a subclass defines what the learner sees and the vote.
 
     Weights are on the simplex. A vote is ``learning_rate`` of the best step: 1 is the papers', and shorter steps fit
     noise later.
@@ -59,10 +59,8 @@ class ExponentialStep:
         best, self.is_over = self.vote(weights, latest.losses), not latest.losses.any()
         if best > _CHANCE:  # whatever part of it is taken
             vote = self.learning_rate * best
-            new_weights = weights * np.where(
-                latest.losses, 1.0, np.exp(-2.0 * vote)
-            )  # up to a factor, and without overflow
-            history.memory[WEIGHTS] = new_weights / new_weights.sum()
+            update = weights * np.where(latest.losses, 1.0, np.exp(-2.0 * vote))  # up to a factor, and without overflow
+            history.memory[WEIGHTS] = update / update.sum()
             return vote
         if history.n_rounds == 0:
             raise ValueError(
@@ -174,8 +172,6 @@ class AdaBoostClassifier(AdditiveClassifier):
         self.random_state = random_state
         self.callbacks = callbacks
 
-    def _boost(
-        self, train: CheckedRows, held_out: CheckedRows | None, classes: AnyArray, entropy: int
-    ) -> BoostingResult:
+    def _boost(self, train: CheckedRows, held_out: CheckedRows | None, classes: AnyArray, entropy: int) -> BoostResult:
         fit, held_out_error, rate = prepare(self, train, held_out, classes, entropy)
         return self.run_rounds(fit, AdaBoostStep(learning_rate=rate), train.weights, held_out_error)

@@ -53,7 +53,7 @@ class HeldOut(NamedTuple):
     loss: Callable[[FloatArray], Any]  # of the votes for them, of shape (n_samples,)
 
 
-class BoostingResult(NamedTuple):
+class BoostResult(NamedTuple):
     """What the rounds of one class against the others left behind."""
 
     models: list[Any]
@@ -193,9 +193,7 @@ class AdditiveClassifier(ClassifierMixin, BaseEstimator):
     def _check_samples(self, train: CheckedRows) -> None:
         """Refuse samples to train on that a parameter has no use for."""
 
-    def _boost(
-        self, train: CheckedRows, held_out: CheckedRows | None, classes: AnyArray, entropy: int
-    ) -> BoostingResult:
+    def _boost(self, train: CheckedRows, held_out: CheckedRows | None, classes: AnyArray, entropy: int) -> BoostResult:
         """Boost samples of code 1 against those of code 0; ``classes`` are the two labels that the models predict."""
         raise NotImplementedError
 
@@ -216,7 +214,7 @@ class AdditiveClassifier(ClassifierMixin, BaseEstimator):
         start: FloatArray,
         held_out: HeldOut | None,
         callbacks: Sequence[Callback] | None = None,
-    ) -> BoostingResult:
+    ) -> BoostResult:
         """Boost until a rule, a callback or the held-out loss says stop; where it stalled, up to its least."""
         patience, functions = stopping_of(self).patience, self.callbacks if callbacks is None else callbacks
         sums: Any = 0.0  # of the votes for the held-out samples
@@ -234,12 +232,9 @@ class AdditiveClassifier(ClassifierMixin, BaseEstimator):
 
         history = History(ArrayRows(start, self.n_estimators))
         boost(fit, history, reweigh=rule.reweigh, vote=rule.step, stop=stop, n_rounds=self.n_estimators)
-        n_models = _best_round(losses) if losses and patience is not None else history.n_rounds
-        return BoostingResult(
-            history.models[:n_models],
-            np.array(history.votes[:n_models]),
-            history.rows.losses[:, :n_models],
-            np.array(losses),
+        n_best = _best_round(losses) if losses and patience is not None else history.n_rounds
+        return BoostResult(
+            history.models[:n_best], np.array(history.votes[:n_best]), history.rows.losses[:, :n_best], np.array(losses)
         )
 
     def stored_state(self) -> dict[str, Any]:

@@ -35,7 +35,7 @@ from counterpoise._base.checks import check_choice, check_confidence, check_numb
 from counterpoise._base.types import AnyArray, FloatArray
 from counterpoise.boosting.additive import (
     AdditiveClassifier,
-    BoostingResult,
+    BoostResult,
     HeldOut,
     logistic_probabilities,
     model_values,
@@ -330,9 +330,7 @@ class DROBoostClassifier(AdditiveClassifier):
         self.degrees_of_freedom_ = one_or_all([self._degrees_of_freedom(descent.models[0]) for descent in descents])
         self.robust_losses_ = one_or_all([descent.robust_losses for descent in descents])
 
-    def _boost(
-        self, train: CheckedRows, held_out: CheckedRows | None, classes: AnyArray, entropy: int
-    ) -> BoostingResult:
+    def _boost(self, train: CheckedRows, held_out: CheckedRows | None, classes: AnyArray, entropy: int) -> BoostResult:
         factor = self._factor_by_folds(train, classes, entropy) if self.radius == "cv" else 1.0
         result = self._descend(train, held_out, classes, entropy, factor, self.callbacks)
         if not result.models:
@@ -351,7 +349,7 @@ class DROBoostClassifier(AdditiveClassifier):
         entropy: int,
         factor: float,
         callbacks: Sequence[Callback] = (),
-    ) -> BoostingResult:
+    ) -> BoostResult:
         """Return the rounds at a multiple of the calibrated radius, with the ``Descent``; no model where none helps."""
         own, loss = train.weights, LOSSES[self.loss]
         labels = np.where(train.codes == 1, 1.0, -1.0)
@@ -368,16 +366,13 @@ class DROBoostClassifier(AdditiveClassifier):
         rule = RobustRule(directions, labels, own, robust_loss, loss=loss, learning_rate=float(self.learning_rate))
         held_out_loss = None
         if held_out is not None:
-            labels_of_models, own_labels = (
-                classes if directions.are_signs else None,
-                np.where(held_out.codes == 1, 1.0, -1.0),
-            )
-            own_weights = held_out.weights
+            own_labels, own_weights = np.where(held_out.codes == 1, 1.0, -1.0), held_out.weights
 
             def mean_loss(sums: FloatArray) -> float:
                 return dot(own_weights, loss.value(own_labels * sums))
 
-            held_out_loss = HeldOut(directions.rows_like(held_out.X), labels_of_models, mean_loss)
+            model_labels = classes if directions.are_signs else None
+            held_out_loss = HeldOut(directions.rows_like(held_out.X), model_labels, mean_loss)
         rounds: list[Round] = []
         run = self.run_rounds(rule.fit, rule, own, held_out_loss, [rounds.append, *callbacks])
         n_models, radius = len(run.models), rule.robust.radius

@@ -146,13 +146,10 @@ class ArrayFitData:
         datasets: Mapping[str, Table] | None,
         seeds: Seeds,
     ) -> None:
-        learner, validation_parts = (
-            base_learner(booster.estimator),
-            (validation.X, validation.y, validation.sensitive_features),
-        )
+        learner, parts = base_learner(booster.estimator), (validation.X, validation.y, validation.sensitive_features)
         self.classes, self.n_jobs, self.columns = booster.classes_, booster.n_jobs, inputs.goal_table()
         self.positive = find_positive(booster.classes_, booster.pos_label)
-        self.train, self.held_out = split_rows(booster, learner, all_rows, *validation_parts, entropy=seeds.entropy)
+        self.train, self.held_out = split_rows(booster, learner, all_rows, *parts, entropy=seeds.entropy)
         self.table = self.columns if validation.X is None else validation.goal_table()  # where the mixture is chosen
         self.datasets = with_train(None, datasets)  # others, as far as the mixture is chosen on them
         self.training_tables: dict[str, Table] = {}  # others, as far as models are trained on them
@@ -290,8 +287,8 @@ class ArrayFitData:
 
         ``needs_answers``: goals or a rate depend on the predictions.
         """
-        positive, rows, predictions = self.positive, self.selection_rows, self._losses(history)
-        own_answers = self.store.answers
+        positive, rows, own_answers = self.positive, self.selection_rows, self.store.answers
+        predictions = self._losses(history)
         if self.costs is not None and self.held_out is None:
             return predictions._replace(answers=self.costs.say(np.column_stack(own_answers)))
         pool = Pool(history.models, positive, self.n_jobs)

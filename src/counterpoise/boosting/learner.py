@@ -214,10 +214,8 @@ class CrossFit:
             else:  # of the rows that are outside, which count from 0 there
                 numbers = np.full(codes.size, -1)
                 numbers[fold.others] = np.arange(fold.others.size)
-                is_outside = numbers[target.rows] >= 0
-                part = RoundTarget(
-                    target.codes[is_outside], target.weights[is_outside], numbers[target.rows][is_outside]
-                )
+                outside = numbers[target.rows] >= 0
+                part = RoundTarget(target.codes[outside], target.weights[outside], numbers[target.rows][outside])
             if not part.weights.sum() > 0:  # all the weight is in the fold: there is nothing to go by but the rows' own
                 part = RoundTarget(codes[fold.others], self._own[fold.others])
             model = fold.fit.fit_round(part._replace(weights=part.weights / part.weights.sum()), number).model
@@ -258,7 +256,7 @@ class ArrayFit:
 
     def __call__(self, weights: FloatArray, number: int) -> Fitted:
         """Return the model of a round, given weights of the labelled rows, or costs of answers."""
-        fit, error = self.fits[0 if number == 1 else -1], None
+        fit, loss = self.fits[0 if number == 1 else -1], None
         if self.costs is None:
             model, answers, scores = fit.fit_round(RoundTarget(self.labels, weights), number)
         else:
@@ -267,11 +265,9 @@ class ArrayFit:
             own = RoundTarget(self.rows.codes, self.rows.weights)
             target = target._replace(weights=target.weights / total) if total > 0 else own
             model, answers, scores = fit.fit_round(target, number)
-            error = target.error(answers)
+            loss = target.error(answers)
         losses = (answers[: self.labels.size] != self.labels).view(np.uint8)
-        return Fitted(
-            model, losses, answers=answers if self.keeps_answers else None, weighted_loss=error, scores=scores
-        )
+        return Fitted(model, losses, answers=answers if self.keeps_answers else None, weighted_loss=loss, scores=scores)
 
 
 def folds_of(codes: IntArray, n_folds: int, generator: np.random.Generator) -> IntArray:

@@ -14,7 +14,7 @@ import numpy as np
 from counterpoise._base.checks import check_positive
 from counterpoise._base.types import AnyArray
 from counterpoise.boosting.adaboost import AdaBoostStep, prepare
-from counterpoise.boosting.additive import AdditiveClassifier, BoostingResult, model_values, one_or_all
+from counterpoise.boosting.additive import AdditiveClassifier, BoostResult, model_values, one_or_all
 from counterpoise.boosting.inputs import CheckedRows, is_word
 from counterpoise.boosting.rounds import Callback
 from counterpoise.boosting.stopping import Stopping
@@ -49,14 +49,14 @@ def boost_and_vote_again(
     rows: tuple[CheckedRows, CheckedRows | None, AnyArray, int],
     solve: Callable[..., Sequence[Solution]],
     grid: Sequence[float],
-) -> BoostingResult:
+) -> BoostResult:
     """Choose the votes of AdaBoost's models again, and keep the models that have one; ``rows`` are as for ``_boost``.
 
     Of several costs it takes the first with the least held-out error.
     """
     fit, held_out, rate = prepare(booster, *rows, "C")
     start = rows[0].weights
-    run: BoostingResult = booster.run_rounds(fit, AdaBoostStep(learning_rate=rate), start, held_out)
+    run: BoostResult = booster.run_rounds(fit, AdaBoostStep(learning_rate=rate), start, held_out)
     if booster.C is None:
         wrong = max(float(start @ run.losses[:, 0]), float(start.min()))
         costs: Sequence[float] = (max(1.0, 1.0 / (_MARGINS_PER_ERROR * wrong)),)
@@ -155,9 +155,7 @@ class RLPBoostClassifier(AdditiveClassifier):
             if not isinstance(self.C, str):
                 check_edge_cost(float(self.C))
 
-    def _boost(
-        self, train: CheckedRows, held_out: CheckedRows | None, classes: AnyArray, entropy: int
-    ) -> BoostingResult:
+    def _boost(self, train: CheckedRows, held_out: CheckedRows | None, classes: AnyArray, entropy: int) -> BoostResult:
         return boost_and_vote_again(self, (train, held_out, classes, entropy), soft_margin_path, LINEAR_COSTS)
 
     def _store_details(self, details: list[Any]) -> None:
@@ -224,9 +222,7 @@ class RQPBoostClassifier(AdditiveClassifier):
     def _check_own_parameters(self) -> None:
         check_cost(self.C)
 
-    def _boost(
-        self, train: CheckedRows, held_out: CheckedRows | None, classes: AnyArray, entropy: int
-    ) -> BoostingResult:
+    def _boost(self, train: CheckedRows, held_out: CheckedRows | None, classes: AnyArray, entropy: int) -> BoostResult:
         return boost_and_vote_again(self, (train, held_out, classes, entropy), hinge_path, QUADRATIC_COSTS)
 
     def _store_details(self, details: list[Any]) -> None:

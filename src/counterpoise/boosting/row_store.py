@@ -102,9 +102,7 @@ class ArrayRows:
     def __init__(self, start: FloatArray, n_rounds: int) -> None:
         self.start = start
         self.totals = np.zeros(start.size, dtype=np.intp)
-        self.answers: list[
-            AnyArray
-        ] = []  # class codes, where models said them that did not see the rows, or inside goals
+        self.answers: list[AnyArray] = []  # class codes by models that did not see the rows, or inside goals
         self.n_models = 0
         self._losses = np.empty((start.size, n_rounds), dtype=np.uint8, order="F")
 

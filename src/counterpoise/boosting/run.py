@@ -67,9 +67,7 @@ def check_booster(booster: Any) -> None:
     as_checkpoint(booster.checkpoint)
 
 
-def round_settings(
-    booster: Any, learner: Any, problem: Problem, seeds: Seeds, **learned_settings: Any
-) -> dict[str, Any]:
+def round_settings(booster: Any, learner: Any, problem: Problem, seeds: Seeds, **extra: Any) -> dict[str, Any]:
     """Return the settings that decide the rounds, with the learner as it is for the samples, and what ``fit`` chose."""
     params = booster.get_params(deep=False)
     return {
@@ -80,7 +78,7 @@ def round_settings(
         "alpha": problem.alpha,
         "random_state": None if booster.random_state is None else seeds.entropy,
         **({} if booster.objective is None else {"objective": repr(booster.objective)}),
-        **learned_settings,
+        **extra,
     }
 
 
@@ -249,9 +247,8 @@ class BoostingRun:
         for number in range(n_done + 1, min(last, folder.n_rounds) + 1):
             saved_round = folder.read(number)
             values = saved_round.model, history.rows.start, saved_round.losses, saved_round.weighted_loss
-            latest = Round(
-                number, *values, answers=self.data.saved_answers(number, saved_round), scores=saved_round.scores
-            )
+            answers = self.data.saved_answers(number, saved_round)
+            latest = Round(number, *values, answers=answers, scores=saved_round.scores)
             history.append(latest)
             history.memory, self.best, is_last = saved_round.memory, saved_round.best, saved_round.is_last
             if saved_round.held_out is not None:

@@ -41,7 +41,7 @@ from sklearn.base import clone
 from counterpoise._base.checks import check_penalty
 from counterpoise._base.types import AnyArray, ByteArray, FloatArray
 from counterpoise.boosting.adaboost import WEIGHTS, ExponentialStep, log_odds, prepare
-from counterpoise.boosting.additive import AdditiveClassifier, BoostingResult, one_or_all
+from counterpoise.boosting.additive import AdditiveClassifier, BoostResult, one_or_all
 from counterpoise.boosting.inputs import CheckedRows, is_word
 from counterpoise.boosting.rounds import Callback, Fitted, History
 from counterpoise.boosting.stopping import Stopping, stopping_of
@@ -57,7 +57,7 @@ def slope_weights(weights: FloatArray, start: FloatArray, penalty: float) -> Flo
     return np.asarray(slopes / slopes.sum())
 
 
-def boost_at_best(booster: Any, boost_at: Callable[[float], BoostingResult]) -> BoostingResult:
+def boost_at_best(booster: Any, boost_at: Callable[[float], BoostResult]) -> BoostResult:
     """Boost at every penalty on the same prepared rows; keep the one of least held-out error.
 
     Of equals the one with the fewest models.
@@ -66,7 +66,7 @@ def boost_at_best(booster: Any, boost_at: Callable[[float], BoostingResult]) -> 
     results = [boost_at(at)._replace(details=at) for at in penalties]
     last = -1 if stopping_of(booster).patience is None else slice(None)
 
-    def error_and_size(one: BoostingResult) -> tuple[float, int]:
+    def error_and_size(one: BoostResult) -> tuple[float, int]:
         return float(np.min(one.held_out_losses[last])), len(one.models)
 
     return results[0] if len(results) == 1 else min(results, key=error_and_size)
@@ -157,12 +157,10 @@ class VadaBoostClassifier(AdditiveClassifier):
     def _store_details(self, details: list[Any]) -> None:
         self.penalty_ = one_or_all(details, is_given=self.penalty != "auto")
 
-    def _boost(
-        self, train: CheckedRows, held_out: CheckedRows | None, classes: AnyArray, entropy: int
-    ) -> BoostingResult:
+    def _boost(self, train: CheckedRows, held_out: CheckedRows | None, classes: AnyArray, entropy: int) -> BoostResult:
         fit, held_out_error, rate = prepare(self, train, held_out, classes, entropy, "penalty")
 
-        def boost_at(penalty: float) -> BoostingResult:
+        def boost_at(penalty: float) -> BoostResult:
             rule = VadaBoostStep(penalty, train.weights, learning_rate=rate)
             return self.run_rounds(fit, rule, train.weights, held_out_error)
 
@@ -271,13 +269,11 @@ class EBBoostClassifier(AdditiveClassifier):
     def _store_details(self, details: list[Any]) -> None:
         self.penalty_ = one_or_all(details, is_given=self.penalty != "auto")
 
-    def _boost(
-        self, train: CheckedRows, held_out: CheckedRows | None, classes: AnyArray, entropy: int
-    ) -> BoostingResult:
+    def _boost(self, train: CheckedRows, held_out: CheckedRows | None, classes: AnyArray, entropy: int) -> BoostResult:
         fit, held_out_error, rate = prepare(self, train, held_out, classes, entropy, "penalty")
         start = train.weights
 
-        def boost_at(penalty: float) -> BoostingResult:
+        def boost_at(penalty: float) -> BoostResult:
             if not isinstance(self.estimator, Stump):
                 return self.run_rounds(fit, SteepestStep(penalty, start, learning_rate=rate), start, held_out_error)
             stumps = BernsteinStumps(fit.prepared, fit.codes, start, penalty)

@@ -81,7 +81,7 @@ def labels_of(values: Any, number: int) -> AnyArray:
     return np.array(labels.tolist())
 
 
-def join_partitions(partitions: list[dict[str, Any]]) -> dict[str, Any]:
+def join(partitions: list[dict[str, Any]]) -> dict[str, Any]:
     """Return what partitions hold, by role, as one."""
     if len(partitions) == 1:
         return partitions[0]
@@ -116,20 +116,18 @@ class RowCollections:
 
     def with_features_of(self, models: Sequence[Any]) -> "RowCollections":
         """Return the rows with the features that models were trained on, where models know them by name."""
-        all_names = [names for names in map(feature_names, models) if names is not None]
-        has_all = bool(all_names) and all(set(names) == set(all_names[0]) for names in all_names)
+        lists = [names for names in map(feature_names, models) if names is not None]
+        has_all = bool(lists) and all(set(names) == set(lists[0]) for names in lists)
         columns = columns_of(self.X) if self.features is None and has_all else None
-        return (
-            self if columns is None or not set(all_names[0]) <= set(columns) else replace(self, features=all_names[0])
-        )
+        return self if columns is None or not set(lists[0]) <= set(columns) else replace(self, features=lists[0])
 
     def names_by_role(self) -> dict[str, Any]:
         """Return the arguments that name a column of X, or several, by role."""
-        return {role: value for role, value in self._beside.items() if is_column_name(value)}
+        return {role: value for role, value in self._beside.items() if is_column(value)}
 
     def collections(self) -> dict[str, Any]:
         """Return the arguments that are collections, by role."""
-        return {X: self.X} | {role: value for role, value in self._beside.items() if not is_column_name(value)}
+        return {X: self.X} | {role: value for role, value in self._beside.items() if not is_column(value)}
 
     @property
     def _beside(self) -> dict[str, Any]:
@@ -139,7 +137,7 @@ class RowCollections:
         return {role: value for role, value in values.items() if value is not None}
 
 
-def is_column_name(value: Any) -> bool:
+def is_column(value: Any) -> bool:
     """Tell whether it is the name of a column, or a list of names."""
     if isinstance(value, str):
         return True
@@ -178,14 +176,12 @@ class Load:
         partitions = [self._split(number, dict(part)) for number, part in parts]
         if self.only is not None:
             partitions = [{role: self.only.of(data) for role, data in one.items()} for one in partitions]
-        return join_partitions([one for one in partitions if len(one[X])] or partitions[:1])
+        return join([one for one in partitions if len(one[X])] or partitions[:1])
 
     @property
     def names(self) -> list[str]:
         """Return the columns of X that are no features."""
-        return [
-            name for names in self.names_by_role.values() for name in ([names] if isinstance(names, str) else names)
-        ]
+        return [name for one in self.names_by_role.values() for name in ([one] if isinstance(one, str) else one)]
 
     def features_in(self, columns: Sequence[str]) -> list[str]:
         """Return those of the columns that are features."""
@@ -263,7 +259,7 @@ def checked_features(names: Any) -> tuple[str, ...] | None:
     """Return the names of features as they were given."""
     if names is None:
         return None
-    if not is_column_name(names) or isinstance(names, str):
+    if not is_column(names) or isinstance(names, str):
         raise TypeError(f"features must be a list of names of columns of X, or None for all others; got {names!r}.")
     return tuple(names)
 

@@ -54,11 +54,10 @@ def tabulate_counts(counts: Counter[Values], columns: Sequence[str], *, has_base
         )
     values = sorted(counts, key=in_order)
     labels, baseline, *others = map(column_of, zip(*values, strict=True))
-    columns_by_name = dict(zip(columns, others, strict=False)) or None
+    groups = dict(zip(columns, others, strict=False)) or None
     n_rows = [counts[value] for value in values]
     return CountedRows(
-        Table(None, labels, columns_by_name, baseline if has_baseline else None, counts=n_rows),
-        (*others[len(columns) :],),
+        Table(None, labels, groups, baseline if has_baseline else None, counts=n_rows), (*others[len(columns) :],)
     )
 
 

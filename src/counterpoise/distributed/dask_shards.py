@@ -128,9 +128,7 @@ class DaskShards:
             patience = float(parse_timedelta(config.get("distributed.comm.timeouts.connect")))
         self._patience = patience
         self.n_shards = len(sources)
-        self._sources = [
-            one if isinstance(one, Parts) else Parts(partial(_make_without_rows, one), []) for one in sources
-        ]
+        self._sources = [one if isinstance(one, Parts) else Parts(partial(_make_alone, one), []) for one in sources]
         self._changes = ChangeLog()
         self._hosts: dict[int, _Home] = {}
         self._pending: dict[int, list[Step]] = {}  # that a shard runs before the next call
@@ -334,7 +332,7 @@ class _Lost(NamedTuple):
     error: Exception
 
 
-def _make_without_rows(source: Source, _rows: list[Any]) -> dict[str, Any]:
+def _make_alone(source: Source, _rows: list[Any]) -> dict[str, Any]:
     """Return what a shard holds that is made of no partitions."""
     return source()
 

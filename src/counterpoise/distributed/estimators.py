@@ -17,15 +17,7 @@ from counterpoise.boosting.lpboost import AdaLPBoostClassifier, LPBoostClassifie
 from counterpoise.classifiers.folds import trained_copy
 from counterpoise.classifiers.goal import GoalClassifier, listed
 from counterpoise.classifiers.mixture import MixtureClassifier
-from counterpoise.distributed.collections import (
-    Every,
-    Load,
-    RowCollections,
-    is_column_name,
-    is_path,
-    join_partitions,
-    partitions_of,
-)
+from counterpoise.distributed.collections import Every, Load, RowCollections, is_column, is_path, join, partitions_of
 from counterpoise.distributed.dask_shards import DaskShards, Parts, as_client
 from counterpoise.distributed.fitting import check, check_rows, decide_over, fit_over, mix_over, prepare
 from counterpoise.distributed.rows import SAMPLE_WEIGHT, X, Y
@@ -70,7 +62,7 @@ def _of_array(model: Any, method: str, X: Any, options: dict[str, Any]) -> Any:
     import dask.array as da  # noqa: PLC0415 - optional
 
     for name, value in options.items():
-        if is_column_name(value):
+        if is_column(value):
             raise ValueError(f"{name} names the column {value!r}, and an array has no names: pass a Dask array.")
     answers, rows = _answers(model, method), X.rechunk({1: -1})
     others = {name: one.to_dask_array() if hasattr(one, "to_dask_array") else one for name, one in options.items()}
@@ -100,8 +92,8 @@ def _call_method(X: Any, *others: Any, model: Any, method: str, names: tuple[str
 
 
 def _of_frame(model: Any, method: str, X: Any, options: dict[str, Any]) -> Any:
-    columns = {name: value for name, value in options.items() if is_column_name(value)}
-    others = {name: value for name, value in options.items() if not is_column_name(value)}
+    columns = {name: value for name, value in options.items() if is_column(value)}
+    others = {name: value for name, value in options.items() if not is_column(value)}
     for name, value in columns.items():
         missing = [one for one in ([value] if isinstance(value, str) else value) if one not in X.columns]
         if missing:
@@ -113,8 +105,8 @@ def _of_frame(model: Any, method: str, X: Any, options: dict[str, Any]) -> Any:
     _require_cut_alike(others, sizes, "partitions", X.npartitions)
     frames = [one.to_dask_dataframe() if hasattr(one, "chunks") else one for one in others.values()]
     form = _as_frame(_answers(model, method), None, model, method)
-    args = (model, method, columns, tuple(others))
-    return X.map_partitions(_call_on_frame, *args, *frames, meta=form, align_dataframes=False)
+    args = (model, method, columns, tuple(others), *frames)
+    return X.map_partitions(_call_on_frame, *args, meta=form, align_dataframes=False)
 
 
 def _call_on_frame(X: Any, model: Any, method: str, columns: Any, names: Any, *others: Any) -> Any:
@@ -126,14 +118,10 @@ def _call_on_frame(X: Any, model: Any, method: str, columns: Any, names: Any, *o
     return _as_frame(getattr(model, method)(features, **more), X.index, model, method)
 
 
-def _as_frame(answers: AnyArray, index: Any, model: Any, method: str) -> Any:
+def _as_frame(data: AnyArray, index: Any, model: Any, method: str) -> Any:
     import pandas as pd  # noqa: PLC0415 - the rows are of it
 
-    return (
-        pd.Series(answers, index)
-        if method == "predict"
-        else pd.DataFrame(answers, index, list(_columns(model, method)))
-    )
+    return pd.Series(data, index) if method == "predict" else pd.DataFrame(data, index, list(_columns(model, method)))
 
 
 def _require_cut_alike(others: dict[str, Any], sizes: list[int | None], what: str, n_parts: int) -> None:
@@ -162,10 +150,8 @@ def train_over(model: Any, rows: RowCollections, client: Any, step: int, seed: i
     lengths = [delayed(_n_rows)(load, parts) for load, parts in zip(loads, partitions, strict=True)]
     again = -(-sum(client.gather(client.compute(lengths))) // _MOST_ROWS)
     loads, partitions = partitions_of(rows, 1 << 30, Every(step, others=True, again=again))
-    contents = client.gather(
-        client.compute([delayed(load)(parts) for load, parts in zip(loads, partitions, strict=True)])
-    )
-    rows_of = join_partitions([one for one in contents if len(one[X])])
+    tasks = [delayed(load)(parts) for load, parts in zip(loads, partitions, strict=True)]
+    rows_of = join([one for one in client.gather(client.compute(tasks)) if len(one[X])])
     return trained_copy(model, rows_of[X], np.asarray(rows_of[Y]), rows_of.get(SAMPLE_WEIGHT), seed)
 
 

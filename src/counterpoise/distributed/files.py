@@ -36,7 +36,7 @@ from counterpoise.distributed.rows import (
     CODES,
     MASS,
     Cells,
-    ShardFacts,
+    Facts,
     Values,
     X,
     check_facts,
@@ -127,7 +127,7 @@ class RowParts(Protocol):
 
     @property
     def has_baseline(self) -> bool: ...
-    def facts(self) -> Iterator[ShardFacts]:
+    def facts(self) -> Iterator[Facts]:
         """Yield the facts of each part."""
 
     def whole(self) -> Iterator[Shard]:
@@ -170,7 +170,7 @@ class _Groups(NamedTuple):
         for number, group in enumerate(self.groups):
             yield Shard(number, self.load([(number, {X: group})]))
 
-    def facts(self) -> Iterator[ShardFacts]:
+    def facts(self) -> Iterator[Facts]:
         """Yield the facts of each group; of the features only the names are read."""
         for number, group in enumerate(self.groups):
             names = tuple(self.load.features_in(column_names(group[0])))

@@ -25,7 +25,7 @@ from counterpoise.classifiers.goal import GoalClassifier, listed
 from counterpoise.classifiers.mixture import MixtureClassifier
 from counterpoise.distributed.boosting import ShardFit, ShardRows, sample_over, take_in
 from counterpoise.distributed.lumps import SCORES, choose_rules_over, ranges_over
-from counterpoise.distributed.rows import CODES, CellAnswers, Cells, RowFacts, X, find_cells, inspect_rows
+from counterpoise.distributed.rows import CODES, CellAnswers, Cells, TotalFacts, X, find_cells, inspect_rows
 from counterpoise.goals import Goal, Rate, as_goals
 from counterpoise.goals.tables import group_codes
 from counterpoise.learners.binning import as_floats, as_matrix
@@ -61,7 +61,7 @@ def check_fits_shards(problem: Problem) -> None:
         )
 
 
-def check_confidences(goals: Sequence[Goal], facts: RowFacts) -> None:
+def check_confidences(goals: Sequence[Goal], facts: TotalFacts) -> None:
     """Refuse goals that carry a confidence on rows of different weights: counts say nothing about those."""
     for goal in goals:
         if goal.confidence is not None and not facts.are_equal:

@@ -35,7 +35,7 @@ _SANE = 1e-200, 1e200  # sums of weights whose parts of 2**-53 are numbers of fu
 _MOST_CLASSES = 1000  # distinct labels: more are no classes
 
 
-class ShardFacts(NamedTuple):
+class Facts(NamedTuple):
     """Facts about the rows of one shard."""
 
     n_rows: int
@@ -48,7 +48,7 @@ class ShardFacts(NamedTuple):
     are_equal: bool = True  # all rows weigh 1
 
 
-class RowFacts(NamedTuple):
+class TotalFacts(NamedTuple):
     """Facts about the rows of all shards."""
 
     sizes: AnyArray  # rows of each shard
@@ -70,7 +70,7 @@ class RowFacts(NamedTuple):
         return {"counts" if self.are_equal else "sample_weight": mass}
 
 
-def facts_of(shard: Shard) -> ShardFacts:
+def facts_of(shard: Shard) -> Facts:
     """Return the facts about the rows of a shard."""
     features, labels = shard[X], np.asarray(shard[Y])
     if labels.shape != (len(features),):
@@ -81,7 +81,7 @@ def facts_of(shard: Shard) -> ShardFacts:
     weights = _weights(shard)
     names = tuple(map(str, features.columns)) if is_frame(features) else None
     live = weights[weights > 0]
-    return ShardFacts(
+    return Facts(
         len(features),
         int(features.shape[1]),
         names,
@@ -115,7 +115,7 @@ def encode(shard: Shard, classes: AnyArray, total: float | None) -> tuple[float,
     return float(shard[MASS].sum()), float(live.min(initial=np.inf))
 
 
-def inspect_rows(shards: Shards, all_classes: Callable[[AnyArray], AnyArray] | None = None) -> RowFacts:
+def inspect_rows(shards: Shards, all_classes: Callable[[AnyArray], AnyArray] | None = None) -> TotalFacts:
     """Inspect the rows of all shards, refuse shards that differ, and encode labels and weights.
 
     ``all_classes`` returns the classes, given those of the labels: models may know more.
@@ -127,7 +127,7 @@ def inspect_rows(shards: Shards, all_classes: Callable[[AnyArray], AnyArray] | N
     return merge_facts(shard_facts, classes, masses)
 
 
-def check_facts(shard_facts: Sequence[ShardFacts]) -> tuple[AnyArray, float | None]:
+def check_facts(shard_facts: Sequence[Facts]) -> tuple[AnyArray, float | None]:
     """Return the classes and the weight of all rows, None where all weigh the same; refuse shards that differ."""
     require_alike([one.names for one in shard_facts], "the features")
     require_alike([one.n_features for one in shard_facts], "the number of features")
@@ -140,15 +140,13 @@ def check_facts(shard_facts: Sequence[ShardFacts]) -> tuple[AnyArray, float | No
     return classes, None if all(one.are_equal for one in shard_facts) else weight
 
 
-def merge_facts(
-    shard_facts: Sequence[ShardFacts], classes: AnyArray, masses: Sequence[tuple[float, float]]
-) -> RowFacts:
+def merge_facts(parts: Sequence[Facts], classes: AnyArray, masses: Sequence[tuple[float, float]]) -> TotalFacts:
     """Return the facts about all rows, from those of each part and the sum and the least of its masses."""
-    names = None if shard_facts[0].names is None else np.array(shard_facts[0].names, dtype=object)
-    sizes = np.array([one.n_rows for one in shard_facts])
+    names = None if parts[0].names is None else np.array(parts[0].names, dtype=object)
+    sizes = np.array([one.n_rows for one in parts])
     whole, least = sum(mass for mass, _ in masses), min(least for _, least in masses)
-    are_equal = all(one.are_equal for one in shard_facts)
-    return RowFacts(sizes, shard_facts[0].n_features, names, shard_facts[0].columns, classes, whole, least, are_equal)
+    are_equal = all(one.are_equal for one in parts)
+    return TotalFacts(sizes, parts[0].n_features, names, parts[0].columns, classes, whole, least, are_equal)
 
 
 def require_alike(values: Sequence[Any], what: str) -> None:
@@ -162,7 +160,7 @@ def require_alike(values: Sequence[Any], what: str) -> None:
             )
 
 
-def classes_in(shard_facts: Sequence[ShardFacts]) -> AnyArray:
+def classes_in(shard_facts: Sequence[Facts]) -> AnyArray:
     """Return the labels of all rows, sorted."""
     kinds = {one.labels.dtype.kind for one in shard_facts if one.n_rows}
     try:
@@ -191,7 +189,7 @@ class Cells(NamedTuple):
 
     values: list[Values]
     mass: FloatArray
-    facts: RowFacts
+    facts: TotalFacts
     has_baseline: bool
 
     @property
@@ -214,7 +212,7 @@ def column_of(values: tuple[Hashable, ...]) -> AnyArray:
     return column if None in values else as_labels(values)
 
 
-def find_cells(shards: Shards, facts: RowFacts) -> Cells:
+def find_cells(shards: Shards, facts: TotalFacts) -> Cells:
     """Divide the rows into cells, and leave the cell of each row in its shard."""
     parts = shards.map(_find_values)
     values = sorted(set().union(*(part for part, _ in parts)), key=in_order)
@@ -228,7 +226,7 @@ def in_order(value: Values) -> tuple[Any, ...]:
     return tuple((type(one).__name__, str(one), one if isinstance(one, (int, float)) else 0) for one in value)
 
 
-def check_few_cells(n_cells: int, facts: RowFacts) -> None:
+def check_few_cells(n_cells: int, facts: TotalFacts) -> None:
     """Refuse columns that divide the rows into too many cells."""
     if n_cells > MOST_CELLS:
         raise ValueError(

@@ -33,7 +33,7 @@ from typing import Any, NamedTuple
 from counterpoise import persist
 from counterpoise._base.text import load_json
 from counterpoise.classifiers.base import DRAWN
-from counterpoise.explorer.disclosure import common_values
+from counterpoise.explorer.disclosure import values_of
 from counterpoise.explorer.session import Session, describe_goal
 from counterpoise.explorer.setting import MOST_COLUMNS, MOST_GOALS, Setting, check_bound, field_of, read_goal
 from counterpoise.explorer.views import steps
@@ -215,7 +215,7 @@ def _form(name: str) -> dict[str, Any]:
 
 
 def _dataset(name: str, table: Table) -> dict[str, Any]:
-    values = {column: own for column in table.columns if (own := common_values(table, column)) is not None}
+    values = {column: own for column in table.columns if (own := values_of(table, column)) is not None}
     has = {"labels": table.y is not None, "baseline": table.baseline is not None}
     return {"name": name, "rows": table.n_samples, **has, "columns": values}
 
@@ -370,13 +370,13 @@ class Conversation:
 
     @cached_property
     def _hello(self) -> str:
-        return _as_json({"type": "hello", **describe(self.session), "exports": list(self.exporter.kinds)})
+        return as_json({"type": "hello", **describe(self.session), "exports": list(self.exporter.kinds)})
 
     def replies(self, message: Message) -> Iterator[str | None]:
         """Yield None after each step, and the reply in the end; never raise."""
         try:
             for words in self._steps(message):
-                yield None if words is None else _as_json(words)
+                yield None if words is None else as_json(words)
         except (ValueError, TypeError, OSError) as error:  # whose cause is known
             yield refusal(message.seq, error)
         except Exception:  # what nobody foresaw must not end the server
@@ -431,10 +431,11 @@ def refusal(seq: int, why: Exception | str) -> str:
         text = f"The server cannot read or write {why.filename}: {why.strerror}."
     LOG.warning("refused: %s", text[:_MOST_LOGGED])
     field = {} if isinstance(why, str) else field_of(why)
-    return _as_json({"type": "refused", "seq": seq, "message": text[:_MOST_SENT], **field})
+    return as_json({"type": "refused", "seq": seq, "message": text[:_MOST_SENT], **field})
 
 
-def _as_json(words: dict[str, Any]) -> str:
+def as_json(words: dict[str, Any]) -> str:
+    """Return plain values as a short JSON text."""
     return json.dumps(words, allow_nan=False, separators=(",", ":"))
 
 

@@ -147,19 +147,17 @@ def _count(views: Views, rows: Dataset) -> int:
         return 0
 
 
-def is_of_few(goal: Goal, rates_of: MixtureRates) -> bool:
+def is_of_few(goal: Goal, mixture: MixtureRates) -> bool:
     """Tell whether a goal on ratios, such as precision, is out of few rows: how many depends on what is decided."""
-    ratios = [part.left for part in goal.parts(rates_of.views) if isinstance(part.left, Ratio)]
+    ratios = [part.left for part in goal.parts(mixture.views) if isinstance(part.left, Ratio)]
     rates = [one.denominator for one in ratios]
-    behind = [
-        rates_of.value(rate) * min(_count(rates_of.views, one.out_of) for one in rate.row_counts) for rate in rates
-    ]
+    behind = [mixture.value(rate) * min(_count(mixture.views, one.out_of) for one in rate.row_counts) for rate in rates]
     return any(count < LEAST_ROWS for count in behind)
 
 
 def _describe_values(table: Table, column: str, text: str) -> str:
     """Return the condition, and the values that it could name."""
-    values = common_values(table, column)
+    values = values_of(table, column)
     condition = f"{format_name(column)}={format_value(text[:_MOST_VALUES])}."
     if values is None:
         return f"{condition} The column has {_n_values(table, column)} values: too many to list."
@@ -171,7 +169,7 @@ def _n_values(table: Table, column: str) -> int:
     return np.unique(values).size if values.dtype.kind in "biuf" else len(table.levels(column).place)
 
 
-def common_values(table: Table, column: str) -> list[str] | None:
+def values_of(table: Table, column: str) -> list[str] | None:
     """Return the values of a column that goals may name, those of enough rows; None where there are many."""
     try:
         values = table.column(column)
@@ -252,19 +250,17 @@ class GroupRates:
         self.names, self.sizes = ["all", *names], [table.n_samples, *np.bincount(codes, minlength=len(names)).tolist()]
         self._base = codes * _KINDS + kinds_of(np.zeros(table.n_samples, dtype=np.int64), labels, baseline)
         self._weights, self._size = table.sample_weight, _KINDS * max(len(names), 1)
-        metrics = {name: make_metric(name, Dataset()) for name in (DEFERRED, *TABLE_METRICS)}
-        parts = {
-            name: as_fraction(one) for name, one in metrics.items() if not any(needs(one, word) for word in unknown)
-        }
+        rates = {name: make_metric(name, Dataset()) for name in (DEFERRED, *TABLE_METRICS)}
+        parts = {name: as_fraction(one) for name, one in rates.items() if not any(needs(one, word) for word in unknown)}
         self.fractions = {name: part for name, part in parts.items() if part is not None}
-        self._of_labels = {name for name in self.fractions if needs(metrics[name], "label")}
+        self._of_labels = {name for name in self.fractions if needs(rates[name], "label")}
 
     def of_decisions(self, decisions: ByteArray, *, defers: bool = False) -> list[dict[str, Any]]:
         """Return the rates of each group that is large enough, with intervals where they are shares of rows."""
         kinds = self._base + decisions
         rows = self._counted(kinds, None)
         counts = rows if self._weights is None else self._counted(kinds, self._weights)
-        return self._group_rates(counts, rows, with_intervals=self._weights is None, defers=defers)
+        return self._groups(counts, rows, with_intervals=self._weights is None, defers=defers)
 
     def of_shares(
         self, shares: FloatArray, deferred: FloatArray | None, *, held_out: bool = False
@@ -278,9 +274,7 @@ class GroupRates:
         rows = self._expected_counts(answers, None)
         counts = rows if self._weights is None else self._expected_counts(answers, self._weights)
         with_intervals = held_out and self._weights is None
-        return self._group_rates(
-            counts, rows, with_intervals=with_intervals, defers=deferred is not None, are_drawn=True
-        )
+        return self._groups(counts, rows, with_intervals=with_intervals, defers=deferred is not None, are_drawn=True)
 
     def _expected_counts(self, answers: tuple[FloatArray, ...], weights: FloatArray | None) -> FloatArray:
         parts = answers if weights is None else [weights * part for part in answers]
@@ -289,22 +283,20 @@ class GroupRates:
     def _counted(self, kinds: Any, weights: FloatArray | None) -> FloatArray:
         return np.asarray(np.bincount(kinds, weights, self._size), dtype=np.float64)
 
-    def _group_rates(
+    def _groups(
         self, counts: FloatArray, rows: FloatArray, *, with_intervals: bool, defers: bool, are_drawn: bool = False
     ) -> list[dict[str, Any]]:
         """Return each group that is shown, with those of its rates behind which there are enough rows."""
         # how many rows of each kind there are: in all, then in each group
         by_group = (some.reshape(-1, _KINDS) for some in (counts, rows))
-        weights, counts_by_group = (np.vstack([some.sum(axis=0), some]) for some in by_group)
+        weights, n_rows = (np.vstack([some.sum(axis=0), some]) for some in by_group)
         fractions = {name: part for name, part in self.fractions.items() if defers or name != DEFERRED}
         # Of a group with few positives, rates that use labels would together reveal their number.
-        by_label = (counts_by_group @ _BY_LABEL).T
+        by_label = (n_rows @ _BY_LABEL).T
         places = np.flatnonzero(self._are_shown(self.sizes)).tolist()
         groups = [{"group": self.names[place], "rows": self.sizes[place], "rates": {}} for place in places]
         for name, part in fractions.items():
-            enough = self._are_shown(
-                self.sizes, counts_by_group @ part.bottom, *(by_label if name in self._of_labels else ())
-            )
+            enough = self._are_shown(self.sizes, n_rows @ part.bottom, *(by_label if name in self._of_labels else ()))
             has_interval = with_intervals and _has_interval(part, are_drawn=are_drawn)
             bounds = partial(_bounds, are_drawn=are_drawn) if has_interval else None
             for one, place in zip(groups, places, strict=True):

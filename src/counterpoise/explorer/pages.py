@@ -1,6 +1,5 @@
 """The explorer of a run or a model: served to a browser, mounted in a notebook, or written as one file."""
 
-import json
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -13,7 +12,7 @@ import numpy as np
 from counterpoise import runs
 from counterpoise._base.checks import check_number
 from counterpoise._base.types import ArrayLike
-from counterpoise.explorer.conversation import Conversation, Exporter, asset, describe
+from counterpoise.explorer.conversation import Conversation, Exporter, as_json, asset, describe
 from counterpoise.explorer.session import Session
 from counterpoise.explorer.setting import Setting, SettingGoal
 from counterpoise.explorer.source import session_of_model, session_of_run
@@ -178,8 +177,7 @@ def page_of(session: Session) -> str:
     fixed = {"settings": len(answers), "by": list(start.by), "budget": start.budget, "defer": start.defer}
     hello = describe(session) | {"type": "hello", "exports": [], "by": [], "is_file": True, "file": fixed}
     # a page that is read from a file must not end its script early, whatever texts it holds
-    payload = json.dumps({"hello": hello, "answers": answers}, allow_nan=False, separators=(",", ":"))
-    payload = payload.replace("<", "\\u003c")
+    payload = as_json({"hello": hello, "answers": answers}).replace("<", "\\u003c")
     text = asset("index.html").decode()
     style, script = asset("explorer.css").decode(), asset("explorer.js").decode()
     text = text.replace('<link rel="stylesheet" href="explorer.css">', f"<style>\n{style}</style>")

@@ -10,7 +10,7 @@ import numpy as np
 from counterpoise.auditing.audit import GoalAudit, add_confidence, audit_predictions
 from counterpoise.explorer.disclosure import HIDDEN, LEAST_ROWS, DisclosureGuard, GroupRates, is_of_few
 from counterpoise.explorer.setting import Setting, SettingGoal, in_field, make_unique, number, reach, shape, threshold
-from counterpoise.explorer.solving import DRAGGED, RELEASED, SettingSolution, Unmet, is_priced, scale_of, tail_of
+from counterpoise.explorer.solving import DRAGGED, RELEASED, BestMixture, Unmet, is_priced, scale_of, tail_of
 from counterpoise.explorer.state import (
     RowAnswers,
     SessionParts,
@@ -103,7 +103,7 @@ class SettingResult(NamedTuple):
     setting: Setting
     problem: Problem
     state: SessionState
-    solution: SettingSolution
+    solution: BestMixture
 
 
 class Session:
@@ -138,21 +138,19 @@ class Session:
         self._states: OrderedDict[Any, SessionState] = OrderedDict()
         self.start = start_of(parts)
         answers = parts.evidence.answers
-        held_out = parts.held_out
+        held_out = {} if parts.held_out is None else parts.held_out.tables
         self.classes = answers.positive.labels
         self._held_out_views: dict[bool, Views] = {}
-        self._rates = GroupRates((answers.tables if held_out is None else held_out.tables)[TRAIN], self.classes)
+        self._rates = GroupRates((held_out or answers.tables)[TRAIN], self.classes)
         self.columns = columns_of(parts)  # that rules may look at
         own = [one.goal for one in self.start.goals]
         self._own_counts = Counter(map(shape, own))
-        self.few = DisclosureGuard(answers.tables, {} if held_out is None else held_out.tables, self.classes, own)
-        sizes = [
-            tables[TRAIN].n_samples for tables in (answers.tables, *([] if held_out is None else [held_out.tables]))
-        ]
+        self.few = DisclosureGuard(answers.tables, held_out, self.classes, own)
+        sizes = [tables[TRAIN].n_samples for tables in (answers.tables, held_out) if tables]
         self.least_alpha = min(1.0, self.start.alpha or 1.0, LEAST_ROWS / min(sizes))
         self._refusals: dict[tuple[str, bool], str] = {}
         self.cache: dict[Any, Any] = {}  # results of views that hold for many settings
-        self._solutions: OrderedDict[str, SettingSolution] = OrderedDict()  # by the setting that rests there
+        self._solutions: OrderedDict[str, BestMixture] = OrderedDict()  # by the setting that rests there
 
     @property
     def has_scores(self) -> bool:
@@ -205,9 +203,7 @@ class Session:
             self._solutions.move_to_end(name)
             return SettingResult(setting, problem, state, self._solutions[name])
         is_own = setting == self.start
-        solution = (
-            state.program.solution_of_model(self.parts.estimator) if is_own else state.program.solve(problem, tol)
-        )
+        solution = state.program.own_solution(self.parts.estimator) if is_own else state.program.solve(problem, tol)
         result = SettingResult(setting, problem, state, solution)
         return self._remember(result) if is_own or tol <= RELEASED else result
 
@@ -320,9 +316,7 @@ class Session:
             goals.append(words | {"held_out": verdict})
         return goals
 
-    def verdicts(
-        self, setting: Setting, answers: Mapping[str, RowAnswers], *, quick: bool
-    ) -> list[dict[str, Any] | None]:
+    def verdicts(self, setting: Setting, rows: Mapping[str, RowAnswers], *, quick: bool) -> list[dict[str, Any] | None]:
         """Return what held-out rows show about each goal, in expectation over the draws; None without such rows.
 
         A goal that a run fits with a margin is judged by the bound in its goals file, as in the report.
@@ -333,8 +327,8 @@ class Session:
             return [None] * len(goals)
         reasons = [self._why_no_verdict(goal, views) for goal in goals]
         verdicts: list[Any] = [{"verdict": "not asked", "note": why} if why else None for why in reasons]
-        codes: dict[str, Any] = {name: one.answers for name, one in answers.items()}
-        predictions = PreparedPredictions(views, codes, any(one.are_drawn for one in answers.values()))
+        codes: dict[str, Any] = {name: one.answers for name, one in rows.items()}
+        predictions = PreparedPredictions(views, codes, any(one.are_drawn for one in rows.values()))
         for on in (True, False):  # those that count are right together; they do not pay for those that are off
             places = [place for place, one in enumerate(setting.goals) if one.on is on and verdicts[place] is None]
             goals_to_audit = add_confidence([goals[place] for place in places], self.parts.confidence)
@@ -350,8 +344,7 @@ class Session:
         return tuple(map(self._original_goal, setting.active))
 
     def _original_goal(self, goal: Goal) -> Goal:
-        bound = self.parts.original_bounds.get(str(goal))
-        return goal if bound is None else goal.with_bound(bound)
+        return goal.with_bound(self.parts.original_bounds.get(str(goal), goal.bound))
 
     def _why_no_verdict(self, goal: Goal, views: Views) -> str:
         """Return why the held-out rows have no verdict on a goal, or why it is hidden; an empty text otherwise."""

@@ -79,7 +79,7 @@ def is_priced(price: float, goal: Goal, objective: Risk | Rate) -> bool:
     return price * (high - low) > _NO_PRICE * scale_of(objective)
 
 
-class SettingSolution(NamedTuple):
+class BestMixture(NamedTuple):
     """A mixture and what proves it."""
 
     models: IntArray  # the model of each member
@@ -181,7 +181,7 @@ class ModelProgram:
         self.evidence, self.goal_rows = evidence, GoalRowCache(evidence.answers)
         self._losses = RepeatedLosses(evidence.losses, evidence.sample_weight)
 
-    def solve(self, problem: Problem, tol: float) -> SettingSolution:
+    def solve(self, problem: Problem, tol: float) -> BestMixture:
         """Return the best mixture, or raise ``Unmet``."""
         try:
             selection = self._selection(problem)
@@ -192,7 +192,7 @@ class ModelProgram:
         except (NoMixture, InfeasibleGoals) as error:
             raise Unmet from error
 
-    def explain(self, problem: Problem) -> SettingSolution:
+    def explain(self, problem: Problem) -> BestMixture:
         """Return the best mixture where there is one after all, or raise ``InfeasibleGoals``."""
         return self._as_the_library(self._selection(problem), problem)
 
@@ -211,37 +211,34 @@ class ModelProgram:
         rows = self.goal_rows.rows(goals)
         if rows is None or not _is_moved_by(rows, place):
             return None
-        predictions = self.evidence
-        program = ModelFamily(Selection(predictions.losses, predictions.sample_weight, None)).excess(rows, place)
+        selection = Selection(self.evidence.losses, self.evidence.sample_weight, None)
         try:
+            program = ModelFamily(selection).excess(rows, place)
             return float(program.solve(_EDGE * _size_of(rows, place)).solution.value)
         except NoMixture as error:
             raise Unmet from error
 
-    def solution_of_model(self, model: Any) -> SettingSolution:
+    def own_solution(self, model: Any) -> BestMixture:
         """Return the mixture that a fitted model has."""
         every, value = np.arange(model.mixture_.size), float(model.value_)
-        return SettingSolution(every, None, model.mixture_, value, value - float(model.gap_), _prices(model))
+        return BestMixture(every, None, model.mixture_, value, value - float(model.gap_), _prices(model))
 
-    def rates(self, solution: SettingSolution) -> MixtureRates:
+    def rates(self, solution: BestMixture) -> MixtureRates:
         """Return the rates of a mixture on the selection rows, in expectation over its draws."""
         goal_rows, mixture = self.goal_rows, solution.mixture
         return MixtureRates(goal_rows.views, lambda rows, place: (goal_rows.count(rows, place) @ mixture)[None])
 
     def _selection(self, problem: Problem) -> Selection:
-        predictions = self.evidence
         if tail_of(problem.objective) is None:
-            return select(predictions, problem)
-        return Selection(predictions.losses, predictions.sample_weight, None, self.goal_rows.rows(problem.goals))
+            return select(self.evidence, problem)
+        return Selection(self.evidence.losses, self.evidence.sample_weight, None, self.goal_rows.rows(problem.goals))
 
-    def _as_the_library(self, selection: Selection, problem: Problem) -> SettingSolution:
-        choice = choose_mixture(selection, problem)
-        every = np.arange(choice.mixture.size)
-        return SettingSolution(
-            every, None, choice.mixture, choice.value, choice.lower, choice.multipliers, cost=choice.cost
-        )
+    def _as_the_library(self, selection: Selection, problem: Problem) -> BestMixture:
+        best = choose_mixture(selection, problem)
+        every = np.arange(best.mixture.size)
+        return BestMixture(every, None, best.mixture, best.value, best.lower, best.multipliers, cost=best.cost)
 
-    def _of_tail(self, selection: Selection, problem: Problem, tol: float) -> SettingSolution:
+    def _of_tail(self, selection: Selection, problem: Problem, tol: float) -> BestMixture:
         """Return the mixture with the least CVaR, from what the settings before left."""
         assert isinstance(problem.objective, Risk)  # noqa: S101 - a tail
         family = ModelFamily(selection)
@@ -249,7 +246,7 @@ class ModelProgram:
         program = Program(family, Objective(self._losses, problem.objective), limits)
         choice = family.choice(program, program.solve(tol))
         every, prices = np.arange(choice.mixture.size), choice.multipliers[: len(problem.goals)]
-        return SettingSolution(every, None, choice.mixture, choice.value, choice.lower, prices)
+        return BestMixture(every, None, choice.mixture, choice.value, choice.lower, prices)
 
 
 class RulesProgram:
@@ -269,7 +266,7 @@ class RulesProgram:
         self._mean = mean_objective(self.family)
         self._least: tuple[Any, float] | None = None  # mean loss under goals, for a budget
 
-    def solve(self, problem: Problem, tol: float) -> SettingSolution:
+    def solve(self, problem: Problem, tol: float) -> BestMixture:
         """Return the best mixture, or raise ``Unmet``."""
         try:
             limits = self._within_budget(problem)
@@ -279,7 +276,7 @@ class RulesProgram:
         except (NoMixture, InfeasibleGoals) as error:
             raise Unmet from error
 
-    def explain(self, problem: Problem) -> SettingSolution:
+    def explain(self, problem: Problem) -> BestMixture:
         """Return the best mixture where there is one after all, or raise ``InfeasibleGoals``."""
         limits, _ = with_budget(self.family, self._limits(problem), problem.budget, self._start)
         solution = self._generate(limits, problem, RELEASED)
@@ -313,13 +310,13 @@ class RulesProgram:
         self._edges = self._usual.joined(rules_used).joined(self._edges).only(slice(_MOST_RULES))
         return float(solution.value)
 
-    def solution_of_model(self, model: Any) -> SettingSolution:
+    def own_solution(self, model: Any) -> BestMixture:
         """Return the mixture of rules that a fitted model has."""
         rules, value = self.ranked.as_cuts(model.rules_), float(model.value_)
         choice = Choice(model.mixture_, value, value - float(model.gap_), _prices(model), rules)
         return self._as_solution(choice, model.rules_)
 
-    def rates(self, solution: SettingSolution) -> MixtureRates:
+    def rates(self, solution: BestMixture) -> MixtureRates:
         """Return the rates of a mixture on the selection rows, in expectation over its draws."""
         goal_rows, mixture, cuts = self.goal_rows, solution.mixture, solution.cuts
         assert cuts is not None  # noqa: S101 - of rules
@@ -352,7 +349,7 @@ class RulesProgram:
             self._least = (problem.goals, least.solution.value)
         return self.family.limited(limits, self._least[1] + problem.budget)
 
-    def _from_grid(self, limits: RuleLimits, problem: Problem, tol: float) -> SettingSolution:
+    def _from_grid(self, limits: RuleLimits, problem: Problem, tol: float) -> BestMixture:
         assert isinstance(problem.objective, Risk)  # noqa: S101 - a tail
         start = self._fine if tol <= RELEASED else self._coarse
         grid, best = Program(self._grid, Objective(None, problem.objective), limits).solve(tol, start)
@@ -361,7 +358,7 @@ class RulesProgram:
         prices = rows if limits.goals is None else limits.goals.prices(rows)
         return self._finish(Choice(best.mixture, best.value, best.lower, prices, best.rules), problem, tol)
 
-    def _generate(self, limits: RuleLimits, problem: Problem, tol: float) -> SettingSolution:
+    def _generate(self, limits: RuleLimits, problem: Problem, tol: float) -> BestMixture:
         objective = problem.objective
         if not self._is_tail(problem) or problem.alpha == 1.0:
             program_objective = build_objective(self.family, objective)
@@ -385,18 +382,18 @@ class RulesProgram:
         else:
             self._coarse = grid if grid.size <= _MOST_COARSE else own
 
-    def _finish(self, choice: Choice, problem: Problem, tol: float) -> SettingSolution:
+    def _finish(self, choice: Choice, problem: Problem, tol: float) -> BestMixture:
         """Return a choice as the library makes it of the best mixture; under goals only where it rests."""
         if tol <= RELEASED or not problem.goals:
             own = problem._replace(decision=self.decision, keeps_default_threshold=self.keeps_default_threshold)
             choice = deciding_rules(self.ranked, own, choice)
         return self._as_solution(choice, self.ranked.as_rules(choice.rules, are_usual=choice.is_usual))
 
-    def _as_solution(self, choice: Choice, rules: Sequence[Rule]) -> SettingSolution:
+    def _as_solution(self, choice: Choice, rules: Sequence[Rule]) -> BestMixture:
         levels, defers = [rule.levels for rule in rules], self.ranked.cuts.defers
         thresholds = np.array([[*upper, *lower] if defers else upper for upper, lower in levels])
         values = choice.mixture, choice.value, choice.lower, choice.multipliers
-        return SettingSolution(choice.rules.models, thresholds, *values, choice.rules.cuts, choice.cost, choice.risk)
+        return BestMixture(choice.rules.models, thresholds, *values, choice.rules.cuts, choice.cost, choice.risk)
 
 
 MixtureProgram: TypeAlias = ModelProgram | RulesProgram  # what solves the settings of a session

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from counterpoise._base.types import AnyArray, BoolArray, ByteArray, FloatArray, IntArray
-from counterpoise.explorer.disclosure import LEAST_ROWS, MOST_EXPLORED, common_values, group_codes, shown_groups, spread
+from counterpoise.explorer.disclosure import LEAST_ROWS, MOST_EXPLORED, group_codes, shown_groups, spread, values_of
 from counterpoise.explorer.setting import number
-from counterpoise.explorer.solving import MixtureProgram, ModelProgram, RulesProgram, SettingSolution
+from counterpoise.explorer.solving import BestMixture, MixtureProgram, ModelProgram, RulesProgram
 from counterpoise.goals import Table
 from counterpoise.goals.classes import check_defer_label
 from counterpoise.metrics import cvar_curve, cvar_loss
@@ -42,9 +42,7 @@ class SessionParts:
     held_out: HeldOutRows | None
     names: list[str]  # of the models
     confidence: float = 0.95  # of verdicts on goals that carry none
-    original_bounds: dict[str, float] = field(
-        default_factory=dict
-    )  # by the text of a goal that was fitted with a margin
+    original_bounds: dict[str, float] = field(default_factory=dict)  # of goals fitted with a margin, by their texts
     notes: tuple[str, ...] = ()
 
 
@@ -114,23 +112,23 @@ class ExplorerRows:
         self.labels, self._n_rows = labels, n_rows
         self._draws = None if uniforms is None else SortedDraws(uniforms)
 
-    def positive_chances(self, solution: SettingSolution) -> FloatArray:
+    def positive_chances(self, solution: BestMixture) -> FloatArray:
         """Return how likely a draw from the mixture calls each row positive."""
         raise NotImplementedError
 
-    def deferred_chances(self, solution: SettingSolution) -> FloatArray | None:  # noqa: ARG002 - some defer
+    def deferred_chances(self, solution: BestMixture) -> FloatArray | None:  # noqa: ARG002 - some defer
         """Return how likely each row is deferred; None where none may be."""
         return None
 
-    def loss(self, solution: SettingSolution, alpha: float | None) -> Loss:
+    def loss(self, solution: BestMixture, alpha: float | None) -> Loss:
         """Return the expected loss over the draws."""
         raise NotImplementedError
 
-    def _answers_of_member(self, solution: SettingSolution, member: int, rows: IntArray) -> ByteArray:
+    def _answers_of_member(self, solution: BestMixture, member: int, rows: IntArray) -> ByteArray:
         """Return what one member of the mixture answers about rows."""
         raise NotImplementedError
 
-    def decide(self, solution: SettingSolution) -> ByteArray:
+    def decide(self, solution: BestMixture) -> ByteArray:
         """Return 1 for rows that are called positive, 2 for deferred ones: by the model's draws, or else by vote."""
         answers = np.empty(self._n_rows, dtype=np.uint8)
         if self._draws is not None:
@@ -143,12 +141,12 @@ class ExplorerRows:
         shares = np.column_stack([1.0 - positive - deferred, positive, deferred])
         return np.asarray(shares.argmax(axis=1), dtype=np.uint8)
 
-    def losses(self, solution: SettingSolution) -> FloatArray:
+    def losses(self, solution: BestMixture) -> FloatArray:
         """Return the expected loss of each row over the draws."""
         assert self.labels is not None  # noqa: S101 - rows are labelled
         return self.labels.losses(self.positive_chances(solution), self.deferred_chances(solution))
 
-    def answers(self, solution: SettingSolution) -> RowAnswers:
+    def answers(self, solution: BestMixture) -> RowAnswers:
         """Return what an audit is made of: expectations where decisions are drawn, so that no key plays a part."""
         if self._draws is None or np.count_nonzero(solution.mixture) == 1:
             return RowAnswers(self.decide(solution), are_drawn=False)
@@ -167,16 +165,16 @@ class RowsWithAnswers(ExplorerRows):
         self._bits, self._means = bits, np.zeros(0)
         self._oracle: TailOracle | None = None
 
-    def positive_chances(self, solution: SettingSolution) -> FloatArray:
+    def positive_chances(self, solution: BestMixture) -> FloatArray:
         """Return how likely a draw from the mixture calls each row positive."""
         shares = np.empty(self._n_rows)
         self._bits.scores(solution.mixture, shares)
         return np.minimum(shares, 1.0)
 
-    def _answers_of_member(self, solution: SettingSolution, member: int, rows: IntArray) -> ByteArray:  # noqa: ARG002 - rules have thresholds
+    def _answers_of_member(self, solution: BestMixture, member: int, rows: IntArray) -> ByteArray:  # noqa: ARG002 - rules have thresholds
         return np.asarray((self._bits.packed[rows, member >> 3] >> np.uint8(member & 7)) & 1)
 
-    def loss(self, solution: SettingSolution, alpha: float | None) -> Loss:
+    def loss(self, solution: BestMixture, alpha: float | None) -> Loss:
         """Return the expected loss over the draws."""
         assert self.labels is not None  # noqa: S101 - rows are labelled
         if self._oracle is None:
@@ -199,40 +197,38 @@ class RowsWithScores(ExplorerRows):
     ) -> None:
         super().__init__(len(groups), uniforms, labels)
         self.scores, self.groups, self._n_groups = scores, groups, n_groups
-        self._sorted_values: _SortedScore | None = None
+        self._ranks: _SortedScore | None = None
 
-    def positive_chances(self, solution: SettingSolution) -> FloatArray:
+    def positive_chances(self, solution: BestMixture) -> FloatArray:
         """Return how likely a draw from the mixture calls each row positive."""
         return self._chances(solution, 1)
 
-    def deferred_chances(self, solution: SettingSolution) -> FloatArray | None:
+    def deferred_chances(self, solution: BestMixture) -> FloatArray | None:
         """Return how likely each row is deferred; None where none may be."""
         return self._chances(solution, 2) if self._defers(solution) else None
 
-    def loss(self, solution: SettingSolution, alpha: float | None) -> Loss:
+    def loss(self, solution: BestMixture, alpha: float | None) -> Loss:
         """Return the expected loss over the draws."""
         assert self.labels is not None  # noqa: S101 - rows are labelled
         if self.scores.shape[1] > 1 or self._defers(solution):
             losses, weights = self.losses(solution), self.labels.weights
         else:
-            self._sorted_values = self._sorted_values or _SortedScore(
-                self.scores, self.groups, self._n_groups, self.labels
-            )
-            losses, weights = self._sorted_values.cells(solution)
+            self._ranks = self._ranks or _SortedScore(self.scores, self.groups, self._n_groups, self.labels)
+            losses, weights = self._ranks.cells(solution)
         mean = float(np.average(losses, weights=weights))
         return Loss(mean, None if alpha is None else cvar_loss(losses, alpha, weights))
 
-    def _defers(self, solution: SettingSolution) -> bool:
+    def _defers(self, solution: BestMixture) -> bool:
         return solution.thresholds is not None and solution.thresholds.shape[1] > self._n_groups
 
-    def _chances(self, solution: SettingSolution, answer: int) -> FloatArray:
+    def _chances(self, solution: BestMixture, answer: int) -> FloatArray:
         """Return how likely each row gets an answer."""
         shares = np.zeros(self._n_rows)
         for member in np.flatnonzero(solution.mixture).tolist():
             shares += solution.mixture[member] * (self._answers_of_member(solution, member, slice(None)) == answer)
         return np.minimum(shares, 1.0)
 
-    def _answers_of_member(self, solution: SettingSolution, member: int, rows: IntArray | slice) -> ByteArray:
+    def _answers_of_member(self, solution: BestMixture, member: int, rows: IntArray | slice) -> ByteArray:
         """Return what one rule answers."""
         assert solution.thresholds is not None  # noqa: S101 - of rules
         groups, column = self.groups[rows], self.scores[rows, int(solution.models[member])]
@@ -254,7 +250,7 @@ class _SortedScore:
             sums = np.concatenate([np.zeros((2, 1)), np.cumsum(by_class, axis=1)], axis=1)
             self._groups.append((-scores[rows, 0], sums))
 
-    def cells(self, solution: SettingSolution) -> tuple[FloatArray, FloatArray]:
+    def cells(self, solution: BestMixture) -> tuple[FloatArray, FloatArray]:
         """Return the loss and the weight of the rows of each class between two thresholds of a group."""
         assert solution.thresholds is not None  # noqa: S101 - of rules
         losses, masses = [], []
@@ -268,7 +264,7 @@ class _SortedScore:
         return np.clip(np.concatenate(losses), 0.0, 1.0), np.maximum(np.concatenate(masses), 0.0)
 
 
-def curve(rows: ExplorerRows, solution: SettingSolution, alphas: FloatArray) -> FloatArray:
+def curve(rows: ExplorerRows, solution: BestMixture, alphas: FloatArray) -> FloatArray:
     """Return the loss of the tail at each of many alphas."""
     assert rows.labels is not None  # noqa: S101 - rows are labelled
     return cvar_curve(rows.losses(solution), alphas, rows.labels.weights)
@@ -286,7 +282,7 @@ class SessionState(NamedTuple):
     groups: tuple[str, ...]  # that rules distinguish; none where models are mixed
     selection: dict[str, ExplorerRows]
     held_out: dict[str, ExplorerRows]
-    usual: SettingSolution  # plain training: the first model by itself
+    usual: BestMixture  # plain training: the first model by itself
     cache: dict[Any, Any]  # results that do not change
 
     def panels(self, parts: SessionParts, model: int) -> list[dict[str, Any]]:
@@ -344,7 +340,7 @@ def state_of(parts: SessionParts, by: tuple[str, ...], defer: float | None = Non
             codes, uniforms = groups.codes(table, f"The held-out rows of {name!r}"), held_out.uniforms[name]
             later[name] = RowsWithScores(held_out.answers[name], codes, n_groups, uniforms, _labels(table, data))
     usual = np.full((1, n_groups if defer is None else 2 * n_groups), float(data.usual[0]))
-    alone = SettingSolution(np.zeros(1, dtype=np.int64), usual, _ALONE, np.nan, np.nan, np.zeros(0))
+    alone = BestMixture(np.zeros(1, dtype=np.int64), usual, _ALONE, np.nan, np.nan, np.zeros(0))
     return SessionState(program, groups.names, selection, later, alone, {})
 
 
@@ -353,9 +349,7 @@ def columns_of(parts: SessionParts) -> list[str]:
     if isinstance(parts.evidence, PoolPredictions):
         return []
     tables = [parts.evidence.answers.tables[TRAIN], *([] if parts.held_out is None else [parts.held_out.tables[TRAIN]])]
-    few = [
-        name for name in tables[0].sensitive_columns if 1 < len(common_values(tables[0], name) or ()) <= MOST_EXPLORED
-    ]
+    few = [name for name in tables[0].sensitive_columns if 1 < len(values_of(tables[0], name) or ()) <= MOST_EXPLORED]
     few = [name for name in few if all(name in table.columns for table in tables)]
     if all(table.baseline is not None for table in tables):
         few.append("baseline")
@@ -405,21 +399,18 @@ def _other_groups(parts: SessionParts, by: tuple[str, ...]) -> RuleGroups:
     return groups
 
 
-def _of_models(predictions: PoolPredictions, held_out: HeldOutRows | None) -> SessionState:
-    tables = predictions.answers.tables
+def _of_models(data: PoolPredictions, held_out: HeldOutRows | None) -> SessionState:
+    tables = data.answers.tables
     selection: dict[str, ExplorerRows] = {
-        name: RowsWithAnswers(bits, None, _labels(tables[name], predictions))
-        for name, bits in predictions.answers.positives.items()
+        name: RowsWithAnswers(bits, None, _labels(tables[name], data)) for name, bits in data.answers.positives.items()
     }
     later: dict[str, ExplorerRows] = {}
     if held_out is not None:
-        for name, answers in held_out.answers.items():
-            later[name] = RowsWithAnswers(
-                bits_of(answers), held_out.uniforms[name], _labels(held_out.tables[name], predictions)
-            )
-    n_models = predictions.losses.shape[1]
-    alone = SettingSolution(np.arange(n_models), None, np.eye(1, n_models)[0], np.nan, np.nan, np.zeros(0))
-    return SessionState(ModelProgram(predictions), (), selection, later, alone, {})
+        for name, own in held_out.answers.items():
+            later[name] = RowsWithAnswers(bits_of(own), held_out.uniforms[name], _labels(held_out.tables[name], data))
+    n_models = data.losses.shape[1]
+    alone = BestMixture(np.arange(n_models), None, np.eye(1, n_models)[0], np.nan, np.nan, np.zeros(0))
+    return SessionState(ModelProgram(data), (), selection, later, alone, {})
 
 
 def _labels(table: Table, data: PoolPredictions | ScoreTable) -> Labels | None:

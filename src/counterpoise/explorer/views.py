@@ -132,15 +132,13 @@ def _edge(session: Session, setting: Setting, place: int) -> Steps[float | None]
         except Unmet:
             return None
     if excess is None:
-        return (yield from _search_by_halving(session, program, goals, own))
+        return (yield from _bisect(session, program, goals, own))
     decimals = _ROUNDING - math.floor(math.log10(high - low)) if high > low else _ROUNDING
     edge = round(goal.bound + goal.sign * excess, decimals)
     return round_safely(goal, max(edge, low) if goal.sense == "<=" else min(edge, high), _DIGITS)
 
 
-def _search_by_halving(
-    session: Session, program: MixtureProgram, goals: tuple[Goal, ...], place: int
-) -> Steps[float | None]:
+def _bisect(session: Session, program: MixtureProgram, goals: tuple[Goal, ...], place: int) -> Steps[float | None]:
     """Return the same by halving, which finds the edge: what can be met grows as the bound is loosened."""
     goal = goals[place]
 

@@ -20,7 +20,7 @@ from counterpoise._base.types import AnyArray
 from counterpoise.distributed import rows as names_of
 from counterpoise.distributed.counting import count_by_values, tabulate_counts
 from counterpoise.distributed.files import choose_from_parts
-from counterpoise.distributed.rows import ShardFacts, Values
+from counterpoise.distributed.rows import Facts, Values
 from counterpoise.rules.choosing import FIXED
 from counterpoise.runs import data
 from counterpoise.runs.errors import DataError
@@ -43,7 +43,7 @@ class Rest(NamedTuple):
     wanted: list[str]
     n_rows: int
     columns: RunColumns = RunColumns([], [])  # of the features, once the sample is read
-    known: Sequence[ShardFacts] = ()  # what the first pass found of each part to choose on
+    known: Sequence[Facts] = ()  # what the first pass found of each part to choose on
 
     def frames(self) -> Iterator[tuple[Path, Any, dict[str, AnyArray]]]:
         """Yield some rows at a time: the file, a frame, and which of its rows are in which split."""
@@ -75,7 +75,7 @@ class Rest(NamedTuple):
         """Tell whether the deployed model's predictions are there."""
         return self.settings.data.baseline is not None
 
-    def facts(self) -> Iterator[ShardFacts]:
+    def facts(self) -> Iterator[Facts]:
         """Return what the first pass found of each part."""
         return iter(self.known)
 
@@ -119,9 +119,7 @@ def load_sample(settings: RunSettings, folder: Path) -> data.Data:
     part = data.part_of(sample, columns, settings, files[0])
     classes = _checked_classes(part, labels, settings, files[0])
     features, groups = tuple(columns.features), tuple(settings.data.groups)
-    facts = [
-        ShardFacts(len(one), len(features), features, groups, np.unique(one), float(len(one)), 1.0) for one in labels
-    ]
+    facts = [Facts(len(one), len(features), features, groups, np.unique(one), float(len(one)), 1.0) for one in labels]
     rest = rest._replace(columns=columns, known=facts)
     positive = data.positive_of(classes, settings.data.positive)
     return data.Data(files[0].stem, columns, classes, positive, {TRAIN: part}, {}, {}, rest=rest)

@@ -37,9 +37,7 @@ def mean_and_variance(gaps: FloatArray, mass: FloatArray, step: int) -> tuple[fl
 
 
 @kernel(_three(_floats, _floats, int64, float64, float64))
-def likelihood_means(
-    gaps: FloatArray, mass: FloatArray, step: int, mean: float, floor: float
-) -> tuple[float, float, float]:
+def floor_means(gaps: FloatArray, mass: FloatArray, step: int, mean: float, floor: float) -> tuple[float, float, float]:
     """Return the means of ``log(1 + c)``, ``c^2 / (1 + c)`` and ``(c / (1 + c))^2``.
 
     There ``1 + c = (gap + floor) / (mean + floor)``, so c has the mean 0, and in these three terms neither the sum of
@@ -66,7 +64,7 @@ def likelihood_means(
 
 
 @kernel(_three(_floats, _floats, int64, float64))
-def exponential_means(gaps: FloatArray, mass: FloatArray, step: int, rate: float) -> tuple[float, float, float]:
+def tilt_means(gaps: FloatArray, mass: FloatArray, step: int, rate: float) -> tuple[float, float, float]:
     """Return the sum of the weights ``mass * exp(-rate * gaps)``, and under them the means of gaps and squared gaps."""
     total, first, second = 0.0, 0.0, 0.0
     for start in range(0, gaps.size, _BLOCK):
@@ -81,7 +79,7 @@ def exponential_means(gaps: FloatArray, mass: FloatArray, step: int, rate: float
 
 
 @kernel(_three(_floats, _floats, int64, float64))
-def clipped_means(gaps: FloatArray, mass: FloatArray, step: int, edge: float) -> tuple[float, float, float]:
+def clip_means(gaps: FloatArray, mass: FloatArray, step: int, edge: float) -> tuple[float, float, float]:
     """Return the mass of the gaps below the edge, and the means of ``max(1 - gap / edge, 0)`` and of its square."""
     total, first, second = 0.0, 0.0, 0.0
     for i in range(gaps.size):

@@ -105,12 +105,10 @@ def least_relaxation(
     inside = program.holding(others)
     if inside is None:
         return None
-    limits = np.maximum(
-        program.limits[others], program.scaled_matrix[others] @ inside
-    )  # that they hold but for rounding
+    limits = np.maximum(program.limits[others], program.unit_rows[others] @ inside)  # that they hold but for rounding
     # In the variables x / divisor and 1 / divisor the ratio, its limits and the domain are linear.
     cost = np.append(_dense(program.matrix[[place]]), -program.bounds[place])
-    rows = _beside(program.scaled_matrix[others], -limits[:, None])
+    rows = _beside(program.unit_rows[others], -limits[:, None])
     divisor = np.append(_dense(program.extra), float(slope[1]))
     cost_unit, unit = _largest(cost), _largest(divisor)  # so that a solver's tolerances mean something
     solution = program.solve(cost / cost_unit, rows, np.zeros(others.size), divisor / unit)
@@ -206,9 +204,7 @@ class _ConflictProgram:
         own = constraint_scale(np.asarray(reach).ravel(), self.bounds)
         self.scale = own if scale is None else np.asarray(scale, dtype=np.float64)
         is_sparse, inverse = sp.issparse(rows), 1.0 / self.scale
-        self.scaled_matrix = (
-            sp.diags_array(inverse).tocsr() @ self.matrix if is_sparse else inverse[:, None] * self.matrix
-        )
+        self.unit_rows = sp.diags_array(inverse).tocsr() @ self.matrix if is_sparse else inverse[:, None] * self.matrix
         self.limits = self.bounds / self.scale
 
     def holding(self, members: IntArray) -> FloatArray | None:
@@ -217,9 +213,9 @@ class _ConflictProgram:
             return self._clean(np.ones(self.n_variables))
         slack = np.full((members.size, 1), -1.0)
         cost = np.append(np.zeros(self.n_variables), 1.0)
-        point = self.solve(cost, _beside(self.scaled_matrix[members], slack), self.limits[members])[:-1]
+        point = self.solve(cost, _beside(self.unit_rows[members], slack), self.limits[members])[:-1]
         point = self._clean(point)
-        excess = self.scaled_matrix[members] @ point - self.limits[members]
+        excess = self.unit_rows[members] @ point - self.limits[members]
         return point if excess.max() <= FEASIBLE else None
 
     def least_point(self, members: IntArray, prices: FloatArray) -> FloatArray:
@@ -227,7 +223,7 @@ class _ConflictProgram:
         slack = -np.eye(members.size)
         worth = self.scale[members] * prices
         cost = np.concatenate([np.zeros(self.n_variables), worth / _largest(worth)])
-        solution = self.solve(cost, _beside(self.scaled_matrix[members], slack), self.limits[members])
+        solution = self.solve(cost, _beside(self.unit_rows[members], slack), self.limits[members])
         return self._clean(solution[: self.n_variables])
 
     def _clean(self, point: FloatArray) -> FloatArray:

@@ -89,7 +89,7 @@ def choose_one_of_each(
     best = np.zeros(len(lists), dtype=np.int64) if start is None else np.asarray(start).copy()
     search = _ChoiceSearch(lists, constants, bounds, tuple(ordered), best)
     columns = [own[:, [place]] for own, place in zip(lists, best.tolist(), strict=True)]
-    search.take(_PartialChoices(np.sum(columns, axis=0), best[:, None], np.zeros(1)), to_violation=True)
+    search.take(_Choices(np.sum(columns, axis=0), best[:, None], np.zeros(1)), to_violation=True)
     lower, least = np.inf, 0.0
     can_hold = search.violation == 0
     if not can_hold:  # no choice keeps the limits where no mixture of choices does
@@ -128,7 +128,7 @@ class _ChoiceSearch:
             order = np.argsort(bounds, kind="stable")
             places = np.zeros((len(self.options), order.size), dtype=np.int64)
             places[place] = order
-            lists.append(_PartialChoices(options[:, order], places, bounds[order]))
+            lists.append(_Choices(options[:, order], places, bounds[order]))
         lost = np.inf  # the least bound of what is not looked at
         while len(lists) > 2:  # noqa: PLR2004 - the last two are looked at in pairs
             slack = self._best(to_violation=to_violation) - floor
@@ -146,9 +146,7 @@ class _ChoiceSearch:
             return self.violation
         return self.value if self.violation == 0 else np.inf
 
-    def _look(
-        self, one: "_PartialChoices", other: "_PartialChoices", floor: float, looks: int, *, to_violation: bool
-    ) -> float:
+    def _look(self, one: "_Choices", other: "_Choices", floor: float, looks: int, *, to_violation: bool) -> float:
         """Look at pairs, by rising bound of the first; return the least bound of those that are not looked at."""
         begin = 0
         while begin < one.bounds.size:
@@ -165,12 +163,11 @@ class _ChoiceSearch:
             begin = end
         return np.inf
 
-    def take(self, one: "_PartialChoices", other: "_PartialChoices | None" = None, *, to_violation: bool) -> None:
+    def take(self, one: "_Choices", other: "_Choices | None" = None, *, to_violation: bool) -> None:
         """Take the best of some choices, or of all pairs of them with others, where it is better."""
         if other is None:  # the one choice of no list
-            other = _PartialChoices(
-                np.zeros((self.constants.size, 1)), np.zeros((len(self.options), 1), np.int64), np.zeros(1)
-            )
+            places = np.zeros((len(self.options), 1), np.int64)
+            other = _Choices(np.zeros((self.constants.size, 1)), places, np.zeros(1))
         pairs = one.sums[:, :, None] + other.sums[:, None] + self.constants[:, None, None]
         sums, n_limits = pairs.reshape(len(pairs), -1), self.bounds.size
         violation = np.maximum(sums[:n_limits] - self.bounds[:, None], 0.0).sum(axis=0)
@@ -230,20 +227,20 @@ class _ChoiceSearch:
         return best[1], float(best[1] @ gain)
 
 
-class _PartialChoices(NamedTuple):
+class _Choices(NamedTuple):
     """Choices of some of the lists, by rising bound: what any choice with them costs at least, above the floor."""
 
     sums: FloatArray
     places: IntArray  # (n_lists, n_choices): 0 in lists that are not chosen from
     bounds: FloatArray
 
-    def only(self, some: slice) -> "_PartialChoices":
-        return _PartialChoices(self.sums[:, some], self.places[:, some], self.bounds[some])
+    def only(self, some: slice) -> "_Choices":
+        return _Choices(self.sums[:, some], self.places[:, some], self.bounds[some])
 
     def n_within(self, slack: float) -> int:
         return int(np.searchsorted(self.bounds, slack, side="right"))
 
-    def join(self, other: "_PartialChoices", slack: float) -> tuple["_PartialChoices", float]:
+    def join(self, other: "_Choices", slack: float) -> tuple["_Choices", float]:
         """Return the pairs of both within the slack, and the least bound of those that were too many to keep."""
         n_own, above = max(self.n_within(slack), 1), np.inf
         counts = np.maximum(np.searchsorted(other.bounds, slack - self.bounds[:n_own], side="right"), 1)
@@ -258,4 +255,4 @@ class _PartialChoices(NamedTuple):
         order = np.argsort(bounds, kind="stable")
         rows, columns = rows[order], columns[order]
         sums, places = self.sums[:, rows] + other.sums[:, columns], self.places[:, rows] + other.places[:, columns]
-        return _PartialChoices(sums, places, bounds[order]), above
+        return _Choices(sums, places, bounds[order]), above

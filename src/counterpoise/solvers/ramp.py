@@ -394,7 +394,7 @@ class ThresholdCut(NamedTuple):
         return not self.holds, self.is_constant, self.value if self.holds else violation
 
 
-class ThresholdSolution(NamedTuple):
+class CutSolution(NamedTuple):
     """A point and the threshold on its scores."""
 
     solution: RampSolution
@@ -497,17 +497,13 @@ def _is_exceeded(values: FloatArray, sizes: FloatArray | float) -> BoolArray:
     return np.asarray(values > FEASIBLE / 2 * sizes)
 
 
-def decide_by_sign(
-    problem: RampProblem, solution: RampSolution, noise_of: Noise, sizes: FloatArray
-) -> ThresholdSolution:
+def decide_by_sign(problem: RampProblem, solution: RampSolution, noise_of: Noise, sizes: FloatArray) -> CutSolution:
     """Leave the threshold at zero, with arguments as ``decide``."""
     noise = noise_of(solution.state.point)
-    return ThresholdSolution(solution, Sweep(problem, solution.state.scores, noise, sizes).at_zero(), noise)
+    return CutSolution(solution, Sweep(problem, solution.state.scores, noise, sizes).at_zero(), noise)
 
 
-def decide(
-    problem: RampProblem, solution: RampSolution, noise_of: Noise, sizes: FloatArray, plan: Plan
-) -> ThresholdSolution:
+def decide(problem: RampProblem, solution: RampSolution, noise_of: Noise, sizes: FloatArray, plan: Plan) -> CutSolution:
     """Choose the threshold, and train again under tightened constraints where no threshold meets them.
 
     Parameters
@@ -524,12 +520,12 @@ def decide(
 
     Returns
     -------
-    ThresholdSolution
+    CutSolution
         Of decisions that meet the constraints and are not constant, those of the first training whose decisions keep
         half of what its ramps gain over a constant; else those of least objective. If there are none, a constant that
         meets the constraints; else the decisions that miss them least. Ramps meet the constraints in any case.
     """
-    candidates: list[ThresholdSolution] = []
+    candidates: list[CutSolution] = []
     margins = np.zeros(problem.n_constraints)
     for n_left in range(_TIGHTENINGS, -1, -1):
         noise = noise_of(solution.state.point)
@@ -538,7 +534,7 @@ def decide(
         ramp_value = solution.state.value - problem.ridge(solution.state.point)
         stays = _is_enough(zero, constant, ramp_value) or not problem.n_constraints or not problem.machine.fit_bias
         cuts = (zero,) if stays else (sweep.best(), constant)
-        candidates += [ThresholdSolution(solution, cut, noise) for cut in cuts if cut is not None]
+        candidates += [CutSolution(solution, cut, noise) for cut in cuts if cut is not None]
         violations = np.maximum(zero.excess, 0.0)
         if not n_left or not violations.any() or _is_enough(cuts[0], constant, ramp_value):
             break

@@ -375,11 +375,9 @@ def solve_kernel_svm(
     >>> solve_kernel_svm(gram, up=[1, 0], down=[0, 1], regularization=0.1).coefficients.round(3).tolist()
     [0.5, -0.5]
     """
-    checked_gram = check_gram(gram)
-    index, problem = _problem(up, down, len(checked_gram.matrix), regularization, fit_bias)
-    return _solve(
-        checked_gram.matrix.shape, GramRows(checked_gram, index), problem, tol, start, max_iter, by_ascent=True
-    )
+    kernel = check_gram(gram)
+    index, problem = _problem(up, down, len(kernel.matrix), regularization, fit_bias)
+    return _solve(kernel.matrix.shape, GramRows(kernel, index), problem, tol, start, max_iter, by_ascent=True)
 
 
 def _solve(

@@ -115,13 +115,11 @@ class TailRows:
             self.path, self.pending, self.above = (), self._every, self._above[:0]
             self.sums = np.zeros(self.rows.n_models)  # of the losses of the rows above
         for step in path[len(self.path) :]:
-            n_above_before = self.above.size
-            n_above, n_inside = split_places(
-                self.scores, self.pending, *step, self._above[n_above_before:], self._inside
-            )
-            self.above, self.pending = self._above[: n_above_before + n_above], self._inside[:n_inside]
+            n_before = self.above.size
+            n_above, n_inside = split_places(self.scores, self.pending, *step, self._above[n_before:], self._inside)
+            self.above, self.pending = self._above[: n_before + n_above], self._inside[:n_inside]
             if n_above:
-                self.sums += self.sums_at(self.above[n_above_before:])
+                self.sums += self.sums_at(self.above[n_before:])
         self.path = path
 
     def sums_at(self, places: PlaceArray) -> FloatArray:
@@ -173,13 +171,11 @@ def _pending(shard: Shard, mixture: FloatArray, path: Path, tie: float) -> Pendi
     return Pending(scores.size, low, high, scores, np.ones(scores.size) if mass is None else mass)
 
 
-def _sum_tail(
-    shard: Shard, mixture: FloatArray, path: Path, returns_codes: bool
-) -> tuple[FloatArray, ByteArray | None]:
+def _sum_tail(shard: Shard, mixture: FloatArray, path: Path, is_here: bool) -> tuple[FloatArray, ByteArray | None]:
     """Return the sums of losses above the edge, where the path ends, and at it; and the codes of rows."""
     rows: TailRows = shard[TAIL]
     rows.score(mixture, path)
-    return np.array([rows.sums, rows.pending_sums()]), rows.codes() if returns_codes else None
+    return np.array([rows.sums, rows.pending_sums()]), rows.codes() if is_here else None
 
 
 def _sum_coded_tail(shard: Shard, codes: list[ByteArray]) -> FloatArray:
@@ -193,23 +189,19 @@ WEIGHTS = "weights"  # the name of the rows' weights in a shard
 
 
 def _weigh(
-    shard: Shard,
-    tails: list[TailEdge],
-    all_codes: list[list[ByteArray] | FloatArray],
-    shares: FloatArray,
-    returns_weights: bool,
+    shard: Shard, tails: list[TailEdge], cuts: list[list[ByteArray] | FloatArray], shares: FloatArray, is_here: bool
 ) -> tuple[FloatArray, FloatArray]:
     """Leave the mean of the cuts' weights in the shard, and return the cut that it is by itself, and the weights."""
     rows: TailRows = shard[TAIL]
     weights = shard[WEIGHTS] = np.zeros(rows.rows.n_rows)
-    for tail, own, share in zip(tails, all_codes, shares.tolist(), strict=True):
+    for tail, own, share in zip(tails, cuts, shares.tolist(), strict=True):
         if isinstance(own, list):
             codes = own[shard.number]
         else:  # the mixture, by which the tail is found again
             rows.score(own, (tail.span,))
             codes = rows.codes()
         add_coded_weights(codes, rows.mass, rows.step, share * tail.full, share * tail.partial, weights)
-    return rows.rows.columns(weights), weights if returns_weights else np.empty(0)
+    return rows.rows.columns(weights), weights if is_here else np.empty(0)
 
 
 def code_rows(above: PlaceArray, at_edge: PlaceArray, n_rows: int) -> ByteArray:

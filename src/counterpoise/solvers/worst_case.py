@@ -224,7 +224,7 @@ def _likelihood_floor(ball: Ball, radius: float, start: float) -> float:
 
     def divergence(log_floor: float) -> tuple[float, float]:
         floor = math.exp(log_floor)
-        log_mean, first, second = _ball_kernels.likelihood_means(ball.gaps, *ball.mass, mean, floor)
+        log_mean, first, second = _ball_kernels.floor_means(ball.gaps, *ball.mass, mean, floor)
         slope = -floor * (second - first * first) / ((mean + floor) * (1.0 + first))
         return log_mean + math.log1p(first), slope
 
@@ -268,7 +268,7 @@ def _exponential_weights(ball: Ball, radius: float, start: float) -> WorstWeight
 
     def divergence(log_heat: float) -> tuple[float, float]:
         rate = math.exp(-log_heat)
-        total, mean, square = _ball_kernels.exponential_means(ball.gaps, *ball.mass, rate)
+        total, mean, square = _ball_kernels.tilt_means(ball.gaps, *ball.mass, rate)
         return -rate * mean - math.log(total), -rate * rate * (square - mean * mean)
 
     if guess > _FLAT:
@@ -296,17 +296,15 @@ def _clipped_weights(ball: Ball, radius: float, start: float) -> WorstWeights:
         return WorstWeights(np.multiply(ball.base, heights, out=heights), edge)
 
     def divergence(log_edge: float) -> tuple[float, float]:
-        mass, first, second = _ball_kernels.clipped_means(ball.gaps, *ball.mass, math.exp(log_edge))
+        mass, first, second = _ball_kernels.clip_means(ball.gaps, *ball.mass, math.exp(log_edge))
         ratio = second / first / first  # the square of a mean may be below the smallest float
         return (ratio - 1.0) / 2, (1.0 - mass * ratio) / first
 
     guess = start if start > 0.0 else max(edge, _LEAST)
     edge = _falling_root(divergence, radius, guess, 0.0, n_samples=ball.gaps.size)
-    is_inside = ball.gaps <= edge  # with those so near it that rounding decides
-    heights[~is_inside] = 0.0
-    heights[is_inside] = _heights(
-        ball.gaps[is_inside], ball.base[is_inside], radius, float(ball.base[~is_inside].sum()), edge
-    )
+    inside = ball.gaps <= edge  # with those so near it that rounding decides
+    heights[~inside] = 0.0
+    heights[inside] = _heights(ball.gaps[inside], ball.base[inside], radius, float(ball.base[~inside].sum()), edge)
     return WorstWeights(np.multiply(ball.base, heights, out=heights), edge)
 
 
@@ -418,7 +416,7 @@ def regularized_weights(
     mass = check_sample_weight(sample_weight, matrix.shape[0])
     n_models = matrix.shape[1]
     mixture = np.full(n_models, 1.0 / n_models) if start is None else check_mixture(start, n_models, "start")
-    game = _RegularizedGame(matrix, alpha, mass)
+    game = _EntropyGame(matrix, alpha, mass)
     n_iter = 0
     scaled_beta = min(beta * game.span, _LAST_BETA)  # beta for losses in [0, 1], as far as it makes a difference
     betas = [scaled_beta]  # that rise to the last in steps that Newton's method follows easily
@@ -444,7 +442,7 @@ class _Point(NamedTuple):
         return float(self.slope @ self.mixture - self.slope.min())
 
 
-class _RegularizedGame:
+class _EntropyGame:
     """The losses mapped to [0, 1], with caps and prior of the samples."""
 
     def __init__(self, losses: AnyArray, alpha: float, mass: FloatArray | None) -> None:
@@ -492,9 +490,7 @@ class _RegularizedGame:
         return RegularizedSolution(weights, mixture, value, lower, n_iter)
 
 
-def _newton(
-    game: _RegularizedGame, mixture: FloatArray, beta: float, tol: float, max_iter: int
-) -> tuple[FloatArray, int]:
+def _newton(game: _EntropyGame, mixture: FloatArray, beta: float, tol: float, max_iter: int) -> tuple[FloatArray, int]:
     """Minimize over the simplex by Newton steps with backtracking, until the gap is at most ``tol``."""
     point = game.at(mixture, beta)
     for n_iter in range(max_iter):
@@ -511,7 +507,7 @@ def _newton(
     return point.mixture, max(max_iter, 0)
 
 
-def _backtrack(game: _RegularizedGame, point: _Point, target: FloatArray, beta: float) -> _Point | None:
+def _backtrack(game: _EntropyGame, point: _Point, target: FloatArray, beta: float) -> _Point | None:
     """Return the first point on the way to ``target``, halving the step, that delivers its fall."""
     direction = target - point.mixture
     fall = float(point.slope @ direction)
