@@ -30,7 +30,7 @@ def require_columns(features: Any, names: Sequence[str]) -> None:
     if missing:
         raise ValueError(
             f"X must be a data frame with the column {missing[0]!r}, which was named; a partition of it has "
-            f"{', '.join(columns) or 'no names_by_role columns'}."
+            f"{', '.join(columns) or 'no named columns'}."
         )
 
 

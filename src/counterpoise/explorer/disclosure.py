@@ -89,9 +89,9 @@ def _why(goal: Goal, views: Views, which: str) -> str:
             count = _n_values(table, many[0])
             reason = f"The column {many[0]!r} has {count} values: too many to be groups. Use ranges of it."
     else:
-        reasons = (_of_columns(rows, views, which) for parts in _counted(goal, views) for rows in parts)
+        reasons = (_of_columns(rows, views, which) for parts in _row_sets(goal, views) for rows in parts)
         reason = next(filter(None, reasons), "")
-    if reason or not any(_are_few(views, parts) for parts in _counted(goal, views)):
+    if reason or not any(_are_few(views, parts) for parts in _row_sets(goal, views)):
         return reason
     return (
         f"The goal {goal} is about fewer than {LEAST_ROWS} rows of {which}its datasets, or leaves out fewer: it would "
@@ -109,7 +109,7 @@ def _of_columns(rows: Dataset, views: Views, which: str) -> str:
     return ""
 
 
-def _counted(goal: Goal, views: Views) -> Iterator[tuple[Dataset, ...]]:
+def _row_sets(goal: Goal, views: Views) -> Iterator[tuple[Dataset, ...]]:
     """Yield the rows of which shares are taken, and the parts that are counted together, of every group."""
     try:
         goals = goal.parts(views)
@@ -258,8 +258,8 @@ class GroupRates:
     def of_decisions(self, decisions: ByteArray, *, defers: bool = False) -> list[dict[str, Any]]:
         """Return the rates of each group that is large enough, with intervals where they are shares of rows."""
         kinds = self._base + decisions
-        rows = self._counted(kinds, None)
-        counts = rows if self._weights is None else self._counted(kinds, self._weights)
+        rows = self._count_kinds(kinds, None)
+        counts = rows if self._weights is None else self._count_kinds(kinds, self._weights)
         return self._groups(counts, rows, with_intervals=self._weights is None, defers=defers)
 
     def of_shares(
@@ -278,9 +278,9 @@ class GroupRates:
 
     def _expected_counts(self, answers: tuple[FloatArray, ...], weights: FloatArray | None) -> FloatArray:
         parts = answers if weights is None else [weights * part for part in answers]
-        return np.asarray(sum(self._counted(self._base + code, part) for code, part in enumerate(parts)))
+        return np.asarray(sum(self._count_kinds(self._base + code, part) for code, part in enumerate(parts)))
 
-    def _counted(self, kinds: Any, weights: FloatArray | None) -> FloatArray:
+    def _count_kinds(self, kinds: Any, weights: FloatArray | None) -> FloatArray:
         return np.asarray(np.bincount(kinds, weights, self._size), dtype=np.float64)
 
     def _groups(

@@ -85,7 +85,7 @@ class Setting:
         The tail; None for the objective that the model was chosen for, where that is no tail.
     budget : float in [0, 1], or None
         Of average loss above the least that is possible under the goals.
-    goals : tuple of AskedGoal
+    goals : tuple of SettingGoal
     by : tuple of str
         Columns that rules may look at.
     defer : float in [0, 1], or None

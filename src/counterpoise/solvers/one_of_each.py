@@ -166,8 +166,8 @@ class _ChoiceSearch:
     def take(self, one: "_Choices", other: "_Choices | None" = None, *, to_violation: bool) -> None:
         """Take the best of some choices, or of all pairs of them with others, where it is better."""
         if other is None:  # the one choice of no list
-            places = np.zeros((len(self.options), 1), np.int64)
-            other = _Choices(np.zeros((self.constants.size, 1)), places, np.zeros(1))
+            nowhere = np.zeros((len(self.options), 1), np.int64)
+            other = _Choices(np.zeros((self.constants.size, 1)), nowhere, np.zeros(1))
         pairs = one.sums[:, :, None] + other.sums[:, None] + self.constants[:, None, None]
         sums, n_limits = pairs.reshape(len(pairs), -1), self.bounds.size
         violation = np.maximum(sums[:n_limits] - self.bounds[:, None], 0.0).sum(axis=0)
