@@ -162,7 +162,7 @@ def test_ratios_out_of_few_rows_have_no_number():
 def test_a_tail_has_ten_rows():
     explored = session()
     assert explored.least_alpha == pytest.approx(10 / 400)
-    with pytest.raises(ValueError, match=r"alpha must be at least .* a tail of fewer than 10 rows would tell"):
+    with pytest.raises(ValueError, match=r"alpha must be at least .* a tail of fewer than 10 rows would reveal"):
         explored.check(Setting(alpha=0.02))
     assert min(show_view(explored, explored.start, "curve")["alphas"]) >= 0.025
 
@@ -171,7 +171,7 @@ def test_a_goal_on_deferred_rows_says_what_to_do_on_the_page():
     talk = Conversation(session())
     asked = {"type": "read", "text": "defer_rate(train) <= 0.1", "setting": {"alpha": 0.5}}
     told = json.loads(talk.reply(json.dumps(asked)))
-    assert told["message"].endswith("nothing is deferred. Let rows be left to a person, below the goals, then add it.")
+    assert told["message"].endswith("no row is deferred. Let rows be left to a person, below the goals, then add it.")
     asked["setting"] |= {"defer": 0.2}
     assert json.loads(talk.reply(json.dumps(asked)))["goal"]["text"] == asked["text"]
 

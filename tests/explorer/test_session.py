@@ -220,7 +220,7 @@ def test_a_goal_is_asked_once():
 def test_a_goal_that_was_aimed_at_with_room_is_judged_by_the_bound_of_its_file():
     plain = session("pool")
     goal = plain.parts.estimator.goals_[0]
-    aimed = Session(replace(plain.parts, bounds_asked={str(goal): 0.5}))
+    aimed = Session(replace(plain.parts, original_bounds={str(goal): 0.5}))
     (first, *_), (other, *_) = (one.answer(one.start)["goals"] for one in (aimed, plain))
     assert first["held_out"]["estimate"] == other["held_out"]["estimate"]
     assert first["held_out"]["note"].endswith("(of 0.5, as the goals file asks)")

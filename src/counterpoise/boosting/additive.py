@@ -1,7 +1,7 @@
 """What the additive boosters share: votes, stopping on held-out samples, one ensemble for each class.
 
-An additive ensemble decides by the sign of ``f(x) = sum over rounds of vote * G(x)``, where the base model G says -1 or
-+1, or any number where it is a regressor.
+An additive ensemble decides by the sign of ``f(x) = sum over rounds of vote * G(x)``, where the base model G returns
+-1 or +1, or any number where it is a regressor.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -78,7 +78,7 @@ class AdditiveClassifier(ClassifierMixin, BaseEstimator):
     ``callbacks``.
     """
 
-    default_stopping: ClassVar[Stopping] = Stopping()  # that stopping=None asks for
+    default_stopping: ClassVar[Stopping] = Stopping()  # of stopping=None
     _takes_auto_fraction: ClassVar[bool] = False  # of samples to hold out, by how many there are
     _takes_regressors: ClassVar[bool] = False
 
@@ -215,7 +215,7 @@ class AdditiveClassifier(ClassifierMixin, BaseEstimator):
         held_out: HeldOut | None,
         callbacks: Sequence[Callback] | None = None,
     ) -> BoostResult:
-        """Boost until a rule, a callback or the held-out loss says stop; where it stalled, up to its least."""
+        """Boost until a rule, a callback or the held-out loss ends it; where that loss stalled, up to its least."""
         patience, functions = stopping_of(self).patience, self.callbacks if callbacks is None else callbacks
         sums: Any = 0.0  # of the votes for the held-out samples
         losses: list[float] = []  # the loss on them after each round

@@ -164,7 +164,7 @@ def _data_text(values: Any) -> str:
 
 
 def _arrays(values: Any) -> Iterator[AnyArray]:
-    """Yield arrays that together say all of an array, a sparse matrix or a data frame."""
+    """Yield arrays that together determine an array, a sparse matrix or a data frame."""
     if sp.issparse(values):
         rows = values.tocsr()
         yield from (rows.data, rows.indices, rows.indptr)

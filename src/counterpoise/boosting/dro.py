@@ -15,11 +15,12 @@ which the paper does not give, is chosen on held-out samples. ``learning_rate=1`
 Close to it: with losses ``-exp(y F)`` and the radius ``log mean exp(-y F) + mean(y F)`` the worst weights are those of
 AdaBoost (Corollary 2, where the paper's minus is a slip).
 
-Directions of descent are the best approximation of a subgradient within what a base learner can say. A subgradient of
-the robust loss at the scores F is ``G_i = w_i loss'(y_i F(x_i)) y_i``, one number for each sample; its negative is the
-*pull* on the score of that sample. A classifier, which says -1 or +1, approximates the pulls best where it is fitted to
-their signs with their sizes as weights: that maximizes ``sum pull_i h(x_i)``. A regressor is fitted to the pulls
-themselves by least squares, in the norm of the samples' own weights q, where a pull reads ``pull_i / q_i``.
+Directions of descent are the best approximation of a subgradient among the functions that a base learner can fit. A
+subgradient of the robust loss at the scores F is ``G_i = w_i loss'(y_i F(x_i)) y_i``, one number for each sample; its
+negative is the *pull* on the score of that sample. A classifier, which returns -1 or +1, approximates the pulls best
+where it is fitted to their signs with their sizes as weights: that maximizes ``sum pull_i h(x_i)``. A regressor is
+fitted to the pulls themselves by least squares, in the norm of the samples' own weights q, where a pull reads ``pull_i
+/ q_i``.
 """
 
 from collections.abc import Callable, Sequence
@@ -145,7 +146,7 @@ class RobustRule:
     labels, own : array of shape (n_samples,)
         Labels -1 and +1, and the samples' own weights on the simplex.
     robust_loss : callable
-        Gives the robust loss, once the first model is there: its radius may depend on what the learner can say. At the
+        Gives the robust loss, once the first model is there: its radius may depend on the learner. At the
         score 0 all losses are equal and the worst weights are the samples' own, so the first model does not need it.
     loss : MarginLoss
         What is made robust.

@@ -228,13 +228,13 @@ class ArrayFitData:
         self.n_trained = ends[-1]
         answers = Answers({TRAIN: own, **self.training_tables}, {}, self.positive)
 
-        def say(codes: AnyArray) -> Answers:  # with a column for each model
+        def make_answers(codes: AnyArray) -> Answers:  # with a column for each model
             result = answers
             for name, place in places.items():
                 result = result.with_dataset(name, answers.tables[name], self.positive.said(codes[place]))
             return result
 
-        self.costs = AnswerCosts(train.codes, places, answers, say, problem)
+        self.costs = AnswerCosts(train.codes, places, answers, make_answers, problem)
         return self.costs
 
     def model_fit(self, booster: Any, learner: Any, seeds: Seeds) -> ArrayFit:
@@ -290,7 +290,7 @@ class ArrayFitData:
         positive, rows, own_answers = self.positive, self.selection_rows, self.store.answers
         predictions = self._losses(history)
         if self.costs is not None and self.held_out is None:
-            return predictions._replace(answers=self.costs.say(np.column_stack(own_answers)))
+            return predictions._replace(answers=self.costs.make_answers(np.column_stack(own_answers)))
         pool = Pool(history.models, positive, self.n_jobs)
         own: Any = None
         if positive.is_binary:  # then losses determine predictions

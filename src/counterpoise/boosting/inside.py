@@ -57,8 +57,8 @@ class AnswerCosts:
         Where the rows of each are.
     answers : Answers
         The tables, before any model has answered.
-    say : callable
-        Returns the answers, given what models say in the form of the row store.
+    make_answers : callable
+        Returns the answers, given those of models in the form of the row store.
     problem : Problem
         The goals, and the objective where it is a rate.
     """
@@ -68,10 +68,10 @@ class AnswerCosts:
         labels: IntArray,
         places: dict[str, slice],
         answers: Answers,
-        say: Callable[[AnyArray], Answers],
+        make_answers: Callable[[AnyArray], Answers],
         problem: Problem,
     ) -> None:
-        self.labels, self.places, self.answers, self.say = labels, places, answers, say
+        self.labels, self.places, self.answers, self.make_answers = labels, places, answers, make_answers
         views, objective = answers.views(), problem.objective
         self.goals = TalliedGoals.of(problem.goals, views)
         self.rate = objective.resolve(views) if isinstance(objective, Rate) else None  # that is minimized
@@ -106,7 +106,7 @@ class AnswerCosts:
 
     def column(self, answers: AnyArray) -> tuple[GoalRows, float | None]:
         """Return the goals as rows of the program for one model, and the rate that is minimized."""
-        count = self.say(answers[:, None]).counter(self.goals.views)
+        count = self.make_answers(answers[:, None]).counter(self.goals.views)
         rate = None
         if self.rate is not None:
             rate = self.rate.constant + float(tally_rates([self.rate], self.goals.views, count)[0, 0])

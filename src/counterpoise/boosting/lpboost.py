@@ -89,14 +89,14 @@ class AdaLPBoostClassifier(MixtureBase):
         Part of the samples, those with the highest losses, that is ignored when weights and mixture are chosen.
     goals : goals or their texts, default=()
         What the mixture must meet where it is chosen, the dataset ``train``, and on other datasets: see
-        ``counterpoise.goals``. The rounds do not look at them, so that the same models serve any goals;
+        ``counterpoise.goals``. The rounds ignore them, so that the same models serve any goals;
         ``LPBoostClassifier`` trains for them.
     budget : float in [0, 1] or None, default=0.03
-        The most that the mean loss may be above the least that is possible under the goals, so that the tail is not
-        bought at any price. None is the papers' problem, without a limit: at alpha 0.1 the average error may then rise
-        from 13 to 24 % (``docs/results/defaults``), with a warning where the mixture errs on 10 % of the samples more
-        than its first model. Only ``mixture="optimal"`` is chosen: for the others the default has no effect, and
-        another budget is refused.
+        The most that the mean loss may be above the least that is possible under the goals, so that a better
+        tail does not cost more than you accept. None is the papers' problem, without a limit: at alpha 0.1 the average
+        error may then rise from 13 to 24 % (``docs/results/defaults``), with a warning where the mixture errs on 10 %
+        of the samples more than its first model. Only ``mixture="optimal"`` is chosen: for the others the
+        default has no effect, and another budget is refused.
     pos_label : label, optional
         The class that goals without ``of`` call positive; by default the second of two.
     decision : {"sticky", "sample", "vote"} or Draws, default="sticky"
@@ -154,7 +154,7 @@ class AdaLPBoostClassifier(MixtureBase):
     True
     """
 
-    default_stopping: ClassVar[Stopping] = Stopping()  # that stopping=None asks for
+    default_stopping: ClassVar[Stopping] = Stopping()  # of stopping=None
     scores, by = False, ()  # models are mixed by their answers, and no rule uses groups
     trains_inside = False  # rounds ignore goals
 
@@ -227,7 +227,7 @@ class AdaLPBoostClassifier(MixtureBase):
         sensitive_features : array or data frame with a row for each sample, optional
             The groups for ``reweigh="groups"``, and the columns that goals use.
         baseline : array of shape (n_samples,), optional
-            What the deployed model says, for goals on churn, wins and losses.
+            Predictions of the deployed model, for goals on churn, wins and losses.
         datasets : dict from names to Table, optional
             Other datasets that goals use.
         X_val, y_val : optional
@@ -235,11 +235,11 @@ class AdaLPBoostClassifier(MixtureBase):
             ``stopping`` sets aside, or the training samples. Goals call them ``train``: they are met where the mixture
             is chosen.
         sensitive_features_val, baseline_val : optional
-            The groups of ``X_val`` and the columns that goals use there, and what the deployed model says of them.
+            The groups of ``X_val`` and the columns that goals use there, and the deployed model's predictions.
         largest_weight : float, optional
             The most that a row of the population can weigh, for goals that carry a confidence: as for ``Table``.
         table, table_val : Table, optional
-            What goals may ask about the rows of ``X`` and of ``X_val`` beside ``sensitive_features`` and ``baseline``:
+            What goals may use of the rows of ``X`` and of ``X_val`` beside ``sensitive_features`` and ``baseline``:
             all columns of a data frame of which the models take a part. Labels and weights are those of ``fit``.
 
         Returns
@@ -259,7 +259,7 @@ class AdaLPBoostClassifier(MixtureBase):
         return self
 
     def fit_more(self, n_estimators: int) -> Self:
-        """Fit further base models to the same samples, and choose the mixture anew.
+        """Fit further base models to the same samples, and choose the mixture again.
 
         Only in the process that fitted the classifier: the samples are referred to, not stored with a saved model.
         With ``eta="theory"`` or ``beta="theory"`` the value of the first fit is kept. With ``checkpoint`` these rounds
@@ -355,7 +355,7 @@ class LPBoostClassifier(MixtureBase):
         then follow ``CVaR(0.1)``.
     beta : float > 0, "theory" or None, default=None
         Regularization of the weights by their entropy: the larger the weaker. ``"theory"`` is the value of Theorem 4
-        for ``n_estimators`` rounds. None is plain LPBoost. It is for a CVaR, and rounds with it do not look at goals,
+        for ``n_estimators`` rounds. None is plain LPBoost. It is for a CVaR, and rounds with it ignore goals,
         which then choose the mixture only.
     target : float in [0, 1), optional
         Stop as soon as the accuracy on the worst-off fraction alpha of the training samples, 1 minus the least risk,
@@ -412,7 +412,7 @@ class LPBoostClassifier(MixtureBase):
     True
     """
 
-    default_stopping: ClassVar[Stopping] = Stopping()  # that stopping=None asks for
+    default_stopping: ClassVar[Stopping] = Stopping()  # of stopping=None
     by = ()  # one threshold for all
 
     @property
@@ -504,7 +504,7 @@ class LPBoostClassifier(MixtureBase):
         return self
 
     def fit_more(self, n_estimators: int) -> Self:
-        """Fit further base models to the same samples, and choose the mixture anew: see ``AdaLPBoostClassifier``.
+        """Fit further base models to the same samples, and choose the mixture again: see ``AdaLPBoostClassifier``.
 
         Parameters
         ----------

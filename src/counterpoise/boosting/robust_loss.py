@@ -92,7 +92,7 @@ class RobustLoss:
         longest = _LONGEST / largest
         if self.loss is not squared and float(sides.min()) > 0.0:
             return LineStep(longest, self.along(state, sides, longest, are_signs=are_signs), is_endless=True)
-        # AdaBoost's step, at which the loss is least where the weights stay and the direction says -1 and +1 only.
+        # AdaBoost's step, at which the loss is least where the weights stay and the direction is -1 or +1 only.
         half_odds = math.log(min(falls / rises, _MOST_ODDS)) / 2 if rises > 0.0 else 1.0
         first_step, longest = max(half_odds, _SHORTEST) / largest, longest if are_signs else math.inf
         bracket, best = _Bracket(first, longest), LineStep(0.0, state)

@@ -14,7 +14,7 @@ AUTO = "auto"
 class Stopping:
     """When a booster stops, and which samples decide it: the parameter ``stopping`` of every booster.
 
-    A value says everything: what it leaves out is as below, not as the booster has it by default. The default of a
+    Fields that you leave out have the defaults below, not those of the booster. The default of a
     booster is its ``default_stopping``; ``stopping=None`` asks for it. ``Stopping()`` never stops early.
 
     Parameters

@@ -225,7 +225,7 @@ class EBBoostClassifier(AdditiveClassifier):
     classes_, votes_, ensembles_, n_features_in_, feature_names_in_
         As for ``AdaBoostClassifier``.
     estimators_ : list
-        Base models. A side of a stump says the class that lowers the cost, which need not be the heavier one there.
+        Base models. A side of a stump predicts the class that lowers the cost, which need not be the heavier one there.
     penalty_ : float or list of float
         The penalty used; with more than two classes and ``"auto"``, that of each class.
 

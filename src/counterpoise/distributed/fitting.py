@@ -178,12 +178,12 @@ class ShardFitData:
         """Return what answers about cells cost by the goals."""
         labels, mass = self.cells.labels, np.where(self.cells.mass > 0, self.cells.mass, 1.0)[:, None, None]
 
-        def say(masses: AnyArray) -> CellAnswers:  # shape (n_cells, n_models, n_classes)
+        def make_answers(masses: AnyArray) -> CellAnswers:  # shape (n_cells, n_models, n_classes)
             return CellAnswers({TRAIN: self.table}, {}, self.positive, said=masses / mass)
 
-        no_model = say(np.empty((labels.size, 0, len(self.classes))))
+        no_model = make_answers(np.empty((labels.size, 0, len(self.classes))))
         places = {TRAIN: slice(0, labels.size)}
-        self.costs = AnswerCosts(labels, places, no_model, say, problem)
+        self.costs = AnswerCosts(labels, places, no_model, make_answers, problem)
         return self.costs
 
     def model_fit(self, booster: Any, learner: Any, seeds: Seeds) -> ShardFit:  # noqa: ARG002 - as on one machine

@@ -268,7 +268,7 @@ class Exporter:
         names = model.get_params(deep=False)
         model.set_params(**{name: value for name, value in params.items() if name in names})
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what they say, the page shows
+            warnings.simplefilter("ignore")  # the page shows what they are about
             decides = {"by": as_groups(model.by), "decision": kind_of_decision(model.decision)}
             family = model.family_._replace(selection_data=parts.evidence)
             model.solve_and_store(family, result.problem._replace(**decides), result.solution.choice)
@@ -341,7 +341,7 @@ class Message(NamedTuple):
 
 
 def read_message(text: Any) -> Message:
-    """Return a message, or say in a sentence why it is none."""
+    """Return a message, or raise an error that explains why it is none."""
     if not isinstance(text, str):
         raise TypeError("A message must be a text; got bytes.")
     if len(text.encode(errors="replace")) > MOST_BYTES:

@@ -9,7 +9,7 @@ from counterpoise._base.text import load_json
 from counterpoise.explorer.conversation import Client, Conversation, Exporter, Worker, asset
 from counterpoise.explorer.setting import Setting
 
-HELLO = "hello"  # what a page says first
+HELLO = "hello"  # the first message of a page
 
 
 class ExplorerWidget(anywidget.AnyWidget):

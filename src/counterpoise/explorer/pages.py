@@ -42,7 +42,7 @@ def explore_run(
     port : int, default=0
         0 for any that is free.
     say : callable, optional
-        Told in a line what is being done before that.
+        Called with a line of text before each step.
     ready : callable
         Called with the server, once it listens: ``ready(server)`` may show ``server.address``.
     """
@@ -244,7 +244,7 @@ def _answers(session: Session) -> Iterator[dict[str, Any]]:
             # the loss of every tail of ten rows or more, and the verdicts that the page shows when nothing moves
             lines = tail_lines(session, session.recent(setting), _CURVE)
             views = {"curve": lines, "verdicts": show_view(session, setting, "verdicts")}
-            # what is seen first is the verdict of the library's own audit, as the run says it, and no quick one
+            # the first verdicts shown are those of the library's own audit, as in the run, and no quick ones
             exact = zip(answer["goals"], views["verdicts"]["verdicts"], strict=True)
             yield answer | {"goals": [goal | {"held_out": verdict} for goal, verdict in exact], "views": views}
         else:

@@ -25,8 +25,8 @@ from counterpoise._base.types import AnyArray, FloatArray
 _BOUNDARY = 0.99  # part of the way to the boundary that a step goes
 _SINGLE = 1e-4  # part of the first gap down to which single precision will do
 _SLOW = 0.9  # a gap above this part of the last is hardly a fall ...
-_INEXACT = 2  # ... and so many in a row say that single precision will not do ...
-_STUCK = 6  # ... or, some later, that rounding has the last word
+_INEXACT = 2  # ... and so many in a row mean that single precision will not do ...
+_STUCK = 6  # ... or, some later, that rounding prevents any progress
 _FLOOR = 1e-300  # keeps quotients finite
 _N_PRIMAL = 3  # entries of a point that belong to the primal: votes, slacks, surplus
 _ROUNDING = 1e-14  # of the Gram matrix, which may be singular

@@ -281,7 +281,7 @@ def _check_answer(answer: OracleAnswer, size: int) -> OracleAnswer:
 
 
 class _Model:
-    """What the answers so far say: cuts below the convex ``-F``, and the best lower bound of F, in parts of a unit."""
+    """The answers so far: cuts below the convex ``-F``, and the best lower bound of F, in parts of a unit."""
 
     def __init__(self, size: int, radius: float, unit: float) -> None:
         self.radius, self.unit = radius, unit

@@ -143,7 +143,7 @@ class LinearSolution(NamedTuple):
     n_iter: int
 
 
-# What to say where HiGHS finds no solution of a program that is known to have one.
+# The message where HiGHS finds no solution of a program that is known to have one.
 HIGHS_FAILED = "HiGHS found no solution of a bounded and feasible linear program; please report this."
 
 

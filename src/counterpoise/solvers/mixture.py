@@ -371,7 +371,7 @@ _LEAST_SPAN = 1e-4  # part of the values: what is less of a range may be their r
 
 
 class ConvexRisk(Protocol):
-    """What the solver asks of a risk; ``theory.risks`` has many, and a base class for more."""
+    """The interface of a risk; ``theory.risks`` has many, and a base class for more."""
 
     def value(self, losses: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Return the risk of the losses: one convex function of them."""
@@ -396,7 +396,7 @@ def minimize_risk(
     """Find the mixture of models with the least risk.
 
     Solves ``min over mixture of risk(losses @ mixture)`` subject to ``rows @ mixture <= bounds``, where mixtures are
-    non-negative and sum to 1. A risk that says by ``tail_fraction`` that it is a CVaR is solved by ``minimize_cvar``.
+    non-negative and sum to 1. A risk with a ``tail_fraction`` is a CVaR, and is solved by ``minimize_cvar``.
 
     Parameters
     ----------

@@ -4,7 +4,8 @@ A deterministic rule with a threshold for each group is such a choice, an option
 it adds to each rate. No convex program finds it. But prices of the limits, from the linear program over mixtures, give
 each option a bound of its own: what any choice with it costs at least. Only options, and pairs of them, whose bound is
 below the best choice known need to be looked at, and these are few where mixtures are hardly better than choices. So
-the search is exact for two lists of tens of thousands of options, and says what is left to prove where it had to stop.
+the search is exact for two lists of tens of thousands of options, and returns what is left to prove where it had to
+stop.
 """
 
 from collections.abc import Sequence
@@ -186,7 +187,7 @@ class _ChoiceSearch:
             self.violation, self.value = float(violation[at]), float(value[at])
 
     def prices(self, *, to_violation: bool) -> tuple[FloatArray, float]:
-        """Return weights of the sums and an offset: choices that keep the limits cost at least what the weights say.
+        """Return weights of the sums and an offset: choices that keep the limits cost at least what the weights give.
 
         For the violation weights of limits are at most 1 and objectives weigh nothing; for the value the objectives
         share a weight of 1. They are the dual solution of the linear program over mixtures of the choices, by column

@@ -247,7 +247,7 @@ def minimize_ramp(problem: RampProblem, start: FloatArray, plan: Plan) -> RampSo
     """Improve a point until a majorization gains less than the tolerance.
 
     Its convex program ends at an accuracy; or after 1000 support vector machines, or three whose own limit left them
-    less accurate than was asked for. The history says what gap was left.
+    less accurate than requested. The history has the gap that was left.
 
     Parameters
     ----------

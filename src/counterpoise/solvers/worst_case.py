@@ -153,7 +153,7 @@ class Ball(NamedTuple):
 
 
 def ball_around(losses: AnyArray, mass: FloatArray | None) -> Ball:
-    """Return finite losses as gaps, and the samples' own weights; samples without weight have no say in the range."""
+    """Return finite losses as gaps, and the samples' own weights; samples without weight do not count in the range."""
     n_samples = losses.size
     base = np.full(n_samples, 1.0 / n_samples) if mass is None else mass / mass.sum()
     vector = np.ascontiguousarray(losses, dtype=np.float64)
