@@ -13,7 +13,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
 from counterpoise import Stopping, persist
-from counterpoise.boosting.checkpoint import Checkpoint, UnusableCheckpoint, _fingerprint, opened
+from counterpoise.boosting.checkpoint import Checkpoint, UnusableCheckpoint, _fingerprint, open_checkpoint
 from counterpoise.learners import HistogramTree
 
 
@@ -119,7 +119,7 @@ DAMAGE = {
     ],
     r"lacks round-00002\.cp but holds round-00003\.cp": [lambda folder: (folder / "round-00002.cp").unlink()],
     r"holds 'notes\.txt', which is no part of a checkpoint": [lambda folder: (folder / "notes.txt").write_text("x")],
-    r"lacks manifest\.json, which tells whose rounds": [lambda folder: (folder / "manifest.json").unlink()],
+    r"lacks manifest\.json, which says whose rounds": [lambda folder: (folder / "manifest.json").unlink()],
     r"has a manifest\.json that is torn or of something else": [
         lambda folder: truncated(folder / "manifest.json", 50),
         lambda folder: (folder / "manifest.json").write_text("[]"),
@@ -186,7 +186,7 @@ def test_fit_more_does_not_take_over_the_rounds_of_another_fit(tmp_path):
 
 
 def test_two_fits_cannot_write_to_one_folder(folder):
-    with opened(folder), pytest.raises(UnusableCheckpoint, match=r"Another fit \(process \d+\) is writing to"):
+    with open_checkpoint(folder), pytest.raises(UnusableCheckpoint, match=r"Another fit \(process \d+\) is writing to"):
         go_on(folder)
     assert len(go_on(folder).estimators_) == 7
 

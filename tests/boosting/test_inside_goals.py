@@ -140,8 +140,8 @@ def test_rounds_tell_how_the_mixture_stands(people):
     standing = [done.standing for done in seen]
     assert standing[0].violation > 0
     assert standing[0].value == np.inf
-    assert seen[0].told.startswith("goals missed by 0.")
-    assert re.fullmatch(r"goals met, risk 0\.\d+, bound 0\.\d+", seen[-1].told)
+    assert seen[0].summary.startswith("goals missed by 0.")
+    assert re.fullmatch(r"goals met, risk 0\.\d+, bound 0\.\d+", seen[-1].summary)
     feasible = [one for one in standing if one.violation == 0]
     assert len(feasible) > 1
     assert all(later.value <= before.value + 1e-9 for before, later in pairwise(feasible))
@@ -304,7 +304,7 @@ def test_bad_input_gets_one_clear_sentence(name, people):
 def test_scores_of_more_than_two_classes_are_refused():
     X, y = load_iris(return_X_y=True)
     model = LPBoostClassifier(HistogramTree(2), n_estimators=2, scores=True, stopping=Stopping(validation_fraction=0.3))
-    with pytest.raises(ValueError, match="a threshold tells two classes apart; got 3"):
+    with pytest.raises(ValueError, match="a threshold separates two classes; got 3"):
         model.fit(X, y)
 
 

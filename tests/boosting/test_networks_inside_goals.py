@@ -65,7 +65,7 @@ def test_a_target_of_all_rows_in_another_form_gives_the_same_network():
     fit, asked = pairs_of(X, y, np.arange(150))
     first, second = (fit.fit_round(one, 1) for one in (asked, asked._replace(rows=None)))
     assert all(np.array_equal(first.model.state_[name], second.model.state_[name]) for name in first.model.state_)
-    np.testing.assert_array_equal(first.said, second.said)
+    np.testing.assert_array_equal(first.answers, second.answers)
 
 
 def test_a_network_learns_the_label_that_weighs_most_for_a_row():
@@ -74,7 +74,7 @@ def test_a_network_learns_the_label_that_weighs_most_for_a_row():
     fit, _ = pairs_of(X, y, np.arange(150))
     rows, codes = np.repeat(np.arange(150), 3), np.tile(np.arange(3), 150)
     weights = np.where(codes == (y[rows] + 1) % 3, 5.0, 1.0)
-    said = fit.fit_round(RoundTarget(codes, weights / weights.sum(), rows), 1).said
+    said = fit.fit_round(RoundTarget(codes, weights / weights.sum(), rows), 1).answers
     assert said.shape == (150,)
     assert (said == (y + 1) % 3).mean() > 0.8
 

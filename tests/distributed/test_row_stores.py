@@ -65,7 +65,7 @@ def in_shards(shards):
     history = History(ShardRows(shards, cells, len(MODELS)))
     for number, model in enumerate(map(Member, MODELS), 1):
         said, _ = take_in(shards, cells, model, number)
-        history.append(Round(number, model, np.empty(0), np.empty(0, dtype=np.uint8), 0.0, said=said))
+        history.append(Round(number, model, np.empty(0), np.empty(0, dtype=np.uint8), 0.0, answers=said))
     return history
 
 
@@ -79,7 +79,7 @@ def test_sums_and_weights_are_those_of_arrays(engine, n_shards):
         groups, own, total = (
             (cells.table().column("sex") == "M").astype(int),
             (SEX == "M").astype(int),
-            cells.known.total,
+            cells.facts.total,
         )
         np.testing.assert_allclose(rows.mass_by_failures() / total, known.rows.mass_by_failures(), rtol=1e-12)
         by_group = [np.bincount(groups, rows.failures) / total, np.bincount(own, known.rows.failures)]

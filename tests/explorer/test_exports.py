@@ -12,8 +12,8 @@ from counterpoise import load
 from counterpoise.explorer import Session, Setting
 from counterpoise.explorer.conversation import Exporter
 from counterpoise.explorer.of_run import RunExporter, read_run
-from counterpoise.explorer.setting import AskedGoal
-from counterpoise.explorer.views import shown
+from counterpoise.explorer.setting import SettingGoal
+from counterpoise.explorer.views import show_view
 from counterpoise.goals import parse_goal
 from counterpoise.runs import RunFolderError, certify_run, fit_run, open_run, read_goals_file, rebalance_run
 from counterpoise.runs.decisions import final_estimator
@@ -80,7 +80,7 @@ def test_what_a_page_opens_with_is_the_model_of_the_run_as_its_report_tells_it(f
     run = open_run(folder / "run")
     (error,) = run.results().where(method=MIXTURE, quantity="error", split=TEST).rows
     assert told["losses"]["held_out"]["mean"] == pytest.approx(error.value, abs=1e-6)
-    exact = shown(session, session.start, "verdicts")["verdicts"]
+    exact = show_view(session, session.start, "verdicts")["verdicts"]
     for verdict, audit in zip(exact, certify_run(run), strict=True):
         assert (verdict["verdict"], verdict["rows"]) == (audit.verdict, sum(count for _, count in audit.counts))
         assert verdict["words"] == audit.words
@@ -95,14 +95,14 @@ def test_page_model_file_and_report_are_of_one_mixture(folder):
     told = session.answer(setting, exact=True)
     session.answer(moved(session, alpha=0.3), exact=True)  # whatever is asked in between
     found = session.recent(setting)
-    decided = found.state.held_out["train"].decided(found.solved) == 1
+    decided = found.state.held_out["train"].decide(found.solution) == 1
     model = load(exporter.export("model", setting)["path"])
     report = Path(exporter.export("report", setting)["path"])
     run = open_run(report.parent)
     for one in (model, run.model()):
-        assert final_estimator(one).value_ == found.solved.value
+        assert final_estimator(one).value_ == found.solution.value
         np.testing.assert_array_equal(predicted(one, folder) == "yes", decided)
-    exact = shown(session, setting, "verdicts")["verdicts"]
+    exact = show_view(session, setting, "verdicts")["verdicts"]
     for verdict, audit in zip(exact, certify_run(run), strict=True):
         assert verdict["estimate"] == pytest.approx(audit.estimate, abs=1e-6)
         assert verdict["verdict"] == audit.verdict
@@ -186,7 +186,7 @@ def test_a_run_that_was_rebalanced_has_the_goals_file_that_asks_for_it(folder, t
 
 
 def test_outside_a_run_a_goals_file_has_all_that_a_setting_asks_for():
-    asked = Setting(0.5, 0.1, (AskedGoal(parse_goal("recall(train) >= 0.7")),), ("sex",), 0.2)
+    asked = Setting(0.5, 0.1, (SettingGoal(parse_goal("recall(train) >= 0.7")),), ("sex",), 0.2)
     words = tomllib.loads(Exporter(session()).goals_file(asked)["text"])
     parameters = {"budget": 0.1, "by": ["sex"], "deferral": {"cost": 0.2}, "decision": "sticky"}
     assert words == {"alpha": 0.5, "goals": [{"goal": "recall(train) >= 0.7"}], "method": {"parameters": parameters}}

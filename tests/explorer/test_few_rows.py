@@ -10,7 +10,7 @@ from counterpoise.explorer import Setting, session_of_model
 from counterpoise.explorer.conversation import Conversation
 from counterpoise.explorer.disclosure import DisclosureGuard, GroupRates, shown_groups, spread
 from counterpoise.explorer.pages import page_of
-from counterpoise.explorer.views import shown
+from counterpoise.explorer.views import show_view
 from counterpoise.goals import Table, parse_goal
 from counterpoise.goals.classes import Classes
 from counterpoise.metrics import rate_table
@@ -133,10 +133,10 @@ def test_what_a_page_is_told_of_a_small_goal_has_no_number(tiny):
     assert small["choice"] == {"note": "fewer than 10 rows"}
     assert small["held_out"] == {"verdict": "not asked", "note": "fewer than 10 rows"}
     assert small["price"] is None
-    assert shown(tiny, tiny.start, "verdicts")["verdicts"][1] == small["held_out"]
-    assert [one["place"] for one in shown(tiny, tiny.start, "ranges")["ranges"]] == [0]
+    assert show_view(tiny, tiny.start, "verdicts")["verdicts"][1] == small["held_out"]
+    assert [one["place"] for one in show_view(tiny, tiny.start, "ranges")["ranges"]] == [0]
     with pytest.raises(ValueError, match="is of fewer than 10 rows: no frontier of it is shown"):
-        shown(tiny, tiny.start, "frontier", x=1)
+        show_view(tiny, tiny.start, "frontier", x=1)
     assert [one["group"] for one in told["rates"]["groups"]] in (["all", "group=a"], ["all", "group=b"])
 
 
@@ -156,22 +156,22 @@ def test_ratios_out_of_few_rows_have_no_number():
     assert told["goals"][1]["held_out"] == {"verdict": "not asked", "note": "fewer than 10 rows"}
     assert told["goals"][2]["held_out"]["rows"] > 50
     with pytest.raises(ValueError, match="no frontier of it is shown"):
-        shown(explored, asked, "frontier", x=1)
+        show_view(explored, asked, "frontier", x=1)
 
 
 def test_a_tail_has_ten_rows():
     explored = session()
     assert explored.least_alpha == pytest.approx(10 / 400)
-    with pytest.raises(ValueError, match=r"alpha must be at least .* a tail of fewer than 10 rows would tell"):
+    with pytest.raises(ValueError, match=r"alpha must be at least .* a tail of fewer than 10 rows would reveal"):
         explored.check(Setting(alpha=0.02))
-    assert min(shown(explored, explored.start, "curve")["alphas"]) >= 0.025
+    assert min(show_view(explored, explored.start, "curve")["alphas"]) >= 0.025
 
 
 def test_a_goal_on_deferred_rows_says_what_to_do_on_the_page():
     talk = Conversation(session())
     asked = {"type": "read", "text": "defer_rate(train) <= 0.1", "setting": {"alpha": 0.5}}
     told = json.loads(talk.reply(json.dumps(asked)))
-    assert told["message"].endswith("nothing is deferred. Let rows be left to a person, below the goals, then add it.")
+    assert told["message"].endswith("no row is deferred. Let rows be left to a person, below the goals, then add it.")
     asked["setting"] |= {"defer": 0.2}
     assert json.loads(talk.reply(json.dumps(asked)))["goal"]["text"] == asked["text"]
 

@@ -6,7 +6,7 @@ from scipy.optimize import linprog
 
 from counterpoise.explorer import Setting
 from counterpoise.explorer.solving import RulesProgram, Unmet
-from counterpoise.explorer.views import shown
+from counterpoise.explorer.views import show_view
 from counterpoise.goals import as_goals
 from tests.explorer.sessions import session
 from tests.rules.score_problems import every_rule, goal_rows_of, random_problem, ranked_of
@@ -64,9 +64,9 @@ def test_where_a_range_ends_depends_on_the_other_goals_alone(kind):
 
     ends = []
     for bound in (0.5, 0.7, 0.6, 0.3):
-        own.found.clear()  # each is found anew
+        own.cache.clear()  # each is found anew
         own.answer(goals(bound), exact=True)
-        recall, _, alike = shown(own, goals(bound), "ranges")["ranges"]
+        recall, _, alike = show_view(own, goals(bound), "ranges")["ranges"]
         ends.append(recall["tightest"])
         assert recall["free"] <= recall["tightest"]
         assert alike["free"] >= alike["tightest"]
@@ -82,6 +82,6 @@ def test_a_bound_that_is_met_lies_inside_of_its_range():
         setting = asked(["recall(train) >= 0.6", f"precision(train) >= {precision}", _ALIKE.format(0.4)])
         if own.answer(setting, exact=True)["kind"] != "answer":
             continue
-        for one, found in zip(setting.goals, shown(own, setting, "ranges")["ranges"], strict=True):
+        for one, found in zip(setting.goals, show_view(own, setting, "ranges")["ranges"], strict=True):
             inside = one.goal.bound - found["tightest"]
             assert (inside if one.goal.sense == "<=" else -inside) >= -1e-6, (str(one.goal), found)

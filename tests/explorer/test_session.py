@@ -14,7 +14,7 @@ from counterpoise import GoalClassifier, MixtureClassifier, audit
 from counterpoise.explorer import Session, Setting, session_of_model
 from counterpoise.explorer.conversation import Conversation, Exporter
 from counterpoise.explorer.pages import page_of
-from counterpoise.explorer.views import VIEWS, shown
+from counterpoise.explorer.views import VIEWS, show_view
 from counterpoise.metrics import cvar_loss, rate_table
 from tests.explorer.sessions import CHOSEN, GOALS, SEX, TEST, X, Y, fitted, session
 from tests.tiers import slow
@@ -71,7 +71,7 @@ class ToldToAudit(NamedTuple):
 
 
 def told_to_audit(model, found, rows, decided, given, *, defers):
-    if not found.state.held_out["train"].said(found.solved).are_drawn:
+    if not found.state.held_out["train"].answers(found.solution).are_drawn:
         return ToldToAudit("labels", decided, decided)
     chances = model.decision_proba(rows, **given)
     return ToldToAudit("probabilities", chances, chances[:, 1:] if defers else chances[:, 1])
@@ -84,12 +84,12 @@ def test_what_is_shown_of_held_out_rows_is_what_the_exported_model_does(kind):
     told = own.answer(setting, exact=True)
     found = own.recent(setting)
     model = Exporter(own).model(setting)
-    assert model.value_ == found.solved.value
+    assert model.value_ == found.solution.value
     given = {} if kind == "pool" else {"sensitive_features": {"sex": SEX[TEST]}}
     decided = model.predict(X[TEST], **given)
     codes = {"0": 0, "1": 1, "defer": 2}
     np.testing.assert_array_equal(
-        [codes[str(one)] for one in decided], found.state.held_out["train"].decided(found.solved)
+        [codes[str(one)] for one in decided], found.state.held_out["train"].decide(found.solution)
     )
     shares = model.decision_proba(X[TEST], **given)
     losses = shares[np.arange(len(shares)), 1 - Y[TEST]] + 0.2 * (1.0 - shares[:, :2].sum(axis=1))
@@ -107,7 +107,7 @@ def test_what_is_shown_of_held_out_rows_is_what_the_exported_model_does(kind):
     parts = [[one.goal for one in setting.goals if one.on is on] for on in (True, False)]
     given = {"sensitive_features": {"sex": SEX[TEST]}, **label}
     library = [one for goals in parts if goals for one in audit(goals, said.answers, Y[TEST], kind=said.kind, **given)]
-    exact = shown(own, setting, "verdicts")["verdicts"]
+    exact = show_view(own, setting, "verdicts")["verdicts"]
     for verdict, one, quick in zip(exact, library, told["goals"], strict=True):
         assert (verdict["verdict"], verdict["words"]) == (one.verdict, one.words)
         assert verdict["low"] == pytest.approx(one.low, abs=1e-5)
@@ -135,7 +135,7 @@ def test_goals_that_conflict_are_named_with_bounds_that_can_be_met(kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_view_is_shown(kind):
     own, setting = session(kind), asked(kind, bound=0.65)
-    found = {view: shown(own, setting, view) for view in VIEWS}
+    found = {view: show_view(own, setting, view) for view in VIEWS}
     curve = found["curve"]
     assert all(np.diff(curve["mixture"]) <= 1e-9)
     assert curve["plain"][-1] == pytest.approx(own.answer(setting)["losses"]["held_out"]["plain_mean"], abs=1e-5)
@@ -155,14 +155,14 @@ def test_every_view_is_shown(kind):
 
 def test_a_frontier_is_of_any_two_quantities():
     own, setting = session(), asked("score")
-    found = shown(own, setting, "frontier", x=0, y=1)
+    found = show_view(own, setting, "frontier", x=0, y=1)
     assert found["x"] == "recall(train)"
     assert found["y"] == "false_positive_rate(train)"
     assert found["points"][0][1] > found["points"][-1][1]  # less recall, fewer false alarms
     with pytest.raises(ValueError, match="A quantity is the place of a goal, 'error' or 'tail'; got 7"):
-        shown(own, setting, "frontier", x=7)
+        show_view(own, setting, "frontier", x=7)
     with pytest.raises(ValueError, match="A frontier needs two quantities"):
-        shown(own, setting, "frontier", x=1, y=1)
+        show_view(own, setting, "frontier", x=1, y=1)
 
 
 def test_a_session_without_held_out_rows_shows_the_rows_of_choice():
@@ -182,7 +182,7 @@ def test_segments_speak_of_the_columns_of_a_frame():
         warnings.simplefilter("ignore")
         model = model.fit(frame[CHOSEN], Y[CHOSEN])
         own = session_of_model(model, frame[TEST], Y[TEST])
-        found = shown(own, Setting.of({"alpha": 0.3, "budget": 0.0}), "segments")
+        found = show_view(own, Setting.of({"alpha": 0.3, "budget": 0.0}), "segments")
     assert [one["text"].split()[0] for one in found["segments"]][:1] == ["income"], found
 
 
@@ -193,7 +193,7 @@ def test_models_that_cannot_be_explored_are_refused():
         session_of_model(fitted("score"), X[TEST])
     with pytest.raises(ValueError, match="What belongs to held-out rows came without X"):
         session_of_model(fitted("score"), largest_weight=3.0)
-    with pytest.raises(ValueError, match="These models are mixed by what they say"):
+    with pytest.raises(ValueError, match="These models are mixed by their predictions"):
         session("pool").answer(asked("pool", by=["sex"]))
 
 
@@ -220,7 +220,7 @@ def test_a_goal_is_asked_once():
 def test_a_goal_that_was_aimed_at_with_room_is_judged_by_the_bound_of_its_file():
     plain = session("pool")
     goal = plain.parts.estimator.goals_[0]
-    aimed = Session(replace(plain.parts, bounds_asked={str(goal): 0.5}))
+    aimed = Session(replace(plain.parts, original_bounds={str(goal): 0.5}))
     (first, *_), (other, *_) = (one.answer(one.start)["goals"] for one in (aimed, plain))
     assert first["held_out"]["estimate"] == other["held_out"]["estimate"]
     assert first["held_out"]["note"].endswith("(of 0.5, as the goals file asks)")
@@ -254,7 +254,7 @@ def test_a_model_of_one_rule_is_shown_and_exported_as_one_rule():
         assert len(told["members"]) == 1
         exported, found = Exporter(own).model(asked_for), own.recent(asked_for)
         decided = exported.predict(X[TEST], sensitive_features={"sex": SEX[TEST]})
-        np.testing.assert_array_equal(decided, found.state.held_out["train"].decided(found.solved))
+        np.testing.assert_array_equal(decided, found.state.held_out["train"].decide(found.solution))
     assert exported.fixed_cost_ >= 0
 
 
@@ -262,7 +262,7 @@ def test_of_a_model_of_one_rule_no_tail_can_be_asked_for_and_all_else_is_shown()
     own = session_of_one_rule()
     with pytest.raises(ValueError, match=r"alpha must be 1 here, got 0.5: .* one rule.* decision='sticky'"):
         own.answer(replace(own.start, alpha=0.5))
-    found = {view: shown(own, own.start, view) for view in VIEWS}
+    found = {view: show_view(own, own.start, view) for view in VIEWS}
     assert found["curve"]["best"] == []
     assert len(found["frontier"]["points"]) > 5
     asked_for = json.dumps({"type": "set", "seq": 1, "setting": {"alpha": 0.5}})
@@ -298,11 +298,11 @@ def test_goals_that_a_mixture_meets_and_one_rule_does_not_are_told_apart():
 def test_views_of_goals_that_cannot_be_met_are_answered(kind):
     own = session(kind)
     setting = asked(kind, goals=[{"text": GOALS[1], "bound": 0.99}, {"text": "positive_rate(train) <= 0.3"}])
-    found = {view: shown(own, setting, view) for view in VIEWS}
+    found = {view: show_view(own, setting, view) for view in VIEWS}
     for view in ("curve", "verdicts"):
         assert found[view] == {"unmet": True, "why": "no mixture meets the goals"}
     assert found["frontier"]["points"] == []
-    moved = shown(own, setting, "frontier", x=0, y="error")  # of the goal that conflicts, beside the other one
+    moved = show_view(own, setting, "frontier", x=0, y="error")  # of the goal that conflicts, beside the other one
     assert moved["points"]
     assert moved["here"] is None
     recall, positive = found["ranges"]["ranges"]  # each beside the other as it stands
@@ -312,8 +312,8 @@ def test_views_of_goals_that_cannot_be_met_are_answered(kind):
 
 def test_a_frontier_that_nobody_chose_is_of_two_quantities():
     own = session()
-    assert shown(own, asked("score"), "frontier")["y"] == "tail"
-    found = shown(own, asked("score", alpha=1.0), "frontier")  # where the tail's loss is the error
+    assert show_view(own, asked("score"), "frontier")["y"] == "tail"
+    found = show_view(own, asked("score", alpha=1.0), "frontier")  # where the tail's loss is the error
     assert (found["x"], found["y"]) == ("recall(train)", "error_rate(train)")
     assert found["points"][0][1] > found["points"][-1][1]
 
@@ -328,7 +328,7 @@ def test_answers_do_not_depend_on_the_unit_of_an_objective(kind):
         tighter = own.start.as_words()
         tighter["goals"][0]["bound"] += 0.02
         told = own.answer(Setting.of(tighter), exact=True)
-        ranges = shown(own, own.start, "ranges")["ranges"]
+        ranges = show_view(own, own.start, "ranges")["ranges"]
         found.append((told, ranges, factor))
     (told, ranges, _), (other, others, factor) = found
     assert told["value"] == pytest.approx(other["value"] / factor, rel=1e-4)
@@ -340,7 +340,7 @@ def test_where_ranges_end_follows_the_columns_that_rules_may_look_at():
     def ends(own, by):
         parity = {"text": GOALS[0]}
         setting = asked("score", goals=[{"text": GOALS[1]}, parity], by=by)
-        return [one["tightest"] for one in shown(own, setting, "ranges")["ranges"]]
+        return [one["tightest"] for one in show_view(own, setting, "ranges")["ranges"]]
 
     own = session()
     before, after = ends(own, ["sex"]), ends(own, [])

@@ -15,7 +15,7 @@ GOAL = st.fixed_dictionaries({"text": TEXTS, "bound": st.floats(0.01, 0.99), "on
 @given(st.none() | st.floats(0.01, 1.0), st.none() | st.floats(0, 1), st.lists(GOAL, max_size=4))
 def test_a_setting_is_read_back_as_it_was(alpha, budget, goals):
     setting = Setting.of({"alpha": alpha, "budget": budget, "goals": goals, "by": ["sex"]})
-    assert Setting.read(setting.written()) == setting
+    assert Setting.read(setting.to_json()) == setting
     assert [one.goal.bound for one in setting.goals] == [one["bound"] for one in goals]
 
 

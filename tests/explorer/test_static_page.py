@@ -9,7 +9,7 @@ import pytest
 from counterpoise import MixtureClassifier, audit
 from counterpoise.explorer import Setting, session_of_model
 from counterpoise.explorer.pages import page_of
-from counterpoise.explorer.views import shown
+from counterpoise.explorer.views import show_view
 from tests.explorer.sessions import CHOSEN, GOALS, TEST, X, Y, fitted, pool_as_file, session
 
 HOSTILE = "</script><script>alert(1)</script>"
@@ -29,7 +29,7 @@ def test_the_answers_of_a_file_are_those_of_the_session():
         assert found["kind"] == ("answer" if told["kind"] == "answer" else "unmet")
         assert told.get("value") == pytest.approx(found.get("value"), abs=2e-4)
     start = kept["answers"][0]
-    assert start["views"]["verdicts"] == shown(own, own.start, "verdicts")
+    assert start["views"]["verdicts"] == show_view(own, own.start, "verdicts")
 
 
 def test_a_file_opens_with_the_verdicts_of_the_audit_in_its_words():

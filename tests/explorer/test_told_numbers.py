@@ -6,7 +6,7 @@ from scipy import stats
 
 from counterpoise import GoalClassifier, MixtureClassifier
 from counterpoise.explorer import Setting, session_of_model
-from counterpoise.explorer.views import shown
+from counterpoise.explorer.views import show_view
 from tests.explorer.sessions import CHOSEN, GOALS, SEX, TEST, X, Y, fitted
 
 ALPHA = 0.5
@@ -141,7 +141,7 @@ def test_rates_of_groups_are_weighted_and_of_their_own_rows(told):
 
 
 def test_curves_are_of_the_held_out_rows(told):
-    found, labels, weights = shown(told.own, told.setting, "curve"), Y[TEST], WEIGHTS["held_out"]
+    found, labels, weights = show_view(told.own, told.setting, "curve"), Y[TEST], WEIGHTS["held_out"]
     lines = {"mixture": np.abs(told.chances("held_out") - labels), "plain": (told.plain("held_out") != labels) * 1.0}
     assert found["rows"] == "held_out"
     assert found["alphas"][-1] == 1.0
@@ -153,7 +153,7 @@ def test_curves_are_of_the_held_out_rows(told):
 
 
 def test_the_best_for_each_tail_is_that_of_the_setting_with_that_tail(told):
-    found = shown(told.own, told.setting, "curve")["best"]
+    found = show_view(told.own, told.setting, "curve")["best"]
     assert len(found) > 4
     for alpha, value in (found[0], found[-1]):
         words = told.setting.as_words() | {"alpha": alpha}
@@ -163,14 +163,14 @@ def test_the_best_for_each_tail_is_that_of_the_setting_with_that_tail(told):
 
 
 def test_a_frontier_passes_where_the_setting_is(told):
-    found = shown(told.own, told.setting, "frontier", x=0, y="tail")
+    found = show_view(told.own, told.setting, "frontier", x=0, y="tail")
     recall, losses = told.answer["goals"][0]["choice"]["value"], told.answer["losses"]["choice"]
     assert found["here"] == [pytest.approx(recall, abs=2e-5), pytest.approx(losses["tail"], abs=2e-5)]
     bounds, values = np.array(found["points"]).T
     assert len(bounds) == 10
     assert np.all(np.diff(bounds) < 0)  # from the tightest on
     assert np.interp(0.65, bounds[::-1], values[::-1]) == pytest.approx(losses["tail"], abs=6e-3)
-    error = shown(told.own, told.setting, "frontier", x=0, y="error")
+    error = show_view(told.own, told.setting, "frontier", x=0, y="error")
     mean = {rows: told.answer["losses"][rows]["mean"] for rows in ROWS}
     assert error["here"][1] == pytest.approx(mean["choice"], abs=2e-5)
     assert min(value for _, value in error["points"]) <= mean["choice"] + 1e-9

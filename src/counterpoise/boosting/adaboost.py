@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from counterpoise._base.types import AnyArray, ByteArray, FloatArray
-from counterpoise.boosting.additive import AdditiveClassifier, Boosted, HeldOut
+from counterpoise.boosting.additive import AdditiveClassifier, BoostResult, HeldOut
 from counterpoise.boosting.inputs import CheckedRows, round_seed
 from counterpoise.boosting.learner import LearnerFit, base_learner
 from counterpoise.boosting.rounds import Callback, History, Round
@@ -36,7 +36,7 @@ def log_odds(right: float, wrong: float) -> float:
 
 @dataclass
 class ExponentialStep:
-    """Weigh samples by the exponential loss of the votes so far; a subclass says what the learner sees and how to vote.
+    """Weigh samples by the exponential loss of the votes so far; a subclass defines what the learner sees and the vote.
 
     Weights are on the simplex. A vote is ``learning_rate`` of the best step: 1 is the papers', and shorter steps fit
     noise later.
@@ -51,21 +51,21 @@ class ExponentialStep:
         raise NotImplementedError
 
     def reweigh(self, history: History) -> FloatArray:
-        """Return the weights that the learner is given: those of the loss where a subclass does not say otherwise."""
+        """Return the weights that the learner is given: those of the loss, unless a subclass defines others."""
         return history.memory[WEIGHTS]
 
-    def step(self, done: Round, history: History) -> float:
+    def step(self, latest: Round, history: History) -> float:
         weights = history.memory.get(WEIGHTS, history.rows.start)
-        best, self.is_over = self.vote(weights, done.losses), not done.losses.any()
+        best, self.is_over = self.vote(weights, latest.losses), not latest.losses.any()
         if best > _CHANCE:  # whatever part of it is taken
             vote = self.learning_rate * best
-            moved = weights * np.where(done.losses, 1.0, np.exp(-2.0 * vote))  # up to a factor, and without overflow
-            history.memory[WEIGHTS] = moved / moved.sum()
+            update = weights * np.where(latest.losses, 1.0, np.exp(-2.0 * vote))  # up to a factor, and without overflow
+            history.memory[WEIGHTS] = update / update.sum()
             return vote
         if history.n_rounds == 0:
             raise ValueError(
                 "The base learner's first model is no better than chance: its weighted error is "
-                f"{done.weighted_loss:.3g}. Give a stronger learner, or look for labels that are all noise."
+                f"{latest.weighted_loss:.3g}. Give a stronger learner, or look for labels that are all noise."
             )
         return 0.0
 
@@ -78,7 +78,7 @@ class AdaBoostStep(ExponentialStep):
         return log_odds(1.0 - wrong, wrong) / 2
 
 
-class Prepared(NamedTuple):
+class RoundInputs(NamedTuple):
     """What the boosters by the exponential loss need for their rounds."""
 
     fit: LearnerFit
@@ -88,7 +88,7 @@ class Prepared(NamedTuple):
 
 def prepare(
     booster: Any, train: CheckedRows, held_out: CheckedRows | None, classes: AnyArray, entropy: int, auto: str = ""
-) -> Prepared:
+) -> RoundInputs:
     """Prepare the rows for the learner; ``auto`` is the parameter that ``"auto"`` chooses on held-out samples."""
     if auto and getattr(booster, auto) == "auto" and held_out is None:
         raise ValueError(
@@ -100,14 +100,14 @@ def prepare(
     default = _SHORT_STEP if booster.estimator is None else 1.0
     rate = default if booster.learning_rate is None else float(booster.learning_rate)
     if held_out is None:
-        return Prepared(fit, None, rate)
+        return RoundInputs(fit, None, rate)
     is_positive = held_out.codes == 1
     weights = held_out.weights / held_out.weights.max()  # equal ones are 1: their sums, and equal errors, are exact
 
     def error(sums: FloatArray) -> Any:  # of votes of shape (n_samples,) or (n_samples, n_ensembles)
         return ((sums.T > 0) != is_positive) @ weights / weights.sum()
 
-    return Prepared(fit, HeldOut(fit.rows_like(held_out.X), classes, error), rate)
+    return RoundInputs(fit, HeldOut(fit.rows_like(held_out.X), classes, error), rate)
 
 
 class AdaBoostClassifier(AdditiveClassifier):
@@ -172,6 +172,6 @@ class AdaBoostClassifier(AdditiveClassifier):
         self.random_state = random_state
         self.callbacks = callbacks
 
-    def _boost(self, train: CheckedRows, held_out: CheckedRows | None, classes: AnyArray, entropy: int) -> Boosted:
-        fit, watched, rate = prepare(self, train, held_out, classes, entropy)
-        return self.run_rounds(fit, AdaBoostStep(learning_rate=rate), train.weights, watched)
+    def _boost(self, train: CheckedRows, held_out: CheckedRows | None, classes: AnyArray, entropy: int) -> BoostResult:
+        fit, held_out_error, rate = prepare(self, train, held_out, classes, entropy)
+        return self.run_rounds(fit, AdaBoostStep(learning_rate=rate), train.weights, held_out_error)

@@ -1,7 +1,7 @@
 """What the additive boosters share: votes, stopping on held-out samples, one ensemble for each class.
 
-An additive ensemble decides by the sign of ``f(x) = sum over rounds of vote * G(x)``, where the base model G says -1 or
-+1, or any number where it is a regressor.
+An additive ensemble decides by the sign of ``f(x) = sum over rounds of vote * G(x)``, where the base model G returns
+-1 or +1, or any number where it is a regressor.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -41,7 +41,7 @@ class VoteRule(Protocol):
     def reweigh(self, history: History) -> FloatArray:
         """Return the weights of the next round."""
 
-    def step(self, done: Round, history: History) -> float:
+    def step(self, latest: Round, history: History) -> float:
         """Return the vote of the newest model, 0 where it is of no use, and take it into account."""
 
 
@@ -53,18 +53,18 @@ class HeldOut(NamedTuple):
     loss: Callable[[FloatArray], Any]  # of the votes for them, of shape (n_samples,)
 
 
-class Boosted(NamedTuple):
+class BoostResult(NamedTuple):
     """What the rounds of one class against the others left behind."""
 
     models: list[Any]
     votes: FloatArray
     losses: ByteArray  # (n_samples, n_models): zero-one, on the training samples
     held_out_losses: FloatArray  # after each round, later ones included; empty without held-out samples
-    found: Any = None  # what else the booster found: a penalty, the solution of a program, a descent
+    details: Any = None  # what else was learned: a penalty, the solution of a program, a descent
 
 
 class Ensemble(NamedTuple):
-    """Base models that say whether a sample is of one class, and their votes."""
+    """Base models that decide whether a sample is of one class, and their votes."""
 
     models: list[Any]
     votes: FloatArray
@@ -72,13 +72,13 @@ class Ensemble(NamedTuple):
 
 
 class AdditiveClassifier(ClassifierMixin, BaseEstimator):
-    """Base of the additive boosters; a subclass says how one class is boosted against the others (``_boost``).
+    """Base of the additive boosters; a subclass defines how one class is boosted against the others (``_boost``).
 
     A subclass has parameters ``estimator``, ``n_estimators``, ``learning_rate``, ``stopping``, ``random_state`` and
     ``callbacks``.
     """
 
-    default_stopping: ClassVar[Stopping] = Stopping()  # that stopping=None asks for
+    default_stopping: ClassVar[Stopping] = Stopping()  # of stopping=None
     _takes_auto_fraction: ClassVar[bool] = False  # of samples to hold out, by how many there are
     _takes_regressors: ClassVar[bool] = False
 
@@ -96,7 +96,7 @@ class AdditiveClassifier(ClassifierMixin, BaseEstimator):
         sample_weight : array of shape (n_samples,), optional
             Non-negative; only their ratios matter.
         X_val, y_val : optional
-            Labelled samples that tell when to stop. Default: those that the ``validation_fraction`` of ``stopping``
+            Labelled samples that decide when to stop. Default: those that the ``validation_fraction`` of ``stopping``
             sets aside, which keep their weights.
 
         Returns
@@ -111,17 +111,17 @@ class AdditiveClassifier(ClassifierMixin, BaseEstimator):
         self._check_samples(train)
         is_binary = len(self.classes_) == _BINARY
         classes = self.classes_ if is_binary else np.array([False, True])
-        boosted = []
+        results = []
         for place in [1] if is_binary else range(len(self.classes_)):  # each against the others
             one = train._replace(codes=(train.codes == place).astype(np.int64))
-            held = held_out and held_out._replace(codes=(held_out.codes == place).astype(np.int64))
-            boosted.append(self._boost(one, held, classes, entropy))
-        self._keep([run.found for run in boosted])
-        self.ensembles_ = [Ensemble(run.models, run.votes, classes) for run in boosted]
+            held_out_part = held_out and held_out._replace(codes=(held_out.codes == place).astype(np.int64))
+            results.append(self._boost(one, held_out_part, classes, entropy))
+        self._store_details([run.details for run in results])
+        self.ensembles_ = [Ensemble(run.models, run.votes, classes) for run in results]
         self.estimators_ = [model for ensemble in self.ensembles_ for model in ensemble.models]
         self.votes_ = np.concatenate([ensemble.votes for ensemble in self.ensembles_])
-        if self.estimator is not None and all(run.losses.shape[1] == 1 and not run.losses.any() for run in boosted):
-            warn_of_no_errors(len(boosted))
+        if self.estimator is not None and all(run.losses.shape[1] == 1 and not run.losses.any() for run in results):
+            warn_of_no_errors(len(results))
         return self
 
     def decision_function(self, X: Any) -> FloatArray:
@@ -136,7 +136,7 @@ class AdditiveClassifier(ClassifierMixin, BaseEstimator):
         array of shape (n_samples,), or (n_samples, n_classes) for more than two classes
             Above zero for the second class; or for each class.
         """
-        return self._sums(self._checked(X))
+        return self._sums(self._check_input(X))
 
     def predict(self, X: Any) -> AnyArray:
         """Return the label of each sample."""
@@ -156,7 +156,7 @@ class AdditiveClassifier(ClassifierMixin, BaseEstimator):
 
     def staged_decision_function(self, X: Any) -> Iterator[FloatArray]:
         """Yield ``decision_function`` after the first round, the first two and so on."""
-        X = self._checked(X)
+        X = self._check_input(X)
         running = [np.cumsum(np.column_stack([*_values(one, X)]) * one.votes, axis=1) for one in self.ensembles_]
         for last in range(max(sums.shape[1] for sums in running)):
             stage = [sums[:, min(last, sums.shape[1] - 1)] for sums in running]
@@ -193,12 +193,12 @@ class AdditiveClassifier(ClassifierMixin, BaseEstimator):
     def _check_samples(self, train: CheckedRows) -> None:
         """Refuse samples to train on that a parameter has no use for."""
 
-    def _boost(self, train: CheckedRows, held_out: CheckedRows | None, classes: AnyArray, entropy: int) -> Boosted:
+    def _boost(self, train: CheckedRows, held_out: CheckedRows | None, classes: AnyArray, entropy: int) -> BoostResult:
         """Boost samples of code 1 against those of code 0; ``classes`` are the two labels that the models predict."""
         raise NotImplementedError
 
-    def _keep(self, found: list[Any]) -> None:
-        """Set what was learned beside the votes, for each class against the others."""
+    def _store_details(self, details: list[Any]) -> None:
+        """Store what was learned beside the votes, for each class against the others."""
 
     def _probabilities(self, sums: FloatArray) -> FloatArray:
         return logistic_probabilities(2.0 * sums)
@@ -214,27 +214,27 @@ class AdditiveClassifier(ClassifierMixin, BaseEstimator):
         start: FloatArray,
         held_out: HeldOut | None,
         callbacks: Sequence[Callback] | None = None,
-    ) -> Boosted:
-        """Boost until a rule, a callback or the held-out loss says stop; where it stalled, up to its least."""
-        patience, told = stopping_of(self).patience, self.callbacks if callbacks is None else callbacks
+    ) -> BoostResult:
+        """Boost until a rule, a callback or the held-out loss ends it; where that loss stalled, up to its least."""
+        patience, functions = stopping_of(self).patience, self.callbacks if callbacks is None else callbacks
         sums: Any = 0.0  # of the votes for the held-out samples
-        seen: list[float] = []  # the loss on them after each round
+        losses: list[float] = []  # the loss on them after each round
 
-        def stop(done: Round, history: History) -> bool:
+        def stop(latest: Round, history: History) -> bool:
             nonlocal sums
             has_stalled = False
             if held_out is not None:
-                sums = sums + history.votes[-1] * model_values(done.model, held_out.X, held_out.classes)
-                seen.append(float(held_out.loss(sums)))
-                has_stalled = patience is not None and len(seen) - _best_round(seen) >= patience
-            asked = [bool(callback(done)) for callback in told]  # all of them are called
-            return any(asked) or rule.is_over or has_stalled
+                sums = sums + history.votes[-1] * model_values(latest.model, held_out.X, held_out.classes)
+                losses.append(float(held_out.loss(sums)))
+                has_stalled = patience is not None and len(losses) - _best_round(losses) >= patience
+            stops = [bool(callback(latest)) for callback in functions]  # all of them are called
+            return any(stops) or rule.is_over or has_stalled
 
         history = History(ArrayRows(start, self.n_estimators))
         boost(fit, history, reweigh=rule.reweigh, vote=rule.step, stop=stop, n_rounds=self.n_estimators)
-        kept = _best_round(seen) if seen and patience is not None else history.n_rounds
-        return Boosted(
-            history.models[:kept], np.array(history.votes[:kept]), history.rows.losses[:, :kept], np.array(seen)
+        n_best = _best_round(losses) if losses and patience is not None else history.n_rounds
+        return BoostResult(
+            history.models[:n_best], np.array(history.votes[:n_best]), history.rows.losses[:, :n_best], np.array(losses)
         )
 
     def stored_state(self) -> dict[str, Any]:
@@ -250,7 +250,7 @@ class AdditiveClassifier(ClassifierMixin, BaseEstimator):
             for ensemble in self.ensembles_:
                 check_vector(ensemble.votes, "votes", len(ensemble.models), "one for each model")
 
-    def _checked(self, X: Any) -> Any:
+    def _check_input(self, X: Any) -> Any:
         """Return rows to decide about as the models take them."""
         check_is_fitted(self)
         return check_predict_input(self, self._learner(), X)
@@ -269,7 +269,7 @@ class AdditiveClassifier(ClassifierMixin, BaseEstimator):
         fall to either side of zero.
         """
         sums: list[Any] = [
-            sum(vote * said for said, vote in zip(_values(one, X), one.votes.tolist(), strict=True))
+            sum(vote * values for values, vote in zip(_values(one, X), one.votes.tolist(), strict=True))
             for one in self.ensembles_
         ]
         return sums[0] if len(sums) == 1 else np.column_stack(sums)
@@ -290,7 +290,7 @@ def one_or_all(values: list[Any], *, is_given: bool = False) -> Any:
 
 
 def _values(ensemble: Ensemble, X: Any) -> Iterator[FloatArray]:
-    classes = None if is_regressor(ensemble.models[0]) else ensemble.classes  # asked once: the answer takes time
+    classes = None if is_regressor(ensemble.models[0]) else ensemble.classes  # checked once: it takes time
     if len(ensemble.models) > 1 and issparse(X) and X.shape[0] * X.shape[1] <= _SMALL:
         X = X.toarray()  # once, where each model would take its features out of it anew
     for model in ensemble.models:
@@ -298,7 +298,7 @@ def _values(ensemble: Ensemble, X: Any) -> Iterator[FloatArray]:
 
 
 def model_values(model: Any, X: Any, classes: AnyArray | None) -> FloatArray:
-    """Return what a base model says: -1 or +1 for the two classes, or, where there are none, a regressor's values."""
+    """Return the values of a base model: -1 or +1 for the two classes, or a regressor's own where there are none."""
     if classes is None:
         return np.asarray(model.predict(X), dtype=np.float64).reshape(-1)
     return np.where(predict_codes(model, X, classes) == 1, 1.0, -1.0)

@@ -70,8 +70,8 @@ class ProgressBar:
         if self._progress is not None:
             self._progress.reset(self._task, completed=n_rounds, description=f"restored {n_rounds} rounds")
 
-    def __call__(self, done: Round) -> None:
-        self.n_rounds = done.number
+    def __call__(self, latest: Round) -> None:
+        self.n_rounds = latest.number
         if self._progress is not None:
-            text = f"round {done.number}, {done.told}"
-            self._progress.update(self._task, completed=done.number, description=text)
+            text = f"round {latest.number}, {latest.summary}"
+            self._progress.update(self._task, completed=latest.number, description=text)

@@ -13,8 +13,8 @@ such as a missing or altered round, is refused: a fit that goes on must end as i
 
 No random state is saved with a round: every round draws its seed from the entropy in the manifest and its number.
 
-What decides the rounds is written as texts that are equal exactly where the rounds would be the same. A text says what
-it stands for as far as a person can read it, so that two of them side by side tell what differs.
+What decides the rounds is written as texts, which are equal exactly where the rounds would be the same. They are
+readable as far as possible, so that a person who compares two of them sees the difference.
 """
 
 import functools
@@ -43,7 +43,7 @@ from counterpoise.persist.locks import FolderInUse, FolderLock
 
 _NO_MATTER = frozenset({"n_jobs", "verbose", "random_state"})  # of a learner: its random states are set in each round
 _CHUNK_BYTES = 1 << 24  # copied and hashed at once
-_DEEPEST = 12  # objects inside objects: deeper ones are told by their class alone, and a cycle ends
+_DEEPEST = 12  # objects inside objects: of deeper ones only the class is written, and a cycle ends
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")  # in a repr: another in every process
 
 # What the rounds do not depend on. Goals and what goes with them are for the mixture at the end, and a fit may fail on
@@ -54,8 +54,8 @@ NOT_OF_ROUNDS = frozenset(
         "n_jobs",
         "callbacks",
         "checkpoint",
-        "stopping",  # told by its fields
-        "alpha",  # told by the objective
+        "stopping",  # its fields are written
+        "alpha",  # the objective holds it
         "goals",
         "pos_label",
         "mixture",
@@ -91,12 +91,12 @@ def data_texts(
     parts: dict[str, Any] = {"classes": classes}
     for rows, suffix in ((train, ""), (held_out, " held out")):
         if rows is not None:
-            known = {"X": rows.X, "y": rows.codes, "sample_weight": rows.weights, "sensitive_features": rows.groups}
-            parts |= {part + suffix: values for part, values in known.items()}
+            own_parts = {"X": rows.X, "y": rows.codes, "sample_weight": rows.weights, "sensitive_features": rows.groups}
+            parts |= {part + suffix: values for part, values in own_parts.items()}
     for name, table in (tables or {}).items():
-        given = {"X": table.X, "y": table.y, "baseline": table.baseline, "sample_weight": table.sample_weight}
-        given |= {f"column {column}": table.column(column) for column in table.sensitive_columns}
-        parts |= {f"{part} of dataset {name}": values for part, values in given.items()}
+        own_parts = {"X": table.X, "y": table.y, "baseline": table.baseline, "sample_weight": table.sample_weight}
+        own_parts |= {f"column {column}": table.column(column) for column in table.sensitive_columns}
+        parts |= {f"{part} of dataset {name}": values for part, values in own_parts.items()}
     return {name: _data_text(values) for name, values in parts.items() if values is not None}
 
 
@@ -164,7 +164,7 @@ def _data_text(values: Any) -> str:
 
 
 def _arrays(values: Any) -> Iterator[AnyArray]:
-    """Yield arrays that together say all of an array, a sparse matrix or a data frame."""
+    """Yield arrays that together determine an array, a sparse matrix or a data frame."""
     if sp.issparse(values):
         rows = values.tocsr()
         yield from (rows.data, rows.indices, rows.indptr)
@@ -176,7 +176,7 @@ def _arrays(values: Any) -> Iterator[AnyArray]:
             categories = getattr(column.dtype, "categories", None)
             if categories is None:
                 yield np.asarray(column)
-            elif hasattr(column, "iloc"):  # learners see the order of the categories, values do not tell it
+            elif hasattr(column, "iloc"):  # learners see the order of the categories, which values do not show
                 yield from (np.asarray(categories), np.asarray(column.cat.codes))
             else:  # polars, whose codes depend on what else the process has read
                 yield np.asarray(column, dtype=object)
@@ -238,10 +238,10 @@ class SavedRound(NamedTuple):
     weighted_loss: float
     memory: dict[str, FloatArray]  # of the rule that chooses weights, after this round
     best: tuple[float, int]  # the least risk so far and its round, where patience looks at it
-    is_last: bool  # patience or target said that it is enough
+    is_last: bool  # patience is over, or the target is reached
     uses_shared: bool  # the learner had something learned once for all rounds
     said: AnyArray | None = None  # class codes by models that did not see the rows, or inside goals
-    scores: FloatArray | None = None  # of the positive class by models that did not see the rows, where asked for
+    scores: FloatArray | None = None  # of the positive class by models that did not see the rows, where needed
 
 
 @dataclass(frozen=True, init=False)
@@ -308,19 +308,19 @@ class Checkpoint:
             raise TypeError(f"the folder of a Checkpoint must be a text; got {self.folder!r}")
 
 
-def as_checkpoint(asked: Any) -> Checkpoint | None:
+def as_checkpoint(checkpoint: Any) -> Checkpoint | None:
     """Return the parameter ``checkpoint`` of a booster as a value; a path is short for it."""
-    if asked is None or isinstance(asked, Checkpoint):
-        return asked
-    if isinstance(asked, (str, os.PathLike)):
-        return Checkpoint(asked)
-    raise TypeError(f"checkpoint must be a Checkpoint, the path of its folder, or None; got {asked!r}.")
+    if checkpoint is None or isinstance(checkpoint, Checkpoint):
+        return checkpoint
+    if isinstance(checkpoint, (str, os.PathLike)):
+        return Checkpoint(checkpoint)
+    raise TypeError(f"checkpoint must be a Checkpoint, the path of its folder, or None; got {checkpoint!r}.")
 
 
 @contextmanager
-def opened(asked: Any) -> "Iterator[CheckpointFolder | None]":
-    """Open the folder of a checkpoint, for this process alone; None where none is asked for."""
-    value = as_checkpoint(asked)
+def open_checkpoint(checkpoint: Any) -> "Iterator[CheckpointFolder | None]":
+    """Open the folder of a checkpoint, for this process alone; None without a checkpoint."""
+    value = as_checkpoint(checkpoint)
     if value is None:
         yield None
         return
@@ -346,13 +346,13 @@ class CheckpointFolder:
                 path.unlink()
         self.n_rounds = _survey(self.folder)  # again: another process may have been at work before the lock
         path = self.folder / _MANIFEST
-        self._manifest = _checked_manifest(self.folder, read_file(path, _MOST_MANIFEST)) if path.exists() else None
+        self._manifest = _check_manifest(self.folder, read_file(path, _MOST_MANIFEST)) if path.exists() else None
 
     @property
     def seeds(self) -> Seeds | None:
         """Return what the system drew for these rounds, or None where a setting decides it or nothing is saved."""
-        saved = None if self._manifest is None else self._manifest["seeds"]
-        return None if saved is None else Seeds(saved["entropy"], Secret.fromhex(saved["key"]))
+        seeds = None if self._manifest is None else self._manifest["seeds"]
+        return None if seeds is None else Seeds(seeds["entropy"], Secret.fromhex(seeds["key"]))
 
     def claim(self, run: RunRecord, n_done: int = 0) -> None:
         """Check that the folder's rounds are of this run, ``n_done`` of which it has itself, or begin it."""
@@ -369,9 +369,9 @@ class CheckpointFolder:
             self._write(_MANIFEST, json.dumps(self._manifest, indent=1).encode())
             return
         for part in ("settings", "data"):
-            saved, present = self._manifest[part], getattr(run, part)
-            for name in [*present, *saved]:
-                texts = saved.get(name, "absent"), present.get(name, "absent")
+            saved_texts, own_texts = self._manifest[part], getattr(run, part)
+            for name in [*own_texts, *saved_texts]:
+                texts = saved_texts.get(name, "absent"), own_texts.get(name, "absent")
                 if texts[0] != texts[1]:
                     was, now = (text if len(text) <= _LONG else f"{text[: _LONG - 3]}..." for text in texts)
                     different = f"{name} was {was} and is {now}{_HINTS.get(name, '')}"
@@ -379,9 +379,9 @@ class CheckpointFolder:
         if run.seeds != self.seeds:
             raise _refusal(self.folder, "is of another fit, for which the system drew other seeds")
 
-    def write(self, number: int, done: SavedRound) -> None:
+    def write(self, number: int, saved_round: SavedRound) -> None:
         """Put a round on disk."""
-        values = done._asdict()
+        values = saved_round._asdict()
         for name in ("losses", "held_out"):  # zero-one
             values[name] = None if values[name] is None else (np.packbits(values[name]), values[name].size)
         try:
@@ -393,12 +393,12 @@ class CheckpointFolder:
                 f"A checkpoint cannot hold the model of round {number}: {error} Checkpoints take no types beyond "
                 "those known: fit with checkpoint=None."
             ) from error
-        self._write_checked(_round_name(number), payload)
+        self._write_with_header(_round_name(number), payload)
         self.n_rounds = number
 
     def read(self, number: int) -> SavedRound:
         """Return a round as it was written."""
-        values = self._read_checked(_round_name(number))
+        values = self._read_with_header(_round_name(number))
         for name in ("losses", "held_out"):
             if values[name] is not None:
                 bits, size = values[name]
@@ -409,18 +409,18 @@ class CheckpointFolder:
         """Put what all rounds share on disk, before the first round that used it."""
         # One that is there already without a round is of a fit that was killed just then, and is not ours.
         if self.n_rounds == 0 or not (self.folder / _SHARED).exists():
-            self._write_checked(_SHARED, persist.dumps(dict(shared)))
+            self._write_with_header(_SHARED, persist.dumps(dict(shared)))
 
     def read_shared(self) -> dict[str, AnyArray]:
         """Return what all rounds share."""
         if not (self.folder / _SHARED).exists():
             raise _refusal(self.folder, f"lacks {_SHARED}, from which its rounds were trained")
-        return self._read_checked(_SHARED)
+        return self._read_with_header(_SHARED)
 
-    def _write_checked(self, name: str, payload: bytes) -> None:
+    def _write_with_header(self, name: str, payload: bytes) -> None:
         self._write(name, self._header(name, payload), b"\n", payload)
 
-    def _read_checked(self, name: str) -> dict[str, Any]:
+    def _read_with_header(self, name: str) -> dict[str, Any]:
         with opened_file(self.folder / name) as stream:
             header, _, payload = stream.read().partition(b"\n")
         if header != self._header(name, payload):
@@ -471,10 +471,10 @@ def _survey(folder: Path) -> int:
         raise _refusal(folder, f"holds {foreign[0]!r}, which is no part of a checkpoint")
     rounds = [name for name in names if _ROUND.fullmatch(name)]
     if (rounds or _SHARED in names) and _MANIFEST not in names:
-        raise _refusal(folder, f"lacks {_MANIFEST}, which tells whose rounds it holds")
-    known = set(rounds)
+        raise _refusal(folder, f"lacks {_MANIFEST}, which says whose rounds it holds")
+    names_of_rounds = set(rounds)
     for number in range(1, len(rounds) + 1):
-        if _round_name(number) not in known:
+        if _round_name(number) not in names_of_rounds:
             raise _refusal(folder, f"lacks {_round_name(number)} but holds {rounds[-1]}")
     return len(rounds)
 
@@ -483,18 +483,18 @@ def _fingerprint(manifest: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()
 
 
-def _checked_manifest(folder: Path, data: bytes) -> dict[str, Any]:
+def _check_manifest(folder: Path, data: bytes) -> dict[str, Any]:
     try:
         manifest = load_json(data)
-        known, version = manifest["format"] == _FORMAT, int(manifest["version"])
+        is_ours, version = manifest["format"] == _FORMAT, int(manifest["version"])
     except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
-        known, version = False, 0
-    if not known:
+        is_ours, version = False, 0
+    if not is_ours:
         raise _refusal(folder, f"has a {_MANIFEST} that is torn or of something else")
     if version > _VERSION:
         raise _refusal(folder, f"has format {version}, newer than {_VERSION}, the last known", "update counterpoise, ")
-    claimed = manifest.pop("fingerprint", None)
-    if claimed != _fingerprint(manifest):
+    fingerprint = manifest.pop("fingerprint", None)
+    if fingerprint != _fingerprint(manifest):
         raise _refusal(folder, f"has a {_MANIFEST} that was altered")
     if manifest["library"] != __version__:
         raise _refusal(
@@ -502,4 +502,4 @@ def _checked_manifest(folder: Path, data: bytes) -> dict[str, Any]:
             f"was begun by counterpoise {manifest['library']}, and this is {__version__}, whose models may differ",
             "install that version, ",
         )
-    return {**manifest, "fingerprint": claimed}
+    return {**manifest, "fingerprint": fingerprint}

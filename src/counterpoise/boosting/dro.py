@@ -15,11 +15,12 @@ which the paper does not give, is chosen on held-out samples. ``learning_rate=1`
 Close to it: with losses ``-exp(y F)`` and the radius ``log mean exp(-y F) + mean(y F)`` the worst weights are those of
 AdaBoost (Corollary 2, where the paper's minus is a slip).
 
-Directions of descent are the best approximation of a subgradient within what a base learner can say. A subgradient of
-the robust loss at the scores F is ``G_i = w_i loss'(y_i F(x_i)) y_i``, one number for each sample; its negative is the
-*pull* on the score of that sample. A classifier, which says -1 or +1, approximates the pulls best where it is fitted to
-their signs with their sizes as weights: that maximizes ``sum pull_i h(x_i)``. A regressor is fitted to the pulls
-themselves by least squares, in the norm of the samples' own weights q, where a pull reads ``pull_i / q_i``.
+Directions of descent are the best approximation of a subgradient among the functions that a base learner can fit. A
+subgradient of the robust loss at the scores F is ``G_i = w_i loss'(y_i F(x_i)) y_i``, one number for each sample; its
+negative is the *pull* on the score of that sample. A classifier, which returns -1 or +1, approximates the pulls best
+where it is fitted to their signs with their sizes as weights: that maximizes ``sum pull_i h(x_i)``. A regressor is
+fitted to the pulls themselves by least squares, in the norm of the samples' own weights q, where a pull reads ``pull_i
+/ q_i``.
 """
 
 from collections.abc import Callable, Sequence
@@ -35,7 +36,7 @@ from counterpoise._base.checks import check_choice, check_confidence, check_numb
 from counterpoise._base.types import AnyArray, FloatArray
 from counterpoise.boosting.additive import (
     AdditiveClassifier,
-    Boosted,
+    BoostResult,
     HeldOut,
     logistic_probabilities,
     model_values,
@@ -68,15 +69,15 @@ class SignDirections:
     are_signs = True  # its values are -1 and +1 only
 
     def __init__(self, fit: LearnerFit) -> None:
-        self.fit, self._wanted = fit, fit.codes
+        self.fit, self._target_codes = fit, fit.codes
 
     def __call__(self, pulls: FloatArray, number: int) -> tuple[Any, FloatArray]:
         """Return the model of a round, and its value on each sample."""
         sizes = np.abs(pulls)
         # A loss that rises again pulls back what is too sure; where nothing pulls, the wish of before stays.
-        self._wanted = np.where(sizes > 0, pulls > 0, self._wanted).astype(np.int64)
-        model, said, _ = self.fit.fit_round(RoundTarget(self._wanted, sizes / sizes.sum()), number)
-        return model, np.where(said == 1, 1.0, -1.0)
+        self._target_codes = np.where(sizes > 0, pulls > 0, self._target_codes).astype(np.int64)
+        model, answers, _ = self.fit.fit_round(RoundTarget(self._target_codes, sizes / sizes.sum()), number)
+        return model, np.where(answers == 1, 1.0, -1.0)
 
     def rows_like(self, X: Any) -> Any:
         return self.fit.rows_like(X)
@@ -145,7 +146,7 @@ class RobustRule:
     labels, own : array of shape (n_samples,)
         Labels -1 and +1, and the samples' own weights on the simplex.
     robust_loss : callable
-        Gives the robust loss, once the first model is there: its radius may depend on what the learner can say. At the
+        Gives the robust loss, once the first model is there: its radius may depend on the learner. At the
         score 0 all losses are equal and the worst weights are the samples' own, so the first model does not need it.
     loss : MarginLoss
         What is made robust.
@@ -180,24 +181,24 @@ class RobustRule:
     def reweigh(self, _history: History) -> FloatArray:
         return self.state.weights
 
-    def step(self, done: Round, history: History) -> float:
+    def step(self, latest: Round, history: History) -> float:
         """Search along the model, and go there; 0 where nothing improves."""
         if history.n_rounds == 0:
-            self.robust = self._robust_loss(done.model)
+            self.robust = self._robust_loss(latest.model)
             self.state = self.robust.at(self.state.margins)
             self.robust_losses.append(self.state.value)
-        assert done.sides is not None  # noqa: S101 - as ``fit`` gives them
+        assert latest.sides is not None  # noqa: S101 - as ``fit`` gives them
         are_signs = self._directions.are_signs
-        found = self.robust.line_search(self.state, done.sides, are_signs=are_signs)
+        best = self.robust.line_search(self.state, latest.sides, are_signs=are_signs)
         # A model that is always right has no best step to go a part of, and no round can follow it.
-        vote = found.step if found.is_endless else self._learning_rate * found.step
-        if vote == found.step:
-            self.state = found.state
+        vote = best.step if best.is_endless else self._learning_rate * best.step
+        if vote == best.step:
+            self.state = best.state
         else:
-            self.state = self.robust.along(self.state, done.sides, vote, are_signs=are_signs)
+            self.state = self.robust.along(self.state, latest.sides, vote, are_signs=are_signs)
         self.robust_losses.append(self.state.value)
         # A model was always right, or every loss is at its least and nothing pulls.
-        self.is_over = found.is_endless or not self.state.slopes.any()
+        self.is_over = best.is_endless or not self.state.slopes.any()
         return vote
 
 
@@ -324,22 +325,22 @@ class DROBoostClassifier(AdditiveClassifier):
                 f"{self.classes_.tolist()[counts.argmin()]!r} has {counts.min()}. Use radius='calibrated', or a number."
             )
 
-    def _keep(self, found: list[Descent]) -> None:
-        self.descents_ = found
-        self.radius_ = one_or_all([descent.radius for descent in found])
-        self.degrees_of_freedom_ = one_or_all([self._degrees_of_freedom(descent.models[0]) for descent in found])
-        self.robust_losses_ = one_or_all([descent.robust_losses for descent in found])
+    def _store_details(self, descents: list[Descent]) -> None:
+        self.descents_ = descents
+        self.radius_ = one_or_all([descent.radius for descent in descents])
+        self.degrees_of_freedom_ = one_or_all([self._degrees_of_freedom(descent.models[0]) for descent in descents])
+        self.robust_losses_ = one_or_all([descent.robust_losses for descent in descents])
 
-    def _boost(self, train: CheckedRows, held_out: CheckedRows | None, classes: AnyArray, entropy: int) -> Boosted:
+    def _boost(self, train: CheckedRows, held_out: CheckedRows | None, classes: AnyArray, entropy: int) -> BoostResult:
         factor = self._factor_by_folds(train, classes, entropy) if self.radius == "cv" else 1.0
-        boosted = self._descend(train, held_out, classes, entropy, factor, self.callbacks)
-        if not boosted.models:
+        result = self._descend(train, held_out, classes, entropy, factor, self.callbacks)
+        if not result.models:
             raise ValueError(
                 "The base learner's first model is no better than chance under the worst weights: the robust loss at "
-                f"radius {boosted.found.radius:.3g} does not fall along it. Give a stronger learner or a smaller "
+                f"radius {result.details.radius:.3g} does not fall along it. Give a stronger learner or a smaller "
                 "radius, or look for labels that are all noise."
             )
-        return boosted
+        return result
 
     def _descend(
         self,
@@ -349,7 +350,7 @@ class DROBoostClassifier(AdditiveClassifier):
         entropy: int,
         factor: float,
         callbacks: Sequence[Callback] = (),
-    ) -> Boosted:
+    ) -> BoostResult:
         """Return the rounds at a multiple of the calibrated radius, with the ``Descent``; no model where none helps."""
         own, loss = train.weights, LOSSES[self.loss]
         labels = np.where(train.codes == 1, 1.0, -1.0)
@@ -364,20 +365,20 @@ class DROBoostClassifier(AdditiveClassifier):
         learner, round_seeds = self._learner(own.size), partial(round_seed, entropy)
         directions = make_directions(learner, train.X, labels, own, classes, round_seeds)
         rule = RobustRule(directions, labels, own, robust_loss, loss=loss, learning_rate=float(self.learning_rate))
-        watched = None
+        held_out_loss = None
         if held_out is not None:
-            predicted, held_labels = classes if directions.are_signs else None, np.where(held_out.codes == 1, 1.0, -1.0)
-            own_held = held_out.weights
+            own_labels, own_weights = np.where(held_out.codes == 1, 1.0, -1.0), held_out.weights
 
             def mean_loss(sums: FloatArray) -> float:
-                return dot(own_held, loss.value(held_labels * sums))
+                return dot(own_weights, loss.value(own_labels * sums))
 
-            watched = HeldOut(directions.rows_like(held_out.X), predicted, mean_loss)
+            model_labels = classes if directions.are_signs else None
+            held_out_loss = HeldOut(directions.rows_like(held_out.X), model_labels, mean_loss)
         rounds: list[Round] = []
-        run = self.run_rounds(rule.fit, rule, own, watched, [rounds.append, *callbacks])
+        run = self.run_rounds(rule.fit, rule, own, held_out_loss, [rounds.append, *callbacks])
         n_models, radius = len(run.models), rule.robust.radius
-        falls, weights = np.array(rule.robust_losses[: n_models + 1]), [done.weights for done in rounds[:n_models]]
-        return run._replace(found=Descent(run.models, run.votes, radius, falls, weights, run.held_out_losses))
+        falls, weights = np.array(rule.robust_losses[: n_models + 1]), [one.weights for one in rounds[:n_models]]
+        return run._replace(details=Descent(run.models, run.votes, radius, falls, weights, run.held_out_losses))
 
     def _degrees_of_freedom(self, model: Any) -> float | None:
         """Return those of the calibration, estimated from a first model where they are not given."""
@@ -392,8 +393,8 @@ class DROBoostClassifier(AdditiveClassifier):
         seed = int(np.random.SeedSequence(entropy).generate_state(2)[1]) >> 1
         folds = StratifiedKFold(_FOLDS, shuffle=True, random_state=seed).split(train.codes, train.codes)
         totals = np.zeros(len(RADIUS_FACTORS))
-        for kept, held in folds:
-            parts = train.only(kept), train.only(held)
+        for train_places, held_out_places in folds:
+            parts = train.only(train_places), train.only(held_out_places)
             for place, factor in enumerate(RADIUS_FACTORS):
                 run = self._descend(*parts, classes, entropy, factor)
                 totals[place] += run.held_out_losses.min() if run.models else np.inf

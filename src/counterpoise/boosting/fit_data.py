@@ -32,7 +32,7 @@ from counterpoise.rules.scores.table import ScoreTable
 from counterpoise.theory.risks import RiskRows
 
 DEPTH = 4  # of the default trees: the shallower, the more they differ from the strong model
-_FOLDS = 5  # by default, where the losses on rows that a model has seen would tell nothing
+_FOLDS = 5  # by default, where losses on rows that a model has seen are of no use
 _STRONG = AdaBoostClassifier(n_estimators=300)
 _BINARY = 2
 # Rows from which rules of scores are chosen on those of folds: below, models trained on all rows differ from them.
@@ -56,7 +56,7 @@ class FitData(Protocol):
     positive: Positive
     held_out: CheckedRows | None  # rows that no model is trained on, on which the mixture is then chosen
     costs: AnswerCosts | None  # after ``price_answers``: rounds train for goals
-    keeps_answers: bool  # a checkpoint saves what models say
+    keeps_answers: bool  # whether a checkpoint saves them
     is_judged_by_folds: bool  # rounds are judged by models that did not see the rows
     groups: IntArray | None  # of the labelled places, by all sensitive features
     n_lightest: float  # how many rows there would be, were all as light as the lightest
@@ -81,8 +81,8 @@ class FitData(Protocol):
     def fingerprints(self) -> dict[str, str]:
         """Return a text for each part of the data that decides the rounds, for a checkpoint to compare."""
 
-    def saved_answers(self, number: int, saved: SavedRound) -> AnyArray | None:
-        """Return what the model of a round that was saved says of the rows, in the form of the store."""
+    def saved_answers(self, number: int, saved_round: SavedRound) -> AnyArray | None:
+        """Return the answers of a saved round's model about the rows, in the form of the store."""
 
     def least_value(self, history: History, problem: Problem) -> float:
         """Return the least risk of a mixture where it will be chosen, or raise ``InfeasibleGoals``."""
@@ -95,7 +95,7 @@ class FitData(Protocol):
 
 
 class InputRows(NamedTuple):
-    """Labelled rows as ``fit`` is given them, with what goals may ask of them."""
+    """Labelled rows as ``fit`` takes them, with the columns that goals may use."""
 
     X: Any
     y: Any
@@ -106,7 +106,7 @@ class InputRows(NamedTuple):
     table: Table | None = None
 
     def goal_table(self) -> Table:
-        """Return what goals may ask: a table, or columns, those of X where they have names, and a limit on weights."""
+        """Return what goals may use: a table, or columns (those of X where they have names) and a limit on weights."""
         n_samples = len(np.asarray(self.y))
         if self.table is not None:
             if self.table.n_samples != n_samples:
@@ -146,13 +146,13 @@ class ArrayFitData:
         datasets: Mapping[str, Table] | None,
         seeds: Seeds,
     ) -> None:
-        learner, held = base_learner(booster.estimator), (validation.X, validation.y, validation.sensitive_features)
+        learner, parts = base_learner(booster.estimator), (validation.X, validation.y, validation.sensitive_features)
         self.classes, self.n_jobs, self.columns = booster.classes_, booster.n_jobs, inputs.goal_table()
         self.positive = find_positive(booster.classes_, booster.pos_label)
-        self.train, self.held_out = split_rows(booster, learner, all_rows, *held, entropy=seeds.entropy)
+        self.train, self.held_out = split_rows(booster, learner, all_rows, *parts, entropy=seeds.entropy)
         self.table = self.columns if validation.X is None else validation.goal_table()  # where the mixture is chosen
         self.datasets = with_train(None, datasets)  # others, as far as the mixture is chosen on them
-        self.trained: dict[str, Table] = {}  # others, as far as models are trained on them
+        self.training_tables: dict[str, Table] = {}  # others, as far as models are trained on them
         self.check = partial(check_predict_input, booster, learner)  # features of others as the models take them
         self.purpose = "that models are trained on" if booster.trains_inside else "that the models can be asked about"
         self.costs: AnswerCosts | None = None
@@ -162,13 +162,13 @@ class ArrayFitData:
         self.store = ArrayRows(self.train.weights, planned_rounds(booster))
 
     @property
-    def chosen_on(self) -> CheckedRows:
+    def selection_rows(self) -> CheckedRows:
         """Return the rows on which the mixture is chosen."""
         return self.held_out or self.train
 
     def answers(self) -> Answers:
         """Return what goals know of the rows on which the mixture is chosen, before any model has answered."""
-        rows = self.chosen_on
+        rows = self.selection_rows
         places = np.arange(self.table.n_samples) if rows.places is None else rows.places
         table = self.table.part(places, self.classes[rows.codes], unequal(rows.weights))
         return Answers({TRAIN: table}, {}, self.positive)
@@ -179,7 +179,7 @@ class ArrayFitData:
 
     def check_problem(self, problem: Problem) -> None:
         """Refuse goals, objective and datasets that do not fit the rows, before any model is trained."""
-        rows = self.chosen_on
+        rows = self.selection_rows
         is_confident = any(goal.confidence is not None and TRAIN in goal.datasets for goal in problem.goals)
         if is_confident and self.table.largest_weight is None:  # goals on weights without a limit
             Table(None, rows.codes, sample_weight=rows.weights).heaviest(TRAIN)
@@ -206,18 +206,18 @@ class ArrayFitData:
         train, rate = self.train, problem.objective if isinstance(problem.objective, Rate) else None
         own = self.columns.part(np.asarray(train.places), self.classes[train.codes], unequal(train.weights))
         names = dict.fromkeys(name for one in (*problem.goals, rate) if one is not None for name in one.datasets)
-        self.trained = {name: self.datasets[name] for name in names if name in self.datasets}
+        self.training_tables = {name: self.datasets[name] for name in names if name in self.datasets}
         self.datasets = dict(self.datasets)
         if self.held_out is not None:
             n_held, generator = self.held_out.codes.size, np.random.default_rng(round_seed(entropy, 0))
-            for name, table in self.trained.items():
+            for name, table in self.training_tables.items():
                 size = table.n_samples
                 order = generator.permutation(size) if size > 1 else np.zeros(2, dtype=np.int64)
                 n_aside = max(round(n_held / (n_held + train.codes.size) * size), 1)
                 n_aside = min(n_aside, max(size - 1, 1))
-                self.trained[name] = table.only(np.sort(order[n_aside:]))
+                self.training_tables[name] = table.only(np.sort(order[n_aside:]))
                 self.datasets[name] = table.only(np.sort(order[:n_aside]))
-        features = {name: self.features(name, table) for name, table in self.trained.items()}
+        features = {name: self.features(name, table) for name, table in self.training_tables.items()}
         ends = np.cumsum([train.codes.size, *map(n_rows, features.values())]).tolist()
         places = {name: slice(*ends[number : number + 2]) for number, name in enumerate(features)}
         places = {TRAIN: slice(0, ends[0]), **places}
@@ -226,15 +226,15 @@ class ArrayFitData:
         X = stack_rows([train.X, *features.values()])
         self.rows = CheckedRows(X, np.pad(train.codes, more), np.pad(train.weights, more), None)
         self.n_trained = ends[-1]
-        answers = Answers({TRAIN: own, **self.trained}, {}, self.positive)
+        answers = Answers({TRAIN: own, **self.training_tables}, {}, self.positive)
 
-        def say(codes: AnyArray) -> Answers:  # with a column for each model
-            known = answers
+        def make_answers(codes: AnyArray) -> Answers:  # with a column for each model
+            result = answers
             for name, place in places.items():
-                known = known.with_dataset(name, answers.tables[name], self.positive.said(codes[place]))
-            return known
+                result = result.with_dataset(name, answers.tables[name], self.positive.said(codes[place]))
+            return result
 
-        self.costs = AnswerCosts(train.codes, places, answers, say, problem)
+        self.costs = AnswerCosts(train.codes, places, answers, make_answers, problem)
         return self.costs
 
     def model_fit(self, booster: Any, learner: Any, seeds: Seeds) -> ArrayFit:
@@ -259,58 +259,59 @@ class ArrayFitData:
         random_seeds = partial(round_seed, seeds.entropy)
         folds = None if n_folds is None else folds_of(self.rows.codes, n_folds, np.random.default_rng(random_seeds(0)))
         fits = [CrossFit(one, self.rows, self.classes, random_seeds, folds, positive) for one in learners]
-        keeps = is_inside or (self.is_judged_by_folds and not is_binary)  # two classes are told by their losses
+        keeps = is_inside or (self.is_judged_by_folds and not is_binary)  # of two classes the losses determine them
         costs = None if self.costs is None else self.costs.costs
         return ArrayFit(fits, self.rows, self.train.codes.size, keeps_answers=keeps, costs=costs)
 
     def fingerprints(self) -> dict[str, str]:
         """Return a text for each part of the data that decides the rounds, for a checkpoint to compare."""
-        tables = {} if self.costs is None else {TRAIN: self.columns, **self.trained}
+        tables = {} if self.costs is None else {TRAIN: self.columns, **self.training_tables}
         return data_texts(self.classes, self.train, self.held_out, tables)
 
-    def saved_answers(self, number: int, saved: SavedRound) -> AnyArray | None:  # noqa: ARG002 - as over shards
-        """Return what the model of a round that was saved says of the rows."""
-        return saved.said
+    def saved_answers(self, number: int, saved_round: SavedRound) -> AnyArray | None:  # noqa: ARG002 - as over shards
+        """Return the answers of a saved round's model about the rows."""
+        return saved_round.said
 
     def least_value(self, history: History, problem: Problem) -> float:
         """Return the least risk of a mixture where it will be chosen, or raise ``InfeasibleGoals``."""
-        known = self.predictions(history) if problem.goals else self._losses(history)
-        return choose_mixture(select(known, problem), problem).value
+        predictions = self.predictions(history) if problem.goals else self._losses(history)
+        return choose_mixture(select(predictions, problem), problem).value
 
     def _losses(self, history: History) -> PoolPredictions:
         losses = self.store.losses if self.held_out is None else np.array(history.held_out).T
-        rows = self.chosen_on
+        rows = self.selection_rows
         return PoolPredictions(losses, unequal(rows.weights), rows.groups, self.answers())
 
-    def predictions(self, history: History, *, is_asked: bool = True) -> PoolPredictions:
+    def predictions(self, history: History, *, needs_answers: bool = True) -> PoolPredictions:
         """Return the losses of the models on the rows where the mixture is chosen, and answers on all datasets.
 
-        ``is_asked``: goals or a rate are about what the models say.
+        ``needs_answers``: goals or a rate depend on the predictions.
         """
-        positive, rows, known, said = self.positive, self.chosen_on, self._losses(history), self.store.said
+        positive, rows, own_answers = self.positive, self.selection_rows, self.store.answers
+        predictions = self._losses(history)
         if self.costs is not None and self.held_out is None:
-            return known._replace(answers=self.costs.say(np.column_stack(said)))
+            return predictions._replace(answers=self.costs.make_answers(np.column_stack(own_answers)))
         pool = Pool(history.models, positive, self.n_jobs)
         own: Any = None
-        if positive.is_binary:  # then losses tell predictions
-            own = positive.bits_of_losses(known.losses, rows.codes)
-        elif self.held_out is None and said:
-            own = np.column_stack(said)
-        elif said or is_asked or positive.place is not None:
+        if positive.is_binary:  # then losses determine predictions
+            own = positive.bits_of_losses(predictions.losses, rows.codes)
+        elif self.held_out is None and own_answers:
+            own = np.column_stack(own_answers)
+        elif own_answers or needs_answers or positive.place is not None:
             own = pool.ask(rows.X, rows.codes.size)
-        answers = known.answers.with_dataset(TRAIN, known.answers.tables[TRAIN], own)
+        answers = predictions.answers.with_dataset(TRAIN, predictions.answers.tables[TRAIN], own)
         for name, table in self.datasets.items():
             codes = pool.ask(self.features(name, table), table.n_samples)
             answers = answers.with_dataset(name, table, positive.said(codes))
-        return known._replace(answers=answers)
+        return predictions._replace(answers=answers)
 
     def family(self, history: History, problem: Problem) -> PooledModels | Thresholds:
         """Return what the mixture is chosen among: rules of scores where they can be mixed, else the models."""
-        held_out, rows, answers = self.held_out, self.chosen_on, self.answers()
-        is_asked = self.scores and not (isinstance(self.scores, str) and self.costs is None)
+        held_out, rows, answers = self.held_out, self.selection_rows, self.answers()
+        wants_rules = self.scores and not (isinstance(self.scores, str) and self.costs is None)
         is_scored = held_out is not None or len(history.scores) == history.n_rounds
-        if not (is_asked and is_scored) or self._lack_of_scores(history.models):
-            return self.pooled(history, problem)
+        if not (wants_rules and is_scored) or self._lack_of_scores(history.models):
+            return self.pooled_models(history, problem)
         pool = Pool.of(titled_models([("", model) for model in history.models]), self.positive, self.n_jobs)
         by_name: dict[str, Any] = {}
         if held_out is not None:
@@ -324,16 +325,16 @@ class ArrayFitData:
         usual = [member.usual(column) for member, column in zip(pool.members, by_name[TRAIN].T, strict=True)]
         return Thresholds(pool, ScoreTable(by_name, answers, unequal(rows.weights), rows.groups, np.array(usual)))
 
-    def pooled(self, history: History, problem: Problem) -> PooledModels:
+    def pooled_models(self, history: History, problem: Problem) -> PooledModels:
         """Return the models, whose answers are mixed."""
-        is_asked = bool(problem.goals) or isinstance(problem.objective, Rate)
+        needs_answers = bool(problem.goals) or isinstance(problem.objective, Rate)
         pool = Pool(history.models, self.positive, self.n_jobs)
-        return PooledModels(pool, self.predictions(history, is_asked=is_asked))
+        return PooledModels(pool, self.predictions(history, needs_answers=needs_answers))
 
     def solve_and_store(self, booster: Any, family: Any, problem: Problem) -> None:
-        """Choose the best mixture, store it, and say what the tail and the goals cost beside the first model."""
+        """Choose the best mixture, store it, and warn where tail and goals cost much beside the first model."""
         booster.solve_and_store(family, problem)
-        if isinstance(family, PooledModels) and problem.mixture == "optimal":  # the price of rules is told already
+        if isinstance(family, PooledModels) and problem.mixture == "optimal":  # of rules the family warns
             selection = booster.selection_
             means = np.average(selection.losses, axis=0, weights=selection.sample_weight)
             warn_of_the_average(float(means @ booster.mixture_), float(means[0]), "its first model", problem)
@@ -341,7 +342,7 @@ class ArrayFitData:
     def _lack_of_scores(self, models: list[Any]) -> str:
         """Return why rules of models cannot be mixed; nothing where they can."""
         if len(self.classes) > _BINARY:
-            return f"a threshold tells two classes apart; got {len(self.classes)}. Set scores=False."
+            return f"a threshold separates two classes; got {len(self.classes)}. Set scores=False."
         if self.held_out is None and (not self.is_judged_by_folds or self.costs is None):
             return (
                 "chooses on rows that no model was trained on: set Stopping(validation_fraction=0.3), or pass X_val "

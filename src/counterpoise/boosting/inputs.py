@@ -47,8 +47,8 @@ class CheckedRows(NamedTuple):
 
 def set_learner_tags(tags: Any, learner: Any) -> Any:
     """Let a booster take the input that its base learner takes, and return its tags."""
-    known = get_tags(learner).input_tags
-    tags.input_tags.sparse, tags.input_tags.three_d_array = known.sparse, known.three_d_array  # or more, as images
+    own = get_tags(learner).input_tags
+    tags.input_tags.sparse, tags.input_tags.three_d_array = own.sparse, own.three_d_array  # or more, as images
     tags.input_tags.allow_nan = may_take_missing(learner)
     return tags
 
@@ -84,9 +84,8 @@ def training_rows(
     check_classification_targets(y)
     classes, codes = np.unique(np.asarray(y), return_inverse=True)
     if len(classes) < 2:  # noqa: PLR2004
-        raise ValueError(
-            f"y must hold at least two classes to tell apart; got one class only: {classes.tolist()[0]!r}."
-        )
+        only = classes.tolist()[0]
+        raise ValueError(f"y must hold at least two classes to tell apart; got one class only: {only!r}.")
     weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     if not weights.max() > 0:
         raise ValueError("sample_weight must have at least one weight above zero; got zeros only.")

@@ -57,8 +57,8 @@ class AnswerCosts:
         Where the rows of each are.
     answers : Answers
         The tables, before any model has answered.
-    say : callable
-        Returns the answers, given what models say in the form of the row store.
+    make_answers : callable
+        Returns the answers, given those of models in the form of the row store.
     problem : Problem
         The goals, and the objective where it is a rate.
     """
@@ -68,10 +68,10 @@ class AnswerCosts:
         labels: IntArray,
         places: dict[str, slice],
         answers: Answers,
-        say: Callable[[AnyArray], Answers],
+        make_answers: Callable[[AnyArray], Answers],
         problem: Problem,
     ) -> None:
-        self.labels, self.places, self.answers, self.say = labels, places, answers, say
+        self.labels, self.places, self.answers, self.make_answers = labels, places, answers, make_answers
         views, objective = answers.views(), problem.objective
         self.goals = TalliedGoals.of(problem.goals, views)
         self.rate = objective.resolve(views) if isinstance(objective, Rate) else None  # that is minimized
@@ -92,11 +92,11 @@ class AnswerCosts:
         if weights is not None:
             costs[:, : self.labels.size] = weights
             costs[self.labels, np.arange(self.labels.size)] = 0.0
-        signed = [] if multipliers is None else [self._limits.row_weights(multipliers)]
+        extras = [] if multipliers is None else [self._limits.row_weights(multipliers)]
         if with_rate and self._rate_weights is not None:
-            signed.append(self._rate_weights)
+            extras.append(self._rate_weights)
         positive = self.answers.positive
-        for name, more in ((name, more) for one in signed for name, more in one.items()):
+        for name, more in ((name, more) for one in extras for name, more in one.items()):
             part = costs[:, self.places[name]]
             if positive.is_binary:
                 part[positive.place] += more
@@ -104,9 +104,9 @@ class AnswerCosts:
                 part += more.reshape(-1, len(part)).T
         return costs
 
-    def column(self, said: AnyArray) -> tuple[GoalRows, float | None]:
+    def column(self, answers: AnyArray) -> tuple[GoalRows, float | None]:
         """Return the goals as rows of the program for one model, and the rate that is minimized."""
-        count = self.say(said[:, None]).counter(self.goals.views)
+        count = self.make_answers(answers[:, None]).counter(self.goals.views)
         rate = None
         if self.rate is not None:
             rate = self.rate.constant + float(tally_rates([self.rate], self.goals.views, count)[0, 0])
@@ -123,12 +123,12 @@ class DualPrices(NamedTuple):
     """The dual of the program of the models so far."""
 
     costs: FloatArray  # of answers
-    constant: float  # that belongs to them: the price of a model is the constant and the cost of what it says
+    constant: float  # that belongs to them: the price of a model is the constant plus the cost of its answers
     weights: Any  # of the labelled rows; None where goals alone are priced, or a rate is minimized
     multipliers: FloatArray  # of the limits
     value: float  # what the price of a helping model is below: the least risk so far, or the violation
     is_feasible: bool
-    is_rough: bool = False  # a finer solve would ask another question
+    is_rough: bool = False  # a finer solve would give other prices
 
 
 class RoundsProgram:
@@ -161,32 +161,32 @@ class RoundsProgram:
         self._proven = -np.inf  # the largest price of a model
         self._least = np.inf  # risk so far
         self._may_differ = False  # another solve may lead to another model
-        self._is_eased = True  # where goals are missed, the rows' own losses are asked for beside them
-        self._priced: DualPrices | None = None
-        self._seen: set[bytes] = set()  # what each model says, as a checksum
+        self._is_eased = True  # where goals are missed, the rows' own losses are priced beside them
+        self._prices: DualPrices | None = None
+        self._checksums: set[bytes] = set()  # of each model's answers
 
-    def add(self, said: AnyArray, history: History) -> None:
+    def add(self, answers: AnyArray, history: History) -> None:
         """Take in the newest model of the history: whether it helps, and the bound that its price proves."""
-        column, rate = self.costs.column(said)
-        checksum, priced = hashlib.sha256(said.tobytes()).digest(), self._priced
-        if priced is not None:
-            price = float(priced.multipliers @ (column.rows[:, 0] - column.bounds))  # the Lagrangian of the model
-            if priced.is_feasible:
-                price = price + priced.constant + (history.rows.newest_loss(priced.weights) if rate is None else rate)
+        column, rate = self.costs.column(answers)
+        checksum, prices = hashlib.sha256(answers.tobytes()).digest(), self._prices
+        if prices is not None:
+            price = float(prices.multipliers @ (column.rows[:, 0] - column.bounds))  # the Lagrangian of the model
+            if prices.is_feasible:
+                price = price + prices.constant + (history.rows.newest_loss(prices.weights) if rate is None else rate)
                 self._proven = max(self._proven, price)
-                helps = price < priced.value - IMPROVEMENT * self.size
+                helps = price < prices.value - IMPROVEMENT * self.size
             else:
-                helps = price < (1 - _LESS) * priced.value
-            if helps or (self._is_eased and not priced.is_feasible):  # the proof alone is not asked for yet
+                helps = price < (1 - _LESS) * prices.value
+            if helps or (self._is_eased and not prices.is_feasible):  # the proof is not priced alone yet
                 self.n_idle = 0
             else:
-                self.n_idle = _TRIES if checksum in self._seen else self.n_idle + 1
+                self.n_idle = _TRIES if checksum in self._checksums else self.n_idle + 1
             self._is_eased &= helps
-            self._may_differ = priced.is_rough
-        self._seen.add(checksum)
+            self._may_differ = prices.is_rough
+        self._checksums.add(checksum)
         self.goals = column if self.goals is None else self.goals.beside(column)
         self._rates = np.append(self._rates, [] if rate is None else rate)
-        self._priced = None
+        self._prices = None
 
     def is_over(self, *, is_random: bool) -> bool:
         """Tell whether the learner finds no model that helps."""
@@ -194,11 +194,11 @@ class RoundsProgram:
 
     def price(self, history: History) -> FloatArray:
         """Return the costs of answers by the dual of the models so far: a rule for the next round."""
-        if self._priced is None:
-            self._priced = self._solved(history)
-        return self._priced.costs
+        if self._prices is None:
+            self._prices = self._solve(history)
+        return self._prices.costs
 
-    def _solved(self, history: History) -> DualPrices:
+    def _solve(self, history: History) -> DualPrices:
         assert self.goals is not None  # noqa: S101 - a round is done
         is_far = self.n_idle == 0 and self._least - min(self._proven, self._least) > _FAR * self.size
         tol, limits, weights = _ROUGH if is_far else _TOL, self.goals.as_limits(), None
@@ -215,11 +215,11 @@ class RoundsProgram:
         # An exact learner proves the bound; one with which a mixture gets below it is not exact.
         self.standing = Standing(solution.value, 0.0, min(self._proven, self._least))
         costs = self.costs.costs(weights, prices, with_rate=True)
-        known = costs, solution.offset, weights, prices, solution.value
-        return DualPrices(*known, is_feasible=True, is_rough=tol > _TOL)
+        parts = costs, solution.offset, weights, prices, solution.value
+        return DualPrices(*parts, is_feasible=True, is_rough=tol > _TOL)
 
 
 def places_in(error: InfeasibleGoals, problem: Problem) -> list[int]:
     """Return the places of all goals that take part in a conflict."""
-    part = {*error.conflict, *(goal for held in error.held_by.values() for goal in held)}
+    part = {*error.conflict, *(goal for goals in error.held_by.values() for goal in goals)}
     return [place for place, goal in enumerate(problem.goals) if goal in part]

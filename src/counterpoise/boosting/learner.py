@@ -1,9 +1,9 @@
 """Any base learner as a function from sample weights to a model and its losses.
 
-Rounds may be judged on rows which their models did not see. A strong model makes next to no error on the rows it is
-trained on. Its losses there would tell a booster nothing, and a mixture chosen on them would trust it blindly. With
-folds every round trains its model on all rows, and beside it one model for each fold on the rows outside of that fold:
-what those say of the fold's rows is what the round is judged by.
+Rounds may be judged on rows that their models did not see. A strong model makes almost no error on the rows it is
+trained on: its losses there say nothing to a booster, and a mixture chosen on them would rely on it too much. With
+folds, every round trains its model on all rows, and beside it one model for each fold on the rows outside that fold.
+The predictions of these models on the rows of their folds are what the round is judged by.
 """
 
 import copy
@@ -62,9 +62,9 @@ class RoundTarget(NamedTuple):
     weights: FloatArray  # sum to 1
     rows: IntArray | None = None  # None: all rows in their order; else some, perhaps several times
 
-    def error(self, said: AnyArray) -> float:
-        """Return the weight of what a model gets wrong, given the codes that it says of all rows."""
-        return float(self.weights @ ((said if self.rows is None else said[self.rows]) != self.codes))
+    def error(self, answers: AnyArray) -> float:
+        """Return the weight of the rows that a model gets wrong, from its answers about all rows."""
+        return float(self.weights @ ((answers if self.rows is None else answers[self.rows]) != self.codes))
 
 
 def cost_target(costs: FloatArray) -> RoundTarget:
@@ -74,25 +74,25 @@ def cost_target(costs: FloatArray) -> RoundTarget:
     is one label for each row, by the sign of the difference. The weights are not scaled to sum to 1.
     """
     if len(costs) == _BINARY:
-        saved = costs[0] - costs[1]  # by the second class in place of the first
-        return RoundTarget((saved > 0).astype(np.int64), np.abs(saved))
-    saved = (costs.max(axis=0) - costs).T
-    rows, codes = np.nonzero(saved)
-    return RoundTarget(codes, saved[rows, codes], rows)
+        savings = costs[0] - costs[1]  # by the second class in place of the first
+        return RoundTarget((savings > 0).astype(np.int64), np.abs(savings))
+    savings = (costs.max(axis=0) - costs).T
+    rows, codes = np.nonzero(savings)
+    return RoundTarget(codes, savings[rows, codes], rows)
 
 
 class TrainedModel(NamedTuple):
-    """A model, and what is said of all rows, perhaps by others that did not see them."""
+    """A model, and answers about all rows, perhaps by other models that did not see them."""
 
     model: Any
-    said: AnyArray  # class codes
-    scores: FloatArray | None = None  # of the positive class, where they are asked for
+    answers: AnyArray  # class codes
+    scores: FloatArray | None = None  # of the positive class, where they are needed
 
 
 class LearnerFit:
     """Fit a fresh model to given weights, with any scikit-learn classifier, on data prepared once for all rounds.
 
-    Of our own learners it uses the protocol: features are binned once, and fitting tells the predictions.
+    Of our own learners it uses the protocol: features are binned once, and fitting returns the predictions.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ class LearnerFit:
     random_seeds : callable
         From the number of a round to its seed.
     weights : array of shape (n_samples,), optional
-        The rows' own: where they are zero, a row has no label, and its code says nothing.
+        The rows' own: where they are zero, a row has no label, and its code means nothing.
     """
 
     def __init__(
@@ -128,11 +128,11 @@ class LearnerFit:
 
     def __call__(self, weights: FloatArray, number: int) -> Fitted:
         """Return the model of a round, and where it errs."""
-        model, said, _ = self.fit_round(RoundTarget(self.codes, weights), number)
-        return Fitted(model, (said != self.codes).view(np.uint8))
+        model, answers, _ = self.fit_round(RoundTarget(self.codes, weights), number)
+        return Fitted(model, (answers != self.codes).view(np.uint8))
 
     def fit_round(self, target: RoundTarget, number: int) -> TrainedModel:
-        """Return the model of a round that is fitted to a target, and what it says of all rows."""
+        """Return the model of a round that is fitted to a target, and its answers about all rows."""
         if self.prepared is None:
             model = fresh_copy(self.learner, self.random_seeds(number))
             X = self.X if target.rows is None else take_rows(self.X, target.rows)
@@ -146,9 +146,9 @@ class LearnerFit:
         # A copy does for a learner of plain parameters, and takes a tenth of the time of a clone.
         model = fresh_copy(self.learner, self.random_seeds(number)) if self.is_random else copy.copy(self.learner)
         if target.rows is None or not self.is_binned:
-            named = {} if target.rows is None else {"rows": target.rows}
+            options = {} if target.rows is None else {"rows": target.rows}
             return TrainedModel(
-                model, model.fit_codes(self.prepared, target.codes, self.classes, target.weights, **named)
+                model, model.fit_codes(self.prepared, target.codes, self.classes, target.weights, **options)
             )
         some = replace(self.prepared, bins=np.ascontiguousarray(self.prepared.bins[:, target.rows]))
         model.fit_codes(some, target.codes, self.classes, target.weights)
@@ -178,8 +178,8 @@ class _Fold(NamedTuple):
 class CrossFit:
     """Fit a model to all rows, and judge it by models of the same learner that did not see the rows of each fold.
 
-    Without folds it is judged by what it says itself. Where a positive class is given, models of folds are asked for
-    its scores of the rows that they did not see, too.
+    Without folds it is judged by its own answers. With a positive class, the models of folds also score the rows that
+    they did not see.
     """
 
     def __init__(
@@ -191,7 +191,7 @@ class CrossFit:
         folds: IntArray | None,
         positive: Positive | None = None,
     ) -> None:
-        self.positive = positive  # of two classes, where models are asked for scores too
+        self.positive = positive  # of two classes, where models give scores too
         self.whole = LearnerFit(learner, rows.X, rows.codes, classes, random_seeds, rows.weights)
         self.prepared, self.is_random = self.whole.prepared, self.whole.is_random
         self._own, self._folds = rows.weights, []
@@ -202,11 +202,11 @@ class CrossFit:
             self._folds.append(_Fold(fit, others, places, fit.rows_like(take_rows(rows.X, places))))
 
     def fit_round(self, target: RoundTarget, number: int) -> TrainedModel:
-        """Return the model of a round that is fitted to a target, and what those say that did not see the rows."""
+        """Return the model of a round, fitted to a target, and the answers of models that did not see the rows."""
         if not self._folds:
             return self.whole.fit_round(target, number)
         codes, classes = self.whole.codes, self.whole.classes
-        said = np.empty(codes.size, dtype=np.min_scalar_type(len(classes) - 1))
+        answers = np.empty(codes.size, dtype=np.min_scalar_type(len(classes) - 1))
         scores = None if self.positive is None else np.empty(codes.size)
         for fold in self._folds:
             if target.rows is None:
@@ -214,16 +214,16 @@ class CrossFit:
             else:  # of the rows that are outside, which count from 0 there
                 numbers = np.full(codes.size, -1)
                 numbers[fold.others] = np.arange(fold.others.size)
-                kept = numbers[target.rows] >= 0
-                part = RoundTarget(target.codes[kept], target.weights[kept], numbers[target.rows][kept])
+                outside = numbers[target.rows] >= 0
+                part = RoundTarget(target.codes[outside], target.weights[outside], numbers[target.rows][outside])
             if not part.weights.sum() > 0:  # all the weight is in the fold: there is nothing to go by but the rows' own
                 part = RoundTarget(codes[fold.others], self._own[fold.others])
             model = fold.fit.fit_round(part._replace(weights=part.weights / part.weights.sum()), number).model
-            said[fold.places] = predict_codes(model, fold.rows, classes)
+            answers[fold.places] = predict_codes(model, fold.rows, classes)
             if scores is not None and self.positive is not None:
                 rows = take_rows(self.whole.X, fold.places)
                 scores[fold.places] = Member("A model of a fold", model, self.positive, SCORES).ask(rows)
-        return TrainedModel(self.whole.fit_round(target, number).model, said, scores)
+        return TrainedModel(self.whole.fit_round(target, number).model, answers, scores)
 
 
 class ArrayFit:
@@ -237,7 +237,7 @@ class ArrayFit:
         The labelled rows, and inside goals below them those of other datasets.
     n_labelled : int
     keeps_answers : bool
-        Whether what is said of the rows is kept: inside goals, and where losses do not tell it.
+        Whether answers about the rows are kept: inside goals, and where losses do not determine them.
     costs : callable, optional
         Inside goals: what each answer costs by weights of the labelled rows alone, shape (n_classes, n_rows).
     """
@@ -256,18 +256,18 @@ class ArrayFit:
 
     def __call__(self, weights: FloatArray, number: int) -> Fitted:
         """Return the model of a round, given weights of the labelled rows, or costs of answers."""
-        fit, error = self.fits[0 if number == 1 else -1], None
+        fit, loss = self.fits[0 if number == 1 else -1], None
         if self.costs is None:
-            model, said, scores = fit.fit_round(RoundTarget(self.labels, weights), number)
+            model, answers, scores = fit.fit_round(RoundTarget(self.labels, weights), number)
         else:
             target = cost_target(self.costs(weights) if weights.ndim == 1 else weights)
             total = float(target.weights.sum())  # 0 where all answers cost alike
             own = RoundTarget(self.rows.codes, self.rows.weights)
             target = target._replace(weights=target.weights / total) if total > 0 else own
-            model, said, scores = fit.fit_round(target, number)
-            error = target.error(said)
-        losses = (said[: self.labels.size] != self.labels).view(np.uint8)
-        return Fitted(model, losses, said=said if self.keeps_answers else None, weighted_loss=error, scores=scores)
+            model, answers, scores = fit.fit_round(target, number)
+            loss = target.error(answers)
+        losses = (answers[: self.labels.size] != self.labels).view(np.uint8)
+        return Fitted(model, losses, answers=answers if self.keeps_answers else None, weighted_loss=loss, scores=scores)
 
 
 def folds_of(codes: IntArray, n_folds: int, generator: np.random.Generator) -> IntArray:
@@ -286,7 +286,7 @@ def is_ensemble(learner: Any) -> bool:
     if isinstance(learner, Resampled):
         return is_ensemble(learner.estimator)
     names = set(learner.get_params(deep=False))
-    return any(known <= names for known in _OF_ENSEMBLES)
+    return any(marks <= names for marks in _OF_ENSEMBLES)
 
 
 def planned_rounds(booster: Any) -> int:

@@ -15,7 +15,7 @@ LPBoost is their Algorithm 1 with the stopping rule of their slides; after Demir
 Warmuth, Glocer, Vishwanathan 2008. Each round asks for the sample weights, at most 1/(alpha n) each, on which the best
 mixture of the models so far is worst, and fits a model to them.
 
-The value of that problem is the least CVaR of a mixture so far, so it tells when to stop. Plain LPBoost may need
+The value of that problem is the least CVaR of a mixture so far, so it decides when to stop. Plain LPBoost may need
 1/alpha rounds; with regularization, ``32 log(1/alpha) / delta^2`` rounds come within delta of the learner's guarantee
 (Theorem 4). ``AdaLPBoostClassifier`` does nearly as well with one set of models for all alphas.
 
@@ -89,14 +89,14 @@ class AdaLPBoostClassifier(MixtureBase):
         Part of the samples, those with the highest losses, that is ignored when weights and mixture are chosen.
     goals : goals or their texts, default=()
         What the mixture must meet where it is chosen, the dataset ``train``, and on other datasets: see
-        ``counterpoise.goals``. The rounds do not look at them, so that the same models serve any goals;
+        ``counterpoise.goals``. The rounds ignore them, so that the same models serve any goals;
         ``LPBoostClassifier`` trains for them.
     budget : float in [0, 1] or None, default=0.03
-        The most that the mean loss may be above the least that is possible under the goals, so that the tail is not
-        bought at any price. None is the papers' problem, without a limit: at alpha 0.1 the average error may then rise
-        from 13 to 24 % (``docs/results/defaults``), with a warning where the mixture errs on 10 % of the samples more
-        than its first model. Only ``mixture="optimal"`` is chosen: for the others the default has no effect, and
-        another budget is refused.
+        The most that the mean loss may be above the least that is possible under the goals, so that a better
+        tail does not cost more than you accept. None is the papers' problem, without a limit: at alpha 0.1 the average
+        error may then rise from 13 to 24 % (``docs/results/defaults``), with a warning where the mixture errs on 10 %
+        of the samples more than its first model. Only ``mixture="optimal"`` is chosen: for the others the
+        default has no effect, and another budget is refused.
     pos_label : label, optional
         The class that goals without ``of`` call positive; by default the second of two.
     decision : {"sticky", "sample", "vote"} or Draws, default="sticky"
@@ -154,9 +154,9 @@ class AdaLPBoostClassifier(MixtureBase):
     True
     """
 
-    default_stopping: ClassVar[Stopping] = Stopping()  # that stopping=None asks for
-    scores, by = False, ()  # what models say is mixed, and no group is looked at
-    trains_inside = False  # rounds do not look at goals
+    default_stopping: ClassVar[Stopping] = Stopping()  # of stopping=None
+    scores, by = False, ()  # models are mixed by their answers, and no rule uses groups
+    trains_inside = False  # rounds ignore goals
 
     def __init__(
         self,
@@ -227,7 +227,7 @@ class AdaLPBoostClassifier(MixtureBase):
         sensitive_features : array or data frame with a row for each sample, optional
             The groups for ``reweigh="groups"``, and the columns that goals use.
         baseline : array of shape (n_samples,), optional
-            What the deployed model says, for goals on churn, wins and losses.
+            Predictions of the deployed model, for goals on churn, wins and losses.
         datasets : dict from names to Table, optional
             Other datasets that goals use.
         X_val, y_val : optional
@@ -235,11 +235,11 @@ class AdaLPBoostClassifier(MixtureBase):
             ``stopping`` sets aside, or the training samples. Goals call them ``train``: they are met where the mixture
             is chosen.
         sensitive_features_val, baseline_val : optional
-            The groups of ``X_val`` and the columns that goals use there, and what the deployed model says of them.
+            The groups of ``X_val`` and the columns that goals use there, and the deployed model's predictions.
         largest_weight : float, optional
             The most that a row of the population can weigh, for goals that carry a confidence: as for ``Table``.
         table, table_val : Table, optional
-            What goals may ask about the rows of ``X`` and of ``X_val`` beside ``sensitive_features`` and ``baseline``:
+            What goals may use of the rows of ``X`` and of ``X_val`` beside ``sensitive_features`` and ``baseline``:
             all columns of a data frame of which the models take a part. Labels and weights are those of ``fit``.
 
         Returns
@@ -259,7 +259,7 @@ class AdaLPBoostClassifier(MixtureBase):
         return self
 
     def fit_more(self, n_estimators: int) -> Self:
-        """Fit further base models to the same samples, and choose the mixture anew.
+        """Fit further base models to the same samples, and choose the mixture again.
 
         Only in the process that fitted the classifier: the samples are referred to, not stored with a saved model.
         With ``eta="theory"`` or ``beta="theory"`` the value of the first fit is kept. With ``checkpoint`` these rounds
@@ -355,7 +355,7 @@ class LPBoostClassifier(MixtureBase):
         then follow ``CVaR(0.1)``.
     beta : float > 0, "theory" or None, default=None
         Regularization of the weights by their entropy: the larger the weaker. ``"theory"`` is the value of Theorem 4
-        for ``n_estimators`` rounds. None is plain LPBoost. It is for a CVaR, and rounds with it do not look at goals,
+        for ``n_estimators`` rounds. None is plain LPBoost. It is for a CVaR, and rounds with it ignore goals,
         which then choose the mixture only.
     target : float in [0, 1), optional
         Stop as soon as the accuracy on the worst-off fraction alpha of the training samples, 1 minus the least risk,
@@ -412,7 +412,7 @@ class LPBoostClassifier(MixtureBase):
     True
     """
 
-    default_stopping: ClassVar[Stopping] = Stopping()  # that stopping=None asks for
+    default_stopping: ClassVar[Stopping] = Stopping()  # of stopping=None
     by = ()  # one threshold for all
 
     @property
@@ -504,7 +504,7 @@ class LPBoostClassifier(MixtureBase):
         return self
 
     def fit_more(self, n_estimators: int) -> Self:
-        """Fit further base models to the same samples, and choose the mixture anew: see ``AdaLPBoostClassifier``.
+        """Fit further base models to the same samples, and choose the mixture again: see ``AdaLPBoostClassifier``.
 
         Parameters
         ----------
@@ -545,18 +545,18 @@ class LPBoostClassifier(MixtureBase):
         if self.beta == "theory":
             self.beta_ = regularized_lpboost_beta(alpha, regularized_lpboost_delta(alpha, n_rounds))
         risk = CVaR(ALPHA) if isinstance(objective, Rate) else objective.bind(data.risk_rows(n_rounds))
-        known: dict[str, Any] = {"risk": risk, "target": self.target}
+        stopping: dict[str, Any] = {"risk": risk, "target": self.target}
         if self.trains_inside:
             costs = data.price_answers(problem, seeds.entropy)
             size = objective.size if isinstance(objective, Rate) else risk.size
             program = RoundsProgram(costs, data.store.minimizer(risk), size)
             settings = {"beta": None, "goals": [str(goal) for goal in problem.goals], "pos_label": self.pos_label}
-            return BoostingRun(self, data, problem, program.price, seeds, settings, program=program, **known)
+            return BoostingRun(self, data, problem, program.price, seeds, settings, program=program, **stopping)
         rule = dual_of(risk) if self.beta_ is None else regularized_dual(alpha, self.beta_)
-        return BoostingRun(self, data, problem, rule, seeds, {"beta": self.beta_}, **known)
+        return BoostingRun(self, data, problem, rule, seeds, {"beta": self.beta_}, **stopping)
 
     def mix(self, run: BoostingRun) -> None:
-        """Choose the mixture of the rounds, or of rules of their scores, and say what is proven about it."""
+        """Choose the mixture of the rounds, or of rules of their scores, and store the bound that is proven for it."""
         self.forget_choice()
         history, problem, program = run.history, self.problem_of_fit(), run.program
         self.estimators_, self.weighted_losses_ = list(history.models), np.array(history.weighted_losses)
@@ -594,29 +594,29 @@ class LPBoostClassifier(MixtureBase):
         """
         problem, places = problem._replace(budget=None), places_in(error, problem)
         if isinstance(family, Thresholds):
-            named, offered = [problem.goals[place] for place in places], (error.joint_bounds, error.held_by)
-            restated = InfeasibleGoals(named, error.least_violation, error.nearest_bounds, False, *offered)
+            conflict, bounds = [problem.goals[place] for place in places], (error.joint_bounds, error.held_by)
+            new_error = InfeasibleGoals(conflict, error.least_violation, error.nearest_bounds, False, *bounds)
         else:
             goals = select(family.selection_data, problem._replace(objective=Mean())).goals
             assert goals is not None  # noqa: S101 - they were missed
-            restated = advise(goals, places, error.least_violation, proven=False)
+            new_error = advise(goals, places, error.least_violation, proven=False)
         if isinstance(run.data, ArrayFitData):  # over shards no other mixture is solved for
-            models = family if isinstance(family, PooledModels) else run.data.pooled(run.history, problem)
-            self._add_closest(restated, models, family, problem)
+            models = family if isinstance(family, PooledModels) else run.data.pooled_models(run.history, problem)
+            self._add_closest(new_error, models, family, problem)
         if run.program is not None and not run.program.is_over(is_random=run.fit.is_random):
-            restated.add_note(
+            new_error.add_note(
                 f"All {run.history.n_rounds} rounds were used, and models still helped: raise n_estimators."
             )
-        return restated
+        return new_error
 
     def _add_closest(
-        self, restated: InfeasibleGoals, models: PooledModels, family: PooledModels | Thresholds, problem: Problem
+        self, new_error: InfeasibleGoals, models: PooledModels, family: PooledModels | Thresholds, problem: Problem
     ) -> None:
         """Add to an error the classifier that is nearest to its goals."""
         self.forget_choice()  # that failed
-        restated.closest = closest = copy.copy(self)
-        if restated.ways_out:  # the nearest of the bounds that are offered
-            way = min(restated.ways_out, key=lambda one: sum(abs(old.bound - new.bound) for old, new in one.items()))
+        new_error.closest = closest = copy.copy(self)
+        if new_error.ways_out:  # the nearest of the bounds that are offered
+            way = min(new_error.ways_out, key=lambda one: sum(abs(old.bound - new.bound) for old, new in one.items()))
             closest.solve_and_store(
                 family, problem._replace(goals=tuple(way.get(goal, goal) for goal in problem.goals))
             )
@@ -626,9 +626,9 @@ class LPBoostClassifier(MixtureBase):
             closest.store_family(models, problem)
             closest.store_solution(problem, models.solution(choose_nearest(selection, problem), selection))
         checks = closest.check_goals()
-        restated.least_violation = sum(check.violation for check in checks)
-        missed = "; ".join(str(check) for check in checks if not check.holds)
-        restated.add_note(f"The nearest mixture of the {len(self.estimators_)} models that were trained: {missed}.")
+        new_error.least_violation = sum(check.violation for check in checks)
+        failures = "; ".join(str(check) for check in checks if not check.holds)
+        new_error.add_note(f"The nearest mixture of the {len(self.estimators_)} models that were trained: {failures}.")
 
     def __getstate__(self) -> dict[str, Any]:
         return state_to_store(super().__getstate__())

@@ -14,7 +14,7 @@ import numpy as np
 from counterpoise._base.checks import check_positive
 from counterpoise._base.types import AnyArray
 from counterpoise.boosting.adaboost import AdaBoostStep, prepare
-from counterpoise.boosting.additive import AdditiveClassifier, Boosted, model_values, one_or_all
+from counterpoise.boosting.additive import AdditiveClassifier, BoostResult, model_values, one_or_all
 from counterpoise.boosting.inputs import CheckedRows, is_word
 from counterpoise.boosting.rounds import Callback
 from counterpoise.boosting.stopping import Stopping
@@ -30,7 +30,7 @@ from counterpoise.solvers.soft_margin import (
 # samples want those few.
 LINEAR_COSTS = (1.7, 2.062, 2.5, 2.872, 3.3, 4.062, 5.0, 7.071, 10.0, 14.142, 20.0, 31.623, 50.0, 70.711, 100.0)
 QUADRATIC_COSTS = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
-_MARGINS_PER_ERROR = 1.5  # that count by default: those of noise, of which one model's errors tell, and some
+_MARGINS_PER_ERROR = 1.5  # that count by default: those of noise, about as many as one model errs on, and some
 _ENOUGH = 20  # models beside which one without error is luck; where it comes early, it is the answer
 _LARGEST = 1e12  # cost of a margin: beyond it the rest of the program is lost to rounding
 _TOL = 1e-3  # gap of the programs, for margins between -1 and 1: far below what a sample more or less changes
@@ -41,7 +41,7 @@ Solution = SoftMarginSolution | HingeSolution
 def check_cost(C: Any) -> None:
     """Check a cost that may be ``"auto"``."""
     if not is_word(C, "C", ("auto",)) and check_positive(C, "C") > _LARGEST:
-        raise ValueError(f"C must be at most {_LARGEST:g}: no program can tell larger ones apart; got {C!r}.")
+        raise ValueError(f"C must be at most {_LARGEST:g}: no solver can distinguish larger ones; got {C!r}.")
 
 
 def boost_and_vote_again(
@@ -49,14 +49,14 @@ def boost_and_vote_again(
     rows: tuple[CheckedRows, CheckedRows | None, AnyArray, int],
     solve: Callable[..., Sequence[Solution]],
     grid: Sequence[float],
-) -> Boosted:
+) -> BoostResult:
     """Choose the votes of AdaBoost's models again, and keep the models that have one; ``rows`` are as for ``_boost``.
 
     Of several costs it takes the first with the least held-out error.
     """
     fit, held_out, rate = prepare(booster, *rows, "C")
     start = rows[0].weights
-    run: Boosted = booster.run_rounds(fit, AdaBoostStep(learning_rate=rate), start, held_out)
+    run: BoostResult = booster.run_rounds(fit, AdaBoostStep(learning_rate=rate), start, held_out)
     if booster.C is None:
         wrong = max(float(start @ run.losses[:, 0]), float(start.min()))
         costs: Sequence[float] = (max(1.0, 1.0 / (_MARGINS_PER_ERROR * wrong)),)
@@ -66,15 +66,15 @@ def boost_and_vote_again(
         # A model without error ended the rounds. Its margins are the largest there can be: it would be left alone.
         run = run._replace(models=run.models[:-1], votes=run.votes[:-1], losses=run.losses[:, :-1])
     margins = np.ascontiguousarray(1 - 2 * run.losses.view(np.int8))
-    tried = solve(margins, costs, sample_weight=start, tol=_TOL)
+    solutions = solve(margins, costs, sample_weight=start, tol=_TOL)
     best = 0
-    if held_out is not None and len(tried) > 1:
-        said = np.column_stack([model_values(model, held_out.X, held_out.classes) for model in run.models])
-        best = int(np.argmin(held_out.loss(said @ np.column_stack([found.votes for found in tried]))))
-    votes = tried[best].votes
-    kept = np.flatnonzero(votes)
-    models = [run.models[place] for place in kept]
-    return run._replace(models=models, votes=votes[kept], found=(costs[best], tried[best]))
+    if held_out is not None and len(solutions) > 1:
+        values = np.column_stack([model_values(model, held_out.X, held_out.classes) for model in run.models])
+        best = int(np.argmin(held_out.loss(values @ np.column_stack([one.votes for one in solutions]))))
+    votes = solutions[best].votes
+    places = np.flatnonzero(votes)
+    models = [run.models[place] for place in places]
+    return run._replace(models=models, votes=votes[places], details=(costs[best], solutions[best]))
 
 
 class RLPBoostClassifier(AdditiveClassifier):
@@ -155,12 +155,12 @@ class RLPBoostClassifier(AdditiveClassifier):
             if not isinstance(self.C, str):
                 check_edge_cost(float(self.C))
 
-    def _boost(self, train: CheckedRows, held_out: CheckedRows | None, classes: AnyArray, entropy: int) -> Boosted:
+    def _boost(self, train: CheckedRows, held_out: CheckedRows | None, classes: AnyArray, entropy: int) -> BoostResult:
         return boost_and_vote_again(self, (train, held_out, classes, entropy), soft_margin_path, LINEAR_COSTS)
 
-    def _keep(self, found: list[Any]) -> None:
-        self.C_ = one_or_all([C for C, _ in found], is_given=self.C is not None and self.C != "auto")
-        self.solutions_: list[SoftMarginSolution] = [solution for _, solution in found]
+    def _store_details(self, details: list[Any]) -> None:
+        self.C_ = one_or_all([C for C, _ in details], is_given=self.C is not None and self.C != "auto")
+        self.solutions_: list[SoftMarginSolution] = [solution for _, solution in details]
 
 
 class RQPBoostClassifier(AdditiveClassifier):
@@ -222,9 +222,9 @@ class RQPBoostClassifier(AdditiveClassifier):
     def _check_own_parameters(self) -> None:
         check_cost(self.C)
 
-    def _boost(self, train: CheckedRows, held_out: CheckedRows | None, classes: AnyArray, entropy: int) -> Boosted:
+    def _boost(self, train: CheckedRows, held_out: CheckedRows | None, classes: AnyArray, entropy: int) -> BoostResult:
         return boost_and_vote_again(self, (train, held_out, classes, entropy), hinge_path, QUADRATIC_COSTS)
 
-    def _keep(self, found: list[Any]) -> None:
-        self.C_ = one_or_all([C for C, _ in found], is_given=self.C != "auto")
-        self.solutions_: list[HingeSolution] = [solution for _, solution in found]
+    def _store_details(self, details: list[Any]) -> None:
+        self.C_ = one_or_all([C for C, _ in details], is_given=self.C != "auto")
+        self.solutions_: list[HingeSolution] = [solution for _, solution in details]

@@ -32,7 +32,7 @@ class State(NamedTuple):
     value: float  # the robust loss
 
 
-class Found(NamedTuple):
+class LineStep(NamedTuple):
     """A step along a direction, and the state there."""
 
     step: float
@@ -62,11 +62,11 @@ class RobustLoss:
     def at(self, margins: FloatArray, losses: FloatArray | None = None) -> State:
         """Return the state of the samples with the given margins."""
         losses = self.loss.value(margins) if losses is None else losses
-        found = ball_around(losses, self._own).worst(self.radius, self.divergence, self._root)
-        self._root = found.root
+        worst = ball_around(losses, self._own).worst(self.radius, self.divergence, self._root)
+        self._root = worst.root
         # The slope of the exponential loss is the loss itself; a second exponential would cost as much as all the rest.
         slopes = -losses if self.loss is exponential else self.loss.slope(margins)
-        return State(margins, losses, found.weights, found.weights * slopes, dot(found.weights, losses))
+        return State(margins, losses, worst.weights, worst.weights * slopes, dot(worst.weights, losses))
 
     def along(self, state: State, sides: FloatArray, step: float, *, are_signs: bool) -> State:
         """Return the state after a step; ``sides`` are the direction's values times the labels."""
@@ -76,36 +76,36 @@ class RobustLoss:
             return self.at(margins, state.losses * factors)
         return self.at(margins)
 
-    def line_search(self, state: State, sides: FloatArray, *, are_signs: bool) -> Found:
+    def line_search(self, state: State, sides: FloatArray, *, are_signs: bool) -> LineStep:
         """Return the step to the least robust loss along a direction; 0 where it does not fall.
 
         The robust loss is convex, so its slope along the direction rises and its zero is sought. The search ends where
         a fiftieth of the first slope is left and the robust loss is below that at the start, or at the longest step.
         Where losses are equal the worst weights are not unique and the first slope is only that of some: the robust
         loss may still rise at once. A model may be wrong only where the worst weights are 0 at the start, but not on
-        the way: whether the robust loss falls for ever is told from the direction, not from the slopes.
+        the way: whether the robust loss falls for ever follows from the direction, not from the slopes.
         """
         falls, rises, largest = by_side(state.slopes, sides)
         first = rises - falls
         if not first < 0.0:
-            return Found(0.0, state)
+            return LineStep(0.0, state)
         longest = _LONGEST / largest
         if self.loss is not squared and float(sides.min()) > 0.0:
-            return Found(longest, self.along(state, sides, longest, are_signs=are_signs), is_endless=True)
-        # AdaBoost's step, at which the loss is least where the weights stay and the direction says -1 and +1 only.
+            return LineStep(longest, self.along(state, sides, longest, are_signs=are_signs), is_endless=True)
+        # AdaBoost's step, at which the loss is least where the weights stay and the direction is -1 or +1 only.
         half_odds = math.log(min(falls / rises, _MOST_ODDS)) / 2 if rises > 0.0 else 1.0
-        fixed, longest = max(half_odds, _SHORTEST) / largest, longest if are_signs else math.inf
-        bracket, best = _Bracket(first, longest), Found(0.0, state)
-        step = min(max(fixed * self._part, _SHORTEST / largest), longest)
+        first_step, longest = max(half_odds, _SHORTEST) / largest, longest if are_signs else math.inf
+        bracket, best = _Bracket(first, longest), LineStep(0.0, state)
+        step = min(max(first_step * self._part, _SHORTEST / largest), longest)
         for _ in range(_MOST_TRIES):
             there = self.along(state, sides, step, are_signs=are_signs)
             slope = dot(there.slopes, sides)
             if there.value < best.state.value - _ROUNDING * abs(state.value):
-                best = Found(step, there)
+                best = LineStep(step, there)
             if (abs(slope) <= -_FLAT * first or (slope < 0.0 and step == longest)) and best.step == step:
                 break
             step = bracket.narrow(step, slope)
-        self._part = best.step / fixed if best.step > 0.0 else 1.0
+        self._part = best.step / first_step if best.step > 0.0 else 1.0
         return best
 
 

@@ -17,14 +17,14 @@ Callback = Callable[["Round"], object]  # a true result stops the boosting
 
 
 class Fitted(NamedTuple):
-    """A model, and what it says of the samples that it was fitted to."""
+    """A model, and its answers about the samples that it was fitted to."""
 
     model: Any
     losses: ByteArray  # zero-one
-    sides: FloatArray | None = None  # label times what it says, where that is more than a class
-    said: AnyArray | None = None  # class codes, where models that did not see the samples said them, or inside goals
+    sides: FloatArray | None = None  # label times its value, where that is more than a class
+    answers: AnyArray | None = None  # class codes by models that did not see the samples, or inside goals
     weighted_loss: float | None = None  # under the weights it was fitted to, where those are others than the rule's
-    scores: FloatArray | None = None  # of the positive class by models that did not see the rows, where asked for
+    scores: FloatArray | None = None  # of the positive class by models that did not see the rows, where needed
 
 
 class Standing(NamedTuple):
@@ -44,18 +44,18 @@ class Round(NamedTuple):
     losses: ByteArray
     weighted_loss: float  # weights @ losses: what the learner achieved
     sides: FloatArray | None = None  # as in ``Fitted``
-    said: AnyArray | None = None  # as in ``Fitted``
+    answers: AnyArray | None = None  # as in ``Fitted``
     standing: Standing | None = None  # inside goals
     scores: FloatArray | None = None  # as in ``Fitted``
 
     @property
-    def told(self) -> str:
+    def summary(self) -> str:
         """Return in a few words how far it is, for a line of progress."""
         if self.standing is None:
             return f"loss {self.weighted_loss:.3f}"
         value, violation, bound = self.standing
-        known = f", bound {bound:.4f}" if np.isfinite(bound) else ""
-        return f"goals missed by {violation:.3g}" if violation > 0 else f"goals met, risk {value:.4f}{known}"
+        bound_text = f", bound {bound:.4f}" if np.isfinite(bound) else ""
+        return f"goals missed by {violation:.3g}" if violation > 0 else f"goals met, risk {value:.4f}{bound_text}"
 
 
 class History:
@@ -70,7 +70,7 @@ class History:
         self.votes: list[float] = []
         self.weighted_losses: list[float] = []
         self.held_out: list[ByteArray] = []  # losses of each model on the held-out samples, where there are some
-        self.scores: list[FloatArray] = []  # of the positive class by models that did not see the rows, where asked for
+        self.scores: list[FloatArray] = []  # of the positive class by models that did not see the rows, where needed
         self.memory: dict[str, FloatArray] = {}  # what the rule keeps for the next round; a checkpoint saves it
 
     @property
@@ -78,14 +78,14 @@ class History:
         """Return the number of rounds so far."""
         return len(self.models)
 
-    def append(self, done: Round, vote: float = 1.0) -> None:
-        """Record what is kept of a round."""
-        self.rows.add(done.losses, done.said)
-        self.models.append(done.model)
+    def append(self, latest: Round, vote: float = 1.0) -> None:
+        """Record a round."""
+        self.rows.add(latest.losses, latest.answers)
+        self.models.append(latest.model)
         self.votes.append(vote)
-        if done.scores is not None:
-            self.scores.append(done.scores)
-        self.weighted_losses.append(done.weighted_loss)
+        if latest.scores is not None:
+            self.scores.append(latest.scores)
+        self.weighted_losses.append(latest.weighted_loss)
 
 
 def boost(
@@ -104,13 +104,13 @@ def boost(
     """
     for number in range(history.n_rounds + 1, history.n_rounds + n_rounds + 1):
         weights = reweigh(history) if history.n_rounds else history.rows.start
-        model, losses, sides, said, achieved, scores = fit(weights, number)
-        achieved = float(weights @ losses) if achieved is None else achieved
-        done = Round(number, model, weights, losses, achieved, sides, said, scores=scores)
-        counts = 1.0 if vote is None else vote(done, history)
+        model, losses, sides, answers, weighted_loss, scores = fit(weights, number)
+        weighted_loss = float(weights @ losses) if weighted_loss is None else weighted_loss
+        latest = Round(number, model, weights, losses, weighted_loss, sides, answers, scores=scores)
+        counts = 1.0 if vote is None else vote(latest, history)
         if counts == 0:
             break
-        history.append(done, counts)
-        if stop(done, history):
+        history.append(latest, counts)
+        if stop(latest, history):
             break
     return history

@@ -31,7 +31,7 @@ class RowStore(Protocol):
     """
 
     start: FloatArray  # the rows' own weight in each place, on the simplex: that of the first round
-    said: list[AnyArray]  # what each model says of the rows, in the form of the store, where it is kept
+    answers: list[AnyArray]  # of each model about the rows, in the form of the store, where kept
 
     @property
     def mass(self) -> FloatArray:
@@ -45,7 +45,7 @@ class RowStore(Protocol):
     def failures(self) -> FloatArray:
         """Return the mass of each place times the number of models that fail on its rows."""
 
-    def add(self, losses: ByteArray, said: AnyArray | None) -> None:
+    def add(self, losses: ByteArray, answers: AnyArray | None) -> None:
         """Record where the model of a round fails."""
 
     def mass_by_failures(self) -> FloatArray:
@@ -102,7 +102,7 @@ class ArrayRows:
     def __init__(self, start: FloatArray, n_rounds: int) -> None:
         self.start = start
         self.totals = np.zeros(start.size, dtype=np.intp)
-        self.said: list[AnyArray] = []  # class codes, where models said them that did not see the rows, or inside goals
+        self.answers: list[AnyArray] = []  # class codes by models that did not see the rows, or inside goals
         self.n_models = 0
         self._losses = np.empty((start.size, n_rounds), dtype=np.uint8, order="F")
 
@@ -121,15 +121,15 @@ class ArrayRows:
         """Return the weight of each row times the number of models that fail on it."""
         return self.start * self.totals
 
-    def add(self, losses: ByteArray, said: AnyArray | None = None) -> None:
+    def add(self, losses: ByteArray, answers: AnyArray | None = None) -> None:
         """Record where a model fails."""
         if self.n_models == self._losses.shape[1]:  # more rounds than were planned
             self._losses = np.concatenate([self._losses, np.empty_like(self._losses)], axis=1)
         self._losses[:, self.n_models] = losses
         self.totals += losses
         self.n_models += 1
-        if said is not None:
-            self.said.append(said)
+        if answers is not None:
+            self.answers.append(answers)
 
     def mass_by_failures(self) -> FloatArray:
         """Return the weight of the rows by the number of models that fail on them."""
@@ -163,11 +163,11 @@ class ArrayRows:
         """Tell whether as many models fail on every row."""
         return bool(np.ptp(self.totals) == 0)
 
-    def ignoring(self, fraction: float) -> Self:
+    def without_outliers(self, fraction: float) -> Self:
         """Return the same rows, where those of the highest losses weigh nothing (DORO)."""
-        kept = np.where(outliers(self.totals, self.start, fraction), 0.0, self.start)
+        weights = np.where(outliers(self.totals, self.start, fraction), 0.0, self.start)
         other = copy.copy(self)
-        other.start = kept / kept.sum()
+        other.start = weights / weights.sum()
         return other
 
 

@@ -100,7 +100,7 @@ def without_outliers(rule: Rule, fraction: float) -> Rule:
     def reweigh(history: History) -> FloatArray:
         assert isinstance(history.rows, ArrayRows)  # noqa: S101 - over shards no outliers are left out
         other = copy.copy(history)  # with the same memory
-        other.rows = history.rows.ignoring(fraction)
+        other.rows = history.rows.without_outliers(fraction)
         return rule(other)
 
     return reweigh

@@ -21,7 +21,7 @@ from counterpoise.boosting.checkpoint import (
     SavedRound,
     Seeds,
     as_checkpoint,
-    opened,
+    open_checkpoint,
     setting_texts,
 )
 from counterpoise.boosting.fit_data import DEPTH, ArrayFitData, FitData, InputRows
@@ -43,10 +43,10 @@ from counterpoise.theory.risks import Mean
 BUDGET = 0.03  # by default: what the tail may cost on average
 
 
-def draw_seeds(random_state: Any, saved: CheckpointFolder | None) -> Seeds:
+def draw_seeds(random_state: Any, folder: CheckpointFolder | None) -> Seeds:
     """Return the seeds of a fit; where the system draws them and rounds are saved, those of these rounds."""
-    if random_state is None and saved is not None and saved.seeds is not None:
-        return saved.seeds
+    if random_state is None and folder is not None and folder.seeds is not None:
+        return folder.seeds
     key = make_key(random_state)  # before the entropy: a RandomState is drawn from twice
     return Seeds(draw_entropy(random_state), key)
 
@@ -67,7 +67,7 @@ def check_booster(booster: Any) -> None:
     as_checkpoint(booster.checkpoint)
 
 
-def round_settings(booster: Any, learner: Any, problem: Problem, seeds: Seeds, **learned: Any) -> dict[str, Any]:
+def round_settings(booster: Any, learner: Any, problem: Problem, seeds: Seeds, **extra: Any) -> dict[str, Any]:
     """Return the settings that decide the rounds, with the learner as it is for the samples, and what ``fit`` chose."""
     params = booster.get_params(deep=False)
     return {
@@ -78,7 +78,7 @@ def round_settings(booster: Any, learner: Any, problem: Problem, seeds: Seeds, *
         "alpha": problem.alpha,
         "random_state": None if booster.random_state is None else seeds.entropy,
         **({} if booster.objective is None else {"objective": repr(booster.objective)}),
-        **learned,
+        **extra,
     }
 
 
@@ -153,29 +153,29 @@ class BoostingRun:
         self.fit = data.model_fit(booster, learner, seeds)
         self.n_plain = 2 if booster.estimator is None else 1  # the strong model, and one at the samples' own weights
 
-    def go_on(self, n_rounds: int, saved: CheckpointFolder | None, callbacks: Sequence[Callback]) -> None:
+    def go_on(self, n_rounds: int, folder: CheckpointFolder | None, callbacks: Sequence[Callback]) -> None:
         """Take up to ``n_rounds`` further rounds from the checkpoint, and fit the rest."""
 
-        def stop(done: Round, _history: History) -> bool:
-            done = done._replace(standing=self._take_in(done))
-            is_last = self._is_last(done.number)
-            if saved is not None:  # before the callbacks: one that raises or stops has its round on disk
-                self._save(done, is_last, saved)
-            stops = [bool(callback(done)) for callback in callbacks]  # all of them are called
+        def stop(latest: Round, _history: History) -> bool:
+            latest = latest._replace(standing=self._take_in(latest))
+            is_last = self._is_last(latest.number)
+            if folder is not None:  # before the callbacks: one that raises or stops has its round on disk
+                self._save(latest, is_last, folder)
+            stops = [bool(callback(latest)) for callback in callbacks]  # all of them are called
             return any(stops) or is_last
 
-        n_left = n_rounds if saved is None else self._restore(saved, n_rounds, callbacks)
+        n_left = n_rounds if folder is None else self._restore(folder, n_rounds, callbacks)
         boost(self.fit, self.history, reweigh=self.reweigh, stop=stop, n_rounds=n_left)
 
-    def _take_in(self, done: Round) -> Standing | None:
+    def _take_in(self, latest: Round) -> Standing | None:
         """Take in a round that was fitted or restored, and return how the mixture stands inside goals."""
         held_out, history = self.data.held_out, self.history
         if held_out is not None and len(history.held_out) < history.n_rounds:  # it was fitted
-            predicted = predict_codes(done.model, held_out.X, self.data.classes)
-            history.held_out.append((predicted != held_out.codes).view(np.uint8))
+            answers = predict_codes(latest.model, held_out.X, self.data.classes)
+            history.held_out.append((answers != held_out.codes).view(np.uint8))
         if self.program is None:
             return None
-        self.program.add(np.asarray(done.said), history)
+        self.program.add(np.asarray(latest.answers), history)
         self.reweigh(history)  # solves the program, of which the next round then knows
         return self.program.standing
 
@@ -219,42 +219,43 @@ class BoostingRun:
             other = ", or set Stopping(n_folds=5): rounds are then judged on rows not fitted to"
             warn_of_no_errors(self.history.n_rounds, other)
 
-    def _save(self, done: Round, is_last: bool, saved: CheckpointFolder) -> None:
+    def _save(self, latest: Round, is_last: bool, folder: CheckpointFolder) -> None:
         shared = getattr(self.fit.prepared, "shared", None)  # what the learner learned once for all rounds
         if shared is not None:
-            saved.write_shared(shared)
-        left = SavedRound(
-            model=done.model,
-            losses=done.losses,
+            folder.write_shared(shared)
+        saved_round = SavedRound(
+            model=latest.model,
+            losses=latest.losses,
             held_out=self.history.held_out[-1] if self.history.held_out else None,
-            weighted_loss=done.weighted_loss,
+            weighted_loss=latest.weighted_loss,
             memory=self.history.memory,
             best=self.best,
             is_last=is_last,
             uses_shared=shared is not None,
-            said=done.said if self.data.keeps_answers else None,
-            scores=done.scores,
+            said=latest.answers if self.data.keeps_answers else None,
+            scores=latest.scores,
         )
-        saved.write(done.number, left)
+        folder.write(latest.number, saved_round)
 
-    def _restore(self, saved: CheckpointFolder, n_rounds: int, callbacks: Sequence[Callback]) -> int:
+    def _restore(self, folder: CheckpointFolder, n_rounds: int, callbacks: Sequence[Callback]) -> int:
         """Take up to ``n_rounds`` further rounds from the checkpoint, and return how many are left to fit."""
         history, is_last = self.history, False
         n_done, last = history.n_rounds, history.n_rounds + n_rounds
         is_drawn = self.settings["random_state"] is None  # by the system
         record = RunRecord(setting_texts(self.settings), self.data.fingerprints(), self.seeds if is_drawn else None)
-        saved.claim(record, n_done)
-        for number in range(n_done + 1, min(last, saved.n_rounds) + 1):
-            done = saved.read(number)
-            known = done.model, history.rows.start, done.losses, done.weighted_loss
-            restored = Round(number, *known, said=self.data.saved_answers(number, done), scores=done.scores)
-            history.append(restored)
-            history.memory, self.best, is_last = done.memory, done.best, done.is_last
-            if done.held_out is not None:
-                history.held_out.append(done.held_out)
-            self._take_in(restored)
-            if done.uses_shared and getattr(self.fit.prepared, "shared", None) is None:
-                self.fit.prepared.shared = saved.read_shared()
+        folder.claim(record, n_done)
+        for number in range(n_done + 1, min(last, folder.n_rounds) + 1):
+            saved_round = folder.read(number)
+            values = saved_round.model, history.rows.start, saved_round.losses, saved_round.weighted_loss
+            answers = self.data.saved_answers(number, saved_round)
+            latest = Round(number, *values, answers=answers, scores=saved_round.scores)
+            history.append(latest)
+            history.memory, self.best, is_last = saved_round.memory, saved_round.best, saved_round.is_last
+            if saved_round.held_out is not None:
+                history.held_out.append(saved_round.held_out)
+            self._take_in(latest)
+            if saved_round.uses_shared and getattr(self.fit.prepared, "shared", None) is None:
+                self.fit.prepared.shared = folder.read_shared()
             if is_last:
                 break
         if history.n_rounds > n_done:
@@ -276,13 +277,13 @@ def run_rounds(booster: Any, make_data: Callable[[Seeds], FitData], X: Any, weig
         Rows from which the scales of draws are learned.
     """
     problem = booster.problem_of_fit()
-    with opened(booster.checkpoint) as saved:
-        seeds = draw_seeds(booster.random_state, saved)
+    with open_checkpoint(booster.checkpoint) as folder:
+        seeds = draw_seeds(booster.random_state, folder)
         data = make_data(seeds)
         booster.check_data(data, problem)
         booster.forget_choice()
         run: BoostingRun = booster.new_run(data, problem, seeds)
-        run.go_on(planned_rounds(booster), saved, booster.callbacks)
+        run.go_on(planned_rounds(booster), folder, booster.callbacks)
     booster.estimators_ = list(run.history.models)
     booster.learn_draws(seeds.key, np.random.default_rng(seeds.entropy), X, weights)
     return run
@@ -291,8 +292,8 @@ def run_rounds(booster: Any, make_data: Callable[[Seeds], FitData], X: Any, weig
 def boost_rows(booster: Any, rows: InputRows, validation: InputRows, datasets: Any) -> BoostingRun:
     """Check the parameters and the rows of a fit on one machine, and fit the models of a booster to them."""
     booster.check_parameters()
-    given = rows.X, rows.y, rows.sample_weight, rows.sensitive_features
-    booster.classes_, all_rows = training_rows(booster, base_learner(booster.estimator), *given)
+    inputs = rows.X, rows.y, rows.sample_weight, rows.sensitive_features
+    booster.classes_, all_rows = training_rows(booster, base_learner(booster.estimator), *inputs)
     make_data = partial(ArrayFitData, booster, all_rows, rows, validation, datasets)
     return run_rounds(booster, make_data, all_rows.X, all_rows.weights)
 
@@ -305,6 +306,6 @@ def more_rounds(run: BoostingRun | None, n_rounds: int, checkpoint: Any, callbac
             "fit_more needs the samples that the classifier was fitted on; one that was loaded, copied or "
             "rebalanced does not have them. Call it on the one that was fitted."
         )
-    with opened(checkpoint) as saved:
-        run.go_on(n_more, saved, callbacks)
+    with open_checkpoint(checkpoint) as folder:
+        run.go_on(n_more, folder, callbacks)
     return run

@@ -1,4 +1,4 @@
-"""When a booster stops, which samples it is judged on until then, and what it says that had nothing to boost."""
+"""When a booster stops, the samples that it is judged on until then, and the warning if there is nothing to boost."""
 
 from collections.abc import Iterable
 from dataclasses import KW_ONLY, dataclass
@@ -12,9 +12,9 @@ AUTO = "auto"
 
 @dataclass(frozen=True)
 class Stopping:
-    """When a booster stops, and which samples tell it: the parameter ``stopping`` of every booster.
+    """When a booster stops, and which samples decide it: the parameter ``stopping`` of every booster.
 
-    A value says everything: what it leaves out is as below, not as the booster has it by default. The default of a
+    Fields that you leave out have the defaults below, not those of the booster. The default of a
     booster is its ``default_stopping``; ``stopping=None`` asks for it. ``Stopping()`` never stops early.
 
     Parameters
@@ -84,7 +84,7 @@ class Stopping:
 
 
 def stopping_of(booster: Any) -> Stopping:
-    """Return when a booster stops: as it was asked to, or by its default.
+    """Return when a booster stops: its parameter, or its default.
 
     Examples
     --------
@@ -93,29 +93,29 @@ def stopping_of(booster: Any) -> Stopping:
     >>> stopping_of(DROBoostClassifier()).patience, stopping_of(DROBoostClassifier(stopping=Stopping())).patience
     (10, None)
     """
-    asked = booster.stopping
-    if asked is None:
+    stopping = booster.stopping
+    if stopping is None:
         default: Stopping = booster.default_stopping
         return default
-    if not isinstance(asked, Stopping):
+    if not isinstance(stopping, Stopping):
         raise TypeError(
             f"stopping must be a Stopping, such as Stopping(patience=10), or None for the default of "
-            f"{type(booster).__name__}, {booster.default_stopping!r}; got {asked!r}."
+            f"{type(booster).__name__}, {booster.default_stopping!r}; got {stopping!r}."
         )
-    return asked
+    return stopping
 
 
 def check_stopping(booster: Any, *, takes_auto: bool = False, takes_folds: bool = False) -> None:
     """Refuse a ``stopping`` that a booster has no use for, and callbacks that are no functions."""
-    asked, name = stopping_of(booster), type(booster).__name__
-    if asked.validation_fraction == AUTO and not takes_auto:
+    stopping, name = stopping_of(booster), type(booster).__name__
+    if stopping.validation_fraction == AUTO and not takes_auto:
         raise ValueError(
             f"validation_fraction='auto' is for DROBoostClassifier; {name} takes a number in (0, 1), or None to set no "
             "samples aside."
         )
-    if asked.n_folds != AUTO and not takes_folds:
+    if stopping.n_folds != AUTO and not takes_folds:
         raise ValueError(
-            f"n_folds={asked.n_folds!r} is for LPBoostClassifier and AdaLPBoostClassifier, which judge rounds by "
+            f"n_folds={stopping.n_folds!r} is for LPBoostClassifier and AdaLPBoostClassifier, which judge rounds by "
             f"folds; {name} stops by held-out samples. Leave n_folds at 'auto', and set validation_fraction or pass "
             "X_val and y_val."
         )

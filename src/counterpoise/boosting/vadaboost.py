@@ -41,7 +41,7 @@ from sklearn.base import clone
 from counterpoise._base.checks import check_penalty
 from counterpoise._base.types import AnyArray, ByteArray, FloatArray
 from counterpoise.boosting.adaboost import WEIGHTS, ExponentialStep, log_odds, prepare
-from counterpoise.boosting.additive import AdditiveClassifier, Boosted, one_or_all
+from counterpoise.boosting.additive import AdditiveClassifier, BoostResult, one_or_all
 from counterpoise.boosting.inputs import CheckedRows, is_word
 from counterpoise.boosting.rounds import Callback, Fitted, History
 from counterpoise.boosting.stopping import Stopping, stopping_of
@@ -53,23 +53,23 @@ PENALTIES = (0.0, 0.1, 0.25, 0.5, 1.0)  # that "auto" tries, AdaBoost's cost amo
 
 def slope_weights(weights: FloatArray, start: FloatArray, penalty: float) -> FloatArray:
     """Return how fast the cost of mean and variance falls as a model gets each sample right, scaled to sum to 1."""
-    mixed = penalty * weights**2 / start + (1.0 - penalty) * weights
-    return np.asarray(mixed / mixed.sum())
+    slopes = penalty * weights**2 / start + (1.0 - penalty) * weights
+    return np.asarray(slopes / slopes.sum())
 
 
-def boost_at_best(booster: Any, boost_at: Callable[[float], Boosted]) -> Boosted:
-    """Boost at every penalty asked for on the same prepared rows; keep the one of least held-out error.
+def boost_at_best(booster: Any, boost_at: Callable[[float], BoostResult]) -> BoostResult:
+    """Boost at every penalty on the same prepared rows; keep the one of least held-out error.
 
     Of equals the one with the fewest models.
     """
     penalties = PENALTIES if booster.penalty == "auto" else (float(booster.penalty),)
-    tried = [boost_at(at)._replace(found=at) for at in penalties]
+    results = [boost_at(at)._replace(details=at) for at in penalties]
     last = -1 if stopping_of(booster).patience is None else slice(None)
 
-    def error_and_size(one: Boosted) -> tuple[float, int]:
+    def error_and_size(one: BoostResult) -> tuple[float, int]:
         return float(np.min(one.held_out_losses[last])), len(one.models)
 
-    return tried[0] if len(tried) == 1 else min(tried, key=error_and_size)
+    return results[0] if len(results) == 1 else min(results, key=error_and_size)
 
 
 @dataclass
@@ -154,15 +154,15 @@ class VadaBoostClassifier(AdditiveClassifier):
         if not is_word(self.penalty, "penalty", ("auto",)):
             check_penalty(self.penalty, 1.0)
 
-    def _keep(self, found: list[Any]) -> None:
-        self.penalty_ = one_or_all(found, is_given=self.penalty != "auto")
+    def _store_details(self, details: list[Any]) -> None:
+        self.penalty_ = one_or_all(details, is_given=self.penalty != "auto")
 
-    def _boost(self, train: CheckedRows, held_out: CheckedRows | None, classes: AnyArray, entropy: int) -> Boosted:
-        fit, watched, rate = prepare(self, train, held_out, classes, entropy, "penalty")
+    def _boost(self, train: CheckedRows, held_out: CheckedRows | None, classes: AnyArray, entropy: int) -> BoostResult:
+        fit, held_out_error, rate = prepare(self, train, held_out, classes, entropy, "penalty")
 
-        def boost_at(penalty: float) -> Boosted:
+        def boost_at(penalty: float) -> BoostResult:
             rule = VadaBoostStep(penalty, train.weights, learning_rate=rate)
-            return self.run_rounds(fit, rule, train.weights, watched)
+            return self.run_rounds(fit, rule, train.weights, held_out_error)
 
         return boost_at_best(self, boost_at)
 
@@ -225,7 +225,7 @@ class EBBoostClassifier(AdditiveClassifier):
     classes_, votes_, ensembles_, n_features_in_, feature_names_in_
         As for ``AdaBoostClassifier``.
     estimators_ : list
-        Base models. A side of a stump says the class that lowers the cost, which need not be the heavier one there.
+        Base models. A side of a stump predicts the class that lowers the cost, which need not be the heavier one there.
     penalty_ : float or list of float
         The penalty used; with more than two classes and ``"auto"``, that of each class.
 
@@ -266,22 +266,22 @@ class EBBoostClassifier(AdditiveClassifier):
         if not is_word(self.penalty, "penalty", ("auto",)):
             check_penalty(self.penalty, 1e6 if isinstance(self.estimator, Stump) else 1.0)
 
-    def _keep(self, found: list[Any]) -> None:
-        self.penalty_ = one_or_all(found, is_given=self.penalty != "auto")
+    def _store_details(self, details: list[Any]) -> None:
+        self.penalty_ = one_or_all(details, is_given=self.penalty != "auto")
 
-    def _boost(self, train: CheckedRows, held_out: CheckedRows | None, classes: AnyArray, entropy: int) -> Boosted:
-        fit, watched, rate = prepare(self, train, held_out, classes, entropy, "penalty")
+    def _boost(self, train: CheckedRows, held_out: CheckedRows | None, classes: AnyArray, entropy: int) -> BoostResult:
+        fit, held_out_error, rate = prepare(self, train, held_out, classes, entropy, "penalty")
         start = train.weights
 
-        def boost_at(penalty: float) -> Boosted:
+        def boost_at(penalty: float) -> BoostResult:
             if not isinstance(self.estimator, Stump):
-                return self.run_rounds(fit, SteepestStep(penalty, start, learning_rate=rate), start, watched)
+                return self.run_rounds(fit, SteepestStep(penalty, start, learning_rate=rate), start, held_out_error)
             stumps = BernsteinStumps(fit.prepared, fit.codes, start, penalty)
 
             def fit_best(weights: FloatArray, _number: int) -> Fitted:
                 stump = clone(self.estimator)
                 return Fitted(stump, (stumps.fit(stump, weights, classes) != fit.codes).view(np.uint8))
 
-            return self.run_rounds(fit_best, EBBoostStep(penalty, start, learning_rate=rate), start, watched)
+            return self.run_rounds(fit_best, EBBoostStep(penalty, start, learning_rate=rate), start, held_out_error)
 
         return boost_at_best(self, boost_at)

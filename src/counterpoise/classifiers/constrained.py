@@ -50,7 +50,7 @@ from counterpoise.rules.goal_rows import TRAIN
 from counterpoise.rules.options import Draws, kind_of_decision
 from counterpoise.rules.rows import checked_features
 from counterpoise.solvers.ramp import (
-    Decided,
+    CutSolution,
     KernelMachine,
     LinearMachine,
     Plan,
@@ -471,7 +471,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         """Tell whether there is something to decide by."""
         return "intercept_" in vars(self)
 
-    def _set_solution(self, decided: Decided, training: "_Training") -> None:
+    def _set_solution(self, decided: CutSolution, training: "_Training") -> None:
         found = decided.solution
         point = found.state.point
         for name in ("coef_", "dual_coef_", "support_rows_"):  # of an earlier fit with another kernel
@@ -489,7 +489,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         self.lower_, self.gap_ = found.history[-1].lower, found.history[-1].gap
         self.n_iter_ = len(found.history)
 
-    def _set_checks(self, decided: Decided, training: "_Training", rows: "_Rows") -> None:
+    def _set_checks(self, decided: CutSolution, training: "_Training", rows: "_Rows") -> None:
         """Set what ramps and decisions come to on the training data, and warn where decisions miss goals."""
         state, ends = decided.solution.state, np.cumsum(list(training.sizes.values()))[:-1]
         is_second = state.scores - decided.noise > self.threshold_

@@ -1,15 +1,15 @@
-"""Boosting over shards: rows, bins, losses and weights stay where they are; a few sums travel in a round.
+"""Boosting over shards: rows, bins, losses and weights stay where they are; each round sends a few sums.
 
-Of a round travel: mass by number of failures, or cuts of the mixture problem, for the weights; histograms for the tree;
-back the tree; and the mass of each cell that it calls each class.
+A round sends the mass by number of failures, or cuts of the mixture problem, for the weights; histograms for the tree;
+the tree back to the shards; and the mass of each cell that the tree assigns to each class.
 
-Features are binned by edges from one sample of all rows, the same in every shard. Compiled loops take the rows of a
-shard in one pass and without arrays on the way: workers of Dask give memory back as soon as it is free, and to ask for
-it anew costs more than these loops.
+Features are binned by edges from one sample of all rows, the same in every shard. Compiled loops pass over the rows of
+a shard once and allocate no arrays on the way: Dask workers return memory as soon as it is free, and to allocate it
+again costs more than these loops.
 
-Boosting itself is that of one machine: ``ShardRows`` is its store of rows, ``ShardFit`` fits its models. Goals, mean
-losses, those of groups and rates are sums over cells. Only a tail weighs rows of one cell differently: those weights
-stay in the shards, and the shards count them beside the prices of a cell's answers.
+The loop is that of one machine: ``ShardRows`` is its store of rows, ``ShardFit`` fits its models. Goals, mean losses,
+group means and rates are sums over cells. Only a tail weighs rows of one cell differently. Those weights stay in the
+shards, which add them to the prices of a cell's predictions.
 """
 
 import copy
@@ -69,30 +69,30 @@ def sample_over(shards: Shards) -> Any:
     """Return the sample of rows from which bins are found, as they are: the same whatever the shards."""
     sizes = np.array(shards.map(_n_rows))
     places = sample_places(int(sizes.sum()))
-    wanted = np.arange(sizes.sum()) if places is None else places
-    parts = shards.map(rows_at, wanted, np.cumsum(sizes) - sizes)
+    numbers = np.arange(sizes.sum()) if places is None else places
+    parts = shards.map(rows_at, numbers, np.cumsum(sizes) - sizes)
     return stack_rows([part for part in parts if part.shape[0]])
 
 
 def _bin(shard: Shard, edges: list[FloatArray], is_categorical: BoolArray) -> ValueFlags:
     if shard[X].shape[0]:
-        shard[_UNSETTLED], seen = bin_part(as_matrix(shard[X], len(edges)), edges, is_categorical)
-        return seen
+        shard[_UNSETTLED], flags = bin_part(as_matrix(shard[X], len(edges)), edges, is_categorical)
+        return flags
     shard[_UNSETTLED] = np.empty((len(edges), 0), dtype=np.uint8)
     return ValueFlags(np.zeros(len(edges), dtype=np.uint8), np.zeros((len(edges), 256), dtype=np.bool_))
 
 
 def _settle(
-    shard: Shard, edges: list[FloatArray], is_categorical: BoolArray, seen: ValueFlags, names: AnyArray | None
+    shard: Shard, edges: list[FloatArray], is_categorical: BoolArray, flags: ValueFlags, names: AnyArray | None
 ) -> None:
-    shard[BINNED] = make_binned(shard.pop(_UNSETTLED), edges, is_categorical, seen, names)
+    shard[BINNED] = make_binned(shard.pop(_UNSETTLED), edges, is_categorical, flags, names)
     del shard[X]  # bins are all that trees look at from here on
 
 
 def bin_over(
     shards: Shards, learner: HistogramTree, sample: Any = None, names: AnyArray | None = None
 ) -> BinnedFeatures:
-    """Bin the rows of all shards as ``learner.prepare`` does, and return the bins of no row, which tell the layout.
+    """Bin the rows of all shards as ``learner.prepare`` does, and return the bins of no row, which show the layout.
 
     Parameters
     ----------
@@ -108,8 +108,8 @@ def bin_over(
     sample = as_floats(as_matrix(sample_over(shards) if sample is None else sample))
     is_categorical = check_categorical(learner.categorical_features, sample.shape[1])
     edges = find_edges(sample, is_categorical, learner.max_bins)
-    seen = reduce(ValueFlags.merge, shards.change("bin", _bin, edges, is_categorical))
-    layout: tuple[Any, ...] = (edges, is_categorical, seen, names)
+    flags = reduce(ValueFlags.merge, shards.change("bin", _bin, edges, is_categorical))
+    layout: tuple[Any, ...] = (edges, is_categorical, flags, names)
     shards.change("bins settled", _settle, *layout)
     return make_binned(np.empty((len(edges), 0), dtype=np.uint8), *layout)
 
@@ -138,8 +138,8 @@ def _add_by(totals: AnyArray, mass: FloatArray, sums: FloatArray) -> None:
 
 
 @kernel(void(_codes, _codes, _cells, _masses, int64, _counts, uint8[:, ::1], float64[:, ::1]))
-def _note(
-    said: AnyArray,
+def _record_answers(
+    answers: AnyArray,
     codes: AnyArray,
     cells: IntArray,
     mass: FloatArray,
@@ -150,19 +150,19 @@ def _note(
 ) -> None:
     """Count and mark where the model of that number, from 0, fails, and add up the mass of each cell by answer."""
     place, shift = number >> 3, number & 7
-    for row in range(said.size):
-        is_wrong = int64(said[row] != codes[row])  # no branches: processors guess half of them wrong
-        sums[cells[row], said[row]] += mass[row]
+    for row in range(answers.size):
+        is_wrong = int64(answers[row] != codes[row])  # no branches: processors guess half of them wrong
+        sums[cells[row], answers[row]] += mass[row]
         totals[row] += is_wrong
         bits[row, place] |= is_wrong << shift
 
 
 @kernel(float64(_codes, _codes, _masses))
-def _wrong_weight(said: AnyArray, codes: AnyArray, weights: FloatArray) -> float:
-    """Return the weight of the rows that are told something else than their code."""
+def _wrong_weight(answers: AnyArray, codes: AnyArray, weights: FloatArray) -> float:
+    """Return the weight of the rows whose answer differs from their code."""
     wrong = 0.0
-    for row in range(said.size):
-        wrong += weights[row] * int64(said[row] != codes[row])
+    for row in range(answers.size):
+        wrong += weights[row] * int64(answers[row] != codes[row])
     return wrong
 
 
@@ -176,7 +176,7 @@ NO_WEIGHTS = np.zeros(1)  # by number of failures: none
 class ShardRows:
     """Rows in shards, where their weights and the failures of each stay: the ``RowStore`` of boosting over shards.
 
-    Cells are the places. What a model says of them is the mass of each cell that it calls each class.
+    Cells are the places. The answers of a model are the mass of each cell that it assigns to each class.
 
     Parameters
     ----------
@@ -188,32 +188,32 @@ class ShardRows:
 
     def __init__(self, shards: Shards, cells: Cells, n_rounds: int) -> None:
         self.shards, self.cells, self.mass = shards, cells, cells.mass
-        self.start = cells.mass / cells.known.total
-        self.said: list[FloatArray] = []  # shape (n_cells, n_classes) each
+        self.start = cells.mass / cells.facts.total
+        self.answers: list[FloatArray] = []  # shape (n_cells, n_classes) each
         self.losses = np.empty((len(cells.values), 0))  # means in each cell
         shards.leave("no rounds", _no_rounds, n_rounds)
-        shards.leave(WEIGHTS, weigh_by_failures, np.ones(1) / cells.known.total)
+        shards.leave(WEIGHTS, weigh_by_failures, np.ones(1) / cells.facts.total)
 
     @property
     def failures(self) -> FloatArray:
         """Return the mass of each cell times the number of models that fail on its rows."""
-        right = sum(self._right(said) for said in self.said)
-        return np.asarray(len(self.said) * self.mass - right)
+        right = sum(self._right_mass(answers) for answers in self.answers)
+        return np.asarray(len(self.answers) * self.mass - right)
 
-    def _right(self, said: FloatArray) -> FloatArray:
+    def _right_mass(self, answers: FloatArray) -> FloatArray:
         labels = self.cells.labels
-        return np.asarray(said[np.arange(labels.size), labels])
+        return np.asarray(answers[np.arange(labels.size), labels])
 
-    def add(self, losses: ByteArray, said: AnyArray | None) -> None:  # noqa: ARG002 - shards know where it fails
-        """Record what the model of a round, which ``take_in`` has asked, says of the cells."""
-        assert said is not None  # noqa: S101 - as ``take_in`` returns it
-        self.said.append(said)
-        means = 1.0 - self._right(said) / np.where(self.mass > 0, self.mass, 1.0)
+    def add(self, losses: ByteArray, answers: AnyArray | None) -> None:  # noqa: ARG002 - shards know where it fails
+        """Record the answers of a round's model about the cells, from ``take_in``."""
+        assert answers is not None  # noqa: S101 - as ``take_in`` returns it
+        self.answers.append(answers)
+        means = 1.0 - self._right_mass(answers) / np.where(self.mass > 0, self.mass, 1.0)
         self.losses = np.column_stack([self.losses, means])
 
     def mass_by_failures(self) -> FloatArray:
         """Return the mass of the rows by the number of models that fail on them."""
-        return total(self.shards.map(_mass_by_failures, len(self.said) + 1))
+        return total(self.shards.map(_mass_by_failures, len(self.answers) + 1))
 
     def weigh_by_failures(self, table: FloatArray) -> FloatArray:
         """Leave weights by the number of models that fail on a row."""
@@ -227,7 +227,7 @@ class ShardRows:
 
     def weigh_by_dual(self, risk: Risk, tol: float) -> FloatArray:
         """Leave the weights on which the mixture of least risk is worst."""
-        if risk.tail_fraction is None:  # cells tell all, and their rows weigh alike
+        if risk.tail_fraction is None:  # cells are enough, and their rows weigh the same
             weights = dual_weights(self, risk, tol)
             return self.weigh_by_place(np.divide(weights, self.mass, out=np.zeros(weights.size), where=self.mass > 0))
         minimize_cvar_over(self.shards, risk.tail_fraction, tol=tol)  # leaves them in the shards
@@ -241,7 +241,7 @@ class ShardRows:
 
     def minimizer(self, risk: Risk) -> Minimize:
         """Return what minimizes a risk under limits; of a tail the dual weights of the rows stay in the shards."""
-        self.shards.change(WEIGHTS, weigh_by_failures, NO_WEIGHTS)  # cells tell all, until a tail weighs rows
+        self.shards.change(WEIGHTS, weigh_by_failures, NO_WEIGHTS)  # cells are enough, until a tail weighs rows
         alpha = risk.tail_fraction
         if alpha is None or alpha == 1:
             return minimizer_of(risk, self.mass.size)
@@ -259,7 +259,7 @@ class ShardRows:
         """Return the loss of the newest model under dual weights of cells, or those of the rows: an exact sum."""
         if weights is not None:
             return float(weights @ self.losses[:, -1])
-        return float(sum(self.shards.map(_newest_loss, len(self.said)))) * MASS_UNIT
+        return float(sum(self.shards.map(_newest_loss, len(self.answers)))) * MASS_UNIT
 
     def are_all_alike(self) -> bool:
         """Tell nothing: to look would take another pass over the rows in every round."""
@@ -316,10 +316,10 @@ class ShardFit:
         costs: Callable[[FloatArray], FloatArray] | None = None,
     ) -> None:
         self.learner, self.rows, self.random_seeds, self.costs = learner, rows, random_seeds, costs
-        self.shards, self.known = rows.shards, rows.cells.known
+        self.shards, self.facts = rows.shards, rows.cells.facts
         self.is_random = not isinstance(learner, HistogramTree)
         if not self.is_random:
-            self.layout = bin_over(self.shards, learner, sample, self.known.names)
+            self.layout = bin_over(self.shards, learner, sample, self.facts.names)
 
     def __call__(self, weights: FloatArray, number: int) -> Fitted:
         """Return the model of a round, and the mass of each cell that it calls each class."""
@@ -327,10 +327,10 @@ class ShardFit:
             self.shards.leave(ROUND_TARGET, _aim_at_labels)
         elif not self._aim_at_costs(self.costs(weights) if weights.ndim == 1 else weights).any():
             self._aim_at_costs(self.costs(self.rows.start))  # all answers cost alike
-        model, grown = (self._sampled(number), None) if self.is_random else self._grown()
-        said, loss = take_in(self.shards, self.rows.cells, model, number, grown)
+        model, grown = (self._fit_to_sample(number), None) if self.is_random else self._grow_tree()
+        answers, loss = take_in(self.shards, self.rows.cells, model, number, grown)
         self.shards.forget(ROUND_TARGET)
-        return Fitted(model, np.empty(0, dtype=np.uint8), said=said, weighted_loss=loss)
+        return Fitted(model, np.empty(0, dtype=np.uint8), answers=answers, weighted_loss=loss)
 
     def _aim_at_costs(self, costs: FloatArray) -> FloatArray:
         """Leave in every shard what its rows should be called, and return how much that matters."""
@@ -340,25 +340,25 @@ class ShardFit:
         most = (len(costs) - 1) * (1.0 + float(np.ptp(costs, axis=0).sum()))
         return np.array(self.shards.change(ROUND_TARGET, _aim_at_costs, by_mass, most))
 
-    def _grown(self) -> tuple[Any, GrownTree]:
+    def _grow_tree(self) -> tuple[Any, GrownTree]:
         self.shards.leave(TARGET, _aim_tree)
         model = copy.copy(self.learner)
-        grown = grow_over(self.shards, self.layout, len(self.known.classes), model.growth_limits())
+        grown = grow_over(self.shards, self.layout, len(self.facts.classes), model.growth_limits())
         self.shards.forget(TARGET)
         model.tree_ = grown.tree
-        model.store_labels(self.known.classes, self.known.n_features, self.known.names)
+        model.store_labels(self.facts.classes, self.facts.n_features, self.facts.names)
         return model, grown
 
-    def _sampled(self, number: int) -> Any:
+    def _fit_to_sample(self, number: int) -> Any:
         """Fit any learner to rows drawn by weight: evenly along the rows, so that shards do not matter."""
         totals, seed = np.array(self.shards.map(_target_weight)), self.random_seeds(number)
-        step = float(totals.sum()) / min(self.known.n_rows, MOST_SAMPLED)
+        step = float(totals.sum()) / min(self.facts.n_rows, MOST_SAMPLED)
         first = float(np.random.default_rng(seed).random()) * step
-        drawn = self.shards.map(_drawn, np.cumsum(totals) - totals, first, step)
-        rows, codes = stack_rows([part for part, _ in drawn if len(part)]), np.concatenate([own for _, own in drawn])
+        parts = self.shards.map(_draw_rows, np.cumsum(totals) - totals, first, step)
+        rows, codes = stack_rows([part for part, _ in parts if len(part)]), np.concatenate([own for _, own in parts])
         model = fresh_copy(self.learner, seed)
         model = Resampled(model) if np.ptp(codes) == 0 else model  # many learners refuse one class alone
-        return model.fit(rows, self.known.classes[codes])
+        return model.fit(rows, self.facts.classes[codes])
 
 
 def _aim_at_labels(shard: Shard) -> None:
@@ -390,45 +390,45 @@ def _aim_tree(shard: Shard) -> None:
     shard[TARGET] = Target(binned, codes, weights)
 
 
-def _drawn(shard: Shard, firsts: FloatArray, first: float, step: float) -> tuple[Any, AnyArray]:
+def _draw_rows(shard: Shard, firsts: FloatArray, first: float, step: float) -> tuple[Any, AnyArray]:
     """Return the rows at which the running sum of weights passes ``first`` and every ``step`` from there."""
     codes, weights, rows = shard[ROUND_TARGET]
     reach = firsts[shard.number] + np.cumsum(weights)
-    passed = np.ceil((reach - first) / step).astype(np.int64)
+    n_passed = np.ceil((reach - first) / step).astype(np.int64)
     before = int(np.ceil((firsts[shard.number] - first) / step))
-    places = np.repeat(np.arange(reach.size), np.diff(np.maximum(passed, 0), prepend=max(before, 0)))
+    places = np.repeat(np.arange(reach.size), np.diff(np.maximum(n_passed, 0), prepend=max(before, 0)))
     return take_rows(shard[X], places if rows is None else rows[places]), codes[places]
 
 
 def take_in(
     shards: Shards, cells: Cells, model: Any, number: int, grown: GrownTree | None = None
 ) -> tuple[FloatArray, float]:
-    """Let the shards ask the model of a round about their rows.
+    """Let the shards apply the model of a round to their rows.
 
     Returns the mass of each cell that it calls each class, and the part of the target that it gets wrong. Rows that
     grew a tree need not walk down it.
     """
-    given = (model, number, cells.known.classes, len(cells.values))
-    parts = shards.change(("model", number), _take_in, *given, grown)
-    said, (wrong, weight) = total([part for part, _ in parts]), total([loss for _, loss in parts])
-    return said, float(wrong / weight) if weight else 0.0
+    args = (model, number, cells.facts.classes, len(cells.values))
+    parts = shards.change(("model", number), _take_in, *args, grown)
+    answers, (wrong, weight) = total([part for part, _ in parts]), total([loss for _, loss in parts])
+    return answers, float(wrong / weight) if weight else 0.0
 
 
 def _take_in(
     shard: Shard, model: Any, number: int, classes: AnyArray, n_cells: int, grown: GrownTree | None
 ) -> tuple[FloatArray, tuple[float, float]]:
     """Note where a model fails, and return the mass of each cell that it calls each class, and what it gets wrong."""
-    codes, said, sums = shard[CODES], finish_growth(shard, grown), np.zeros((n_cells, len(classes)))
-    if said is None or len(said) != len(codes):  # as where the target was of some rows alone
+    codes, answers, sums = shard[CODES], finish_growth(shard, grown), np.zeros((n_cells, len(classes)))
+    if answers is None or len(answers) != len(codes):  # as where the target was of some rows alone
         rows = shard[BINNED] if BINNED in shard else shard[X]
-        said = (predict_codes(model, rows, classes) if len(codes) else np.empty(0)).astype(np.uint16)
-    _note(said, codes, shard[CELL], shard[MASS], number - 1, shard[_TOTALS], shard[_BITS], sums)
+        answers = (predict_codes(model, rows, classes) if len(codes) else np.empty(0)).astype(np.uint16)
+    _record_answers(answers, codes, shard[CELL], shard[MASS], number - 1, shard[_TOTALS], shard[_BITS], sums)
     shard[TAIL] = TailRows(BitRows(shard[_BITS], number), shard[MASS])
     target = shard.pop(ROUND_TARGET, None)
     if target is None:  # the shard is made again, or the model was not fitted here
         return sums, (0.0, 0.0)
-    predicted = said if target.rows is None else said[target.rows]
-    wrong = _wrong_weight(predicted, target.codes.astype(np.uint16, copy=False), target.weights)
+    target_answers = answers if target.rows is None else answers[target.rows]
+    wrong = _wrong_weight(target_answers, target.codes.astype(np.uint16, copy=False), target.weights)
     return sums, (float(wrong), float(target.weights.sum()))
 
 

@@ -1,6 +1,8 @@
 """Dask collections and Parquet files as partitions of shards.
 
-What partitions of collections must be like, each for itself and beside the others.
+``RowCollections`` holds what ``fit`` takes: collections cut at the same rows, or names of columns of X.
+``partitions_of`` divides them among shards, and ``Load`` builds what a shard holds from its partitions. Functions named
+``require_*`` refuse partitions that do not fit, one by one or beside the others.
 """
 
 import os
@@ -18,17 +20,17 @@ from counterpoise.goals.tables import columns_by_name, count_missing
 from counterpoise.rules.pool import feature_names
 
 _MATRIX = 2
-_GIVEN_AS = {COLUMNS: "sensitive_features"}  # the name of an argument, where a shard calls it otherwise
+_ARGUMENT_NAMES = {COLUMNS: "sensitive_features"}  # the name of an argument, where a shard calls it otherwise
 
 
 def require_columns(features: Any, names: Sequence[str]) -> None:
     """Refuse rows that lack a column which was named."""
-    known = list(map(str, getattr(features, "columns", ())))
-    missing = [name for name in names if name not in known]
+    columns = list(map(str, getattr(features, "columns", ())))
+    missing = [name for name in names if name not in columns]
     if missing:
         raise ValueError(
             f"X must be a data frame with the column {missing[0]!r}, which was named; a partition of it has "
-            f"{', '.join(known) or 'no named columns'}."
+            f"{', '.join(columns) or 'no named columns'}."
         )
 
 
@@ -42,24 +44,24 @@ def require_numbers(features: Any, number: int) -> None:
         if not is_numeric_dtype(getattr(getattr(kind, "categories", None), "dtype", kind)):
             raise ValueError(
                 f"Features must be numbers; the column {name!r} of X is of type {kind} in partition {number}. Encode "
-                "it, or name it in sensitive_features, if goals speak of it, or leave it out."
+                "it, or name it in sensitive_features, if goals use it, or leave it out."
             )
 
 
 def require_lengths(part: dict[str, Any], number: int) -> None:
     """Refuse a partition whose collections have different numbers of rows: they would belong to others."""
-    sizes = {_GIVEN_AS.get(role, role): len(data) for role, data in part.items()}
+    sizes = {_ARGUMENT_NAMES.get(role, role): len(data) for role, data in part.items()}
     if len(set(sizes.values())) > 1:
-        told = ", ".join(f"{role} has {size}" for role, size in sizes.items())
+        texts = ", ".join(f"{role} has {size}" for role, size in sizes.items())
         raise ValueError(
-            f"Collections must be cut at the same rows; in partition {number} {told}. Repartition, or name columns of "
+            f"Collections must be cut at the same rows; in partition {number} {texts}. Repartition, or name columns of "
             "one data frame."
         )
 
 
-def labels_of(given: Any, number: int) -> AnyArray:
+def labels_of(values: Any, number: int) -> AnyArray:
     """Return the labels of a partition: numbers, or texts."""
-    labels = np.asarray(given)
+    labels = np.asarray(values)
     labels = labels[:, 0] if labels.ndim == _MATRIX and labels.shape[1] == 1 else labels
     if labels.ndim != 1:
         raise ValueError(f"y must hold one label for each row; got shape {labels.shape} in partition {number}.")
@@ -79,31 +81,31 @@ def labels_of(given: Any, number: int) -> AnyArray:
     return np.array(labels.tolist())
 
 
-def joined(partitions: list[dict[str, Any]]) -> dict[str, Any]:
+def join(partitions: list[dict[str, Any]]) -> dict[str, Any]:
     """Return what partitions hold, by role, as one."""
     if len(partitions) == 1:
         return partitions[0]
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     for role in partitions[0]:
         parts = [one[role] for one in partitions]
         if isinstance(parts[0], dict):
-            found[role] = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+            result[role] = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
         elif hasattr(parts[0], "iloc"):
             import pandas as pd  # noqa: PLC0415 - optional, and here already
 
-            found[role] = pd.concat(parts, ignore_index=True)
+            result[role] = pd.concat(parts, ignore_index=True)
         elif role == Y and len({part.dtype.kind in "SU" for part in parts}) > 1:
             raise ValueError(
                 "y must hold labels of one type in all partitions; got texts in some, and numbers in others."
             )
         else:
-            found[role] = np.concatenate(parts)
-    return found
+            result[role] = np.concatenate(parts)
+    return result
 
 
 @dataclass(frozen=True)
 class RowCollections:
-    """What was given to fit: collections cut alike, or the names of columns of X."""
+    """The arguments of fit: collections cut at the same rows, or the names of columns of X."""
 
     X: Any
     y: Any
@@ -112,30 +114,30 @@ class RowCollections:
     sample_weight: Any = None
     features: Sequence[str] | None = None  # names of columns of X; None for all that are nothing else
 
-    def seen_by(self, models: Sequence[Any]) -> "RowCollections":
-        """Return the rows with the features that models were trained on, where those are told by name."""
-        told = [names for names in map(feature_names, models) if names is not None]
-        has_all = bool(told) and all(set(names) == set(told[0]) for names in told)
-        known = columns_of(self.X) if self.features is None and has_all else None
-        return self if known is None or not set(told[0]) <= set(known) else replace(self, features=told[0])
+    def with_features_of(self, models: Sequence[Any]) -> "RowCollections":
+        """Return the rows with the features that models were trained on, where models know them by name."""
+        lists = [names for names in map(feature_names, models) if names is not None]
+        has_all = bool(lists) and all(set(names) == set(lists[0]) for names in lists)
+        columns = columns_of(self.X) if self.features is None and has_all else None
+        return self if columns is None or not set(lists[0]) <= set(columns) else replace(self, features=lists[0])
 
-    def named(self) -> dict[str, Any]:
-        """Return what is the name of a column of X, or of several."""
-        return {role: value for role, value in self._beside.items() if is_named(value)}
+    def names_by_role(self) -> dict[str, Any]:
+        """Return the arguments that name a column of X, or several, by role."""
+        return {role: value for role, value in self._beside.items() if is_column(value)}
 
     def collections(self) -> dict[str, Any]:
-        """Return what is a collection of its own."""
-        return {X: self.X} | {role: value for role, value in self._beside.items() if not is_named(value)}
+        """Return the arguments that are collections, by role."""
+        return {X: self.X} | {role: value for role, value in self._beside.items() if not is_column(value)}
 
     @property
     def _beside(self) -> dict[str, Any]:
         """Return what came beside X, by its role in a shard."""
         columns, weight = self.sensitive_features, self.sample_weight
-        given = {Y: self.y, COLUMNS: columns, BASELINE: self.baseline, SAMPLE_WEIGHT: weight}
-        return {role: value for role, value in given.items() if value is not None}
+        values = {Y: self.y, COLUMNS: columns, BASELINE: self.baseline, SAMPLE_WEIGHT: weight}
+        return {role: value for role, value in values.items() if value is not None}
 
 
-def is_named(value: Any) -> bool:
+def is_column(value: Any) -> bool:
     """Tell whether it is the name of a column, or a list of names."""
     if isinstance(value, str):
         return True
@@ -163,7 +165,7 @@ class Every:
 class Load:
     """Makes what a shard holds of partitions, each its number and a dict from roles to data."""
 
-    named: dict[str, Any]
+    names_by_role: dict[str, Any]
     only: "Every | None" = None  # take some of the rows of each partition
     columns: tuple[str, ...] | None = None  # those that every partition of X must have
     takes_texts: bool = False  # as features
@@ -171,27 +173,27 @@ class Load:
 
     def __call__(self, parts: list[Any]) -> dict[str, Any]:
         """Join partitions that hold rows."""
-        taken = [self._split(number, dict(part)) for number, part in parts]
+        partitions = [self._split(number, dict(part)) for number, part in parts]
         if self.only is not None:
-            taken = [{role: self.only.of(data) for role, data in one.items()} for one in taken]
-        return joined([one for one in taken if len(one[X])] or taken[:1])
+            partitions = [{role: self.only.of(data) for role, data in one.items()} for one in partitions]
+        return join([one for one in partitions if len(one[X])] or partitions[:1])
 
     @property
     def names(self) -> list[str]:
         """Return the columns of X that are no features."""
-        return [name for given in self.named.values() for name in ([given] if isinstance(given, str) else given)]
+        return [name for one in self.names_by_role.values() for name in ([one] if isinstance(one, str) else one)]
 
     def features_in(self, columns: Sequence[str]) -> list[str]:
         """Return those of the columns that are features."""
         return [name for name in columns if name not in self.names] if self.features is None else list(self.features)
 
     def _split(self, number: int, part: dict[str, Any]) -> dict[str, Any]:
-        """Tell features, labels and all else of a partition apart, after a look at them."""
+        """Split a partition into features, labels and the other roles, and check them."""
         features = part[X]
         if isinstance(features, tuple):
-            wanted = None if self.features is None else list(dict.fromkeys([*self.features, *self.names]))
-            path, group, *given = features
-            features = read_parquet(path, group, *(given or [wanted]))
+            columns = None if self.features is None else list(dict.fromkeys([*self.features, *self.names]))
+            path, group, *own_columns = features
+            features = read_parquet(path, group, *(own_columns or [columns]))
         if self.columns is not None and self.features is None:  # which else are looked for one by one
             got = tuple(map(str, features.columns))
             if sorted(self.columns) != sorted(got):
@@ -202,7 +204,7 @@ class Load:
             features = features if tuple(features.columns) == self.columns else features[list(self.columns)]
         if self.names or self.features is not None:
             require_columns(features, [*self.names, *(self.features or ())])
-            part |= {role: features[given] for role, given in self.named.items()}
+            part |= {role: features[names] for role, names in self.names_by_role.items()}
             features = features[self.features_in(features.columns)]
         if not self.takes_texts:
             require_numbers(features, number)
@@ -210,8 +212,8 @@ class Load:
         require_lengths(part, number)
         part[Y] = labels_of(part[Y], number)
         if COLUMNS in part:
-            wanted = part[COLUMNS]
-            part[COLUMNS] = columns_by_name(wanted.to_frame() if hasattr(wanted, "to_frame") else wanted)
+            columns = part[COLUMNS]
+            part[COLUMNS] = columns_by_name(columns.to_frame() if hasattr(columns, "to_frame") else columns)
         return part
 
 
@@ -226,30 +228,30 @@ def partitions_of(rows: RowCollections, n_shards: int, only: Every | None = None
     """Return what makes each shard, and the delayed partitions that it is made of."""
     from dask import delayed  # noqa: PLC0415 - optional
 
-    roles, columns = zip(*((role, _delayed(one, role)) for role, one in rows.collections().items()), strict=True)
+    roles, columns = zip(*((role, _delayed_parts(one, role)) for role, one in rows.collections().items()), strict=True)
     sizes = {role: len(one) for role, one in zip(roles, columns, strict=True)}
     if len(set(sizes.values())) > 1:
-        told = ", ".join(f"{role} has {size}" for role, size in sizes.items())
+        texts = ", ".join(f"{role} has {size}" for role, size in sizes.items())
         raise ValueError(
-            f"Collections must be cut at the same rows, with as many partitions each; {told}. Repartition."
+            f"Collections must be cut at the same rows, with as many partitions each; {texts}. Repartition."
         )
-    put = delayed(_numbered, pure=False)
-    parts = [put(number, roles, *part) for number, part in enumerate(zip(*columns, strict=True))]
-    n_held = min(check_count(n_shards, "n_shards"), len(parts))
-    edges = [len(parts) * number // n_held for number in range(n_held + 1)]
-    load = Load(rows.named(), only, columns_of(rows.X), features=checked_features(rows.features))
-    return [load] * n_held, [parts[start:end] for start, end in pairwise(edges)]
+    number_part = delayed(_number_partition, pure=False)
+    parts = [number_part(number, roles, *part) for number, part in enumerate(zip(*columns, strict=True))]
+    n_used = min(check_count(n_shards, "n_shards"), len(parts))
+    edges = [len(parts) * number // n_used for number in range(n_used + 1)]
+    load = Load(rows.names_by_role(), only, columns_of(rows.X), features=checked_features(rows.features))
+    return [load] * n_used, [parts[start:end] for start, end in pairwise(edges)]
 
 
-def _numbered(number: int, roles: tuple[str, ...], *parts: Any) -> tuple[int, dict[str, Any]]:
+def _number_partition(number: int, roles: tuple[str, ...], *parts: Any) -> tuple[int, dict[str, Any]]:
     return number, dict(zip(roles, parts, strict=True))
 
 
-def columns_of(given: Any) -> tuple[str, ...] | None:
+def columns_of(data: Any) -> tuple[str, ...] | None:
     """Return the names of the columns of a data frame or of Parquet files; None of an array, which has none."""
-    if is_path(given):
-        return tuple(column_names(parquet_parts(given)[0][0]))
-    names = tuple(getattr(given, "columns", (None,)))
+    if is_path(data):
+        return tuple(column_names(parquet_parts(data)[0][0]))
+    names = tuple(getattr(data, "columns", (None,)))
     return names if all(isinstance(name, str) for name in names) else None
 
 
@@ -257,31 +259,31 @@ def checked_features(names: Any) -> tuple[str, ...] | None:
     """Return the names of features as they were given."""
     if names is None:
         return None
-    if not is_named(names) or isinstance(names, str):
+    if not is_column(names) or isinstance(names, str):
         raise TypeError(f"features must be a list of names of columns of X, or None for all others; got {names!r}.")
     return tuple(names)
 
 
-def _delayed(given: Any, role: str) -> list[Any]:
-    if is_path(given):
-        return parquet_parts(given)
-    if not hasattr(given, "to_delayed"):
+def _delayed_parts(data: Any, role: str) -> list[Any]:
+    if is_path(data):
+        return parquet_parts(data)
+    if not hasattr(data, "to_delayed"):
         raise TypeError(
             f"{role} must be a Dask DataFrame, Series or Array, the path of Parquet files, or the name of a column of "
-            f"X; got {type(given).__name__}. For data in memory use the estimator of one machine."
+            f"X; got {type(data).__name__}. For data in memory use the estimator of one machine."
         )
-    if role == X and given.ndim != _MATRIX:
-        raise ValueError(f"X must have rows and columns; got a collection of {given.ndim} dimension(s).")
-    if hasattr(given, "chunks") and given.ndim == _MATRIX:
-        given = given.rechunk({1: -1})
-    return list(np.asarray(given.to_delayed(), dtype=object).ravel())
+    if role == X and data.ndim != _MATRIX:
+        raise ValueError(f"X must have rows and columns; got a collection of {data.ndim} dimension(s).")
+    if hasattr(data, "chunks") and data.ndim == _MATRIX:
+        data = data.rechunk({1: -1})
+    return list(np.asarray(data.to_delayed(), dtype=object).ravel())
 
 
-def parquet_parts(given: Any) -> list[tuple[str, int]]:
+def parquet_parts(data: Any) -> list[tuple[str, int]]:
     """Return the row groups of Parquet files, each as the path or the address of a file and a number."""
     import pyarrow as pa  # noqa: PLC0415 - optional
 
-    paths = [os.fspath(path) for path in ([given] if isinstance(given, (str, os.PathLike)) else given)]
+    paths = [os.fspath(path) for path in ([data] if isinstance(data, (str, os.PathLike)) else data)]
     try:
         files = sorted(file for path in paths for file in _files_at(path))
         parts = [(file, group) for file in files for group in range(_parquet(file).num_row_groups)]
@@ -316,8 +318,8 @@ def stamp_of(path: str) -> tuple[int, Any] | None:
     import pyarrow.fs  # noqa: PLC0415 - optional
 
     system, inside = pyarrow.fs.FileSystem.from_uri(path if "://" in path else os.path.abspath(path))  # noqa: PTH100
-    found = system.get_file_info(inside)
-    return None if found.type == pyarrow.fs.FileType.NotFound else (found.size, found.mtime_ns)
+    info = system.get_file_info(inside)
+    return None if info.type == pyarrow.fs.FileType.NotFound else (info.size, info.mtime_ns)
 
 
 def column_names(path: str) -> list[str]:

@@ -1,8 +1,8 @@
-"""Rows that are alike to every goal, counted over shards: all that an audit needs of them.
+"""Audits of rows in shards: rows that no goal distinguishes are counted, and the counts are audited.
 
-An audit sees of a row its label, the columns that goals name, the answer of the deployed model and what was said of it.
-Each shard counts its rows by these, the counts are added up, and the audit of one machine takes them in the place of
-rows: whole numbers, so that interval and verdict are the same to the last digit however rows are cut.
+An audit uses the label of a row, the columns that goals name, the baseline prediction and the decision. Each shard
+counts its rows by these values and the counts are added up. The audit of one machine takes them in place of rows. They
+are whole numbers, so intervals and verdicts are the same to the last digit however the rows are divided.
 """
 
 from collections import Counter
@@ -23,41 +23,41 @@ from counterpoise.distributed.rows import (
     Values,
     X,
     Y,
-    coded_cells,
+    code_cells,
     column_of,
     in_order,
 )
 from counterpoise.goals import Table
 
 
-class Alike(NamedTuple):
-    """Every kind of row once: as goals see it, with how many there are, and what was said of it."""
+class CountedRows(NamedTuple):
+    """Every kind of row once: its values that goals use, the number of such rows, and the answers about it."""
 
     table: Table
-    said: tuple[AnyArray, ...]  # in the order in which it was told
+    answers: tuple[AnyArray, ...]  # in the order in which they were counted
 
 
-def count_alike(shard: Shard, *said: AnyArray) -> Counter[Values]:
-    """Return how many rows of a shard have each label, baseline and columns, and what was said of them."""
-    numbers, values = coded_cells(shard, Y, said)
+def count_by_values(shard: Shard, *answers: AnyArray) -> Counter[Values]:
+    """Return how many rows of a shard have each label, baseline, columns and answers."""
+    numbers, values = code_cells(shard, Y, answers)
     return Counter(dict(zip(values, np.bincount(numbers, minlength=len(values)).tolist(), strict=True)))
 
 
-def alike(counts: Counter[Values], columns: Sequence[str], *, has_baseline: bool) -> Alike:
+def tabulate_counts(counts: Counter[Values], columns: Sequence[str], *, has_baseline: bool) -> CountedRows:
     """Return counted rows as a table, whatever the order in which they were counted."""
     if not counts:
         raise ValueError("There are no rows in any shard: an audit needs some.")
     if len(counts) > MOST_CELLS:
         raise ValueError(
-            f"The columns {', '.join(columns)} tell the rows into {len(counts)} different kinds, more than "
+            f"The columns {', '.join(columns)} divide the rows into {len(counts)} different kinds, more than "
             f"{MOST_CELLS}. Name only columns that goals use, and cut numbers into a few ranges first."
         )
     values = sorted(counts, key=in_order)
     labels, baseline, *others = map(column_of, zip(*values, strict=True))
-    named = dict(zip(columns, others, strict=False)) or None
+    groups = dict(zip(columns, others, strict=False)) or None
     n_rows = [counts[value] for value in values]
-    return Alike(
-        Table(None, labels, named, baseline if has_baseline else None, counts=n_rows), (*others[len(columns) :],)
+    return CountedRows(
+        Table(None, labels, groups, baseline if has_baseline else None, counts=n_rows), (*others[len(columns) :],)
     )
 
 
@@ -80,7 +80,7 @@ def audit_over(
         Each holds ``"X"`` and ``"y"``, and may hold ``"columns"`` (a dict of arrays) and ``"baseline"``. Goals name
         those columns.
     model : fitted classifier
-        It is asked where the rows are.
+        It decides where the rows are.
     confidence, pos_label, defer_label, classes
         As for ``certify``.
 
@@ -103,23 +103,23 @@ def audit_over(
     recall(train) >= 0.9    1.0000  0.9418  1.0000  0.9000  0.0418  holds      50
     All verdicts are right together with confidence 0.95.
     """
-    found = shards.map(_asked, model)
-    columns, has_baseline = found[0][1:]
-    counted = alike(sum((one[0] for one in found), Counter()), columns, has_baseline=has_baseline)
+    parts = shards.map(_count_decisions, model)
+    columns, has_baseline = parts[0][1:]
+    rows = tabulate_counts(sum((one[0] for one in parts), Counter()), columns, has_baseline=has_baseline)
     positive = getattr(model, "pos_label", None) if pos_label is None else pos_label
-    known = classes_of_model(model, counted.table.y) if classes is None else classes
-    named = {"pos_label": positive, "classes": known, "defer_label": defer_label_of(model, defer_label)}
-    return audit(goals, counted.said[0], counted.table, confidence=confidence, **named)
+    all_classes = classes_of_model(model, rows.table.y) if classes is None else classes
+    options = {"pos_label": positive, "classes": all_classes, "defer_label": defer_label_of(model, defer_label)}
+    return audit(goals, rows.answers[0], rows.table, confidence=confidence, **options)
 
 
-def _asked(shard: Shard, model: Any) -> tuple[Counter[Values], tuple[str, ...], bool]:
+def _count_decisions(shard: Shard, model: Any) -> tuple[Counter[Values], tuple[str, ...], bool]:
     if shard.get(SAMPLE_WEIGHT) is not None:
         raise ValueError(
             f"Audits over shards count rows alike; got sample_weight in shard {shard.number}: leave it out."
         )
-    looked = {"sensitive_features": shard.get(COLUMNS), "baseline": shard.get(BASELINE)}
+    inputs = {"sensitive_features": shard.get(COLUMNS), "baseline": shard.get(BASELINE)}
     names = tuple(shard.get(COLUMNS) or ())
     if not len(shard[X]):
         return Counter(), names, shard.get(BASELINE) is not None
-    said = model.predict(shard[X], **(looked if isinstance(model, MixtureBase) else {}))
-    return count_alike(shard, said), names, shard.get(BASELINE) is not None
+    answers = model.predict(shard[X], **(inputs if isinstance(model, MixtureBase) else {}))
+    return count_by_values(shard, answers), names, shard.get(BASELINE) is not None

@@ -1,14 +1,12 @@
 """Shards on the workers of a Dask cluster, an actor each.
 
-An actor stays on its worker, is neither copied nor written to disk behind our back, and answers in one hop where the
-worker can be reached from here. It dies with its worker: the shard is then made again on another one, from its source
-and the changes so far, and what was asked is asked anew. Dask computes lost partitions again by itself.
+An actor stays on its worker. Dask neither copies it nor writes it to disk, and it answers in one hop where this process
+can reach the worker. It dies with its worker: the shard is then rebuilt on another worker, from its source and the
+changes so far, and the call is repeated. Dask itself computes lost partitions again.
 
-Questions to the actors of a Dask cluster: straight to their workers where this process can reach them.
-
-Dask sends what a client asks an actor through the scheduler unless the client was made with
-``direct_to_workers=True``. A round asks a dozen times and gets histograms back, so we look whether a worker can be
-reached, and go through the scheduler only where it cannot.
+Dask sends calls to an actor through the scheduler unless the client was made with ``direct_to_workers=True``. A round
+makes a dozen calls and gets histograms back. So ``Calls`` finds out which workers can be reached directly, and uses the
+scheduler only for the others.
 """
 
 import asyncio
@@ -45,9 +43,9 @@ class Calls:
         self._client = client
         self._is_near: dict[str, bool] = {}
 
-    def ask(self, actor: Any, method: str, *given: Any) -> Future[Any]:
+    def ask(self, actor: Any, method: str, *args: Any) -> Future[Any]:
         """Ask an actor, and return at once; the result raises ``OSError`` where its worker is gone."""
-        return asyncio.run_coroutine_threadsafe(self._asked(actor, method, given), self._client.loop.asyncio_loop)
+        return asyncio.run_coroutine_threadsafe(self._send(actor, method, args), self._client.loop.asyncio_loop)
 
     def reach(self, addresses: Iterable[str]) -> None:
         """Find out which workers can be reached from here, all at once."""
@@ -55,11 +53,11 @@ class Calls:
         if self._client.direct_to_workers:
             self._is_near |= dict.fromkeys(new, True)
         elif new:
-            self._is_near |= dict(zip(new, self._client.sync(self._reached, new), strict=True))
+            self._is_near |= dict(zip(new, self._client.sync(self._check_workers, new), strict=True))
 
-    async def _reached(self, addresses: list[str]) -> list[bool]:
-        known = (await self._client.scheduler.identity())["workers"]
-        return await asyncio.gather(*(self._is_reached(one, known.get(one, {}).get("id")) for one in addresses))
+    async def _check_workers(self, addresses: list[str]) -> list[bool]:
+        workers = (await self._client.scheduler.identity())["workers"]
+        return await asyncio.gather(*(self._is_reached(one, workers.get(one, {}).get("id")) for one in addresses))
 
     async def _is_reached(self, address: str, name: Any) -> bool:
         """Tell whether the worker of that name answers: in another network the address may be someone else's."""
@@ -67,18 +65,18 @@ class Calls:
             return bool((await asyncio.wait_for(self._client.rpc(address).identity(), _SOON))["id"] == name)
         return False
 
-    async def _asked(self, actor: Any, method: str, given: tuple[Any, ...]) -> Any:
+    async def _send(self, actor: Any, method: str, args: tuple[Any, ...]) -> Any:
         from distributed.actor import ProxyRPC  # noqa: PLC0415 - optional
         from distributed.protocol import to_serialize  # noqa: PLC0415
 
         address = actor._address  # noqa: SLF001 - there is no other name for it
         is_near = self._is_near.get(address, False)
         worker = self._client.rpc(address) if is_near else ProxyRPC(self._client.scheduler, address)
-        args = [to_serialize(one) for one in given]
-        found = await worker.actor_execute(function=method, actor=actor.key, args=args, kwargs={})
-        if found["status"] != "OK":
-            raise found["exception"]
-        return found["result"]
+        payload = [to_serialize(one) for one in args]
+        reply = await worker.actor_execute(function=method, actor=actor.key, args=payload, kwargs={})
+        if reply["status"] != "OK":
+            raise reply["exception"]
+        return reply["result"]
 
 
 Result = TypeVar("Result")
@@ -130,13 +128,13 @@ class DaskShards:
             patience = float(parse_timedelta(config.get("distributed.comm.timeouts.connect")))
         self._patience = patience
         self.n_shards = len(sources)
-        self._sources = [one if isinstance(one, Parts) else Parts(partial(_made_by, one), []) for one in sources]
-        self._remembered = ChangeLog()
+        self._sources = [one if isinstance(one, Parts) else Parts(partial(_make_alone, one), []) for one in sources]
+        self._changes = ChangeLog()
         self._hosts: dict[int, _Home] = {}
-        self._left: dict[int, list[Step]] = {}  # to be done by a shard before what is asked next
-        self._checked: set[str] = set()
+        self._pending: dict[int, list[Step]] = {}  # that a shard runs before the next call
+        self._compatible_workers: set[str] = set()
         self._calls = Calls(self._client)
-        self.map(_made)
+        self.map(_do_nothing)
 
     def __enter__(self) -> Self:
         return self
@@ -149,14 +147,14 @@ class DaskShards:
         """Return the address of the worker of each shard."""
         return [self._hosts[number].address for number in range(self.n_shards)]
 
-    def map(self, function: Callable[..., Result], *given: Any, light: bool = False) -> list[Result]:  # noqa: ARG002
-        """Ask all shards at once; those that are lost are made again and asked again."""
+    def map(self, function: Callable[..., Result], *args: Any, light: bool = False) -> list[Result]:  # noqa: ARG002
+        """Call all shards at once; those that are lost are rebuilt and called again."""
         answers: dict[int, Any] = {}
         losses: Counter[int] = Counter()
         missing = list(range(self.n_shards))
         while missing:
             self._make([number for number in missing if number not in self._hosts])
-            answers |= self._asked(missing, function, given)
+            answers |= self._ask(missing, function, args)
             missing = [number for number in missing if number not in answers]
             losses.update(missing)
             for number, n_lost in losses.items():
@@ -168,21 +166,21 @@ class DaskShards:
                     )
         return [unwrap(answers[number]) for number in range(self.n_shards)]
 
-    def change(self, key: Hashable, function: Callable[..., Result], *given: Any) -> list[Result]:
+    def change(self, key: Hashable, function: Callable[..., Result], *args: Any) -> list[Result]:
         """Map, and remember it for shards that must be made again."""
-        found = self.map(function, *given)
-        self._remembered.add(key, function, given)
-        return found
+        results = self.map(function, *args)
+        self._changes.add(key, function, args)
+        return results
 
-    def leave(self, key: Hashable, function: Callable[..., object], *given: Any) -> None:
+    def leave(self, key: Hashable, function: Callable[..., object], *args: Any) -> None:
         """Remember a change, and send it with the next question."""
-        self._remembered.add(key, function, given)
-        for left in self._left.values():
-            left.append((function, given))
+        self._changes.add(key, function, args)
+        for steps in self._pending.values():
+            steps.append((function, args))
 
     def forget(self, key: Hashable) -> None:
         """Remember a change no more."""
-        self._remembered.forget(key)
+        self._changes.forget(key)
 
     def close(self) -> None:
         """Let go of the shards; the cluster stays."""
@@ -192,31 +190,31 @@ class DaskShards:
         """Make shards on workers; one that is lost on the way is missing afterwards."""
         if not numbers:
             return
-        homes, steps = self._homes(numbers), self._remembered.steps()
-        asked = {}
+        homes, steps = self._homes(numbers), self._changes.steps()
+        submissions = {}
         for number in numbers:  # on its worker, after its rows
             where, source = {"workers": [homes[number]], "allow_other_workers": True}, self._sources[number]
             rows = self._client.compute(source.partitions, **where)
             host = self._client.submit(_Host, number, source.make, rows, steps, actor=True, pure=False, **where)
-            asked[number] = rows, host
-        for number, (rows, future) in asked.items():
+            submissions[number] = rows, host
+        for number, (rows, future) in submissions.items():
             # Dask never moves what was meant for a worker that left while there was no other, so we do not wait for it.
             has_left = partial(self._has_left, homes[number])
             self._require_rows(number, rows, has_left)
-            actor = self._awaited(future.result, has_left)
+            actor = self._wait_for(future.result, has_left)
             if isinstance(actor, _Lost):
                 self._why = actor.error
                 for one in (future, *rows):
                     one.release()
             else:
                 self._hosts[number] = _Home(future, actor)
-                self._left[number] = []  # all that was left was done in the making
+                self._pending[number] = []  # all that was left was done in the making
 
     def _require_rows(self, number: int, rows: Sequence[Any], has_left: Callable[[], bool]) -> None:
         """Say which rows could not be computed, where it was not for the loss of a worker."""
         from distributed import wait  # noqa: PLC0415 - optional
 
-        self._awaited(partial(wait, rows), has_left)
+        self._wait_for(partial(wait, rows), has_left)
         for row in rows:
             if row.status == "error":
                 error = row.exception()
@@ -225,17 +223,17 @@ class DaskShards:
                 )
                 raise error
 
-    def _asked(self, numbers: Sequence[int], function: Callable[..., Any], given: tuple[Any, ...]) -> dict[int, Any]:
+    def _ask(self, numbers: Sequence[int], function: Callable[..., Any], args: tuple[Any, ...]) -> dict[int, Any]:
         """Return the answers of the shards that are not lost."""
         homes = {number: self._hosts[number] for number in numbers if number in self._hosts}
         self._calls.reach(home.address for home in homes.values())
         calls = {
-            number: self._calls.ask(home.actor, "answer", [*self._left[number], (function, given)])
+            number: self._calls.ask(home.actor, "answer", [*self._pending[number], (function, args)])
             for number, home in homes.items()
         }
-        self._left |= {number: [] for number in homes}
+        self._pending |= {number: [] for number in homes}
         answers = {
-            number: self._awaited(call.result, partial(self._is_gone, homes[number])) for number, call in calls.items()
+            number: self._wait_for(call.result, partial(self._is_gone, homes[number])) for number, call in calls.items()
         }
         for number, answer in answers.items():
             if isinstance(answer, _Lost):
@@ -249,7 +247,7 @@ class DaskShards:
     def _has_left(self, address: str) -> bool:
         return address not in self._client.nthreads()
 
-    def _awaited(self, result: Callable[..., Any], is_gone: Callable[[], bool]) -> Any:
+    def _wait_for(self, result: Callable[..., Any], is_gone: Callable[[], bool]) -> Any:
         """Wait for a result as long as it can come."""
         while True:
             try:
@@ -261,7 +259,7 @@ class DaskShards:
                 self._require_workers()
             except Exception as error:  # noqa: BLE001 - errors of functions come as answers: this one is Dask's
                 require_open(self._client)
-                return _Lost(error.with_traceback(None))  # through which it would hold what was asked
+                return _Lost(error.with_traceback(None))  # through which it would hold the arguments
 
     _why: Exception | None = None  # the last shard was lost
 
@@ -271,10 +269,10 @@ class DaskShards:
         load = Counter(home.address for home in self._hosts.values())
         homes = {}
         for number in numbers:
-            futures = _held_by(self._sources[number].partitions)
+            futures = _find_futures(self._sources[number].partitions)
             whose = self._client.who_has(futures).values() if futures else ()
-            held = Counter(who for one in whose for who in one)
-            holder = max(held, key=held.__getitem__, default="")
+            counts = Counter(who for one in whose for who in one)
+            holder = max(counts, key=counts.__getitem__, default="")
             homes[number] = holder if holder in workers else min(workers, key=lambda one: load[one])
             load[homes[number]] += 1
         self._require_package(homes.values())
@@ -296,11 +294,11 @@ class DaskShards:
 
     def _require_package(self, workers: Iterable[str]) -> None:
         """Check that workers have this package in this version."""
-        new = sorted(set(workers) - self._checked)
+        new = sorted(set(workers) - self._compatible_workers)
         if not new:
             return
-        told = self._client.run(pkgutil.resolve_name, "counterpoise:__version__", workers=new, on_error="return")
-        for address, version in told.items():
+        versions = self._client.run(pkgutil.resolve_name, "counterpoise:__version__", workers=new, on_error="return")
+        for address, version in versions.items():
             if isinstance(version, OSError):  # it is gone, which others notice
                 continue
             if version != __version__:
@@ -314,7 +312,7 @@ class DaskShards:
                     f"The Dask worker {address} {has}; this process has counterpoise {__version__}. Install the same "
                     f'version on all workers: pip install "counterpoise[dask]=={__version__}", where they start from.'
                 )
-            self._checked.add(address)
+            self._compatible_workers.add(address)
 
 
 class _Home(NamedTuple):
@@ -334,7 +332,7 @@ class _Lost(NamedTuple):
     error: Exception
 
 
-def _made_by(source: Source, _rows: list[Any]) -> dict[str, Any]:
+def _make_alone(source: Source, _rows: list[Any]) -> dict[str, Any]:
     """Return what a shard holds that is made of no partitions."""
     return source()
 
@@ -349,18 +347,18 @@ class _Host:
 
         self._n_threads = int(get_worker().state.nthreads)
         # An actor that cannot be made leaves no word why: the error waits for the first question.
-        self._shard = self._tried(rebuild_shard, number, partial(make, rows), steps)
+        self._shard = self._run(rebuild_shard, number, partial(make, rows), steps)
 
     def answer(self, steps: list[Step]) -> Any:
-        """Return what the last of some functions says of the shard, or the error of one."""
-        return self._shard if isinstance(self._shard, TaskFailure) else self._tried(apply_steps, self._shard, steps)
+        """Return the result of the last of some functions, or the error of one."""
+        return self._shard if isinstance(self._shard, TaskFailure) else self._run(apply_steps, self._shard, steps)
 
-    def _tried(self, function: Callable[..., Any], *given: Any) -> Any:
+    def _run(self, function: Callable[..., Any], *args: Any) -> Any:
         with limit_threads(self._n_threads):
-            return capture_errors(function, *given)
+            return capture_errors(function, *args)
 
 
-def _held_by(partitions: list[Any]) -> list[Any]:
+def _find_futures(partitions: list[Any]) -> list[Any]:
     """Return the futures that delayed partitions need: the graph of each may hold those of all."""
     from dask.optimization import cull  # noqa: PLC0415 - optional
     from distributed import futures_of  # noqa: PLC0415
@@ -371,8 +369,8 @@ def _held_by(partitions: list[Any]) -> list[Any]:
     return [future for graph in graphs for future in futures_of(list(graph.values()))]
 
 
-def _made(_shard: Shard) -> None:
-    """Ask for nothing: the shard is there."""
+def _do_nothing(_shard: Shard) -> None:
+    """Return nothing: a call that only needs the shard to exist."""
 
 
 def as_client(client: Any) -> Any:

@@ -17,7 +17,7 @@ from counterpoise.boosting.lpboost import AdaLPBoostClassifier, LPBoostClassifie
 from counterpoise.classifiers.folds import trained_copy
 from counterpoise.classifiers.goal import GoalClassifier, listed
 from counterpoise.classifiers.mixture import MixtureClassifier
-from counterpoise.distributed.collections import Every, Load, RowCollections, is_named, is_path, joined, partitions_of
+from counterpoise.distributed.collections import Every, Load, RowCollections, is_column, is_path, join, partitions_of
 from counterpoise.distributed.dask_shards import DaskShards, Parts, as_client
 from counterpoise.distributed.fitting import check, check_rows, decide_over, fit_over, mix_over, prepare
 from counterpoise.distributed.rows import SAMPLE_WEIGHT, X, Y
@@ -30,12 +30,12 @@ _MATRIX = 2
 
 
 def lazily(model: Any, method: str, X: Any, more: dict[str, Any]) -> Any:
-    """Return what a method of a model of one machine says about rows: as a collection, where they are one."""
-    given = {name: value for name, value in more.items() if value is not None}
+    """Return the result of a method of a local model: a collection where the rows are one."""
+    options = {name: value for name, value in more.items() if value is not None}
     X = as_collection(X)
     if not hasattr(X, "dask"):
-        return getattr(model, method)(X, **given)
-    return (_of_array if hasattr(X, "chunks") else _of_frame)(model, method, X, given)
+        return getattr(model, method)(X, **options)
+    return (_of_array if hasattr(X, "chunks") else _of_frame)(model, method, X, options)
 
 
 def as_collection(X: Any) -> Any:
@@ -58,20 +58,20 @@ def _columns(model: Any, method: str) -> AnyArray:
     return model.classes_ if method == "predict_proba" else answers_of(model.family_)
 
 
-def _of_array(model: Any, method: str, X: Any, given: dict[str, Any]) -> Any:
+def _of_array(model: Any, method: str, X: Any, options: dict[str, Any]) -> Any:
     import dask.array as da  # noqa: PLC0415 - optional
 
-    for name, value in given.items():
-        if is_named(value):
+    for name, value in options.items():
+        if is_column(value):
             raise ValueError(f"{name} names the column {value!r}, and an array has no names: pass a Dask array.")
     answers, rows = _answers(model, method), X.rechunk({1: -1})
-    others = {name: one.to_dask_array() if hasattr(one, "to_dask_array") else one for name, one in given.items()}
+    others = {name: one.to_dask_array() if hasattr(one, "to_dask_array") else one for name, one in options.items()}
     sizes = [one.numblocks[0] if hasattr(one, "chunks") else None for one in others.values()]
     _require_cut_alike(others, sizes, "blocks", rows.numblocks[0])
     axes = [part for one in others.values() for part in (one, "ik"[: one.ndim])]
     wide = {"new_axes": {"c": answers.shape[1]}} if answers.ndim == _MATRIX else {}
     return da.blockwise(
-        _asked,
+        _call_method,
         "ic"[: answers.ndim],
         rows,
         "ij",
@@ -87,14 +87,14 @@ def _of_array(model: Any, method: str, X: Any, given: dict[str, Any]) -> Any:
     )
 
 
-def _asked(X: Any, *others: Any, model: Any, method: str, names: tuple[str, ...]) -> Any:
+def _call_method(X: Any, *others: Any, model: Any, method: str, names: tuple[str, ...]) -> Any:
     return getattr(model, method)(X, **dict(zip(names, others, strict=True)))
 
 
-def _of_frame(model: Any, method: str, X: Any, given: dict[str, Any]) -> Any:
-    named = {name: value for name, value in given.items() if is_named(value)}
-    others = {name: value for name, value in given.items() if not is_named(value)}
-    for name, value in named.items():
+def _of_frame(model: Any, method: str, X: Any, options: dict[str, Any]) -> Any:
+    columns = {name: value for name, value in options.items() if is_column(value)}
+    others = {name: value for name, value in options.items() if not is_column(value)}
+    for name, value in columns.items():
         missing = [one for one in ([value] if isinstance(value, str) else value) if one not in X.columns]
         if missing:
             raise ValueError(
@@ -104,33 +104,33 @@ def _of_frame(model: Any, method: str, X: Any, given: dict[str, Any]) -> Any:
     sizes = [getattr(one, "npartitions", None) for one in others.values()]
     _require_cut_alike(others, sizes, "partitions", X.npartitions)
     frames = [one.to_dask_dataframe() if hasattr(one, "chunks") else one for one in others.values()]
-    form = _framed(_answers(model, method), None, model, method)
-    asked = (model, method, named, tuple(others))
-    return X.map_partitions(_asked_frame, *asked, *frames, meta=form, align_dataframes=False)
+    form = _as_frame(_answers(model, method), None, model, method)
+    args = (model, method, columns, tuple(others), *frames)
+    return X.map_partitions(_call_on_frame, *args, meta=form, align_dataframes=False)
 
 
-def _asked_frame(X: Any, model: Any, method: str, named: Any, names: Any, *others: Any) -> Any:
+def _call_on_frame(X: Any, model: Any, method: str, columns: Any, names: Any, *others: Any) -> Any:
     if not len(X):
-        return _framed(_answers(model, method), X.index, model, method)
-    more = {name: X[value] for name, value in named.items()} | dict(zip(names, others, strict=True))
-    wanted = getattr(model, "feature_names_in_", None)
-    features = X if wanted is None or not set(wanted) <= set(X.columns) else X[list(wanted)]
-    return _framed(getattr(model, method)(features, **more), X.index, model, method)
+        return _as_frame(_answers(model, method), X.index, model, method)
+    more = {name: X[value] for name, value in columns.items()} | dict(zip(names, others, strict=True))
+    names_of_fit = getattr(model, "feature_names_in_", None)
+    features = X if names_of_fit is None or not set(names_of_fit) <= set(X.columns) else X[list(names_of_fit)]
+    return _as_frame(getattr(model, method)(features, **more), X.index, model, method)
 
 
-def _framed(said: AnyArray, index: Any, model: Any, method: str) -> Any:
+def _as_frame(data: AnyArray, index: Any, model: Any, method: str) -> Any:
     import pandas as pd  # noqa: PLC0415 - the rows are of it
 
-    return pd.Series(said, index) if method == "predict" else pd.DataFrame(said, index, list(_columns(model, method)))
+    return pd.Series(data, index) if method == "predict" else pd.DataFrame(data, index, list(_columns(model, method)))
 
 
-def _require_cut_alike(others: dict[str, Any], sizes: list[int | None], what: str, wanted: int) -> None:
+def _require_cut_alike(others: dict[str, Any], sizes: list[int | None], what: str, n_parts: int) -> None:
     """Refuse collections that are not cut at the rows of X, given the number of parts of each."""
     for (name, one), size in zip(others.items(), sizes, strict=True):
-        if size != wanted:
+        if size != n_parts:
             got = f"{one.npartitions} {what}" if hasattr(one, "npartitions") else type(one).__name__
             raise ValueError(
-                f"{name} must be a Dask collection that is cut at the rows of X, with {wanted} {what}; got {got}."
+                f"{name} must be a Dask collection that is cut at the rows of X, with {n_parts} {what}; got {got}."
             )
 
 
@@ -150,8 +150,8 @@ def train_over(model: Any, rows: RowCollections, client: Any, step: int, seed: i
     lengths = [delayed(_n_rows)(load, parts) for load, parts in zip(loads, partitions, strict=True)]
     again = -(-sum(client.gather(client.compute(lengths))) // _MOST_ROWS)
     loads, partitions = partitions_of(rows, 1 << 30, Every(step, others=True, again=again))
-    found = client.gather(client.compute([delayed(load)(parts) for load, parts in zip(loads, partitions, strict=True)]))
-    rows_of = joined([one for one in found if len(one[X])])
+    tasks = [delayed(load)(parts) for load, parts in zip(loads, partitions, strict=True)]
+    rows_of = join([one for one in client.gather(client.compute(tasks)) if len(one[X])])
     return trained_copy(model, rows_of[X], np.asarray(rows_of[Y]), rows_of.get(SAMPLE_WEIGHT), seed)
 
 
@@ -165,19 +165,19 @@ def _by_lightgbm(model: Any, rows: RowCollections, client: Any, step: int) -> An
     from dask import delayed  # noqa: PLC0415
 
     loads, partitions = partitions_of(rows, 1 << 30, Every(step, others=True))
-    loaded = [delayed(_frame_of)(load, parts) for load, parts in zip(loads, partitions, strict=True)]
-    frame = dd.from_delayed(loaded, verify_meta=False)
+    frames = [delayed(_frame_of)(load, parts) for load, parts in zip(loads, partitions, strict=True)]
+    frame = dd.from_delayed(frames, verify_meta=False)
     features = [name for name in frame.columns if name not in (Y, SAMPLE_WEIGHT)]
-    given = {"sample_weight": frame[SAMPLE_WEIGHT]} if SAMPLE_WEIGHT in frame.columns else {}
-    return model.set_params(client=client).fit(frame[features], frame[Y], **given).to_local()
+    options = {"sample_weight": frame[SAMPLE_WEIGHT]} if SAMPLE_WEIGHT in frame.columns else {}
+    return model.set_params(client=client).fit(frame[features], frame[Y], **options).to_local()
 
 
 def _frame_of(load: Load, parts: list[Any]) -> Any:
     import pandas as pd  # noqa: PLC0415 - optional
 
-    held = load(parts)
-    frame = held[X] if hasattr(held[X], "columns") else pd.DataFrame(np.asarray(held[X])).rename(columns=str)
-    return frame.assign(**{role: np.asarray(held[role]) for role in (Y, SAMPLE_WEIGHT) if role in held})
+    part = load(parts)
+    frame = part[X] if hasattr(part[X], "columns") else pd.DataFrame(np.asarray(part[X])).rename(columns=str)
+    return frame.assign(**{role: np.asarray(part[role]) for role in (Y, SAMPLE_WEIGHT) if role in part})
 
 
 _FOLDS = 5  # that cv="auto" stands for
@@ -204,8 +204,8 @@ class OverDask(ClassifierMixin, BaseEstimator):
     kind: ClassVar[type]  # of the estimator of one machine
     stored_fields: ClassVar[tuple[str, ...]] = ("local",)  # what a file of a model must hold
 
-    def __init__(self, *given: Any, **params: Any) -> None:
-        self.local = self.kind(*given, **params)
+    def __init__(self, *args: Any, **params: Any) -> None:
+        self.local = self.kind(*args, **params)
 
     def __init_subclass__(cls) -> None:
         """Show the parameters of the estimator of one machine."""
@@ -300,14 +300,14 @@ class OverDask(ClassifierMixin, BaseEstimator):
         with shards_of(rows, client, n_shards) as shards:
             fit_over(self.local, shards)
 
-    def rebalance(self, *given: Any, **changes: Any) -> Self:
+    def rebalance(self, *args: Any, **changes: Any) -> Self:
         """Return a classifier with the same models and another mixture: as on one machine, which see."""
         other = type(self)(**self.get_params(deep=False))
-        other.local = self.local.rebalance(*given, **changes)
+        other.local = self.local.rebalance(*args, **changes)
         return other
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, **more: Any) -> float:
-        """Return the share of rows that are told their label, of a Dask collection or of rows in memory.
+        """Return the share of rows that are decided right, of a Dask collection or of rows in memory.
 
         Parameters
         ----------
@@ -374,7 +374,7 @@ class DaskLPBoostClassifier(OverDask):
     """``LPBoostClassifier`` on Dask collections.
 
     The parameters are those of ``LPBoostClassifier``. Rounds train for the goals: a table of what answers cost in each
-    group of rows that goals tell apart travels to the rows.
+    group of rows that goals distinguish travels to the rows.
 
     Examples
     --------
@@ -401,7 +401,7 @@ class DaskMixtureClassifier(OverDask):
     kind = MixtureClassifier
 
     def _fit_rows(self, rows: RowCollections, client: Any, n_shards: int | None) -> None:
-        rows = rows.seen_by([model for _, model in named_models(self.local.estimators)])
+        rows = rows.with_features_of([model for _, model in named_models(self.local.estimators)])
         with shards_of(rows, client, n_shards) as shards:
             mix_over(self.local, shards)
 
@@ -433,14 +433,14 @@ class DaskGoalClassifier(OverDask):
         if local.estimator is None:
             from lightgbm import DaskLGBMClassifier  # noqa: PLC0415 - optional
 
-            named = named_models([DaskLGBMClassifier(random_state=seed, verbose=-1)])
+            pool = named_models([DaskLGBMClassifier(random_state=seed, verbose=-1)])
         else:
-            named = named_models(list(listed(local.estimator)))
-        models = [model for _, model in named]
-        seen = rows.seen_by(models) if step is None else rows  # a copy is trained on all features
-        with shards_of(seen, client, n_shards, only) as shards:
-            found = prepare(shards)
-            check_rows(local, found.cells)
+            pool = named_models(list(listed(local.estimator)))
+        models = [model for _, model in pool]
+        selection = rows.with_features_of(models) if step is None else rows  # a copy is trained on all features
+        with shards_of(selection, client, n_shards, only) as shards:
+            prepared_rows = prepare(shards)
+            check_rows(local, prepared_rows.cells)
             if step is not None:
                 models = [train_over(model, rows, client, step, seed) for model in models]
-            decide_over(local, found, [(name, model) for (name, _), model in zip(named, models, strict=True)])
+            decide_over(local, prepared_rows, [(name, model) for (name, _), model in zip(pool, models, strict=True)])

@@ -1,7 +1,7 @@
-"""Rows that do not fit into memory: read once from Parquet, kept as scores and cells in files mapped into memory.
+"""Rows that do not fit into memory: read once from Parquet, stored as scores and cells in memory-mapped files.
 
-To choose rules needs of each row its score and its cell alone. One pass reads the rows, some at a time, asks the models
-and writes both down; the passes of the choice then read 12 bytes a row.
+To choose decision rules, only the score and the cell of each row are needed. One pass reads the rows in parts, scores
+them and writes both down. The passes that choose the rules then read 12 bytes a row.
 """
 
 import errno
@@ -39,13 +39,13 @@ from counterpoise.distributed.rows import (
     Facts,
     Values,
     X,
-    agreed,
-    coded_cells,
+    check_facts,
+    check_few_cells,
+    code_cells,
     encode,
     facts_of,
     in_order,
-    known_of,
-    require_few,
+    merge_facts,
 )
 from counterpoise.learners.binning import sample_places
 from counterpoise.rules.pool import named_models
@@ -106,18 +106,18 @@ def choose_from_files(
             f"GoalClassifier(model, cv='prefit'); got cv={model.cv!r}."
         )
     models = [one for _, one in named_models(list(listed(model.estimator)))]
-    rows = RowCollections(files, y, names, baseline, sample_weight, features).seen_by(models)
-    load = Load(rows.named(), takes_texts=True, features=checked_features(rows.features))
+    rows = RowCollections(files, y, names, baseline, sample_weight, features).with_features_of(models)
+    load = Load(rows.names_by_role(), takes_texts=True, features=checked_features(rows.features))
     groups = _Groups(parquet_parts(files), load)
     before = groups.stamps()
     try:
         return choose_from_parts(model, groups, folder)
     finally:  # an error of any kind may come of it too
         after = groups.stamps()
-        changed = [path for path, stamp in before.items() if after[path] != stamp]
-        if changed:
+        changed_paths = [path for path, stamp in before.items() if after[path] != stamp]
+        if changed_paths:
             raise ValueError(
-                f"{changed[0]} changed while it was read: what was chosen is of neither state of it. Fit again once "
+                f"{changed_paths[0]} changed while it was read, so the rules fit neither state of it. Fit again once "
                 "nobody writes there."
             )
 
@@ -128,7 +128,7 @@ class RowParts(Protocol):
     @property
     def has_baseline(self) -> bool: ...
     def facts(self) -> Iterator[Facts]:
-        """Return what is known of each part."""
+        """Yield the facts of each part."""
 
     def whole(self) -> Iterator[Shard]:
         """Return one part after the other."""
@@ -137,17 +137,17 @@ class RowParts(Protocol):
 def choose_from_parts(model: Any, parts: RowParts, folder: str | Path | None = None) -> Any:
     """Fit a ``GoalClassifier`` of fitted models to rows that are read in parts, and return it."""
     check(model)
-    named, found = named_models(list(listed(model.estimator))), list(parts.facts())
-    classes, weight = agreed(found)
-    members = take_models(model, named, classes).members
+    named_pool, facts = named_models(list(listed(model.estimator))), list(parts.facts())
+    classes, weight = check_facts(facts)
+    members = take_models(model, named_pool, classes).members
     with TemporaryDirectory(dir=folder) as place:
-        spool = _Spool(Path(place), sum(one.n_rows for one in found), len(members), weighs=weight is not None)
+        spool = _Spool(Path(place), sum(one.n_rows for one in facts), len(members), weighs=weight is not None)
         masses = [spool.add(part, members, classes, weight) for part in parts.whole()]
-        known = known_of(found, classes, masses)
-        cells = Cells(*spool.settled(), known, parts.has_baseline)
-        require_few(len(cells.values), known)
+        all_facts = merge_facts(facts, classes, masses)
+        cells = Cells(*spool.sort_cells(), all_facts, parts.has_baseline)
+        check_few_cells(len(cells.values), all_facts)
         with LocalShards(spool.sources()) as shards:
-            return decide_over(model, PreparedShards(shards, cells, stack_rows(spool.sample)), named)
+            return decide_over(model, PreparedShards(shards, cells, stack_rows(spool.sample)), named_pool)
 
 
 class _Groups(NamedTuple):
@@ -158,8 +158,8 @@ class _Groups(NamedTuple):
 
     @property
     def has_baseline(self) -> bool:
-        """Tell whether a column holds what the deployed model says."""
-        return self.load.named.get(BASELINE) is not None
+        """Tell whether a column holds the baseline predictions."""
+        return self.load.names_by_role.get(BASELINE) is not None
 
     def stamps(self) -> dict[str, Any]:
         """Return the size of each file and when it was changed last."""
@@ -171,7 +171,7 @@ class _Groups(NamedTuple):
             yield Shard(number, self.load([(number, {X: group})]))
 
     def facts(self) -> Iterator[Facts]:
-        """Return what is known of each group; of the features only the names are read."""
+        """Yield the facts of each group; of the features only the names are read."""
         for number, group in enumerate(self.groups):
             names = tuple(self.load.features_in(column_names(group[0])))
             part = Shard(number, replace(self.load, features=None)([(number, {X: (*group, self.load.names)})]))
@@ -199,27 +199,27 @@ class _Spool:
         self.mass = np.memmap(folder / MASS, np.float64, "w+", shape=(n_rows,)) if weighs else ones
         self.numbers: dict[Values, int] = {}  # of cells, in the order in which they were met
         self.sample: list[Any] = []
-        self._sampled = sample_places(n_rows)
+        self._sample_places = sample_places(n_rows)
 
     def add(self, part: Shard, members: Sequence[Any], classes: AnyArray, weight: float | None) -> tuple[float, float]:
         """Write some rows down, and return the sum and the least of their masses."""
-        told = encode(part, classes, weight)
+        masses = encode(part, classes, weight)
         place = slice(self.n_written, self.n_written + len(part[CODES]))
         self.n_written = place.stop
         if place.start == place.stop:
-            return told
+            return masses
         self.scores[place] = np.column_stack([member.ask(part[X]) for member in members])
-        numbers, values = coded_cells(part)
+        numbers, values = code_cells(part)
         own = np.array([self.numbers.setdefault(value, len(self.numbers)) for value in values])
         self.cells[place] = own[numbers]
         if isinstance(self.mass, np.memmap):
             self.mass[place] = part[MASS]
-        places = np.arange(place.start, place.stop) if self._sampled is None else self._sampled
+        places = np.arange(place.start, place.stop) if self._sample_places is None else self._sample_places
         inside = places[(places >= place.start) & (places < place.stop)]
         self.sample.append(take_rows(part[X], inside - place.start))
-        return told
+        return masses
 
-    def settled(self) -> tuple[list[Values], FloatArray]:
+    def sort_cells(self) -> tuple[list[Values], FloatArray]:
         """Return the cells in their order and their masses, and write down what number each row's then has."""
         values = sorted(self.numbers, key=in_order)
         new = np.empty(len(values), dtype=np.int32)
@@ -235,5 +235,5 @@ class _Spool:
         """Return a shard for each thread."""
         n_shards = min(available_cpus(), max(1, self.n_rows // _CHUNK))
         edges = [self.n_rows * number // n_shards for number in range(n_shards + 1)]
-        held: dict[str, AnyArray] = {SCORES: self.scores, CELL: self.cells, MASS: self.mass}
-        return [partial(dict, {name: all_[slice(*pair)] for name, all_ in held.items()}) for pair in pairwise(edges)]
+        arrays: dict[str, AnyArray] = {SCORES: self.scores, CELL: self.cells, MASS: self.mass}
+        return [partial(dict, {name: all_[slice(*pair)] for name, all_ in arrays.items()}) for pair in pairwise(edges)]

@@ -1,7 +1,7 @@
 """Fitting the classifiers of one machine on rows in shards.
 
-A mixture is chosen by goals, means and groups from cells, and by a tail from the rows where they are. A checkpoint of
-rounds holds the models: all else shards find again by asking them about their rows.
+Where goals, means and groups decide, the mixture is chosen on cells; where a tail does, on the rows in their shards. A
+checkpoint of rounds holds the models alone: the shards compute everything else again from them.
 """
 
 import hashlib
@@ -25,7 +25,7 @@ from counterpoise.classifiers.goal import GoalClassifier, listed
 from counterpoise.classifiers.mixture import MixtureClassifier
 from counterpoise.distributed.boosting import ShardFit, ShardRows, sample_over, take_in
 from counterpoise.distributed.lumps import SCORES, choose_rules_over, ranges_over
-from counterpoise.distributed.rows import CODES, CellAnswers, Cells, Known, X, find_cells, know
+from counterpoise.distributed.rows import CODES, CellAnswers, Cells, TotalFacts, X, find_cells, inspect_rows
 from counterpoise.goals import Goal, Rate, as_goals
 from counterpoise.goals.tables import group_codes
 from counterpoise.learners.binning import as_floats, as_matrix
@@ -61,10 +61,10 @@ def check_fits_shards(problem: Problem) -> None:
         )
 
 
-def check_confidences(goals: Sequence[Goal], known: Known) -> None:
-    """Refuse goals that carry a confidence on rows of different weights: counts tell nothing about those."""
+def check_confidences(goals: Sequence[Goal], facts: TotalFacts) -> None:
+    """Refuse goals that carry a confidence on rows of different weights: counts say nothing about those."""
     for goal in goals:
-        if goal.confidence is not None and not known.are_equal:
+        if goal.confidence is not None and not facts.are_equal:
             raise ValueError(
                 f"Over shards goals carry a confidence where all rows weigh the same; got sample_weight beside {goal}. "
                 "Leave the weights or the confidence out, or choose on one machine."
@@ -75,7 +75,7 @@ def predictions_of(rows: ShardRows, positive: Positive) -> PoolPredictions:
     """Return what a mixture is chosen on, a row for each cell."""
     cells = rows.cells
     table, mass = cells.table(), np.where(cells.mass > 0, cells.mass, 1.0)
-    shares = np.stack(rows.said, axis=1) / mass[:, None, None]
+    shares = np.stack(rows.answers, axis=1) / mass[:, None, None]
     groups = group_codes(table)[0] if table.sensitive_columns else None
     losses: Any = rows.losses  # as for rows, but means
     return PoolPredictions(losses, table.weights(), groups, CellAnswers({TRAIN: table}, {}, positive, said=shares))
@@ -95,7 +95,7 @@ class ShardLosses(NamedTuple):
 def choose_over(shards: Shards, evidence: PoolPredictions, problem: Problem) -> tuple[Selection, Choice]:
     """Choose the mixture, or raise ``InfeasibleGoals`` where none meets the goals."""
     alpha = problem.alpha
-    if alpha is None or alpha == 1:  # linear in the rows, or in the means of groups: cells tell all
+    if alpha is None or alpha == 1:  # linear in the rows, or in the means of groups: cells are enough
         selection = select(evidence, problem)
         return selection, choose_mixture(selection, problem)
     selection = select(evidence, problem._replace(objective=Mean()))
@@ -109,7 +109,7 @@ _NOT_TAKEN = {"outlier_fraction": 0.0, "beta": None, "max_models": None}
 
 
 class PreparedShards(NamedTuple):
-    """Rows in shards, looked at once."""
+    """Rows in shards, with their cells and a sample."""
 
     shards: Shards
     cells: Cells
@@ -117,9 +117,9 @@ class PreparedShards(NamedTuple):
 
 
 def prepare(shards: Shards, all_classes: Callable[[AnyArray], AnyArray] | None = None) -> PreparedShards:
-    """Look at the rows of all shards, and tell them into cells; ``all_classes`` is as for ``know``."""
-    known = know(shards, all_classes)
-    return PreparedShards(shards, find_cells(shards, known), sample_over(shards))
+    """Inspect the rows of all shards, and divide them into cells; ``all_classes`` is as for ``inspect_rows``."""
+    facts = inspect_rows(shards, all_classes)
+    return PreparedShards(shards, find_cells(shards, facts), sample_over(shards))
 
 
 def fit_over(model: Any, shards: Shards) -> Any:
@@ -140,10 +140,10 @@ def fit_over(model: Any, shards: Shards) -> Any:
     """
     check(model)
     rows = prepare(shards)
-    known = rows.cells.known
-    model.classes_, model.n_features_in_ = known.classes, known.n_features
-    if known.names is not None:
-        model.feature_names_in_ = known.names
+    facts = rows.cells.facts
+    model.classes_, model.n_features_in_ = facts.classes, facts.n_features
+    if facts.names is not None:
+        model.feature_names_in_ = facts.names
     data = ShardFitData(model, rows)
     model.mix(run_rounds(model, lambda _seeds: data, rows.sample, None))
     return model
@@ -154,12 +154,12 @@ class ShardFitData:
 
     held_out: CheckedRows | None = None  # rounds are judged on the rows they are trained on
     is_judged_by_folds = False
-    keeps_answers = False  # shards find them again by asking the models
+    keeps_answers = False  # shards compute them again from the models
 
     def __init__(self, booster: Any, rows: PreparedShards) -> None:
         self.booster, self.cells, self._sample = booster, rows.cells, rows.sample
-        known = rows.cells.known
-        self.classes, self.n_trained, self.n_lightest = known.classes, known.n_rows, known.total / known.least
+        facts = rows.cells.facts
+        self.classes, self.n_trained, self.n_lightest = facts.classes, facts.n_rows, facts.total / facts.least
         self.positive = find_positive(self.classes, booster.pos_label)
         self.costs: AnswerCosts | None = None
         self.table = rows.cells.table()
@@ -178,12 +178,12 @@ class ShardFitData:
         """Return what answers about cells cost by the goals."""
         labels, mass = self.cells.labels, np.where(self.cells.mass > 0, self.cells.mass, 1.0)[:, None, None]
 
-        def say(masses: AnyArray) -> CellAnswers:  # shape (n_cells, n_models, n_classes)
+        def make_answers(masses: AnyArray) -> CellAnswers:  # shape (n_cells, n_models, n_classes)
             return CellAnswers({TRAIN: self.table}, {}, self.positive, said=masses / mass)
 
-        no_model = say(np.empty((labels.size, 0, len(self.classes))))
+        no_model = make_answers(np.empty((labels.size, 0, len(self.classes))))
         places = {TRAIN: slice(0, labels.size)}
-        self.costs = AnswerCosts(labels, places, no_model, say, problem)
+        self.costs = AnswerCosts(labels, places, no_model, make_answers, problem)
         return self.costs
 
     def model_fit(self, booster: Any, learner: Any, seeds: Seeds) -> ShardFit:  # noqa: ARG002 - as on one machine
@@ -195,15 +195,15 @@ class ShardFitData:
         """Return a text for each part of the data that decides the rounds: cells, and the sample of bins."""
         cells, sample = self.cells, np.ascontiguousarray(as_floats(as_matrix(self._sample)))
         return {
-            "rows": str(cells.known.n_rows),
-            "classes": repr(cells.known.classes.tolist()),
+            "rows": str(cells.facts.n_rows),
+            "classes": repr(cells.facts.classes.tolist()),
             "groups": hashlib.sha256(repr(cells.values).encode() + cells.mass.tobytes()).hexdigest(),
             "X": hashlib.sha256(sample.tobytes()).hexdigest(),
         }
 
-    def saved_answers(self, number: int, saved: SavedRound) -> FloatArray:
-        """Let the shards ask the model of a round that was saved, and return what it says of cells."""
-        return take_in(self.store.shards, self.cells, saved.model, number)[0]
+    def saved_answers(self, number: int, saved_round: SavedRound) -> FloatArray:
+        """Let the shards apply the model of a saved round, and return its answers about cells."""
+        return take_in(self.store.shards, self.cells, saved_round.model, number)[0]
 
     def least_value(self, history: History, problem: Problem) -> float:  # noqa: ARG002 - the store knows
         """Return the least risk of a mixture, or raise ``InfeasibleGoals``."""
@@ -239,39 +239,39 @@ def check(model: Any) -> None:
 
 
 def check_rows(model: Any, cells: Cells) -> None:
-    """Refuse goals, an objective or groups that do not fit the rows, before a model is trained on them or asked."""
-    known, table = cells.known, cells.table()
-    goals, positive = as_goals(model.goals), find_positive(known.classes, model.pos_label)
-    check_confidences(goals, known)
+    """Refuse goals, an objective or groups that do not fit the rows, before a model is trained on them or applied."""
+    facts, table = cells.facts, cells.table()
+    goals, positive = as_goals(model.goals), find_positive(facts.classes, model.pos_label)
+    check_confidences(goals, facts)
     groups = group_codes(table)[0] if table.sensitive_columns else None
     by = as_groups(getattr(model, "by", ()))
-    if table.counts is None:  # how many rows a group has is told later, by the scores
+    if table.counts is None:  # the number of rows of a group is known later, with the scores
         by = replace(by, unknown="pool")
     if isinstance(model, GoalClassifier) and not positive.is_binary:
-        raise ValueError(f"Rules of scores over shards are for two classes; got {len(known.classes)}.")
+        raise ValueError(f"Rules of scores over shards are for two classes; got {len(facts.classes)}.")
     problem = model.problem_of_fit()
     is_trained = not isinstance(model, MixtureClassifier)
     check_problem(problem, {TRAIN: table}, positive, groups=groups, counts=table.counts, trains=is_trained, by=by)
 
 
-def take_models(model: Any, named: list[tuple[str, Any]], classes: AnyArray) -> Pool:
-    """Let fitted models decide, and return them, to be asked for scores or for answers."""
+def take_models(model: Any, pool_models: list[tuple[str, Any]], classes: AnyArray) -> Pool:
+    """Let fitted models decide, and return them as a pool of scores or of answers."""
     model.forget_choice()
-    model.classes_, model.names_ = classes, [name for name, _ in named]
-    model.estimators_ = [one for _, one in named]
+    model.classes_, model.names_ = classes, [name for name, _ in pool_models]
+    model.estimators_ = [one for _, one in pool_models]
     tells = None if model.decides_by_scores else ANSWERS
-    return Pool.of(titled_models(named), find_positive(classes, model.pos_label), model.n_jobs, tells)
+    return Pool.of(titled_models(pool_models), find_positive(classes, model.pos_label), model.n_jobs, tells)
 
 
 def choose_and_store(model: Any, shards: Shards, family: PooledModels, problem: Problem) -> None:
-    """Choose the mixture of models that the shards have asked, and store it in a classifier."""
+    """Choose the mixture of models that the shards have applied, and store it in a classifier."""
     model.store_family(family, problem)
     selection, choice = choose_over(shards, family.selection_data, problem)
     model.store_solution(problem, family.solution(choice, selection))
 
 
 def mix_over(model: Any, shards: Shards) -> Any:
-    """Fit a classifier of fitted models to rows in shards, and return it: its models are asked where the rows are.
+    """Fit a classifier of fitted models to rows in shards, and return it: its models are applied where the rows are.
 
     Parameters
     ----------
@@ -281,20 +281,20 @@ def mix_over(model: Any, shards: Shards) -> Any:
         ``"scores"`` of shape (n_rows, n_models).
     """
     check(model)
-    named = named_models(list(listed(model.estimator)) if isinstance(model, GoalClassifier) else model.estimators)
-    rows = prepare(shards, partial(all_classes, titled=titled_models(named)))
+    pool_models = named_models(list(listed(model.estimator)) if isinstance(model, GoalClassifier) else model.estimators)
+    rows = prepare(shards, partial(all_classes, titled=titled_models(pool_models)))
     check_rows(model, rows.cells)
-    return decide_over(model, rows, named)
+    return decide_over(model, rows, pool_models)
 
 
-def decide_over(model: Any, rows: PreparedShards, named: list[tuple[str, Any]]) -> Any:
+def decide_over(model: Any, rows: PreparedShards, pool_models: list[tuple[str, Any]]) -> Any:
     """Choose the mixture, or the rules, of fitted models, given with their names."""
-    known, shards = rows.cells.known, rows.shards
-    pool = take_models(model, named, known.classes)
-    check_confidences(as_goals(model.goals), known)
-    model.n_features_in_ = known.n_features
-    if known.names is not None:
-        model.feature_names_in_ = known.names
+    facts, shards = rows.cells.facts, rows.shards
+    pool = take_models(model, pool_models, facts.classes)
+    check_confidences(as_goals(model.goals), facts)
+    model.n_features_in_ = facts.n_features
+    if facts.names is not None:
+        model.feature_names_in_ = facts.names
     key = make_key(model.random_state)
     model.learn_draws(key, generator_of(model.random_state), rows.sample, None)
     if pool.tells == ANSWERS:
@@ -305,7 +305,7 @@ def decide_over(model: Any, rows: PreparedShards, named: list[tuple[str, Any]]) 
         choose_and_store(model, shards, family, model.problem_of_fit())
         return model
     if not pool.positive.is_binary:
-        raise ValueError(f"Rules of scores over shards are for two classes; got {len(known.classes)}.")
+        raise ValueError(f"Rules of scores over shards are for two classes; got {len(facts.classes)}.")
     shards.change(SCORES, _score, pool.members)
     usual = np.array([member.usual(own) for member, own in zip(pool.members, ranges_over(shards), strict=True)])
     return choose_rules_over(model, pool, shards, rows.cells, usual)

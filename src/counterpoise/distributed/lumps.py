@@ -1,16 +1,13 @@
-"""Rules of scores that live in shards, and the lumps of rows that they are chosen on.
+"""Decision rules of scores that live in shards, chosen on lumps of rows and proven over every threshold.
 
-Rules of scores over shards: chosen on lumps by the code of one machine, and proven over every threshold.
+A *lump* is the rows of one cell whose scores lie in the same bins, counted over all shards. A rule whose thresholds lie
+between bins treats the rows of a lump alike. So the program of one machine, with lumps as weighted rows, finds the best
+of these rules without seeing a single row.
 
-The dual of the program on lumps prices each of them. A threshold inside of a bin has at least the cost before that bin
-and the negative costs in it, so a bin where that is not below the best by more than the gap holds no better threshold.
-The others are split, and a few passes over the rows leave none.
-
-Lumps: rows of one cell whose scores lie in the same bins, counted over shards.
-
-A rule with thresholds between bins treats the rows of a lump alike, so lumps as weighed rows tell all about such rules.
-Where scores take few values each has a bin of its own. Else bins begin at quantiles, and those in which a better
-threshold may hide are split in the next pass over the rows.
+Where a score takes few values, each value has its own bin. Otherwise bins begin at quantiles, and the dual of the
+program shows which of them to split. It prices every lump. A threshold inside a bin costs at least the sum before that
+bin plus the negative prices in it. If that is not below the best by more than the gap, the bin holds no better
+threshold. All other bins are split, and after a few passes over the rows none is left.
 """
 
 from collections.abc import Iterator, Sequence
@@ -37,7 +34,7 @@ from counterpoise.solvers.linear_program import MixtureSolution
 from counterpoise.theory.risks import Mean, WorstGroup
 
 SCORES = "scores"  # the name in a shard of the scores, (n_rows, n_models)
-_CHUNK = 1 << 20  # rows looked at at once
+_CHUNK = 1 << 20  # rows of one step
 _DISTINCT = 1 << 14  # values of a score up to which each has its own bin
 _FINE = 1 << 16  # bins of the histogram from which quantiles are taken
 _BINS = 2048  # of one score at first; of several they share the digits
@@ -59,13 +56,13 @@ class Lumps(NamedTuple):
 
 def lump_over(shards: Shards, edges: Edges) -> Lumps:
     """Return the lumps of the rows of all shards: one pass over the rows."""
-    found = joined(shards.map(_lumps, edges))
-    if len(found.mass) > _MOST_LUMPS:
+    lumps = join_lumps(shards.map(_lumps, edges))
+    if len(lumps.mass) > _MOST_LUMPS:
         raise ValueError(
-            f"The groups and scores tell the rows into {len(found.mass)} different lumps, more than {_MOST_LUMPS}: too "
-            "many to choose rules on in one place. Name fewer columns, or choose among fewer models."
+            f"The groups and scores divide the rows into {len(lumps.mass)} different lumps, more than {_MOST_LUMPS}: "
+            "too many to choose rules on in one place. Name fewer columns, or choose among fewer models."
         )
-    return found
+    return lumps
 
 
 def _chunks(shard: Shard) -> Iterator[slice]:
@@ -81,16 +78,16 @@ def _lumps(shard: Shard, edges: Edges) -> Lumps:
         scores, mass = np.asarray(shard[SCORES][place], dtype=np.float64), np.asarray(shard[MASS][place])
         bins = [np.searchsorted(own, scores[:, model]) for model, own in enumerate(edges)]
         keys = np.column_stack([shard[CELL][place], *bins])
-        parts.append(_lumped(Lumps(keys, mass, np.ones(len(mass)), scores, scores)))
-    return joined(parts)
+        parts.append(_merge_equal_keys(Lumps(keys, mass, np.ones(len(mass)), scores, scores)))
+    return join_lumps(parts)
 
 
-def joined(parts: Sequence[Lumps]) -> Lumps:
+def join_lumps(parts: Sequence[Lumps]) -> Lumps:
     """Return the lumps of several parts of the rows."""
-    return _lumped(Lumps(*(np.concatenate(one) for one in zip(*parts, strict=True))))
+    return _merge_equal_keys(Lumps(*(np.concatenate(one) for one in zip(*parts, strict=True))))
 
 
-def _lumped(rows: Lumps) -> Lumps:
+def _merge_equal_keys(rows: Lumps) -> Lumps:
     """Add up what has the same key."""
     if not len(rows.mass):
         return rows
@@ -114,12 +111,12 @@ def _orders(shard: Shard) -> IntArray:
 
 def first_edges(shards: Shards, usual: FloatArray, noise: Sequence[float]) -> Edges:
     """Return the bins to begin with; no bin has scores on both sides of a model's usual threshold."""
-    found = shards.map(_distinct)
+    distinct = shards.map(_distinct)
     n_bins = max(8, int(_BINS ** (1 / usual.size)))
     edges = []
     for model, own in enumerate(usual.tolist()):
-        parts = [values for one in found if (values := one[model]) is not None]
-        if len(parts) < len(found):
+        parts = [values for one in distinct if (values := one[model]) is not None]
+        if len(parts) < len(distinct):
             edges.append(_quantiles(shards, model, own, n_bins))
         else:
             values = np.unique(np.concatenate(parts))
@@ -130,29 +127,29 @@ def first_edges(shards: Shards, usual: FloatArray, noise: Sequence[float]) -> Ed
 
 def _distinct(shard: Shard) -> list[FloatArray | None]:
     """Return the different values of each score; None where they are many, which shows early."""
-    found: list[FloatArray | None] = []
+    distinct: list[FloatArray | None] = []
     for model in range(shard[SCORES].shape[1]):
         values = np.empty(0)
         for place in _chunks(shard):
             values = np.unique(np.append(values, shard[SCORES][place, model]))
             if values.size > _DISTINCT:
                 break
-        found.append(None if values.size > _DISTINCT else values)
-    return found
+        distinct.append(None if values.size > _DISTINCT else values)
+    return distinct
 
 
 def _quantiles(shards: Shards, model: int, usual: float, n_bins: int) -> FloatArray:
     low, high = ranges_over(shards)[model].tolist()
     fine = np.linspace(low, high, _FINE + 1)[1:]
     reach = np.cumsum(total(shards.map(_masses, model, fine)))
-    wanted = np.searchsorted(reach, reach[-1] * np.arange(1, n_bins) / n_bins)
-    return np.unique(np.append(fine[wanted], [usual] if low < usual < high else []))
+    places = np.searchsorted(reach, reach[-1] * np.arange(1, n_bins) / n_bins)
+    return np.unique(np.append(fine[places], [usual] if low < usual < high else []))
 
 
 def ranges_over(shards: Shards) -> FloatArray:
     """Return the least and the largest score of each model, shape (n_models, 2)."""
-    found = np.array(shards.map(_ranges))
-    return np.stack([found[:, 0].min(axis=0), found[:, 1].max(axis=0)], axis=1)
+    ranges = np.array(shards.map(_ranges))
+    return np.stack([ranges[:, 0].min(axis=0), ranges[:, 1].max(axis=0)], axis=1)
 
 
 def _ranges(shard: Shard) -> tuple[FloatArray, FloatArray]:
@@ -168,15 +165,15 @@ def _masses(shard: Shard, model: int, edges: FloatArray) -> FloatArray:
     return sums
 
 
-def split(edges: Edges, lumps: Lumps, chosen: Sequence[IntArray]) -> Edges:
+def split(edges: Edges, lumps: Lumps, bins_to_split: Sequence[IntArray]) -> Edges:
     """Return finer bins: some of each model are cut into parts of the same width, from their least score on."""
-    found = []
-    for model, (own, bins) in enumerate(zip(edges, chosen, strict=True)):
+    finer = []
+    for model, (own, bins) in enumerate(zip(edges, bins_to_split, strict=True)):
         low, high = ends_of(lumps, model, own.size + 1)
         steps = np.arange(1, _PARTS) / _PARTS
         more = low[bins, None] + (high - low)[bins, None] * steps
-        found.append(np.unique(np.append(own, more[more < high[bins, None]])))
-    return tuple(found)
+        finer.append(np.unique(np.append(own, more[more < high[bins, None]])))
+    return tuple(finer)
 
 
 def ends_of(lumps: Lumps, model: int, n_bins: int) -> tuple[FloatArray, FloatArray]:
@@ -206,12 +203,12 @@ def choose_rules_over(model: Any, pool: Pool, shards: Shards, cells: Cells, usua
     edges = first_edges(shards, usual, noise)
     # A budget is counted from the least mean loss: that too is found over every threshold.
     problems = [problem] if problem.budget is None else [problem._replace(objective=Mean(), budget=None), problem]
-    for n_passes in range(1, _MAX_PASSES + 1):  # noqa: B007 - told at the end
+    for n_passes in range(1, _MAX_PASSES + 1):  # noqa: B007 - stored at the end
         lumps = lump_over(shards, edges)
         evidence = evidence_of(lumps, cells, pool.positive, usual)
         ranked = rank(evidence, find_groups(problem.by, evidence.answers.tables[TRAIN], lumps.n_rows))
-        judged = [_judged(ranked, lumps, edges, noise, one) for one in problems]
-        lower, hidden = judged[-1][0], zip(*(bins for _, bins in judged), strict=True)
+        results = [_bound_thresholds(ranked, lumps, edges, noise, one) for one in problems]
+        lower, hidden = results[-1][0], zip(*(bins for _, bins in results), strict=True)
         hiding = [np.unique(np.concatenate(bins)) for bins in hidden]
         if not any(bins.size for bins in hiding):
             break
@@ -228,13 +225,13 @@ def evidence_of(lumps: Lumps, cells: Cells, positive: Positive, usual: FloatArra
     table = cells.table()
     columns = {name: table.column(name)[lumps.keys[:, 0]] for name in table.columns} or None
     labels, baseline = (None if one is None else one[lumps.keys[:, 0]] for one in (table.y, table.baseline))
-    rows = Table(None, labels, columns, baseline, **cells.known.weighed(lumps.mass))
+    rows = Table(None, labels, columns, baseline, **cells.facts.table_weights(lumps.mass))
     groups = group_codes(rows)[0] if rows.sensitive_columns else None
     answers = Answers({TRAIN: rows}, {}, positive)
     return ScoreTable({TRAIN: ends_of_each(lumps)}, answers, rows.weights(), groups, usual, n_rows=lumps.n_rows)
 
 
-def _judged(
+def _bound_thresholds(
     ranked: RankedScores, lumps: Lumps, edges: Edges, noise: list[float], problem: Problem
 ) -> tuple[float, list[IntArray]]:
     """Return the lower bound over all thresholds, and the bins in which a better one may hide."""
@@ -315,16 +312,16 @@ def _true_rule(rule: Rule, groups: RuleGroups, codes: IntArray, lumps: Lumps, us
 
     The usual threshold of a model, which no bin has scores on both sides of, stays as it is.
     """
-    shown = ends_of_each(lumps)[:, rule.model]
+    scores = ends_of_each(lumps)[:, rule.model]
     own: dict[str, float] = {}
     for number, name in enumerate(groups.names):
-        given, here = rule.thresholds[name], codes == number
-        if given == usual:
-            own[name] = given
+        threshold, here = rule.thresholds[name], codes == number
+        if threshold == usual:
+            own[name] = threshold
             continue
-        below = lumps.highs[here & (shown <= given), rule.model]
-        above = lumps.lows[here & (shown > given), rule.model]
-        own[name] = given
+        below = lumps.highs[here & (scores <= threshold), rule.model]
+        above = lumps.lows[here & (scores > threshold), rule.model]
+        own[name] = threshold
         if below.size and above.size:
             low, high = float(below.max()), float(above.min())
             middle = low / 2 + high / 2

@@ -1,10 +1,12 @@
-"""Labelled rows in shards: what each holds, and what must be alike in all of them.
+"""Labelled rows in shards: what each shard holds, what must be the same in all of them, and the cells of the rows.
 
-Cells: all that goals, rules by groups and the worst group see of a row, counted over shards.
+``inspect_rows`` collects facts about the rows of every shard, refuses shards that differ in their columns, and encodes
+labels and weights in place.
 
-Two rows with the same label, the same answer of the deployed model and the same values in the columns that may be asked
-for are alike to every goal. So a table with one row for each such cell, weighed by the mass of its rows, answers what a
-table of all rows would, whatever their number; and what a model says enters as the share of a cell that it says it of.
+A *cell* is the set of rows with the same label, the same baseline prediction and the same values in the columns that
+goals and rules may use. No goal distinguishes two rows of one cell. So a table with one row for each cell, weighted by
+the mass of its rows, gives the same rates as a table of all rows, whatever their number. The predictions of a model
+enter as the share of each cell that it assigns to each class (``CellAnswers``).
 """
 
 from collections.abc import Callable, Hashable, Sequence
@@ -34,7 +36,7 @@ _MOST_CLASSES = 1000  # distinct labels: more are no classes
 
 
 class Facts(NamedTuple):
-    """What a shard tells about its rows."""
+    """Facts about the rows of one shard."""
 
     n_rows: int
     n_features: int
@@ -46,8 +48,8 @@ class Facts(NamedTuple):
     are_equal: bool = True  # all rows weigh 1
 
 
-class Known(NamedTuple):
-    """What is known of the rows of all shards."""
+class TotalFacts(NamedTuple):
+    """Facts about the rows of all shards."""
 
     sizes: AnyArray  # rows of each shard
     n_features: int
@@ -63,13 +65,13 @@ class Known(NamedTuple):
         """Return the number of rows."""
         return int(self.sizes.sum())
 
-    def weighed(self, mass: FloatArray) -> dict[str, Any]:
+    def table_weights(self, mass: FloatArray) -> dict[str, Any]:
         """Return masses of rows that are alike as a table takes them: where all weigh the same, as numbers of rows."""
         return {"counts" if self.are_equal else "sample_weight": mass}
 
 
 def facts_of(shard: Shard) -> Facts:
-    """Return what a shard tells about its rows."""
+    """Return the facts about the rows of a shard."""
     features, labels = shard[X], np.asarray(shard[Y])
     if labels.shape != (len(features),):
         raise ValueError(
@@ -92,10 +94,10 @@ def facts_of(shard: Shard) -> Facts:
 
 
 def _weights(shard: Shard) -> FloatArray:
-    n_rows, given = len(shard[X]), shard.get(SAMPLE_WEIGHT)
-    if given is None:
+    n_rows, raw_weights = len(shard[X]), shard.get(SAMPLE_WEIGHT)
+    if raw_weights is None:
         return np.ones(n_rows)
-    weights = np.asarray(given)
+    weights = np.asarray(raw_weights)
     if weights.dtype.kind not in "biuf":
         raise ValueError(f"sample_weight must hold numbers; got {weights.dtype} in shard {shard.number}.")
     weights = weights.astype(np.float64)
@@ -113,56 +115,56 @@ def encode(shard: Shard, classes: AnyArray, total: float | None) -> tuple[float,
     return float(shard[MASS].sum()), float(live.min(initial=np.inf))
 
 
-def know(shards: Shards, all_classes: Callable[[AnyArray], AnyArray] | None = None) -> Known:
-    """Look at the rows of all shards, say where they differ, and encode labels and weights.
+def inspect_rows(shards: Shards, all_classes: Callable[[AnyArray], AnyArray] | None = None) -> TotalFacts:
+    """Inspect the rows of all shards, refuse shards that differ, and encode labels and weights.
 
     ``all_classes`` returns the classes, given those of the labels: models may know more.
     """
-    found = shards.map(facts_of)
-    classes, total = agreed(found)
+    shard_facts = shards.map(facts_of)
+    classes, total = check_facts(shard_facts)
     classes = classes if all_classes is None else all_classes(classes)
     masses = shards.change("encode", encode, classes, total)
-    return known_of(found, classes, masses)
+    return merge_facts(shard_facts, classes, masses)
 
 
-def agreed(found: Sequence[Facts]) -> tuple[AnyArray, float | None]:
-    """Return the classes and the weight of all rows, None where all weigh the same, after a look at what differs."""
-    require_alike([one.names for one in found], "the features")
-    require_alike([one.n_features for one in found], "the number of features")
-    require_alike([one.columns for one in found], "the columns of sensitive_features")
-    classes, weight = classes_in(found), sum(one.weight for one in found)
+def check_facts(shard_facts: Sequence[Facts]) -> tuple[AnyArray, float | None]:
+    """Return the classes and the weight of all rows, None where all weigh the same; refuse shards that differ."""
+    require_alike([one.names for one in shard_facts], "the features")
+    require_alike([one.n_features for one in shard_facts], "the number of features")
+    require_alike([one.columns for one in shard_facts], "the columns of sensitive_features")
+    classes, weight = classes_in(shard_facts), sum(one.weight for one in shard_facts)
     if not weight > 0:
         raise ValueError("sample_weight must have at least one entry above zero; got zeros only.")
     if not _SANE[0] < weight < _SANE[1]:
         raise ValueError(f"sample_weight must sum to a number that can be divided; got {weight:g}. Scale it.")
-    return classes, None if all(one.are_equal for one in found) else weight
+    return classes, None if all(one.are_equal for one in shard_facts) else weight
 
 
-def known_of(found: Sequence[Facts], classes: AnyArray, masses: Sequence[tuple[float, float]]) -> Known:
-    """Return what is known of all rows, given the sum and the least of the masses in each part of them."""
-    names = None if found[0].names is None else np.array(found[0].names, dtype=object)
-    sizes = np.array([one.n_rows for one in found])
+def merge_facts(parts: Sequence[Facts], classes: AnyArray, masses: Sequence[tuple[float, float]]) -> TotalFacts:
+    """Return the facts about all rows, from those of each part and the sum and the least of its masses."""
+    names = None if parts[0].names is None else np.array(parts[0].names, dtype=object)
+    sizes = np.array([one.n_rows for one in parts])
     whole, least = sum(mass for mass, _ in masses), min(least for _, least in masses)
-    are_equal = all(one.are_equal for one in found)
-    return Known(sizes, found[0].n_features, names, found[0].columns, classes, whole, least, are_equal)
+    are_equal = all(one.are_equal for one in parts)
+    return TotalFacts(sizes, parts[0].n_features, names, parts[0].columns, classes, whole, least, are_equal)
 
 
-def require_alike(told: Sequence[Any], what: str) -> None:
+def require_alike(values: Sequence[Any], what: str) -> None:
     """Refuse parts of the rows that differ in something."""
-    for number, one in enumerate(told):
-        if one != told[0]:
-            shown = [", ".join(map(str, it)) or "none" if isinstance(it, tuple) else str(it) for it in (told[0], one)]
+    for number, one in enumerate(values):
+        if one != values[0]:
+            texts = [", ".join(map(str, it)) or "none" if isinstance(it, tuple) else str(it) for it in (values[0], one)]
             raise ValueError(
-                f"All partitions must have the same columns; {what} of shard 0 are {shown[0]}, those of shard {number} "
-                f"are {shown[1]}. Read them with one schema, or name the columns to take."
+                f"All partitions must have the same columns; {what} of shard 0 are {texts[0]}, those of shard {number} "
+                f"are {texts[1]}. Read them with one schema, or name the columns to take."
             )
 
 
-def classes_in(found: Sequence[Facts]) -> AnyArray:
+def classes_in(shard_facts: Sequence[Facts]) -> AnyArray:
     """Return the labels of all rows, sorted."""
-    kinds = {one.labels.dtype.kind for one in found if one.n_rows}
+    kinds = {one.labels.dtype.kind for one in shard_facts if one.n_rows}
     try:
-        classes = np.unique(np.concatenate([one.labels for one in found if one.n_rows]))
+        classes = np.unique(np.concatenate([one.labels for one in shard_facts if one.n_rows]))
     except ValueError as error:
         raise ValueError("There are no rows in any partition: a fit needs some of each class.") from error
     if len(kinds & set("OSU")) > 0 and kinds & set("biuf"):
@@ -170,7 +172,7 @@ def classes_in(found: Sequence[Facts]) -> AnyArray:
     if not 1 < len(classes) <= _MOST_CLASSES:
         raise ValueError(
             f"y must hold two classes or more, and at most {_MOST_CLASSES}; got {len(classes)} different labels in "
-            f"{len(found)} shard(s){f', {classes.tolist()[0]!r} alone' if len(classes) == 1 else ''}."
+            f"{len(shard_facts)} shard(s){f', {classes.tolist()[0]!r} alone' if len(classes) == 1 else ''}."
         )
     return classes
 
@@ -187,7 +189,7 @@ class Cells(NamedTuple):
 
     values: list[Values]
     mass: FloatArray
-    known: Known
+    facts: TotalFacts
     has_baseline: bool
 
     @property
@@ -197,10 +199,10 @@ class Cells(NamedTuple):
 
     def table(self) -> Table:
         """Return the cells as a table of labelled rows."""
-        columns = dict(zip(self.known.columns, list(zip(*self.values, strict=True))[2:], strict=True))
+        columns = dict(zip(self.facts.columns, list(zip(*self.values, strict=True))[2:], strict=True))
         baseline = as_labels([value[1] for value in self.values]) if self.has_baseline else None
-        given = {name: column_of(values) for name, values in columns.items()} or None
-        return Table(None, self.known.classes[self.labels], given, baseline, **self.known.weighed(self.mass))
+        arrays = {name: column_of(values) for name, values in columns.items()} or None
+        return Table(None, self.facts.classes[self.labels], arrays, baseline, **self.facts.table_weights(self.mass))
 
 
 def column_of(values: tuple[Hashable, ...]) -> AnyArray:
@@ -210,13 +212,13 @@ def column_of(values: tuple[Hashable, ...]) -> AnyArray:
     return column if None in values else as_labels(values)
 
 
-def find_cells(shards: Shards, known: Known) -> Cells:
-    """Tell rows apart by all that may be asked about them, and leave the cell of each row in its shard."""
-    found = shards.map(_different)
-    values = sorted(set().union(*(part for part, _ in found)), key=in_order)
-    require_few(len(values), known)
-    mass = total(shards.change(CELL, _number, values))
-    return Cells(values, mass, known, any(has_baseline for _, has_baseline in found))
+def find_cells(shards: Shards, facts: TotalFacts) -> Cells:
+    """Divide the rows into cells, and leave the cell of each row in its shard."""
+    parts = shards.map(_find_values)
+    values = sorted(set().union(*(part for part, _ in parts)), key=in_order)
+    check_few_cells(len(values), facts)
+    mass = total(shards.change(CELL, _number_cells, values))
+    return Cells(values, mass, facts, any(has_baseline for _, has_baseline in parts))
 
 
 def in_order(value: Values) -> tuple[Any, ...]:
@@ -224,31 +226,31 @@ def in_order(value: Values) -> tuple[Any, ...]:
     return tuple((type(one).__name__, str(one), one if isinstance(one, (int, float)) else 0) for one in value)
 
 
-def require_few(n_cells: int, known: Known) -> None:
-    """Refuse columns that tell the rows into too many cells."""
+def check_few_cells(n_cells: int, facts: TotalFacts) -> None:
+    """Refuse columns that divide the rows into too many cells."""
     if n_cells > MOST_CELLS:
         raise ValueError(
-            f"The columns {', '.join(known.columns)} tell the rows into {n_cells} different groups, more than "
-            f"{MOST_CELLS}. Name only columns that goals or by speak of, and cut numbers into a few ranges first."
+            f"The columns {', '.join(facts.columns)} divide the rows into {n_cells} different groups, more than "
+            f"{MOST_CELLS}. Name only columns that goals or by use, and cut numbers into a few ranges first."
         )
 
 
-def coded_cells(shard: Shard, labels: str = CODES, said: Sequence[AnyArray] = ()) -> tuple[IntArray, list[Values]]:
+def code_cells(shard: Shard, labels: str = CODES, answers: Sequence[AnyArray] = ()) -> tuple[IntArray, list[Values]]:
     """Return which of the different combinations of labels, baseline, columns and answers each row has, and those."""
     baseline = shard.get(BASELINE)
-    told = [shard[labels], np.zeros(len(shard[labels]), dtype=np.int8) if baseline is None else baseline]
-    parts = list(map(np.asarray, [*told, *(shard.get(COLUMNS) or {}).values(), *said]))
+    columns = [shard[labels], np.zeros(len(shard[labels]), dtype=np.int8) if baseline is None else baseline]
+    parts = list(map(np.asarray, [*columns, *(shard.get(COLUMNS) or {}).values(), *answers]))
     codes, levels = np.zeros(len(parts[0]), dtype=np.int64), list[tuple[list[Hashable], IntArray]]()
     for part in parts:
         values, own = _levels(part)
         codes = codes * len(values) + own
-        codes = _numbered(codes)[1] if len(levels) % 2 else codes  # numbers stay small
+        codes = _number_values(codes)[1] if len(levels) % 2 else codes  # numbers stay small
         levels.append((values, own))
-    firsts, numbers = _numbered(codes)
+    firsts, numbers = _number_values(codes)
     return numbers, [tuple(values[own[first]] for values, own in levels) for first in firsts.tolist()]
 
 
-def _numbered(codes: AnyArray) -> tuple[IntArray, IntArray]:
+def _number_values(codes: AnyArray) -> tuple[IntArray, IntArray]:
     """Return the first row of each different number, in their order, and the place of each row's number among them."""
     least = int(codes.min(initial=0))
     span = int(codes.max(initial=0)) - least + 1
@@ -265,35 +267,35 @@ def _numbered(codes: AnyArray) -> tuple[IntArray, IntArray]:
 def _levels(part: AnyArray) -> tuple[list[Hashable], IntArray]:
     """Return the different values of an array, missing ones as None, and which of them each row has."""
     if part.dtype.kind in "biu":
-        firsts, places = _numbered(part)
+        firsts, places = _number_values(part)
         return part[firsts].tolist(), places
     if part.dtype.kind in "mM":  # as texts: their lists would be of nanoseconds
-        found, codes, _ = find_levels(part, "")
-        return [*found, None], np.where(codes < 0, len(found), codes)
+        levels, codes, _ = find_levels(part, "")
+        return [*levels, None], np.where(codes < 0, len(levels), codes)
     import pandas as pd  # noqa: PLC0415 - it finds the values of a million texts ten times faster than a loop
 
     places, values = pd.factorize(part)
-    listed = np.asarray(values).tolist()
-    return [*listed, None], np.where(places < 0, len(listed), places)
+    levels = np.asarray(values).tolist()
+    return [*levels, None], np.where(places < 0, len(levels), places)
 
 
-def _different(shard: Shard) -> tuple[set[Values], bool]:
-    shard[_CODED] = coded_cells(shard)  # for what comes next
+def _find_values(shard: Shard) -> tuple[set[Values], bool]:
+    shard[_CODED] = code_cells(shard)  # for what comes next
     return set(shard[_CODED][1]), shard.get(BASELINE) is not None
 
 
-def _number(shard: Shard, values: list[Values]) -> FloatArray:
+def _number_cells(shard: Shard, values: list[Values]) -> FloatArray:
     """Leave the cell of each row in the shard, and return the mass of each cell."""
     place = {value: number for number, value in enumerate(values)}
-    numbers, found = shard.pop(_CODED, None) or coded_cells(shard)
-    own = np.array([place[value] for value in found], dtype=np.int64)
-    shard[CELL] = own[numbers] if len(found) else np.empty(0, dtype=np.int64)
+    numbers, own_values = shard.pop(_CODED, None) or code_cells(shard)
+    own = np.array([place[value] for value in own_values], dtype=np.int64)
+    shard[CELL] = own[numbers] if len(own_values) else np.empty(0, dtype=np.int64)
     return np.bincount(shard[CELL], shard[MASS], len(values)).astype(np.float64)
 
 
 @dataclass(frozen=True)
 class CellAnswers(Answers):
-    """Answers about cells, whose rows a model may tell different things."""
+    """Answers about cells, whose rows may get different answers from a model."""
 
     said: AnyArray = field(kw_only=True)  # (n_cells, n_models, n_classes): shares
 
@@ -301,7 +303,7 @@ class CellAnswers(Answers):
 
     @property
     def sizes(self) -> dict[str, int]:
-        """Return the number of rows of each dataset that the models were asked about."""
+        """Return the number of rows of each dataset that the models answered."""
         return {TRAIN: len(self.said), **super().sizes}
 
     @property
@@ -335,5 +337,5 @@ class CellAnswers(Answers):
         """Return the share of the mixture, and of a cell's rows, that calls each cell positive, or each class."""
         if name != TRAIN:
             return super().shares(name, mixture)
-        told = np.einsum("cmk,m->ck", self.said, mixture)
-        return np.asarray(told[:, self.positive.place] if self.positive.is_binary else told)
+        shares = np.einsum("cmk,m->ck", self.said, mixture)
+        return np.asarray(shares[:, self.positive.place] if self.positive.is_binary else shares)

@@ -1,4 +1,4 @@
-"""What is said between a page and a session, as JSON texts: the same over a socket, in a notebook and in tests.
+"""Messages between a page and a session, as JSON texts: the same over a socket, in a notebook and in tests.
 
     {"type": "set", "seq": 7, "setting": {...}, "exact": false}        -> {"type": "answer", "seq": 7, "kind": ...}
     {"type": "conflict", "seq": 7, "setting": {...}}                   -> {"type": "answer", "seq": 7, "kind": ...}
@@ -6,12 +6,12 @@
     {"type": "read", "seq": 7, "text": "recall(train) >= 0.9", ...}    -> {"type": "read", "seq": 7, "goal": ...}
     {"type": "export", "seq": 7, "what": "goals", "setting": {...}}    -> {"type": "export", "seq": 7, ...}
 
-What cannot be done is answered by ``{"type": "refused", "seq": 7, "message": ...}``, a sentence.
+A request that cannot be met is answered by ``{"type": "refused", "seq": 7, "message": ...}``, a sentence.
 
-A thread computes for all pages: what someone waits for with a finger on a slider comes first, only the latest setting
-of a page is solved, and an old answer never follows a newer one. What can be taken away, a goals file, a model or a run
-with a report, is of the mixture that the page shows: nothing is chosen anew for it. A model holds the scores and labels
-that it was chosen on, and the key of its draws: it is never sent to a page.
+One thread computes for all pages. Settings that follow a slider come first, only the latest setting of a page is
+solved, and an old answer never follows a newer one. Exports (a goals file, a model, or a run with a report) are of the
+mixture that the page shows: nothing is chosen again for them. A model holds the scores and labels of its selection
+rows, and the key of its draws, so it is never sent to a page.
 """
 
 import copy
@@ -33,8 +33,8 @@ from typing import Any, NamedTuple
 from counterpoise import persist
 from counterpoise._base.text import load_json
 from counterpoise.classifiers.base import DRAWN
-from counterpoise.explorer.disclosure import told_values
-from counterpoise.explorer.session import Session, spelled
+from counterpoise.explorer.disclosure import values_of
+from counterpoise.explorer.session import Session, describe_goal
 from counterpoise.explorer.setting import MOST_COLUMNS, MOST_GOALS, Setting, check_bound, field_of, read_goal
 from counterpoise.explorer.views import steps
 from counterpoise.goals import Table
@@ -51,16 +51,16 @@ class RateLimit:
 
     def __init__(self, per_second: float, burst: float, now: Callable[[], float] = time.monotonic) -> None:
         self._per_second, self._burst, self._now = per_second, burst, now
-        self._left, self._last = burst, now()
+        self._tokens, self._last = burst, now()
 
     def take(self) -> bool:
         """Take one, and tell whether there was one."""
         now = self._now()
-        self._left = min(self._left + (now - self._last) * self._per_second, self._burst)
+        self._tokens = min(self._tokens + (now - self._last) * self._per_second, self._burst)
         self._last = now
-        if self._left < 1:
+        if self._tokens < 1:
             return False
-        self._left -= 1
+        self._tokens -= 1
         return True
 
 
@@ -69,16 +69,16 @@ class PlainLines(logging.Filter):
 
     def __init__(self, rate: RateLimit) -> None:
         super().__init__()
-        self._rate, self._left_out = rate, 0
+        self._rate, self._n_skipped = rate, 0
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Tell whether a line passes, as plain text."""
         if not self._rate.take():
-            self._left_out += 1
+            self._n_skipped += 1
             return False
-        before = f" ({self._left_out} lines before were left out)" if self._left_out else ""
+        before = f" ({self._n_skipped} lines before were left out)" if self._n_skipped else ""
         record.msg, record.args = f"{plain(record.getMessage())}{before}", None
-        self._left_out = 0
+        self._n_skipped = 0
         return True
 
 
@@ -115,10 +115,10 @@ class Job:
 
     def step(self) -> bool:
         """Take a step, and tell whether there are more; the last value is sent."""
-        found = None if self.is_cancelled else next(self.steps, "")
-        self.is_done = self.is_cancelled or found is not None
-        if found and not self.is_cancelled:
-            self.send(found)
+        reply = None if self.is_cancelled else next(self.steps, "")
+        self.is_done = self.is_cancelled or reply is not None
+        if reply and not self.is_cancelled:
+            self.send(reply)
         return not self.is_done
 
 
@@ -183,7 +183,7 @@ def describe(session: Session) -> dict[str, Any]:
         "models": len(parts.names),
         "classes": {"positive": str(session.classes.positive), "negative": str(session.classes.negative)},
         "start": _start(session),
-        "bounds_asked": parts.bounds_asked,
+        "bounds_asked": parts.original_bounds,
         "objective": str(parts.estimator.objective_),
         "datasets": [_dataset(name, table) for name, table in tables.items()],
         "held_out": None if parts.held_out is None else parts.held_out.tables[TRAIN].n_samples,
@@ -205,7 +205,7 @@ def _start(session: Session) -> dict[str, Any]:
     """Return what the model was chosen for, its goals with both of their sides."""
     words = session.start.as_words()
     goals = zip(words["goals"], session.start.goals, strict=True)
-    return words | {"goals": [told | spelled(one.goal) for told, one in goals]}
+    return words | {"goals": [own | describe_goal(one.goal) for own, one in goals]}
 
 
 def _form(name: str) -> dict[str, Any]:
@@ -215,7 +215,7 @@ def _form(name: str) -> dict[str, Any]:
 
 
 def _dataset(name: str, table: Table) -> dict[str, Any]:
-    values = {column: found for column in table.columns if (found := told_values(table, column)) is not None}
+    values = {column: own for column in table.columns if (own := values_of(table, column)) is not None}
     has = {"labels": table.y is not None, "baseline": table.baseline is not None}
     return {"name": name, "rows": table.n_samples, **has, "columns": values}
 
@@ -241,8 +241,8 @@ class Exporter:
     @property
     def kinds(self) -> dict[str, Callable[[Setting], dict[str, str]]]:
         """Return what can be exported, and what writes it."""
-        found: dict[str, Callable[[Setting], dict[str, str]]] = {GOALS: self.goals_file}
-        return found if self.folder is None else found | {MODEL: self.model_file}
+        kinds: dict[str, Callable[[Setting], dict[str, str]]] = {GOALS: self.goals_file}
+        return kinds if self.folder is None else kinds | {MODEL: self.model_file}
 
     def export(self, what: Any, setting: Setting) -> dict[str, Any]:
         """Return the text of a goals file, or where a model or report was written."""
@@ -252,26 +252,26 @@ class Exporter:
 
     def model(self, setting: Setting) -> Any:
         """Return the model whose mixture the page shows, with what stands before it, as a run's model has it."""
-        return self._whole(self._chosen(setting))
+        return self._whole(self._choose(setting))
 
-    def _chosen(self, setting: Setting) -> Any:
+    def _choose(self, setting: Setting) -> Any:
         """Return the classifier whose mixture the page shows; that of its own setting is the model as it was fitted."""
-        parts, found = self.session.parts, self.session.settled(setting)
+        parts, result = self.session.parts, self.session.solve_exactly(setting)
         model = copy.copy(parts.estimator)
         if setting == self.session.start:
             return model
-        asked: dict[str, Any] = {"goals": setting.active, "budget": setting.budget, "mixture": "optimal"}
+        params: dict[str, Any] = {"goals": setting.active, "budget": setting.budget, "mixture": "optimal"}
         if setting.alpha is not None:
-            asked |= {"alpha": setting.alpha, "objective": None}
+            params |= {"alpha": setting.alpha, "objective": None}
         if self.session.has_scores:
-            asked |= {"by": setting.by, "deferral": found.problem.deferral}
-        known = model.get_params(deep=False)
-        model.set_params(**{name: value for name, value in asked.items() if name in known})
+            params |= {"by": setting.by, "deferral": result.problem.deferral}
+        names = model.get_params(deep=False)
+        model.set_params(**{name: value for name, value in params.items() if name in names})
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what they say, the page shows
+            warnings.simplefilter("ignore")  # the page shows what they are about
             decides = {"by": as_groups(model.by), "decision": kind_of_decision(model.decision)}
             family = model.family_._replace(selection_data=parts.evidence)
-            model.solve_and_store(family, found.problem._replace(**decides), found.solved.choice)
+            model.solve_and_store(family, result.problem._replace(**decides), result.solution.choice)
         return model
 
     def goals_file(self, setting: Setting) -> dict[str, str]:
@@ -283,12 +283,12 @@ class Exporter:
             {"goal": str(goal.with_confidence(None)), "confidence": goal.confidence}
             for goal in self.session.asked_for(setting)
         ]
-        chosen: dict[str, Any] = {"budget": setting.budget, "by": list(setting.by) or None}
+        options: dict[str, Any] = {"budget": setting.budget, "by": list(setting.by) or None}
         if setting.defer is not None:
-            chosen["deferral"] = {"cost": setting.defer}
+            options["deferral"] = {"cost": setting.defer}
         if self.session.has_scores and not self.session.decides_by_one_rule:  # which a goals file takes for granted
-            chosen["decision"] = kind_of_decision(self.session.parts.estimator.decision)
-        parameters = {name: value for name, value in chosen.items() if value is not None}
+            options["decision"] = kind_of_decision(self.session.parts.estimator.decision)
+        parameters = {name: value for name, value in options.items() if value is not None}
         method = {"method": {"parameters": parameters}} if parameters else {}
         return {"name": "goals.toml", "text": as_toml(words | {"goals": goals} | method)}
 
@@ -308,7 +308,7 @@ class Exporter:
         """Give a path in the folder at which nothing was: made here, so that no other server can have it too."""
         assert self.folder is not None  # noqa: S101 - else nothing is written
         self.folder.mkdir(parents=True, exist_ok=True)
-        path = _made(self.folder, f"{self.session.parts.title}-explored", ending, make)
+        path = _make_path(self.folder, f"{self.session.parts.title}-explored", ending, make)
         try:
             yield path
         except BaseException:
@@ -316,7 +316,7 @@ class Exporter:
             raise
 
 
-def _made(folder: Path, name: str, ending: str, make: Callable[[Path], None]) -> Path:
+def _make_path(folder: Path, name: str, ending: str, make: Callable[[Path], None]) -> Path:
     for number in range(1, _MOST):
         path = folder / f"{name}-{number}{ending}"
         with suppress(FileExistsError):
@@ -328,7 +328,7 @@ def _made(folder: Path, name: str, ending: str, make: Callable[[Path], None]) ->
 MOST_BYTES = 65_536  # of a message
 TYPES = ("set", "conflict", "view", "read", "export")
 _SHOWN = 200  # characters of what is wrong with a JSON text
-_MOST_TOLD = 2000  # characters of a refusal
+_MOST_SENT = 2000  # characters of a refusal
 _MOST_LOGGED = 120  # of them, in the log
 
 
@@ -341,7 +341,7 @@ class Message(NamedTuple):
 
 
 def read_message(text: Any) -> Message:
-    """Return a message, or say in a sentence why it is none."""
+    """Return a message, or raise an error that explains why it is none."""
     if not isinstance(text, str):
         raise TypeError("A message must be a text; got bytes.")
     if len(text.encode(errors="replace")) > MOST_BYTES:
@@ -370,13 +370,13 @@ class Conversation:
 
     @cached_property
     def _hello(self) -> str:
-        return _written({"type": "hello", **describe(self.session), "exports": list(self.exporter.kinds)})
+        return as_json({"type": "hello", **describe(self.session), "exports": list(self.exporter.kinds)})
 
     def replies(self, message: Message) -> Iterator[str | None]:
         """Yield None after each step, and the reply in the end; never raise."""
         try:
-            for found in self._steps(message):
-                yield None if found is None else _written(found)
+            for words in self._steps(message):
+                yield None if words is None else as_json(words)
         except (ValueError, TypeError, OSError) as error:  # whose cause is known
             yield refusal(message.seq, error)
         except Exception:  # what nobody foresaw must not end the server
@@ -389,13 +389,13 @@ class Conversation:
             message = read_message(text)
         except (ValueError, TypeError) as error:
             return refusal(0, error)
-        return next(found for found in self.replies(message) if found is not None)
+        return next(one for one in self.replies(message) if one is not None)
 
     def _steps(self, message: Message) -> Iterator[dict[str, Any] | None]:
         words, seq = message.words, message.seq
         if message.type == "read":
             beside = Setting.of(words["setting"]) if "setting" in words else self.session.start
-            yield {"type": "read", "seq": seq, **self._read(words.get("text"), beside)}
+            yield {"type": "read", "seq": seq, **self._read_goal(words.get("text"), beside)}
             return
         setting = Setting.of(words.get("setting", {}))
         self.session.check(setting)
@@ -406,35 +406,36 @@ class Conversation:
             yield {"type": "answer", "seq": seq, "exact": True, **self.session.conflict(setting)}
         elif message.type == "export":
             if words.get("what") != GOALS:
-                self.session.settled(setting)
+                self.session.solve_exactly(setting)
             yield None  # the mixture is found: what writes it may be another thread
             yield {"type": "export", "seq": seq, **self.exporter.export(words.get("what"), setting)}
         else:
             view, options = words.get("view"), {name: words[name] for name in ("x", "y") if name in words}
-            for found in steps(self.session, setting, str(view), **options):
-                yield None if found is None else {"type": "view", "seq": seq, "view": view, **found}
+            for result in steps(self.session, setting, str(view), **options):
+                yield None if result is None else {"type": "view", "seq": seq, "view": view, **result}
 
-    def _read(self, text: Any, beside: Setting) -> dict[str, Any]:
+    def _read_goal(self, text: Any, beside: Setting) -> dict[str, Any]:
         """Return a goal as it is understood, after checking that it can be asked beside those of a setting."""
         goal = read_goal(text)
         check_bound(goal)
         self.session.check(beside.with_goal(goal))
         with self.session.lock:
             self.session.state(beside).program.can_hold((goal,))
-        return {"goal": {"text": str(goal), "bound": goal.bound, "on": True, **spelled(goal)}}
+        return {"goal": {"text": str(goal), "bound": goal.bound, "on": True, **describe_goal(goal)}}
 
 
 def refusal(seq: int, why: Exception | str) -> str:
     """Return a refusal, and write it to the log; one that is about a field of the setting names it."""
-    told = why if isinstance(why, str) else str(why)
+    text = why if isinstance(why, str) else str(why)
     if isinstance(why, OSError) and why.strerror:
-        told = f"The server cannot read or write {why.filename}: {why.strerror}."
-    LOG.warning("refused: %s", told[:_MOST_LOGGED])
+        text = f"The server cannot read or write {why.filename}: {why.strerror}."
+    LOG.warning("refused: %s", text[:_MOST_LOGGED])
     field = {} if isinstance(why, str) else field_of(why)
-    return _written({"type": "refused", "seq": seq, "message": told[:_MOST_TOLD], **field})
+    return as_json({"type": "refused", "seq": seq, "message": text[:_MOST_SENT], **field})
 
 
-def _written(words: dict[str, Any]) -> str:
+def as_json(words: dict[str, Any]) -> str:
+    """Return plain values as a short JSON text."""
     return json.dumps(words, allow_nan=False, separators=(",", ":"))
 
 

@@ -1,10 +1,10 @@
-"""What is not told because so few rows are behind it that it would tell about single ones.
+"""What the explorer hides because it rests on so few rows that it would reveal single ones.
 
-Whoever has the address of a page may know sums over rows, not rows. A goal of one's own is refused where its rows, or
-those that its conditions leave out, are fewer than ten; of the goals that the model was chosen for the numbers are
-hidden. The sentences name no value that few rows have and no number of rows, and are the same for few rows and for
-none, so that asking does not tell which values there are. What two large groups differ in may still be few rows:
-against that only noise would help, and then no number on the page would be that of the library.
+Everyone who has the address of a page may see sums over rows, but no rows. A goal of your own is refused if fewer than
+ten rows count for it, or if its conditions leave out fewer than ten. Goals that the model was chosen for stay, and
+their numbers are hidden. The messages name no value that few rows have and no number of rows. They are the same for few
+rows and for none, so nobody can find out by asking which values there are. Two large groups may still differ in a few
+rows only. Noise alone would help against that, and then no number on the page would be that of the library.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -17,7 +17,7 @@ import numpy as np
 from counterpoise._base.text import did_you_mean
 from counterpoise._base.types import BoolArray, ByteArray, FloatArray, IntArray
 from counterpoise.explorer.setting import number, shape
-from counterpoise.explorer.solving import Tallied
+from counterpoise.explorer.solving import MixtureRates
 from counterpoise.goals import Goal, Table
 from counterpoise.goals.binding import Views
 from counterpoise.goals.classes import Classes
@@ -28,14 +28,14 @@ from counterpoise.goals.terms import Dataset, Fraction, NoRows, format_name, for
 from counterpoise.metrics import as_fraction
 from counterpoise.theory.confidence import upper_bounded_mean, upper_share
 
-LEAST_ROWS = 10  # behind a number that is told
+LEAST_ROWS = 10  # behind a number that is shown
 HIDDEN = f"fewer than {LEAST_ROWS} rows"
-_MOST_VALUES = 30  # of a column that are told
-_MOST_KNOWN = 500  # goals of which it is known whether they are about few rows
+_MOST_VALUES = 30  # of a column that are listed
+_MOST_REASONS = 500  # goals of which it is known whether they are about few rows
 
 
 class DisclosureGuard:
-    """Tells which goals are about few rows, on the selection rows or on held-out ones.
+    """Decides which goals are about few rows, on the selection rows or on held-out ones.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class DisclosureGuard:
     ) -> None:
         self._choice, self._held_out, self._classes = choice, held_out, classes
         self._own = {shape(goal) for goal in own}
-        self._known: dict[str, str] = {}
+        self._reasons: dict[str, str] = {}
 
     def check(self, goal: Goal) -> None:
         """Refuse a goal of one's own on few rows."""
@@ -60,65 +60,65 @@ class DisclosureGuard:
             raise ValueError(why)
 
     def why(self, goal: Goal) -> str:
-        """Return why nothing is told of a goal; nothing where it is."""
+        """Return why a goal is hidden; an empty text where it is not."""
         name = shape(goal)
-        if name not in self._known:
-            if len(self._known) > _MOST_KNOWN:
-                self._known.clear()
-            self._known[name] = self._found(goal)
-        return self._known[name]
+        if name not in self._reasons:
+            if len(self._reasons) > _MOST_REASONS:
+                self._reasons.clear()
+            self._reasons[name] = self._find_reason(goal)
+        return self._reasons[name]
 
-    def _found(self, goal: Goal) -> str:
+    def _find_reason(self, goal: Goal) -> str:
         """Look at the selection rows, and at held-out ones that can answer."""
         why = _why(goal, Views(self._choice, self._classes), "")
         if why or not self._held_out:
             return why
         try:
             return _why(goal, Views(self._held_out, self._classes), "the held-out rows of ")
-        except ValueError:  # they lack a column, labels or a baseline: nothing is told of them, and the page says so
+        except ValueError:  # they lack a column, labels or a baseline: nothing is shown of them, and the page says so
             return ""
 
 
 def _why(goal: Goal, views: Views, which: str) -> str:
-    left, make_metric = goal.left, ""
+    left, reason = goal.left, ""
     if isinstance(left, WorstRate):  # whose rows are looked at before its groups are looked up
         table = views.table(left.rows.name)
         many = [name for name in left.by if name in table.columns and _n_values(table, name) > MOST_GROUPS]
-        make_metric = _of_columns(left.rows, views, which)
-        if many and not make_metric:
+        reason = _of_columns(left.rows, views, which)
+        if many and not reason:
             count = _n_values(table, many[0])
-            make_metric = f"The column {many[0]!r} has {count} values: too many to be groups. Use ranges of it."
+            reason = f"The column {many[0]!r} has {count} values: too many to be groups. Use ranges of it."
     else:
-        told = (_of_columns(rows, views, which) for parts in _counted(goal, views) for rows in parts)
-        make_metric = next(filter(None, told), "")
-    if make_metric or not any(_are_few(views, parts) for parts in _counted(goal, views)):
-        return make_metric
+        reasons = (_of_columns(rows, views, which) for parts in _row_sets(goal, views) for rows in parts)
+        reason = next(filter(None, reasons), "")
+    if reason or not any(_are_few(views, parts) for parts in _row_sets(goal, views)):
+        return reason
     return (
         f"The goal {goal} is about fewer than {LEAST_ROWS} rows of {which}its datasets, or leaves out fewer: it would "
-        "tell about single rows. Ask about a wider group or range."
+        "reveal single rows. Use a wider group or range."
     )
 
 
 def _of_columns(rows: Dataset, views: Views, which: str) -> str:
-    """Say which value that rows shall have is that of few, and which are not."""
+    """Return which condition only few rows meet, and the values that more rows have."""
     table = views.table(rows.name)
     for column, text in rows.conditions:
         if column in table.columns and table.matches(column, text).sum() < LEAST_ROWS:
             where = f"{which}dataset {rows.name!r}"
-            return f"Fewer than {LEAST_ROWS} rows of {where} have {_listed(table, column, text)}"
+            return f"Fewer than {LEAST_ROWS} rows of {where} have {_describe_values(table, column, text)}"
     return ""
 
 
-def _counted(goal: Goal, views: Views) -> Iterator[tuple[Dataset, ...]]:
+def _row_sets(goal: Goal, views: Views) -> Iterator[tuple[Dataset, ...]]:
     """Yield the rows of which shares are taken, and the parts that are counted together, of every group."""
     try:
         goals = goal.parts(views)
     except NoRows:  # there is no group to compare
         return
     for term in dict.fromkeys(term for part in goals for term in terms_of(part)):
-        counted = list(term.row_counts())
-        yield from {(one.out_of,) for one in counted}
-        yield tuple(dict.fromkeys(one.rows for one in counted))
+        counts = list(term.row_counts())
+        yield from {(one.out_of,) for one in counts}
+        yield tuple(dict.fromkeys(one.rows for one in counts))
 
 
 def _are_few(views: Views, parts: tuple[Dataset, ...]) -> bool:
@@ -132,8 +132,8 @@ def _wider(parts: tuple[Dataset, ...]) -> Iterator[tuple[Dataset, ...]]:
     """Yield the same parts of all rows, and of those without one of the conditions; then rows of every kind."""
     conditions, ranges = parts[0].conditions, parts[0].ranges
     fewer: list[dict[str, Any]] = [{"conditions": (), "ranges": ()}]
-    fewer += [{"conditions": tuple(one for one in conditions if one != left)} for left in conditions]
-    fewer += [{"ranges": tuple(one for one in ranges if one != left)} for left in ranges]
+    fewer += [{"conditions": tuple(one for one in conditions if one != dropped)} for dropped in conditions]
+    fewer += [{"ranges": tuple(one for one in ranges if one != dropped)} for dropped in ranges]
     yield from (tuple(replace(rows, **some) for rows in parts) for some in fewer)
     yield (replace(parts[0], label=None, baseline=None),)
 
@@ -147,21 +147,21 @@ def _count(views: Views, rows: Dataset) -> int:
         return 0
 
 
-def is_of_few(goal: Goal, told: Tallied) -> bool:
+def is_of_few(goal: Goal, mixture: MixtureRates) -> bool:
     """Tell whether a goal on ratios, such as precision, is out of few rows: how many depends on what is decided."""
-    ratios = [part.left for part in goal.parts(told.views) if isinstance(part.left, Ratio)]
+    ratios = [part.left for part in goal.parts(mixture.views) if isinstance(part.left, Ratio)]
     rates = [one.denominator for one in ratios]
-    behind = [told.value(rate) * min(_count(told.views, one.out_of) for one in rate.row_counts) for rate in rates]
+    behind = [mixture.value(rate) * min(_count(mixture.views, one.out_of) for one in rate.row_counts) for rate in rates]
     return any(count < LEAST_ROWS for count in behind)
 
 
-def _listed(table: Table, column: str, text: str) -> str:
-    """Return what was asked, and what else could be."""
-    known = told_values(table, column)
-    asked = f"{format_name(column)}={format_value(text[:_MOST_VALUES])}."
-    if known is None:
-        return f"{asked} The column has {_n_values(table, column)} values: too many to list."
-    return f"{asked}{did_you_mean(text, known)} Values of more rows: {', '.join(map(repr, known)) or 'none'}."
+def _describe_values(table: Table, column: str, text: str) -> str:
+    """Return the condition, and the values that it could name."""
+    values = values_of(table, column)
+    condition = f"{format_name(column)}={format_value(text[:_MOST_VALUES])}."
+    if values is None:
+        return f"{condition} The column has {_n_values(table, column)} values: too many to list."
+    return f"{condition}{did_you_mean(text, values)} Values of more rows: {', '.join(map(repr, values)) or 'none'}."
 
 
 def _n_values(table: Table, column: str) -> int:
@@ -169,11 +169,11 @@ def _n_values(table: Table, column: str) -> int:
     return np.unique(values).size if values.dtype.kind in "biuf" else len(table.levels(column).place)
 
 
-def told_values(table: Table, column: str) -> list[str] | None:
-    """Return the values of a column by which goals can tell groups apart, those of enough rows; None where many."""
+def values_of(table: Table, column: str) -> list[str] | None:
+    """Return the values of a column that goals may name, those of enough rows; None where there are many."""
     try:
-        known = table.column(column)
-        if known.dtype.kind in "biuf" and _n_values(table, column) > _MOST_VALUES:
+        values = table.column(column)
+        if values.dtype.kind in "biuf" and _n_values(table, column) > _MOST_VALUES:
             return None
         levels = table.levels(column)
     except (TypeError, ValueError):
@@ -199,10 +199,10 @@ def shown_groups(sizes: Sequence[float], *others: Sequence[float]) -> list[bool]
     >>> shown_groups([400, 100, 300], [90, 4, 80])
     [True, False, False]
     """
-    found = np.array([sizes, *others], dtype=np.float64)
-    shown: BoolArray = np.asarray((found >= LEAST_ROWS).all(axis=0))
-    while shown.any() and any(0 < rest < LEAST_ROWS for rest in found[:, ~shown].sum(axis=1).tolist()):
-        shown[np.where(shown, found[0], np.inf).argmin()] = False
+    counts = np.array([sizes, *others], dtype=np.float64)
+    shown: BoolArray = np.asarray((counts >= LEAST_ROWS).all(axis=0))
+    while shown.any() and any(0 < rest < LEAST_ROWS for rest in counts[:, ~shown].sum(axis=1).tolist()):
+        shown[np.where(shown, counts[0], np.inf).argmin()] = False
     return [bool(one) for one in shown.tolist()]
 
 
@@ -237,7 +237,7 @@ _ANSWERS = 3
 _KINDS = 4 * _ANSWERS  # of rows: by label, by deployed answer, and by one of three answers
 _BY_LABEL = np.repeat(np.eye(2), _KINDS // 2, axis=0)  # which kinds of rows are negative, and which positive
 _RISK = 0.025  # of each end of an interval
-Bounded: TypeAlias = Callable[[float, float], tuple[float, float]]
+IntervalOf: TypeAlias = Callable[[float, float], tuple[float, float]]
 
 
 class GroupRates:
@@ -250,17 +250,17 @@ class GroupRates:
         self.names, self.sizes = ["all", *names], [table.n_samples, *np.bincount(codes, minlength=len(names)).tolist()]
         self._base = codes * _KINDS + kinds_of(np.zeros(table.n_samples, dtype=np.int64), labels, baseline)
         self._weights, self._size = table.sample_weight, _KINDS * max(len(names), 1)
-        asked = {name: make_metric(name, Dataset()) for name in (DEFERRED, *TABLE_METRICS)}
-        parts = {name: as_fraction(one) for name, one in asked.items() if not any(needs(one, word) for word in unknown)}
+        rates = {name: make_metric(name, Dataset()) for name in (DEFERRED, *TABLE_METRICS)}
+        parts = {name: as_fraction(one) for name, one in rates.items() if not any(needs(one, word) for word in unknown)}
         self.fractions = {name: part for name, part in parts.items() if part is not None}
-        self._of_labels = {name for name in self.fractions if needs(asked[name], "label")}
+        self._of_labels = {name for name in self.fractions if needs(rates[name], "label")}
 
-    def of_decisions(self, decided: ByteArray, *, defers: bool = False) -> list[dict[str, Any]]:
+    def of_decisions(self, decisions: ByteArray, *, defers: bool = False) -> list[dict[str, Any]]:
         """Return the rates of each group that is large enough, with intervals where they are shares of rows."""
-        kinds = self._base + decided
-        rows = self._counted(kinds, None)
-        counts = rows if self._weights is None else self._counted(kinds, self._weights)
-        return self._told(counts, rows, with_intervals=self._weights is None, defers=defers)
+        kinds = self._base + decisions
+        rows = self._count_kinds(kinds, None)
+        counts = rows if self._weights is None else self._count_kinds(kinds, self._weights)
+        return self._groups(counts, rows, with_intervals=self._weights is None, defers=defers)
 
     def of_shares(
         self, shares: FloatArray, deferred: FloatArray | None, *, held_out: bool = False
@@ -269,41 +269,41 @@ class GroupRates:
 
         Of held-out rows those have intervals that are out of rows whose number no answer changes.
         """
-        left = np.zeros(shares.size) if deferred is None else deferred
-        answers = (1.0 - shares - left, shares, left)
-        rows = self._expected(answers, None)
-        counts = rows if self._weights is None else self._expected(answers, self._weights)
+        deferral = np.zeros(shares.size) if deferred is None else deferred
+        answers = (1.0 - shares - deferral, shares, deferral)
+        rows = self._expected_counts(answers, None)
+        counts = rows if self._weights is None else self._expected_counts(answers, self._weights)
         with_intervals = held_out and self._weights is None
-        return self._told(counts, rows, with_intervals=with_intervals, defers=deferred is not None, are_drawn=True)
+        return self._groups(counts, rows, with_intervals=with_intervals, defers=deferred is not None, are_drawn=True)
 
-    def _expected(self, answers: tuple[FloatArray, ...], weights: FloatArray | None) -> FloatArray:
-        weighed = answers if weights is None else [weights * part for part in answers]
-        return np.asarray(sum(self._counted(self._base + code, part) for code, part in enumerate(weighed)))
+    def _expected_counts(self, answers: tuple[FloatArray, ...], weights: FloatArray | None) -> FloatArray:
+        parts = answers if weights is None else [weights * part for part in answers]
+        return np.asarray(sum(self._count_kinds(self._base + code, part) for code, part in enumerate(parts)))
 
-    def _counted(self, kinds: Any, weights: FloatArray | None) -> FloatArray:
+    def _count_kinds(self, kinds: Any, weights: FloatArray | None) -> FloatArray:
         return np.asarray(np.bincount(kinds, weights, self._size), dtype=np.float64)
 
-    def _told(
+    def _groups(
         self, counts: FloatArray, rows: FloatArray, *, with_intervals: bool, defers: bool, are_drawn: bool = False
     ) -> list[dict[str, Any]]:
         """Return each group that is shown, with those of its rates behind which there are enough rows."""
         # how many rows of each kind there are: in all, then in each group
         by_group = (some.reshape(-1, _KINDS) for some in (counts, rows))
-        weighed, counted = (np.vstack([some.sum(axis=0), some]) for some in by_group)
+        weights, n_rows = (np.vstack([some.sum(axis=0), some]) for some in by_group)
         fractions = {name: part for name, part in self.fractions.items() if defers or name != DEFERRED}
-        # Of a group with few positives, rates that speak of labels would together tell how many are found.
-        by_label = (counted @ _BY_LABEL).T
-        shown = np.flatnonzero(self._shown(self.sizes)).tolist()
-        found = [{"group": self.names[place], "rows": self.sizes[place], "rates": {}} for place in shown]
+        # Of a group with few positives, rates that use labels would together reveal their number.
+        by_label = (n_rows @ _BY_LABEL).T
+        places = np.flatnonzero(self._are_shown(self.sizes)).tolist()
+        groups = [{"group": self.names[place], "rows": self.sizes[place], "rates": {}} for place in places]
         for name, part in fractions.items():
-            enough = self._shown(self.sizes, counted @ part.bottom, *(by_label if name in self._of_labels else ()))
+            enough = self._are_shown(self.sizes, n_rows @ part.bottom, *(by_label if name in self._of_labels else ()))
             has_interval = with_intervals and _has_interval(part, are_drawn=are_drawn)
             bounds = partial(_bounds, are_drawn=are_drawn) if has_interval else None
-            for one, place in zip(found, shown, strict=True):
-                one["rates"][name] = _rate(weighed[place], part, bounds) if enough[place] else None
-        return found
+            for one, place in zip(groups, places, strict=True):
+                one["rates"][name] = _rate(weights[place], part, bounds) if enough[place] else None
+        return groups
 
-    def _shown(self, *counts: Any) -> list[bool]:
+    def _are_shown(self, *counts: Any) -> list[bool]:
         """Return what is shown of all rows together, and of each group, by counts of rows behind it."""
         of_names = [np.asarray(some)[: len(self.names)] for some in counts]
         every = all(some[0] >= LEAST_ROWS for some in of_names)
@@ -337,7 +337,7 @@ def _bounds(top: float, bottom: float, *, are_drawn: bool) -> tuple[float, float
     return 1.0 - upper_bounded_mean(1.0 - mean, n_rows, _RISK), upper_bounded_mean(mean, n_rows, _RISK)
 
 
-def _rate(counts: FloatArray, part: Fraction, bounds: Bounded | None) -> list[float | None] | None:
+def _rate(counts: FloatArray, part: Fraction, bounds: IntervalOf | None) -> list[float | None] | None:
     """Return value, low and high; None where no row counts."""
     top, bottom = float(part.top @ counts), float(part.bottom @ counts)
     if bottom <= 0:

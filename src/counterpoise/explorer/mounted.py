@@ -1,4 +1,4 @@
-"""The widget itself: messages of the page are answered by a thread beside the kernel's own."""
+"""The widget of the explorer in a notebook: a thread beside the kernel's own answers the messages of the page."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from counterpoise._base.text import load_json
 from counterpoise.explorer.conversation import Client, Conversation, Exporter, Worker, asset
 from counterpoise.explorer.setting import Setting
 
-HELLO = "hello"  # what a page says first
+HELLO = "hello"  # the first message of a page
 
 
 class ExplorerWidget(anywidget.AnyWidget):
@@ -23,9 +23,9 @@ class ExplorerWidget(anywidget.AnyWidget):
         super().__init__()
         self._exporter = exporter
         conversation = Conversation(exporter.session, exporter)
-        self._client = Client(conversation, Worker(), Worker(), self._tell)
+        self._client = Client(conversation, Worker(), Worker(), self._send_text)
         self._hello = conversation.hello()
-        self.on_msg(self._heard)
+        self.on_msg(self._receive)
 
     @property
     def setting(self) -> Setting:
@@ -36,12 +36,12 @@ class ExplorerWidget(anywidget.AnyWidget):
         """Return the classifier that the library chooses for the setting at present; nothing is trained."""
         return self._exporter.model(self.setting)
 
-    def _tell(self, text: str) -> None:
+    def _send_text(self, text: str) -> None:
         self.send({"text": text})
 
-    def _heard(self, _widget: Any, content: Any, _buffers: Any) -> None:
+    def _receive(self, _widget: Any, content: Any, _buffers: Any) -> None:
         text = content.get("text") if isinstance(content, dict) else None
         if text == HELLO:
-            self._tell(self._hello)
+            self._send_text(self._hello)
         else:
             self._client.hear(text)

@@ -1,6 +1,5 @@
 """The explorer of a run or a model: served to a browser, mounted in a notebook, or written as one file."""
 
-import json
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -13,11 +12,11 @@ import numpy as np
 from counterpoise import runs
 from counterpoise._base.checks import check_number
 from counterpoise._base.types import ArrayLike
-from counterpoise.explorer.conversation import Conversation, Exporter, asset, describe
+from counterpoise.explorer.conversation import Conversation, Exporter, as_json, asset, describe
 from counterpoise.explorer.session import Session
-from counterpoise.explorer.setting import AskedGoal, Setting
+from counterpoise.explorer.setting import Setting, SettingGoal
 from counterpoise.explorer.source import session_of_model, session_of_run
-from counterpoise.explorer.views import shown, tail_lines
+from counterpoise.explorer.views import show_view, tail_lines
 from counterpoise.goals import Table
 
 
@@ -43,7 +42,7 @@ def explore_run(
     port : int, default=0
         0 for any that is free.
     say : callable, optional
-        Told in a line what is being done before that.
+        Called with a line of text before each step.
     ready : callable
         Called with the server, once it listens: ``ready(server)`` may show ``server.address``.
     """
@@ -58,11 +57,11 @@ def explore_run(
     check_number(port, "port", "[0, 65535]", "0 for any that is free")
     logging.getLogger("counterpoise.explorer").setLevel(logging.INFO)
     say("reads the run, its models and its data files")
-    read = read_run(runs.open_run(folder))
+    run = read_run(runs.open_run(folder))
     say("solves its setting, which compiles what is not compiled yet")
-    session = Session(read.parts)
+    session = Session(run.parts)
     session.answer(session.start)  # whatever compiles, compiles now
-    serving = Serving(Conversation(session, RunExporter(session, read, output)), host=host, port=port)
+    serving = Serving(Conversation(session, RunExporter(session, run, output)), host=host, port=port)
     ready(serving)
     with suppress(KeyboardInterrupt):  # that is how it ends
         serving.run()
@@ -89,7 +88,7 @@ def explore(
         Of two classes, such as ``GoalClassifier``, ``MixtureClassifier`` or ``AdaLPBoostClassifier``; or a run folder,
         whose own test rows and confidence are taken: pass nothing else with it but ``output``.
     X, y : held-out rows and labels, optional
-        That nobody fitted or chose on: verdicts and rates by group are of them.
+        Verdicts and rates by group are of them; no model was fitted or chosen on them.
     sensitive_features, baseline, sample_weight, largest_weight, datasets
         What belongs to these rows, as for ``Table``.
     confidence : float in (0, 1), default=0.95
@@ -119,25 +118,25 @@ def explore(
         raise ModuleNotFoundError(
             f'In a notebook the explorer needs {error.name}, which is missing: pip install "counterpoise[notebook]"'
         ) from error
-    given: dict[str, Any] = {"X": X, "y": y, "sensitive_features": sensitive_features, "baseline": baseline}
-    given |= {"sample_weight": sample_weight, "largest_weight": largest_weight, "datasets": datasets}
+    rows: dict[str, Any] = {"X": X, "y": y, "sensitive_features": sensitive_features, "baseline": baseline}
+    rows |= {"sample_weight": sample_weight, "largest_weight": largest_weight, "datasets": datasets}
     if isinstance(model, (str, Path)):
-        return ExplorerWidget(_of_run(Path(model), output, given))
-    return ExplorerWidget(Exporter(session_of_model(model, **given, confidence=confidence), output))
+        return ExplorerWidget(_of_run(Path(model), output, rows))
+    return ExplorerWidget(Exporter(session_of_model(model, **rows, confidence=confidence), output))
 
 
-def _of_run(folder: Path, output: str | Path | None, given: Mapping[str, Any]) -> Any:
+def _of_run(folder: Path, output: str | Path | None, rows: Mapping[str, Any]) -> Any:
     """Return what exports of a run folder; its held-out rows are the run's own, and no others are taken."""
     from counterpoise.explorer.of_run import RunExporter, read_run  # noqa: PLC0415 - heavy, and needs optional packages
 
-    beside = [name for name, value in given.items() if value is not None]
+    beside = [name for name, value in rows.items() if value is not None]
     if beside:
         raise ValueError(
             f"A run folder has test rows of its own, and is explored with these; got {', '.join(beside)} too. Pass the "
             f"folder alone, or the model in it: counterpoise.runs.open_run({str(folder)!r}).model()."
         )
-    read = read_run(runs.open_run(folder))
-    return RunExporter(Session(read.parts), read, output)
+    run = read_run(runs.open_run(folder))
+    return RunExporter(Session(run.parts), run, output)
 
 
 PAGE = "explorer.html"
@@ -145,7 +144,7 @@ _MOST_ANSWERS = 240
 _ALPHAS = np.geomspace(0.05, 1.0, 7)
 _CURVE = np.geomspace(0.01, 1.0, 20)
 _LEVELS = 5, 4, 3  # bounds from the tightest to where a goal costs nothing: as many as can be combined with all others
-_Goals = tuple[AskedGoal, ...]
+_Goals = tuple[SettingGoal, ...]
 
 
 def write_interactive(run_folder: str | Path, output: str | Path | None = None) -> Path:
@@ -178,14 +177,13 @@ def page_of(session: Session) -> str:
     fixed = {"settings": len(answers), "by": list(start.by), "budget": start.budget, "defer": start.defer}
     hello = describe(session) | {"type": "hello", "exports": [], "by": [], "is_file": True, "file": fixed}
     # a page that is read from a file must not end its script early, whatever texts it holds
-    kept = json.dumps({"hello": hello, "answers": answers}, allow_nan=False, separators=(",", ":"))
-    kept = kept.replace("<", "\\u003c")
+    payload = as_json({"hello": hello, "answers": answers}).replace("<", "\\u003c")
     text = asset("index.html").decode()
     style, script = asset("explorer.css").decode(), asset("explorer.js").decode()
     text = text.replace('<link rel="stylesheet" href="explorer.css">', f"<style>\n{style}</style>")
     text = text.replace('data-socket="socket"', 'data-static="explorer-data"')
     text = text.replace('<script type="module" src="explorer.js"></script>\n', "")
-    data = f'<script type="application/json" id="explorer-data">{kept}</script>'
+    data = f'<script type="application/json" id="explorer-data">{payload}</script>'
     return text.replace("</body>", f'{data}\n<script type="module">\n{script}</script>\n</body>')
 
 
@@ -205,50 +203,50 @@ def _goals(session: Session, most: int) -> list[_Goals]:
     own = session.start.goals
     off = _one_at_a_time(own, [[one._replace(on=False)] for one in own])
     ends = _ends(session)
-    together = (product(*_moved(own, ends, n_levels)) for n_levels in _LEVELS)
-    enough = (found for some in together if len(found := list(islice(some, most + 1))) + len(off) <= most)
-    chosen = next(enough, None) or _one_at_a_time(own, _moved(own, ends, _LEVELS[0]))
-    return list(dict.fromkeys([own, *chosen, *off]))[:most]
+    together = (product(*_vary_bounds(own, ends, n_levels)) for n_levels in _LEVELS)
+    enough = (some_goals for some in together if len(some_goals := list(islice(some, most + 1))) + len(off) <= most)
+    variants = next(enough, None) or _one_at_a_time(own, _vary_bounds(own, ends, _LEVELS[0]))
+    return list(dict.fromkeys([own, *variants, *off]))[:most]
 
 
-def _one_at_a_time(own: _Goals, others: Sequence[Sequence[AskedGoal]]) -> list[_Goals]:
+def _one_at_a_time(own: _Goals, others: Sequence[Sequence[SettingGoal]]) -> list[_Goals]:
     """Return the goals with one of them replaced, by each of those that may stand in its place."""
     return [(*own[:place], one, *own[place + 1 :]) for place, some in enumerate(others) for one in some]
 
 
 def _ends(session: Session) -> list[tuple[float, float] | None]:
-    """Return for each goal its tightest bound that can be met and where it costs nothing; None where not told."""
+    """Return for each goal its tightest bound that can be met and where it costs nothing; None where hidden."""
     start = session.start
-    found = {one["place"]: one for one in shown(session, start, "ranges").get("ranges", [])}
-    known = [found.get(place, {}) for place in range(len(start.goals))]
-    ends = [(one.get("tightest"), one.get("free")) for one in known]
+    ranges = {one["place"]: one for one in show_view(session, start, "ranges").get("ranges", [])}
+    own_ranges = [ranges.get(place, {}) for place in range(len(start.goals))]
+    ends = [(one.get("tightest"), one.get("free")) for one in own_ranges]
     return [None if tight is None or free is None else (float(tight), float(free)) for tight, free in ends]
 
 
-def _moved(own: _Goals, ends: Sequence[tuple[float, float] | None], n_levels: int) -> list[list[AskedGoal]]:
+def _vary_bounds(own: _Goals, ends: Sequence[tuple[float, float] | None], n_levels: int) -> list[list[SettingGoal]]:
     """Return each goal with bounds evenly between its ends, and with its own."""
-    found = []
+    varied = []
     for one, between in zip(own, ends, strict=True):
         levels = [] if between is None else [float(f"{level:.6g}") for level in np.linspace(*between, n_levels)]
         bounds = sorted({*levels, one.goal.bound})
-        found.append([one._replace(goal=one.goal.with_bound(bound)) for bound in bounds])
-    return found
+        varied.append([one._replace(goal=one.goal.with_bound(bound)) for bound in bounds])
+    return varied
 
 
 def _answers(session: Session) -> Iterator[dict[str, Any]]:
     """Yield the answer to each setting; whether goals can be met does not depend on the tail, so it is found once."""
     unmet: dict[_Goals, dict[str, Any]] = {}
     for setting in _settings(session):
-        told = unmet.get(setting.goals) or session.answer(setting, exact=True)
-        if told["kind"] == "unmet":
-            told = session.conflict(setting)
-        if told["kind"] == "answer":
+        answer = unmet.get(setting.goals) or session.answer(setting, exact=True)
+        if answer["kind"] == "unmet":
+            answer = session.conflict(setting)
+        if answer["kind"] == "answer":
             # the loss of every tail of ten rows or more, and the verdicts that the page shows when nothing moves
             lines = tail_lines(session, session.recent(setting), _CURVE)
-            views = {"curve": lines, "verdicts": shown(session, setting, "verdicts")}
-            # what is seen first is the verdict of the library's own audit, as the run says it, and no quick one
-            exact = zip(told["goals"], views["verdicts"]["verdicts"], strict=True)
-            yield told | {"goals": [goal | {"held_out": verdict} for goal, verdict in exact], "views": views}
+            views = {"curve": lines, "verdicts": show_view(session, setting, "verdicts")}
+            # the first verdicts shown are those of the library's own audit, as in the run, and no quick ones
+            exact = zip(answer["goals"], views["verdicts"]["verdicts"], strict=True)
+            yield answer | {"goals": [goal | {"held_out": verdict} for goal, verdict in exact], "views": views}
         else:
-            unmet[setting.goals] = told
-            yield told | {"setting": setting.as_words(), "ways": []}  # whose bounds the file has no answers for
+            unmet[setting.goals] = answer
+            yield answer | {"setting": setting.as_words(), "ways": []}  # whose bounds the file has no answers for

@@ -1,7 +1,7 @@
 """A small server for one session: one page, one module, one style sheet, one socket, for this machine alone.
 
-Whoever has the address has the token in it; without it nothing is told, not even that there is a page. Pages of other
-origins are refused, and so are names of hosts that others may point here. No table of rows is sent.
+The address holds a token. Without it the server reveals nothing, not even that there is a page. It refuses pages of
+other origins, and host names that others may point here. It sends no table of rows.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 from counterpoise.explorer.conversation import LOG, TOO_MANY, Client, Conversation, Worker, asset, refusal
 
 MOST_VISITS = 128  # connections at a time that are no sockets of pages
-_LAST_WORDS = 10.0  # seconds in which what a page was told last can be taken
+_LAST_WORDS = 10.0  # seconds for a page to take the last message
 
 
 class Visit(H11Protocol):
@@ -45,7 +45,7 @@ class Visit(H11Protocol):
 
 
 class Page(WebSocketsSansIOProtocol):
-    """A socket, which is cut off a while after all was said, whether or not it was taken."""
+    """A socket that closes a while after the last message, whether or not the page took it."""
 
     async def send(self, message: Any) -> None:
         """Send, and know that a refusal in place of a handshake completes it."""
@@ -105,24 +105,24 @@ def make_app(conversation: Conversation, token: str, hosts: Callable[[], tuple[s
     workers = Worker(), Worker()  # what pages wait for, and exports
     clients: set[Client] = set()
 
-    def is_known(given: str) -> bool:
-        return secrets.compare_digest(given.encode(), token.encode())
+    def is_known(value: str) -> bool:
+        return secrets.compare_digest(value.encode(), token.encode())
 
     async def page(request: Request) -> Response:
         if request.headers.get("host", "") not in hosts():
-            return _refused(OTHER_HOST, 421)
-        found = ASSETS.get(request.path_params.get("name", ""))
-        if not is_known(request.path_params["token"]) or found is None:
-            return _refused(NOTHING, 404)
-        name, kind = found
+            return _refuse(OTHER_HOST, 421)
+        entry = ASSETS.get(request.path_params.get("name", ""))
+        if not is_known(request.path_params["token"]) or entry is None:
+            return _refuse(NOTHING, 404)
+        name, kind = entry
         return Response(asset(name), headers=HEADERS | {"Content-Type": kind})
 
     async def talk(websocket: WebSocket) -> None:
         origin, names = websocket.headers.get("origin"), hosts()
         if not is_known(websocket.path_params["token"]):
-            await websocket.send_denial_response(_refused(NOTHING, 404))
+            await websocket.send_denial_response(_refuse(NOTHING, 404))
         elif websocket.headers.get("host", "") not in names or origin not in {f"http://{name}" for name in names}:
-            await websocket.send_denial_response(_refused(OTHER_ORIGIN, 403))
+            await websocket.send_denial_response(_refuse(OTHER_ORIGIN, 403))
         else:
             await websocket.accept()  # only what comes over the socket can be shown by the page
             if len(clients) < MOST_CLIENTS:
@@ -165,7 +165,7 @@ async def _talk(
 
 
 async def _listen(websocket: WebSocket, client: Client, outgoing: "asyncio.Queue[str]") -> str:
-    """Hear what a page says, and return why it is let go; nothing where it left."""
+    """Read the messages of a page, and return why it is disconnected; an empty text where it left."""
     while True:
         message = await websocket.receive()
         if message["type"] == "websocket.disconnect":
@@ -193,7 +193,7 @@ async def _write(websocket: WebSocket, outgoing: "asyncio.Queue[str]") -> None:
             await websocket.send_text(await outgoing.get())
 
 
-def _refused(why: str, status: int) -> Response:
+def _refuse(why: str, status: int) -> Response:
     LOG.warning("refused: %d, %s", status, why)
     return PlainTextResponse(why, status, headers=HEADERS)
 
@@ -203,7 +203,7 @@ async def _not_allowed(_request: Request, _error: Exception) -> Response:
 
 
 async def _not_found(_request: Request, _error: Exception | None = None) -> Response:
-    return _refused(NOTHING, 404)
+    return _refuse(NOTHING, 404)
 
 
 class Serving:
@@ -213,7 +213,7 @@ class Serving:
         import uvicorn  # noqa: PLC0415 - optional
 
         self.token = secrets.token_urlsafe(24)
-        self._socket = _listening(host, port)
+        self._socket = _listen_on(host, port)
         self.port = int(self._socket.getsockname()[1])
         self._host = f"[{host}]" if ":" in host else host
         self._hosts = tuple(f"{name}:{self.port}" for name in dict.fromkeys((*LOOPBACK, self._host)))
@@ -240,14 +240,14 @@ class Serving:
         self._server.should_exit = True
 
 
-def _listening(host: str, port: int) -> socket.socket:
+def _listen_on(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    found = socket.socket(family, socket.SOCK_STREAM)
-    found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        found.bind((host, port))
-        found.listen()  # whoever comes before the server runs waits a moment
+        listener.bind((host, port))
+        listener.listen()  # pages that come before the server runs wait a moment
     except OSError as error:
-        found.close()
+        listener.close()
         raise ValueError(f"The server cannot listen on {host}, port {port}: {error.strerror}. Name another.") from error
-    return found
+    return listener

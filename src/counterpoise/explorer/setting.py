@@ -1,4 +1,4 @@
-"""What is asked at one moment: a tail, a budget, goals that are on or off, what rules may look at; as JSON too."""
+"""A setting of the explorer: the tail, the budget, goals that are on or off, and the columns that rules may use."""
 
 import json
 import math
@@ -29,8 +29,8 @@ def number(value: Any) -> float | None:
     >>> number(1 / 3), number(float("nan"))
     (0.333333, None)
     """
-    found = float(value)
-    return float(f"{found:.{_DIGITS}g}") if math.isfinite(found) else None
+    real = float(value)
+    return float(f"{real:.{_DIGITS}g}") if math.isfinite(real) else None
 
 
 def numbers(values: Any) -> list[float | None]:
@@ -38,20 +38,20 @@ def numbers(values: Any) -> list[float | None]:
     return [number(value) for value in values]
 
 
-def told_apart(names: Sequence[str]) -> list[str]:
+def make_unique(names: Sequence[str]) -> list[str]:
     """Return names of which no two are the same: the second of one name is numbered, and those after it.
 
     Examples
     --------
-    >>> from counterpoise.explorer.setting import told_apart
-    >>> told_apart(["trees", "logistic", "trees"])
+    >>> from counterpoise.explorer.setting import make_unique
+    >>> make_unique(["trees", "logistic", "trees"])
     ['trees', 'logistic', 'trees (2)']
     """
-    found: list[str] = []
+    unique: list[str] = []
     for name in names:
-        tried = (name if time == 1 else f"{name} ({time})" for time in count(1))
-        found.append(next(one for one in tried if one not in found))
-    return found
+        candidates = (name if time == 1 else f"{name} ({time})" for time in count(1))
+        unique.append(next(one for one in candidates if one not in unique))
+    return unique
 
 
 def threshold(value: float) -> float | str:
@@ -68,7 +68,7 @@ _BEYOND = 10.0  # how far a ratio is looked at, whose reach is not known
 _GOAL_FIELDS = ("text", "bound", "on")
 
 
-class AskedGoal(NamedTuple):
+class SettingGoal(NamedTuple):
     """A goal, and whether it counts."""
 
     goal: Goal
@@ -77,7 +77,7 @@ class AskedGoal(NamedTuple):
 
 @dataclass(frozen=True)
 class Setting:
-    """What is asked of the models; two settings that ask the same are equal.
+    """What you ask of the models; two settings that ask the same are equal.
 
     Attributes
     ----------
@@ -85,7 +85,7 @@ class Setting:
         The tail; None for the objective that the model was chosen for, where that is no tail.
     budget : float in [0, 1], or None
         Of average loss above the least that is possible under the goals.
-    goals : tuple of AskedGoal
+    goals : tuple of SettingGoal
     by : tuple of str
         Columns that rules may look at.
     defer : float in [0, 1], or None
@@ -97,13 +97,13 @@ class Setting:
     >>> setting = Setting.read('{"alpha": 0.3, "goals": [{"text": "recall(train) >= 0.9", "bound": 0.85}]}')
     >>> [str(goal) for goal in setting.active]
     ['recall(train) >= 0.85']
-    >>> Setting.read(setting.written()) == setting
+    >>> Setting.read(setting.to_json()) == setting
     True
     """
 
     alpha: float | None = None
     budget: float | None = None
-    goals: tuple[AskedGoal, ...] = ()
+    goals: tuple[SettingGoal, ...] = ()
     by: tuple[str, ...] = ()
     defer: float | None = None
 
@@ -116,38 +116,38 @@ class Setting:
     def read(cls, text: str) -> "Setting":
         """Return the setting that a JSON text stands for."""
         try:
-            found = load_json(text)
+            words = load_json(text)
         except (ValueError, RecursionError) as error:
             raise ValueError(f'A setting must be JSON, as in {{"alpha": 0.3}}; it cannot be read: {error}.') from error
-        return cls.of(found)
+        return cls.of(words)
 
     @classmethod
     def of(cls, words: Any) -> "Setting":
         """Return the setting that plain values stand for, checked."""
         _check_object(words, "A setting", tuple(_READ))
-        found = {}
+        fields = {}
         for field, value in words.items():
             with in_field(field):
-                found[field] = _READ[field](value)
-        return cls(**found)
+                fields[field] = _READ[field](value)
+        return cls(**fields)
 
     def with_goal(self, goal: Goal) -> "Setting":
         """Return the same with a goal more."""
-        return replace(self, goals=(*self.goals, AskedGoal(goal)))
+        return replace(self, goals=(*self.goals, SettingGoal(goal)))
 
     def as_words(self) -> dict[str, Any]:
         """Return the same as plain values."""
         goals = [{"text": str(one.goal), "bound": one.goal.bound, "on": one.on} for one in self.goals]
         return {"alpha": self.alpha, "budget": self.budget, "goals": goals, "by": list(self.by), "defer": self.defer}
 
-    def written(self) -> str:
+    def to_json(self) -> str:
         """Return the same as JSON text."""
         return json.dumps(self.as_words(), allow_nan=False)
 
 
 @contextmanager
 def in_field(field: str, place: int | None = None) -> Iterator[None]:
-    """Note on an error which field of a setting it is about, and which of the goals; ``field_of`` tells it."""
+    """Note on an error which field of a setting it is about, and which of the goals; ``field_of`` returns it."""
     try:
         yield
     except (ValueError, TypeError) as error:
@@ -161,27 +161,27 @@ def field_of(error: Exception) -> dict[str, Any]:
     return dict(getattr(error, "field", {}))
 
 
-def _check_object(words: Any, name: str, known: tuple[str, ...]) -> None:
+def _check_object(words: Any, name: str, fields: tuple[str, ...]) -> None:
     if not isinstance(words, Mapping):
-        raise TypeError(f"{name} must be an object with {', '.join(known)}; got {type(words).__name__}.")
+        raise TypeError(f"{name} must be an object with {', '.join(fields)}; got {type(words).__name__}.")
     for field in words:
-        if field not in known:
-            raise ValueError(f"{name} has the fields {', '.join(known)}; got {_short(field)!r}.")
+        if field not in fields:
+            raise ValueError(f"{name} has the fields {', '.join(fields)}; got {_short(field)!r}.")
 
 
-def _goals_of(listed: Any) -> tuple[AskedGoal, ...]:
-    if not isinstance(listed, list):
-        raise TypeError(f"goals must be a list of objects with a text; got {type(listed).__name__}.")
-    if len(listed) > MOST_GOALS:
-        raise ValueError(f"At most {MOST_GOALS} goals can be explored together; got {len(listed)}.")
-    found = []
-    for place, one in enumerate(listed):
+def _goals_of(values: Any) -> tuple[SettingGoal, ...]:
+    if not isinstance(values, list):
+        raise TypeError(f"goals must be a list of objects with a text; got {type(values).__name__}.")
+    if len(values) > MOST_GOALS:
+        raise ValueError(f"At most {MOST_GOALS} goals can be explored together; got {len(values)}.")
+    goals = []
+    for place, one in enumerate(values):
         with in_field("goals", place):
-            found.append(_goal_of(one))
-    return tuple(found)
+            goals.append(_goal_of(one))
+    return tuple(goals)
 
 
-def _goal_of(words: Any) -> AskedGoal:
+def _goal_of(words: Any) -> SettingGoal:
     _check_object(words, "A goal", _GOAL_FIELDS)
     is_on, bound = words.get("on", True), words.get("bound")
     if not isinstance(is_on, bool):
@@ -190,7 +190,7 @@ def _goal_of(words: Any) -> AskedGoal:
     if bound is not None:
         goal = goal.with_bound(check_number(bound, "The bound of a goal", "(-inf, inf)"))
     check_bound(goal)
-    return AskedGoal(goal, is_on)
+    return SettingGoal(goal, is_on)
 
 
 def check_bound(goal: Goal) -> None:
@@ -226,10 +226,10 @@ def read_goal(text: Any) -> Goal:
         raise TypeError(f"A goal's text must be a string, as in recall(train) >= 0.9; got {_short(text)!r}.")
     if len(text) > MOST_CHARACTERS:
         raise ValueError(f"A goal's text must have at most {MOST_CHARACTERS} characters here; got {len(text)}.")
-    return _parsed(text)
+    return _parse(text)
 
 
-_parsed = lru_cache(maxsize=512)(parse_goal)
+_parse = lru_cache(maxsize=512)(parse_goal)
 
 
 def _columns_of(by: Any) -> tuple[str, ...]:

@@ -1,6 +1,6 @@
-"""The best mixture for one setting after another, each from what the ones before left: bits and scores are in memory.
+"""The best mixture for one setting after another, each solved from where the last ones ended.
 
-What is kept is a start and never an answer: every answer has a lower bound that is proven on its own.
+Only starting points are kept from one setting to the next, never results: every result has a lower bound of its own.
 """
 
 from collections import OrderedDict
@@ -50,8 +50,8 @@ _MOST_BOUND = 4  # sets of goals whose rows are kept: those of scores have an en
 _MOST_COUNTS = 100  # sets of rows that are counted before all are forgotten
 
 
-class Unmet(Exception):  # noqa: N818 - named for what was found
-    """No mixture was found that meets the goals; ``MixtureProgram.explain`` tells which of them conflict."""
+class Unmet(Exception):  # noqa: N818 - a state, not an error
+    """No mixture was found that meets the goals; ``MixtureProgram.explain`` finds which of them conflict."""
 
 
 def scale_of(objective: Risk | Rate) -> float:
@@ -79,7 +79,7 @@ def is_priced(price: float, goal: Goal, objective: Risk | Rate) -> bool:
     return price * (high - low) > _NO_PRICE * scale_of(objective)
 
 
-class Solved(NamedTuple):
+class BestMixture(NamedTuple):
     """A mixture and what proves it."""
 
     models: IntArray  # the model of each member
@@ -100,8 +100,8 @@ class Solved(NamedTuple):
         return Choice(self.mixture, self.value, self.lower, self.prices, rules, self.cost, self.risk)
 
 
-class Tallied(NamedTuple):
-    """Rates of one mixture, as ``Prepared`` tells them, from what was counted for each of its members."""
+class MixtureRates(NamedTuple):
+    """Rates of one mixture, from the counts of each of its members."""
 
     views: Views
     tally: Tally
@@ -121,32 +121,32 @@ class GoalRowCache:
     def _begin(self) -> None:
         self.views: Views = self._answers.views()
         self._tally = self._answers.counter(self.views)
-        self._counted: set[tuple[Dataset, int]] = set()
-        self._bound: OrderedDict[tuple[str, ...], GoalRows] = OrderedDict()
+        self._counted_rows: set[tuple[Dataset, int]] = set()
+        self._rows_by_goals: OrderedDict[tuple[str, ...], GoalRows] = OrderedDict()
 
     def rows(self, goals: tuple[Goal, ...]) -> GoalRows | None:
         """Return goals as rows; None where there are none."""
         if not goals:
             return None
-        if len(self._counted) > _MOST_COUNTS:
+        if len(self._counted_rows) > _MOST_COUNTS:
             self._begin()
         if any(goal.confidence is not None for goal in goals):  # their margins depend on all bounds together
             return TalliedGoals.of(goals, self.views).rows(self.count)
         name = tuple(shape(goal) for goal in goals)
-        if name not in self._bound:
-            self._bound[name] = TalliedGoals.of(goals, self.views).rows(self.count)
-        self._bound.move_to_end(name)
-        while len(self._bound) > _MOST_BOUND:
-            self._bound.popitem(last=False)
-        found = self._bound[name]
+        if name not in self._rows_by_goals:
+            self._rows_by_goals[name] = TalliedGoals.of(goals, self.views).rows(self.count)
+        self._rows_by_goals.move_to_end(name)
+        while len(self._rows_by_goals) > _MOST_BOUND:
+            self._rows_by_goals.popitem(last=False)
+        rows = self._rows_by_goals[name]
         for place, goal in enumerate(goals):
-            if found.goals[place].bound != goal.bound:
-                found = found.with_bound(place, goal.bound)
-        return found
+            if rows.goals[place].bound != goal.bound:
+                rows = rows.with_bound(place, goal.bound)
+        return rows
 
     def count(self, rows: Dataset, place: int) -> FloatArray:
         """Return the weight of the rows that each model, or cut, calls a class."""
-        self._counted.add((rows, place))
+        self._counted_rows.add((rows, place))
         return self._tally(rows, place)
 
 
@@ -170,18 +170,18 @@ def _size_of(rows: GoalRows, place: int) -> float:
 
 def _prices(model: Any) -> FloatArray:
     """Return the prices of a model's goals; none are known where its mixture was not chosen inside of them."""
-    known = np.asarray(model.multipliers_, dtype=np.float64)
-    return known if known.size == len(model.goals_) else np.zeros(len(model.goals_))
+    prices = np.asarray(model.multipliers_, dtype=np.float64)
+    return prices if prices.size == len(model.goals_) else np.zeros(len(model.goals_))
 
 
 class ModelProgram:
-    """Mixtures of models, from the bits that say where each of them errs."""
+    """Mixtures of models, from the bits where each of them errs."""
 
     def __init__(self, evidence: PoolPredictions) -> None:
-        self.evidence, self.known = evidence, GoalRowCache(evidence.answers)
+        self.evidence, self.goal_rows = evidence, GoalRowCache(evidence.answers)
         self._losses = RepeatedLosses(evidence.losses, evidence.sample_weight)
 
-    def solve(self, problem: Problem, tol: float) -> Solved:
+    def solve(self, problem: Problem, tol: float) -> BestMixture:
         """Return the best mixture, or raise ``Unmet``."""
         try:
             selection = self._selection(problem)
@@ -192,13 +192,13 @@ class ModelProgram:
         except (NoMixture, InfeasibleGoals) as error:
             raise Unmet from error
 
-    def explain(self, problem: Problem) -> Solved:
+    def explain(self, problem: Problem) -> BestMixture:
         """Return the best mixture where there is one after all, or raise ``InfeasibleGoals``."""
         return self._as_the_library(self._selection(problem), problem)
 
     def can_hold(self, goals: tuple[Goal, ...]) -> bool:
         """Tell whether some mixture meets goals."""
-        rows = self.known.rows(goals)
+        rows = self.goal_rows.rows(goals)
         try:
             if rows is not None:
                 CuttingPlanes(self.evidence.losses.shape[1], *rows.as_limits().values())
@@ -208,38 +208,37 @@ class ModelProgram:
 
     def least_excess(self, goals: tuple[Goal, ...], place: int) -> float | None:
         """Return the least that a goal can be missed by where all others are met."""
-        rows = self.known.rows(goals)
+        rows = self.goal_rows.rows(goals)
         if rows is None or not _is_moved_by(rows, place):
             return None
-        given = self.evidence
-        program = ModelFamily(Selection(given.losses, given.sample_weight, None)).excess(rows, place)
+        selection = Selection(self.evidence.losses, self.evidence.sample_weight, None)
         try:
+            program = ModelFamily(selection).excess(rows, place)
             return float(program.solve(_EDGE * _size_of(rows, place)).solution.value)
         except NoMixture as error:
             raise Unmet from error
 
-    def stored(self, model: Any) -> Solved:
+    def own_solution(self, model: Any) -> BestMixture:
         """Return the mixture that a fitted model has."""
         every, value = np.arange(model.mixture_.size), float(model.value_)
-        return Solved(every, None, model.mixture_, value, value - float(model.gap_), _prices(model))
+        return BestMixture(every, None, model.mixture_, value, value - float(model.gap_), _prices(model))
 
-    def tallied(self, solved: Solved) -> Tallied:
+    def rates(self, solution: BestMixture) -> MixtureRates:
         """Return the rates of a mixture on the selection rows, in expectation over its draws."""
-        known, mixture = self.known, solved.mixture
-        return Tallied(known.views, lambda rows, place: (known.count(rows, place) @ mixture)[None])
+        goal_rows, mixture = self.goal_rows, solution.mixture
+        return MixtureRates(goal_rows.views, lambda rows, place: (goal_rows.count(rows, place) @ mixture)[None])
 
     def _selection(self, problem: Problem) -> Selection:
-        given = self.evidence
         if tail_of(problem.objective) is None:
-            return select(given, problem)
-        return Selection(given.losses, given.sample_weight, None, self.known.rows(problem.goals))
+            return select(self.evidence, problem)
+        return Selection(self.evidence.losses, self.evidence.sample_weight, None, self.goal_rows.rows(problem.goals))
 
-    def _as_the_library(self, selection: Selection, problem: Problem) -> Solved:
-        choice = choose_mixture(selection, problem)
-        every = np.arange(choice.mixture.size)
-        return Solved(every, None, choice.mixture, choice.value, choice.lower, choice.multipliers, cost=choice.cost)
+    def _as_the_library(self, selection: Selection, problem: Problem) -> BestMixture:
+        best = choose_mixture(selection, problem)
+        every = np.arange(best.mixture.size)
+        return BestMixture(every, None, best.mixture, best.value, best.lower, best.multipliers, cost=best.cost)
 
-    def _of_tail(self, selection: Selection, problem: Problem, tol: float) -> Solved:
+    def _of_tail(self, selection: Selection, problem: Problem, tol: float) -> BestMixture:
         """Return the mixture with the least CVaR, from what the settings before left."""
         assert isinstance(problem.objective, Risk)  # noqa: S101 - a tail
         family = ModelFamily(selection)
@@ -247,7 +246,7 @@ class ModelProgram:
         program = Program(family, Objective(self._losses, problem.objective), limits)
         choice = family.choice(program, program.solve(tol))
         every, prices = np.arange(choice.mixture.size), choice.multipliers[: len(problem.goals)]
-        return Solved(every, None, choice.mixture, choice.value, choice.lower, prices)
+        return BestMixture(every, None, choice.mixture, choice.value, choice.lower, prices)
 
 
 class RulesProgram:
@@ -255,7 +254,7 @@ class RulesProgram:
 
     def __init__(self, ranked: RankedScores, *, keeps_default_threshold: bool, decision: str = "sticky") -> None:
         self.ranked, self.keeps_default_threshold, self.decision = ranked, keeps_default_threshold, decision
-        self.known = GoalRowCache(ranked.answers())
+        self.goal_rows = GoalRowCache(ranked.answers())
         self.family = CutFamily(ranked)
         self._grid = GridFamily(ranked) if ranked.cuts.n_models == 1 and not ranked.cuts.defers else None
         # grids of cuts to begin with: a coarse one while values move, a fine one where they rest
@@ -267,27 +266,27 @@ class RulesProgram:
         self._mean = mean_objective(self.family)
         self._least: tuple[Any, float] | None = None  # mean loss under goals, for a budget
 
-    def solve(self, problem: Problem, tol: float) -> Solved:
+    def solve(self, problem: Problem, tol: float) -> BestMixture:
         """Return the best mixture, or raise ``Unmet``."""
         try:
             limits = self._within_budget(problem)
             if self._is_tail(problem) and self._grid is not None:
                 return self._from_grid(limits, problem, tol)
-            return self._generated(limits, problem, tol)
+            return self._generate(limits, problem, tol)
         except (NoMixture, InfeasibleGoals) as error:
             raise Unmet from error
 
-    def explain(self, problem: Problem) -> Solved:
+    def explain(self, problem: Problem) -> BestMixture:
         """Return the best mixture where there is one after all, or raise ``InfeasibleGoals``."""
         limits, _ = with_budget(self.family, self._limits(problem), problem.budget, self._start)
-        solved = self._generated(limits, problem, RELEASED)
-        if self._grid is not None and solved.cuts is not None:
-            self._learn(solved.cuts, np.union1d(self._grid.start(), solved.cuts), RELEASED)
-        return solved
+        solution = self._generate(limits, problem, RELEASED)
+        if self._grid is not None and solution.cuts is not None:
+            self._learn(solution.cuts, np.union1d(self._grid.start(), solution.cuts), RELEASED)
+        return solution
 
     def can_hold(self, goals: tuple[Goal, ...]) -> bool:
         """Tell whether some mixture meets goals."""
-        limits = RuleLimits(self.ranked.cuts, self.known.rows(goals))
+        limits = RuleLimits(self.ranked.cuts, self.goal_rows.rows(goals))
         try:
             if self._grid is not None:
                 Program(self._grid, _MEAN, limits).solve(np.inf, self._coarse)
@@ -299,42 +298,42 @@ class RulesProgram:
 
     def least_excess(self, goals: tuple[Goal, ...], place: int) -> float | None:
         """Return the least that a goal can be missed by where all others are met."""
-        rows = self.known.rows(goals)
+        rows = self.goal_rows.rows(goals)
         if rows is None or not _is_moved_by(rows, place):
             return None
         try:
             program = excess_of(self.family, RuleLimits(self.ranked.cuts, rows), place)
-            rules, found = program.solve(_EDGE * _size_of(rows, place), self._edges)
+            rules, solution = program.solve(_EDGE * _size_of(rows, place), self._edges)
         except NoMixture as error:
             raise Unmet from error
-        used = rules.only(found.mixture > 0)
-        self._edges = self._usual.joined(used).joined(self._edges).only(slice(_MOST_RULES))
-        return float(found.value)
+        rules_used = rules.only(solution.mixture > 0)
+        self._edges = self._usual.joined(rules_used).joined(self._edges).only(slice(_MOST_RULES))
+        return float(solution.value)
 
-    def stored(self, model: Any) -> Solved:
+    def own_solution(self, model: Any) -> BestMixture:
         """Return the mixture of rules that a fitted model has."""
         rules, value = self.ranked.as_cuts(model.rules_), float(model.value_)
-        found = Choice(model.mixture_, value, value - float(model.gap_), _prices(model), rules)
-        return self._as_solved(found, model.rules_)
+        choice = Choice(model.mixture_, value, value - float(model.gap_), _prices(model), rules)
+        return self._as_solution(choice, model.rules_)
 
-    def tallied(self, solved: Solved) -> Tallied:
+    def rates(self, solution: BestMixture) -> MixtureRates:
         """Return the rates of a mixture on the selection rows, in expectation over its draws."""
-        known, mixture, cuts = self.known, solved.mixture, solved.cuts
+        goal_rows, mixture, cuts = self.goal_rows, solution.mixture, solution.cuts
         assert cuts is not None  # noqa: S101 - of rules
         nobody = int(self.ranked.cuts.starts[0, 0])
 
         def count(rows: Dataset, place: int) -> FloatArray:
-            counted = known.count(rows, place)
-            by_rule = counted[nobody] + (counted[cuts] - counted[nobody]).sum(axis=1)
+            counts = goal_rows.count(rows, place)
+            by_rule = counts[nobody] + (counts[cuts] - counts[nobody]).sum(axis=1)
             return np.asarray((by_rule @ mixture)[None])
 
-        return Tallied(known.views, count)
+        return MixtureRates(goal_rows.views, count)
 
     def _is_tail(self, problem: Problem) -> bool:
         return tail_of(problem.objective) is not None and problem.max_models is None
 
     def _limits(self, problem: Problem) -> RuleLimits:
-        return RuleLimits(self.ranked.cuts, self.known.rows(problem.goals))
+        return RuleLimits(self.ranked.cuts, self.goal_rows.rows(problem.goals))
 
     def _within_budget(self, problem: Problem) -> RuleLimits:
         """Return the limits with a budget above the least mean loss under the goals, which is kept."""
@@ -350,51 +349,51 @@ class RulesProgram:
             self._least = (problem.goals, least.solution.value)
         return self.family.limited(limits, self._least[1] + problem.budget)
 
-    def _from_grid(self, limits: RuleLimits, problem: Problem, tol: float) -> Solved:
+    def _from_grid(self, limits: RuleLimits, problem: Problem, tol: float) -> BestMixture:
         assert isinstance(problem.objective, Risk)  # noqa: S101 - a tail
         start = self._fine if tol <= RELEASED else self._coarse
-        grid, found = Program(self._grid, Objective(None, problem.objective), limits).solve(tol, start)
-        self._learn(found.rules.cuts, grid, tol)
-        rows = np.zeros(0) if limits.goals is None else found.multipliers[: limits.goals.bounds.size]
+        grid, best = Program(self._grid, Objective(None, problem.objective), limits).solve(tol, start)
+        self._learn(best.rules.cuts, grid, tol)
+        rows = np.zeros(0) if limits.goals is None else best.multipliers[: limits.goals.bounds.size]
         prices = rows if limits.goals is None else limits.goals.prices(rows)
-        return self._solved(Choice(found.mixture, found.value, found.lower, prices, found.rules), problem, tol)
+        return self._finish(Choice(best.mixture, best.value, best.lower, prices, best.rules), problem, tol)
 
-    def _generated(self, limits: RuleLimits, problem: Problem, tol: float) -> Solved:
+    def _generate(self, limits: RuleLimits, problem: Problem, tol: float) -> BestMixture:
         objective = problem.objective
         if not self._is_tail(problem) or problem.alpha == 1.0:
-            asked = build_objective(self.family, objective)
-        else:  # the losses of a tail tell rows apart whatever the tail, so they are kept
+            program_objective = build_objective(self.family, objective)
+        else:  # the losses by row do not depend on the tail, so they are kept
             assert isinstance(objective, Risk)  # noqa: S101 - a tail
             if self._tail_losses is None or self._tail_losses.sample_weight.size > 20 * _MOST_FINE:
                 self._tail_losses = self.family.row_losses(objective)
-            asked = Objective(self._tail_losses, objective)
-        program = Program(self.family, asked, limits)
+            program_objective = Objective(self._tail_losses, objective)
+        program = Program(self.family, program_objective, limits)
         optimum = program.solve(tol * scale_of(objective), self._start, explains=True)
-        used = optimum.rules.only(optimum.solution.mixture > 0)
-        self._start = self._usual.joined(used).only(slice(_MOST_RULES))
-        return self._solved(self.family.choice(program, optimum), problem, tol)
+        rules_used = optimum.rules.only(optimum.solution.mixture > 0)
+        self._start = self._usual.joined(rules_used).only(slice(_MOST_RULES))
+        return self._finish(self.family.choice(program, optimum), problem, tol)
 
-    def _learn(self, used: IntArray, grid: IntArray, tol: float) -> None:
+    def _learn(self, cuts: IntArray, grid: IntArray, tol: float) -> None:
         """Begin the next time with the grid that was needed, unless it has grown large, and with the cuts in use."""
         assert self._grid is not None  # noqa: S101 - there is one
-        own = np.union1d(self._grid.start(), used)
+        own = np.union1d(self._grid.start(), cuts)
         if tol <= RELEASED:
             self._fine, self._coarse = grid if grid.size <= _MOST_FINE else own, own
         else:
             self._coarse = grid if grid.size <= _MOST_COARSE else own
 
-    def _solved(self, choice: Choice, problem: Problem, tol: float) -> Solved:
+    def _finish(self, choice: Choice, problem: Problem, tol: float) -> BestMixture:
         """Return a choice as the library makes it of the best mixture; under goals only where it rests."""
         if tol <= RELEASED or not problem.goals:
             own = problem._replace(decision=self.decision, keeps_default_threshold=self.keeps_default_threshold)
             choice = deciding_rules(self.ranked, own, choice)
-        return self._as_solved(choice, self.ranked.as_rules(choice.rules, are_usual=choice.is_usual))
+        return self._as_solution(choice, self.ranked.as_rules(choice.rules, are_usual=choice.is_usual))
 
-    def _as_solved(self, choice: Choice, rules: Sequence[Rule]) -> Solved:
+    def _as_solution(self, choice: Choice, rules: Sequence[Rule]) -> BestMixture:
         levels, defers = [rule.levels for rule in rules], self.ranked.cuts.defers
         thresholds = np.array([[*upper, *lower] if defers else upper for upper, lower in levels])
-        found = choice.mixture, choice.value, choice.lower, choice.multipliers
-        return Solved(choice.rules.models, thresholds, *found, choice.rules.cuts, choice.cost, choice.risk)
+        values = choice.mixture, choice.value, choice.lower, choice.multipliers
+        return BestMixture(choice.rules.models, thresholds, *values, choice.rules.cuts, choice.cost, choice.risk)
 
 
-MixtureProgram: TypeAlias = ModelProgram | RulesProgram  # what a session asks of its models
+MixtureProgram: TypeAlias = ModelProgram | RulesProgram  # what solves the settings of a session

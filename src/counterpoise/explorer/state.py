@@ -1,4 +1,4 @@
-"""The rows and programs of a session: what models say of rows, and what solves for the columns that rules look at."""
+"""The rows and programs of a session: what a mixture decides and loses, and what solves for the columns of rules."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from counterpoise._base.types import AnyArray, BoolArray, ByteArray, FloatArray, IntArray
-from counterpoise.explorer.disclosure import LEAST_ROWS, MOST_EXPLORED, group_codes, shown_groups, spread, told_values
+from counterpoise.explorer.disclosure import LEAST_ROWS, MOST_EXPLORED, group_codes, shown_groups, spread, values_of
 from counterpoise.explorer.setting import number
-from counterpoise.explorer.solving import MixtureProgram, ModelProgram, RulesProgram, Solved
+from counterpoise.explorer.solving import BestMixture, MixtureProgram, ModelProgram, RulesProgram
 from counterpoise.goals import Table
 from counterpoise.goals.classes import check_defer_label
 from counterpoise.metrics import cvar_curve, cvar_loss
@@ -24,10 +24,10 @@ from counterpoise.solvers.tail import TailOracle
 
 @dataclass(frozen=True, eq=False)
 class HeldOutRows:
-    """Rows that nobody fitted or chose on, as ``train``, and those of other datasets."""
+    """Held-out rows, as ``train``, and those of other datasets."""
 
     tables: dict[str, Table]
-    said: dict[str, AnyArray]  # by dataset: scores of all models, or which rows each calls positive
+    answers: dict[str, AnyArray]  # by dataset: scores of all models, or which rows each calls positive
     uniforms: dict[str, FloatArray | None]  # by dataset: what draws are made with
     features: Any = None  # a frame, to say in words who is in the tail
 
@@ -42,7 +42,7 @@ class SessionParts:
     held_out: HeldOutRows | None
     names: list[str]  # of the models
     confidence: float = 0.95  # of verdicts on goals that carry none
-    bounds_asked: dict[str, float] = field(default_factory=dict)  # by the text of a goal: where it was aimed elsewhere
+    original_bounds: dict[str, float] = field(default_factory=dict)  # of goals fitted with a margin, by their texts
     notes: tuple[str, ...] = ()
 
 
@@ -63,13 +63,13 @@ class Labels(NamedTuple):
 
 
 class Loss(NamedTuple):
-    """The mean loss, and that of the tail where one is asked for."""
+    """The mean loss, and that of the tail where there is one."""
 
     mean: float
     tail: float | None
 
 
-class Said(NamedTuple):
+class RowAnswers(NamedTuple):
     """What an audit is made of: codes of decisions, or where these are drawn how likely each of them is."""
 
     answers: ByteArray | FloatArray
@@ -91,13 +91,13 @@ class SortedDraws:
 
     def __init__(self, uniforms: FloatArray) -> None:
         self._order = np.argsort(uniforms, kind="stable")
-        self._sorted = uniforms[self._order]
+        self._sorted_values = uniforms[self._order]
 
     def by_member(self, mixture: FloatArray) -> Iterator[tuple[int, IntArray]]:
         """Yield each member that decides about rows, and those rows: as ``rules.draws.pick`` would draw them."""
         members = np.flatnonzero(mixture)
-        ends = np.searchsorted(self._sorted, np.cumsum(mixture)[members], side="left")
-        ends[-1] = self._sorted.size
+        ends = np.searchsorted(self._sorted_values, np.cumsum(mixture)[members], side="left")
+        ends[-1] = self._sorted_values.size
         first = 0
         for member, end in zip(members.tolist(), ends.tolist(), strict=True):
             if end > first:
@@ -105,91 +105,91 @@ class SortedDraws:
                 first = end
 
 
-class ToldRows:
-    """Rows about which everything was asked; only labelled ones have losses."""
+class ExplorerRows:
+    """Rows with scores or answers of all models; only labelled ones have losses."""
 
     def __init__(self, n_rows: int, uniforms: FloatArray | None, labels: Labels | None) -> None:
         self.labels, self._n_rows = labels, n_rows
         self._draws = None if uniforms is None else SortedDraws(uniforms)
 
-    def expected(self, solved: Solved) -> FloatArray:
+    def positive_chances(self, solution: BestMixture) -> FloatArray:
         """Return how likely a draw from the mixture calls each row positive."""
         raise NotImplementedError
 
-    def deferred(self, solved: Solved) -> FloatArray | None:  # noqa: ARG002 - some defer
+    def deferred_chances(self, solution: BestMixture) -> FloatArray | None:  # noqa: ARG002 - some defer
         """Return how likely each row is deferred; None where none may be."""
         return None
 
-    def loss(self, solved: Solved, alpha: float | None) -> Loss:
+    def loss(self, solution: BestMixture, alpha: float | None) -> Loss:
         """Return the expected loss over the draws."""
         raise NotImplementedError
 
-    def _says(self, solved: Solved, member: int, rows: IntArray) -> ByteArray:
+    def _answers_of_member(self, solution: BestMixture, member: int, rows: IntArray) -> ByteArray:
         """Return what one member of the mixture answers about rows."""
         raise NotImplementedError
 
-    def decided(self, solved: Solved) -> ByteArray:
+    def decide(self, solution: BestMixture) -> ByteArray:
         """Return 1 for rows that are called positive, 2 for deferred ones: by the model's draws, or else by vote."""
-        said = np.empty(self._n_rows, dtype=np.uint8)
+        answers = np.empty(self._n_rows, dtype=np.uint8)
         if self._draws is not None:
-            for member, rows in self._draws.by_member(solved.mixture):
-                said[rows] = self._says(solved, member, rows)
-            return said
-        positive, deferred = self.expected(solved), self.deferred(solved)
+            for member, rows in self._draws.by_member(solution.mixture):
+                answers[rows] = self._answers_of_member(solution, member, rows)
+            return answers
+        positive, deferred = self.positive_chances(solution), self.deferred_chances(solution)
         if deferred is None:
             return (positive > _HALF).astype(np.uint8)
         shares = np.column_stack([1.0 - positive - deferred, positive, deferred])
         return np.asarray(shares.argmax(axis=1), dtype=np.uint8)
 
-    def losses(self, solved: Solved) -> FloatArray:
+    def losses(self, solution: BestMixture) -> FloatArray:
         """Return the expected loss of each row over the draws."""
-        assert self.labels is not None  # noqa: S101 - asked of labelled rows
-        return self.labels.losses(self.expected(solved), self.deferred(solved))
+        assert self.labels is not None  # noqa: S101 - rows are labelled
+        return self.labels.losses(self.positive_chances(solution), self.deferred_chances(solution))
 
-    def said(self, solved: Solved) -> Said:
+    def answers(self, solution: BestMixture) -> RowAnswers:
         """Return what an audit is made of: expectations where decisions are drawn, so that no key plays a part."""
-        if self._draws is None or np.count_nonzero(solved.mixture) == 1:
-            return Said(self.decided(solved), are_drawn=False)
-        positive, deferred = self.expected(solved), self.deferred(solved)
+        if self._draws is None or np.count_nonzero(solution.mixture) == 1:
+            return RowAnswers(self.decide(solution), are_drawn=False)
+        positive, deferred = self.positive_chances(solution), self.deferred_chances(solution)
         if deferred is None:
-            return Said(positive, are_drawn=True)
+            return RowAnswers(positive, are_drawn=True)
         others = np.maximum(1.0 - positive - deferred, 0.0)
-        return Said(np.column_stack([others, positive, deferred]), are_drawn=True)
+        return RowAnswers(np.column_stack([others, positive, deferred]), are_drawn=True)
 
 
-class AnsweredRows(ToldRows):
-    """Rows with what each model says about them."""
+class RowsWithAnswers(ExplorerRows):
+    """Rows with the answers of each model."""
 
     def __init__(self, bits: BitRows, uniforms: FloatArray | None, labels: Labels | None) -> None:
         super().__init__(bits.n_rows, uniforms, labels)
         self._bits, self._means = bits, np.zeros(0)
         self._oracle: TailOracle | None = None
 
-    def expected(self, solved: Solved) -> FloatArray:
+    def positive_chances(self, solution: BestMixture) -> FloatArray:
         """Return how likely a draw from the mixture calls each row positive."""
         shares = np.empty(self._n_rows)
-        self._bits.scores(solved.mixture, shares)
+        self._bits.scores(solution.mixture, shares)
         return np.minimum(shares, 1.0)
 
-    def _says(self, solved: Solved, member: int, rows: IntArray) -> ByteArray:  # noqa: ARG002 - rules have thresholds
+    def _answers_of_member(self, solution: BestMixture, member: int, rows: IntArray) -> ByteArray:  # noqa: ARG002 - rules have thresholds
         return np.asarray((self._bits.packed[rows, member >> 3] >> np.uint8(member & 7)) & 1)
 
-    def loss(self, solved: Solved, alpha: float | None) -> Loss:
+    def loss(self, solution: BestMixture, alpha: float | None) -> Loss:
         """Return the expected loss over the draws."""
-        assert self.labels is not None  # noqa: S101 - asked of labelled rows
+        assert self.labels is not None  # noqa: S101 - rows are labelled
         if self._oracle is None:
-            said = np.unpackbits(self._bits.packed, axis=1, bitorder="little")[:, : self._bits.n_models]
-            wrong = said ^ self.labels.is_positive[:, None].view(np.uint8)
+            answers = np.unpackbits(self._bits.packed, axis=1, bitorder="little")[:, : self._bits.n_models]
+            wrong = answers ^ self.labels.is_positive[:, None].view(np.uint8)
             self._oracle = TailOracle.of(wrong, self.labels.weights, 1.0)
             self._means = np.average(wrong, axis=0, weights=self.labels.weights)
-        mean = float(self._means @ solved.mixture)
+        mean = float(self._means @ solution.mixture)
         if alpha is None:
             return Loss(mean, None)
         self._oracle.alpha = alpha
-        return Loss(mean, self._oracle.value(solved.mixture))
+        return Loss(mean, self._oracle.value(solution.mixture))
 
 
-class RowsWithScores(ToldRows):
+class RowsWithScores(ExplorerRows):
     """Rows with the scores of each model, and the groups that rules look at."""
 
     def __init__(
@@ -197,42 +197,42 @@ class RowsWithScores(ToldRows):
     ) -> None:
         super().__init__(len(groups), uniforms, labels)
         self.scores, self.groups, self._n_groups = scores, groups, n_groups
-        self._sorted: _SortedScore | None = None
+        self._ranks: _SortedScore | None = None
 
-    def expected(self, solved: Solved) -> FloatArray:
+    def positive_chances(self, solution: BestMixture) -> FloatArray:
         """Return how likely a draw from the mixture calls each row positive."""
-        return self._chances(solved, 1)
+        return self._chances(solution, 1)
 
-    def deferred(self, solved: Solved) -> FloatArray | None:
+    def deferred_chances(self, solution: BestMixture) -> FloatArray | None:
         """Return how likely each row is deferred; None where none may be."""
-        return self._chances(solved, 2) if self._defers(solved) else None
+        return self._chances(solution, 2) if self._defers(solution) else None
 
-    def loss(self, solved: Solved, alpha: float | None) -> Loss:
+    def loss(self, solution: BestMixture, alpha: float | None) -> Loss:
         """Return the expected loss over the draws."""
-        assert self.labels is not None  # noqa: S101 - asked of labelled rows
-        if self.scores.shape[1] > 1 or self._defers(solved):
-            losses, weights = self.losses(solved), self.labels.weights
+        assert self.labels is not None  # noqa: S101 - rows are labelled
+        if self.scores.shape[1] > 1 or self._defers(solution):
+            losses, weights = self.losses(solution), self.labels.weights
         else:
-            self._sorted = self._sorted or _SortedScore(self.scores, self.groups, self._n_groups, self.labels)
-            losses, weights = self._sorted.cells(solved)
+            self._ranks = self._ranks or _SortedScore(self.scores, self.groups, self._n_groups, self.labels)
+            losses, weights = self._ranks.cells(solution)
         mean = float(np.average(losses, weights=weights))
         return Loss(mean, None if alpha is None else cvar_loss(losses, alpha, weights))
 
-    def _defers(self, solved: Solved) -> bool:
-        return solved.thresholds is not None and solved.thresholds.shape[1] > self._n_groups
+    def _defers(self, solution: BestMixture) -> bool:
+        return solution.thresholds is not None and solution.thresholds.shape[1] > self._n_groups
 
-    def _chances(self, solved: Solved, answer: int) -> FloatArray:
+    def _chances(self, solution: BestMixture, answer: int) -> FloatArray:
         """Return how likely each row gets an answer."""
         shares = np.zeros(self._n_rows)
-        for member in np.flatnonzero(solved.mixture).tolist():
-            shares += solved.mixture[member] * (self._says(solved, member, slice(None)) == answer)
+        for member in np.flatnonzero(solution.mixture).tolist():
+            shares += solution.mixture[member] * (self._answers_of_member(solution, member, slice(None)) == answer)
         return np.minimum(shares, 1.0)
 
-    def _says(self, solved: Solved, member: int, rows: IntArray | slice) -> ByteArray:
+    def _answers_of_member(self, solution: BestMixture, member: int, rows: IntArray | slice) -> ByteArray:
         """Return what one rule answers."""
-        assert solved.thresholds is not None  # noqa: S101 - of rules
-        groups, column = self.groups[rows], self.scores[rows, int(solved.models[member])]
-        upper, *lower = solved.thresholds[member].reshape(-1, self._n_groups)
+        assert solution.thresholds is not None  # noqa: S101 - of rules
+        groups, column = self.groups[rows], self.scores[rows, int(solution.models[member])]
+        upper, *lower = solution.thresholds[member].reshape(-1, self._n_groups)
         above = (column > (upper[0] if upper.size == 1 else upper[groups])).astype(np.uint8)
         return np.asarray(np.where(above, above, 2 * (column > lower[0][groups])).astype(np.uint8) if lower else above)
 
@@ -250,24 +250,24 @@ class _SortedScore:
             sums = np.concatenate([np.zeros((2, 1)), np.cumsum(by_class, axis=1)], axis=1)
             self._groups.append((-scores[rows, 0], sums))
 
-    def cells(self, solved: Solved) -> tuple[FloatArray, FloatArray]:
+    def cells(self, solution: BestMixture) -> tuple[FloatArray, FloatArray]:
         """Return the loss and the weight of the rows of each class between two thresholds of a group."""
-        assert solved.thresholds is not None  # noqa: S101 - of rules
+        assert solution.thresholds is not None  # noqa: S101 - of rules
         losses, masses = [], []
-        for (rising, sums), thresholds in zip(self._groups, solved.thresholds.T, strict=True):
+        for (rising, sums), thresholds in zip(self._groups, solution.thresholds.T, strict=True):
             falling = np.argsort(-thresholds, kind="stable")
             above = np.searchsorted(rising, -thresholds[falling], side="left")  # rows whose score is above each
             mass = np.diff(sums[:, np.concatenate([[0], above, [rising.size]])], axis=1)
-            chances = 1.0 - np.cumsum(np.append(0.0, solved.mixture[falling]))
+            chances = 1.0 - np.cumsum(np.append(0.0, solution.mixture[falling]))
             losses += [1.0 - chances, chances]
             masses += [mass[0], mass[1]]
         return np.clip(np.concatenate(losses), 0.0, 1.0), np.maximum(np.concatenate(masses), 0.0)
 
 
-def curve(rows: ToldRows, solved: Solved, alphas: FloatArray) -> FloatArray:
+def curve(rows: ExplorerRows, solution: BestMixture, alphas: FloatArray) -> FloatArray:
     """Return the loss of the tail at each of many alphas."""
-    assert rows.labels is not None  # noqa: S101 - asked of labelled rows
-    return cvar_curve(rows.losses(solved), alphas, rows.labels.weights)
+    assert rows.labels is not None  # noqa: S101 - rows are labelled
+    return cvar_curve(rows.losses(solution), alphas, rows.labels.weights)
 
 
 _BINS = 25  # of a histogram
@@ -276,33 +276,33 @@ _ALONE = np.ones(1)
 
 
 class SessionState(NamedTuple):
-    """What solves, and what a mixture says about the selection rows and about held-out ones, by dataset."""
+    """The program, and the selection rows and held-out rows of each dataset."""
 
     program: MixtureProgram
-    groups: tuple[str, ...]  # that rules tell apart; none where models are mixed
-    chosen_on: dict[str, ToldRows]
-    held_out: dict[str, ToldRows]
-    usual: Solved  # plain training: the first model by itself
-    found: dict[Any, Any]  # what was found once
+    groups: tuple[str, ...]  # that rules distinguish; none where models are mixed
+    selection: dict[str, ExplorerRows]
+    held_out: dict[str, ExplorerRows]
+    usual: BestMixture  # plain training: the first model by itself
+    cache: dict[Any, Any]  # results that do not change
 
     def panels(self, parts: SessionParts, model: int) -> list[dict[str, Any]]:
         """Return histograms of a model's scores on the selection rows, by group and class; none without scores."""
-        rows, given = self.chosen_on[TRAIN], parts.evidence
-        if not isinstance(rows, RowsWithScores) or not isinstance(given, ScoreTable):
+        rows, data = self.selection[TRAIN], parts.evidence
+        if not isinstance(rows, RowsWithScores) or not isinstance(data, ScoreTable):
             return []
-        if ("panels", model) not in self.found:
+        if ("panels", model) not in self.cache:
             codes, names = rows.groups, list(self.groups)
             if len(names) == 1:
-                codes, names = group_codes(given.answers.tables[TRAIN])
+                codes, names = group_codes(data.answers.tables[TRAIN])
             scores = rows.scores[:, model]
-            self.found["panels", model] = histograms(scores, given.is_positive, codes, names or ["all rows"])
-        return self.found["panels", model]  # type: ignore[no-any-return]
+            self.cache["panels", model] = histograms(scores, data.is_positive, codes, names or ["all rows"])
+        return self.cache["panels", model]  # type: ignore[no-any-return]
 
     def plain_mean(self, rows: str) -> float:
         """Return the mean loss of plain training on the selection rows or on held-out ones."""
-        if rows not in self.found:
-            self.found[rows] = getattr(self, rows)[TRAIN].loss(self.usual, None).mean
-        return float(self.found[rows])
+        if rows not in self.cache:
+            self.cache[rows] = getattr(self, rows)[TRAIN].loss(self.usual, None).mean
+        return float(self.cache[rows])
 
 
 def deferral_at(estimator: Any, cost: float | None) -> Deferral | None:
@@ -315,33 +315,33 @@ def deferral_at(estimator: Any, cost: float | None) -> Deferral | None:
 
 def state_of(parts: SessionParts, by: tuple[str, ...], defer: float | None = None) -> SessionState:
     """Return what is needed for rules that look at some columns, and defer at a cost where one is given."""
-    given, held = parts.evidence, parts.held_out
-    if isinstance(given, PoolPredictions):
+    data, held_out = parts.evidence, parts.held_out
+    if isinstance(data, PoolPredictions):
         if defer is not None:
-            raise ValueError("These models are mixed by what they say: no row is deferred. Leave defer empty.")
-        return _of_models(given, held)
+            raise ValueError("These models are mixed by their predictions: no row is deferred. Leave defer empty.")
+        return _of_models(data, held_out)
     estimator, groups = parts.estimator, groups_of(parts, by)
     deferral = deferral_at(estimator, defer)
     if deferral is not None:
         check_defer_label(deferral.label, estimator.classes_.tolist(), "label")
-    given = given._replace(deferral=deferral)
-    ranked = rank(given, groups)
+    data = data._replace(deferral=deferral)
+    ranked = rank(data, groups)
     program = RulesProgram(
         ranked, keeps_default_threshold=estimator.keeps_default_threshold, decision=estimator.decision
     )
     n_groups = len(groups.names)
-    chosen_on: dict[str, ToldRows] = {
-        name: RowsWithScores(given.scores[name], codes, n_groups, None, _labels(given.answers.tables[name], given))
+    selection: dict[str, ExplorerRows] = {
+        name: RowsWithScores(data.scores[name], codes, n_groups, None, _labels(data.answers.tables[name], data))
         for name, codes in ranked.codes.items()
     }
-    later: dict[str, ToldRows] = {}
-    if held is not None:
-        for name, table in held.tables.items():
-            codes, uniforms = groups.codes(table, f"The held-out rows of {name!r}"), held.uniforms[name]
-            later[name] = RowsWithScores(held.said[name], codes, n_groups, uniforms, _labels(table, given))
-    usual = np.full((1, n_groups if defer is None else 2 * n_groups), float(given.usual[0]))
-    alone = Solved(np.zeros(1, dtype=np.int64), usual, _ALONE, np.nan, np.nan, np.zeros(0))
-    return SessionState(program, groups.names, chosen_on, later, alone, {})
+    later: dict[str, ExplorerRows] = {}
+    if held_out is not None:
+        for name, table in held_out.tables.items():
+            codes, uniforms = groups.codes(table, f"The held-out rows of {name!r}"), held_out.uniforms[name]
+            later[name] = RowsWithScores(held_out.answers[name], codes, n_groups, uniforms, _labels(table, data))
+    usual = np.full((1, n_groups if defer is None else 2 * n_groups), float(data.usual[0]))
+    alone = BestMixture(np.zeros(1, dtype=np.int64), usual, _ALONE, np.nan, np.nan, np.zeros(0))
+    return SessionState(program, groups.names, selection, later, alone, {})
 
 
 def columns_of(parts: SessionParts) -> list[str]:
@@ -349,33 +349,33 @@ def columns_of(parts: SessionParts) -> list[str]:
     if isinstance(parts.evidence, PoolPredictions):
         return []
     tables = [parts.evidence.answers.tables[TRAIN], *([] if parts.held_out is None else [parts.held_out.tables[TRAIN]])]
-    few = [name for name in tables[0].sensitive_columns if 1 < len(told_values(tables[0], name) or ()) <= MOST_EXPLORED]
+    few = [name for name in tables[0].sensitive_columns if 1 < len(values_of(tables[0], name) or ()) <= MOST_EXPLORED]
     few = [name for name in few if all(name in table.columns for table in tables)]
     if all(table.baseline is not None for table in tables):
         few.append("baseline")
-    found = []
+    names = []
     for name in few:
         with suppress(ValueError):  # it makes no groups that rules can look at
             groups_of(parts, (name,))
-            found.append(name)
-    return found
+            names.append(name)
+    return names
 
 
-def check_columns(parts: SessionParts, by: tuple[str, ...], offered: Iterable[str]) -> None:
+def check_columns(parts: SessionParts, by: tuple[str, ...], columns: Iterable[str]) -> None:
     """Refuse columns that are not offered, and such as make groups with few rows, before anything is computed."""
     if isinstance(parts.evidence, PoolPredictions):
         if by:
-            raise ValueError("These models are mixed by what they say: no rules look at columns. Leave by empty.")
+            raise ValueError("These models are mixed by their predictions: no rules use columns. Leave by empty.")
         return
     for name in by:
-        if name not in offered:
-            known = ", ".join(map(repr, offered)) or "none"
-            raise ValueError(f"The rules cannot look at {name[:40]!r} here. Columns that they can look at: {known}.")
+        if name not in columns:
+            names = ", ".join(map(repr, columns)) or "none"
+            raise ValueError(f"The rules cannot look at {name[:40]!r} here. Columns that they can look at: {names}.")
     groups_of(parts, by)
 
 
 def groups_of(parts: SessionParts, by: tuple[str, ...]) -> RuleGroups:
-    """Return the groups that columns make; what is wrong with others than the model's is said without their names."""
+    """Return the groups that columns make; errors about groups other than the model's do not name them."""
     own: RuleGroups = parts.estimator.groups_
     groups = own if by == own.by else _other_groups(parts, by)
     if len(groups.names) > MOST_EXPLORED:
@@ -386,10 +386,10 @@ def groups_of(parts: SessionParts, by: tuple[str, ...]) -> RuleGroups:
 
 
 def _other_groups(parts: SessionParts, by: tuple[str, ...]) -> RuleGroups:
-    tables, held = parts.evidence.answers.tables, parts.held_out
+    tables, held_out = parts.evidence.answers.tables, parts.held_out
     try:
         groups = find_groups(replace(as_groups(parts.estimator.by), names=by), tables[TRAIN])
-        for table in (*tables.values(), *({} if held is None else held.tables).values()):
+        for table in (*tables.values(), *({} if held_out is None else held_out.tables).values()):
             groups.codes(table, "The rows")
     except ValueError as error:
         raise ValueError(
@@ -399,23 +399,23 @@ def _other_groups(parts: SessionParts, by: tuple[str, ...]) -> RuleGroups:
     return groups
 
 
-def _of_models(given: PoolPredictions, held: HeldOutRows | None) -> SessionState:
-    tables = given.answers.tables
-    chosen_on: dict[str, ToldRows] = {
-        name: AnsweredRows(bits, None, _labels(tables[name], given)) for name, bits in given.answers.positives.items()
+def _of_models(data: PoolPredictions, held_out: HeldOutRows | None) -> SessionState:
+    tables = data.answers.tables
+    selection: dict[str, ExplorerRows] = {
+        name: RowsWithAnswers(bits, None, _labels(tables[name], data)) for name, bits in data.answers.positives.items()
     }
-    later: dict[str, ToldRows] = {}
-    if held is not None:
-        for name, said in held.said.items():
-            later[name] = AnsweredRows(bits_of(said), held.uniforms[name], _labels(held.tables[name], given))
-    n_models = given.losses.shape[1]
-    alone = Solved(np.arange(n_models), None, np.eye(1, n_models)[0], np.nan, np.nan, np.zeros(0))
-    return SessionState(ModelProgram(given), (), chosen_on, later, alone, {})
+    later: dict[str, ExplorerRows] = {}
+    if held_out is not None:
+        for name, own in held_out.answers.items():
+            later[name] = RowsWithAnswers(bits_of(own), held_out.uniforms[name], _labels(held_out.tables[name], data))
+    n_models = data.losses.shape[1]
+    alone = BestMixture(np.arange(n_models), None, np.eye(1, n_models)[0], np.nan, np.nan, np.zeros(0))
+    return SessionState(ModelProgram(data), (), selection, later, alone, {})
 
 
-def _labels(table: Table, given: PoolPredictions | ScoreTable) -> Labels | None:
-    positive = given.answers.positive.labels.positive
-    cost = given.deferral.cost if isinstance(given, ScoreTable) and given.deferral else 0.0
+def _labels(table: Table, data: PoolPredictions | ScoreTable) -> Labels | None:
+    positive = data.answers.positive.labels.positive
+    cost = data.deferral.cost if isinstance(data, ScoreTable) and data.deferral else 0.0
     return None if table.y is None else Labels(np.asarray(table.y == positive), table.sample_weight, cost)
 
 
@@ -425,10 +425,10 @@ def histograms(scores: FloatArray, is_positive: AnyArray, codes: IntArray, names
     edges = np.linspace(low, high if high > low else low + 1.0, _BINS + 1)
     sizes = np.bincount(codes, minlength=len(names))
     largest = np.argsort(-sizes, kind="stable")[:_PANELS]
-    found = []
+    panels = []
     for place in sorted(largest[np.array(shown_groups(sizes.tolist()), dtype=np.bool_)[largest]].tolist()):
         inside = codes == place
         positive, negative = (np.histogram(scores[inside & one], edges)[0] for one in (is_positive, ~is_positive))
         counts = {"positive": spread(positive), "negative": spread(negative)}
-        found.append({"group": names[place], "low": number(edges[0]), "high": number(edges[-1]), **counts})
-    return found
+        panels.append({"group": names[place], "low": number(edges[0]), "high": number(edges[-1]), **counts})
+    return panels

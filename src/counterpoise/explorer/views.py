@@ -1,6 +1,6 @@
 """The slower views of a setting: curves, frontiers, feasible ranges, the segments of the tail, exact verdicts.
 
-Each is a list of steps, so that whoever computes them can turn to a newer setting in between.
+Each view is a sequence of steps, so that the worker can turn to a newer setting in between.
 """
 
 import math
@@ -13,10 +13,10 @@ import numpy as np
 
 from counterpoise._base.types import FloatArray
 from counterpoise.explorer.disclosure import HIDDEN, is_of_few
-from counterpoise.explorer.session import AnsweredSetting, Session
-from counterpoise.explorer.setting import AskedGoal, Setting, number, numbers, reach, shape
+from counterpoise.explorer.session import Session, SettingResult
+from counterpoise.explorer.setting import Setting, SettingGoal, number, numbers, reach, shape
 from counterpoise.explorer.solving import DRAGGED, RELEASED, MixtureProgram, Unmet, is_priced
-from counterpoise.explorer.state import ToldRows, curve
+from counterpoise.explorer.state import ExplorerRows, curve
 from counterpoise.goals import Dataset, Goal, Rate, error_rate
 from counterpoise.goals.infeasible import round_safely
 from counterpoise.rules.choosing import Problem
@@ -28,13 +28,13 @@ _ALPHAS = np.geomspace(0.01, 1.0, 25)
 _SOLVED_ALPHAS = np.geomspace(0.02, 1.0, 8)  # of a curve, at which the mixture is chosen anew
 _POINTS = 10  # of a frontier
 _HALVINGS = 20  # of the range of a bound: a millionth of it
-_MOST_FOUND = 1000  # edges of ranges and other things that stay the same from one setting to another
-_ROUNDING = 9  # digits, of the range of a bound, to which solvers tell where goals can be met
+_MOST_CACHED = 1000  # edges of ranges and other things that stay the same from one setting to another
+_ROUNDING = 9  # digits, of the range of a bound, to which solvers find where goals can be met
 _DIGITS = 6  # of the tightest bound, rounded to where it can be met
 _MARGIN = 0.1  # of the range of a frontier that is shown beyond where a goal costs nothing
 
-_Found = TypeVar("_Found")
-Steps: TypeAlias = Generator[None, None, _Found]
+_Result = TypeVar("_Result")
+Steps: TypeAlias = Generator[None, None, _Result]
 
 
 def steps(session: Session, setting: Setting, view: str, **words: Any) -> Iterator[dict[str, Any] | None]:
@@ -50,64 +50,64 @@ def steps(session: Session, setting: Setting, view: str, **words: Any) -> Iterat
         yield {"unmet": True, "why": "no mixture meets the goals"}
 
 
-def shown(session: Session, setting: Setting, view: str, **words: Any) -> dict[str, Any]:
+def show_view(session: Session, setting: Setting, view: str, **words: Any) -> dict[str, Any]:
     """Return what a view shows."""
-    return next(found for found in steps(session, setting, view, **words) if found is not None)
+    return next(result for result in steps(session, setting, view, **words) if result is not None)
 
 
 def _curve(session: Session, setting: Setting) -> Iterator[dict[str, Any] | None]:
     """Show the loss of every tail: of this mixture, of plain training, and of the best mixture for each tail."""
-    found = session.recent(setting)
+    result = session.recent(setting)
     yield None
-    lines = tail_lines(session, found, _ALPHAS)
+    lines = tail_lines(session, result, _ALPHAS)
     yield None
     if setting.alpha is not None and not session.decides_by_one_rule:
-        name = "best", replace(setting, alpha=None).written()  # the same whatever the tail at present
-        told = getattr(found.state, lines["rows"])[TRAIN]
-        lines["best"] = yield from _once(session, name, _best(session, setting, told))
+        name = "best", replace(setting, alpha=None).to_json()  # the same whatever the tail at present
+        rows = getattr(result.state, lines["rows"])[TRAIN]
+        lines["best"] = yield from _once(session, name, _best(session, setting, rows))
     yield lines
 
 
-def tail_lines(session: Session, found: AnsweredSetting, alphas: FloatArray) -> dict[str, Any]:
-    """Return the loss of every tail that is told, of a mixture and of plain training."""
-    rows = "chosen_on" if session.parts.held_out is None else "held_out"
-    own, tails = getattr(found.state, rows)[TRAIN], alphas[session.least_alpha <= alphas]
-    lines = {"mixture": found.solved, "plain": found.state.usual}
-    told = {name: numbers(curve(own, solved, tails)) for name, solved in lines.items()}
-    return {"alphas": numbers(tails), "best": [], "rows": rows} | told
+def tail_lines(session: Session, result: SettingResult, alphas: FloatArray) -> dict[str, Any]:
+    """Return the loss of every tail that is shown, of a mixture and of plain training."""
+    rows = "selection" if session.parts.held_out is None else "held_out"
+    own, tails = getattr(result.state, rows)[TRAIN], alphas[session.least_alpha <= alphas]
+    lines = {"mixture": result.solution, "plain": result.state.usual}
+    losses = {name: numbers(curve(own, solution, tails)) for name, solution in lines.items()}
+    return {"alphas": numbers(tails), "best": [], "rows": rows} | losses
 
 
-def _best(session: Session, setting: Setting, told: ToldRows) -> Steps[list[Any]]:
+def _best(session: Session, setting: Setting, rows: ExplorerRows) -> Steps[list[Any]]:
     """Return the loss of the best mixture for each tail; from large tails to small ones, which take up their cuts."""
     points = []
     for alpha in _SOLVED_ALPHAS[session.least_alpha <= _SOLVED_ALPHAS][::-1].tolist():
         yield None
         other = session.recent(replace(setting, alpha=alpha))
         with session.lock:
-            points.append([number(alpha), number(told.loss(other.solved, alpha).tail)])
+            points.append([number(alpha), number(rows.loss(other.solution, alpha).tail)])
     return points[::-1]
 
 
-def _once(session: Session, name: Any, find: Steps[_Found]) -> Steps[_Found]:
-    """Return what is found in steps, or was before."""
-    if name not in session.found:
+def _once(session: Session, name: Any, find: Steps[_Result]) -> Steps[_Result]:
+    """Return a result found in steps, from the cache where it is there."""
+    if name not in session.cache:
         result = yield from find
-        if len(session.found) >= _MOST_FOUND:
-            session.found.clear()
-        session.found[name] = result
-    return cast("_Found", session.found[name])
+        if len(session.cache) >= _MOST_CACHED:
+            session.cache.clear()
+        session.cache[name] = result
+    return cast("_Result", session.cache[name])
 
 
 def _ranges(session: Session, setting: Setting) -> Iterator[dict[str, Any] | None]:
     """Show for each goal that is on the tightest bound that can be met with all others, and where it costs nothing."""
-    found = []
+    ranges = []
     for place, one in enumerate(setting.goals):
         if one.on and not session.few.why(one.goal):
             tightest = yield from _tightest(session, setting, place)
             free = None if tightest is None else _free(session, setting, place, tightest)
-            found.append({"place": place, "text": str(one.goal), "tightest": tightest, "free": free})
+            ranges.append({"place": place, "text": str(one.goal), "tightest": tightest, "free": free})
             yield None
-    yield {"ranges": found}
+    yield {"ranges": ranges}
 
 
 def _tightest(session: Session, setting: Setting, place: int) -> Steps[float | None]:
@@ -132,13 +132,13 @@ def _edge(session: Session, setting: Setting, place: int) -> Steps[float | None]
         except Unmet:
             return None
     if excess is None:
-        return (yield from _halved(session, program, goals, own))
+        return (yield from _bisect(session, program, goals, own))
     decimals = _ROUNDING - math.floor(math.log10(high - low)) if high > low else _ROUNDING
-    found = round(goal.bound + goal.sign * excess, decimals)
-    return round_safely(goal, max(found, low) if goal.sense == "<=" else min(found, high), _DIGITS)
+    edge = round(goal.bound + goal.sign * excess, decimals)
+    return round_safely(goal, max(edge, low) if goal.sense == "<=" else min(edge, high), _DIGITS)
 
 
-def _halved(session: Session, program: MixtureProgram, goals: tuple[Goal, ...], place: int) -> Steps[float | None]:
+def _bisect(session: Session, program: MixtureProgram, goals: tuple[Goal, ...], place: int) -> Steps[float | None]:
     """Return the same by halving, which finds the edge: what can be met grows as the bound is loosened."""
     goal = goals[place]
 
@@ -173,14 +173,14 @@ def _free(session: Session, setting: Setting, place: int, tightest: float) -> fl
     return max(ends) if goal.sense == "<=" else min(ends)
 
 
-def _without(session: Session, setting: Setting, place: int) -> tuple[AnsweredSetting, bool]:
+def _without(session: Session, setting: Setting, place: int) -> tuple[SettingResult, bool]:
     """Return the best mixture without a goal: the present one, where the goal has no price; and whether it has."""
     has_price = False
     goals = tuple(one._replace(on=one.on and other != place) for other, one in enumerate(setting.goals))
     with suppress(Unmet):
         present = session.recent(setting)
         own = sum(one.on for one in setting.goals[:place])
-        price = float(present.solved.prices[own])
+        price = float(present.solution.prices[own])
         has_price = is_priced(price, setting.goals[place].goal, present.problem.objective)
         if setting.budget is None and not has_price:  # a budget counts from the goals
             return present, False
@@ -188,12 +188,12 @@ def _without(session: Session, setting: Setting, place: int) -> tuple[AnsweredSe
         return session.solve(replace(setting, goals=goals), RELEASED), has_price
 
 
-def _value(found: AnsweredSetting, goal: Goal) -> float:
+def _value(result: SettingResult, goal: Goal) -> float:
     """Return what a goal's bound would have to be for a mixture to meet it exactly; nothing where few rows count."""
-    tallied = found.state.program.tallied(found.solved)
-    if is_of_few(goal, tallied):
+    rates = result.state.program.rates(result.solution)
+    if is_of_few(goal, rates):
         return math.nan
-    check = goal.at(tallied)  # type: ignore[arg-type]  # tells rates as those do
+    check = goal.at(rates)  # type: ignore[arg-type]  # has their interface
     return check.value - (check.bound - goal.bound)
 
 
@@ -208,23 +208,23 @@ def _frontier(session: Session, setting: Setting, x: Any = None, y: Any = None) 
     if isinstance(across, str) or across == up:
         raise ValueError("A frontier needs two quantities, the first a goal or the error; got the same, or the tail.")
     others = tuple(one for one in setting.goals if one.on and one.goal not in (across, up))
-    asked = replace(setting, goals=(AskedGoal(across), *others), budget=None)
-    tightest = yield from _tightest(session, asked, 0)
+    base = replace(setting, goals=(SettingGoal(across), *others), budget=None)
+    tightest = yield from _tightest(session, base, 0)
     if tightest is None:
         yield {"points": [], "x": str(x), "y": str(y)}
         return
-    loosest = _value(_optimum(session, replace(asked, goals=others), up), across)
+    loosest = _value(_optimum(session, replace(base, goals=others), up), across)
     if math.isnan(loosest):
         raise ValueError(f"{across.left} is of {HIDDEN}: no frontier of it is shown.")
     points = []
     for level in _levels(across, tightest, loosest):
         yield None
         try:
-            bounded = (AskedGoal(across.with_bound(level)), *others)
-            found = _optimum(session, replace(asked, goals=bounded), up)
+            first = SettingGoal(across.with_bound(level))
+            result = _optimum(session, replace(base, goals=(first, *others)), up)
         except Unmet:  # at the very edge, by rounding
             continue
-        points.append([number(level), number(_height(found, up))])
+        points.append([number(level), number(_height(result, up))])
     here = None  # where no mixture meets the goals of the present setting
     with suppress(Unmet):
         present = session.recent(setting)
@@ -254,27 +254,27 @@ def _quantity(session: Session, setting: Setting, word: Any) -> Goal | str:
     return goal
 
 
-def _optimum(session: Session, setting: Setting, up: Goal | str) -> AnsweredSetting:
+def _optimum(session: Session, setting: Setting, up: Goal | str) -> SettingResult:
     """Return the mixture with the least, or for a goal that wants more the most, of a quantity."""
     with session.lock:
         problem, state = session.problem(setting), session.state(setting)
         problem = problem._replace(objective=_objective(up, problem), budget=None)
-        return AnsweredSetting(setting, problem, state, state.program.solve(problem, DRAGGED))
+        return SettingResult(setting, problem, state, state.program.solve(problem, DRAGGED))
 
 
 def _objective(up: Goal | str, problem: Problem) -> Any:
     if isinstance(up, str):
         return problem.objective
     if not isinstance(up.left, Rate):
-        raise TypeError(f"A frontier shows rates; {up.left} is none that could be made small by itself.")
+        raise TypeError(f"A frontier shows rates; {up.left} cannot be minimised by itself.")
     if problem.deferral is None and up == (error_rate(Dataset(TRAIN)) <= 1.0):
         return Mean()  # the same, and faster
     rate = up.left - Rate(0.0, up.right.terms)
     return rate if up.sense == "<=" else -rate
 
 
-def _height(found: AnsweredSetting, up: Goal | str) -> float:
-    return found.solved.value if isinstance(up, str) else _value(found, up)
+def _height(result: SettingResult, up: Goal | str) -> float:
+    return result.solution.value if isinstance(up, str) else _value(result, up)
 
 
 def _segments(session: Session, setting: Setting) -> Iterator[dict[str, Any] | None]:
@@ -282,19 +282,19 @@ def _segments(session: Session, setting: Setting) -> Iterator[dict[str, Any] | N
     from counterpoise.runs.data import RunRows  # noqa: PLC0415 - heavy, and needs optional packages
     from counterpoise.runs.segments import find_segments, why_no_segments  # noqa: PLC0415
 
-    held = session.parts.held_out
-    if held is None or held.features is None:
+    held_out = session.parts.held_out
+    if held_out is None or held_out.features is None:
         yield {"segments": [], "why": "the held-out rows came without a data frame of features"}
         return
     alpha = 1.0 if setting.alpha is None else setting.alpha
-    why = why_no_segments(held.tables[TRAIN].n_samples, alpha)
+    why = why_no_segments(held_out.tables[TRAIN].n_samples, alpha)
     if why:
         yield {"segments": [], "why": why}
         return
-    found = session.recent(setting)
-    losses = found.state.held_out[TRAIN].losses(found.solved)
+    result = session.recent(setting)
+    losses = result.state.held_out[TRAIN].losses(result.solution)
     yield None
-    part = RunRows(held.features, None, {}, held.tables[TRAIN].sample_weight, None)
+    part = RunRows(held_out.features, None, {}, held_out.tables[TRAIN].sample_weight, None)
     segments = find_segments(part, losses, alpha)
     words: list[dict[str, Any]] = []
     for one in segments:
@@ -305,10 +305,10 @@ def _segments(session: Session, setting: Setting) -> Iterator[dict[str, Any] | N
 
 def _verdicts(session: Session, setting: Setting) -> Iterator[dict[str, Any] | None]:
     """Show the verdicts of the library's own audit: intervals of sums of rates are narrower than while dragging."""
-    found = session.recent(setting)
-    said = {name: rows.said(found.solved) for name, rows in found.state.held_out.items()}
+    result = session.recent(setting)
+    answers = {name: rows.answers(result.solution) for name, rows in result.state.held_out.items()}
     yield None
-    yield {"verdicts": session.verdicts(setting, said, quick=False)}
+    yield {"verdicts": session.verdicts(setting, answers, quick=False)}
 
 
 VIEWS = {"curve": _curve, "frontier": _frontier, "ranges": _ranges, "segments": _segments, "verdicts": _verdicts}

@@ -241,5 +241,5 @@ def _search_feasible(problem: RampProblem, start: FloatArray) -> _Search:
         focus=0.0,
         stop=lambda state: bool((state.excess <= _MARGIN).all()),
     )
-    solution = minimize_ramp(problem.shifted(_MARGIN), start, plan)
+    solution = minimize_ramp(problem.tighten(_MARGIN), start, plan)
     return _Search(problem.at(solution.state.point), solution.multipliers)

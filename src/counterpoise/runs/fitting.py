@@ -48,7 +48,7 @@ class Pace:
         self.restored = n_rounds
 
     def __call__(self, done: Any) -> None:
-        self.step(done.number, f"round {done.number}, {done.told}")
+        self.step(done.number, f"round {done.number}, {done.summary}")
 
     def trained(self, number: int, total: int, part: str) -> None:
         """Tell that a model of so many is trained."""

@@ -18,7 +18,7 @@ import pandas as pd
 from counterpoise._base.shards import Shard
 from counterpoise._base.types import AnyArray
 from counterpoise.distributed import rows as names_of
-from counterpoise.distributed.counting import alike, count_alike
+from counterpoise.distributed.counting import count_by_values, tabulate_counts
 from counterpoise.distributed.files import choose_from_parts
 from counterpoise.distributed.rows import Facts, Values
 from counterpoise.rules.choosing import FIXED
@@ -177,9 +177,9 @@ def counted_data(work: Work, model: Any) -> tuple[data.Data, data.RunRows | None
         for split, part in parts.items():
             if len(part):
                 (by_each, decisions), shard = told_by(model, part, work.data.positive), _shard(number, part)
-                counts[split].update(count_alike(shard, *by_each))
+                counts[split].update(count_by_values(shard, *by_each))
                 if split == TEST:
-                    drawn.update(count_alike(shard, decisions))
+                    drawn.update(count_by_values(shard, decisions))
     splits = {split: _part(found, rest) for split, found in counts.items() if found}
     by_draws = _part(drawn, rest) if drawn else None
     if by_draws is not None:
@@ -189,7 +189,7 @@ def counted_data(work: Work, model: Any) -> tuple[data.Data, data.RunRows | None
 
 def _part(counts: Counter[Values], rest: Rest) -> data.RunRows:
     names = rest.settings.data.groups
-    table, said = alike(counts, names, has_baseline=rest.has_baseline)
+    table, said = tabulate_counts(counts, names, has_baseline=rest.has_baseline)
     groups = {name: table.column(name) for name in names}
     whole = data.RunRows(pd.DataFrame(index=range(table.n_samples)), table.y, groups, None, table.baseline)
     return replace(whole, counts=table.counts, told=said)

@@ -11,18 +11,18 @@ from counterpoise._base.compiled import kernel
 from counterpoise._base.types import FloatArray
 
 _floats = float64[::1]
-_given_floats = types.Array(float64, 1, "C", readonly=True)  # may be a column of a data frame
+_readonly_floats = types.Array(float64, 1, "C", readonly=True)  # may be a column of a data frame
 _two, _three = types.UniTuple(float64, 2), types.UniTuple(float64, 3)
 _BLOCK = 256  # added up apart: sums of many equal weights would all be rounded to one side
 _SMALL, _LARGE = 1e-150, 1e150  # products between them can take one more factor
 
 
-@kernel(void(_given_floats, float64, float64, float64, _floats))
-def fill_gaps(losses: FloatArray, largest: float, spread: float, tied: float, gaps: FloatArray) -> None:
+@kernel(void(_readonly_floats, float64, float64, float64, _floats))
+def fill_gaps(losses: FloatArray, largest: float, spread: float, tie: float, gaps: FloatArray) -> None:
     """Set the gaps to the distances from the largest loss over the spread; those below ``tied`` to 0."""
     for i in range(losses.size):
         gap = (largest - losses[i]) / spread
-        gaps[i] = gap if gap >= tied else 0.0
+        gaps[i] = gap if gap >= tie else 0.0
 
 
 @kernel(_two(_floats, _floats, int64))
@@ -37,7 +37,7 @@ def mean_and_variance(gaps: FloatArray, mass: FloatArray, step: int) -> tuple[fl
 
 
 @kernel(_three(_floats, _floats, int64, float64, float64))
-def floored(gaps: FloatArray, mass: FloatArray, step: int, mean: float, floor: float) -> tuple[float, float, float]:
+def floor_means(gaps: FloatArray, mass: FloatArray, step: int, mean: float, floor: float) -> tuple[float, float, float]:
     """Return the means of ``log(1 + c)``, ``c^2 / (1 + c)`` and ``(c / (1 + c))^2``.
 
     There ``1 + c = (gap + floor) / (mean + floor)``, so c has the mean 0, and in these three terms neither the sum of
@@ -64,7 +64,7 @@ def floored(gaps: FloatArray, mass: FloatArray, step: int, mean: float, floor: f
 
 
 @kernel(_three(_floats, _floats, int64, float64))
-def tilted(gaps: FloatArray, mass: FloatArray, step: int, rate: float) -> tuple[float, float, float]:
+def tilt_means(gaps: FloatArray, mass: FloatArray, step: int, rate: float) -> tuple[float, float, float]:
     """Return the sum of the weights ``mass * exp(-rate * gaps)``, and under them the means of gaps and squared gaps."""
     total, first, second = 0.0, 0.0, 0.0
     for start in range(0, gaps.size, _BLOCK):
@@ -79,7 +79,7 @@ def tilted(gaps: FloatArray, mass: FloatArray, step: int, rate: float) -> tuple[
 
 
 @kernel(_three(_floats, _floats, int64, float64))
-def clipped(gaps: FloatArray, mass: FloatArray, step: int, edge: float) -> tuple[float, float, float]:
+def clip_means(gaps: FloatArray, mass: FloatArray, step: int, edge: float) -> tuple[float, float, float]:
     """Return the mass of the gaps below the edge, and the means of ``max(1 - gap / edge, 0)`` and of its square."""
     total, first, second = 0.0, 0.0, 0.0
     for i in range(gaps.size):

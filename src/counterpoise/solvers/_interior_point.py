@@ -25,8 +25,8 @@ from counterpoise._base.types import AnyArray, FloatArray
 _BOUNDARY = 0.99  # part of the way to the boundary that a step goes
 _SINGLE = 1e-4  # part of the first gap down to which single precision will do
 _SLOW = 0.9  # a gap above this part of the last is hardly a fall ...
-_INEXACT = 2  # ... and so many in a row say that single precision will not do ...
-_STUCK = 6  # ... or, some later, that rounding has the last word
+_INEXACT = 2  # ... and so many in a row mean that single precision will not do ...
+_STUCK = 6  # ... or, some later, that rounding prevents any progress
 _FLOOR = 1e-300  # keeps quotients finite
 _N_PRIMAL = 3  # entries of a point that belong to the primal: votes, slacks, surplus
 _ROUNDING = 1e-14  # of the Gram matrix, which may be singular
@@ -55,7 +55,7 @@ class PathPoint(NamedTuple):
     slacks: FloatArray
     surplus: FloatArray  # margins @ votes + slacks - target - edge
     multipliers: FloatArray  # of the samples, in (0, caps) ...
-    room: FloatArray  # ... and what they lack to the caps, which their difference could not tell near zero
+    room: FloatArray  # ... and what they lack to the caps, which their difference loses near zero
     prices: FloatArray  # ridge * votes - multipliers @ margins (+ the level on the simplex): of the votes' signs
 
 
@@ -84,7 +84,7 @@ def start_on_simplex(program: MarginProgram, edge_at: float, near: tuple[FloatAr
     slopes = multipliers @ program.margins
     level = slopes.max() + _PRICE * np.ptp(slopes) + _SLACK_LINEAR**2
     margins = program.margins @ votes
-    surplus, slacks = _parted(margins - np.quantile(margins, edge_at), _SLACK_LINEAR)
+    surplus, slacks = _split_difference(margins - np.quantile(margins, edge_at), _SLACK_LINEAR)
     return PathPoint(votes, slacks, surplus, multipliers, program.caps - multipliers, level - slopes)
 
 
@@ -101,7 +101,7 @@ def start_with_ridge(program: MarginProgram, near: FloatArray | None) -> PathPoi
     surplus, slacks = _soft(program, np.maximum(slopes, 0.0) / program.ridge)
     # The products of votes and prices must be of the size of the others, or the first step leads far off the path.
     mean = float((multipliers * surplus + (caps - multipliers) * slacks).mean()) / 2
-    pulls, prices = _parted(slopes, np.sqrt(mean * program.ridge))
+    pulls, prices = _split_difference(slopes, np.sqrt(mean * program.ridge))
     surplus, slacks = _soft(program, pulls / program.ridge)
     return PathPoint(pulls / program.ridge, slacks, surplus, multipliers, caps - multipliers, prices)
 
@@ -109,10 +109,10 @@ def start_with_ridge(program: MarginProgram, near: FloatArray | None) -> PathPoi
 def _soft(program: MarginProgram, votes: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return surplus and slacks at the votes, well above zero."""
     above = program.margins @ votes - program.target
-    return _parted(above, _SLACK_QUADRATIC * (1.0 + float(np.abs(above).mean())))
+    return _split_difference(above, _SLACK_QUADRATIC * (1.0 + float(np.abs(above).mean())))
 
 
-def _parted(difference: FloatArray, least: float | FloatArray) -> tuple[FloatArray, FloatArray]:
+def _split_difference(difference: FloatArray, least: float | FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return two vectors above zero with this difference, the product of each pair being ``least ** 2``."""
     larger = (np.hypot(difference, 2.0 * least) + np.abs(difference)) / 2.0
     smaller = least**2 / larger
@@ -148,11 +148,11 @@ def _step(program: MarginProgram, point: PathPoint, matrix: AnyArray) -> PathPoi
     newton = _Newton(program, point, matrix)
     pairs, gap = _products(point), _gap(point)
     tangent = newton.direction(*(-pair for pair in pairs))
-    ahead = _moved(point, tangent, *_lengths(program, point, tangent, 1.0))
+    ahead = _move(point, tangent, *_lengths(program, point, tangent, 1.0))
     # The farther the tangent leads, the less centring.
     centre = gap / sum(pair.size for pair in pairs) * (_gap(ahead) / gap) ** 3
-    corrected = newton.direction(*(centre - pair - bend for pair, bend in zip(pairs, _products(tangent), strict=True)))
-    return _moved(point, corrected, *_lengths(program, point, corrected, _BOUNDARY))
+    correction = newton.direction(*(centre - pair - bend for pair, bend in zip(pairs, _products(tangent), strict=True)))
+    return _move(point, correction, *_lengths(program, point, correction, _BOUNDARY))
 
 
 def _products(point: PathPoint) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -174,7 +174,7 @@ def _lengths(program: MarginProgram, point: PathPoint, direction: PathPoint, par
     return min(1.0, part / max(primal, _FLOOR)), min(1.0, part / max(dual, _FLOOR))
 
 
-def _moved(point: PathPoint, direction: PathPoint, primal: float, dual: float) -> PathPoint:
+def _move(point: PathPoint, direction: PathPoint, primal: float, dual: float) -> PathPoint:
     steps = [primal] * _N_PRIMAL + [dual] * (len(point) - _N_PRIMAL)
     return PathPoint(*(value + step * change for value, step, change in zip(point, steps, direction, strict=True)))
 
@@ -205,14 +205,14 @@ class _Newton:
     def direction(self, on_surplus: FloatArray, on_slacks: FloatArray, on_votes: FloatArray) -> PathPoint:
         """Return the direction in which the products of the pairs change by the given amounts."""
         program, point = self.program, self.point
-        wanted = on_surplus / point.multipliers - on_slacks / point.room
+        target = on_surplus / point.multipliers - on_slacks / point.room
         if program.on_simplex:
-            wanted = wanted - self.theta @ wanted / self.theta.sum()
+            target = target - self.theta @ target / self.theta.sum()
         pull = on_votes / point.votes
-        votes, level, multipliers = self._reduced(pull + (self.theta * wanted) @ program.margins, wanted)
+        votes, level, multipliers = self._solve_reduced(pull + (self.theta * target) @ program.margins, target)
         if self.is_exact:  # and so near the end that thetas are huge: what rounding missed is solved for once more
             weights = program.ridge + point.prices / point.votes
-            more = self._reduced(pull - weights * votes + multipliers @ program.margins - level, 0.0)
+            more = self._solve_reduced(pull - weights * votes + multipliers @ program.margins - level, 0.0)
             votes, level, multipliers = votes + more[0], level + more[1], multipliers + more[2]
         return PathPoint(
             votes,
@@ -224,11 +224,11 @@ class _Newton:
             program.ridge * votes - multipliers @ program.margins + level,
         )
 
-    def _reduced(self, right: FloatArray, wanted: FloatArray | float) -> tuple[FloatArray, float, FloatArray]:
+    def _solve_reduced(self, right: FloatArray, target: FloatArray | float) -> tuple[FloatArray, float, FloatArray]:
         """Return the change of votes, level and multipliers."""
         votes, level = self._solve(right), 0.0
         if self.program.on_simplex:
             level = float(votes.sum() / self.ones.sum())
             votes = votes - level * self.ones
         change = self.program.margins @ votes - (self.mean @ votes if self.program.on_simplex else 0.0)
-        return votes, level, np.asarray(self.theta * (wanted - change))
+        return votes, level, np.asarray(self.theta * (target - change))

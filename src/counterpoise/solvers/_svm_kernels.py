@@ -219,7 +219,7 @@ def sweep(
 
     Returns how many those are, the bias, and the most that a step changed its own row's score.
     """
-    kept, largest = 0, 0.0
+    n_active, largest = 0, 0.0
     for turn in range(order.size):
         k = order[turn]
         score = _score_of(matrix, index[k], state) - bias
@@ -231,6 +231,6 @@ def sweep(
             bias -= change * bias_pace
             _add_to(matrix, index[k], change * state_pace, state)
         if change != 0.0 or _room(dual, score, up[k], down[k]) <= room:
-            order[kept] = k
-            kept += 1
-    return kept, bias, largest
+            order[n_active] = k
+            n_active += 1
+    return n_active, bias, largest

@@ -1,27 +1,24 @@
-"""Level bundle methods: a convex function minimized, or a concave one maximized, from its cuts.
+"""Level bundle methods: minimise a convex function, or maximise a concave one, from its cuts.
 
-The level bundle method: a convex function of a mixture, minimized from its values and slopes alone.
+``LevelBundle`` minimises a convex function of a mixture from its values and slopes alone. Each iteration evaluates at
+the point nearest to the best one where all cuts so far are below a level between the bounds (Lemarechal, Nemirovskii
+and Nesterov 1995). The multipliers of the cuts mix what they came from into one cut that proves the lower bound. An
+iteration costs one evaluation and two small programs with a variable for each model.
 
-Each round evaluates at the point nearest to the best one where all cuts so far are below a level between the bounds
-(Lemarechal, Nemirovskii and Nesterov 1995). The multipliers of the cuts mix what they came from into one cut that
-proves the lower bound. Per round it costs one evaluation and two small programs with a variable for each model.
+``maximize_concave`` is Algorithm 2 of Goh, Cotter, Gupta and Friedlander (2016)::
 
-Maximization of a concave function of multipliers by cutting planes, from inexact answers.
+    max over multipliers in [0, radius]**m of F(multipliers)
 
-Algorithm 2 of Goh, Cotter, Gupta and Friedlander (2016)::
+An oracle takes an accuracy and returns bounds on F at a point, with a cut: a linear function that is nowhere below F.
+The least of the cuts is a concave model above F. Its maximum bounds that of F from above, and the best answer of the
+oracle bounds it from below.
 
-    max over multipliers in [0, radius]**m of F(multipliers),
-
-where an oracle, asked for an accuracy, answers with bounds on F at a point and a cut: a linear function that is nowhere
-below F. The least of the cuts is a concave model above F. Its maximum bounds F's from above, the best answer does from
-below.
-
-Three ways to choose the next point. ``"maximum"``: where the model is highest (the paper's Definition 1; simple, and
-unstable from a few multipliers on). ``"center-of-mass"``: that of what lies between the model and the best lower bound,
-exact for one multiplier (Definition 2). ``"level"``: the point nearest to the best one at which the model is above a
-level between the bounds (Lemarechal, Nemirovskii and Nesterov 1995), which the paper does not have: its steps are as
+There are three ways to choose the next point. ``"maximum"`` takes the point where the model is highest (the paper's
+Definition 1; simple, and unstable with more than a few multipliers). ``"center-of-mass"`` takes that of the region
+between the model and the best lower bound, exact for one multiplier (Definition 2). ``"level"`` takes the point nearest
+to the best one at which the model is above a level between the bounds. The paper does not have it. Its steps are as
 short as the model allows, so that dozens of multipliers need few answers. All ask the oracle for half the distance of
-their level from the best lower bound: then an answer either lifts that bound or cuts the point off.
+their level from the best lower bound: an answer then either raises that bound or cuts the point off.
 """
 
 from collections.abc import Callable
@@ -122,8 +119,8 @@ class LevelBundle(Generic[AnyOracle]):
                 break
             self._drop_inactive(model, 2 * n_models + limits.spare_cuts)
             part = _LEVEL if lower - last > _STALLED * (value - lower) else _LEVEL_STALLED
-            projected = self.planes.project(best, (lower + part * (value - lower) - self.shift) / self.span)
-            point = model.point if projected is None else projected
+            nearest = self.planes.project(best, (lower + part * (value - lower) - self.shift) / self.span)
+            point = model.point if nearest is None else nearest
         self._drop_inactive(model, 0)
         # Both players' vectors, with the bounds computed from them alone: the cut at the best point gave its value.
         proof = self.oracle.proof(self.cuts, model.shares[model.shares > 0])
@@ -137,13 +134,13 @@ class LevelBundle(Generic[AnyOracle]):
         n_models, n_cuts = self.oracle.n_models, len(self.cuts)
         if n_cuts <= spare:
             return
-        used = model.shares > 0
-        used[n_cuts - min(spare, n_models) :] = True
-        self.planes.keep(used)
-        self.cuts = [cut for cut, is_used in zip(self.cuts, used, strict=True) if is_used]
+        is_active = model.shares > 0
+        is_active[n_cuts - min(spare, n_models) :] = True
+        self.planes.keep(is_active)
+        self.cuts = [cut for cut, is_needed in zip(self.cuts, is_active, strict=True) if is_needed]
 
 
-class NotConvex(ArithmeticError):  # noqa: N818 - named for what was found
+class NotConvex(ArithmeticError):  # noqa: N818 - a state, not an error
     """A cut lies above the function: it is not convex, or the slope is not its own."""
 
     def __init__(self, excess: float) -> None:
@@ -232,8 +229,8 @@ def maximize_concave(
     >>> def oracle(v, accuracy):
     ...     value = -float((v[0] - 2) ** 2)
     ...     return OracleAnswer(value, value, np.array([-2 * (v[0] - 2)]))
-    >>> found = maximize_concave(oracle, 1, radius=10.0, tol=1e-6)
-    >>> found.multipliers.round(2).tolist(), found.gap <= 1e-6
+    >>> solution = maximize_concave(oracle, 1, radius=10.0, tol=1e-6)
+    >>> solution.multipliers.round(2).tolist(), solution.gap <= 1e-6
     ([2.0], True)
     """
     size, tol = check_count(n_multipliers, "n_multipliers"), check_positive(tol, "tol")
@@ -247,7 +244,7 @@ def maximize_concave(
         )
     point = np.zeros(size) if start is None else check_vector(start, "start", size, "one for each multiplier")
     point, accuracy, n_misses = np.clip(point, 0.0, radius), _FIRST * tol, 0
-    answer = _checked(oracle(point, accuracy), size)
+    answer = _check_answer(oracle(point, accuracy), size)
     # In parts of a unit a solver's tolerances mean the same for functions of any size.
     model = _Model(size, radius, power_of_two(max(abs(answer.upper), float(np.abs(answer.slope).max()))))
     for offset, slope in zip(*cuts, strict=True) if cuts is not None else ():
@@ -267,13 +264,13 @@ def maximize_concave(
             point, level = top.point, -top.lower
         else:  # the point nearest to the best one where the model is at least the level
             level = model.lower + _CONCAVE_LEVEL * (-top.lower - model.lower)
-            projected = model.planes.project(model.points[model.best], -level)
-            point = top.point if projected is None else projected  # rounding near the end: the top always will do
+            nearest = model.planes.project(model.points[model.best], -level)
+            point = top.point if nearest is None else nearest  # rounding near the end: the top always will do
         accuracy = max(model.unit * (level - model.lower) / 2, tol / 4)
-        answer = _checked(oracle(point, accuracy), size)
+        answer = _check_answer(oracle(point, accuracy), size)
 
 
-def _checked(answer: OracleAnswer, size: int) -> OracleAnswer:
+def _check_answer(answer: OracleAnswer, size: int) -> OracleAnswer:
     slope = check_vector(answer.slope, "slope", size, "one entry for each multiplier")
     if not -np.inf < answer.lower <= answer.upper < np.inf:
         raise ValueError(
@@ -284,7 +281,7 @@ def _checked(answer: OracleAnswer, size: int) -> OracleAnswer:
 
 
 class _Model:
-    """What the answers so far say: cuts below the convex ``-F``, and the best lower bound of F, in parts of a unit."""
+    """The answers so far: cuts below the convex ``-F``, and the best lower bound of F, in parts of a unit."""
 
     def __init__(self, size: int, radius: float, unit: float) -> None:
         self.radius, self.unit = radius, unit

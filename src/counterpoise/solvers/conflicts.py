@@ -60,8 +60,8 @@ def find_conflict(
     The first constraint asks for x >= 0.9, the third for x <= 0.2; the second conflicts with neither.
 
     >>> from counterpoise.solvers.conflicts import find_conflict
-    >>> found = find_conflict([[-1.0], [1.0], [1.0]], [-0.9, 0.95, 0.2])
-    >>> found.members.tolist(), round(found.least_violation, 6)
+    >>> solution = find_conflict([[-1.0], [1.0], [1.0]], [-0.9, 0.95, 0.2])
+    >>> solution.members.tolist(), round(solution.least_violation, 6)
     ([0, 2], 0.7)
     """
     program = _ConflictProgram(matrix, bounds, scale, domain)
@@ -105,14 +105,14 @@ def least_relaxation(
     inside = program.holding(others)
     if inside is None:
         return None
-    limits = np.maximum(program.limits[others], program.scaled[others] @ inside)  # that they hold but for rounding
+    limits = np.maximum(program.limits[others], program.unit_rows[others] @ inside)  # that they hold but for rounding
     # In the variables x / divisor and 1 / divisor the ratio, its limits and the domain are linear.
     cost = np.append(_dense(program.matrix[[place]]), -program.bounds[place])
-    rows = _beside(program.scaled[others], -limits[:, None])
+    rows = _beside(program.unit_rows[others], -limits[:, None])
     divisor = np.append(_dense(program.extra), float(slope[1]))
     cost_unit, unit = _largest(cost), _largest(divisor)  # so that a solver's tolerances mean something
-    found = program.solve(cost / cost_unit, rows, np.zeros(others.size), divisor / unit)
-    return None if found is None else float(cost / cost_unit @ found) * (cost_unit / unit)
+    solution = program.solve(cost / cost_unit, rows, np.zeros(others.size), divisor / unit)
+    return None if solution is None else float(cost / cost_unit @ solution) * (cost_unit / unit)
 
 
 def least_point(
@@ -165,11 +165,11 @@ def merge_columns(matrix: Any) -> Any:
     directions = np.zeros((columns.shape[1], 2))
     keys = np.random.default_rng(0).random((columns.shape[0], 2))  # a direction's two random projections name it
     np.add.at(directions, place, (entries / scale[place])[:, None] * keys[columns.indices])
-    used = counts > 0
-    _, group = np.unique(directions[used].round(9), axis=0, return_inverse=True)
+    is_used = counts > 0
+    _, group = np.unique(directions[is_used].round(9), axis=0, return_inverse=True)
     group = group.ravel()
     gather = sp.csr_array(
-        (np.ones(group.size), (np.flatnonzero(used), group)), shape=(columns.shape[1], group.max(initial=0) + 1)
+        (np.ones(group.size), (np.flatnonzero(is_used), group)), shape=(columns.shape[1], group.max(initial=0) + 1)
     )
     return sp.csr_array(columns @ gather)
 
@@ -204,18 +204,18 @@ class _ConflictProgram:
         own = constraint_scale(np.asarray(reach).ravel(), self.bounds)
         self.scale = own if scale is None else np.asarray(scale, dtype=np.float64)
         is_sparse, inverse = sp.issparse(rows), 1.0 / self.scale
-        self.scaled = sp.diags_array(inverse).tocsr() @ self.matrix if is_sparse else inverse[:, None] * self.matrix
+        self.unit_rows = sp.diags_array(inverse).tocsr() @ self.matrix if is_sparse else inverse[:, None] * self.matrix
         self.limits = self.bounds / self.scale
 
     def holding(self, members: IntArray) -> FloatArray | None:
         """Return a point at which the largest violation of the members is least, or None if it is not rounding."""
         if not members.size:
-            return self._cleaned(np.ones(self.n_variables))
+            return self._clean(np.ones(self.n_variables))
         slack = np.full((members.size, 1), -1.0)
         cost = np.append(np.zeros(self.n_variables), 1.0)
-        point = self.solve(cost, _beside(self.scaled[members], slack), self.limits[members])[:-1]
-        point = self._cleaned(point)
-        excess = self.scaled[members] @ point - self.limits[members]
+        point = self.solve(cost, _beside(self.unit_rows[members], slack), self.limits[members])[:-1]
+        point = self._clean(point)
+        excess = self.unit_rows[members] @ point - self.limits[members]
         return point if excess.max() <= FEASIBLE else None
 
     def least_point(self, members: IntArray, prices: FloatArray) -> FloatArray:
@@ -223,10 +223,10 @@ class _ConflictProgram:
         slack = -np.eye(members.size)
         worth = self.scale[members] * prices
         cost = np.concatenate([np.zeros(self.n_variables), worth / _largest(worth)])
-        found = self.solve(cost, _beside(self.scaled[members], slack), self.limits[members])
-        return self._cleaned(found[: self.n_variables])
+        solution = self.solve(cost, _beside(self.unit_rows[members], slack), self.limits[members])
+        return self._clean(solution[: self.n_variables])
 
-    def _cleaned(self, point: FloatArray) -> FloatArray:
+    def _clean(self, point: FloatArray) -> FloatArray:
         if self.domain == "box":
             return np.clip(point, 0.0, 1.0)
         point = np.maximum(point, 0.0)
@@ -256,10 +256,10 @@ class _ConflictProgram:
         least = np.append(np.full(most.size - len(totals), -np.inf), totals)
         parts = [part for part in parts if part.shape[0]]
         matrix = sp.vstack([sp.csr_array(part) for part in parts]) if sp.issparse(rows) else np.vstack(parts)
-        found = solve_linear_program(cost, matrix, (least, most), lower=np.zeros(cost.size), upper=upper)
-        if found is None and divisor is None:
+        solution = solve_linear_program(cost, matrix, (least, most), lower=np.zeros(cost.size), upper=upper)
+        if solution is None and divisor is None:
             raise RuntimeError(HIGHS_FAILED)
-        return None if found is None else found.point
+        return None if solution is None else solution.point
 
 
 def _beside(rows: Any, more: FloatArray) -> Any:

@@ -1,16 +1,14 @@
 """Linear programs solved by HiGHS, cutting planes over them, and the solutions that solvers return.
 
-What the mixture solvers return, and the error for constraints that no mixture meets.
+``MixtureSolution`` is what the mixture solvers return, and ``InfeasibleRows`` the error for constraints that no mixture
+meets. ``solve_linear_program`` hands a program written out in full to HiGHS, and ``HotProgram`` solves one again after
+a change. ``minimize_on_simplex`` solves the small convex quadratic program that Newton's method for a mixture needs in
+every step.
 
-A linear program written out in full, solved by HiGHS.
-
-A small convex quadratic program over the simplex, as Newton's method for a mixture asks for in every step.
-
-A convex function known by its cuts: affine functions that are nowhere above it, on the simplex or in a box.
-
-Their largest is a model from below. Level bundle methods ask it two questions: its least value (a linear program,
-started hot from the last one) and the point nearest to a centre at which it is below a level (a quadratic program, by a
-dual active-set method). HiGHS and DAQP answer both faster than anything else that was measured at these sizes.
+``CuttingPlanes`` is a model of a convex function, on the simplex or in a box: the largest of its cuts, which are affine
+functions that are nowhere above it. Level bundle methods need two things from the model: its least value (a linear
+program, started hot from the last one), and the point nearest to a centre at which it is below a level (a quadratic
+program, by a dual active-set method). HiGHS and DAQP were the fastest solvers measured at these sizes.
 """
 
 import math
@@ -86,7 +84,7 @@ class MixtureSolution(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """What a callback is told after each iteration."""
+    """What a callback gets after each iteration."""
 
     n_iter: int
     value: float
@@ -120,12 +118,12 @@ class InfeasibleRows(ValueError):  # noqa: N818 - named for the state it reports
         self.multipliers = multipliers
         self.rows = np.flatnonzero(multipliers)
         least = float((multipliers @ rows).min())
-        allowed = float(multipliers @ bounds)
-        self.violation = least - allowed
-        named = ", ".join(f"{row} (multiplier {multipliers[row]:.4g})" for row in self.rows)
+        bound = float(multipliers @ bounds)
+        self.violation = least - bound
+        names = ", ".join(f"{row} (multiplier {multipliers[row]:.4g})" for row in self.rows)
         super().__init__(
-            f"No mixture satisfies rows @ mixture <= bounds: row {named} together ask for at most "
-            f"{allowed:.10g}, but every model has at least {least:.10g}. Relax one of these bounds."
+            f"No mixture satisfies rows @ mixture <= bounds: row {names} together ask for at most "
+            f"{bound:.10g}, but every model has at least {least:.10g}. Relax one of these bounds."
         )
 
 
@@ -145,7 +143,7 @@ class LinearSolution(NamedTuple):
     n_iter: int
 
 
-# What to say where HiGHS finds no solution of a program that is known to have one.
+# The message where HiGHS finds no solution of a program that is known to have one.
 HIGHS_FAILED = "HiGHS found no solution of a bounded and feasible linear program; please report this."
 
 
@@ -165,9 +163,9 @@ def solve_linear_program(
     array([0., 1.])
     """
     for presolve in ("choose", "off"):  # where constraints leave a point, presolve may call that unbounded
-        found = HotProgram(cost, matrix, within, lower=lower, upper=upper, presolve=presolve).solve()
-        if found is not None:
-            return found
+        solution = HotProgram(cost, matrix, within, lower=lower, upper=upper, presolve=presolve).solve()
+        if solution is not None:
+            return solution
     return None
 
 
@@ -365,18 +363,18 @@ class CuttingPlanes:
         self.slopes = self._matrix[self._first : place + 1]
         self._lp.addRow(-np.inf, -offset, self.size + 1, self._columns, np.append(slope, -1.0))
 
-    def keep(self, chosen: BoolArray) -> None:
+    def keep(self, is_kept: BoolArray) -> None:
         """Drop all cuts but the chosen ones."""
-        self._duals = self._duals[np.append(np.ones(self.size + self._first, dtype=np.bool_), chosen)]
-        kept, self.offsets = self.slopes[chosen], self.offsets[chosen]
-        self.slopes = self.slopes[: len(kept)]
-        self.slopes[:] = kept
-        gone = np.flatnonzero(~chosen) + self._first
-        self._lp.deleteRows(len(gone), gone.astype(np.int32))
+        self._duals = self._duals[np.append(np.ones(self.size + self._first, dtype=np.bool_), is_kept)]
+        slopes, self.offsets = self.slopes[is_kept], self.offsets[is_kept]
+        self.slopes = self.slopes[: len(slopes)]
+        self.slopes[:] = slopes
+        places = np.flatnonzero(~is_kept) + self._first
+        self._lp.deleteRows(len(places), places.astype(np.int32))
 
     def minimize(self) -> ModelMinimum:
         """Return the least value of the model and what proves it."""
-        found = None
+        minimum = None
         for is_again in (False, True):
             if is_again:
                 self._lp.clearSolver()  # hot starts have ended on wrong objectives (HiGHS issue 3294)
@@ -391,12 +389,12 @@ class CuttingPlanes:
                 continue
             multipliers, shares = multipliers / shares.sum(), shares / shares.sum()
             lower = float(shares @ self.offsets) + self.proven(shares @ self.slopes, multipliers)
-            found = ModelMinimum(point, shares, multipliers, lower)
+            minimum = ModelMinimum(point, shares, multipliers, lower)
             if shares @ (self.offsets + self.slopes @ point) - lower <= _MISMATCH * max(1.0, abs(lower)):
                 break
-        if found is None:
+        if minimum is None:
             raise RuntimeError(HIGHS_FAILED)
-        return found
+        return minimum
 
     def project(self, centre: FloatArray, level: float) -> FloatArray | None:
         """Return the feasible point nearest to ``centre`` with all cuts at most ``level``, or None."""
@@ -412,13 +410,13 @@ class CuttingPlanes:
         sense = np.zeros(upper.size, dtype=np.int32)
         sense[size : size + n_equal] = EQUALITY
         limit, start = 20 * upper.size, self._duals
-        step, _, status, found = daqp.solve(
+        step, _, status, details = daqp.solve(
             None, None, matrix, upper, lower, sense, primal_tol=1e-10, iter_limit=limit, dual_start=start
         )
         if status <= 0:
             self._duals = np.zeros(upper.size)
             return None
-        self._duals = np.array(found["lam"])
+        self._duals = np.array(details["lam"])
         point = self.clean(centre + step)
         return point if (self.rows @ point - self.bounds).max(initial=0.0) <= FEASIBLE / 2 else None
 

@@ -1,23 +1,22 @@
 """Mixtures of models with the least CVaR, or the least of another convex risk.
 
-The linear program of the mixture problem over sample weights, written out in full and solved by HiGHS.
+The problem is ``min over mixture of risk(losses @ mixture)``, where ``losses`` has a row for each sample and a column
+for each model, and the mixture may have to meet linear constraints. Every solution comes with a lower bound.
 
-It is the solver for small problems, and what the bundle method is measured against. It has ``n_models`` rows and
-bounded variables, so HiGHS solves it many times faster than its dual over mixtures with a slack for each sample.
+Three solvers share it:
 
-The mixture problem: ``min over mixture of CVaR_alpha(losses @ mixture)``, with a certificate.
+- Small CVaR problems are written out as a linear program over the sample weights and solved by HiGHS. That program has
+  ``n_models`` rows and bounded variables, so HiGHS solves it many times faster than its dual, which has a slack for
+  each sample. Tests compare the other solvers with it.
+- Large CVaR problems are solved by the level bundle method (Lemarechal, Nemirovskii and Nesterov 1995). As a function
+  of the mixture alone the CVaR is convex and piecewise linear, and one pass over the losses gives its value and a cut.
+  Each iteration evaluates at the point nearest to the best one where all cuts so far are below a level between the
+  bounds. A few dozen iterations close a gap of 1e-4 at any number of samples. The dual of the small master problem
+  mixes the weights of the cuts into one weight vector that proves the lower bound.
+- Any other convex risk is minimised by the same method, from its values and subgradients (``minimize_risk``).
 
-As a linear program it has a slack for each sample. As a function of the mixture alone it is convex and piecewise
-linear with a variable for each model, and one pass over the losses gives its value and a cut (Lemarechal,
-Nemirovskii and Nesterov's level bundle method, 1995): each round evaluates at the point nearest to the
-best one where all cuts so far are below a level between the bounds. A few dozen rounds close a gap of
-1e-4 at any number of samples. The dual of the small master problem mixes the cuts' weights into one
-weight vector that proves the lower bound.
-
-The sample weights of a larger alpha are allowed for a smaller one (the cap only grows), so cuts stay valid along
-a path of falling alphas: each solve starts from those of the one before.
-
-The mixture with the least risk, for any convex risk: the level bundle method on its values and subgradients.
+Sample weights that are allowed for a large alpha are allowed for a smaller one, because the cap only grows. Cuts thus
+stay valid along a path of falling alphas, and each solve of ``cvar_path`` starts from those of the solve before.
 """
 
 from collections.abc import Sequence
@@ -121,22 +120,22 @@ def _solve_in_full(problem: _CheckedProblem, alpha: float) -> MixtureSolution:
     entries = np.zeros((n_models + 1, n_samples + n_rows + 1))
     entries[:-1, :n_samples], entries[:-1, n_samples:-1], entries[:-1, -1] = matrix.T, planes.rows.T, -1.0
     entries[-1, :n_samples] = 1.0
-    found = solve_linear_program(
+    solution = solve_linear_program(
         np.concatenate([np.zeros(n_samples), planes.bounds, [-1.0]]),
         entries,
         (np.append(np.zeros(n_models), 1.0), np.append(np.full(n_models, _INF), 1.0)),
         lower=np.append(np.zeros(n_samples + n_rows), -_INF),
         upper=np.concatenate([caps, np.full(n_rows + 1, _INF)]),
     )
-    if found is None:
+    if solution is None:
         raise RuntimeError(HIGHS_FAILED)
     # Both vectors on their simplex to the last bit, then the bounds from them alone.
-    mixture = planes.clean(found.duals[:n_models])
-    weights = project_capped(found.point[:n_samples], caps)
-    prices = np.maximum(found.point[n_samples:-1], 0.0)
+    mixture = planes.clean(solution.duals[:n_models])
+    weights = project_capped(solution.point[:n_samples], caps)
+    prices = np.maximum(solution.point[n_samples:-1], 0.0)
     value, lower = worst_mean(matrix @ mixture, caps), planes.proven(weights @ matrix, prices)
     prices = prices / planes.row_scale * span
-    return MixtureSolution(mixture, weights, prices, low + span * value, low + span * lower, found.n_iter)
+    return MixtureSolution(mixture, weights, prices, low + span * value, low + span * lower, solution.n_iter)
 
 
 def minimize_cvar(
@@ -201,14 +200,14 @@ def minimize_cvar(
     Two models that fail on different halves: alone each has a worst-half loss of 1, mixed only 0.5.
 
     >>> from counterpoise.solvers import minimize_cvar
-    >>> found = minimize_cvar([[0, 1], [0, 1], [1, 0], [1, 0]], alpha=0.5)
-    >>> found.mixture.round(3).tolist(), round(found.value, 3), found.gap < 1e-4
+    >>> solution = minimize_cvar([[0, 1], [0, 1], [1, 0], [1, 0]], alpha=0.5)
+    >>> solution.mixture.round(3).tolist(), round(solution.value, 3), solution.gap < 1e-4
     ([0.5, 0.5], 0.5, True)
 
     At most a quarter of the decisions may come from the second model:
 
-    >>> found = minimize_cvar([[0, 1], [0, 1], [1, 0], [1, 0]], 0.5, rows=[[0, 1]], bounds=[0.25])
-    >>> found.mixture.round(3).tolist(), round(found.value, 3)
+    >>> solution = minimize_cvar([[0, 1], [0, 1], [1, 0], [1, 0]], 0.5, rows=[[0, 1]], bounds=[0.25])
+    >>> solution.mixture.round(3).tolist(), round(solution.value, 3)
     ([0.75, 0.25], 0.75)
     """
     alpha, tol = check_alpha(alpha), check_positive(tol, "tol")
@@ -257,7 +256,7 @@ def cvar_path(
     --------
     >>> from counterpoise.solvers import cvar_path
     >>> path = cvar_path([[0, 1], [0, 1], [1, 0], [0, 0]], [0.25, 0.5, 1.0])
-    >>> [round(found.value, 3) for found in path]
+    >>> [round(solution.value, 3) for solution in path]
     [0.5, 0.5, 0.25]
     """
     levels, tol = check_alphas(alphas), check_positive(tol, "tol")
@@ -265,16 +264,16 @@ def cvar_path(
     problem = _check_problem(losses, sample_weight, rows, bounds, row_scale)
     if problem.suits_highs:
         return [_solve_in_full(problem, float(level)) for level in levels]
-    found: dict[int, MixtureSolution] = {}
+    solutions: dict[int, MixtureSolution] = {}
     start, planes = None, CuttingPlanes(problem.losses.shape[1], *problem.limits)
     oracle = TailOracle.of(problem.losses, problem.sample_weight, 1.0)
     with closing(oracle.shards):
         bundle = LevelBundle(oracle, planes, ends)
         for place in np.argsort(-levels, kind="stable").tolist():
             oracle.alpha = float(levels[place])
-            found[place] = bundle.solve(start)
-            start = found[place].mixture
-    return [found[place] for place in range(levels.size)]
+            solutions[place] = bundle.solve(start)
+            start = solutions[place].mixture
+    return [solutions[place] for place in range(levels.size)]
 
 
 def bounds_path(
@@ -307,31 +306,31 @@ def bounds_path(
     --------
     >>> from counterpoise.solvers import bounds_path
     >>> path = bounds_path([[0, 1], [0, 1], [1, 0], [1, 0]], 0.5, [([[1, 0]], [bound]) for bound in (-1, 0, 0.25, 1)])
-    >>> [None if found is None else round(found.value, 3) for found in path]
+    >>> [None if solution is None else round(solution.value, 3) for solution in path]
     [None, 1.0, 0.75, 0.5]
     """
     alpha, tol, max_iter = check_alpha(alpha), check_positive(tol, "tol"), check_count(max_iter, "max_iter")
     problem = _check_problem(losses, sample_weight, None, None, None)
     n_models = problem.losses.shape[1]
     sets = [check_rows(rows, bounds, n_models, row_scale) for rows, bounds in limits]
-    found: list[MixtureSolution | None] = []
+    solutions: list[MixtureSolution | None] = []
     start, cuts, ends = None, list[TailCut](), SolveLimits(tol, max_iter)
     oracle = TailOracle.of(problem.losses, problem.sample_weight, alpha)
     with closing(oracle.shards):
         for one in sets:
             try:
                 if problem.suits_highs:
-                    solved = _solve_in_full(problem._replace(limits=one), alpha)
+                    solution = _solve_in_full(problem._replace(limits=one), alpha)
                 else:
                     bundle = LevelBundle(oracle, CuttingPlanes(n_models, *one), ends)
                     bundle.carry(cuts)
-                    solved, cuts = bundle.solve(start), bundle.cuts
+                    solution, cuts = bundle.solve(start), bundle.cuts
             except InfeasibleRows:
-                found.append(None)
+                solutions.append(None)
             else:
-                found.append(solved)
-                start = solved.mixture
-    return found
+                solutions.append(solution)
+                start = solution.mixture
+    return solutions
 
 
 def minimize_cvar_over(
@@ -372,7 +371,7 @@ _LEAST_SPAN = 1e-4  # part of the values: what is less of a range may be their r
 
 
 class ConvexRisk(Protocol):
-    """What the solver asks of a risk; ``theory.risks`` has many, and a base class for more."""
+    """The interface of a risk; ``theory.risks`` has many, and a base class for more."""
 
     def value(self, losses: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Return the risk of the losses: one convex function of them."""
@@ -397,7 +396,7 @@ def minimize_risk(
     """Find the mixture of models with the least risk.
 
     Solves ``min over mixture of risk(losses @ mixture)`` subject to ``rows @ mixture <= bounds``, where mixtures are
-    non-negative and sum to 1. A risk that says by ``tail_fraction`` that it is a CVaR is solved by ``minimize_cvar``.
+    non-negative and sum to 1. A risk with a ``tail_fraction`` is a CVaR, and is solved by ``minimize_cvar``.
 
     Parameters
     ----------
@@ -457,14 +456,14 @@ def minimize_risk(
     oracle = RiskOracle(problem.losses, problem.sample_weight, risk)
     ends = SolveLimits(check_positive(tol, "tol"), check_count(max_iter, "max_iter"), callback)
     try:
-        found = LevelBundle(oracle, planes, ends).solve(start)
-        oracle.require_proof(found)
+        solution = LevelBundle(oracle, planes, ends).solve(start)
+        oracle.require_proof(solution)
     except NotConvex as error:
         raise ValueError(
             f"risk must be convex in the losses, and its subgradient a slope that is nowhere above it; got {risk!r}, "
             f"whose value is {error.excess:.4g} below such a slope at another mixture. Check its two methods."
         ) from None
-    return found
+    return solution
 
 
 class RiskCut(NamedTuple):
@@ -506,22 +505,22 @@ class RiskOracle:
             weights, offset = weights + share * one[0], offset + share * one[1]
         return Proof(weights, self.rows.columns(weights) + offset, offset)
 
-    def require_proof(self, found: MixtureSolution) -> None:
+    def require_proof(self, solution: MixtureSolution) -> None:
         """Look at a few mixtures more: a slope that is none may have ended the search before any other was seen."""
-        slope = self.rows.columns(found.weights)
+        slope = self.rows.columns(solution.weights)
         corners = np.eye(self.n_models)[[0, int(slope.argmin())]]
-        others = (found.mixture, *corners, *np.random.default_rng(0).dirichlet(np.full(self.n_models, 0.5), size=1))
+        others = (solution.mixture, *corners, *np.random.default_rng(0).dirichlet(np.full(self.n_models, 0.5), size=1))
         for mixture in others:
             value = self.value(mixture)
-            above = found.offset + float(slope @ mixture) - value
+            above = solution.offset + float(slope @ mixture) - value
             if above > BENT * max(self.high - self.low, abs(value)):
                 raise NotConvex(above)
 
     def _supporting(self, mixture: FloatArray) -> tuple[FloatArray, float]:
         """Return weights w and an offset with ``w @ losses + offset`` equal to the risk here, and nowhere above it."""
         scores = self._scores(mixture)
-        given = self.risk.subgradient(scores, self.sample_weight)
-        weights = check_vector(given, "subgradient", scores.size, "one slope for each sample")
+        slopes = self.risk.subgradient(scores, self.sample_weight)
+        weights = check_vector(slopes, "subgradient", scores.size, "one slope for each sample")
         if getattr(self.risk, "is_worst_case", False):  # then the mean loss under the weights is the risk
             return weights, 0.0
         return weights, self._checked_value(scores) - float(weights @ scores)

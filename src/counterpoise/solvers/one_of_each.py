@@ -4,7 +4,8 @@ A deterministic rule with a threshold for each group is such a choice, an option
 it adds to each rate. No convex program finds it. But prices of the limits, from the linear program over mixtures, give
 each option a bound of its own: what any choice with it costs at least. Only options, and pairs of them, whose bound is
 below the best choice known need to be looked at, and these are few where mixtures are hardly better than choices. So
-the search is exact for two lists of tens of thousands of options, and says what is left to prove where it had to stop.
+the search is exact for two lists of tens of thousands of options, and returns what is left to prove where it had to
+stop.
 """
 
 from collections.abc import Sequence
@@ -79,8 +80,8 @@ def choose_one_of_each(
     >>> import numpy as np
     >>> from counterpoise.solvers.one_of_each import choose_one_of_each
     >>> first, second = np.array([[0.0, 3.0, 5.0], [4.0, 2.0, 0.0]]), np.array([[0.0, 1.0, 4.0], [5.0, 3.0, 2.0]])
-    >>> found = choose_one_of_each([first, second], np.array([5.0]))
-    >>> found.places.tolist(), found.value, found.gap
+    >>> solution = choose_one_of_each([first, second], np.array([5.0]))
+    >>> solution.places.tolist(), solution.value, solution.gap
     ([2, 0], 5.0, 0.0)
     """
     first = np.asarray(options[0])
@@ -88,8 +89,8 @@ def choose_one_of_each(
     lists = [np.asarray(own, dtype=np.float64) for own in options]
     best = np.zeros(len(lists), dtype=np.int64) if start is None else np.asarray(start).copy()
     search = _ChoiceSearch(lists, constants, bounds, tuple(ordered), best)
-    chosen = [own[:, [place]] for own, place in zip(lists, best.tolist(), strict=True)]
-    search.take(_Some(np.sum(chosen, axis=0), best[:, None], np.zeros(1)), to_violation=True)
+    columns = [own[:, [place]] for own, place in zip(lists, best.tolist(), strict=True)]
+    search.take(_Choices(np.sum(columns, axis=0), best[:, None], np.zeros(1)), to_violation=True)
     lower, least = np.inf, 0.0
     can_hold = search.violation == 0
     if not can_hold:  # no choice keeps the limits where no mixture of choices does
@@ -120,7 +121,7 @@ class _ChoiceSearch:
         Lists are joined, those with the fewest options that matter first, until two are left.
         """
         weights, floor = self.prices(to_violation=to_violation)
-        known = []
+        lists = []
         for place, options in enumerate(self.options):
             costs = weights @ options
             bounds = costs - costs.min()
@@ -128,17 +129,17 @@ class _ChoiceSearch:
             order = np.argsort(bounds, kind="stable")
             places = np.zeros((len(self.options), order.size), dtype=np.int64)
             places[place] = order
-            known.append(_Some(options[:, order], places, bounds[order]))
+            lists.append(_Choices(options[:, order], places, bounds[order]))
         lost = np.inf  # the least bound of what is not looked at
-        while len(known) > 2:  # noqa: PLR2004 - the last two are looked at in pairs
+        while len(lists) > 2:  # noqa: PLR2004 - the last two are looked at in pairs
             slack = self._best(to_violation=to_violation) - floor
-            known.sort(key=lambda one: one.n_within(slack))
-            joined, above = known[0].joined(known[1], slack)
-            known, lost = [joined, *known[2:]], min(lost, floor + above)
-        if len(known) == 1:
-            self.take(known[0], to_violation=to_violation)
+            lists.sort(key=lambda one: one.n_within(slack))
+            join, above = lists[0].join(lists[1], slack)
+            lists, lost = [join, *lists[2:]], min(lost, floor + above)
+        if len(lists) == 1:
+            self.take(lists[0], to_violation=to_violation)
         else:
-            lost = min(lost, self._look(known[0], known[1], floor, looks, to_violation=to_violation))
+            lost = min(lost, self._look(lists[0], lists[1], floor, looks, to_violation=to_violation))
         return min(self._best(to_violation=to_violation), lost)
 
     def _best(self, *, to_violation: bool) -> float:
@@ -146,7 +147,7 @@ class _ChoiceSearch:
             return self.violation
         return self.value if self.violation == 0 else np.inf
 
-    def _look(self, one: "_Some", other: "_Some", floor: float, looks: int, *, to_violation: bool) -> float:
+    def _look(self, one: "_Choices", other: "_Choices", floor: float, looks: int, *, to_violation: bool) -> float:
         """Look at pairs, by rising bound of the first; return the least bound of those that are not looked at."""
         begin = 0
         while begin < one.bounds.size:
@@ -163,10 +164,11 @@ class _ChoiceSearch:
             begin = end
         return np.inf
 
-    def take(self, one: "_Some", other: "_Some | None" = None, *, to_violation: bool) -> None:
+    def take(self, one: "_Choices", other: "_Choices | None" = None, *, to_violation: bool) -> None:
         """Take the best of some choices, or of all pairs of them with others, where it is better."""
         if other is None:  # the one choice of no list
-            other = _Some(np.zeros((self.constants.size, 1)), np.zeros((len(self.options), 1), np.int64), np.zeros(1))
+            nowhere = np.zeros((len(self.options), 1), np.int64)
+            other = _Choices(np.zeros((self.constants.size, 1)), nowhere, np.zeros(1))
         pairs = one.sums[:, :, None] + other.sums[:, None] + self.constants[:, None, None]
         sums, n_limits = pairs.reshape(len(pairs), -1), self.bounds.size
         violation = np.maximum(sums[:n_limits] - self.bounds[:, None], 0.0).sum(axis=0)
@@ -185,7 +187,7 @@ class _ChoiceSearch:
             self.violation, self.value = float(violation[at]), float(value[at])
 
     def prices(self, *, to_violation: bool) -> tuple[FloatArray, float]:
-        """Return weights of the sums and an offset: choices that keep the limits cost at least what the weights say.
+        """Return weights of the sums and an offset: choices that keep the limits cost at least what the weights give.
 
         For the violation weights of limits are at most 1 and objectives weigh nothing; for the value the objectives
         share a weight of 1. They are the dual solution of the linear program over mixtures of the choices, by column
@@ -209,7 +211,7 @@ class _ChoiceSearch:
                 rows.append(np.concatenate([-own[:, at], np.eye(n_lists)[place]]))  # its share is at most what it costs
             if weights @ gain + least > best[0]:
                 best = float(weights @ gain + least), weights
-            solved = linprog(
+            solution = linprog(
                 -np.append(gain, np.ones(n_lists)),
                 np.array(rows),
                 np.zeros(len(rows)),
@@ -218,28 +220,28 @@ class _ChoiceSearch:
                 limits,
                 method="highs",
             )
-            if solved.x is None or -solved.fun - best[0] <= _CLOSED * max(1.0, abs(best[0])):
+            if solution.x is None or -solution.fun - best[0] <= _CLOSED * max(1.0, abs(best[0])):
                 break
-            weights = np.clip(solved.x[:n_sums], 0.0, most)
+            weights = np.clip(solution.x[:n_sums], 0.0, most)
             if shares is not None and n_sums > n_limits:
                 weights[n_limits:] /= max(weights[n_limits:].sum(), 1e-300)
         return best[1], float(best[1] @ gain)
 
 
-class _Some(NamedTuple):
+class _Choices(NamedTuple):
     """Choices of some of the lists, by rising bound: what any choice with them costs at least, above the floor."""
 
     sums: FloatArray
     places: IntArray  # (n_lists, n_choices): 0 in lists that are not chosen from
     bounds: FloatArray
 
-    def only(self, some: slice) -> "_Some":
-        return _Some(self.sums[:, some], self.places[:, some], self.bounds[some])
+    def only(self, some: slice) -> "_Choices":
+        return _Choices(self.sums[:, some], self.places[:, some], self.bounds[some])
 
     def n_within(self, slack: float) -> int:
         return int(np.searchsorted(self.bounds, slack, side="right"))
 
-    def joined(self, other: "_Some", slack: float) -> tuple["_Some", float]:
+    def join(self, other: "_Choices", slack: float) -> tuple["_Choices", float]:
         """Return the pairs of both within the slack, and the least bound of those that were too many to keep."""
         n_own, above = max(self.n_within(slack), 1), np.inf
         counts = np.maximum(np.searchsorted(other.bounds, slack - self.bounds[:n_own], side="right"), 1)
@@ -254,4 +256,4 @@ class _Some(NamedTuple):
         order = np.argsort(bounds, kind="stable")
         rows, columns = rows[order], columns[order]
         sums, places = self.sums[:, rows] + other.sums[:, columns], self.places[:, rows] + other.places[:, columns]
-        return _Some(sums, places, bounds[order]), above
+        return _Choices(sums, places, bounds[order]), above

@@ -12,9 +12,8 @@ each of whose steps is a support vector machine (``svm``); and so on from its so
 point takes part in every convex program, so from a start that breaks no constraint no step raises the objective, and
 the result breaks none, whatever accuracy the solvers reach.
 
-The threshold on the scores of a linear classifier at which its decisions meet constraints that its ramps meet.
-
-``ramp`` trains with a rate that is continuous: a row counts with probability ``ramp(score)``. Decisions by
+``decide`` then chooses the threshold on the scores at which the decisions meet the constraints that the ramps meet.
+Training uses a continuous rate, in which a row counts with probability ``ramp(score)``. Decisions by
 ``score > threshold`` have other rates, and where many scores lie on the slope of the ramp very different ones: on
 Census-Income the ratio of two ramp rates was 0.93, that of the decisions by the sign 0.36.
 
@@ -126,22 +125,22 @@ class RampProblem:
         """Return the number of constraints."""
         return int(self.constants.size) - 1
 
-    def shifted(self, margin: float | FloatArray) -> "RampProblem":
+    def tighten(self, margin: float | FloatArray) -> "RampProblem":
         """Return the problem with every constraint tightened, by one margin or by one for each."""
         constants = self.constants + np.append(0.0, np.zeros(self.n_constraints) + margin)
         return RampProblem(self.machine, self.weights, constants, self.regularization)
 
     def only(self, constraints: IntArray) -> "RampProblem":
         """Return the problem with some of the constraints only."""
-        kept = np.append(0, np.asarray(constraints, dtype=np.int64) + 1)
-        return RampProblem(self.machine, self.weights[kept], self.constants[kept], self.regularization)
+        rows = np.append(0, np.asarray(constraints, dtype=np.int64) + 1)
+        return RampProblem(self.machine, self.weights[rows], self.constants[rows], self.regularization)
 
     def without_constraints(self) -> "RampProblem":
         """Return the problem without constraints."""
         return self.only(np.empty(0, dtype=np.int64))
 
     def at(self, point: FloatArray) -> "RampState":
-        """Return what is to be known of a point."""
+        """Return the state at a point."""
         scores = self.machine.scores(point)
         values = self.constants + self.weights @ ramp(scores)
         return RampState(point, scores, float(values[0]) + self.ridge(point), values[1:])
@@ -211,13 +210,13 @@ class _Majorizer:
         problem = self.problem
         coefficients = np.append(self.focus, multipliers)
         down, up = (self.is_down * (problem.by_row[0] @ coefficients), self.is_up * (problem.by_row[1] @ coefficients))
-        found = problem.machine.solve(up, down, problem.regularization, accuracy, self.last)
-        self.last = found
-        point = np.append(found.coefficients, found.bias)
+        solution = problem.machine.solve(up, down, problem.regularization, accuracy, self.last)
+        self.last = solution
+        point = np.append(solution.coefficients, solution.bias)
         self.add(point, problem.machine.scores(point))
         values = self.values[-1]
         upper = float(values[0] + multipliers @ values[1:])
-        return OracleAnswer(min(found.lower + float(coefficients @ self.offsets), upper), upper, values[1:])
+        return OracleAnswer(min(solution.lower + float(coefficients @ self.offsets), upper), upper, values[1:])
 
     def _values(self, scores: FloatArray, point: FloatArray) -> FloatArray:
         """Return the objective with the regularization and the excesses, ramps replaced by their bounds."""
@@ -248,7 +247,7 @@ def minimize_ramp(problem: RampProblem, start: FloatArray, plan: Plan) -> RampSo
     """Improve a point until a majorization gains less than the tolerance.
 
     Its convex program ends at an accuracy; or after 1000 support vector machines, or three whose own limit left them
-    less accurate than was asked for. The history says what gap was left.
+    less accurate than requested. The history has the gap that was left.
 
     Parameters
     ----------
@@ -264,7 +263,7 @@ def minimize_ramp(problem: RampProblem, start: FloatArray, plan: Plan) -> RampSo
     RampSolution
     """
     first, history = problem.at(start), list[Majorization]()
-    state = kept = first  # kept: the last state that exceeds the constraints no more than the start
+    state = safe = first  # kept: the last state that exceeds the constraints no more than the start
     multipliers, tol = np.zeros(problem.n_constraints), max(_LOOSE, plan.tol)
     last: SVMSolution | None = None
     points: list[FloatArray] = []
@@ -273,16 +272,16 @@ def minimize_ramp(problem: RampProblem, start: FloatArray, plan: Plan) -> RampSo
         majorizer.add(state.point, state.scores)
         for point in points:  # those that made up the last solution are near the next
             majorizer.add(point, problem.machine.scores(point))
-        better, done, points = _solve(majorizer, first, multipliers, plan, tol)
+        better, step, points = _solve(majorizer, first, multipliers, plan, tol)
         last = majorizer.last
-        gained = _merit(state, plan) - _merit(better, plan)
-        multipliers, state = done.multipliers, better if gained >= 0 else state
-        kept = state if _stays(state, first) else kept
-        history.append(done._replace(value=state.value, violation=state.violation))
-        if plan.stop(state) or (gained <= plan.tol and tol <= plan.tol):
+        gain = _merit(state, plan) - _merit(better, plan)
+        multipliers, state = step.multipliers, better if gain >= 0 else state
+        safe = state if _stays(state, first) else safe
+        history.append(step._replace(value=state.value, violation=state.violation))
+        if plan.stop(state) or (gain <= plan.tol and tol <= plan.tol):
             break
-        tol = float(np.clip(_TIGHTER * gained, _CLOSEST * plan.tol, tol))
-    return RampSolution(kept, multipliers, history)
+        tol = float(np.clip(_TIGHTER * gain, _CLOSEST * plan.tol, tol))
+    return RampSolution(safe, multipliers, history)
 
 
 def _merit(state: RampState, plan: Plan) -> float:
@@ -302,9 +301,9 @@ def _solve(
     problem, n_known = majorizer.problem, len(majorizer.points)
     if not problem.n_constraints:
         answer = majorizer.answer(multipliers, tol)
-        done = Majorization(0.0, 0.0, answer.lower, answer.upper - answer.lower, 1, multipliers)
-        return problem.at(majorizer.points[-1]), done, []
-    found = maximize_concave(
+        step = Majorization(0.0, 0.0, answer.lower, answer.upper - answer.lower, 1, multipliers)
+        return problem.at(majorizer.points[-1]), step, []
+    solution = maximize_concave(
         majorizer.answer,
         problem.n_constraints,
         radius=plan.radius,
@@ -318,13 +317,13 @@ def _solve(
     better = problem.at(shares @ np.array(majorizer.points))
     if not _stays(better, first):  # by next to nothing, or because no price up to the radius is high enough
         firm = best_mean(values, radius=np.inf)
-        if better.violation > first.violation + _NEARLY or float(firm @ values[:, 0]) - found.lower <= tol:
+        if better.violation > first.violation + _NEARLY or float(firm @ values[:, 0]) - solution.lower <= tol:
             shares, better = firm, problem.at(firm @ np.array(majorizer.points))
     excess = float(np.maximum(shares @ values[:, 1:], 0.0).sum())
-    gap = max(float(shares @ values[:, 0]) + plan.radius * excess - found.lower, 0.0)  # below 0 by rounding alone
-    done = Majorization(0.0, 0.0, found.lower, gap, len(majorizer.points) - n_known, found.multipliers)
-    used = [majorizer.points[place] for place in np.flatnonzero(shares > _USED)]
-    return better, done, used
+    gap = max(float(shares @ values[:, 0]) + plan.radius * excess - solution.lower, 0.0)  # below 0 by rounding alone
+    step = Majorization(0.0, 0.0, solution.lower, gap, len(majorizer.points) - n_known, solution.multipliers)
+    active = [majorizer.points[place] for place in np.flatnonzero(shares > _USED)]
+    return better, step, active
 
 
 def best_mean(values: FloatArray, *, radius: float) -> FloatArray:
@@ -355,20 +354,20 @@ def best_mean(values: FloatArray, *, radius: float) -> FloatArray:
     """
     n_points, n_constraints = values.shape[0], values.shape[1] - 1
     is_firm, none = np.isinf(radius), np.zeros(n_constraints)
-    allowed = np.maximum(values[0, 1:], 0.0) if is_firm else none
-    exceeded = np.column_stack([values[:, 1:].T, -np.eye(n_constraints)])
-    found = solve_linear_program(
+    limits = np.maximum(values[0, 1:], 0.0) if is_firm else none
+    excesses = np.column_stack([values[:, 1:].T, -np.eye(n_constraints)])
+    solution = solve_linear_program(
         np.concatenate([values[:, 0], none if is_firm else none + radius]),
-        np.vstack([exceeded, np.append(np.ones(n_points), none)]),
-        (np.append(none - np.inf, 1.0), np.append(allowed, 1.0)),
+        np.vstack([excesses, np.append(np.ones(n_points), none)]),
+        (np.append(none - np.inf, 1.0), np.append(limits, 1.0)),
         lower=np.zeros(n_points + n_constraints),
         upper=np.concatenate([np.full(n_points, np.inf), none if is_firm else none + np.inf]),
     )
-    if found is None and is_firm:  # HiGHS may give up where there is next to no room; the first point has its place
+    if solution is None and is_firm:  # HiGHS may give up where there is next to no room; the first point has its place
         return np.asarray(np.eye(1, n_points)[0])
-    if found is None:
+    if solution is None:
         raise RuntimeError(HIGHS_FAILED)
-    shares = np.maximum(found.point[:n_points], 0.0)
+    shares = np.maximum(solution.point[:n_points], 0.0)
     return np.asarray(shares / shares.sum())
 
 
@@ -390,12 +389,12 @@ class ThresholdCut(NamedTuple):
 
     @property
     def rank(self) -> tuple[bool, bool, float]:
-        """Return what is less for better decisions."""
-        missed = float(np.maximum(self.excess, 0.0).sum())
-        return not self.holds, self.is_constant, self.value if self.holds else missed
+        """Return a key that is smaller for better decisions."""
+        violation = float(np.maximum(self.excess, 0.0).sum())
+        return not self.holds, self.is_constant, self.value if self.holds else violation
 
 
-class Decided(NamedTuple):
+class CutSolution(NamedTuple):
     """A point and the threshold on its scores."""
 
     solution: RampSolution
@@ -450,7 +449,7 @@ class Sweep:
         self.values = problem.constants[0] + np.concatenate([[0.0], np.cumsum(objective)])
         self._equal = _EQUAL * float(np.abs(objective).sum())
         # How many constraints each cut misses, and by how much in all; a constraint changes at its own rows.
-        missed, excess = np.zeros(self.values.size, dtype=np.int64), np.zeros(self.values.size)
+        misses, excess = np.zeros(self.values.size, dtype=np.int64), np.zeros(self.values.size)
         places, weights = np.argsort(order), problem.weights
         for row, size in enumerate(sizes, start=1):
             own = slice(weights.indptr[row], weights.indptr[row + 1])
@@ -458,9 +457,9 @@ class Sweep:
             rank = np.argsort(where)
             values = problem.constants[row] + np.concatenate([[0.0], np.cumsum(weights.data[own][rank])])
             jumps = np.concatenate([[0], where[rank] + 1])
-            missed[jumps] += np.diff(_is_exceeded(values, size).astype(np.int64), prepend=0)
+            misses[jumps] += np.diff(_is_exceeded(values, size).astype(np.int64), prepend=0)
             excess[jumps] += np.diff(np.maximum(values, 0.0) / size, prepend=0.0)
-        self.n_missed, self.total_excess = np.cumsum(missed), np.cumsum(excess)
+        self.n_missed, self.total_excess = np.cumsum(misses), np.cumsum(excess)
 
     def at_zero(self) -> ThresholdCut:
         """Return the decisions by the sign of the score."""
@@ -498,19 +497,19 @@ def _is_exceeded(values: FloatArray, sizes: FloatArray | float) -> BoolArray:
     return np.asarray(values > FEASIBLE / 2 * sizes)
 
 
-def decide_by_sign(problem: RampProblem, found: RampSolution, noise_of: Noise, sizes: FloatArray) -> Decided:
+def decide_by_sign(problem: RampProblem, solution: RampSolution, noise_of: Noise, sizes: FloatArray) -> CutSolution:
     """Leave the threshold at zero, with arguments as ``decide``."""
-    noise = noise_of(found.state.point)
-    return Decided(found, Sweep(problem, found.state.scores, noise, sizes).at_zero(), noise)
+    noise = noise_of(solution.state.point)
+    return CutSolution(solution, Sweep(problem, solution.state.scores, noise, sizes).at_zero(), noise)
 
 
-def decide(problem: RampProblem, found: RampSolution, noise_of: Noise, sizes: FloatArray, plan: Plan) -> Decided:
+def decide(problem: RampProblem, solution: RampSolution, noise_of: Noise, sizes: FloatArray, plan: Plan) -> CutSolution:
     """Choose the threshold, and train again under tightened constraints where no threshold meets them.
 
     Parameters
     ----------
     problem : RampProblem
-    found : RampSolution
+    solution : RampSolution
         Of this problem; its ramps meet the constraints.
     noise_of : callable
         From a point to how much the score of each row may be off by rounding.
@@ -521,34 +520,34 @@ def decide(problem: RampProblem, found: RampSolution, noise_of: Noise, sizes: Fl
 
     Returns
     -------
-    Decided
+    CutSolution
         Of decisions that meet the constraints and are not constant, those of the first training whose decisions keep
         half of what its ramps gain over a constant; else those of least objective. If there are none, a constant that
         meets the constraints; else the decisions that miss them least. Ramps meet the constraints in any case.
     """
-    decided: list[Decided] = []
+    candidates: list[CutSolution] = []
     margins = np.zeros(problem.n_constraints)
     for n_left in range(_TIGHTENINGS, -1, -1):
-        noise = noise_of(found.state.point)
-        sweep = Sweep(problem, found.state.scores, noise, sizes)
+        noise = noise_of(solution.state.point)
+        sweep = Sweep(problem, solution.state.scores, noise, sizes)
         zero, constant = sweep.at_zero(), sweep.constant()
-        ramped = found.state.value - problem.ridge(found.state.point)
-        stays = _is_enough(zero, constant, ramped) or not problem.n_constraints or not problem.machine.fit_bias
+        ramp_value = solution.state.value - problem.ridge(solution.state.point)
+        stays = _is_enough(zero, constant, ramp_value) or not problem.n_constraints or not problem.machine.fit_bias
         cuts = (zero,) if stays else (sweep.best(), constant)
-        decided += [Decided(found, cut, noise) for cut in cuts if cut is not None]
-        missed = np.maximum(zero.excess, 0.0)
-        if not n_left or not missed.any() or _is_enough(cuts[0], constant, ramped):
+        candidates += [CutSolution(solution, cut, noise) for cut in cuts if cut is not None]
+        violations = np.maximum(zero.excess, 0.0)
+        if not n_left or not violations.any() or _is_enough(cuts[0], constant, ramp_value):
             break
-        margins = margins + missed
-        again = minimize_ramp(problem.shifted(margins), found.state.point, plan)
-        found = again._replace(state=problem.at(again.state.point))
-        if found.state.violation > FEASIBLE:
+        margins = margins + violations
+        again = minimize_ramp(problem.tighten(margins), solution.state.point, plan)
+        solution = again._replace(state=problem.at(again.state.point))
+        if solution.state.violation > FEASIBLE:
             break
-    return min(decided, key=lambda one: one.cut.rank)
+    return min(candidates, key=lambda one: one.cut.rank)
 
 
-def _is_enough(cut: ThresholdCut | None, constant: ThresholdCut | None, ramped: float) -> bool:
+def _is_enough(cut: ThresholdCut | None, constant: ThresholdCut | None, ramp_value: float) -> bool:
     """Tell whether decisions meet the constraints, and not by being next to constant where the ramps are not."""
     if cut is None or cut.is_constant or not cut.holds:
         return False
-    return constant is None or constant.value - cut.value >= _WORTH * (constant.value - ramped)
+    return constant is None or constant.value - cut.value >= _WORTH * (constant.value - ramp_value)

@@ -1,24 +1,18 @@
 """Rows of losses and their weights: exact sums, packed bits, and worst means on the capped simplex.
 
-Sums of weights that are exact: they do not depend on the order of the rows, so equal ones are equal.
+The file has four parts:
 
-Compiled loops over the rows of one shard.
-
-All release the interpreter lock, so that shards run side by side in threads.
-
-``mass`` is the sample weights and ``step`` is 1, or ``mass`` is ``[1.0]`` and ``step`` is 0: equal weights
-then cost neither memory nor a second copy of each loop.
-
-The loss matrix as rows in shards: its product with a mixture, and with sample weights.
-
-Zero-one losses are packed to one bit each. A row of 100 models is then 13 bytes, its product with a mixture
-13 look-ups in tables of 256 sums, and the weighted column sums a histogram of bytes: about ten times less
-memory traffic than bytes, which is what the time goes into.
-
-The capped simplex ``{weights >= 0, sum 1, weights <= caps}``: projection, softmax, worst mean.
-
-All sort once and are exact for ties and for scores of size 1e300: sums are taken relative to a score at the edge,
-never of raw scores, so nothing is lost to cancellation.
+- Exact sums of weights. They do not depend on the order of the rows, so equal sums are equal to the last bit.
+- Compiled loops over the rows of one shard. They release the interpreter lock, so that shards run side by side in
+  threads. ``mass`` holds the sample weights and ``step`` is 1; or ``mass`` is ``[1.0]`` and ``step`` is 0, so that
+  equal weights cost neither memory nor a second copy of each loop.
+- ``BitRows`` and ``RealRows``, the loss matrix: its product with a mixture, and with sample weights. Zero-one losses
+  are packed to one bit each. A row of 100 models is then 13 bytes, its product with a mixture 13 look-ups in tables of
+  256 sums, and the weighted column sums a histogram of bytes. That is about ten times less memory traffic than bytes,
+  and memory traffic is what takes the time.
+- The capped simplex ``{weights >= 0, sum 1, weights <= caps}``: projection, softmax and worst mean. All sort once and
+  are exact for ties and for scores of size 1e300: sums are taken relative to a score at the edge, never of raw scores,
+  so nothing is lost to cancellation.
 """
 
 from bisect import bisect_left
@@ -277,8 +271,8 @@ class BitRows:
 
     def check_loaded(self) -> None:
         """Check what came from a file: the kernels believe these sizes."""
-        wanted = (check_count(self.n_rows, "n_rows"), -(-check_count(self.n_models, "n_models") // 8))
-        if self.packed.shape != wanted or self.packed.dtype != np.uint8 or not self.packed.flags.c_contiguous:
+        shape = (check_count(self.n_rows, "n_rows"), -(-check_count(self.n_models, "n_models") // 8))
+        if self.packed.shape != shape or self.packed.dtype != np.uint8 or not self.packed.flags.c_contiguous:
             raise ValueError(f"bits of shape {self.packed.shape} are not {self.n_rows} rows of {self.n_models} models")
 
 
@@ -375,12 +369,12 @@ def worst_weights(losses: ArrayLike, caps: ArrayLike) -> FloatArray:
     >>> worst_weights([3.0, 1.0, 2.0, 2.0], caps=0.4).tolist()
     [0.4, 0.0, 0.3, 0.3]
     """
-    vector, limits = _checked(losses, "losses", caps)
+    vector, limits = _check_values_and_caps(losses, "losses", caps)
     edge, above = _edge(vector, limits)
-    tied = vector == edge
+    is_tied = vector == edge
     weights = np.where(vector > edge, limits, 0.0)
-    share = (1.0 - above) / limits[tied].sum()
-    weights[tied] = limits[tied] * min(max(share, 0.0), 1.0)
+    share = (1.0 - above) / limits[is_tied].sum()
+    weights[is_tied] = limits[is_tied] * min(max(share, 0.0), 1.0)
     return weights
 
 
@@ -403,7 +397,7 @@ def worst_mean(losses: ArrayLike, caps: ArrayLike) -> float:
     >>> worst_mean([3.0, 1.0, 2.0, 2.0], caps=0.5)
     2.5
     """
-    vector, limits = _checked(losses, "losses", caps)
+    vector, limits = _check_values_and_caps(losses, "losses", caps)
     edge, _ = _edge(vector, limits)
     return float(edge + np.maximum(vector - edge, 0.0) @ limits)
 
@@ -430,7 +424,7 @@ def project_capped(scores: ArrayLike, caps: ArrayLike) -> FloatArray:
     >>> project_capped([0.9, 0.5, 0.1], caps=0.5).round(3).tolist()
     [0.5, 0.45, 0.05]
     """
-    vector, limits = _checked(scores, "scores", caps)
+    vector, limits = _check_values_and_caps(scores, "scores", caps)
     order = np.argsort(-vector)
     falling, limits_ = vector[order], np.minimum(limits[order], 1.0)
     # The shift lies below the lowest score at which the weights do not yet sum to 1 ...
@@ -440,9 +434,9 @@ def project_capped(scores: ArrayLike, caps: ArrayLike) -> FloatArray:
     # ... and how far below, relative to that score, is the rise at which ``sum(min(heights + rise, own))`` is 1: before
     # the k-th weight reaches its cap, the first k have risen by their room and the others all alike.
     room = np.sort(np.maximum(own - heights, 0.0))
-    risen = np.concatenate([[0.0], np.cumsum(room)[:-1]])
-    wanted = 1.0 - float(np.clip(heights, 0.0, own).sum())
-    rises = (wanted - risen) / np.arange(room.size, 0, -1)
+    filled = np.concatenate([[0.0], np.cumsum(room)[:-1]])
+    remainder = 1.0 - float(np.clip(heights, 0.0, own).sum())
+    rises = (remainder - filled) / np.arange(room.size, 0, -1)
     fits = np.flatnonzero(rises <= room)
     rise = max(float(rises[fits[0]]), 0.0) if fits.size else float(room[-1])
     return np.asarray(np.clip((vector - base) + rise, 0.0, limits))
@@ -473,7 +467,7 @@ def capped_softmax(scores: ArrayLike, caps: ArrayLike, *, prior: ArrayLike | Non
     >>> capped_softmax(np.log([8.0, 1.0, 1.0]), caps=0.5).round(3).tolist()
     [0.5, 0.25, 0.25]
     """
-    vector, limits = _checked(scores, "scores", caps)
+    vector, limits = _check_values_and_caps(scores, "scores", caps)
     base = np.ones(vector.size) if prior is None else check_vector(prior, "prior", vector.size, "one for each sample")
     if base.min() < 0:
         raise ValueError(f"prior must not be negative; got {float(base.min())!r}.")
@@ -500,18 +494,18 @@ def capped_softmax(scores: ArrayLike, caps: ArrayLike, *, prior: ArrayLike | Non
     is_full = np.zeros(live.size, dtype=np.bool_)
     is_full[order[: below[0] if below.size else live.size]] = True
     # Spread what the full weights leave over the others; what rounding in the order left too high is full too.
-    found = np.where(is_full, caps_, 0.0)
+    free_weights = np.where(is_full, caps_, 0.0)
     while not is_full.all():
         rest = ~is_full
         shares = base[live][rest] * np.exp(scores_[rest] - scores_[rest].max())
-        found[rest] = max(1.0 - caps_[is_full].sum(), 0.0) * shares / shares.sum()
-        too_high = found > caps_ * (1.0 + _SLACK)
+        free_weights[rest] = max(1.0 - caps_[is_full].sum(), 0.0) * shares / shares.sum()
+        too_high = free_weights > caps_ * (1.0 + _SLACK)
         if not too_high.any():
             break
         is_full = is_full | too_high
-        found = np.where(is_full, caps_, 0.0)
+        free_weights = np.where(is_full, caps_, 0.0)
     weights = np.zeros(vector.size)
-    weights[live] = np.minimum(found, caps_)
+    weights[live] = np.minimum(free_weights, caps_)
     return weights
 
 
@@ -524,15 +518,15 @@ def _edge(losses: FloatArray, caps: FloatArray) -> tuple[float, float]:
     return edge, float(caps[losses > edge].sum())
 
 
-def _checked(values: ArrayLike, name: str, caps: ArrayLike) -> tuple[FloatArray, FloatArray]:
+def _check_values_and_caps(values: ArrayLike, name: str, caps: ArrayLike) -> tuple[FloatArray, FloatArray]:
     """Return values and caps, one of each for every sample."""
     size = np.size(values)
     if size == 0:
         raise ValueError(f"{name} must hold at least one entry; got none.")
     vector = check_vector(values, name, size, "one entry for each sample")
-    given = as_numbers(np.broadcast_to(caps, (size,)) if np.ndim(caps) == 0 else caps, "caps")
-    given = np.where(given == np.inf, 1.0, given)  # no weight is larger
-    limits = check_vector(given, "caps", size, "one cap for each sample")
+    numbers = as_numbers(np.broadcast_to(caps, (size,)) if np.ndim(caps) == 0 else caps, "caps")
+    numbers = np.where(numbers == np.inf, 1.0, numbers)  # no weight is larger
+    limits = check_vector(numbers, "caps", size, "one cap for each sample")
     if limits.min() < 0:
         raise ValueError(f"caps must not be negative; got {float(limits.min())!r}.")
     total = float(limits.sum())

@@ -20,7 +20,7 @@ of AdaBoost, one thread, at the costs that "auto" tries: ``cvar_path`` took 4 to
 and 20 to 200 different models, 0.8 to 3 times at 5,000 and 90 to 280, and a third at 30,000 and 95. For RQP Clarabel
 took 3 to 35 times as long and daqp, with a variable for each slack, 8 to 300 times.
 
-Margins of models on samples, of which many are alike.
+``DistinctMargins`` merges the rows and columns that are equal: AdaBoost finds the same stump again and again.
 """
 
 from collections.abc import Callable
@@ -47,7 +47,7 @@ _NO_WEIGHT = 1e-100  # part of all sample weight below which a sample counts as 
 class DistinctMargins(NamedTuple):
     """The margins, and what is left of them where equal models and equal samples count as one.
 
-    AdaBoost finds the same stump again and again, and stumps tell few samples apart.
+    AdaBoost finds the same stump again and again, and stumps separate few samples.
     """
 
     margins: FloatArray
@@ -79,19 +79,19 @@ def distinct_margins(margins: ArrayLike, sample_weight: ArrayLike | None) -> Dis
     shares = mass / mass.sum()
     shares[shares < _NO_WEIGHT] = 0.0
     live = np.flatnonzero(shares)
-    held = matrix[live]
-    first_column, columns = _distinct(held.T)
-    held = held[:, first_column]
-    first_row, rows = _distinct(held)
-    distinct = held[first_row].astype(np.float64)
+    live_margins = matrix[live]
+    first_column, columns = _distinct(live_margins.T)
+    live_margins = live_margins[:, first_column]
+    first_row, rows = _distinct(live_margins)
+    distinct = live_margins[first_row].astype(np.float64)
     masses = np.bincount(rows, weights=shares[live]).astype(np.float64)
     return DistinctMargins(matrix.astype(np.float64), shares, distinct, masses, live, rows, columns)
 
 
 def _distinct(rows: AnyArray) -> tuple[IntArray, IntArray]:
     """Return where each distinct row comes first, and which of them each row is."""
-    seen: dict[bytes, int] = {}
-    places = np.array([seen.setdefault(row.tobytes(), len(seen)) for row in rows])
+    numbers: dict[bytes, int] = {}
+    places = np.array([numbers.setdefault(row.tobytes(), len(numbers)) for row in rows])
     return np.unique(places, return_index=True)[1], places
 
 
@@ -168,8 +168,8 @@ def maximize_soft_margin(
     Three models, each wrong on a sample of its own: together none is.
 
     >>> from counterpoise.solvers import maximize_soft_margin
-    >>> found = maximize_soft_margin([[-1, 1, 1], [1, -1, 1], [1, 1, -1]], C=3)
-    >>> found.votes.round(3).tolist(), round(found.value, 3)
+    >>> solution = maximize_soft_margin([[-1, 1, 1], [1, -1, 1], [1, 1, -1]], C=3)
+    >>> solution.votes.round(3).tolist(), round(solution.value, 3)
     ([0.333, 0.333, 0.333], 0.333)
     """
     return soft_margin_path(margins, [C], sample_weight=sample_weight, tol=tol, max_iter=max_iter)[0]
@@ -195,7 +195,7 @@ def soft_margin_path(
     Examples
     --------
     >>> from counterpoise.solvers import soft_margin_path
-    >>> [round(found.value, 3) for found in soft_margin_path([[1, 1], [1, 0], [0, 1], [1, 1]], [1, 2, 4])]
+    >>> [round(solution.value, 3) for solution in soft_margin_path([[1, 1], [1, 0], [0, 1], [1, 1]], [1, 2, 4])]
     [0.75, 0.5, 0.5]
     """
     costs, tol, max_iter = _check_costs(Cs), check_positive(tol, "tol"), check_count(max_iter, "max_iter")
@@ -234,8 +234,8 @@ def minimize_hinge(
     Examples
     --------
     >>> from counterpoise.solvers import minimize_hinge
-    >>> found = minimize_hinge([[-1, 1, 1], [1, -1, 1], [1, 1, -1]], C=100, tol=1e-6)
-    >>> found.votes.round(3).tolist(), round(found.value, 3)
+    >>> solution = minimize_hinge([[-1, 1, 1], [1, -1, 1], [1, 1, -1]], C=100, tol=1e-6)
+    >>> solution.votes.round(3).tolist(), round(solution.value, 3)
     ([1.0, 1.0, 1.0], 1.5)
     """
     return hinge_path(margins, [C], sample_weight=sample_weight, tol=tol, max_iter=max_iter)[0]
@@ -261,7 +261,7 @@ def hinge_path(
     Examples
     --------
     >>> from counterpoise.solvers import hinge_path
-    >>> [round(found.value, 3) for found in hinge_path([[1, 1], [1, -1], [-1, 1], [1, 1]], [1, 2, 4])]
+    >>> [round(solution.value, 3) for solution in hinge_path([[1, 1], [1, -1], [-1, 1], [1, 1]], [1, 2, 4])]
     [0.75, 1.25, 2.25]
     """
     costs, tol, max_iter = _check_costs(Cs), check_positive(tol, "tol"), check_count(max_iter, "max_iter")
@@ -291,12 +291,12 @@ def _check_costs(Cs: ArrayLike) -> FloatArray:
 
 def _along(costs: FloatArray, solve: Callable[[float, _Near | None], tuple[_Solution, _Near]]) -> list[_Solution]:
     """Solve from the smallest C up: the multipliers of one are allowed for the next."""
-    found: dict[int, _Solution] = {}
+    solutions: dict[int, _Solution] = {}
     near = None
     with one_thread():
         for place in np.argsort(costs, kind="stable").tolist():
-            found[place], near = solve(float(costs[place]), near)
-    return [found[place] for place in range(costs.size)]
+            solutions[place], near = solve(float(costs[place]), near)
+    return [solutions[place] for place in range(costs.size)]
 
 
 class _LinearSearch:
@@ -332,8 +332,8 @@ class _LinearSearch:
         votes[np.unique(problem.columns, return_index=True)[1]] = self.votes / self.votes.sum()
         weights = problem.spread(project_capped(self.weights, self.caps))
         value = -worst_mean(-(problem.margins @ votes), self.C * problem.shares)
-        found = SoftMarginSolution(votes, weights, value, float((weights @ problem.margins).max()), n_iter)
-        return found, (self.votes, self.weights)
+        solution = SoftMarginSolution(votes, weights, value, float((weights @ problem.margins).max()), n_iter)
+        return solution, (self.votes, self.weights)
 
     def _is_done(self, point: PathPoint) -> bool:
         value = self._soft_margin(point.votes)

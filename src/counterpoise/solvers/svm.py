@@ -17,20 +17,18 @@ more coefficient, and takes tens of passes where coordinate ascent takes hundred
 of 1/n, one step in one dual moves it a small part of its interval. But its steps cost the square of the number of
 columns, so wide rows, and Gram matrices, go to dual coordinate ascent (``maximize_by_ascent``).
 
-Newton's method on the smoothed support vector machine, for rows with at most some hundreds of columns.
+Newton's method is for rows with at most some hundreds of columns. It is the proximal point method on the dual. Each
+stage maximizes the dual less ``(dual - centre)**2 / (2 * stiffness)`` a row, with ``stiffness = (up + down) /
+softness``, and the next one starts at its result with a smaller softness. Seen from the classifier, a stage minimizes
+the problem with each kink rounded off over a range of scores of that length, shifted so that the rounding costs nothing
+in the limit. That is a smooth convex function of coefficients and bias whose second derivative needs only the rows on
+the rounded kinks: about 1,300 of a9a's 32,561 at a gap of a thousandth. (Semismooth Newton on the augmented Lagrangian:
+Li, Sun and Toh 2018; for support vector machines Yan and Li 2020.)
 
-The proximal point method on the dual: each stage maximizes the dual less ``(dual - centre)**2 / (2 * stiffness)`` a
-row, with ``stiffness = (up + down) / softness``, and the next one starts at its result with a smaller softness. Seen
-from the classifier, a stage minimizes the problem with each kink rounded off over a range of scores of that length,
-shifted so that the rounding costs nothing in the limit. That is a smooth convex function of coefficients and bias whose
-second derivative needs only the rows on the rounded kinks: about 1,300 of a9a's 32,561 at a gap of a thousandth.
-(Semismooth Newton on the augmented Lagrangian: Li, Sun and Toh 2018; for support vector machines Yan and Li 2020.)
-
-Dual coordinate ascent for the support vector machine: wide rows, and Gram matrices.
-
-Each step maximizes the dual exactly in one row's variable, at the cost of that row alone (Hsieh et al. 2008;
-Shalev-Shwartz and Zhang 2013). Rows whose dual rests at a corner of its function, and would stay there under any change
-of score seen in the last sweep, are left out until the bounds are next computed.
+Dual coordinate ascent is for wide rows and for Gram matrices. Each step maximizes the dual exactly in one row's
+variable, at the cost of that row alone (Hsieh et al. 2008; Shalev-Shwartz and Zhang 2013). Rows whose dual rests at a
+corner of its function, and would stay there under any change of score seen in the last sweep, are left out until the
+bounds are next computed.
 
 A bias without regularization asks for duals that sum to 0, which steps in one variable cannot keep. The paper searches
 over the bias outside (its Algorithm 3), a whole solve for each bias tried. Here the bias is one more coefficient,
@@ -56,7 +54,7 @@ from counterpoise.solvers.svm_problem import (
     SVMBounds,
     SVMProblem,
     SVMSolution,
-    balanced,
+    balance,
     check_gram,
 )
 
@@ -84,19 +82,19 @@ def maximize_by_ascent(
         best_bias = problem.best_bias(products, bias) if problem.fit_bias else bias
         value = float(duals @ products) / 2 + problem.hinges(products - best_bias)
         bounds.offer(rows.coefficients(state, duals / problem.regularization), best_bias, value)
-        offered = balanced(duals, problem)[0] if problem.fit_bias else duals
-        bounds.offer_duals(offered, problem.proven(offered, rows.square(offered)))
-        if bounds.done or n_iter >= max_iter:
+        balanced_duals = balance(duals, problem)[0] if problem.fit_bias else duals
+        bounds.offer_duals(balanced_duals, problem.proven(balanced_duals, rows.square(balanced_duals)))
+        if bounds.is_done or n_iter >= max_iter:
             return n_iter
         bias -= float(duals.sum()) * bias_pace
         order = np.arange(duals.size)
         for _ in range(min(_SWEEPS, max_iter - n_iter)):
             rng.shuffle(order)
             weights = (problem.up, problem.down, stiffness)
-            n_kept, bias, room = kernels.sweep(
+            n_active, bias, room = kernels.sweep(
                 rows.matrix, rows.index, order, *weights, duals, state, bias, pace, bias_pace, room
             )
-            order = order[:n_kept]
+            order = order[:n_active]
             n_iter += 1
 
 
@@ -134,14 +132,14 @@ def starting_point(rows: LinearRows, problem: SVMProblem) -> NewtonPoint:
     n_rows, zeros = rows.index.size, np.zeros(rows.n_columns)
     if n_rows < _MANY:
         return NewtonPoint(zeros, 0.0, np.zeros(n_rows), _COLD)
-    chosen = np.sort(np.random.default_rng(0).choice(n_rows, _SAMPLE, replace=False))
+    places = np.sort(np.random.default_rng(0).choice(n_rows, _SAMPLE, replace=False))
     total = problem.up + problem.down
-    scale = total.sum() / total[chosen].sum()
+    scale = total.sum() / total[places].sum()
     part = SVMProblem(
-        problem.up[chosen] * scale, problem.down[chosen] * scale, problem.regularization, problem.fit_bias
+        problem.up[places] * scale, problem.down[places] * scale, problem.regularization, problem.fit_bias
     )
     bounds = SVMBounds(tol=_COARSE * float(total.sum()))
-    sample = LinearRows(rows.X, rows.index[chosen])
+    sample = LinearRows(rows.X, rows.index[places])
     minimize_by_newton(sample, part, bounds, NewtonPoint(zeros, 0.0, np.zeros(_SAMPLE), _COLD), _COARSE_STEPS)
     point = NewtonPoint(bounds.coefficients, bounds.bias, np.zeros(n_rows), _SHARPEST)
     point.centre = _best_reply(rows, problem, point, rows.scores(point.coefficients) - point.bias).duals
@@ -157,7 +155,7 @@ def minimize_by_newton(
     for n_iter in range(max_iter):
         reply = _best_reply(rows, problem, point, scores)
         rest = _offer_step(rows, problem, bounds, point, scores, reply)
-        if bounds.done:
+        if bounds.is_done:
             return n_iter
         if rest <= _SETTLED:
             point.centre, point.softness = reply.duals, max(point.softness * _SHARPEN, _SHARPEST)
@@ -176,7 +174,7 @@ class _Reply(NamedTuple):
 
     duals: FloatArray
     free: IntArray  # rows whose dual moves with the score
-    summed: FloatArray  # rows weighted by the duals
+    row_sum: FloatArray  # rows weighted by the duals
     hinges: float  # of the classifier, not smoothed
 
 
@@ -197,14 +195,14 @@ def _offer_step(
     ridge = problem.regularization / 2 * float(point.coefficients @ point.coefficients)
     value = ridge + reply.hinges
     bounds.offer(point.coefficients, point.bias, value)
-    duals, summed = reply.duals, reply.summed
-    smoothed = ridge + problem.proven(duals, 0.0) - float(duals @ scores) - _distance(problem, point, duals)
+    duals, row_sum = reply.duals, reply.row_sum
+    smooth_value = ridge + problem.proven(duals, 0.0) - float(duals @ scores) - _distance(problem, point, duals)
     if problem.fit_bias:
-        duals, changed = balanced(reply.duals, problem)
-        summed = summed + rows.state((duals - reply.duals)[changed], changed)
-    lower = problem.proven(duals, float(summed @ summed))
+        duals, places = balance(reply.duals, problem)
+        row_sum = row_sum + rows.state((duals - reply.duals)[places], places)
+    lower = problem.proven(duals, float(row_sum @ row_sum))
     bounds.offer_duals(duals, lower)
-    return (smoothed - lower + _distance(problem, point, duals)) / max(value - lower, _TINY)
+    return (smooth_value - lower + _distance(problem, point, duals)) / max(value - lower, _TINY)
 
 
 def _distance(problem: SVMProblem, point: NewtonPoint, duals: FloatArray) -> float:
@@ -220,14 +218,14 @@ def _newton_step(rows: LinearRows, problem: SVMProblem, point: NewtonPoint, repl
     # scale: the step in the bias, which nothing regularizes, can be 1e13, harmless for weights that are rounding and
     # too far off to return from for the next ones.
     is_enough = total[reply.free].sum() > _NEXT_TO_NOTHING * total.sum()
-    curved = reply.free if is_enough else np.arange(total.size)
-    stiffness = total[curved] / point.softness
+    places = reply.free if is_enough else np.arange(total.size)
+    stiffness = total[places] / point.softness
     slope = np.append(
-        problem.regularization * point.coefficients - reply.summed, reply.duals.sum() if problem.fit_bias else 0.0
+        problem.regularization * point.coefficients - reply.row_sum, reply.duals.sum() if problem.fit_bias else 0.0
     )
     curvature = np.zeros((n_columns + 1, n_columns + 1))
-    curvature[:-1, :-1] = rows.products(curved, stiffness)
-    curvature[:-1, -1] = curvature[-1, :-1] = -rows.state(stiffness, curved)
+    curvature[:-1, :-1] = rows.products(places, stiffness)
+    curvature[:-1, -1] = curvature[-1, :-1] = -rows.state(stiffness, places)
     curvature[-1, -1] = stiffness.sum()
     np.einsum("ii->i", curvature)[:-1] += problem.regularization
     if not problem.fit_bias:
@@ -249,17 +247,17 @@ def _line_search(
 ) -> float:
     """Return a length at which the smoothed value is nearly flat along the step, and not above where it began.
 
-    The slope alone does not tell: past a sharp kink the value can rise for long at a small part of the first slope.
+    The slope alone is not enough: past a sharp kink the value can rise for long at a small part of the first slope.
     """
-    moved = step[:-1]
+    direction = step[:-1]
 
     def along(length: float) -> tuple[float, float]:
-        reached = point.coefficients + length * moved
+        coefficients = point.coefficients + length * direction
         value, slope = kernels.smoothed_hinges(
             point.centre, scores, change, length, problem.up, problem.down, point.softness
         )
-        ridge = problem.regularization / 2 * float(reached @ reached)
-        return value + ridge, slope + problem.regularization * float(reached @ moved)
+        ridge = problem.regularization / 2 * float(coefficients @ coefficients)
+        return value + ridge, slope + problem.regularization * float(coefficients @ direction)
 
     first, steepest = along(0.0)
     weight = float(problem.up.sum() + problem.down.sum())
@@ -330,8 +328,8 @@ def solve_svm(
 
     >>> from counterpoise.solvers import solve_svm
     >>> X = [[3.0], [2.0], [0.0]]
-    >>> found = solve_svm(X, up=[1, 1, 0], down=[0, 0, 1], regularization=0.1, tol=1e-6)
-    >>> found.coefficients.round(3).tolist(), round(found.bias, 3), round(found.value, 4)
+    >>> solution = solve_svm(X, up=[1, 1, 0], down=[0, 0, 1], regularization=0.1, tol=1e-6)
+    >>> solution.coefficients.round(3).tolist(), round(solution.bias, 3), round(solution.value, 4)
     ([0.5], 0.5, 0.0125)
     """
     matrix = _check_matrix(X)
@@ -339,7 +337,7 @@ def solve_svm(
     by_ascent = method == "ascent" or (method == "auto" and matrix.shape[1] >= _WIDE)
     index, problem = _problem(up, down, matrix.shape[0], regularization, fit_bias)
     limit = (_MAX_SWEEPS if by_ascent else _MAX_STEPS) if max_iter is None else max_iter
-    return _solved(matrix.shape, LinearRows(matrix, index), problem, tol, start, limit, by_ascent=by_ascent)
+    return _solve(matrix.shape, LinearRows(matrix, index), problem, tol, start, limit, by_ascent=by_ascent)
 
 
 def solve_kernel_svm(
@@ -377,12 +375,12 @@ def solve_kernel_svm(
     >>> solve_kernel_svm(gram, up=[1, 0], down=[0, 1], regularization=0.1).coefficients.round(3).tolist()
     [0.5, -0.5]
     """
-    checked = check_gram(gram)
-    index, problem = _problem(up, down, len(checked.matrix), regularization, fit_bias)
-    return _solved(checked.matrix.shape, GramRows(checked, index), problem, tol, start, max_iter, by_ascent=True)
+    kernel = check_gram(gram)
+    index, problem = _problem(up, down, len(kernel.matrix), regularization, fit_bias)
+    return _solve(kernel.matrix.shape, GramRows(kernel, index), problem, tol, start, max_iter, by_ascent=True)
 
 
-def _solved(
+def _solve(
     shape: tuple[int, int],
     rows: LinearRows | GramRows,
     problem: SVMProblem,
@@ -409,10 +407,10 @@ def _solved(
         duals = np.clip(start.duals[rows.index] / unit, -problem.down, problem.up)
         bias = start.bias if problem.fit_bias else 0.0
     n_iter = 0
-    if not bounds.done and isinstance(rows, LinearRows) and not by_ascent:
+    if not bounds.is_done and isinstance(rows, LinearRows) and not by_ascent:
         point = starting_point(rows, problem) if start is None else NewtonPoint(start.coefficients, bias, duals, WARM)
         n_iter = minimize_by_newton(rows, problem, bounds, point, limit)
-    elif not bounds.done:
+    elif not bounds.is_done:
         n_iter = maximize_by_ascent(rows, problem, bounds, duals, bias, limit)
     products, square = rows.evaluate(bounds.coefficients)
     value = problem.regularization / 2 * square + problem.hinges(products - bounds.bias)

@@ -1,13 +1,11 @@
-"""The support vector machine as a problem: its rows or Gram matrix, and the bounds that prove a solution.
+"""The weighted support vector machine as a problem: its rows or Gram matrix, and the bounds that prove a solution.
 
-Gram matrices: the kernel of all pairs of rows, checked once to be one.
+``SVMProblem`` has the value and the dual, ``SVMBounds`` the best vectors so far from both sides. ``LinearRows`` are
+dense or sparse rows, ``GramRows`` rows of a Gram matrix; both are read in place.
 
-All that the dual proves rests on ``duals @ gram @ duals`` being a squared norm. Of a matrix with an eigenvalue below
-zero it is not, the problem has no least value, and "lower bounds" lie above the value that they bound.
-
-The weighted support vector machine as a problem: its value, its dual, and the best bounds found so far.
-
-The rows of a support vector machine: dense, sparse or of a Gram matrix, read where they lie.
+``check_gram`` checks once that a matrix is the kernel of all pairs of rows. The dual proves its bounds only if ``duals
+@ gram @ duals`` is a squared norm. For a matrix with an eigenvalue below zero it is not: the problem then has no least
+value, and "lower bounds" lie above the value that they bound.
 """
 
 from dataclasses import dataclass, field
@@ -75,9 +73,9 @@ def check_gram(gram: "ArrayLike | Gram", name: str = "gram") -> Gram:
     if largest == 0.0:
         return Gram(matrix, 0.0)
     for rounding in _ROUNDING:  # by how much of the largest entry the diagonal must be raised to have a Cholesky factor
-        shift, raised = rounding * len(matrix), matrix / largest
-        raised.flat[:: len(matrix) + 1] += shift
-        _, failed_at = lapack.dpotrf(raised.T, lower=True, clean=False, overwrite_a=True)
+        shift, scaled_matrix = rounding * len(matrix), matrix / largest
+        scaled_matrix.flat[:: len(matrix) + 1] += shift
+        _, failed_at = lapack.dpotrf(scaled_matrix.T, lower=True, clean=False, overwrite_a=True)
         if failed_at == 0:
             return Gram(matrix, largest * shift)
     raise ValueError(
@@ -144,7 +142,7 @@ class SVMProblem:
         return float(min(max(near, first), final))
 
 
-def balanced(duals: FloatArray, problem: SVMProblem) -> tuple[FloatArray, IntArray]:
+def balance(duals: FloatArray, problem: SVMProblem) -> tuple[FloatArray, IntArray]:
     """Return duals that sum to 0, as a free bias asks for, and the places where they differ from the given ones.
 
     Rows strictly inside a piece of their function can be moved at no cost to first order, so they share the excess if
@@ -153,11 +151,11 @@ def balanced(duals: FloatArray, problem: SVMProblem) -> tuple[FloatArray, IntArr
     excess = float(duals.sum())
     room = duals + problem.down if excess > 0 else problem.up - duals
     inside = (duals > -problem.down) & (duals < problem.up) & (duals != problem.up - problem.down)
-    changed = np.flatnonzero(inside if room[inside].sum() >= abs(excess) else room > 0)
-    moved = duals.copy()
+    places = np.flatnonzero(inside if room[inside].sum() >= abs(excess) else room > 0)
+    result = duals.copy()
     if excess != 0.0:
-        moved[changed] -= excess / room[changed].sum() * room[changed]
-    return moved, changed
+        result[places] -= excess / room[places].sum() * room[places]
+    return result, places
 
 
 @dataclass
@@ -182,8 +180,8 @@ class SVMBounds:
             self.duals, self.lower = duals.copy(), lower
 
     @property
-    def done(self) -> bool:
-        """Tell whether the bounds are what was asked for."""
+    def is_done(self) -> bool:
+        """Tell whether the gap is at most the tolerance."""
         return self.value - self.lower <= max(self.tol, _BOUND_ROUNDING * self.value)
 
 
@@ -200,10 +198,10 @@ class LinearRows:
         if not isinstance(X, np.ndarray):
             self.matrix = (X.data, X.indices, np.asarray(X.indptr, dtype=np.int64))
 
-    def state(self, weights: FloatArray, chosen: IntArray | None = None) -> FloatArray:
+    def state(self, weights: FloatArray, places: IntArray | None = None) -> FloatArray:
         """Return the weighted sum of the rows, or of the chosen ones."""
         total = np.zeros(self.n_columns)
-        kernels.row_sum(self.matrix, self.index if chosen is None else self.index[chosen], weights, total)
+        kernels.row_sum(self.matrix, self.index if places is None else self.index[places], weights, total)
         return total
 
     def scores(self, state: FloatArray) -> FloatArray:
@@ -225,10 +223,10 @@ class LinearRows:
         """Return the product of each row with the coefficients, and the squared norm of those."""
         return self.scores(coefficients), float(coefficients @ coefficients)
 
-    def products(self, chosen: IntArray, weights: FloatArray) -> FloatArray:
+    def products(self, places: IntArray, weights: FloatArray) -> FloatArray:
         """Return the weighted products of the columns, over the chosen rows."""
         products = np.zeros((self.n_columns, self.n_columns))
-        rows = self.index[chosen]
+        rows = self.index[places]
         if len(self.matrix) > 1:
             kernels.sparse_products(self.matrix, rows, weights, products)
             return products
@@ -267,9 +265,9 @@ class GramRows:
 
     def coefficients(self, state: FloatArray, weights: FloatArray) -> FloatArray:
         """Return the classifier that the weighted rows make: a coefficient for each row of the matrix."""
-        found = np.zeros(state.size)
-        found[self.index] = weights
-        return found
+        coefficients = np.zeros(state.size)
+        coefficients[self.index] = weights
+        return coefficients
 
     def square(self, weights: FloatArray) -> float:
         """Return the squared norm of the weighted sum of the rows in feature space, or more, for rounding."""

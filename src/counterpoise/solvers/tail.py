@@ -1,20 +1,19 @@
 """The tail of a mixture's losses over shards of rows, and mixtures that gain a model in each round.
 
-The CVaR of ``losses @ mixture`` and its slope: one pass over the rows, as a map over shards.
+``TailOracle`` evaluates the CVaR of ``losses @ mixture`` and its slope, in one pass over the rows that runs as a map
+over shards. The shards return little: a histogram of scores, a range, a vector with an entry for each model. One place
+decides where the tail begins. Ties at its edge share the remaining weight equally, so the result does not depend on the
+order of the rows.
 
-What the shards hand back is small: a histogram of scores, a range, a vector with an entry for each model. The
-decision where the tail begins is taken in one place. Ties at its edge share the remaining weight equally,
-so the answer does not depend on the order of the rows.
+``GrowingMixture`` solves the mixture problem again whenever a pool gains a model, as in column generation. Two facts
+make the next solve cheap:
 
-The mixture problem of a pool that grows by a model at a time, as column generation makes it grow.
-
-Samples on which all models so far have the same losses are of one kind: they have the same score in every mixture, so
-that a kind stands for them with the sum of their masses. Sixteen trees of depth 5 tell 100,000 samples into a few
-thousand kinds, and a solve looks at those alone. A further model splits kinds.
-
-A cut is a set of sample weights, alike within a kind. With another model it is the same weights with one more entry in
-its slope: their mean of that model's losses. So the cuts of the solve before serve the next one, which then needs a few
-evaluations instead of dozens.
+- Samples with the same losses under all models so far have the same score in every mixture. One *kind* stands for all
+  of them, with the sum of their masses. Sixteen trees of depth 5 divide 100,000 samples into a few thousand kinds, and
+  a solve passes over the kinds alone. A further model splits kinds.
+- A cut is a set of sample weights, equal within a kind. A further model adds one entry to its slope: the mean of that
+  model's losses under these weights. So the next solve takes over the cuts of the last one, and needs a few
+  evaluations instead of dozens.
 """
 
 from collections.abc import Sequence
@@ -116,11 +115,11 @@ class TailRows:
             self.path, self.pending, self.above = (), self._every, self._above[:0]
             self.sums = np.zeros(self.rows.n_models)  # of the losses of the rows above
         for step in path[len(self.path) :]:
-            known = self.above.size
-            n_above, n_inside = split_places(self.scores, self.pending, *step, self._above[known:], self._inside)
-            self.above, self.pending = self._above[: known + n_above], self._inside[:n_inside]
+            n_before = self.above.size
+            n_above, n_inside = split_places(self.scores, self.pending, *step, self._above[n_before:], self._inside)
+            self.above, self.pending = self._above[: n_before + n_above], self._inside[:n_inside]
             if n_above:
-                self.sums += self.sums_at(self.above[known:])
+                self.sums += self.sums_at(self.above[n_before:])
         self.path = path
 
     def sums_at(self, places: PlaceArray) -> FloatArray:
@@ -157,7 +156,7 @@ def _histogram(shard: Shard, mixture: FloatArray, path: Path, low: float, scale:
 
 
 def _pending(shard: Shard, mixture: FloatArray, path: Path, tie: float) -> Pending:
-    """Return what is known of the pending scores."""
+    """Return the facts about the pending scores."""
     rows: TailRows = shard[TAIL]
     rows.score(mixture, path)
     if not rows.pending.size:
@@ -165,21 +164,21 @@ def _pending(shard: Shard, mixture: FloatArray, path: Path, tie: float) -> Pendi
     scores = rows.scores[rows.pending]
     low, high, mass = float(scores.min()), float(scores.max()), rows.mass[rows.pending] if rows.step else None
     if high - low <= tie:
-        held = float(scores.size if mass is None else mass.sum())
-        return Pending(scores.size, low, high, np.array([low, high]), np.array([held, 0.0]))
+        total = float(scores.size if mass is None else mass.sum())
+        return Pending(scores.size, low, high, np.array([low, high]), np.array([total, 0.0]))
     if scores.size > _SENT:
         return Pending(scores.size, low, high, None, None)
     return Pending(scores.size, low, high, scores, np.ones(scores.size) if mass is None else mass)
 
 
-def _cut(shard: Shard, mixture: FloatArray, path: Path, is_kept: bool) -> tuple[FloatArray, ByteArray | None]:
+def _sum_tail(shard: Shard, mixture: FloatArray, path: Path, is_here: bool) -> tuple[FloatArray, ByteArray | None]:
     """Return the sums of losses above the edge, where the path ends, and at it; and the codes of rows."""
     rows: TailRows = shard[TAIL]
     rows.score(mixture, path)
-    return np.array([rows.sums, rows.pending_sums()]), rows.codes() if is_kept else None
+    return np.array([rows.sums, rows.pending_sums()]), rows.codes() if is_here else None
 
 
-def _cut_again(shard: Shard, codes: list[ByteArray]) -> FloatArray:
+def _sum_coded_tail(shard: Shard, codes: list[ByteArray]) -> FloatArray:
     """Return the sums of losses above the edge and at it, by the codes of rows."""
     rows: TailRows = shard[TAIL]
     each = decode_rows(codes[shard.number], rows.rows.n_rows)
@@ -190,26 +189,26 @@ WEIGHTS = "weights"  # the name of the rows' weights in a shard
 
 
 def _weigh(
-    shard: Shard, tails: list[TailEdge], kept: list[list[ByteArray] | FloatArray], shares: FloatArray, is_kept: bool
+    shard: Shard, tails: list[TailEdge], cuts: list[list[ByteArray] | FloatArray], shares: FloatArray, is_here: bool
 ) -> tuple[FloatArray, FloatArray]:
     """Leave the mean of the cuts' weights in the shard, and return the cut that it is by itself, and the weights."""
     rows: TailRows = shard[TAIL]
     weights = shard[WEIGHTS] = np.zeros(rows.rows.n_rows)
-    for tail, own, share in zip(tails, kept, shares.tolist(), strict=True):
+    for tail, own, share in zip(tails, cuts, shares.tolist(), strict=True):
         if isinstance(own, list):
             codes = own[shard.number]
         else:  # the mixture, by which the tail is found again
             rows.score(own, (tail.span,))
             codes = rows.codes()
         add_coded_weights(codes, rows.mass, rows.step, share * tail.full, share * tail.partial, weights)
-    return rows.rows.columns(weights), weights if is_kept else np.empty(0)
+    return rows.rows.columns(weights), weights if is_here else np.empty(0)
 
 
-def code_rows(above: PlaceArray, tied: PlaceArray, n_rows: int) -> ByteArray:
+def code_rows(above: PlaceArray, at_edge: PlaceArray, n_rows: int) -> ByteArray:
     """Return codes of two bits, four to the byte: of the rows above the edge of a tail, of those at it, of others."""
     codes = np.zeros((n_rows + 3) // 4, dtype=np.uint8)
     code_places(above, FULL, codes)
-    code_places(tied, PARTIAL, codes)
+    code_places(at_edge, PARTIAL, codes)
     return codes
 
 
@@ -222,7 +221,7 @@ def _places_of(each: ByteArray) -> tuple[PlaceArray, PlaceArray]:
     return np.flatnonzero(each == FULL).astype(np.int32), np.flatnonzero(each == PARTIAL).astype(np.int32)
 
 
-def _loaded(losses: AnyArray, mass: FloatArray | None) -> dict[str, Any]:
+def _load(losses: AnyArray, mass: FloatArray | None) -> dict[str, Any]:
     return {TAIL: TailRows(load_rows(losses), mass)}
 
 
@@ -247,22 +246,22 @@ class TailOracle:
         n_shards = max(1, min(available_cpus(), n_rows // _MIN_SHARD))
         places = [slice(n_rows * shard // n_shards, n_rows * (shard + 1) // n_shards) for shard in range(n_shards)]
         masses = [None if sample_weight is None else sample_weight[place] for place in places]
-        sources = [partial(_loaded, losses[place], mass) for place, mass in zip(places, masses, strict=True)]
+        sources = [partial(_load, losses[place], mass) for place, mass in zip(places, masses, strict=True)]
         return cls(LocalShards(sources), alpha)
 
-    def cut(self, kept: list[ByteArray] | FloatArray, tail: TailEdge | None = None) -> TailCut:
+    def cut(self, at: list[ByteArray] | FloatArray, tail: TailEdge | None = None) -> TailCut:
         """Return the worst weights at a mixture as a cut; or those of a tail, given the codes of each shard's rows."""
         is_here = self.shards.is_here
         if tail is None:
-            mixture: FloatArray = np.asarray(kept, dtype=np.float64)
+            mixture: FloatArray = np.asarray(at, dtype=np.float64)
             tail, path, light = self._find_tail(mixture, self.alpha * self.total)
-            parts = self.shards.map(_cut, mixture, (*path, tail.span), is_here, light=light)
+            parts = self.shards.map(_sum_tail, mixture, (*path, tail.span), is_here, light=light)
             sums, codes = zip(*parts, strict=True)
-            kept = list(codes) if is_here else mixture
+            at = list(codes) if is_here else mixture
         else:
-            sums = tuple(self.shards.map(_cut_again, kept))
-        above, tied = sum(sums)
-        return TailCut(np.asarray(tail.full * above + tail.partial * tied), tail, kept)
+            sums = tuple(self.shards.map(_sum_coded_tail, at))
+        above, at_edge = sum(sums)
+        return TailCut(np.asarray(tail.full * above + tail.partial * at_edge), tail, at)
 
     def value(self, mixture: FloatArray) -> float:
         """Return the CVaR of ``losses @ mixture``."""
@@ -273,8 +272,8 @@ class TailOracle:
 
         The weights stay in the shards, where they go by the name ``WEIGHTS``; those of shards here are returned too.
         """
-        tails, kept = [cut.tail for cut in cuts], [cut.codes for cut in cuts]
-        parts = self.shards.change(WEIGHTS, _weigh, tails, kept, shares, self.shards.is_here)
+        tails, codes = [cut.tail for cut in cuts], [cut.codes for cut in cuts]
+        parts = self.shards.change(WEIGHTS, _weigh, tails, codes, shares, self.shards.is_here)
         slopes, weights = zip(*parts, strict=True)
         return Proof(np.concatenate(weights), np.sum(slopes, axis=0))
 
@@ -296,17 +295,17 @@ class TailOracle:
                 continue
             last = _BINS - 1 - int(np.flatnonzero(bins)[0])  # where rounding leaves the total just short of mass
             place = min(int(np.searchsorted(reach, mass)), last)
-            chosen, above = _BINS - 1 - place, float(reach[place - 1]) if place else above
-            bottom, top = chosen or -np.inf, chosen + 1 if chosen < _BINS - 1 else np.inf
+            bin_number, above = _BINS - 1 - place, float(reach[place - 1]) if place else above
+            bottom, top = bin_number or -np.inf, bin_number + 1 if bin_number < _BINS - 1 else np.inf
             path = (*path, (low, scale, bottom, top))
-            found = self.shards.map(_pending, mixture, path, tie, light=light)
-            light = max(one.n_rows for one in found) < _FEW
-            low, high = min(one.low for one in found), max(one.high for one in found)
+            pending = self.shards.map(_pending, mixture, path, tie, light=light)
+            light = max(one.n_rows for one in pending) < _FEW
+            low, high = min(one.low for one in pending), max(one.high for one in pending)
             if high - low <= tie:
-                share = (mass - above) / bins[chosen]
+                share = (mass - above) / bins[bin_number]
                 break
-            if all(one.values is not None for one in found):  # the scores are known one by one
-                values, masses = (np.concatenate([part[place] for part in found]) for place in (3, 4))
+            if all(one.values is not None for one in pending):  # the scores are known one by one
+                values, masses = (np.concatenate([part[place] for part in pending]) for place in (3, 4))
                 order = np.argsort(-values, kind="stable")
                 values, masses = values[order], masses[order]
                 reach = above + np.cumsum(masses)
@@ -337,21 +336,21 @@ def minimize_linear(
     --------
     >>> import numpy as np
     >>> from counterpoise.solvers.tail import minimize_linear
-    >>> found = minimize_linear(np.array([0.1, 0.5]), np.array([[1.0, 0.0]]), np.array([0.75]))
-    >>> found.mixture.tolist(), round(found.value, 6), found.multipliers.round(6).tolist(), found.gap < 1e-9
+    >>> solution = minimize_linear(np.array([0.1, 0.5]), np.array([[1.0, 0.0]]), np.array([0.75]))
+    >>> solution.mixture.tolist(), round(solution.value, 6), solution.multipliers.round(6).tolist(), solution.gap < 1e-9
     ([0.75, 0.25], 0.2, [0.4], True)
     """
     planes = CuttingPlanes(values.size, rows, bounds, row_scale)
     low, span = float(values.min()), float(np.ptp(values)) or 1.0
     planes.add((values - low) / span)
-    found = planes.minimize()
-    prices = found.multipliers * span
-    value, lower = float(values @ found.point), planes.proven(values, prices)
-    return MixtureSolution(found.point, np.ones(1), prices / planes.row_scale, value, lower, 1)
+    minimum = planes.minimize()
+    prices = minimum.multipliers * span
+    value, lower = float(values @ minimum.point), planes.proven(values, prices)
+    return MixtureSolution(minimum.point, np.ones(1), prices / planes.row_scale, value, lower, 1)
 
 
 class SampleKinds(NamedTuple):
-    """Samples told apart by the losses of models."""
+    """Samples divided into kinds by the losses of models."""
 
     of: IntArray  # the kind of each sample
     losses: AnyArray  # (n_kinds, n_models)
@@ -429,10 +428,10 @@ class GrowingMixture:
         """
         n_models, n_more = losses.shape[1], losses.shape[1] - self._mixture.size
         planes = CuttingPlanes(n_models, rows, bounds, row_scale)
-        known = self._weight
-        is_same = known is sample_weight
-        if known is not None and sample_weight is not None:
-            is_same = np.array_equal(known, sample_weight)
+        last_weight = self._weight
+        is_same = last_weight is sample_weight
+        if last_weight is not None and sample_weight is not None:
+            is_same = np.array_equal(last_weight, sample_weight)
         kinds, n_samples = self._kinds, len(losses)
         if not is_same or kinds.of.size != n_samples:  # begin anew for other weights: all samples are of one kind
             kinds = SampleKinds(np.zeros(n_samples, dtype=np.int64), np.empty((1, 0), dtype=np.uint8))
@@ -449,10 +448,10 @@ class GrowingMixture:
         oracle = TailOracle.of(kinds.losses, mass, self.alpha)
         with closing(oracle.shards):
             bundle = LevelBundle(oracle, planes, SolveLimits(self.tol))
-            known_cuts = [(recode(cut.codes, self._sizes, places, oracle.sizes), cut.tail) for cut in self._cuts]
-            bundle.carry([oracle.cut(*cut) for cut in known_cuts])
-            found = bundle.solve(start)
-        self._kinds, self._cuts, self._sizes, self._mixture = kinds, bundle.cuts, oracle.sizes, found.mixture
+            last_cuts = [(recode(cut.codes, self._sizes, places, oracle.sizes), cut.tail) for cut in self._cuts]
+            bundle.carry([oracle.cut(*cut) for cut in last_cuts])
+            solution = bundle.solve(start)
+        self._kinds, self._cuts, self._sizes, self._mixture = kinds, bundle.cuts, oracle.sizes, solution.mixture
         # Each sample has its share of the weight of its kind.
-        weights = np.divide(found.weights, mass, out=np.zeros(mass.size), where=mass > 0)[kinds.of]
-        return found._replace(weights=weights if sample_weight is None else weights * sample_weight)
+        weights = np.divide(solution.weights, mass, out=np.zeros(mass.size), where=mass > 0)[kinds.of]
+        return solution._replace(weights=weights if sample_weight is None else weights * sample_weight)

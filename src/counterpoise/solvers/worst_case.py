@@ -1,9 +1,7 @@
 """The worst sample weights, in a ball around the samples' own or with an entropy that keeps them spread.
 
-The worst sample weights in a ball around the samples' own weights.
-
-The problem is ``max weights @ losses`` over distributions at most ``radius`` away from the base weights q (equal ones,
-or ``sample_weight`` scaled to sum to 1). How far is measured by one of::
+``worst_case_weights`` solves ``max weights @ losses`` over distributions at most ``radius`` away from the base weights
+q (equal ones, or ``sample_weight`` scaled to sum to 1). How far is measured by one of::
 
     empirical-likelihood   sum q_i log(q_i / w_i)            w_i = q_i / (eta - loss_i), up to a factor
     kl                     sum w_i log(w_i / q_i)            w_i = q_i exp(loss_i / eta)
@@ -16,10 +14,9 @@ one equation in one unknown eta. Weights do not change when the losses are shift
 ``gaps``, the distances from the largest loss over the range of the losses: nothing overflows, and ties at the top are
 exact zeros.
 
-The entropy-regularized dual of alpha-LPBoost, by Newton's method on the mixture.
-
-Problem (Zhai et al. 2021, eq. 8, after Warmuth, Glocer and Vishwanathan 2008; the printed ``<=`` must be ``>=``, as
-their slides have it)::
+``regularized_weights`` solves the entropy-regularized dual of alpha-LPBoost, by Newton's method on the mixture (Zhai et
+al. 2021, eq. 8, after Warmuth, Glocer and Vishwanathan 2008; the printed ``<=`` must be ``>=``, as their slides have
+it)::
 
     min over weights, gamma of  gamma - entropy(weights) / beta
     subject to  weights @ losses[:, s] >= 1 - gamma  for every model s,  weights in the capped simplex.
@@ -123,7 +120,7 @@ def check_radius(radius: Any) -> float:
     return check_number(radius, "radius", "[0, inf]", "the size of the ball of weights (0: the samples' own alone)")
 
 
-class Worst(NamedTuple):
+class WorstWeights(NamedTuple):
     """Worst weights, and the unknown that gave them, in units of the gaps: a start for the next similar problem."""
 
     weights: FloatArray
@@ -137,17 +134,17 @@ class Ball(NamedTuple):
     base: FloatArray  # on the simplex
     is_equal: bool  # whether all base weights are equal
 
-    def worst(self, radius: float, divergence: str, start: float = math.nan) -> Worst:
+    def worst(self, radius: float, divergence: str, start: float = math.nan) -> WorstWeights:
         """Return the worst weights; ``start`` is the root of a similar problem, where there is one."""
         if radius < _LEAST or not self.gaps.any():
-            return Worst(self.base.copy(), math.nan)
+            return WorstWeights(self.base.copy(), math.nan)
         top = self.gaps == 0.0
         share = float(self.base[top].sum())
         if radius >= _CAPS[divergence](share):
-            return Worst(np.where(top, self.base / share, 0.0), math.nan)
-        found = _WEIGH[divergence](self, radius, start)
-        np.divide(found.weights, found.weights.sum(), out=found.weights)
-        return found
+            return WorstWeights(np.where(top, self.base / share, 0.0), math.nan)
+        worst = _WEIGH[divergence](self, radius, start)
+        np.divide(worst.weights, worst.weights.sum(), out=worst.weights)
+        return worst
 
     @property
     def mass(self) -> tuple[FloatArray, int]:
@@ -156,7 +153,7 @@ class Ball(NamedTuple):
 
 
 def ball_around(losses: AnyArray, mass: FloatArray | None) -> Ball:
-    """Return finite losses as gaps, and the samples' own weights; samples without weight have no say in the range."""
+    """Return finite losses as gaps, and the samples' own weights; samples without weight do not count in the range."""
     n_samples = losses.size
     base = np.full(n_samples, 1.0 / n_samples) if mass is None else mass / mass.sum()
     vector = np.ascontiguousarray(losses, dtype=np.float64)
@@ -164,8 +161,8 @@ def ball_around(losses: AnyArray, mass: FloatArray | None) -> Ball:
         least, largest = float(vector.min()), float(vector.max())
     else:
         base[base < _NO_WEIGHT] = 0.0
-        held = vector[base > 0.0]
-        least, largest = float(held.min()), float(held.max())
+        weighed_losses = vector[base > 0.0]
+        least, largest = float(weighed_losses.min()), float(weighed_losses.max())
         vector = np.clip(vector, least, largest)
     if max(-least, largest) > _HUGE:
         vector, least, largest = vector / 4, least / 4, largest / 4
@@ -183,7 +180,7 @@ _CAPS: dict[str, Callable[[float], float]] = {
 }
 
 
-def _likelihood_weights(ball: Ball, radius: float, start: float) -> Worst:
+def _likelihood_weights(ball: Ball, radius: float, start: float) -> WorstWeights:
     """Return weights ``base / (gaps + floor)`` up to a factor, for the one floor above 0 at the radius."""
     top = ball.gaps == 0.0
     share = float(ball.base[top].sum())
@@ -192,10 +189,10 @@ def _likelihood_weights(ball: Ball, radius: float, start: float) -> Worst:
     if rest > 0.0 and radius > share * math.log(share) + rest * math.log(rest / _DEEP):
         deep = _deep_weights(ball, radius, ~top, share)
         if deep is not None:
-            return Worst(deep, math.nan)
+            return WorstWeights(deep, math.nan)
     floor = _likelihood_floor(ball, radius, start)
     weights = ball.gaps + floor
-    return Worst(np.divide(ball.base, weights, out=weights), floor)
+    return WorstWeights(np.divide(ball.base, weights, out=weights), floor)
 
 
 def _deep_weights(ball: Ball, radius: float, rest: BoolArray, share: float) -> FloatArray | None:
@@ -227,7 +224,7 @@ def _likelihood_floor(ball: Ball, radius: float, start: float) -> float:
 
     def divergence(log_floor: float) -> tuple[float, float]:
         floor = math.exp(log_floor)
-        log_mean, first, second = _ball_kernels.floored(ball.gaps, *ball.mass, mean, floor)
+        log_mean, first, second = _ball_kernels.floor_means(ball.gaps, *ball.mass, mean, floor)
         slope = -floor * (second - first * first) / ((mean + floor) * (1.0 + first))
         return log_mean + math.log1p(first), slope
 
@@ -264,25 +261,25 @@ def _log_expm1(value: float) -> float:
     return value + math.log(-math.expm1(-value))
 
 
-def _exponential_weights(ball: Ball, radius: float, start: float) -> Worst:
+def _exponential_weights(ball: Ball, radius: float, start: float) -> WorstWeights:
     """Return weights ``base * exp(-gaps / heat)`` up to a factor, for the one heat above 0 at the radius."""
     _, variance = _ball_kernels.mean_and_variance(ball.gaps, *ball.mass)
     guess = math.sqrt(variance / (2.0 * radius))  # of the heat, where it is far above the gaps
 
     def divergence(log_heat: float) -> tuple[float, float]:
         rate = math.exp(-log_heat)
-        total, mean, square = _ball_kernels.tilted(ball.gaps, *ball.mass, rate)
+        total, mean, square = _ball_kernels.tilt_means(ball.gaps, *ball.mass, rate)
         return -rate * mean - math.log(total), -rate * rate * (square - mean * mean)
 
     if guess > _FLAT:
-        return Worst(np.asarray(ball.base * (1.0 - ball.gaps / guess)), guess)
+        return WorstWeights(np.asarray(ball.base * (1.0 - ball.gaps / guess)), guess)
     guess = start if start > 0.0 else guess
     highest = -math.log(8.0 * radius) / 2  # no variance of gaps is above 1/4, so the divergence there is at most radius
     heat = _falling_root(divergence, radius, guess, highest, n_samples=ball.gaps.size)
-    return Worst(np.asarray(ball.base * np.exp(-ball.gaps / heat)), heat)
+    return WorstWeights(np.asarray(ball.base * np.exp(-ball.gaps / heat)), heat)
 
 
-def _clipped_weights(ball: Ball, radius: float, start: float) -> Worst:
+def _clipped_weights(ball: Ball, radius: float, start: float) -> WorstWeights:
     """Return weights ``base * max(edge - gaps, 0)`` up to a factor, for the one edge at the radius.
 
     With the mass m of the gaps below the edge, their mean and variance, ``edge = mean + sqrt(variance / (m (1 + 2
@@ -296,19 +293,19 @@ def _clipped_weights(ball: Ball, radius: float, start: float) -> Worst:
     heights += root - mean
     edge = heaviest + (root - mean)
     if heights.min() >= 0.0:
-        return Worst(np.multiply(ball.base, heights, out=heights), edge)
+        return WorstWeights(np.multiply(ball.base, heights, out=heights), edge)
 
     def divergence(log_edge: float) -> tuple[float, float]:
-        mass, first, second = _ball_kernels.clipped(ball.gaps, *ball.mass, math.exp(log_edge))
+        mass, first, second = _ball_kernels.clip_means(ball.gaps, *ball.mass, math.exp(log_edge))
         ratio = second / first / first  # the square of a mean may be below the smallest float
         return (ratio - 1.0) / 2, (1.0 - mass * ratio) / first
 
     guess = start if start > 0.0 else max(edge, _LEAST)
     edge = _falling_root(divergence, radius, guess, 0.0, n_samples=ball.gaps.size)
-    held = ball.gaps <= edge  # with what is so near it that the floats do not tell
-    heights[~held] = 0.0
-    heights[held] = _heights(ball.gaps[held], ball.base[held], radius, float(ball.base[~held].sum()), edge)
-    return Worst(np.multiply(ball.base, heights, out=heights), edge)
+    inside = ball.gaps <= edge  # with those so near it that rounding decides
+    heights[~inside] = 0.0
+    heights[inside] = _heights(ball.gaps[inside], ball.base[inside], radius, float(ball.base[~inside].sum()), edge)
+    return WorstWeights(np.multiply(ball.base, heights, out=heights), edge)
 
 
 def _heights(gaps: FloatArray, base: FloatArray, radius: float, outside: float, edge: float) -> FloatArray:
@@ -323,12 +320,12 @@ def _heights(gaps: FloatArray, base: FloatArray, radius: float, outside: float, 
     return np.asarray(np.maximum(heights + (math.sqrt(variance / slack) - mean), 0.0))
 
 
-def _capped_weights(ball: Ball, radius: float, _start: float) -> Worst:
+def _capped_weights(ball: Ball, radius: float, _start: float) -> WorstWeights:
     """Return the worst weights below ``base * exp(radius)``."""
-    return Worst(worst_weights(-ball.gaps, ball.base * math.exp(radius)), math.nan)
+    return WorstWeights(worst_weights(-ball.gaps, ball.base * math.exp(radius)), math.nan)
 
 
-_WEIGH: dict[str, Callable[[Ball, float, float], Worst]] = {
+_WEIGH: dict[str, Callable[[Ball, float, float], WorstWeights]] = {
     "empirical-likelihood": _likelihood_weights,
     "kl": _exponential_weights,
     "chi-square": _clipped_weights,
@@ -419,17 +416,17 @@ def regularized_weights(
     mass = check_sample_weight(sample_weight, matrix.shape[0])
     n_models = matrix.shape[1]
     mixture = np.full(n_models, 1.0 / n_models) if start is None else check_mixture(start, n_models, "start")
-    game = _Game(matrix, alpha, mass)
+    game = _EntropyGame(matrix, alpha, mass)
     n_iter = 0
-    scaled = min(beta * game.span, _LAST_BETA)  # beta for losses in [0, 1], as far as it makes a difference
-    betas = [scaled]  # that rise to the last in steps that Newton's method follows easily
+    scaled_beta = min(beta * game.span, _LAST_BETA)  # beta for losses in [0, 1], as far as it makes a difference
+    betas = [scaled_beta]  # that rise to the last in steps that Newton's method follows easily
     while start is None and betas[0] > _FIRST_BETA:  # a start that the caller knows to be good needs no detour
         betas.insert(0, max(betas[0] / _BETA_FACTOR, _FIRST_BETA))
     for step_beta in betas:
-        aim = tol / game.span if step_beta == scaled else 0.1 / step_beta
-        mixture, n_done = _newton(game, mixture, step_beta, aim, max_iter - n_iter)
+        step_tol = tol / game.span if step_beta == scaled_beta else 0.1 / step_beta
+        mixture, n_done = _newton(game, mixture, step_beta, step_tol, max_iter - n_iter)
         n_iter += n_done
-    return game.certified(mixture, beta, scaled, n_iter)
+    return game.certify(mixture, beta, scaled_beta, n_iter)
 
 
 class _Point(NamedTuple):
@@ -445,7 +442,7 @@ class _Point(NamedTuple):
         return float(self.slope @ self.mixture - self.slope.min())
 
 
-class _Game:
+class _EntropyGame:
     """The losses mapped to [0, 1], with caps and prior of the samples."""
 
     def __init__(self, losses: AnyArray, alpha: float, mass: FloatArray | None) -> None:
@@ -479,21 +476,21 @@ class _Game:
         centred = np.sqrt(shares)[:, None] * (rows - mean)
         return np.asarray(beta * (centred.T @ centred))
 
-    def certified(self, mixture: FloatArray, beta: float, scaled: float, n_iter: int) -> RegularizedSolution:
+    def certify(self, mixture: FloatArray, beta: float, scaled_beta: float, n_iter: int) -> RegularizedSolution:
         """Return both players' vectors with the bounds computed from them alone."""
-        weights = self.at(mixture, scaled).weights
+        weights = self.at(mixture, scaled_beta).weights
         entropy = self.entropy(weights)
         scores = np.empty(self.rows.n_rows)
         self.rows.scores(mixture, scores)
-        value = float(weights @ scores) + entropy * self.span / scaled
-        kept = scaled / (beta * self.span)
-        if kept < 1:  # beyond the last beta: the best reply is convex in 1 / beta, and without entropy the worst mean
-            value = kept * value + (1 - kept) * worst_mean(scores, self.caps)
+        value = float(weights @ scores) + entropy * self.span / scaled_beta
+        share = scaled_beta / (beta * self.span)
+        if share < 1:  # beyond the last beta: the best reply is convex in 1 / beta, and without entropy the worst mean
+            value = share * value + (1 - share) * worst_mean(scores, self.caps)
         lower = float(self.rows.columns(weights).min()) + entropy / beta
         return RegularizedSolution(weights, mixture, value, lower, n_iter)
 
 
-def _newton(game: _Game, mixture: FloatArray, beta: float, tol: float, max_iter: int) -> tuple[FloatArray, int]:
+def _newton(game: _EntropyGame, mixture: FloatArray, beta: float, tol: float, max_iter: int) -> tuple[FloatArray, int]:
     """Minimize over the simplex by Newton steps with backtracking, until the gap is at most ``tol``."""
     point = game.at(mixture, beta)
     for n_iter in range(max_iter):
@@ -503,23 +500,23 @@ def _newton(game: _Game, mixture: FloatArray, beta: float, tol: float, max_iter:
         hessian, n_models = game.curvature(point.weights, beta), mixture.size
         hessian += (_LEAST_RIDGE + _RIDGE * float(np.trace(hessian)) / n_models) * np.eye(n_models)
         target = minimize_on_simplex(hessian, point.slope - hessian @ point.mixture)
-        moved = None if target is None else _backtrack(game, point, target, beta)
-        if moved is None:  # no progress in floating point: the caller reads the gap
+        next_point = None if target is None else _backtrack(game, point, target, beta)
+        if next_point is None:  # no progress in floating point: the caller reads the gap
             return point.mixture, n_iter
-        point = moved
+        point = next_point
     return point.mixture, max(max_iter, 0)
 
 
-def _backtrack(game: _Game, point: _Point, target: FloatArray, beta: float) -> _Point | None:
+def _backtrack(game: _EntropyGame, point: _Point, target: FloatArray, beta: float) -> _Point | None:
     """Return the first point on the way to ``target``, halving the step, that delivers its fall."""
     direction = target - point.mixture
     fall = float(point.slope @ direction)
     step = 1.0
     while fall < 0 and step > _SHORTEST:
-        moved = game.at(point.mixture + step * direction, beta)
-        if moved.value <= point.value + _ARMIJO * step * fall:
-            return moved
-        if moved.gap <= point.gap / 2 and moved.value <= point.value + _ENTROPIC_NOISE:
-            return moved  # the fall drowns in rounding, but the slope still tells the way
+        candidate = game.at(point.mixture + step * direction, beta)
+        if candidate.value <= point.value + _ARMIJO * step * fall:
+            return candidate
+        if candidate.gap <= point.gap / 2 and candidate.value <= point.value + _ENTROPIC_NOISE:
+            return candidate  # the fall drowns in rounding, but the slope still shows the way
         step /= 2
     return None

@@ -935,7 +935,7 @@ class Explorer {
     for (const name of AT_ONCE) this.note(name, "");
     const { value, lower } = this.answer;
     const { alpha } = this.setting, aim = alpha === null ? this.answer.objective : alpha === 1 ? "Average loss" : `Loss of the worst ${percent(alpha)}`;
-    this.say(`${aim} where chosen: ${shown(value)}, at most ${shown(Math.max(value - lower, 0), 4)} above the best possible`);
+    this.say(`${aim} on the selection rows: ${shown(value)}, at most ${shown(Math.max(value - lower, 0), 4)} above the best possible`);
   }
 
   paintConflict() {
@@ -971,7 +971,7 @@ class Explorer {
 
   paintSummary() {
     const { losses } = this.answer, rows = Object.entries(losses);
-    const names = { choice: "where chosen", held_out: "held out" };
+    const names = { choice: "selection rows", held_out: "held-out rows" };
     const head = ["rows", "average", ...(this.setting.alpha === null ? [] : ["tail"])];
     const line_ = (name, mean, tail) => el("tr", {}, el("th", { scope: "row" }, name), [mean, ...(tail === undefined ? [] : [tail])].map((value) => el("td", {}, shown(value))));
     this.panels.summary.body.replaceChildren(table("Loss, as a table", head, rows.flatMap(([name, one]) => [
@@ -988,7 +988,7 @@ class Explorer {
     const open = this.panels.rates.body.querySelector("details")?.open;
     if (open) listed.open = true;
     this.panels.rates.body.replaceChildren(...figures, el("p", { class: "muted" },
-      rows === "held_out" ? "Of decisions about held-out rows; intervals of 95 %." : this.hello.decision === "fixed" ? "On the rows of choice." : "In expectation, on the rows of choice."), listed);
+      rows === "held_out" ? "Of decisions about held-out rows; intervals of 95 %." : this.hello.decision === "fixed" ? "On the selection rows." : "In expectation, on the selection rows."), listed);
   }
 
   rateFigure(name, groups) {
@@ -1071,7 +1071,7 @@ class Explorer {
       figure.append(draw("line", { class: "ink", x1: x(Math.max(this.setting.alpha, view.alphas[0])), x2: x(Math.max(this.setting.alpha, view.alphas[0])), y1: TOP, y2: HIGH - BOTTOM }));
     }
     body.replaceChildren(figure, key([["s1", "this mixture"], ["s2 dashed", "plain training"]]),
-      el("p", { class: "muted" }, `${best.length ? "Dots: the mixture chosen anew for that tail. " : ""}${view.rows === "held_out" ? "Held-out rows." : "Rows of choice."}`));
+      el("p", { class: "muted" }, `${best.length ? "Dots: the mixture chosen anew for that tail. " : ""}${view.rows === "held_out" ? "Held-out rows." : "Selection rows."}`));
   }
 
   paintFrontier(view) {
@@ -1114,7 +1114,7 @@ class Explorer {
       el("tr", {}, el("th", { scope: "row" }, "actions"), all.map((one, place) => el("td", {}, place ? [
         el("button", { type: "button", "aria-label": `Go to ${one.name}`, onclick: () => this.go(structuredClone(one.setting)) }, "Go"), " ",
         el("button", { type: "button", "aria-label": `Remove ${one.name}`, onclick: () => { this.pins.splice(place - 1, 1); this.keep(); this.paintPins(); this.paintHistory(); } }, "Remove")] : ""))),
-    ]    ), el("p", { class: "muted" }, `Of goals: bound, then the value ${rows === "held_out" ? "on held-out rows" : "where chosen"}.`));
+    ]    ), el("p", { class: "muted" }, `Of goals: bound, then the value ${rows === "held_out" ? "on held-out rows" : "on the selection rows"}.`));
   }
 }
 
