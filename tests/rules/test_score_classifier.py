@@ -316,7 +316,7 @@ class Answering:
         ({"models": [np.full(N - 200, np.nan)]}, r"must be finite; 400 of 400 are not, the first is"),
         ({"models": [np.zeros(3)]}, r"must give one score for each of the 400 rows.*shape \(3,\)"),
         ({"by": "age"}, r"The rows of fit need the column 'age', which the rules look at: pass sensitive_features"),
-        ({"by": 3}, r"by must be the name of a column that rules may look at, a list of names, or Groups; got 3"),
+        ({"by": 3}, r"by must be the name of a column that rules may use, a list of names, or Groups; got 3"),
         ({"by": ("sex", "sex")}, r"by names a column twice"),
         ({"budget": -0.1}, r"budget must lie in \[0, 1\]"),
         ({"deferral": 0.2}, r"deferral must be None, or Deferral\(cost\).*got 0.2"),

@@ -231,7 +231,7 @@ class ArrayFitData:
         def say(codes: AnyArray) -> Answers:  # with a column for each model
             known = answers
             for name, place in places.items():
-                known = known.with_dataset(name, answers.tables[name], self.positive.said(codes[place]))
+                known = known.with_dataset(name, answers.tables[name], self.positive.encode(codes[place]))
             return known
 
         self.costs = AnswerCosts(train.codes, places, answers, say, problem)
@@ -301,7 +301,7 @@ class ArrayFitData:
         answers = known.answers.with_dataset(TRAIN, known.answers.tables[TRAIN], own)
         for name, table in self.datasets.items():
             codes = pool.ask(self.features(name, table), table.n_samples)
-            answers = answers.with_dataset(name, table, positive.said(codes))
+            answers = answers.with_dataset(name, table, positive.encode(codes))
         return known._replace(answers=answers)
 
     def family(self, history: History, problem: Problem) -> PooledModels | Thresholds:

@@ -73,20 +73,20 @@ _HALF = 0.5
 
 
 def _has_scores(model: Any) -> bool:
-    """Tell whether a classifier decides by rules of scores."""
+    """Return whether a classifier decides by rules of scores."""
     return bool(model.decides_by_scores)
 
 
 def _has_probabilities(model: Any) -> bool:
-    """Tell whether the models that may decide have probabilities; hard answers of a mixture always do."""
+    """Return whether the models that may decide have probabilities; hard answers of a mixture always do."""
     if not model.decides_by_scores:
         return True
     family = vars(model).get("family_")
     if isinstance(family, Thresholds):  # one half is the usual threshold of probabilities, and of nothing else
         return bool((family.selection_data.usual == _HALF).all())
-    given = getattr(model, "estimator", None)
-    named = named_models(given if isinstance(given, list) and given else [given])
-    return not any(hasattr(one, "decision_function") and not hasattr(one, "predict_proba") for _, one in named)
+    estimator = getattr(model, "estimator", None)
+    models = named_models(estimator if isinstance(estimator, list) and estimator else [estimator])
+    return not any(hasattr(one, "decision_function") and not hasattr(one, "predict_proba") for _, one in models)
 
 
 class MixtureBase(ClassifierMixin, BaseEstimator):
@@ -222,17 +222,17 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
         They must be of the features that were given: pipelines that make others of them have none to average.
         """
         check_is_fitted(self)
-        shares, found = self._model_shares(), []
+        shares, importances = self._model_shares(), []
         for place in np.flatnonzero(shares).tolist():
-            told = getattr(self.estimators_[place], "feature_importances_", None)
-            if told is None or np.shape(told) != (self.n_features_in_,):
+            own = getattr(self.estimators_[place], "feature_importances_", None)
+            if own is None or np.shape(own) != (self.n_features_in_,):
                 raise AttributeError(
                     f"feature_importances_ needs models that have it for each of the {self.n_features_in_} features; "
                     f"{type(self.estimators_[place]).__name__} has not. sklearn.inspection.permutation_importance "
                     "asks any classifier."
                 )
-            found.append(shares[place] * np.asarray(told, dtype=np.float64))
-        return np.asarray(np.sum(found, axis=0))
+            importances.append(shares[place] * np.asarray(own, dtype=np.float64))
+        return np.asarray(np.sum(importances, axis=0))
 
     def explain(
         self,
@@ -278,32 +278,34 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
             contributions=self._contributions(rows.X, places, contributions),
         )
 
-    def _contributions(self, X: Any, places: IntArray, given: Contribute | None) -> list[Any]:
+    def _contributions(self, X: Any, places: IntArray, function: Contribute | None) -> list[Any]:
         """Return what features add to the score of each row; None where no single score decides."""
         chosen = self.chosen_rules()
         if chosen is None or len(chosen.rules) > 1:
             return [None] * len(places)
         model, is_pair = self.estimators_[chosen.rules[0].model], len(self.classes_) == _PAIR
-        told = contributions_of(model, X, None if is_pair else places, given)
-        if is_pair and self.family_.pool.positive.place == 0 and given is None:  # models tell those of the second class
-            return [one and {name: -value for name, value in one.items()} for one in told]
-        return told
+        contributions = contributions_of(model, X, None if is_pair else places, function)
+        if (
+            is_pair and self.family_.pool.positive.place == 0 and function is None
+        ):  # models tell those of the second class
+            return [one and {name: -value for name, value in one.items()} for one in contributions]
+        return contributions
 
-    def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, **given: Any) -> float:
+    def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, **columns: Any) -> float:
         """Return the share of rows that are decided rightly; a deferred row is not.
 
         Parameters
         ----------
         X, y : rows and their labels
         sample_weight : array of shape (n_samples,), optional
-        **given
+        **columns
             As for ``predict``.
         """
-        said = self.predict(X, **given)
+        decisions = self.predict(X, **columns)
         if getattr(self.family_.selection_data, "deferral", None) is None:
-            return float(accuracy_score(y, said, sample_weight=sample_weight))
-        weights = check_sample_weight(sample_weight, len(said))
-        return float(np.average(said == np.asarray(column_or_1d(y)), weights=weights))
+            return float(accuracy_score(y, decisions, sample_weight=sample_weight))
+        weights = check_sample_weight(sample_weight, len(decisions))
+        return float(np.average(decisions == np.asarray(column_or_1d(y)), weights=weights))
 
     def staged_decision_proba(
         self, X: Any, sensitive_features: Any = None, baseline: ArrayLike | None = None
@@ -317,7 +319,7 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
         problem, n_models = self.problem(), len(self.estimators_)
         rows = self.rows_to_decide(X, sensitive_features, baseline)
         for place in range(n_models):
-            rows = rows.asked([place])
+            rows = rows.with_outputs([place])
         for n_first in range(1, n_models + 1):
             stage = self.family_.stage(n_first, problem, self.selection_)
             yield self._decider_of(stage.chosen, stage.mixture, None).probabilities(rows)
@@ -364,7 +366,7 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
         goals : goals or their texts, optional
             Other goals; ``()`` for none. Default: the present ones.
         objective : risk or rate, or the text of one, optional
-            What is minimized, in place of ``alpha``: pass one of them. Default: ``CVaR(alpha)`` where alpha is given,
+            What is minimised, in place of ``alpha``: pass one of them. Default: ``CVaR(alpha)`` where alpha is given,
             else as before.
         budget : float in [0, 1], optional
             The most that the mean loss may be above the least that is possible under the goals; 1 for no limit.
@@ -421,11 +423,11 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
         if objective is None and alpha is None and sensitive_features is not None and not has_goals:
             objective = WORST_GROUP
         problem = other.problem(alpha, objective, goals, budget)._replace(mixture="optimal")
-        given = {"sensitive_features": sensitive_features, "baseline": baseline}
-        given |= {"sample_weight": sample_weight, "largest_weight": largest_weight}
-        family = with_tables(self._family_on(X, y, datasets, given), tables or {})
-        given = {"alpha": alpha, "goals": goals, "objective": objective, "budget": budget, "mixture": "optimal"}
-        changed = {name: value for name, value in given.items() if value is not None}
+        columns = {"sensitive_features": sensitive_features, "baseline": baseline}
+        columns |= {"sample_weight": sample_weight, "largest_weight": largest_weight}
+        family = with_tables(self._family_on(X, y, datasets, columns), tables or {})
+        settings = {"alpha": alpha, "goals": goals, "objective": objective, "budget": budget, "mixture": "optimal"}
+        changed = {name: value for name, value in settings.items() if value is not None}
         if alpha is not None and objective is None:
             changed["objective"] = None  # for which alpha is short
         if alpha is None and objective is not None and not (isinstance(objective, str) and objective == CVAR):
@@ -458,16 +460,16 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
             One for each goal: its value, bound, violation and whether it holds.
         """
         check_is_fitted(self)
-        given = {"sensitive_features": sensitive_features, "baseline": baseline, "sample_weight": sample_weight}
-        family = self._family_on(X, y, datasets, given)
+        columns = {"sensitive_features": sensitive_features, "baseline": baseline, "sample_weight": sample_weight}
+        family = self._family_on(X, y, datasets, columns)
         predictions: PoolPredictions = family.predictions(self.chosen_rules())
         return predictions.answers.checks(self.goals_, self.mixture_)
 
     @property
     def risk_(self) -> Risk | None:
-        """Return the risk that was minimized, with its groups and a calibrated radius filled in; None for a rate."""
-        asked = self.selection_.risk or self.objective_
-        return asked if isinstance(asked, Risk) else None
+        """Return the risk that was minimised, with its groups and a calibrated radius filled in; None for a rate."""
+        objective = self.selection_.risk or self.objective_
+        return objective if isinstance(objective, Risk) else None
 
     # What fit, runs, the explorer and shards call.
 
@@ -483,12 +485,12 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
         goals = self.goals_ if goals is None else goals
         return self.build_problem(alpha, objective, goals, **({} if budget is None else {"budget": budget}))
 
-    def build_problem(self, alpha: Any, objective: Any, goals: Any, **changed: Any) -> Problem:
+    def build_problem(self, alpha: Any, objective: Any, goals: Any, **limits: Any) -> Problem:
         """Return an objective and goals as a problem, with the limits that the other parameters set."""
-        limits = {name: getattr(self, name) for name in _LIMITS if hasattr(self, name)} | changed
-        decides: dict[str, Any] = {"by": as_groups(self.by), "decision": kind_of_decision(self.decision)}
-        decides["keeps_default_threshold"] = self.keeps_default_threshold
-        return as_problem(alpha, objective, goals, default_alpha=self.default_alpha, **limits, **decides)
+        all_limits = {name: getattr(self, name) for name in _LIMITS if hasattr(self, name)} | limits
+        options: dict[str, Any] = {"by": as_groups(self.by), "decision": kind_of_decision(self.decision)}
+        options["keeps_default_threshold"] = self.keeps_default_threshold
+        return as_problem(alpha, objective, goals, default_alpha=self.default_alpha, **all_limits, **options)
 
     def solve_and_store(self, family: Family, problem: Problem, choice: Any = None) -> None:
         """Choose the best mixture of a family's rules, or take one that was chosen, and store it.
@@ -535,12 +537,12 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
     def learn_draws(self, key: bytes, generator: np.random.Generator, X: Any, weights: FloatArray | None) -> None:
         """Learn what decisions are drawn with: fresh ones, and sticky ones from rows like those to decide about."""
         key = self.decision.key if isinstance(self.decision, Draws) else key
-        self.draws_ = KeyedDraws.learned(key, as_columns(X), weights, self.estimators_)
+        self.draws_ = KeyedDraws.from_rows(key, as_columns(X), weights, self.estimators_)
         self._generator = generator
 
     @property
     def decides_by_scores(self) -> bool:
-        """Tell whether rules of scores decide, or will: otherwise the answers of models are mixed."""
+        """Return whether rules of scores decide, or will: otherwise the answers of models are mixed."""
         return "family_" in vars(self) and not isinstance(self.family_, PooledModels)
 
     def decider(self) -> Decider:
@@ -555,8 +557,8 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
         return self._decider_of(self.family_.usual(self.groups_), np.ones(1), None)
 
     def _decider_of(self, chosen: ChosenRules | None, shares: FloatArray, draws: Any) -> Decider:
-        says, models = self.family_.rules(chosen)
-        return Decider(says, models, shares, draws, answers_of(self.family_), isinstance(self.family_, ClassRules))
+        rules, models = self.family_.rules(chosen)
+        return Decider(rules, models, shares, draws, answers_of(self.family_), isinstance(self.family_, ClassRules))
 
     def chosen_rules(self) -> ChosenRules | None:
         """Return the rules of scores that decide; None where models themselves are mixed."""
@@ -573,7 +575,7 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
         X: Any,
         sensitive_features: Any = None,
         baseline: ArrayLike | None = None,
-        told: AnyArray | None = None,
+        outputs: AnyArray | None = None,
     ) -> DecisionRows:
         """Return rows, checked, with the groups that rules look at, and what models tell of them where it is known."""
         check_is_fitted(self, "mixture_")
@@ -582,7 +584,7 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
         if hasattr(self, "groups_") and self.groups_.by:
             features = X if is_frame(X) else np.empty((codes.size, 0))
             codes = self.groups_.codes(Table(features, None, sensitive_features, baseline), "The rows to decide about")
-        known = {} if told is None else {place: told[:, place] for place in range(told.shape[1])}
+        known = {} if outputs is None else {place: outputs[:, place] for place in range(outputs.shape[1])}
         return DecisionRows(checked, codes, self.pool(), known)
 
     def _model_shares(self) -> FloatArray:
@@ -628,34 +630,34 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
             _check_n_features(self, X, reset=True)
         return X, labels
 
-    def labelled(self, X: Any, y: Any, **given: Any) -> LabelledData:
-        """Return labelled rows, checked; ``given`` is what else belongs to them."""
+    def labelled_data(self, X: Any, y: Any, **columns: Any) -> LabelledData:
+        """Return checked labelled rows; ``columns`` are what else belongs to them, as ``LabelledData.of`` takes it."""
         checked = self.check_predict_input(X)
-        return LabelledData.of(checked, y, self.classes_, given=X, **given)
+        return LabelledData.of(checked, y, self.classes_, original=X, **columns)
 
     def check_problem(
-        self, problem: Problem, data: LabelledData, datasets: Mapping[str, Table] | None, **told: Any
+        self, problem: Problem, data: LabelledData, datasets: Mapping[str, Table] | None, **checks: Any
     ) -> None:
-        """Refuse what can be refused without a model: see ``cautions.check_problem``, to which ``told`` goes."""
+        """Refuse what can be refused without a model: see ``cautions.check_problem``, to which ``checks`` go."""
         tables = with_train(data.table, datasets)
         for name, table in tables.items():
             if name != TRAIN:
                 self._checked_features(name, table)
-        check_problem(problem, tables, find_positive(self.classes_, self.pos_label), groups=data.groups, **told)
+        check_problem(problem, tables, find_positive(self.classes_, self.pos_label), groups=data.groups, **checks)
 
-    def _family_on(self, X: Any, y: Any, datasets: Mapping[str, Table] | None, given: dict[str, Any]) -> Any:
+    def _family_on(self, X: Any, y: Any, datasets: Mapping[str, Table] | None, columns: dict[str, Any]) -> Any:
         """Return what was kept from fit, with what is given in its place."""
-        loose = [y, given.get("sample_weight"), given.get("largest_weight")]
-        if X is None and any(part is not None for part in loose):
+        labels_and_weights = [y, columns.get("sample_weight"), columns.get("largest_weight")]
+        if X is None and any(part is not None for part in labels_and_weights):
             raise ValueError("y or weights came without X; pass X and y together, or neither.")
         if X is not None and y is None:
             raise ValueError("X came without y; mixtures are chosen and checked on labelled rows.")
         family: Any = self.family_._replace(pool=self.pool())
-        columns = given.get("sensitive_features"), given.get("baseline")
+        features = columns.get("sensitive_features"), columns.get("baseline")
         if X is not None:
-            family = family.with_rows(self.labelled(X, y, **given))
-        elif any(column is not None for column in columns):
-            family = with_columns(family, *columns)
+            family = family.with_rows(self.labelled_data(X, y, **columns))
+        elif any(column is not None for column in features):
+            family = with_columns(family, *features)
         return self.with_datasets(family, datasets)
 
     def with_datasets(self, family: Family, datasets: Mapping[str, Table] | None) -> Family:
@@ -671,7 +673,7 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
         return checked_features(table.X, name, "that the models can be asked about", self.check_predict_input)
 
     def __sklearn_is_fitted__(self) -> bool:
-        """Tell whether there is a mixture to decide by."""
+        """Return whether there is a mixture to decide by."""
         return "mixture_" in vars(self)
 
     def check_loaded(self) -> None:

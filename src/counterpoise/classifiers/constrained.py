@@ -45,7 +45,7 @@ from counterpoise.learners.row_kernels import (
     stack_rows,
 )
 from counterpoise.rules.cautions import warn_of_a_constant, warn_of_missed_goals, warn_of_the_positive_class
-from counterpoise.rules.draws import KeyedDraws, known_draws, make_key
+from counterpoise.rules.draws import KeyedDraws, make_key, require_draws
 from counterpoise.rules.goal_rows import TRAIN
 from counterpoise.rules.options import Draws, kind_of_decision
 from counterpoise.rules.rows import checked_features
@@ -72,12 +72,12 @@ _LEAST_TOTAL, _MOST_TOTAL = 1e-6, 1e12  # weights of the training rows for which
 
 
 class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
-    """A binary classifier that minimizes a rate, by default the error, subject to goals on other rates.
+    """A binary classifier that minimises a rate, by default the error, subject to goals on other rates.
 
     Parameters
     ----------
     objective : rate or its text, optional
-        What is minimized: any linear combination of rates. Default: ``error_rate(train)``.
+        What is minimised: any linear combination of rates. Default: ``error_rate(train)``.
     goals : goals or their texts, default=()
         What must hold on the training data: see ``counterpoise.goals``.
     kernel : {"linear", "rbf", "poly"}, default="linear"
@@ -249,10 +249,10 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         """
         self.check_parameters()
         self.__dict__.pop("intercept_", None)  # of an earlier fit: goals that cannot hold leave nothing to decide by
-        weighed = {"sample_weight": sample_weight, "largest_weight": largest_weight, "baseline": baseline}
+        columns = {"sample_weight": sample_weight, "largest_weight": largest_weight, "baseline": baseline}
         self.goals_ = validate_goals(self.goals, defers=False)
         key = self.decision.key if isinstance(self.decision, Draws) else make_key(self.random_state)
-        rows = self._check_rows(X, y, weighed, sensitive_features, datasets)
+        rows = self._check_rows(X, y, columns, sensitive_features, datasets)
         training = self._problem(rows)
         chooser = "level" if self.solver == "auto" else self.solver
         plan = Plan(self.tol, self.max_majorizations, self.max_multiplier, chooser=chooser)
@@ -266,8 +266,8 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
             decided = decide_by_sign(training.problem, trained, noise_of, sizes)
         self._set_solution(decided, training)
         self._set_checks(decided, training, rows)
-        seen = X if is_frame(X) else rows.train
-        self.draws_ = KeyedDraws.learned(key, seen, rows.tables[TRAIN].sample_weight)
+        training_rows = X if is_frame(X) else rows.train
+        self.draws_ = KeyedDraws.from_rows(key, training_rows, rows.tables[TRAIN].sample_weight)
         return self
 
     @property
@@ -278,13 +278,13 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
     def decision_function(self, X: Any) -> FloatArray:
         """Return the score of each row: above zero for the second class, or for even odds where draws decide."""
         check_is_fitted(self)
-        rows = _checked(self, X)
+        rows = _check_features(self, X)
         return self._scores(rows, shift=0.0 if self._kind == _FIXED else self.threshold_)
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the probability of either class under ``decision="ramp"``, whatever the decision and its threshold."""
         check_is_fitted(self)
-        rows = _checked(self, X)
+        rows = _check_features(self, X)
         positive = ramp(self._scores(rows, shift=self.threshold_))
         return np.column_stack([1.0 - positive, positive])
 
@@ -308,12 +308,12 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         array of shape (n_samples,)
         """
         check_is_fitted(self)
-        rows = _checked(self, X)
+        rows = _check_features(self, X)
         if self._kind == _FIXED:
             if ids is not None:
                 raise ValueError("ids are for decision='ramp'; this classifier has decision='fixed'.")
             return np.asarray(self.classes_[(self._scores(rows) > 0).astype(np.int64)])
-        is_second = known_draws(self).uniforms(X, rows, ids) < ramp(self._scores(rows, shift=self.threshold_))
+        is_second = require_draws(self).uniforms(X, rows, ids) < ramp(self._scores(rows, shift=self.threshold_))
         return np.asarray(self.classes_[is_second.astype(np.int64)])
 
     def check_goals(
@@ -342,7 +342,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         tables = with_train(Table(X, y, sensitive_features, baseline, sample_weight=sample_weight), datasets)
         used = {name for goal in self.goals_ for name in goal.datasets}
-        rows = {name: _checked(self, tables[name].X, name) for name in tables if name in used}
+        rows = {name: _check_features(self, tables[name].X, name) for name in tables if name in used}
         scores = {name: self._scores(one) for name, one in rows.items()}
         ramps = self._ramp_checks({name: one + self.threshold_ for name, one in scores.items()}, tables)
         if self._kind == _RAMP:
@@ -352,8 +352,8 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
     def _ramp_checks(self, scores: dict[str, FloatArray], tables: Mapping[str, Table]) -> list[GoalCheck]:
         """Return how the goals stand for draws by the ramps of scores."""
         flip = -1.0 if self._positive == self.classes_[0] else 1.0
-        turned = {name: flip * one for name, one in scores.items()}
-        prepared = prepare(turned, tables, kind="scores", pos_label=self._positive, classes=self.classes_)
+        of_positive = {name: flip * one for name, one in scores.items()}
+        prepared = prepare(of_positive, tables, kind="scores", pos_label=self._positive, classes=self.classes_)
         return [goal.evaluate_where_possible(prepared) for goal in self.goals_]
 
     def _indicator_checks(
@@ -390,11 +390,11 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         """Check what came from a file."""
         check_kernel(self.kernel)
         if hasattr(self, "classes_"):
-            known_draws(self)
+            require_draws(self)
             is_linear = self.kernel == LINEAR
-            found = self.coef_[0] if is_linear else self.dual_coef_[0]
-            n_wanted = self.n_features_in_ if is_linear else self.support_rows_.shape[0]
-            check_vector(found, "coef_ or dual_coef_", n_wanted, "one for each feature or row")
+            coefficients = self.coef_[0] if is_linear else self.dual_coef_[0]
+            n_coefficients = self.n_features_in_ if is_linear else self.support_rows_.shape[0]
+            check_vector(coefficients, "coef_ or dual_coef_", n_coefficients, "one for each feature or row")
             check_vector(self.intercept_, "intercept_", 1, "the offset")
             check_vector(np.atleast_1d(self.threshold_), "threshold_", 1, "a score")
 
@@ -415,7 +415,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
             as_objective(self.objective)
 
     def _check_rows(
-        self, X: Any, y: Any, weighed: dict[str, Any], sensitive_features: Any, datasets: Mapping[str, Table] | None
+        self, X: Any, y: Any, columns: dict[str, Any], sensitive_features: Any, datasets: Mapping[str, Table] | None
     ) -> "_Rows":
         refuse_texts(X, self)
         checked, labels = validate_data(self, X, y, accept_sparse="csr", dtype=_FLOATS)
@@ -427,9 +427,9 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
                 f"y has {len(self.classes_)} class{'es' if len(self.classes_) > 1 else ''}: "
                 f"{', '.join(map(repr, self.classes_[:10].tolist()))}."
             )
-        named = X if hasattr(X, "columns") else checked  # goals may speak of the columns of a data frame
-        tables = with_train(Table(named, labels, sensitive_features, **weighed), datasets)
-        weights = np.ones(len(labels)) if weighed["sample_weight"] is None else weighed["sample_weight"]
+        table_rows = X if hasattr(X, "columns") else checked  # goals may speak of the columns of a data frame
+        tables = with_train(Table(table_rows, labels, sensitive_features, **columns), datasets)
+        weights = np.ones(len(labels)) if columns["sample_weight"] is None else columns["sample_weight"]
         return _Rows(tables, checked, float(np.asarray(weights, dtype=np.float64).sum()))
 
     def _problem(self, rows: "_Rows") -> "_Training":
@@ -438,12 +438,14 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         warn_of_the_positive_class(self.goals_, self.classes_, self.pos_label)
         self._positive = classes[1]
         bound = bind(self.goals_, tables, classes=classes)
-        asked = error_rate(TRAIN) if self.objective is None else self.objective
-        objective = bind_objective(asked, tables, classes=classes)
+        rate = error_rate(TRAIN) if self.objective is None else self.objective
+        objective = bind_objective(rate, tables, classes=classes)
         used = [name for name in tables if name in bound.weights or name in objective.weights]
-        stacked = stack_rows([rows.train if name == TRAIN else _checked(self, tables[name].X, name) for name in used])
+        stacked = stack_rows(
+            [rows.train if name == TRAIN else _check_features(self, tables[name].X, name) for name in used]
+        )
         sizes = {name: tables[name].n_samples for name in used}
-        parts = [objective.weights.get(name, sp.csr_array((1, sizes[name]))) for name in used]
+        rate_weights = [objective.weights.get(name, sp.csr_array((1, sizes[name]))) for name in used]
         if self.regularization is None and not _LEAST_TOTAL <= rows.total <= _MOST_TOTAL:
             raise ValueError(
                 f"The weights of the training rows sum to {rows.total:.4g}, and a weight counts as so many rows: by "
@@ -458,7 +460,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
 
         def build(limits: BoundGoals) -> RampProblem:
             scaled = sp.diags_array(1.0 / limits.units) @ stack_weights(limits, used, sizes)
-            weights = sp.vstack([sp.hstack(parts), scaled])
+            weights = sp.vstack([sp.hstack(rate_weights), scaled])
             constants = np.concatenate([objective.constants, -limits.bounds / limits.units])
             if self._positive == self.classes_[0]:  # scores speak of the second class: predictions p become 1 - p
                 constants = constants + np.asarray(weights.sum(axis=1)).ravel()
@@ -468,12 +470,12 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         return _Training(build(bound), bound, build, stacked, sizes)
 
     def __sklearn_is_fitted__(self) -> bool:
-        """Tell whether there is something to decide by."""
+        """Return whether there is something to decide by."""
         return "intercept_" in vars(self)
 
     def _set_solution(self, decided: Decided, training: "_Training") -> None:
-        found = decided.solution
-        point = found.state.point
+        solution = decided.solution
+        point = solution.state.point
         for name in ("coef_", "dual_coef_", "support_rows_"):  # of an earlier fit with another kernel
             self.__dict__.pop(name, None)
         if self.kernel == LINEAR:
@@ -483,11 +485,11 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         units = training.bound.units
         self.threshold_, self._near = decided.cut.threshold, _FAR * float(decided.noise.max())
         self.intercept_ = -point[-1:] - self.threshold_
-        self.multipliers_ = training.bound.prices(found.multipliers / units)
-        self.history_ = [one._replace(multipliers=one.multipliers / units) for one in found.history]
-        self.objective_value_ = found.state.value
-        self.lower_, self.gap_ = found.history[-1].lower, found.history[-1].gap
-        self.n_iter_ = len(found.history)
+        self.multipliers_ = training.bound.prices(solution.multipliers / units)
+        self.history_ = [one._replace(multipliers=one.multipliers / units) for one in solution.history]
+        self.objective_value_ = solution.state.value
+        self.lower_, self.gap_ = solution.history[-1].lower, solution.history[-1].gap
+        self.n_iter_ = len(solution.history)
 
     def _set_checks(self, decided: Decided, training: "_Training", rows: "_Rows") -> None:
         """Set what ramps and decisions come to on the training data, and warn where decisions miss goals."""
@@ -511,14 +513,14 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         self.constant_error_ = min(share, 1.0 - share)
         self.is_constant_ = bool(np.ptp(ramp(state.scores)) == 0) if is_drawn else decided.cut.is_constant
         if self.goals_ and not is_drawn and not decided.cut.holds:
-            missed, errors = self._missed(decided.cut, training.bound), (self.train_error_, self.constant_error_)
+            missed, errors = self._list_missed(decided.cut, training.bound), (self.train_error_, self.constant_error_)
             warn_of_missed_goals(missed, *errors, has_offset=self.fit_intercept)
         elif self.goals_ and self.is_constant_:
-            counted = np.asarray(np.abs(training.problem.weights).sum(axis=0) > 0)  # in the objective or in a goal
-            whose = "one probability" if is_drawn else repr(self.classes_.tolist()[int(is_second[counted][0])])
+            is_counted = np.asarray(np.abs(training.problem.weights).sum(axis=0) > 0)  # in the objective or in a goal
+            whose = "one probability" if is_drawn else repr(self.classes_.tolist()[int(is_second[is_counted][0])])
             warn_of_a_constant(whose, self.train_error_, self.constant_error_)
 
-    def _missed(self, cut: ThresholdCut, bound: BoundGoals) -> Iterator[str]:
+    def _list_missed(self, cut: ThresholdCut, bound: BoundGoals) -> Iterator[str]:
         """Yield by how much decisions miss goals; one with a confidence may hold, and miss its tightened bound."""
         excess = np.full(len(self.goals_), -np.inf)
         np.maximum.at(excess, bound.owners, cut.excess * bound.units)
@@ -553,8 +555,8 @@ class _Rows(NamedTuple):
     total: float
 
 
-def _checked(model: ConstrainedClassifier, X: Any, name: str | None = None) -> Any:
+def _check_features(model: ConstrainedClassifier, X: Any, name: str | None = None) -> Any:
     """Return rows as numbers; those of a dataset are named in errors."""
     if name is not None:
-        return checked_features(X, name, "to score its rows by", partial(_checked, model))
+        return checked_features(X, name, "to score its rows by", partial(_check_features, model))
     return validate_data(model, X, reset=False, accept_sparse="csr", dtype=_FLOATS)

@@ -34,13 +34,13 @@ _LEAST = 2.0**-60  # a probability below this counts as this: its logarithm stay
 class Training(NamedTuple):
     """What models are trained on."""
 
-    titled: dict[str, Any]  # unfitted models by what messages call them
+    models: dict[str, Any]  # unfitted models by what messages call them
     X: Any
     labels: AnyArray
     weights: FloatArray | None
     positive: Positive
     n_jobs: int | None
-    heard: Callable[[str], None]  # called with the name of each model that is trained
+    report: Callable[[str], None]  # called with the name of each model that is trained
 
     def train(self, cv: Any, splits: list[Split], seeds: Iterator[int]) -> tuple[list[Any], FloatArray | None]:
         """Return the models that decide, and scores of the rows inside of each fold by models trained outside of it.
@@ -53,21 +53,25 @@ class Training(NamedTuple):
         scores: FloatArray | None = None
         if splits:
             by_fold = np.random.default_rng(next(seeds)).integers(2**31, size=len(splits)).tolist()
-            tasks = [(self, title, *both) for both in zip(splits, by_fold, strict=True) for title in self.titled]
-            found = in_threads(_train_one, tasks, self.n_jobs)
-            scores = np.empty((self.labels.size, len(self.titled), *found[0][1].shape[1:]), order="F")
-            for place, title in enumerate(self.titled):
-                own, column = found[place :: len(self.titled)], scores[:, place]
-                for (_, inside), (_, told) in zip(splits, own, strict=True):
-                    column[inside] = told
+            tasks = [
+                (self, title, *split_and_seed)
+                for split_and_seed in zip(splits, by_fold, strict=True)
+                for title in self.models
+            ]
+            results = in_threads(_train_one, tasks, self.n_jobs)
+            scores = np.empty((self.labels.size, len(self.models), *results[0][1].shape[1:]), order="F")
+            for place, title in enumerate(self.models):
+                own, column = results[place :: len(self.models)], scores[:, place]
+                for (_, inside), (_, fold_scores) in zip(splits, own, strict=True):
+                    column[inside] = fold_scores
                 has_probabilities = all(hasattr(model, "predict_proba") for model, _ in own)
                 if isinstance(cv, str) and has_probabilities and column.min() > 0 and column.max() < 1:
                     models[title] = AveragedClassifier([model for model, _ in own])
         every, seed = (np.arange(self.labels.size), None), next(seeds)
-        again = [title for title in self.titled if title not in models]
-        whole = in_threads(_train_one, [(self, title, every, seed) for title in again], self.n_jobs)
-        models |= {title: model for title, (model, _) in zip(again, whole, strict=True)}
-        return [models[title] for title in self.titled], scores
+        titles = [title for title in self.models if title not in models]
+        retrained = in_threads(_train_one, [(self, title, every, seed) for title in titles], self.n_jobs)
+        models |= {title: model for title, (model, _) in zip(titles, retrained, strict=True)}
+        return [models[title] for title in self.models], scores
 
 
 def _train_one(training: Training, title: str, split: tuple[IntArray, IntArray | None], seed: int) -> tuple[Any, Any]:
@@ -76,8 +80,8 @@ def _train_one(training: Training, title: str, split: tuple[IntArray, IntArray |
     every = outside.size == training.labels.size
     X, labels = (training.X, training.labels) if every else (take_rows(training.X, outside), training.labels[outside])
     weights = None if training.weights is None else training.weights[outside]
-    model = trained_copy(training.titled[title], X, labels, weights, seed)
-    training.heard(title)
+    model = trained_copy(training.models[title], X, labels, weights, seed)
+    training.report(title)
     if inside is None:
         return model, None
     (member,) = Pool.of({title: model}, training.positive, None).members
@@ -123,8 +127,8 @@ def splits_of(cv: Any, labels: AnyArray, seed: int) -> list[Split]:
     check_cv(cv)
     features = np.empty(labels.size)  # which no splitter looks at
     if not isinstance(cv, str | Integral):
-        found = cv.split(features, labels) if hasattr(cv, "split") else cv
-        return _checked_splits([_as_split(number, parts, labels.size) for number, parts in enumerate(found)], labels)
+        pairs = cv.split(features, labels) if hasattr(cv, "split") else cv
+        return _checked_splits([_as_split(number, parts, labels.size) for number, parts in enumerate(pairs)], labels)
     classes, sizes = np.unique(labels, return_counts=True)
     rare = int(sizes.argmin())
     n_folds = max(min(_FOLDS, int(sizes[rare])), _LEAST_FOLDS) if isinstance(cv, str) else int(cv)
@@ -139,11 +143,11 @@ def splits_of(cv: Any, labels: AnyArray, seed: int) -> list[Split]:
 
 def _as_split(number: int, parts: Any, n_samples: int) -> Split:
     """Return what ``cv`` gives of a fold as the numbers of rows, after checking that they are some."""
-    given, got = [np.asarray(part) for part in parts] if isinstance(parts, Iterable) else [], f"is {parts!r:.60}"
-    if len(given) == _PAIR and all(not part.size or part.dtype.kind in "iu" for part in given):
-        outside, inside = (part.astype(np.int64) for part in given)
-        both = np.append(outside, inside)
-        far = both[(both < 0) | (both >= n_samples)]
+    arrays, got = [np.asarray(part) for part in parts] if isinstance(parts, Iterable) else [], f"is {parts!r:.60}"
+    if len(arrays) == _PAIR and all(not part.size or part.dtype.kind in "iu" for part in arrays):
+        outside, inside = (part.astype(np.int64) for part in arrays)
+        rows = np.append(outside, inside)
+        far = rows[(rows < 0) | (rows >= n_samples)]
         if not far.size:
             return outside, inside
         got = f"names the row {far[0]}"

@@ -29,7 +29,7 @@ from counterpoise.rules.pool import Pool, all_classes, named_models, titled_mode
 from counterpoise.rules.rows import set_input_tags
 
 PREFIT = "prefit"
-Tell: TypeAlias = Callable[[int, int, str], None]
+ReportTraining: TypeAlias = Callable[[int, int, str], None]
 
 
 class GoalClassifier(MixtureBase):
@@ -47,7 +47,7 @@ class GoalClassifier(MixtureBase):
         Tail fraction; 1 is the plain error. Short for ``objective=CVaR(alpha)``, so pass one of them. Default: 1 where
         there is no objective.
     objective : risk or rate, or the text of one, optional
-        What is minimized: the error (default), a risk of the losses such as ``WorstGroup("sex")``, or any linear
+        What is minimised: the error (default), a risk of the losses such as ``WorstGroup("sex")``, or any linear
         combination of rates such as ``"false_positive_rate(train)"``. Other risks need a mixture of rules.
     by : str, list of str or Groups, default=()
         Columns that may be looked at when deciding: rules have a threshold for each combination of their values. Each
@@ -140,7 +140,7 @@ class GoalClassifier(MixtureBase):
     default_alpha = 1.0
     decides_by_scores = True  # in the place of the property of the base class
     stored_apart = ("estimators_",)  # each model in a file of its own inside of that of the mixture
-    _tell: Tell | None = None  # how many models are trained, of how many, and what the newest is called
+    _report: ReportTraining | None = None  # how many models are trained, of how many, and what the newest is called
 
     def __init__(
         self,
@@ -234,25 +234,25 @@ class GoalClassifier(MixtureBase):
         columns_val = {"sensitive_features": sensitive_features_val, "baseline": baseline_val}
         columns_val |= {"sample_weight": sample_weight_val}
         self._check_held_out(X_val, y_val, columns, columns_val)
-        titled, positive = self._models_and_classes(labels)
+        models, positive = self._models_and_classes(labels)
         self.forget_choice()
         self.classes_ = positive.classes
         key, generator = make_key(self.random_state), generator_of(self.random_state)
         problem, weights = self.problem_of_fit(), check_sample_weight(sample_weight, len(labels))
         if X_val is None:
-            data = self.labelled(X, labels, **columns, largest_weight=largest_weight)
+            data = self.labelled_data(X, labels, **columns, largest_weight=largest_weight)
         else:
-            data = self.labelled(X_val, y_val, **columns_val, largest_weight=largest_weight)
+            data = self.labelled_data(X_val, y_val, **columns_val, largest_weight=largest_weight)
         self.check_problem(problem, data, datasets, trains=not self.is_prefit, by=self.by)
 
         scores = None  # out-of-fold scores; None: the fitted models score the selection rows below
         if self.is_prefit:
-            self.estimators_ = list(titled.values())
+            self.estimators_ = list(models.values())
         else:
             self.estimators_, scores = self._train(
-                titled, positive, X, labels, sample_weight, generator, has_folds=X_val is None
+                models, positive, X, labels, sample_weight, generator, has_folds=X_val is None
             )
-        pool = Pool.of(dict(zip(titled, self.estimators_, strict=True)), positive, self.n_jobs)
+        pool = Pool.of(dict(zip(models, self.estimators_, strict=True)), positive, self.n_jobs)
         self.learn_draws(key, generator, X, weights)
         scores = pool.ask(data.X, data.codes.size, TRAIN) if scores is None else scores
         family = self.with_datasets(rules_of_scores(pool, data, scores), datasets)
@@ -261,10 +261,10 @@ class GoalClassifier(MixtureBase):
 
     @property
     def is_prefit(self) -> bool:
-        """Tell whether the models are fitted already."""
-        is_said = isinstance(self.cv, str) and self.cv == PREFIT
+        """Return whether the models are fitted already."""
+        is_named = isinstance(self.cv, str) and self.cv == PREFIT
         models = self.estimator if isinstance(self.estimator, list) and self.estimator else [self.estimator]
-        return is_said or all(isinstance(model, FrozenEstimator) for _, model in named_models(models))
+        return is_named or all(isinstance(model, FrozenEstimator) for _, model in named_models(models))
 
     def check_parameters(self) -> None:
         """Check what needs no rows."""
@@ -291,24 +291,24 @@ class GoalClassifier(MixtureBase):
 
     def _models_and_classes(self, labels: AnyArray) -> tuple[dict[str, Any], Positive]:
         """Return the models by what messages call them, and the classes, after checking that all can score."""
-        named = named_models(listed(self.estimator))
-        titled, self.names_ = titled_models(named), [name for name, _ in named]
-        classes = all_classes(labels, titled if self.is_prefit else {})
+        pairs = named_models(list_models(self.estimator))
+        models, self.names_ = titled_models(pairs), [name for name, _ in pairs]
+        classes = all_classes(labels, models if self.is_prefit else {})
         if self.deferral is not None:
             check_defer_label(self.deferral.label, classes.tolist(), "label")
         positive = find_positive(classes, self.pos_label)
-        for title, model in titled.items():
+        for title, model in models.items():
             Pool.of({title: model}, positive, None)
             if not self.is_prefit and not hasattr(model, "fit"):
                 raise TypeError(
                     f"{title} must be a classifier with fit, as cv={self.cv!r} trains it; got {type(model).__name__}. "
                     "For models that are fitted set cv='prefit'."
                 )
-        return titled, positive
+        return models, positive
 
     def _train(
         self,
-        titled: dict[str, Any],
+        models: dict[str, Any],
         positive: Positive,
         X: Any,
         labels: AnyArray,
@@ -328,15 +328,15 @@ class GoalClassifier(MixtureBase):
         n_times = (
             len(splits) if isinstance(self.cv, str) and splits else len(splits) + 1
         )  # with cv="auto" the fold models may decide
-        names = {title: name or title for title, name in zip(titled, self.names_, strict=True)}
-        numbers, n_trained = count(1), len(titled) * n_times
+        names = {title: name or title for title, name in zip(models, self.names_, strict=True)}
+        numbers, n_trained = count(1), len(models) * n_times
 
         def report(title: str) -> None:
             number = next(numbers)
-            if self._tell is not None:
-                self._tell(number, max(number, n_trained), names[title])
+            if self._report is not None:
+                self._report(number, max(number, n_trained), names[title])
 
-        training = Training(titled, X, labels, weights, positive, self.n_jobs, report)
+        training = Training(models, X, labels, weights, positive, self.n_jobs, report)
         try:
             return training.train(self.cv, splits, seeds)
         except ValueError as error:
@@ -349,13 +349,13 @@ class GoalClassifier(MixtureBase):
             ) from error
 
     @contextmanager
-    def report_training_to(self, tell: Tell) -> Iterator[None]:
+    def report_training_to(self, report: ReportTraining) -> Iterator[None]:
         """Call a function with how many models are trained, of how many, and what the newest is called."""
-        self._tell = tell
+        self._report = report
         try:
             yield
         finally:
-            del self._tell
+            del self._report
 
     def __sklearn_clone__(self) -> Self:
         """Keep models that are fitted: a clone without what they learned would be of no use."""
@@ -368,11 +368,11 @@ class GoalClassifier(MixtureBase):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         with suppress(TypeError, ValueError):  # where estimator is none, fit says so
-            set_input_tags(tags, [model for _, model in named_models(listed(self.estimator))])
+            set_input_tags(tags, [model for _, model in named_models(list_models(self.estimator))])
         return tags
 
 
-def listed(estimator: Any) -> Sequence[Any]:
+def list_models(estimator: Any) -> Sequence[Any]:
     """Return the models to train, given one, several or None."""
     if estimator is None:
         return [HistGradientBoostingClassifier(categorical_features="from_dtype")]

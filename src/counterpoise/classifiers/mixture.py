@@ -35,7 +35,7 @@ class MixtureClassifier(MixtureBase):
         Tail fraction; 1 is the plain error. Short for ``objective=CVaR(alpha)``, so pass one of them. Default: 0.1
         where there is no objective.
     objective : risk or rate, or the text of one, optional
-        What is minimized: a risk of the losses such as ``WorstGroup("sex")``, ``EmpiricalLikelihood("calibrated")`` or
+        What is minimised: a risk of the losses such as ``WorstGroup("sex")``, ``EmpiricalLikelihood("calibrated")`` or
         ``0.5 * Mean() + 0.5 * CVaR(0.1)`` (see ``counterpoise.theory.risks``), or any linear combination of rates such
         as ``"false_positive_rate(train)"``. ``"worst-group"`` is ``WorstGroup()``.
     goals : goals or their texts, default=()
@@ -162,16 +162,16 @@ class MixtureClassifier(MixtureBase):
         """
         self.check_parameters()
         X, labels = self._check_labelled(X, y)
-        named = named_models(self.estimators)
+        pairs = named_models(self.estimators)
         self.forget_choice()
-        self.names_, self.estimators_ = [name for name, _ in named], [model for _, model in named]
-        titled = titled_models(named)
-        self.classes_ = all_classes(labels, titled)
-        pool = Pool.of(titled, find_positive(self.classes_, self.pos_label), self.n_jobs, ANSWERS)
+        self.names_, self.estimators_ = [name for name, _ in pairs], [model for _, model in pairs]
+        models = titled_models(pairs)
+        self.classes_ = all_classes(labels, models)
+        pool = Pool.of(models, find_positive(self.classes_, self.pos_label), self.n_jobs, ANSWERS)
         key, generator = make_key(self.random_state), generator_of(self.random_state)
         problem = self.problem_of_fit()
-        given = {"sensitive_features": sensitive_features, "baseline": baseline, "sample_weight": sample_weight}
-        data = self.labelled(X, labels, **given, largest_weight=largest_weight)
+        columns = {"sensitive_features": sensitive_features, "baseline": baseline, "sample_weight": sample_weight}
+        data = self.labelled_data(X, labels, **columns, largest_weight=largest_weight)
         if pool.needs_rows():  # else no model would be asked
             self.check_problem(problem, data, datasets, trains=False)
         family = PooledModels.of(pool, data)

@@ -308,7 +308,7 @@ class RulesProgram:
         except NoMixture as error:
             raise Unmet from error
         used = rules.only(found.mixture > 0)
-        self._edges = self._usual.joined(used).joined(self._edges).only(slice(_MOST_RULES))
+        self._edges = self._usual.join(used).join(self._edges).only(slice(_MOST_RULES))
         return float(found.value)
 
     def stored(self, model: Any) -> Solved:
@@ -348,7 +348,7 @@ class RulesProgram:
                 least = Program(self._grid, _MEAN, limits).solve(EXACT, self._fine)
                 self._fine = least.rules
             self._least = (problem.goals, least.solution.value)
-        return self.family.limited(limits, self._least[1] + problem.budget)
+        return self.family.add_budget(limits, self._least[1] + problem.budget)
 
     def _from_grid(self, limits: RuleLimits, problem: Problem, tol: float) -> Solved:
         assert isinstance(problem.objective, Risk)  # noqa: S101 - a tail
@@ -371,7 +371,7 @@ class RulesProgram:
         program = Program(self.family, asked, limits)
         optimum = program.solve(tol * scale_of(objective), self._start, explains=True)
         used = optimum.rules.only(optimum.solution.mixture > 0)
-        self._start = self._usual.joined(used).only(slice(_MOST_RULES))
+        self._start = self._usual.join(used).only(slice(_MOST_RULES))
         return self._solved(self.family.choice(program, optimum), problem, tol)
 
     def _learn(self, used: IntArray, grid: IntArray, tol: float) -> None:

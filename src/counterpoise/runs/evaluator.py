@@ -21,7 +21,7 @@ from counterpoise.goals.rates import TABLE_METRICS
 from counterpoise.metrics import RateTable, rate_table
 from counterpoise.rules.choosing import groups_by, row_count
 from counterpoise.rules.class_scores.rules import SOFT, RatioRule, TierRule
-from counterpoise.rules.deciding import Decider, DecisionRows, shared, with_label
+from counterpoise.rules.deciding import Decider, DecisionRows, total_shares, with_label
 from counterpoise.rules.families import ClassRules
 from counterpoise.rules.options import Deferral, kind_of_decision
 from counterpoise.rules.pool import failures
@@ -148,7 +148,7 @@ class AskedModels(AskedModel):
             codes = self.codes(name)
             if method == FIRST:
                 return np.asarray(self.data.classes[codes[:, 0]])
-            return np.asarray(self.estimator.decider().decide(self.estimator.rows_to_decide(X, told=codes), X))
+            return np.asarray(self.estimator.decider().decide(self.estimator.rows_to_decide(X, outputs=codes), X))
         if method == MIXTURE:  # as its users would ask it: some models only
             return np.asarray(self.model.predict(X))
         return np.asarray(self.estimator.estimators_[0].predict(seen_by_last(self.model, X)))
@@ -158,7 +158,7 @@ class AskedModels(AskedModel):
         mixture = self.estimator.mixture_
         if method != MIXTURE or not self.is_drawn or np.count_nonzero(mixture) == 1:
             return None
-        return shared(list(self.codes(name).T), mixture, len(self.estimator.classes_))
+        return total_shares(list(self.codes(name).T), mixture, len(self.estimator.classes_))
 
     def row_losses(self, split: str) -> dict[str, FloatArray]:
         """Return the probability that methods err on each row of a split."""
@@ -236,7 +236,7 @@ class AskedRules(AskedModel):
             else:
                 known = self.kept(name, "f", kept.scores[TRAIN].shape[2:])
                 scores = estimator.pool().ask(estimator.check_predict_input(X), len(X)) if known is None else known
-                rows = estimator.rows_to_decide(X, **looked_at(self.data.part(name)), told=scores)
+                rows = estimator.rows_to_decide(X, **looked_at(self.data.part(name)), outputs=scores)
                 if keeps_answers(self.model):
                     self.data.said[name] = scores
             self._found[name] = rows, scores
@@ -274,7 +274,7 @@ def told_by(model: Any, part: RunRows, positive: Any) -> tuple[list[AnyArray], A
     """Return what plain training says of rows and whether each rule says yes, as rows keep it; the drawn decisions."""
     estimator = final_estimator(model)
     rules, usual = estimator.decider(), estimator.usual_decider()
-    rows = estimator.rows_to_decide(part.X, **looked_at(part)).asked(range(len(estimator.estimators_)))
+    rows = estimator.rows_to_decide(part.X, **looked_at(part)).with_outputs(range(len(estimator.estimators_)))
     place = estimator.classes_.tolist().index(positive)
     each = [rules.shares_by(number, rows)[:, place].astype(np.int8) for number in range(rules.shares.size)]
     return [usual.decide(rows, part.X), *each], rules.decide(rows, part.X)

@@ -9,7 +9,7 @@ from counterpoise._base.checks import check_alpha, check_number
 from counterpoise.classifiers.base import NEVER
 from counterpoise.goals.bound_goals import validate_goals
 from counterpoise.rules.choosing import as_problem
-from counterpoise.rules.draws import known_draws, make_key
+from counterpoise.rules.draws import make_key, require_draws
 from counterpoise.rules.options import STICKY, Draws, as_groups, kind_of_decision
 from counterpoise.runs.data import data_files
 from counterpoise.runs.evaluator import RunEvaluator, final_estimator, mixes
@@ -161,7 +161,7 @@ def write_chosen(
             writer.begin(content, settings, data.columns, prints, run.sources, origin=origin)
             writer.log(f"mixture of {run.folder.name} chosen anew")
             if kind_of_decision(final_estimator(model).decision) == STICKY:
-                keep_key(writer.folder, known_draws(final_estimator(model)).key)
+                keep_key(writer.folder, require_draws(final_estimator(model)).key)
             writer.save_model(model)
             writer.save_said(data.said, prints)
             writer.finish(rows, texts, prints, drawn=drawn)

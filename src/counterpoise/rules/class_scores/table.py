@@ -51,7 +51,7 @@ class Calibration(NamedTuple):
 
     @property
     def is_none(self) -> bool:
-        """Tell whether nothing is changed."""
+        """Return whether nothing is changed."""
         return self.temperature == 1.0 and not self.biases.any()
 
     def check_loaded(self) -> None:
@@ -65,7 +65,7 @@ def no_calibration(n_classes: int) -> Calibration:
     return Calibration(1.0, np.zeros(n_classes))
 
 
-def calibrated(probabilities: FloatArray, codes: IntArray, mass: FloatArray) -> Calibration:
+def fit_calibration(probabilities: FloatArray, codes: IntArray, mass: FloatArray) -> Calibration:
     """Return the calibration of least log loss on rows, or none where held-out rows are not told better by one.
 
     Parameters
@@ -81,21 +81,21 @@ def calibrated(probabilities: FloatArray, codes: IntArray, mass: FloatArray) -> 
         rows = np.random.default_rng(0).permutation(rows)[:_MOST_ROWS]
     logs, codes, mass = _logs(probabilities[rows]), codes[rows], mass[rows]
     folds = np.random.default_rng(rows.size).permutation(rows.size) % _N_FOLDS
-    gained = np.zeros(rows.size)
+    gains = np.zeros(rows.size)
     for fold in range(_N_FOLDS):
         inside = folds == fold
         if not (0 < inside.sum() < rows.size):
             return nothing
-        found = _fitted(logs[~inside], codes[~inside], mass[~inside])
-        gained[inside] = _row_losses(logs[inside], codes[inside], nothing) - _row_losses(
-            logs[inside], codes[inside], found
+        calibration = _minimize_log_loss(logs[~inside], codes[~inside], mass[~inside])
+        gains[inside] = _row_losses(logs[inside], codes[inside], nothing) - _row_losses(
+            logs[inside], codes[inside], calibration
         )
-    mean = np.average(gained, weights=mass)
-    error = np.sqrt(mass**2 @ (gained - mean) ** 2) / mass.sum()
-    return _fitted(logs, codes, mass) if mean > _SURELY * error else nothing
+    mean = np.average(gains, weights=mass)
+    error = np.sqrt(mass**2 @ (gains - mean) ** 2) / mass.sum()
+    return _minimize_log_loss(logs, codes, mass) if mean > _SURELY * error else nothing
 
 
-def _fitted(logs: FloatArray, codes: IntArray, mass: FloatArray) -> Calibration:
+def _minimize_log_loss(logs: FloatArray, codes: IntArray, mass: FloatArray) -> Calibration:
     """Return the calibration of least weighted log loss."""
     from scipy.optimize import minimize  # noqa: PLC0415 - slow to import
 
@@ -105,22 +105,22 @@ def _fitted(logs: FloatArray, codes: IntArray, mass: FloatArray) -> Calibration:
 
     def loss(point: FloatArray) -> tuple[float, FloatArray]:
         raw = logs * point[0] + point[1:]
-        told = _softmax(raw)
-        excess = told * share[:, None] - truth
-        value = -float((truth * np.log(np.maximum(told, _LEAST))).sum())
-        moved = point - start
+        probabilities = _softmax(raw)
+        excess = probabilities * share[:, None] - truth
+        value = -float((truth * np.log(np.maximum(probabilities, _LEAST))).sum())
+        change = point - start
         slope = np.append((excess * logs).sum(), excess.sum(axis=0))
-        return value + _PULL * float(moved @ moved), slope + 2 * _PULL * moved
+        return value + _PULL * float(change @ change), slope + 2 * _PULL * change
 
     start = np.append(1.0, np.zeros(n_classes))
     bounds: list[Any] = [(0.05, 20.0), *[(-10.0, 10.0)] * n_classes]
-    found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 50})
-    return Calibration(float(1.0 / found.x[0]), np.asarray(found.x[1:], dtype=np.float64))
+    solution = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 50})
+    return Calibration(float(1.0 / solution.x[0]), np.asarray(solution.x[1:], dtype=np.float64))
 
 
 def _row_losses(logs: FloatArray, codes: IntArray, one: Calibration) -> FloatArray:
-    told = _softmax(logs / one.temperature + one.biases)
-    return np.asarray(-np.log(np.maximum(told[np.arange(len(codes)), codes], _LEAST)))
+    probabilities = _softmax(logs / one.temperature + one.biases)
+    return np.asarray(-np.log(np.maximum(probabilities[np.arange(len(codes)), codes], _LEAST)))
 
 
 def _logs(probabilities: FloatArray) -> FloatArray:
@@ -144,7 +144,7 @@ class ClassTable(NamedTuple):
     sample_weight: FloatArray | None
     groups: IntArray | None  # of all sensitive features, for WorstGroup
     deferral: Deferral | None = None  # where rows may be deferred
-    found: tuple[Calibration, ...] | None = None  # of each model, where they were asked for
+    calibrations: tuple[Calibration, ...] | None = None  # of each model, where they were asked for
 
     @property
     def positive(self) -> Positive:
@@ -172,29 +172,33 @@ class ClassTable(NamedTuple):
     def with_tables(self, tables: Mapping[str, Table]) -> Self:
         """Return the same probabilities with other tables for the same rows."""
         sizes = {name: len(part) for name, part in self.scores.items()}
-        found = None if TRAIN in tables else self.found
-        return self._replace(answers=self.answers.with_tables(tables, sizes), found=found)
+        calibrations = None if TRAIN in tables else self.calibrations
+        return self._replace(answers=self.answers.with_tables(tables, sizes), calibrations=calibrations)
 
     def with_dataset(self, name: str, table: Table, scores: FloatArray) -> Self:
         """Return the same evidence with another dataset."""
-        known = self._replace(scores={**self.scores, name: scores}, found=None if name == TRAIN else self.found)
-        return known._replace(answers=self.answers.with_dataset(name, table, None))
+        new = self._replace(
+            scores={**self.scores, name: scores}, calibrations=None if name == TRAIN else self.calibrations
+        )
+        return new._replace(answers=self.answers.with_dataset(name, table, None))
 
     def first(self, n_models: int) -> Self:
         """Return the same rows with the probabilities of the first models only."""
         some = {name: part[:, :n_models] for name, part in self.scores.items()}
-        return self._replace(scores=some, found=None if self.found is None else self.found[:n_models])
+        return self._replace(
+            scores=some, calibrations=None if self.calibrations is None else self.calibrations[:n_models]
+        )
 
-    def calibrated(self) -> Self:
+    def with_calibrations(self) -> Self:
         """Return the same evidence, with what brings each model's probabilities in line with the labelled rows."""
-        if self.found is not None:
+        if self.calibrations is not None:
             return self
-        told = self.scores[TRAIN].swapaxes(0, 1)
-        return self._replace(found=tuple(calibrated(one, self.codes, self.mass) for one in told))
+        probabilities = self.scores[TRAIN].swapaxes(0, 1)
+        return self._replace(calibrations=tuple(fit_calibration(one, self.codes, self.mass) for one in probabilities))
 
-    def known(self, groups: RuleGroups, calibrations: tuple[Calibration, ...]) -> "CalibratedScores":
+    def calibrated_scores(self, groups: RuleGroups, calibrations: tuple[Calibration, ...]) -> "CalibratedScores":
         """Return the rows as rules see them."""
-        told = {
+        probabilities = {
             name: np.stack([one(part[:, model]) for model, one in enumerate(calibrations)])
             for name, part in self.scores.items()
         }
@@ -203,11 +207,11 @@ class ClassTable(NamedTuple):
             (len(groups.names), n_classes, n_classes + (cost is not None)),
             groups.codes_of_each(self.answers.tables),
         )
-        return CalibratedScores(self, groups, codes, told, self.codes, self.mass, shape, cost)
+        return CalibratedScores(self, groups, codes, probabilities, self.codes, self.mass, shape, cost)
 
     def check_loaded(self) -> None:
         """Check what came from a file."""
-        if self.found is not None and len(self.found) != self.n_models:
+        if self.calibrations is not None and len(self.calibrations) != self.n_models:
             raise ValueError("its calibrations are not those of its models")
         if TRAIN not in self.scores or self.answers.positive.is_binary:
             raise ValueError("it lacks the probabilities of labelled rows of more than two classes")
@@ -216,8 +220,8 @@ class ClassTable(NamedTuple):
             raise ValueError("the weights and groups are not those of the probabilities")
         n_classes = len(self.positive.classes)
         for name, part in self.scores.items():
-            wanted = (self.answers.tables[name].n_samples, self.n_models, n_classes)
-            if part.ndim != _TABLE or part.shape != wanted or part.dtype != np.float64:
+            shape = (self.answers.tables[name].n_samples, self.n_models, n_classes)
+            if part.ndim != _TABLE or part.shape != shape or part.dtype != np.float64:
                 raise ValueError(f"the probabilities on dataset {name!r} are of another shape")
             if not (np.isfinite(part).all() and (part >= 0).all()):
                 raise ValueError(f"the probabilities on dataset {name!r} are none")
@@ -236,35 +240,38 @@ class CalibratedScores:
     shape: tuple[int, int, int]  # of tensors by group, label and answer: a class, or deferral
     defer_cost: float | None  # the loss of a deferred row; None where none is
 
-    def said(self, rule: ClassRule) -> dict[str, FloatArray]:
+    def answer_shares(self, rule: ClassRule) -> dict[str, FloatArray]:
         """Return how likely a rule gives each answer about the rows of each dataset."""
-        return {name: rule.answers(told[rule.model], self.codes[name]) for name, told in self.probabilities.items()}
+        return {
+            name: rule.answers(probabilities[rule.model], self.codes[name])
+            for name, probabilities in self.probabilities.items()
+        }
 
-    def losses(self, said: FloatArray) -> FloatArray:
+    def losses(self, shares: FloatArray) -> FloatArray:
         """Return what answers about the labelled rows lose: how likely they are wrong, and the cost of deferral."""
-        lost = 1.0 - said[np.arange(len(said)), self.labels]
-        return np.asarray(lost if self.defer_cost is None else lost - (1.0 - self.defer_cost) * said[:, -1])
+        losses = 1.0 - shares[np.arange(len(shares)), self.labels]
+        return np.asarray(losses if self.defer_cost is None else losses - (1.0 - self.defer_cost) * shares[:, -1])
 
-    def answers(self, said: list[dict[str, FloatArray]]) -> "SoftAnswers":
+    def answers(self, answers: list[dict[str, FloatArray]]) -> "SoftAnswers":
         """Return what some rules say as answers that goals can be asked of."""
-        shares = {name: np.stack([one[name] for one in said], axis=1) for name in self.probabilities}
+        shares = {name: np.stack([one[name] for one in answers], axis=1) for name in self.probabilities}
         return SoftAnswers(self.table.answers.tables, {}, self.table.positive, shares_of_each=shares)
 
     def predictions_of(self, rules: list[ClassRule]) -> PoolPredictions:
         """Return what rules say on all datasets, as if each were a model."""
-        said = [self.said(rule) for rule in rules]
-        losses: AnyArray = np.column_stack([self.losses(one[TRAIN]) for one in said])
-        return PoolPredictions(losses, self.table.sample_weight, self.table.groups, self.answers(said))
+        answers = [self.answer_shares(rule) for rule in rules]
+        losses: AnyArray = np.column_stack([self.losses(one[TRAIN]) for one in answers])
+        return PoolPredictions(losses, self.table.sample_weight, self.table.groups, self.answers(answers))
 
     def label_answers(self) -> "LabelAnswers":
         """Return the members that goals are made tensors by."""
-        return LabelAnswers(self.table.answers.tables, {}, self.table.positive, known=self)
+        return LabelAnswers(self.table.answers.tables, {}, self.table.positive, scores=self)
 
     def label_mass(self) -> FloatArray:
         """Return what the labelled rows of each group and label weigh, of sum 1, shape (n_groups, n_classes)."""
-        found = np.zeros(self.shape[:2])
-        np.add.at(found, (self.codes[TRAIN], self.labels), self.mass)
-        return found
+        mass = np.zeros(self.shape[:2])
+        np.add.at(mass, (self.codes[TRAIN], self.labels), self.mass)
+        return mass
 
 
 @dataclass(frozen=True)
@@ -313,17 +320,17 @@ class LabelAnswers(Answers):
     The last member gives none at all. What goals count of these members are tensors by group, label and answer.
     """
 
-    known: CalibratedScores | None = None
+    scores: CalibratedScores | None = None
 
     def counter(self, views: Views) -> Tally:
         """Return what counts the weight of the rows of each group and label, under the answer that is asked about."""
-        known = self.known
-        assert known is not None  # noqa: S101 - made of rows
-        shape, chances = known.shape, {}  # how likely each label is: surely the own of labelled rows, else as told
-        for name, told in known.probabilities.items():
+        scores = self.scores
+        assert scores is not None  # noqa: S101 - made of rows
+        shape, chances = scores.shape, {}  # how likely each label is: surely the own of labelled rows, else as told
+        for name, probabilities in scores.probabilities.items():
             labels, n_classes = self.tables[name].y, shape[1]
             if labels is None:
-                chances[name] = told.mean(axis=0)
+                chances[name] = probabilities.mean(axis=0)
             else:
                 own = np.searchsorted(self.positive.classes, labels)
                 chances[name] = np.eye(n_classes)[np.minimum(own, n_classes - 1)]  # goals refuse other labels
@@ -331,8 +338,10 @@ class LabelAnswers(Answers):
         @cache
         def count(rows: Dataset, place: int) -> FloatArray:
             places, weights = views.rows(rows)
-            found = np.zeros(shape)
-            np.add.at(found[:, :, place], known.codes[rows.name][places], weights[:, None] * chances[rows.name][places])
-            return np.append(found.ravel(), 0.0)
+            weight = np.zeros(shape)
+            np.add.at(
+                weight[:, :, place], scores.codes[rows.name][places], weights[:, None] * chances[rows.name][places]
+            )
+            return np.append(weight.ravel(), 0.0)
 
         return count

@@ -81,7 +81,7 @@ def noise_of(counts: IntArray) -> float:
     return float(np.ldexp(_NOISE, median)) if counts.any() else 0.0
 
 
-def rounding_room(lower: FloatArray, upper: FloatArray, noise: float) -> FloatArray:
+def rounding_tolerance(lower: FloatArray, upper: FloatArray, noise: float) -> FloatArray:
     """Return by how much two scores may differ by rounding alone; ``noise`` is that of a score of zero."""
     return np.maximum(noise, _NEAR * np.maximum(np.abs(lower), np.abs(upper)))
 
@@ -102,11 +102,11 @@ def block_starts(falling: FloatArray, noise: float) -> BoolArray:
     begins = np.ones(falling.size, dtype=np.bool_)
     upper, lower = falling[:-1], falling[1:]
     with np.errstate(over="ignore"):  # infinitely far apart
-        begins[1:] = upper - lower > rounding_room(lower, upper, noise)
+        begins[1:] = upper - lower > rounding_tolerance(lower, upper, noise)
         firsts = np.flatnonzero(begins)
         lasts = np.append(firsts[1:], falling.size) - 1
         tops, ends = falling[firsts], falling[lasts]
-        is_long = tops - ends > _CHAIN * rounding_room(ends, tops, noise)
+        is_long = tops - ends > _CHAIN * rounding_tolerance(ends, tops, noise)
     is_long &= lasts > firsts
     for first, last in zip(firsts[is_long].tolist(), lasts[is_long].tolist(), strict=True):
         begins[first + 1 : last + 1] = lower[first:last] < upper[first:last]
@@ -201,11 +201,11 @@ class Rule(NamedTuple):
         return upper, upper if self.lower is None else [self.lower[group] for group in self.thresholds]
 
     def __str__(self) -> str:
-        shown = ", ".join(f"{group}: {threshold:.4g}" for group, threshold in self.thresholds.items())
+        upper = ", ".join(f"{group}: {threshold:.4g}" for group, threshold in self.thresholds.items())
         if self.lower is None:
-            return f"model {self.model} above {shown}"
+            return f"model {self.model} above {upper}"
         lower = ", ".join(f"{group}: {threshold:.4g}" for group, threshold in self.lower.items())
-        return f"model {self.model} above {shown}; deferred above {lower}"
+        return f"model {self.model} above {upper}; deferred above {lower}"
 
     def check_loaded(self) -> None:
         """Check what came from a file."""
@@ -229,7 +229,7 @@ class CutRules:
     def __len__(self) -> int:
         return self.models.size
 
-    def joined(self, others: Self) -> Self:
+    def join(self, others: Self) -> Self:
         """Return these rules, then those of the others that are not among them."""
         places = {
             cuts.tobytes(): place for place, cuts in reversed(list(enumerate(others.cuts)))
@@ -240,9 +240,9 @@ class CutRules:
             np.concatenate([self.models, others.models[fresh]]), np.concatenate([self.cuts, others.cuts[fresh]])
         )
 
-    def only(self, chosen: IntArray | BoolArray | slice) -> Self:
+    def only(self, places: IntArray | BoolArray | slice) -> Self:
         """Return some of the rules."""
-        return type(self)(self.models[chosen], self.cuts[chosen])
+        return type(self)(self.models[places], self.cuts[places])
 
 
 def rules_at(cuts: Cuts, levels: Iterable[tuple[int, Sequence[float], Sequence[float]]]) -> CutRules:
@@ -251,9 +251,9 @@ def rules_at(cuts: Cuts, levels: Iterable[tuple[int, Sequence[float], Sequence[f
     They call positive the scores above a threshold, and no others.
     """
     models, rules = [], []
-    for model, *both in levels:
+    for model, *levels_of_rule in levels:
         edges: list[IntArray] = []
-        for thresholds in both[: 1 + cuts.defers]:
+        for thresholds in levels_of_rule[: 1 + cuts.defers]:
             own = []
             for (start, end), threshold in zip(
                 pairwise(cuts.starts[model].tolist()), np.broadcast_to(thresholds, cuts.n_groups), strict=True
@@ -268,7 +268,7 @@ def rules_at(cuts: Cuts, levels: Iterable[tuple[int, Sequence[float], Sequence[f
     return CutRules(np.array(models), np.array(rules))
 
 
-def coupled(rules: CutRules, mixture: FloatArray) -> tuple[CutRules, FloatArray]:
+def couple(rules: CutRules, mixture: FloatArray) -> tuple[CutRules, FloatArray]:
     """Return rules and shares with the same chance of each cut in each group, that fall together in all groups.
 
     What a mixture says about a row depends on the chances of the cuts of its own group alone. So the rules can be
@@ -289,10 +289,12 @@ def coupled(rules: CutRules, mixture: FloatArray) -> tuple[CutRules, FloatArray]
             own[order[np.minimum(np.searchsorted(edge, middles), len(edge) - 1)], group]
             for group, (order, edge) in enumerate(zip(orders.T, edges.T, strict=True))
         ]
-        found = np.column_stack(columns)
-        firsts = np.flatnonzero(np.append(True, (found[1:] != found[:-1]).any(axis=1)))  # equal neighbours are one rule
+        own_cuts = np.column_stack(columns)
+        firsts = np.flatnonzero(
+            np.append(True, (own_cuts[1:] != own_cuts[:-1]).any(axis=1))
+        )  # equal neighbours are one rule
         models += [model] * firsts.size
-        cuts.append(found[firsts])
+        cuts.append(own_cuts[firsts])
         shares.append(np.add.reduceat(lengths, firsts))
     together = np.concatenate(shares)
     return CutRules(np.array(models), np.concatenate(cuts)), together / together.sum()

@@ -70,22 +70,22 @@ class GridFamily:
         self._usual = np.concatenate(parts)
         return self._usual
 
-    def joined(self, grid: IntArray, other: IntArray) -> IntArray:  # noqa: ARG002 - as the others
+    def join(self, grid: IntArray, other: IntArray) -> IntArray:  # noqa: ARG002 - as the others
         """Return the other grid: it is whole by itself."""
         return other
 
     def optimum(self, program: Program, tol: float, grid: IntArray) -> Optimum:
         """Return the mixture with the least CVaR within limits, and its grid, or raise ``NoMixture``."""
         grid, solution, lower = generate_columns(GridSearch(program), grid, tol)
-        rules, mixture = _coupled(self.cuts, grid, solution.chances)
+        rules, mixture = _couple(self.cuts, grid, solution.chances)
         return Optimum(grid, GridSolution(rules, mixture, solution.value, lower, solution.multipliers))
 
     def bin_program(self, grid: IntArray, limits: RuleLimits) -> "_BinProgram":
         """Return the program over a grid: an earlier one where that differs in right sides alone."""
         program = _BinProgram(self.cuts, self.sums, grid, limits)
-        found = next((one for one in self._programs if one.is_like(program)), program)
-        self._programs = [found, *(one for one in self._programs if one is not found)][:_MOST_PROGRAMS]
-        return found
+        same = next((one for one in self._programs if one.is_like(program)), program)
+        self._programs = [same, *(one for one in self._programs if one is not same)][:_MOST_PROGRAMS]
+        return same
 
 
 class GridSolution(NamedTuple):
@@ -121,17 +121,17 @@ class GridSearch:
         costs = costs + self._bins.costs_of_cuts(solution.weights)
         least, _ = cheapest_rules(self.family.cuts, costs)
         constant = base - float(solution.multipliers @ self.limits.bounds) + float(solution.weights[0].sum())
-        return self._grown(grid, costs), constant + float(least[0])
+        return self._grow(grid, costs), constant + float(least[0])
 
     def price_proof(self, grid: IntArray, error: InfeasibleRows) -> IntArray | None:
         """Return the grid with cuts that violate the limits less, at the prices of the least violation."""
-        return self._grown(grid, self.limits.costs(error.multipliers / self._bins.scale)[1])
+        return self._grow(grid, self.limits.costs(error.multipliers / self._bins.scale)[1])
 
     def goes_on(self, gap: float, *, grows: bool) -> bool:  # noqa: ARG002 - as the others
-        """Tell whether there is another round."""
+        """Return whether there is another round."""
         return grows and self.n_rounds < _MAX_ROUNDS
 
-    def _grown(self, grid: IntArray, costs: FloatArray) -> IntArray | None:
+    def _grow(self, grid: IntArray, costs: FloatArray) -> IntArray | None:
         more = np.union1d(grid, self._bins.cheaper(costs))
         return None if more.size == grid.size else more
 
@@ -153,33 +153,33 @@ class _BinProgram:
         self.above, self.below = grid[:-1][inner], grid[1:][inner]  # the cuts around each bin
         self.groups = groups[1:][inner]
         self.mass = sums[:, self.below] - sums[:, self.above]
-        whole = CutRules(np.zeros(2, dtype=np.int64), np.array([cuts.starts[0, :-1], cuts.starts[0, 1:] - 1]))
-        self.scale = np.asarray(limits.as_limits(whole)["row_scale"]) if limits.bounds.size else np.empty(0)
+        extremes = CutRules(np.zeros(2, dtype=np.int64), np.array([cuts.starts[0, :-1], cuts.starts[0, 1:] - 1]))
+        self.scale = np.asarray(limits.as_limits(extremes)["row_scale"]) if limits.bounds.size else np.empty(0)
         rows, self.constants = _rows_at(limits, [self.below, self.above, cuts.starts[0, :1]])
         self.rows = rows / self.scale[:, None]
         self._hot: HotProgram | None = None
 
     def is_like(self, other: "_BinProgram") -> bool:
-        """Tell whether another program differs in right sides alone."""
+        """Return whether another program differs in right sides alone."""
         same = self.grid.size == other.grid.size and self.rows.shape == other.rows.shape
         return same and bool((self.grid == other.grid).all() and (self.rows == other.rows).all())
 
     def solve(self, alpha: float, bounds: FloatArray) -> _BinSolution | None:
         """Return the best chances; None where none keep the limits."""
         n_bins, caps = self.groups.size, (self.mass / alpha).ravel()
-        found = self._solved(np.concatenate([np.zeros(n_bins), [1.0], caps]), bounds)
-        return None if found is None else self._read(found, caps)
+        solution = self._solve_hot(np.concatenate([np.zeros(n_bins), [1.0], caps]), bounds)
+        return None if solution is None else self._read_solution(solution, caps)
 
-    def _solved(self, cost: FloatArray, bounds: FloatArray) -> LinearSolution | None:
+    def _solve_hot(self, cost: FloatArray, bounds: FloatArray) -> LinearSolution | None:
         within = self._within((bounds - self.constants) / self.scale)
         if self._hot is None:
             upper = np.concatenate([np.ones(self.groups.size), np.full(2 * self.groups.size + 1, np.inf)])
             self._hot = HotProgram(cost, self._matrix(), within, lower=np.zeros(cost.size), upper=upper)
-        found = self._hot.solve(cost, within)
-        if found is None and not self._hot.is_infeasible:
+        solution = self._hot.solve(cost, within)
+        if solution is None and not self._hot.is_infeasible:
             self._hot.forget()
-            found = self._hot.solve(cost, within)
-        return found
+            solution = self._hot.solve(cost, within)
+        return solution
 
     def proof(self, bounds: FloatArray) -> InfeasibleRows:
         """Return the proof that limits cannot hold: the multipliers of their least total violation, in their scales."""
@@ -194,13 +194,13 @@ class _BinProgram:
         assert solution is not None  # noqa: S101 - any chances will do
         return InfeasibleRows(self.rows, most[pairs.size :], np.maximum(-solution.duals[pairs.size :], 0.0))
 
-    def _read(self, found: LinearSolution, caps: FloatArray) -> _BinSolution:
+    def _read_solution(self, solution: LinearSolution, caps: FloatArray) -> _BinSolution:
         """Return vectors that are inside of their domains to the last bit, and the value from them alone."""
         n_bins = self.groups.size
-        free = np.clip(found.point[:n_bins], 0.0, 1.0)  # falling within each group but for rounding
+        free = np.clip(solution.point[:n_bins], 0.0, 1.0)  # falling within each group but for rounding
         chances = np.concatenate([np.minimum.accumulate(free[self.groups == one]) for one in np.unique(self.groups)])
-        weights = project_capped(np.maximum(found.duals[: 2 * n_bins], 0.0), caps).reshape(2, n_bins)
-        multipliers = np.maximum(-found.duals[found.duals.size - self.scale.size :], 0.0) / self.scale
+        weights = project_capped(np.maximum(solution.duals[: 2 * n_bins], 0.0), caps).reshape(2, n_bins)
+        multipliers = np.maximum(-solution.duals[solution.duals.size - self.scale.size :], 0.0) / self.scale
         return _BinSolution(chances, weights, multipliers, worst_mean(np.append(1.0 - chances, chances), caps))
 
     def costs_of_cuts(self, weights: FloatArray) -> FloatArray:
@@ -222,8 +222,8 @@ class _BinProgram:
         least = np.minimum.reduceat(costs[self.grid], np.searchsorted(self.grid, self.cuts.starts[0, :-1]))
         bins = zip(self.above.tolist(), self.below.tolist(), strict=True)
         inside = [above + 1 + int(costs[above + 1 : below + 1].argmin()) for above, below in bins]
-        found = np.array(inside, dtype=np.int64)
-        return np.asarray(found[costs[found] < least[self.groups - 1]])
+        cuts = np.array(inside, dtype=np.int64)
+        return np.asarray(cuts[costs[cuts] < least[self.groups - 1]])
 
     def _within(self, bounds: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return what the rows must be at least, and at most."""
@@ -263,7 +263,7 @@ def _rows_at(limits: RuleLimits, places: Sequence[IntArray]) -> tuple[FloatArray
     return below - above, nobody[:, 0]
 
 
-def _coupled(cuts: Cuts, grid: IntArray, chances: FloatArray) -> tuple[CutRules, FloatArray]:
+def _couple(cuts: Cuts, grid: IntArray, chances: FloatArray) -> tuple[CutRules, FloatArray]:
     """Return rules and shares that call the rows of each bin positive with these chances, the lowest thresholds first.
 
     Each rule takes of every group the cut at one level of chance, so that no rule is above another in one group and

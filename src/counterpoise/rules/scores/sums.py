@@ -42,7 +42,7 @@ def as_sums(matrix: FloatArray, cuts: Cuts) -> Sums:
     return Sums(constants, matrix - constants[:, None])
 
 
-def reaching(matrix: FloatArray, cuts: Cuts) -> Sums:
+def as_scaled_sums(matrix: FloatArray, cuts: Cuts) -> Sums:
     """Return linear functions of any unit, known as for ``as_sums``: the unit is how far the widest of them reaches."""
     sums, starts = as_sums(matrix, cuts), cuts.flat_starts[:-1]
     edges = sums.added.reshape(len(sums.added), -1, cuts.n_cuts)  # the upper ones, and the lower ones where rules defer
@@ -77,29 +77,29 @@ class CellLosses:
         self._defer_cost = defer_cost
         self._added = [self._mass * one for one in edge_losses(self._is_positive, defer_cost)]
         self._merges = merge
-        self._seen: set[tuple[int, int]] = set()
+        self._used_cuts: set[tuple[int, int]] = set()
         codes = 2 * self._groups + self._is_positive if merge else np.arange(order.size)
         self._cells, self._n_cells = codes.astype(np.int32), int(codes.max()) + 1
         self._measure()
 
-    def see(self, rules: CutRules) -> None:
+    def tell_apart(self, rules: CutRules) -> None:
         """Tell rows apart that the rules do, from now on."""
         if not self._merges:  # every row is a cell of its own
             return
-        asked = {
+        new_cuts = {
             (model, cut % self._cuts.n_cuts)
             for model, cuts in zip(rules.models.tolist(), rules.cuts, strict=True)
             for cut in cuts.tolist()
-        } - self._seen
-        for model, cut in sorted(asked):
+        } - self._used_cuts
+        for model, cut in sorted(new_cuts):
             starts = self._cuts.starts[model]
             first = int(starts[np.searchsorted(starts, cut, side="right") - 1])
             other = np.full(self._n_cells + 1, -1, dtype=np.int32)
             other[-1] = self._n_cells
             _kernels.split(self._cells, self._places[model], first, cut, other)
             self._n_cells = int(other[-1])
-        if asked:
-            self._seen |= asked
+        if new_cuts:
+            self._used_cuts |= new_cuts
             self._measure()
 
     def _measure(self) -> None:
@@ -109,19 +109,19 @@ class CellLosses:
             self._cells = (np.cumsum(is_used) - 1).astype(np.int32)[self._cells]
         self._n_cells = int(is_used.sum())
         self.sample_weight = np.bincount(self._cells, self._mass).astype(np.float64, copy=False)
-        self._shown = np.empty(self._n_cells, dtype=np.int64)
-        self._shown[self._cells] = np.arange(self._cells.size)
+        self._examples = np.empty(self._n_cells, dtype=np.int64)
+        self._examples[self._cells] = np.arange(self._cells.size)
 
     def of(self, rules: CutRules) -> AnyArray:
         """Return where each rule fails, and what it costs where it defers, shape (n_cells, n_rules).
 
         Cells that the rules tell apart are several from now on, and so have other weights.
         """
-        self.see(rules)
-        groups, is_positive, cost = self._groups[self._shown], self._is_positive[self._shown], self._defer_cost
-        losses = np.empty((self._shown.size, len(rules)), dtype=np.uint8 if cost is None else np.float64)
+        self.tell_apart(rules)
+        groups, is_positive, cost = self._groups[self._examples], self._is_positive[self._examples], self._defer_cost
+        losses = np.empty((self._examples.size, len(rules)), dtype=np.uint8 if cost is None else np.float64)
         for place, (model, cuts) in enumerate(zip(rules.models.tolist(), rules.cuts, strict=True)):
-            rows = self._places[model][self._shown]
+            rows = self._places[model][self._examples]
             is_above = rows <= cuts[groups]
             losses[:, place] = is_above != is_positive
             if cost is not None:
@@ -131,23 +131,23 @@ class CellLosses:
 
     def row_weights(self, weights: FloatArray) -> FloatArray:
         """Return the weight of each row, given those of the cells: its share of its cell's."""
-        mass, found = self.sample_weight, np.zeros(self._n_rows)
+        mass, by_row = self.sample_weight, np.zeros(self._n_rows)
         density = np.divide(weights, mass, out=np.zeros(mass.size), where=mass > 0)
-        found[self._order] = density[self._cells] * self._mass
-        return found
+        by_row[self._order] = density[self._cells] * self._mass
+        return by_row
 
     def costs(self, weights: FloatArray) -> tuple[float, FloatArray]:
         """Return the mean loss under weights of the cells: of the rule that calls nobody positive, and of each edge."""
-        mass, found = self.sample_weight, []
+        mass, parts = self.sample_weight, []
         density = np.divide(weights, mass, out=np.zeros(mass.size), where=mass > 0)
         for added in self._added:
             sums = np.zeros(self._cuts.n_cuts)
             for places in self._places:
                 _kernels.gather(places, self._cells, density, added, sums)
             _kernels.cumulate(sums, self._cuts.flat_starts)
-            found.append(sums)
-        costs = found[0] if len(found) == 1 else np.concatenate(found)
-        return float(weights @ self._is_positive[self._shown]), costs
+            parts.append(sums)
+        costs = parts[0] if len(parts) == 1 else np.concatenate(parts)
+        return float(weights @ self._is_positive[self._examples]), costs
 
 
 def edge_losses(is_positive: BoolArray, defer_cost: float | None) -> list[FloatArray]:
@@ -212,11 +212,11 @@ class RuleLimits(NamedTuple):
 
 def goals_on(rules: CutRules, goals: GoalRows, cuts: Cuts) -> GoalRows:
     """Return goals as rows on some rules, given what they are for every cut."""
-    found = []
+    matrices = []
     for matrix in (goals.rows, goals.row_slopes):
         nobody = matrix[:, cuts.starts[0, 0]][:, None]
-        found.append(nobody + sum(matrix[:, own] - nobody for own in rules.cuts.T))
-    return goals._replace(rows=found[0], row_slopes=found[1])
+        matrices.append(nobody + sum(matrix[:, own] - nobody for own in rules.cuts.T))
+    return goals._replace(rows=matrices[0], row_slopes=matrices[1])
 
 
 def cheapest_rules(cuts: Cuts, costs: FloatArray) -> tuple[FloatArray, CutRules]:

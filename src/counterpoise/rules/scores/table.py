@@ -39,14 +39,14 @@ class RuleGroups(NamedTuple):
         """Return the group of each row; ``what`` the rows are is for messages."""
         if not self.by:
             return np.zeros(table.n_samples, dtype=np.int64)
-        codes, names = _named(table, self.by, what)
+        codes, names = _name_groups(table, self.by, what)
         place, more = {name: number for number, name in enumerate(self.names)}, len(self.names) - _SHOWN
         unknown = [name for name in names if name not in place]
         if unknown and self.names[-1] != OTHERS:
             raise ValueError(
                 f"{what} hold the group {unknown[0]!r}, which has no threshold of its own: the rules know "
                 f"{', '.join(self.names[:_SHOWN])}{f' and {more} more' if more > 0 else ''}. Leave those rows out, or "
-                f"fit with by={_pooled(self.by)}, which decides about all such groups by one threshold."
+                f"fit with by={_pooling_text(self.by)}, which decides about all such groups by one threshold."
             )
         return np.array([place.get(name, len(self.names) - 1) for name in names])[codes]
 
@@ -65,7 +65,7 @@ def find_groups(by: Groups, table: Table, n_rows: FloatArray | None = None) -> R
     """Return the groups of labelled rows, each of which may stand for many, that have a threshold of their own."""
     if not by.names:
         return RuleGroups((), (ALL,))
-    codes, names = _named(table, by.names, "The rows of fit")
+    codes, names = _name_groups(table, by.names, "The rows of fit")
     counts = np.ones(codes.size) if n_rows is None else n_rows
     sizes = np.bincount(codes, counts * (table.weights() > 0), len(names)).astype(np.int64).tolist()
     thin = {name: size for name, size in zip(names, sizes, strict=True) if size < by.min_rows}
@@ -74,19 +74,19 @@ def find_groups(by: Groups, table: Table, n_rows: FloatArray | None = None) -> R
         first = next(iter(thin))
         raise ValueError(
             f"The group {first!r} has {thin[first]} rows to find a threshold on, fewer than {by.min_rows}. Give more "
-            f"rows, name fewer columns in by, merge small groups, or set by={_pooled(by.names)}, which decides about "
-            "small groups together."
+            f"rows, name fewer columns in by, merge small groups, or set by={_pooling_text(by.names)}, which "
+            "decides about small groups together."
         )
     own = [name for name in names if name not in thin]
     return RuleGroups(by.names, (*own, OTHERS) if pools else tuple(own))
 
 
-def _pooled(names: tuple[str, ...]) -> str:
+def _pooling_text(names: tuple[str, ...]) -> str:
     """Return what a user writes so that small and unknown groups are decided about together."""
     return f"Groups({(names[0] if len(names) == 1 else list(names))!r}, unknown='pool')"
 
 
-def _named(table: Table, by: tuple[str, ...], what: str) -> tuple[IntArray, list[str]]:
+def _name_groups(table: Table, by: tuple[str, ...], what: str) -> tuple[IntArray, list[str]]:
     """Return the group of each row and the names of the groups."""
     levels = {}
     for name in by:
@@ -128,7 +128,7 @@ class ScoreTable(NamedTuple):
         """Return which labelled rows are positive."""
         return np.asarray(self.answers.tables[TRAIN].y == self.answers.positive.labels[1])
 
-    def told(self, models: IntArray, thresholds: FloatArray, codes: Mapping[str, IntArray]) -> PoolPredictions:
+    def predictions(self, models: IntArray, thresholds: FloatArray, codes: Mapping[str, IntArray]) -> PoolPredictions:
         """Return what rules say, as if each were a model, given the thresholds of each for each group.
 
         A rule calls a row positive where its score is above the threshold of its group. Where rules may defer, the
@@ -144,12 +144,12 @@ class ScoreTable(NamedTuple):
         if self.deferral is None:
             answers = replace(self.answers, positives={name: bits_of(one[0]) for name, one in above.items()})
             return PoolPredictions(wrong.view(np.uint8), self.sample_weight, self.groups, answers)
-        said = {
+        codes_of_rules = {
             name: np.where(one[0], 1, np.where(one[1], DEFERRED, 0)).astype(np.uint8) for name, one in above.items()
         }
-        losses = np.where(said[TRAIN] == DEFERRED, self.deferral.cost, wrong.astype(np.float64))
+        losses = np.where(codes_of_rules[TRAIN] == DEFERRED, self.deferral.cost, wrong.astype(np.float64))
         positive = self.answers.positive._replace(deferred=self.deferral.label)
-        answers = replace(self.answers, positives={}, codes=said, positive=positive)
+        answers = replace(self.answers, positives={}, codes=codes_of_rules, positive=positive)
         return PoolPredictions(losses, self.sample_weight, self.groups, answers)
 
     def with_tables(self, tables: Mapping[str, Table]) -> Self:
@@ -194,9 +194,9 @@ class RankedScores:
 
     def answers(self) -> Answers:
         """Return answers as if every cut were a model that calls its group positive up to there, and nobody else."""
-        known, deferral = self.table.answers, self.table.deferral
-        positive = known.positive._replace(deferred=None if deferral is None else deferral.label)
-        return _CutAnswers(known.tables, {}, positive, ranked=self)
+        stored, deferral = self.table.answers, self.table.deferral
+        positive = stored.positive._replace(deferred=None if deferral is None else deferral.label)
+        return _CutAnswers(stored.tables, {}, positive, ranked=self)
 
     def usual_rules(self) -> CutRules:
         """Return the rules that any search starts from: of each model its usual ones, nobody, everybody, all deferred.
@@ -211,12 +211,12 @@ class RankedScores:
             levels += [(model, threshold, threshold), *((model, *end) for end in ends)]
         if cost is not None and cost < _HALF:
             levels += [(model, 1.0 - cost, cost) for model, threshold in usual if threshold == _HALF]
-        found = rules_at(self.cuts, levels)
-        return found.only(slice(0)).joined(found)  # each once
+        rules = rules_at(self.cuts, levels)
+        return rules.only(slice(0)).join(rules)  # each once
 
     def predictions_of(self, rules: CutRules) -> PoolPredictions:
         """Return what rules say on all datasets, as if each were a model."""
-        return self.table.told(rules.models, self.cuts.levels(rules.cuts), self.codes)
+        return self.table.predictions(rules.models, self.cuts.levels(rules.cuts), self.codes)
 
     def as_rules(self, rules: CutRules, *, are_usual: bool = False) -> list[Rule]:
         """Return rules as plain data; a threshold that cuts where the usual one does is the usual one itself.
@@ -231,11 +231,13 @@ class RankedScores:
         if self.groups.names[-1] == OTHERS and self.cuts.starts[0, -1] - self.cuts.starts[0, -2] == 1:
             for last in range(n_groups, thresholds.shape[1] + 1, n_groups):
                 thresholds[:, last - 1] = self._pooled_thresholds(rules, slice(last - n_groups, last))
-        found = []
+        plain_rules = []
         for model, levels in zip(rules.models.tolist(), thresholds.reshape(len(rules), -1, n_groups), strict=True):
-            named = [dict(zip(self.groups.names, one.tolist(), strict=True)) for one in levels]  # upper, perhaps lower
-            found.append(Rule(model, named[0], None if named[-1] == named[0] else named[-1]))
-        return found
+            by_group = [
+                dict(zip(self.groups.names, one.tolist(), strict=True)) for one in levels
+            ]  # upper, perhaps lower
+            plain_rules.append(Rule(model, by_group[0], None if by_group[-1] == by_group[0] else by_group[-1]))
+        return plain_rules
 
     def as_cuts(self, rules: Sequence[Rule]) -> CutRules:
         """Return plain rules as those whose cuts are known: they call the same rows positive."""
@@ -248,11 +250,11 @@ class RankedScores:
         shares = above[rules.cuts[:, groups] % self.cuts.n_cuts].sum(axis=1)
         together = find_cuts(scores, np.zeros(len(scores), dtype=np.int64), 1)
         sums = together.sums(slice(None), self.mass)
-        found = []
+        thresholds = []
         for model, share in zip(rules.models.tolist(), shares.tolist(), strict=True):
             start, end = together.starts[model]
-            found.append(together.thresholds[start + np.abs(sums[start:end] - share).argmin()])
-        return np.array(found)
+            thresholds.append(together.thresholds[start + np.abs(sums[start:end] - share).argmin()])
+        return np.array(thresholds)
 
 
 def rank(table: ScoreTable, groups: RuleGroups) -> RankedScores:
@@ -280,13 +282,13 @@ class _CutAnswers(Answers):
         assert self.ranked is not None  # noqa: S101 - made of ranked rows
         cuts, codes = self.ranked.cuts, self.ranked.codes
         first_rows = dict(zip(codes, np.cumsum([0, *map(len, codes.values())]).tolist(), strict=False))
-        known: dict[Dataset, FloatArray] = {}  # the weight above each cut
+        weight_above: dict[Dataset, FloatArray] = {}  # the weight above each cut
 
         def count(rows: Dataset, place: int) -> FloatArray:
-            if rows not in known:
+            if rows not in weight_above:
                 places, weights = views.rows(rows)
-                known[rows] = cuts.sums(places + first_rows[rows.name], weights)
-            above = known[rows]
+                weight_above[rows] = cuts.sums(places + first_rows[rows.name], weights)
+            above = weight_above[rows]
             if not cuts.defers:
                 return above if place == 1 else views.total(rows) - above
             nothing = np.zeros(above.size)
