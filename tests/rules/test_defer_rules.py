@@ -113,7 +113,7 @@ def test_merged_cells_have_the_losses_of_their_rows():
         rules = ranked.usual_rules()
         y, codes = problem.y == 1, ranked.codes["train"]
         merged = CellLosses(ranked.cuts, codes, y, problem.weights, defer_cost=problem.defer_cost)
-        merged.see(rules)
+        merged.split_cells(rules)
         means = CutFamily(ranked).mean_losses().of(rules)[0]
         assert merged.sample_weight @ merged.of(rules) == pytest.approx(means, abs=1e-12)
 

@@ -154,7 +154,7 @@ class ArrayFitData:
         self.datasets = with_train(None, datasets)  # others, as far as the mixture is chosen on them
         self.trained: dict[str, Table] = {}  # others, as far as models are trained on them
         self.check = partial(check_predict_input, booster, learner)  # features of others as the models take them
-        self.purpose = "that models are trained on" if booster.trains_inside else "that the models can be asked about"
+        self.purpose = "that models are trained on" if booster.trains_inside else "for the models to predict"
         self.costs: AnswerCosts | None = None
         # What models are trained on: below these the rows of other datasets, where they train for goals.
         self.rows, self.n_trained = self.train, self.train.codes.size

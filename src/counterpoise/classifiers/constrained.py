@@ -2,8 +2,8 @@
 
 Goh, Cotter, Gupta and Friedlander, "Satisfying real-world goals with dataset constraints", NIPS 2016. The classifier is
 ``score(x) = <w, x> - b``. While it is trained, a row counts as predicted positive with probability
-``ramp(score) = max(0, min(1, 1/2 + score))``, which makes every rate continuous; ``solvers.ramp`` says how the problem
-is then solved. The paper starts from zero, whatever the goals; here from inside them, or a contradiction is proven.
+``ramp(score) = max(0, min(1, 1/2 + score))``, which makes every rate continuous; see ``solvers.ramp`` for the solver.
+The paper starts from zero, whatever the goals; here training starts inside them, or a contradiction is proven.
 
 The rates of decisions by a threshold differ from these ramp rates. The paper decides by the sign of the score, whatever
 rates that has; here the threshold is moved to where the decisions meet the goals too: see ``solvers.ramp_threshold``.
@@ -66,7 +66,7 @@ from counterpoise.theory.risk_text import is_risk_text
 _BINARY = 2
 _SOLVERS = ("auto", "level", "maximum", "center-of-mass")
 _FIXED, _RAMP = "fixed", "ramp"
-_FAR = 1e10  # rounding is looked at in rows up to so many times larger than those of training: a bound for speed alone
+_FAR = 1e10  # rounding is checked in rows up to so many times larger than those of training: a bound for speed alone
 _FLOATS = [np.float64, np.float32]
 _LEAST_TOTAL, _MOST_TOTAL = 1e-6, 1e12  # weights of the training rows for which 1 over them regularizes reasonably
 
@@ -88,7 +88,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
     regularization : float > 0, optional
         Weight of the squared norm of the coefficients, halved, beside the rates. Default: 1 over the number of training
         rows, where a weight counts as so many rows, as in scikit-learn: weights in thousands regularize a thousand
-        times less, unless this is given. With hinges for ramps that is C = 2 in LIBLINEAR: see the guide.
+        times less, unless you set this. With hinges for ramps that is C = 2 in LIBLINEAR: see the guide.
     fit_intercept : bool, default=True
         Whether scores have an offset, which is not regularized.
     decision : {"fixed", "ramp"} or Draws, default="fixed"
@@ -104,12 +104,12 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         Stop when one of them lowers the objective by less.
     max_multiplier : float > 0, default=1000
         The largest price of a goal, the paper's V; that of a cost is for a unit of about its largest amount. Goals hold
-        with any; but one below the price that a goal needs leaves the objective higher, and ``gap_`` tells.
-        ``guarantees.rate_generalization_bound`` says what it is for.
+        with any; but one below the price that a goal needs leaves the objective higher, and ``gap_`` shows it.
+        ``guarantees.rate_generalization_bound`` explains its use.
     pos_label : label, optional
         The positive class; by default the last of the sorted classes.
     random_state : int or RandomState, optional
-        Fixes the key where none is given.
+        Fixes the key, unless you pass one.
 
     Attributes
     ----------
@@ -153,7 +153,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
     Every loop has a bound: at most ``max_majorizations`` convex programs, and 25 in a search for a start, each of at
     most 1000 support vector machines, and those of 1000 Newton steps or 5000 sweeps. Where no threshold meets the
     goals, the classifier is trained again under tighter ones, up to 6 times. Where one of these bounds is reached, the
-    goals still hold for the ramp rates, and ``history_`` says what gap is left.
+    goals still hold for the ramp rates, and ``history_`` shows the gap that is left.
 
     Examples
     --------
@@ -225,7 +225,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         sensitive_features : data frame, dict of arrays or array, optional
             Columns of the training rows that goals use; a bare array is the column ``group``.
         baseline : array of shape (n_samples,), optional
-            What the deployed model says about the training rows, for churn, wins and losses on ``train``.
+            The predictions of the deployed model for the training rows, for churn, wins and losses on ``train``.
         datasets : dict from names to Table, optional
             Other datasets that goals or the objective use.
         largest_weight : float, optional
@@ -243,7 +243,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         Warns
         -----
         MissedGoals
-            For ``decision="fixed"``, where the ramp rates meet the goals but no decisions were found that do.
+            For ``decision="fixed"``, where the ramp rates meet the goals but no threshold was found whose decisions do.
         ConstantDecisions
             Where all training rows get the same decision, though there are goals.
         """
@@ -272,7 +272,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
 
     @property
     def _kind(self) -> Any:
-        """Return how decisions are made, in a word: draws with a key are by the ramp."""
+        """Return the word for how decisions are made: "ramp" for draws with a key."""
         return _RAMP if isinstance(self.decision, Draws) else kind_of_decision(self.decision)
 
     def decision_function(self, X: Any) -> FloatArray:
@@ -326,7 +326,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         baseline: ArrayLike | None = None,
         datasets: Mapping[str, Table] | None = None,
     ) -> list[GoalCheck]:
-        """Return how the goals stand on given data, for the decisions that ``predict`` makes.
+        """Check the goals on data, for the decisions that ``predict`` makes.
 
         Parameters
         ----------
@@ -350,7 +350,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         return self._indicator_checks({name: one > 0 for name, one in scores.items()}, tables, ramps)
 
     def _ramp_checks(self, scores: dict[str, FloatArray], tables: Mapping[str, Table]) -> list[GoalCheck]:
-        """Return how the goals stand for draws by the ramps of scores."""
+        """Check the goals for draws by the ramps of scores."""
         flip = -1.0 if self._positive == self.classes_[0] else 1.0
         of_positive = {name: flip * one for name, one in scores.items()}
         prepared = prepare(of_positive, tables, kind="scores", pos_label=self._positive, classes=self.classes_)
@@ -359,7 +359,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
     def _indicator_checks(
         self, is_second: dict[str, BoolArray], tables: Mapping[str, Table], ramps: list[GoalCheck]
     ) -> list[GoalCheck]:
-        """Return how the goals stand for decisions, beside how they stand for the ramps."""
+        """Check the goals for decisions, each with its check for the ramps."""
         labels = {name: self.classes_[one.astype(np.int64)] for name, one in is_second.items()}
         prepared = prepare(labels, tables, kind="labels", pos_label=self._positive, classes=self.classes_)
         pairs = zip(self.goals_, ramps, strict=True)
@@ -399,7 +399,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
             check_vector(np.atleast_1d(self.threshold_), "threshold_", 1, "a score")
 
     def check_parameters(self) -> None:
-        """Check what needs no rows."""
+        """Check the parameters; rows are not needed."""
         check_kernel(self.kernel)
         check_choice(self._kind, "decision", (_FIXED, _RAMP))
         check_choice(self.solver, "solver", _SOLVERS)
@@ -423,11 +423,11 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         self.classes_ = np.unique(labels)
         if len(self.classes_) != _BINARY:
             raise ValueError(
-                "Only binary classification is supported: goals on rates speak of a positive and a negative class; "
+                "Only binary classification is supported: goals on rates refer to a positive and a negative class; "
                 f"y has {len(self.classes_)} class{'es' if len(self.classes_) > 1 else ''}: "
                 f"{', '.join(map(repr, self.classes_[:10].tolist()))}."
             )
-        table_rows = X if hasattr(X, "columns") else checked  # goals may speak of the columns of a data frame
+        table_rows = X if hasattr(X, "columns") else checked  # goals may use the columns of a data frame
         tables = with_train(Table(table_rows, labels, sensitive_features, **columns), datasets)
         weights = np.ones(len(labels)) if columns["sample_weight"] is None else columns["sample_weight"]
         return _Rows(tables, checked, float(np.asarray(weights, dtype=np.float64).sum()))
@@ -462,7 +462,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
             scaled = sp.diags_array(1.0 / limits.units) @ stack_weights(limits, used, sizes)
             weights = sp.vstack([sp.hstack(rate_weights), scaled])
             constants = np.concatenate([objective.constants, -limits.bounds / limits.units])
-            if self._positive == self.classes_[0]:  # scores speak of the second class: predictions p become 1 - p
+            if self._positive == self.classes_[0]:  # scores are of the second class: predictions p become 1 - p
                 constants = constants + np.asarray(weights.sum(axis=1)).ravel()
                 weights = -weights
             return RampProblem(machine, weights, constants, regularization)
@@ -470,7 +470,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         return _Training(build(bound), bound, build, stacked, sizes)
 
     def __sklearn_is_fitted__(self) -> bool:
-        """Return whether there is something to decide by."""
+        """Return whether it is fitted."""
         return "intercept_" in vars(self)
 
     def _set_solution(self, decided: Decided, training: "_Training") -> None:
@@ -492,7 +492,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         self.n_iter_ = len(solution.history)
 
     def _set_checks(self, decided: Decided, training: "_Training", rows: "_Rows") -> None:
-        """Set what ramps and decisions come to on the training data, and warn where decisions miss goals."""
+        """Set the checks of ramps and decisions on the training data, and warn where decisions miss goals."""
         state, ends = decided.solution.state, np.cumsum(list(training.sizes.values()))[:-1]
         is_second = state.scores - decided.noise > self.threshold_
         scores = dict(zip(training.sizes, np.split(state.scores, ends), strict=True))
@@ -528,7 +528,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
             if not check.holds:
                 yield str(check)
             elif beyond > 0 and check.goal.confidence is not None:
-                yield f"{check.goal}: holds on these rows, but with too little room for its confidence, by {beyond:.4g}"
+                yield f"{check.goal}: holds on these rows; its margin is too small for its confidence by {beyond:.4g}"
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -538,7 +538,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
 
 
 class _Training(NamedTuple):
-    """What is trained: the problem, its goals, what makes it of other bounds, its rows, how many of each dataset."""
+    """The training problem, its goals, a function that builds it for other bounds, its rows, and sizes of datasets."""
 
     problem: RampProblem
     bound: BoundGoals
@@ -556,7 +556,7 @@ class _Rows(NamedTuple):
 
 
 def _check_features(model: ConstrainedClassifier, X: Any, name: str | None = None) -> Any:
-    """Return rows as numbers; those of a dataset are named in errors."""
+    """Return rows as numbers; errors name the dataset."""
     if name is not None:
         return checked_features(X, name, "to score its rows by", partial(_check_features, model))
     return validate_data(model, X, reset=False, accept_sparse="csr", dtype=_FLOATS)

@@ -1,8 +1,8 @@
-"""Strong models that tell scores of rows which they were not trained on: one for each fold of the rows.
+"""Models of folds, and their scores of rows that they were not trained on.
 
-A strong model is sure of the rows it has seen, so rules chosen on its scores there would not do what they promise on
-others. Here the rows are split into folds, a model is trained on the rows outside of each, and scores those inside. The
-models of the folds then decide as one, by the mean of their log-odds, where they have any.
+A strong model is too sure of the rows it was trained on, so rules chosen on its scores there would not do on other rows
+what they promise. Here the rows are split into folds; a model is trained on the rows outside of each fold and scores
+those inside. The models of the folds then decide together by the mean of their log-odds, where these are finite.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -32,9 +32,9 @@ _LEAST = 2.0**-60  # a probability below this counts as this: its logarithm stay
 
 
 class Training(NamedTuple):
-    """What models are trained on."""
+    """The models to train, and the rows to train them on."""
 
-    models: dict[str, Any]  # unfitted models by what messages call them
+    models: dict[str, Any]  # unfitted, by their titles in messages
     X: Any
     labels: AnyArray
     weights: FloatArray | None
@@ -101,7 +101,7 @@ def trained_copy(model: Any, X: Any, labels: AnyArray, weights: FloatArray | Non
 
 
 def check_cv(cv: Any) -> None:
-    """Refuse what names no folds, before rows are known."""
+    """Raise an error if ``cv`` describes no folds; rows are not needed."""
     if isinstance(cv, Integral):
         check_count(cv, "cv", _LEAST_FOLDS)
     elif isinstance(cv, str) and cv == AUTO:
@@ -125,7 +125,7 @@ def splits_of(cv: Any, labels: AnyArray, seed: int) -> list[Split]:
     seed : of folds that are drawn
     """
     check_cv(cv)
-    features = np.empty(labels.size)  # which no splitter looks at
+    features = np.empty(labels.size)  # which splitters ignore
     if not isinstance(cv, str | Integral):
         pairs = cv.split(features, labels) if hasattr(cv, "split") else cv
         return _checked_splits([_as_split(number, parts, labels.size) for number, parts in enumerate(pairs)], labels)
@@ -142,7 +142,7 @@ def splits_of(cv: Any, labels: AnyArray, seed: int) -> list[Split]:
 
 
 def _as_split(number: int, parts: Any, n_samples: int) -> Split:
-    """Return what ``cv`` gives of a fold as the numbers of rows, after checking that they are some."""
+    """Return one split of ``cv`` as arrays of row numbers, after checking them."""
     arrays, got = [np.asarray(part) for part in parts] if isinstance(parts, Iterable) else [], f"is {parts!r:.60}"
     if len(arrays) == _PAIR and all(not part.size or part.dtype.kind in "iu" for part in arrays):
         outside, inside = (part.astype(np.int64) for part in arrays)
@@ -158,7 +158,7 @@ def _as_split(number: int, parts: Any, n_samples: int) -> Split:
 
 
 def _checked_splits(splits: list[Split], labels: AnyArray) -> list[Split]:
-    """Check that each row is scored once, by models that saw both classes and not the row."""
+    """Check that each row is scored once, by models trained on both classes and not on the row."""
     if len(splits) < _LEAST_FOLDS:
         raise ValueError(f"cv must make at least {_LEAST_FOLDS} folds; got {len(splits)}.")
     times = np.bincount(np.concatenate([inside for _, inside in splits]), minlength=labels.size)
@@ -166,7 +166,7 @@ def _checked_splits(splits: list[Split], labels: AnyArray) -> list[Split]:
     if odd.size:
         raise ValueError(
             f"cv must score each of the {labels.size} rows once, as KFold does; row {odd[0]} is scored "
-            f"{times[odd[0]]} times. For rows to choose on that are no folds pass X_val and y_val."
+            f"{times[odd[0]]} times. For selection rows that are no folds pass X_val and y_val."
         )
     for number, (outside, inside) in enumerate(splits):
         if np.intersect1d(outside, inside).size:
@@ -188,7 +188,7 @@ class AveragedClassifier(ClassifierMixin, BaseEstimator):
     """Fitted classifiers that decide together, by the mean of their log-odds.
 
     ``GoalClassifier(cv="auto")`` makes one of the models of its folds. Each of them scored the rows that it was not
-    trained on, and its thresholds were found on those scores; their mean errs less often than any of them.
+    trained on, and thresholds were chosen on those scores; their mean errs less often than any of them.
 
     Parameters
     ----------
@@ -265,5 +265,5 @@ class AveragedClassifier(ClassifierMixin, BaseEstimator):
         return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
 
     def __sklearn_is_fitted__(self) -> bool:
-        """Tell that it is made of fitted models."""
+        """Return True: it consists of fitted models."""
         return True

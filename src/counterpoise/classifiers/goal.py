@@ -50,15 +50,16 @@ class GoalClassifier(MixtureBase):
         What is minimised: the error (default), a risk of the losses such as ``WorstGroup("sex")``, or any linear
         combination of rates such as ``"false_positive_rate(train)"``. Other risks need a mixture of rules.
     by : str, list of str or Groups, default=()
-        Columns that may be looked at when deciding: rules have a threshold for each combination of their values. Each
+        Columns that rules may use: they have a threshold for each combination of their values. Each
         is a column of ``sensitive_features``, of X where it is a data frame, or the word ``"baseline"``, which stands
-        for the predictions of the deployed model. ``Groups`` also says what to do about small groups. None: one
+        for the predictions of the deployed model. ``Groups`` also sets what to do about small groups. None: one
         threshold for all.
     budget : float in [0, 1], optional
-        Largest average loss above the least that is possible under the goals, so that a tail is not bought blindly.
+        The most by which the average loss may exceed the least that the goals allow, so that a better tail does not
+        cost more than you accept.
     deferral : Deferral, optional
         ``Deferral(cost, label)``: the loss of a row that is deferred to a person, where an error costs 1, and what
-        ``predict`` then says. Rules have two thresholds for each group, and defer between them; see also the goals
+        ``predict`` then returns. Rules have two thresholds for each group, and defer between them; see also the goals
         ``defer_rate`` and ``decided_error_rate``. None: every row is decided.
     cv : int, splitter, iterable of splits, "auto" or "prefit", default="auto"
         Rules are chosen on scores of rows that the models were not trained on. A number, a splitter of scikit-learn or
@@ -71,7 +72,7 @@ class GoalClassifier(MixtureBase):
         The probability with which all goals hold together on new rows, about: the rule keeps a margin inside of their
         bounds, for chance in the selection rows, in new rows of the same population, and for the choice itself. For
         two classes and ``decision="fixed"``. Where it cannot be reached, the rule that comes nearest is taken,
-        ``confidence_`` is None, and a ``Caution`` says what limits it. It covers no changed population, and no people
+        ``confidence_`` is None, and a ``Caution`` names what limits it. It covers no changed population, and no people
         whose labels are missing. None: goals are met on the selection rows, and each fails on new rows about half of
         the time.
     decision : {"fixed", "sticky", "sample", "vote"} or Draws, default="fixed"
@@ -80,20 +81,20 @@ class GoalClassifier(MixtureBase):
         your own), by a fresh draw ("sample"), or by weighted vote. Tails (``alpha`` below 1) need a mixture: no single
         rule can lower them.
     pos_label : label, optional
-        The class that goals call positive; by default the second of two, and a fit says which where they are texts.
+        The positive class of goals; by default the second of two, and ``fit`` warns of that where they are texts.
     random_state : int or RandomState, optional
-        Fixes the folds, the models that have none of their own, the key, where none is given, and fresh draws.
+        Fixes the folds, the models that have none of their own, the key, unless you pass one, and fresh draws.
     n_jobs : int, optional
-        Threads in which models are trained and asked.
+        Threads in which models are trained and predict.
 
     Attributes
     ----------
     classes_ : array of shape (n_classes,)
     estimators_, names_ : list
-        The fitted models that decide, one for each estimator given: with ``cv="auto"`` mostly an
-        ``AveragedClassifier`` of five folds, else trained on all rows; and what the estimators are called.
+        The fitted models that decide, one for each estimator: with ``cv="auto"`` mostly an
+        ``AveragedClassifier`` of five folds, else trained on all rows; and the names of the estimators.
     rules_ : list of Rule
-        ``rule.model`` is the place of its estimator among those given, ``rule.thresholds`` a dict by group; of more
+        ``rule.model`` is the place of its estimator, ``rule.thresholds`` a dict by group; of more
         than two classes TierRule or RatioRule.
     mixture_ : array of shape (n_rules,)
         Probability with which each of ``rules_`` decides.
@@ -101,16 +102,16 @@ class GoalClassifier(MixtureBase):
         The columns of ``by`` and the names of the groups.
     value_, gap_ : float
         The objective on the rows where the rule or mixture was chosen, and how far it is at most above the optimum of
-        what ``certificate_`` says: all single rules of all models, all mixtures of them where decisions are drawn, or,
+        what ``certificate_`` names: all single rules of all models, all mixtures of them where decisions are drawn, or,
         of more than two classes, the rules that were tried. For two groups and a few goals the gap of one rule is 0
         unless the usual threshold was kept.
     fixed_cost_ : float
         With ``decision="fixed"``: how much more of the objective the rule has than the best mixture of rules.
     confidence_ : float or None
-        The confidence that was reached, None where it was not or none was asked for.
+        The confidence that was reached, None where it was not reached or not requested.
     margins_ : tuple of Margin
         For each goal ``bound``, ``value`` (that is aimed at), ``standard_error``, ``optimism`` and ``cost``, and why
-        it has no margin; empty where none were asked for.
+        it has no margin; empty without a confidence.
     calibrations_ : tuple of Calibration
         Of more classes: the calibration of each estimator's probabilities on the selection rows.
     goals_, multipliers_, alpha_, objective_, selection_, n_models_, n_features_in_, feature_names_in_
@@ -140,7 +141,7 @@ class GoalClassifier(MixtureBase):
     default_alpha = 1.0
     decides_by_scores = True  # in the place of the property of the base class
     stored_apart = ("estimators_",)  # each model in a file of its own inside of that of the mixture
-    _report: ReportTraining | None = None  # how many models are trained, of how many, and what the newest is called
+    _report: ReportTraining | None = None  # how many models are trained, of how many, and the name of the newest
 
     def __init__(
         self,
@@ -200,10 +201,10 @@ class GoalClassifier(MixtureBase):
         sample_weight : array of shape (n_samples,), optional
             Non-negative. A model that takes none is trained on rows drawn by them.
         sensitive_features : data frame, dict of arrays or array, optional
-            Columns that goals use and rules look at, and the groups of ``WorstGroup``.
+            Columns that goals and rules use, and the groups of ``WorstGroup``.
         baseline : array of shape (n_samples,), optional
-            What the deployed model says about the rows, for churn, wins and losses on ``train``, and for rules that
-            look at it.
+            The predictions of the deployed model for the rows, for churn, wins and losses on ``train``, and for rules
+            that use them.
         datasets : dict from names to Table, optional
             Other datasets that goals or the objective use: rows that the models are not trained on.
         X_val, y_val : optional
@@ -221,7 +222,7 @@ class GoalClassifier(MixtureBase):
         Raises
         ------
         InfeasibleGoals
-            Where no thresholds meet the goals. The models are kept: ``rebalance(goals=...)`` chooses inside others.
+            Where no thresholds meet the goals. The models are stored: ``rebalance(goals=...)`` tries other goals.
         """
         self.check_parameters()
         X, labels = self._check_labelled(X, y)
@@ -267,7 +268,7 @@ class GoalClassifier(MixtureBase):
         return is_named or all(isinstance(model, FrozenEstimator) for _, model in named_models(models))
 
     def check_parameters(self) -> None:
-        """Check what needs no rows."""
+        """Check the parameters; rows are not needed."""
         problem = self.problem_of_fit()
         self.check_decision()
         if problem.decision == FIXED:
@@ -276,10 +277,12 @@ class GoalClassifier(MixtureBase):
             check_cv(self.cv)
 
     def _check_held_out(self, X_val: Any, y_val: Any, columns: dict[str, Any], columns_val: dict[str, Any]) -> None:
-        """Check that rows to choose on came whole, and with what came for the rows to train on."""
+        """Check that X_val and y_val come together, with the same columns as the training rows."""
         if X_val is None:
             if y_val is not None or any(part is not None for part in columns_val.values()):
-                raise ValueError("What belongs to rows to choose on came without X_val; pass X_val and y_val together.")
+                raise ValueError(
+                    "Columns of selection rows (..._val) came without X_val; pass X_val and y_val together."
+                )
             return
         if y_val is None:
             raise ValueError("X_val and y_val go together; got X_val only.")
@@ -290,7 +293,7 @@ class GoalClassifier(MixtureBase):
                 raise ValueError(f"X_val needs {name}_val: rules are chosen on its rows, and {name} is of those of X.")
 
     def _models_and_classes(self, labels: AnyArray) -> tuple[dict[str, Any], Positive]:
-        """Return the models by what messages call them, and the classes, after checking that all can score."""
+        """Return the models by their titles in messages, and the classes, after checking that all models can score."""
         pairs = named_models(list_models(self.estimator))
         models, self.names_ = titled_models(pairs), [name for name, _ in pairs]
         classes = all_classes(labels, models if self.is_prefit else {})
@@ -317,7 +320,7 @@ class GoalClassifier(MixtureBase):
         *,
         has_folds: bool,
     ) -> tuple[list[Any], FloatArray | None]:
-        """Return the models that decide, and scores of all rows by models of folds that have not seen them.
+        """Return the models that decide, and scores of all rows by models of folds that were not trained on them.
 
         The models of the folds decide as one where ``cv="auto"`` and their probabilities can be averaged; others are
         trained once more, on all rows.
@@ -350,7 +353,7 @@ class GoalClassifier(MixtureBase):
 
     @contextmanager
     def report_training_to(self, report: ReportTraining) -> Iterator[None]:
-        """Call a function with how many models are trained, of how many, and what the newest is called."""
+        """Call a function with how many models are trained, of how many, and the name of the newest."""
         self._report = report
         try:
             yield
@@ -358,7 +361,7 @@ class GoalClassifier(MixtureBase):
             del self._report
 
     def __sklearn_clone__(self) -> Self:
-        """Keep models that are fitted: a clone without what they learned would be of no use."""
+        """Keep models that are fitted: a clone without what they learned would be useless."""
         if not self.is_prefit:
             return _clone_parametrized(self)  # type: ignore[no-any-return]
         params = self.get_params(deep=False)
@@ -367,7 +370,7 @@ class GoalClassifier(MixtureBase):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        with suppress(TypeError, ValueError):  # where estimator is none, fit says so
+        with suppress(TypeError, ValueError):  # where estimator is no classifier, fit raises the error
             set_input_tags(tags, [model for _, model in named_models(list_models(self.estimator))])
         return tags
 

@@ -19,8 +19,8 @@ exponent of its numbers: no outlier, infinity or missing value moves it far. Sum
 or of the same numbers as float64, differ by 1e-7 to 1e-5 of the scale: in cells of 1e-5 one row in ten would draw anew,
 and so would an applicant who adds a cent. So measured columns get the coarsest cells in which the rows of ``fit`` stay
 apart, the coarser the more columns there are: together they keep millions of people apart. Rows stay apart first: cells
-become as fine as 2**-41 of the scale, below which a difference may be rounding, or, in columns that span many orders, as a
-number that is nearly the least needs.
+become as fine as 2**-41 of the scale, below which a difference may be rounding, or, in columns that span many orders,
+as a number that is nearly the least needs.
 
 **Ids**: equal ids give equal bytes, unequal ids do not, and nonsense is refused. Kinds are apart: numbers (truth values
 among them), texts (UUIDs among them), bytes, times without a zone, instants, times of day, spans. Numbers become

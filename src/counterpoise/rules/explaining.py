@@ -1,8 +1,8 @@
-"""Explanations of decisions: for each row its score, the threshold it was compared with, the goals that set it, and the
-smallest change of the score that would change the decision.
+"""Explanations of decisions: the score, the threshold, the goals behind it, and what would change the decision.
 
-Contributions of features come from the model itself: LightGBM, XGBoost and CatBoost compute them, and those of a linear
-model are its weights times the features. For other models the caller passes a function.
+There is one record for each row. Contributions of features come from the model itself: LightGBM, XGBoost and CatBoost
+compute them, and those of a linear model are its weights times the features. For other models the caller passes a
+function.
 """
 
 import math

@@ -34,7 +34,7 @@ from counterpoise.rules.program import (
 )
 from counterpoise.theory.risks import Mean, Risk, WorstGroup
 
-# A tail above this is one that more than two classes had better share: 0.95 against 0.98 on 26 classes at alpha 0.1.
+# Above this tail it is better to share rows among more than two classes: 0.95 against 0.98 on 26 classes, alpha 0.1.
 _SHARED_BY_TWO = 0.85
 _ALIKE = 1e-9  # part of the largest entry by which entries of a tensor may differ: rounding
 _MOST_TRIED = 5_000_000  # rows times classes squared: above, a search takes too long to try what it offers
@@ -43,7 +43,7 @@ OF_RATIOS = "all rules of 16 bins of the ratio of the best two probabilities"
 
 
 def choose_class_rules(scores: CalibratedScores, problem: Problem, tol: float = TOL) -> Choice:
-    """Return the best mixture that is found, or raise ``InfeasibleGoals`` with bounds that the same search meets."""
+    """Return the best mixture of the search, or raise ``InfeasibleGoals`` with bounds that the same search meets."""
     try:
         return _search(scores, problem, tol)
     except InfeasibleGoals as error:
@@ -53,7 +53,7 @@ def choose_class_rules(scores: CalibratedScores, problem: Problem, tol: float = 
 
 
 def _with_met_bounds(scores: CalibratedScores, problem: Problem, error: InfeasibleGoals) -> InfeasibleGoals:
-    """Return the error with those of its bounds that a search with them in place meets, moved until it does."""
+    """Return the error with those of its bounds that a search meets, moved until it does."""
     single = {goal: _find_met_bound(scores, problem, goal, bound) for goal, bound in error.nearest_bounds.items()}
     offered = {goal: bound for goal, bound in single.items() if bound is not None}
     joint = {} if offered else error.joint_bounds
@@ -64,7 +64,7 @@ def _with_met_bounds(scores: CalibratedScores, problem: Problem, error: Infeasib
 
 
 def _find_met_bound(scores: CalibratedScores, problem: Problem, goal: Goal, bound: float) -> float | None:
-    """Return a bound of one goal that a search meets, at first the one given; None where none was found."""
+    """Return a bound of one goal that a search meets, starting from ``bound``; None where there is none."""
     for _ in range(_TRIES):
         error = _why_not_met(scores, problem, {goal: bound})
         if error is None:
@@ -77,7 +77,7 @@ def _find_met_bound(scores: CalibratedScores, problem: Problem, goal: Goal, boun
 
 
 def _why_not_met(scores: CalibratedScores, problem: Problem, bounds: Mapping[Goal, float]) -> InfeasibleGoals | None:
-    """Return why goals with other bounds, as they would be printed, are not met; None where they are."""
+    """Return the error of a search with other bounds, rounded as they are printed; None where it meets them."""
     new = {goal: goal.with_bound(round_safely(goal, bound)) for goal, bound in bounds.items()}
     try:
         _search(scores, problem._replace(goals=tuple(new.get(goal, goal) for goal in problem.goals)), TOL)
@@ -104,7 +104,7 @@ def _least_tail(scores: CalibratedScores, rules: list[TierRule], problem: Proble
     if not rules:
         return np.inf
     losses = np.asarray(scores.predictions_of(list(rules)).losses, dtype=np.float64)
-    assert isinstance(problem.objective, Risk)  # noqa: S101 - a tail is asked for
+    assert isinstance(problem.objective, Risk)  # noqa: S101 - the objective is a tail
     alpha, tails = problem.objective.tail_fraction or 1.0, []
     for column in losses.T:
         level = threshold(column, scores.mass, alpha)
@@ -113,7 +113,7 @@ def _least_tail(scores: CalibratedScores, rules: list[TierRule], problem: Proble
 
 
 def usual_rule(scores: CalibratedScores, problem: Problem) -> TierRule | None:
-    """Return the likeliest class of the best model, uncalibrated, where nothing but errors counts; else None."""
+    """Return the rule of the likeliest class of the best model, uncalibrated, where only errors count; else None."""
     counts_errors = not isinstance(problem.objective, Rate) and problem.objective.tail_fraction == 1.0
     if problem.goals or not counts_errors or scores.defer_cost is not None:
         return None
@@ -125,14 +125,14 @@ def usual_rule(scores: CalibratedScores, problem: Problem) -> TierRule | None:
 
 
 def is_for_ratios(scores: CalibratedScores, problem: Problem, limits: ClassLimits) -> bool:
-    """Return whether the direct program will do: a tail of one model, and limits on errors of all rows alone."""
+    """Return whether the direct program applies: a tail of one model, and limits on the error of all rows alone."""
     alpha = problem.objective.tail_fraction if isinstance(problem.objective, Risk) else None
     is_tail = alpha is not None and alpha < 1.0 and not isinstance(problem.objective, WorstGroup)
     if not is_tail or scores.table.n_models > 1 or scores.defer_cost is not None:
         return False
     own = {name for goal in problem.goals for name in goal.datasets} <= {TRAIN}
     is_right = np.broadcast_to(np.eye(scores.shape[1], dtype=np.bool_), scores.shape)
-    return own and all(  # a limit asks only how often answers are wrong, whatever the class or group
+    return own and all(  # a limit depends only on how often decisions are wrong, whatever the class or group
         np.ptp(tensor[part]) <= _ALIKE * float(np.abs(tensor).max())
         for tensor in limits.tensors
         for part in (is_right, ~is_right)
@@ -148,12 +148,12 @@ _DIGITS = 11  # to which violations and objectives are compared, in parts of the
 def search_fixed(
     scores: CalibratedScores, problem: Problem, rules: Sequence[ClassRule], multipliers: FloatArray
 ) -> tuple[ClassRule, float]:
-    """Return the rule of least violation, then least objective, that was found, and its total violation.
+    """Search for the rule of least violation, then least objective, and return it with its total violation.
 
     Each step of a two-tier rule is a rule that gives one answer, and with level 0 there is one step: the class of the
     largest benefit. Such rules are tried at multiples of the mixture's prices, and at prices that rise where a goal is
-    missed and fall where it is kept with room. It is a search: what it does not find may exist. A risk of zero-one
-    losses that counts all rows alike grows with their mean, so that is what is minimised for every risk.
+    missed and fall where it is met with a margin. The search proves nothing: a better rule may exist. A risk of
+    zero-one losses that counts all rows alike grows with their mean, so the mean is minimised for every risk.
     """
     family, models = ClassFamily(scores), range(scores.table.n_models)
     limits, _ = with_budget(family, family.limits(problem.goals), problem.budget)
@@ -164,8 +164,8 @@ def search_fixed(
     best: ClassRule = argmax_rule(0, scores.shape)
     least: tuple[float, ...] = np.inf, np.inf
 
-    def look_at(rules_to_try: list[ClassRule]) -> GoalRows | None:
-        """Try rules, and return what they come to of the limits."""
+    def try_rules(rules_to_try: list[ClassRule]) -> GoalRows | None:
+        """Try rules, and return their values of the limits."""
         nonlocal best, least
         columns = Columns.of(program, rules_to_try)
         violations = np.zeros((0, len(rules_to_try))) if columns.rows is None else columns.rows.violations()
@@ -178,7 +178,7 @@ def search_fixed(
         return columns.rows
 
     steps = [one._replace(layer=layer) for one in rules if isinstance(one, TierRule) for layer in range(one.n_layers)]
-    look_at([*(argmax_rule(model, scores.shape) for model in models), *steps])
+    try_rules([*(argmax_rule(model, scores.shape) for model in models), *steps])
     if not len(limits.tensors):
         return best, least[0]
     prices, goals = np.zeros(len(limits.tensors)), limits.goals
@@ -188,10 +188,12 @@ def search_fixed(
     (tier,) = losses.tiers(program.objective.risk, np.ones(1), np.ones(1))
     for model in models:
         benefits = [tier.benefits - np.tensordot(factor * prices, limits.tensors, axes=1) for factor in _PRICES]
-        look_at([tier_rule(program, model, tier, one) for one in benefits])
+        try_rules([tier_rule(program, model, tier, one) for one in benefits])
         at = prices
         for step in range(_N_STEPS):
-            rows = look_at([tier_rule(program, model, tier, tier.benefits - np.tensordot(at, limits.tensors, axes=1))])
+            rows = try_rules(
+                [tier_rule(program, model, tier, tier.benefits - np.tensordot(at, limits.tensors, axes=1))]
+            )
             assert rows is not None  # noqa: S101 - there are limits
             excess = rows.rows[:, 0] - rows.bounds + _AIM_INSIDE
             at = np.maximum(at + FIRST_STEP / (1.0 + step) ** 0.5 * excess / limits.sizes, 0.0)

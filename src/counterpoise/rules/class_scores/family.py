@@ -1,16 +1,16 @@
-"""The best mixture of a pool of rules that grows: columns at the multipliers of the goals, kept where labels say so.
+"""Rules of class probabilities as a family: the best mixture of a pool that grows by rules at prices of the goals.
 
-The pool is mixed by the solver of any mixture. Its dual, weights of the rows and multipliers of the limits, makes
-benefits of answers, and two-tier rules are best at those if the probabilities are right. They are not quite right, so a
-rule joins the pool only where its cost on the *labelled* rows, at the same dual, is below that of the pool. Values and
-limits are therefore exact on the selection rows, and what is proven is about the mixtures of the pool alone.
+The program's dual, weights of the rows and multipliers of the limits, gives each answer a benefit, and two-tier rules
+are the best rules at those benefits if the probabilities are right. They are not quite right, so a rule joins the pool
+only if its cost on the *labelled* rows, at the same dual, is below that of the pool. Values and limits are therefore
+exact on the selection rows, and the certificate is about the mixtures of the pool alone.
 
-The first rules follow prices: each limit's rises where the last rule missed it and falls where it was kept. As long as
-the pool cannot keep the limits, artificial columns do, one for each, at a cost that bounds its multiplier: all that are
-missed have a price then, and rules change a little at a time. The rays that prove infeasibility led nowhere where there
-were many goals.
+The first rules follow prices: the price of a limit rises where the last rule missed it and falls where it was met. As
+long as the pool cannot meet the limits, artificial columns do, one for each limit, at a cost that bounds its
+multiplier. So every missed limit has a price, and rules change a little at a time. (The rays that prove
+infeasibility were tried first, and led nowhere where there were many goals.)
 
-Limits are goals, and a budget of the mean loss: as rows for given answers, and as tensors for all.
+Limits are goals and a budget of the mean loss: as rows for the answers of given rules, and as tensors for all answers.
 """
 
 from collections.abc import Iterator, Mapping
@@ -46,13 +46,13 @@ from counterpoise.theory.risks import Mean, Risk, RiskRows
 
 
 class BoundRows(NamedTuple):
-    """Goals bound to the answers of all rows, so that those of many rules are one product each."""
+    """Goals bound to the answers of all rows: for many rules each goal is one matrix product."""
 
     template: GoalRows  # on other rules
     rates: BoundRates
     shifted: BoundRates | None  # with larger bounds, of the goals on ratios: their rows are affine in them
     steps: FloatArray  # by which those bounds are larger
-    constants: FloatArray  # of the goals, which the bounds hold
+    constants: FloatArray  # of the goals, which are part of the bounds
     units: FloatArray  # what rows and bounds are in parts of, so that amounts of any size are searched alike
 
     @classmethod
@@ -92,7 +92,7 @@ def in_units(goals: GoalRows, units: FloatArray) -> GoalRows:
 
 
 class ClassLimits(NamedTuple):
-    """Goals and perhaps a budget of the mean loss: as rows for given answers, and as tensors for all.
+    """Goals and perhaps a budget of the mean loss: as rows for the answers of rules, and as tensors for all answers.
 
     Both are in parts of ``units``.
     """
@@ -103,7 +103,7 @@ class ClassLimits(NamedTuple):
 
     @property
     def units(self) -> FloatArray:
-        """Return what the rows are in parts of: multipliers are to be divided by it, and prices times it are theirs."""
+        """Return the unit of each row: divide multipliers by it, and multiply prices by it."""
         goals = np.empty(0) if self.goals is None else self.goals.units
         return goals if self.budget is None else np.append(goals, 1.0)
 
@@ -136,7 +136,7 @@ def loss_tensor(scores: CalibratedScores) -> FloatArray:
     return np.repeat(losses[None], scores.shape[0], axis=0)
 
 
-LEVELS = (0.5, 2 / 3, 0.75)  # thresholds of tails that rules are tried at: two, three, four classes share a row
+LEVELS = (0.5, 2 / 3, 0.75)  # thresholds of tails to try: two, three, four classes share a row
 _MAX_ROUNDS = 60
 _ENOUGH = 5e-4  # what a rule must gain, in parts of the losses' unit, to join the pool
 _PATIENCE = 6  # rounds without a gain of that size
@@ -146,8 +146,8 @@ _MOST_LEVEL = 0.96  # of a tail: more classes than share a row then hardly matte
 _HALF, _LEAST = 0.5, 1e-6  # the tail that a risk without one is taken at, and the least that a row above it counts
 _MOST_JOINED = 4  # rules that join in a round
 _N_STEPS, _FOLLOWED = 40, (0.0, 0.5)  # rules that follow prices, at each of these thresholds
-_SURE = 2.0  # standard errors that a rule must save to be moved by labels, where the limits are kept already
-_MAX_NEARER = 30  # rounds in search of what can be offered where limits are out of reach
+_SURE = 2.0  # standard errors that moving a rule by labels must save, where the limits are met already
+_MAX_NEARER = 30  # rounds of the search for bounds to offer where limits are out of reach
 _RATIOS = (0.1, 0.3, 0.5, 0.7, 0.9)  # of a probability to the largest above which a class has a share, to begin with
 _SURE_LEVELS = (0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.99, 1.1)  # probabilities below which rows are deferred, to begin with
 _ROUNDING = 1e-8  # above a budget of errors, so that what is best on average is within one of zero
@@ -155,7 +155,7 @@ FIRST_STEP = 4.0  # of a price, for a limit missed by one; steps fall with the r
 
 
 class Tier(NamedTuple):
-    """What the objective says of a rule: the threshold of its tail, the tail's fraction, and benefits."""
+    """The part of the objective in a rule: the threshold of its tail, the tail's fraction, and benefits."""
 
     level: float
     alpha: float
@@ -163,16 +163,16 @@ class Tier(NamedTuple):
 
 
 class Losses(Protocol):
-    """What a risk is taken of: one column for each rule, in parts of ``unit``."""
+    """The losses that a risk is taken of: one column for each rule, in parts of ``unit``."""
 
     sample_weight: FloatArray | None
     unit: float
 
     def column(self, scores: CalibratedScores, answers: dict[str, FloatArray]) -> FloatArray:
-        """Return what a rule has, given its answers."""
+        """Return the losses of a rule, given its answers."""
 
     def tiers(self, risk: Risk, weights: FloatArray, mixed: FloatArray) -> Iterator[Tier]:
-        """Yield what rules are tried, given the weights of the dual and what the mixture has."""
+        """Yield the tiers to try, given the weights of the dual and the losses of the mixture."""
 
     def costs(self, scores: CalibratedScores, weights: FloatArray) -> FloatArray:
         """Return what each answer about each labelled row costs at the weights of the dual."""
@@ -244,7 +244,7 @@ class SumLosses:
 
 
 class Columns(NamedTuple):
-    """Rules of a pool, with what they come to."""
+    """Rules of a pool, with their losses and their values of the limits."""
 
     rules: list[ClassRule]
     losses: FloatArray  # (n_losses, n_rules)
@@ -252,7 +252,7 @@ class Columns(NamedTuple):
 
     @classmethod
     def of(cls, program: Program, rules: list[ClassRule]) -> Self:
-        """Return rules with what they come to."""
+        """Return rules with their losses and their values of the limits."""
         scores = program.family.scores
         answers = [scores.answer_shares(rule) for rule in rules]
         losses = np.column_stack([program.objective.losses.column(scores, one) for one in answers])
@@ -260,11 +260,11 @@ class Columns(NamedTuple):
         return cls(rules, losses, program.limits.rows(answers, means))
 
     def can_hold(self) -> bool:
-        """Return whether some mixture keeps the limits."""
+        """Return whether some mixture meets the limits."""
         return self.rows is None or self.rows.constraints({}).can_hold()
 
     def keys(self) -> set[bytes]:
-        """Return what tells each rule from others."""
+        """Return the keys of all rules."""
         return {self.key(place) for place in range(len(self.rules))}
 
     def join(self, other: Self) -> Self:
@@ -280,14 +280,14 @@ class Columns(NamedTuple):
         return type(self)([self.rules[place] for place in places], self.losses[:, places], rows)
 
     def key(self, place: int) -> bytes:
-        """Return what tells a rule from others that decide differently."""
+        """Return a key of a rule: rules with the same losses and values share it."""
         return self.losses[:, place].tobytes() + (b"" if self.rows is None else self.rows.rows[:, place].tobytes())
 
 
 class ClassFamily:
     """Rules of the probabilities of more than two classes: two-tier rules at prices of the goals.
 
-    Rules to begin with are a list. What is proven is about the mixtures of the pool alone.
+    Starting rules are a list. The certificate is about the mixtures of the pool alone.
     """
 
     def __init__(self, scores: CalibratedScores) -> None:
@@ -335,8 +335,8 @@ class ClassFamily:
             if not pool.can_hold():
                 raise NoMixture(None, pool)
             pool = _grow(program, pool)
-        given, losses = {} if pool.rows is None else pool.rows.as_limits(), program.objective.losses
-        solution = solve_master(pool.losses, program.objective.risk, losses.sample_weight, given, tol)
+        constraints, losses = {} if pool.rows is None else pool.rows.as_limits(), program.objective.losses
+        solution = solve_master(pool.losses, program.objective.risk, losses.sample_weight, constraints, tol)
         value, lower = losses.unit * solution.value, losses.unit * solution.lower
         prices = solution.multipliers * losses.unit / limits.units
         return Optimum(pool.rules, solution._replace(value=value, lower=lower, multipliers=prices))
@@ -393,7 +393,7 @@ class ClassFamily:
         return self.limits((goals[0].with_bound(bound), *goals[1:]))
 
     def excess(self, limits: ClassLimits, place: int) -> Program:  # noqa: ARG002 - as the others
-        """Refuse to look for the edges of what is possible: rules are found, and not all of them known."""
+        """Raise an error: not all rules are known, so the tightest bound is not known either."""
         raise ValueError("Of more than two classes it is not known beforehand which bounds can be met: pass bounds.")
 
     def carry_over(self, rules: list[ClassRule] | None, optimum: Optimum) -> tuple[list[ClassRule], FloatArray]:
@@ -446,9 +446,9 @@ class ClassFamily:
 
 
 def uncalibrated_rules(scores: CalibratedScores) -> list[TierRule]:
-    """Return the rules that say what models say by themselves, where calibration may have changed that.
+    """Return the rules that decide as the models do without calibration, where that may differ.
 
-    A temperature keeps the order of the classes, so that their biases are taken back.
+    A temperature keeps the order of the classes, so only the biases are undone.
     """
     rules = []
     for model, one in enumerate(scores.table.calibrations or ()):
@@ -466,12 +466,12 @@ def least_move(offered: Mapping[Goal, float], error: InfeasibleGoals) -> float:
 
 
 def _grow(program: Program, pool: Columns) -> Columns:
-    """Return the pool with rules that the objective and the limits ask for, until none helps."""
+    """Return the pool with further rules, until none helps."""
     return generate_columns(PenaltySearch(program, pool), pool, 0.0)[0]  # type: ignore[no-any-return]
 
 
 class PenaltySearch:
-    """Column generation where limits that the pool cannot keep are let off at a penalty, which rises."""
+    """Column generation where limits that the pool cannot meet may be violated at a penalty, which rises."""
 
     def __init__(self, program: Program, pool: Columns) -> None:
         self.program, self.seen_keys = program, pool.keys()
@@ -485,9 +485,9 @@ class PenaltySearch:
         )
 
     def master(self, pool: Columns) -> MixtureSolution:
-        """Return the best mixture of rules and of artificial ones: the first rule, let off one limit at a penalty.
+        """Return the best mixture of rules and artificial ones: the first rule, relieved of one limit at a penalty.
 
-        The artificial ones are taken out of it, and their share is kept.
+        The share of the artificial rules is then given to the first rule, and stored.
         """
         (objective_losses, risk, _), limits, rows = self.program.objective, self.program.limits, pool.rows
         losses, constraints, self._missing = pool.losses, {}, 0.0
@@ -509,9 +509,9 @@ class PenaltySearch:
         return solution._replace(mixture=own)
 
     def price(self, pool: Columns, solution: MixtureSolution) -> tuple[Columns | None, float]:
-        """Return the pool with rules that the labelled rows say would help, at the multipliers or at their mean.
+        """Return the pool with rules that help on the labelled rows, at the multipliers or at their mean.
 
-        Where none does and there are goals, the same rules are moved as the labels say; without goals that would follow
+        Where none helps and there are goals, the same rules are refined by the labels; without goals that would follow
         the noise of the labels.
         """
         if self._n_idle >= _PATIENCE or self._n_rounds > _MAX_ROUNDS:
@@ -535,7 +535,7 @@ class PenaltySearch:
         return None if more is None else pool.join(more), -np.inf
 
     def price_proof(self, pool: Columns, error: InfeasibleRows) -> Columns | None:
-        """Return nothing: artificial rules keep the limits."""
+        """Return nothing: artificial rules meet the limits."""
 
     def goes_on(self, gap: float, *, grows: bool) -> bool:  # noqa: ARG002 - nothing is proven of all rules
         """Return whether another round may help: where limits are missed, with a larger penalty."""
@@ -546,9 +546,9 @@ class PenaltySearch:
 
 
 class NearestSearch:
-    """Column generation for what can be offered where limits are out of reach: no limit is missed by much.
+    """Column generation for bounds to offer where limits are out of reach: it minimises the largest violation.
 
-    The largest violation is a tail of one row, whose dual prices the limits; the objective counts nothing here.
+    The largest violation is a tail of one row, whose dual prices the limits; the objective plays no part.
     """
 
     def __init__(self, program: Program, pool: Columns) -> None:
@@ -557,7 +557,7 @@ class NearestSearch:
     def master(self, pool: Columns) -> MixtureSolution:
         """Return the mixture whose largest violation is least."""
         self._n_rounds += 1
-        assert pool.rows is not None  # noqa: S101 - they are not kept
+        assert pool.rows is not None  # noqa: S101 - limits are missed
         scale = pool.rows.scale
         excess = (pool.rows.rows - pool.rows.bounds[:, None]) / scale[:, None]
         solution = minimize_cvar(excess, 1.0 / len(excess), tol=TOL)
@@ -607,7 +607,7 @@ def _select_helpful(
 def _refine_rules(
     program: Program, rules: list[ClassRule], solution: MixtureSolution, n_standard_errors: float = 0.0
 ) -> list[ClassRule]:
-    """Return rules of one tier, moved to where labels say that they cost least; there are limits."""
+    """Return the rules of one tier, refined to cost least on the labelled rows; there are limits."""
     prices = np.tensordot(solution.multipliers, program.limits.tensors, axes=1)
     scores = program.family.scores
     groups, codes, mass = scores.codes[TRAIN], scores.labels, scores.mass
@@ -626,7 +626,7 @@ def tier_rule(program: Program, model: int, tier: Tier, benefits: FloatArray) ->
 
 
 def _follow_prices(program: Program, pool: Columns, model: int) -> Columns:
-    """Return the pool with rules at prices that follow what the rule before missed."""
+    """Return the pool with rules at prices that follow the violations of the rule before."""
     (losses, risk, _), limits = program.objective, program.limits
     uniform = np.full(len(pool.losses), 1.0 / len(pool.losses))
     sample = uniform if losses.sample_weight is None else losses.sample_weight

@@ -1,9 +1,9 @@
 """The fast path: one linear program over bins of the ratio of the best two probabilities.
 
-Without goals on classes or groups what matters about a row is how near its second class is to the first. Rows are put
-in bins of that ratio, and in each the second class is said with a chance of its own. Rows of one bin whose label is the
-first class, the second or another lose the same, so the program has three rows for each bin, whatever the number of
-rows: it is solved at once, and exactly for all rules of this family.
+Without goals on classes or groups, all that matters about a row is how near its second class is to the first. Rows are
+put in bins of that ratio, and each bin has its own probability of deciding for the second class. Rows of one bin whose
+label is the first class, the second or another have the same loss. So the program has three rows for each bin, whatever
+the number of rows, and one solve is exact for all rules of this family.
 """
 
 from typing import Any, NamedTuple
@@ -26,7 +26,7 @@ _KINDS = 3  # the label is the first class, the second, or another
 
 
 class Bins(NamedTuple):
-    """The labelled rows by bin: how much of them has which label."""
+    """The mass of the labelled rows by bin and label."""
 
     edges: FloatArray
     mass: FloatArray  # (n_bins, 3): by whether the label is the first class, the second, or another
@@ -62,11 +62,11 @@ def find_bins(scores: CalibratedScores) -> Bins:
 def choose_by_ratio(
     scores: CalibratedScores, problem: Problem, limits: ClassLimits
 ) -> tuple[RatioRule, float, float, FloatArray] | None:
-    """Return the best rule of the family, its value, a lower bound and the goals' prices; None where none is found."""
+    """Return the best rule of the family, its value, a lower bound and the goals' prices; None where there is none."""
     alpha: Any = problem.objective.tail_fraction  # type: ignore[union-attr]
     bins = find_bins(scores)
     rows = None
-    if limits.goals is not None:  # on members that say the first class, and the second in one of the bins
+    if limits.goals is not None:  # on rules that decide for the first class, except for the second in one of the bins
         every = np.vstack([np.zeros(bins.n_bins), np.eye(bins.n_bins)])
         rows = limits.goals.rows([scores.answer_shares(RatioRule(0, bins.edges, shares)) for shares in every])
     most = np.inf
@@ -135,7 +135,7 @@ def _limits(bins: Bins, rows: GoalRows | None, most: float) -> tuple[FloatArray,
 
 
 def _lower_bound(bins: Bins, alpha: float, rows: GoalRows | None, most: float, duals: FloatArray) -> float:
-    """Return what no chances can be below, by weights of the losses and prices of the limits."""
+    """Return a lower bound over all chances, from weights of the losses and prices of the limits."""
     matrix, bounds = _limits(bins, rows, most)
     prices, mass = np.maximum(duals[: bounds.size], 0.0), bins.mass.ravel()
     weights = np.clip(duals[bounds.size :], 0.0, mass / alpha)

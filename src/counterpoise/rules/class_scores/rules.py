@@ -39,7 +39,7 @@ class TierRule(NamedTuple):
     Attributes
     ----------
     model : int
-        Place of the model among the estimators given.
+        Place of the model among ``estimators_``.
     level : float in [0, 1)
         The threshold t of the tail.
     alpha : float
@@ -49,7 +49,7 @@ class TierRule(NamedTuple):
     layer : int
         The step of the fill that alone decides, for a rule without draws; -1 for all of them.
     defer_cost : float or None
-        The loss of a row that is deferred; None where none is.
+        The loss of a deferred row; None where no row is deferred.
 
     Examples
     --------
@@ -79,7 +79,7 @@ class TierRule(NamedTuple):
         return self.layer == SOFT and self.level > 0
 
     def first_tier_benefits(self, probabilities: FloatArray, groups: IntArray) -> FloatArray:
-        """Return the first-tier benefit of each answer about each row; where level is 0 the largest is said."""
+        """Return the first-tier benefit of each answer about each row; where level is 0 the largest decides."""
         second = np.einsum("ij,ijk->ik", probabilities, self.benefits[groups])
         second[:, : probabilities.shape[1]] += probabilities / self.alpha
         if self.defer_cost is not None:
@@ -87,7 +87,7 @@ class TierRule(NamedTuple):
         return np.asarray(second)
 
     def answers(self, probabilities: FloatArray, groups: IntArray) -> FloatArray:
-        """Return how likely each answer is given about each row, shape (n_rows, n_answers)."""
+        """Return the probability of each answer for each row, shape (n_rows, n_answers)."""
         probabilities, gain, share = np.ascontiguousarray(probabilities), 1.0 / self.alpha, 1.0 - self.level
         second = np.zeros((len(probabilities), self.benefits.shape[2]))
         _kernels.weigh(probabilities, groups, np.ascontiguousarray(self.benefits), second)
@@ -123,16 +123,16 @@ class TierRule(NamedTuple):
 
 
 class RatioRule(NamedTuple):
-    """A rule of the best two classes: the second is said with a chance for each bin of the ratio of the two.
+    """A rule of the best two classes: each bin of their ratio has a probability of deciding for the second.
 
     Attributes
     ----------
     model : int
-        Place of the model among the estimators given.
+        Place of the model among ``estimators_``.
     edges : array of shape (n_bins - 1,)
         Rising; a ratio equal to an edge is in the bin above it.
     shares : array of shape (n_bins,)
-        How likely the second class is said in each bin.
+        The probability of deciding for the second class in each bin.
     """
 
     model: int
@@ -145,7 +145,7 @@ class RatioRule(NamedTuple):
         return bool(((self.shares > 0) & (self.shares < 1)).any())
 
     def answers(self, probabilities: FloatArray, groups: IntArray) -> FloatArray:  # noqa: ARG002 - of all alike
-        """Return how likely each answer is given about each row, shape (n_rows, n_answers)."""
+        """Return the probability of each answer for each row, shape (n_rows, n_answers)."""
         top = best_two(probabilities)
         rows, chance = np.arange(len(probabilities)), self.shares[np.searchsorted(self.edges, top.ratio, side="right")]
         answers = np.zeros(probabilities.shape)
@@ -189,13 +189,13 @@ def best_two(probabilities: FloatArray) -> BestTwo:
 
 
 def argmax_rule(model: int, shape: tuple[int, int, int]) -> TierRule:
-    """Return the rule that says the most likely class; the shape is that of its benefits."""
+    """Return the rule that decides for the most likely class; the shape is that of its benefits."""
     return TierRule(model, 0.0, 1.0, np.zeros(shape))
 
 
 _N_SWEEPS = 3  # over all answers: later ones hardly move
-_MOST_ROWS = 20_000  # of a group, that constants are found on
-# Benefits and costs are in parts of the units of the objective and the goals, so that what is below these is small.
+_MOST_ROWS = 20_000  # of a group, that constants are computed from
+# Benefits and costs are in parts of the units of the objective and the goals, so values below these are small.
 _NOTHING = 1e-12
 _APART = 1e-7  # of the largest benefit, or of 1: margins that are nearer are one
 
@@ -243,7 +243,7 @@ def refine(rule: TierRule, rows: PricedRows, n_standard_errors: float = 0.0) -> 
 
 
 def _constants(worth: FloatArray, costs: FloatArray, n_standard_errors: float) -> FloatArray:
-    """Return constants for the answers, found one after another."""
+    """Return constants for the answers, computed one after another."""
     worth, constants = worth.copy(), np.zeros(worth.shape[1])
     for _ in range(_N_SWEEPS):
         steps = [_best_step(worth, costs, answer, n_standard_errors) for answer in range(constants.size)]

@@ -1,8 +1,8 @@
-"""What rules of class probabilities are chosen on: the probabilities of every row of every dataset, calibrated.
+"""Class probabilities of the models on the rows of every dataset, calibrated on the selection rows.
 
-Probabilities are brought in line with the selection rows by one temperature, and a bias for each class:
-``p ** (1 / temperature) * exp(bias)``, scaled to sum to one: the fewest numbers that mend a model which is too sure, or
-rare classes that it was taught to call too often. They are kept only where held-out rows are told better by them.
+Calibration has one temperature and a bias for each class: ``p ** (1 / temperature) * exp(bias)``, scaled to sum to 1.
+These are the fewest numbers that correct a model that is too sure, or one trained to predict rare classes too often. A
+calibration is used only where it predicts held-out rows better.
 """
 
 from collections.abc import Mapping
@@ -22,15 +22,15 @@ from counterpoise.rules.goal_rows import TRAIN, Answers, Positive
 from counterpoise.rules.options import Deferral
 from counterpoise.rules.scores.table import RuleGroups
 
-_LEAST = 1e-9  # a probability below this counts as this: what was never seen is not impossible
+_LEAST = 1e-9  # a probability below this counts as this: a class that never occurred is not impossible
 _N_FOLDS = 3
-_MOST_ROWS = 8_000  # that the numbers are found on: they are few
-_SURELY = 1.0  # standard errors by which held-out rows must be told better
+_MOST_ROWS = 8_000  # enough for so few numbers
+_SURELY = 1.0  # standard errors by which held-out rows must be predicted better
 _PULL = 1e-3  # towards no change, in units of the mean loss: a class without rows has no bias of its own
 
 
 class Calibration(NamedTuple):
-    """What turns the probabilities that a model tells into those that rules are made of."""
+    """A temperature and biases that correct the class probabilities of a model."""
 
     temperature: float
     biases: FloatArray
@@ -51,7 +51,7 @@ class Calibration(NamedTuple):
 
     @property
     def is_none(self) -> bool:
-        """Return whether nothing is changed."""
+        """Return whether it changes nothing."""
         return self.temperature == 1.0 and not self.biases.any()
 
     def check_loaded(self) -> None:
@@ -61,12 +61,12 @@ class Calibration(NamedTuple):
 
 
 def no_calibration(n_classes: int) -> Calibration:
-    """Return what changes nothing."""
+    """Return the calibration that changes nothing."""
     return Calibration(1.0, np.zeros(n_classes))
 
 
 def fit_calibration(probabilities: FloatArray, codes: IntArray, mass: FloatArray) -> Calibration:
-    """Return the calibration of least log loss on rows, or none where held-out rows are not told better by one.
+    """Return the calibration of least log loss on rows, or none where that predicts held-out rows no better.
 
     Parameters
     ----------
@@ -137,18 +137,18 @@ _ROUNDING = 1e-9  # by which shares may exceed 1
 
 
 class ClassTable(NamedTuple):
-    """Probabilities on labelled rows, the dataset ``train``, and on those of other datasets."""
+    """Probabilities on the selection rows, the dataset ``train``, and on the rows of other datasets."""
 
-    scores: dict[str, FloatArray]  # by dataset, (n_rows, n_models, n_classes), as models tell them; train first
-    answers: Answers  # the tables; what the models would say is not asked
+    scores: dict[str, FloatArray]  # by dataset, (n_rows, n_models, n_classes), before calibration; train first
+    answers: Answers  # the tables, without predictions
     sample_weight: FloatArray | None
     groups: IntArray | None  # of all sensitive features, for WorstGroup
     deferral: Deferral | None = None  # where rows may be deferred
-    calibrations: tuple[Calibration, ...] | None = None  # of each model, where they were asked for
+    calibrations: tuple[Calibration, ...] | None = None  # of each model, once computed
 
     @property
     def positive(self) -> Positive:
-        """Return the classes, and what is said of deferred rows."""
+        """Return the classes, with the label of deferral."""
         return self.answers.positive._replace(deferred=None if self.deferral is None else self.deferral.label)
 
     @property
@@ -166,7 +166,7 @@ class ClassTable(NamedTuple):
 
     @property
     def n_models(self) -> int:
-        """Return how many models told probabilities."""
+        """Return the number of models."""
         return int(self.scores[TRAIN].shape[1])
 
     def with_tables(self, tables: Mapping[str, Table]) -> Self:
@@ -176,7 +176,7 @@ class ClassTable(NamedTuple):
         return self._replace(answers=self.answers.with_tables(tables, sizes), calibrations=calibrations)
 
     def with_dataset(self, name: str, table: Table, scores: FloatArray) -> Self:
-        """Return the same evidence with another dataset."""
+        """Return the same probabilities with those of another dataset."""
         new = self._replace(
             scores={**self.scores, name: scores}, calibrations=None if name == TRAIN else self.calibrations
         )
@@ -190,14 +190,14 @@ class ClassTable(NamedTuple):
         )
 
     def with_calibrations(self) -> Self:
-        """Return the same evidence, with what brings each model's probabilities in line with the labelled rows."""
+        """Return the same table with a calibration of each model on the selection rows."""
         if self.calibrations is not None:
             return self
         probabilities = self.scores[TRAIN].swapaxes(0, 1)
         return self._replace(calibrations=tuple(fit_calibration(one, self.codes, self.mass) for one in probabilities))
 
     def calibrated_scores(self, groups: RuleGroups, calibrations: tuple[Calibration, ...]) -> "CalibratedScores":
-        """Return the rows as rules see them."""
+        """Return the calibrated probabilities, with the group of each row."""
         probabilities = {
             name: np.stack([one(part[:, model]) for model, one in enumerate(calibrations)])
             for name, part in self.scores.items()
@@ -229,7 +229,7 @@ class ClassTable(NamedTuple):
 
 @dataclass(frozen=True)
 class CalibratedScores:
-    """Probabilities as rules see them: calibrated, with groups, and what is often asked of the labelled rows."""
+    """Calibrated probabilities and groups of all rows, and often used arrays of the selection rows."""
 
     table: ClassTable
     groups: RuleGroups
@@ -238,33 +238,33 @@ class CalibratedScores:
     labels: IntArray  # the class of each labelled row
     mass: FloatArray  # the weights of the labelled rows, of sum 1
     shape: tuple[int, int, int]  # of tensors by group, label and answer: a class, or deferral
-    defer_cost: float | None  # the loss of a deferred row; None where none is
+    defer_cost: float | None  # the loss of a deferred row; None where no row is deferred
 
     def answer_shares(self, rule: ClassRule) -> dict[str, FloatArray]:
-        """Return how likely a rule gives each answer about the rows of each dataset."""
+        """Return the probability of each answer by a rule, for the rows of each dataset."""
         return {
             name: rule.answers(probabilities[rule.model], self.codes[name])
             for name, probabilities in self.probabilities.items()
         }
 
     def losses(self, shares: FloatArray) -> FloatArray:
-        """Return what answers about the labelled rows lose: how likely they are wrong, and the cost of deferral."""
+        """Return the loss of each selection row: the probability of an error, and the cost of deferral."""
         losses = 1.0 - shares[np.arange(len(shares)), self.labels]
         return np.asarray(losses if self.defer_cost is None else losses - (1.0 - self.defer_cost) * shares[:, -1])
 
     def answers(self, answers: list[dict[str, FloatArray]]) -> "SoftAnswers":
-        """Return what some rules say as answers that goals can be asked of."""
+        """Return the answers of rules in the form that goals are evaluated on."""
         shares = {name: np.stack([one[name] for one in answers], axis=1) for name in self.probabilities}
         return SoftAnswers(self.table.answers.tables, {}, self.table.positive, shares_of_each=shares)
 
     def predictions_of(self, rules: list[ClassRule]) -> PoolPredictions:
-        """Return what rules say on all datasets, as if each were a model."""
+        """Return the predictions of rules on all datasets, as if each were a model."""
         answers = [self.answer_shares(rule) for rule in rules]
         losses: AnyArray = np.column_stack([self.losses(one[TRAIN]) for one in answers])
         return PoolPredictions(losses, self.table.sample_weight, self.table.groups, self.answers(answers))
 
     def label_answers(self) -> "LabelAnswers":
-        """Return the members that goals are made tensors by."""
+        """Return the artificial members whose counts turn goals into tensors."""
         return LabelAnswers(self.table.answers.tables, {}, self.table.positive, scores=self)
 
     def label_mass(self) -> FloatArray:
@@ -276,7 +276,7 @@ class CalibratedScores:
 
 @dataclass(frozen=True)
 class SoftAnswers(Answers):
-    """Answers of members that each draw: how likely each says each class of each row."""
+    """Answers of members that each draw: the probability of each class for each row."""
 
     shares_of_each: dict[str, FloatArray] = field(default_factory=dict)  # (n_rows, n_members, n_answers)
 
@@ -291,7 +291,7 @@ class SoftAnswers(Answers):
         return {part.shape[1] for part in self.shares_of_each.values()}
 
     def counter(self, views: Views) -> Tally:
-        """Return what counts the weight of the rows that each member calls a class, every set of rows once."""
+        """Return a function that sums the weight of the rows that each member predicts as a class, with a cache."""
 
         @cache
         def count(rows: Dataset, place: int) -> FloatArray:
@@ -301,7 +301,7 @@ class SoftAnswers(Answers):
         return count
 
     def shares(self, name: str, mixture: FloatArray) -> FloatArray:
-        """Return how likely a mixture of the members says each class of each row of a dataset."""
+        """Return the probability of each class under a mixture of the members, for each row of a dataset."""
         return np.asarray(np.einsum("imk,m->ik", self.shares_of_each[name], mixture))
 
     def check_loaded(self) -> None:
@@ -317,16 +317,16 @@ class SoftAnswers(Answers):
 class LabelAnswers(Answers):
     """Answers as if for each group, label and answer a member gave that answer there and none elsewhere.
 
-    The last member gives none at all. What goals count of these members are tensors by group, label and answer.
+    The last member gives none at all. Goals on these members are tensors by group, label and answer.
     """
 
     scores: CalibratedScores | None = None
 
     def counter(self, views: Views) -> Tally:
-        """Return what counts the weight of the rows of each group and label, under the answer that is asked about."""
+        """Return a function that sums the weight of the rows of each group and label, for one answer, with a cache."""
         scores = self.scores
         assert scores is not None  # noqa: S101 - made of rows
-        shape, chances = scores.shape, {}  # how likely each label is: surely the own of labelled rows, else as told
+        shape, chances = scores.shape, {}  # of labels: 1 for the label of a labelled row, else its probability
         for name, probabilities in scores.probabilities.items():
             labels, n_classes = self.tables[name].y, shape[1]
             if labels is None:

@@ -1,7 +1,7 @@
 """Which goals conflict for every mixture of all rules of scores, and the nearest bounds that can be met.
 
 Each question is a program of the same family with another objective: the least violation, or the least excess of one
-goal with all others kept.
+goal while all others are met.
 """
 
 from typing import Any, NamedTuple
@@ -19,7 +19,7 @@ from counterpoise.rules.scores.sums import RuleLimits, Sums, as_scaled_sums, goa
 from counterpoise.theory.risks import CVaR, Mean, Risk
 
 _MAX_PASSES = 20  # of the search for the nearest bound of a goal: a ratio needs three or four, a rate one
-_EXACT = 1e-9  # gap to which the edges of what is possible are found, in parts of how far what is minimised reaches
+_EXACT = 1e-9  # gap of the extreme values, in parts of the range of the objective
 
 
 class TotalViolation(Risk):
@@ -40,13 +40,13 @@ class TotalViolation(Risk):
 def explain_conflict(program: Program, error: NoMixture) -> InfeasibleGoals:
     """Return which goals conflict for every mixture of all rules, given that some do.
 
-    What is said about the conflict is found on a pool of rules: first those are added that keep goals of it together,
-    until none can, then those that violate them least, and those that come nearest to each bound with all others kept,
-    until no rule at all comes nearer.
+    The conflict is explained on a pool of rules. Rules are added that meet goals of the conflict together, until none
+    can; then those that violate them least; then those that come nearest to each bound while all others are met, until
+    no rule at all comes nearer.
     """
     limits: RuleLimits = program.limits
     goals, cuts, rules = limits.goals, limits.cuts, error.rules
-    assert goals is not None  # noqa: S101 - a budget alone can be kept
+    assert goals is not None  # noqa: S101 - a budget alone can be met
     while True:
         places = _conflict(goals, cuts, error, rules)
         more = _add_rules_of(program._replace(objective=_zero_objective(cuts), limits=limits.only(places)), rules)
@@ -85,14 +85,14 @@ def _conflict(goals: GoalRows, cuts: Cuts, error: NoMixture, rules: CutRules) ->
 
 
 def _zero_objective(cuts: Cuts) -> Objective:
-    """Return an objective that no rule has any of: whether limits can be kept is all that counts."""
+    """Return an objective that is 0 for every rule, to find out whether limits can be met at all."""
     return Objective(Sums(np.zeros(1), np.zeros((1, cuts.n_cuts * (1 + cuts.defers)))), Mean())
 
 
 def _add_least_violating(
     program: Program, rows: IntArray, rules: CutRules, sizes: FloatArray | float = 1.0
 ) -> CutRules:
-    """Return the rules with those that the least total violation of some rows needs, each in parts of a size."""
+    """Return the rules and those that minimise the total violation of some rows, each in parts of its size."""
     limits: RuleLimits = program.limits
     goals = limits.goals
     assert goals is not None  # noqa: S101 - some conflict
@@ -102,9 +102,9 @@ def _add_least_violating(
 
 
 class Nearest(NamedTuple):
-    """The nearest bound of a goal over all rules, with all other goals kept."""
+    """The nearest bound of a goal over all rules, with all other goals met."""
 
-    rules: CutRules  # a pool of which a mixture meets it
+    rules: CutRules  # a pool with a mixture that meets it
     bound: float | None  # None where there is none
     is_proven: bool  # that no mixture of any rules meets one that is tighter by ``NEAREST``
 
@@ -138,7 +138,7 @@ def find_nearest_bound(program: Program, place: int, rules: CutRules) -> Nearest
 
 
 def excess_of(family: Any, limits: RuleLimits, place: int) -> Program:
-    """Return the program of the least that a goal can be missed by, in its worst row, with all other goals kept."""
+    """Return the program of the least that a goal can be missed by, in its worst row, with all other goals met."""
     goals = limits.goals
     assert goals is not None  # noqa: S101 - one of them is meant
     own, others = goals.rows_of(place), [other for other in range(len(goals.goals)) if other != place]
@@ -147,7 +147,7 @@ def excess_of(family: Any, limits: RuleLimits, place: int) -> Program:
 
 
 def _add_rules_of(program: Program, rules: CutRules) -> CutRules:
-    """Return the rules with those that the least risk needs; where none keep the limits, with those that prove it."""
+    """Return the rules and those of the best mixture or, where none meets the limits, those that prove it."""
     try:
         rules = program.solve(_EXACT, rules).rules
     except NoMixture as error:

@@ -1,8 +1,8 @@
-"""All rules of some scores, as a family of the program that chooses mixtures: every threshold of every model.
+"""All rules of some scores, every threshold of every model, as a family of the program that chooses mixtures.
 
-The dual of the program says what calling a row positive would cost; summed up over the sorted rows that prices every
-cut of every group, and the best rule of each model is its cheapest cut in each group, or its cheapest pair of cuts
-where rows between them may be deferred. The sum of those costs is a lower bound over *all* mixtures of all rules.
+The dual of the program is the cost of deciding positive for each row. Its running sums over the sorted rows price every
+cut of every group. The best rule of each model is its cheapest cut in each group, or its cheapest pair of cuts where
+rows between them may be deferred. The sum of those costs is a lower bound over *all* mixtures of all rules.
 """
 
 from typing import NamedTuple
@@ -79,7 +79,7 @@ class CutFamily(NamedTuple):
         return explain_conflict(program, error)
 
     def choice(self, program: Program, optimum: Optimum) -> Choice:
-        """Return rules that fall together in all groups and their shares."""
+        """Return the choice, by rules whose thresholds fall together in all groups."""
         solution, objective, limits = optimum.solution, program.objective, program.limits
         rules, mixture = couple(optimum.rules, drop_slivers(solution.mixture))
         goals = None if limits is None else limits.goals
@@ -102,11 +102,11 @@ class CutFamily(NamedTuple):
         return limits._replace(goals=self.goals_of(limits).with_bound(0, bound))
 
     def carry_over(self, rules: CutRules | None, optimum: Optimum) -> tuple[CutRules, FloatArray]:  # noqa: ARG002 - they are among them
-        """Return the rules of an optimum, which those before it are the first of, and its mixture."""
+        """Return the rules of an optimum, to start the next solve with, and its mixture."""
         return optimum.rules, optimum.solution.mixture
 
     def excess(self, limits: RuleLimits, place: int) -> Program:
-        """Return the program of the least that a goal can be missed by, in its worst row, with all other goals kept."""
+        """Return the program of the least that a goal can be missed by, in its worst row, with all other goals met."""
         return excess_of(self, limits, place)
 
     def matrix(self, losses: Sums, rules: CutRules) -> FloatArray:
@@ -135,13 +135,13 @@ class CutFamily(NamedTuple):
         return Sums(np.array(constants), np.array(added))
 
     def row_losses(self, risk: Risk) -> CellLosses:
-        """Return the losses of the labelled rows, those that no rule tells apart together where a risk allows it."""
+        """Return the losses of the selection rows; rows that no rule separates are merged where the risk allows it."""
         ranked = self.ranked
         rows = self.cuts, ranked.codes[TRAIN], ranked.is_positive, ranked.mass
         return CellLosses(*rows, merge=risk.is_law_invariant, defer_cost=ranked.defer_cost)
 
     def bind(self, risk: Risk) -> Risk:
-        """Return a risk that knows the labelled rows; what is chosen has one dimension for each threshold."""
+        """Return a risk bound to the selection rows; a rule has one dimension for each threshold."""
         n_levels = self.cuts.n_models * self.cuts.n_groups * (1 + self.cuts.defers)
         return risk.bind(RiskRows(1.0 / float((self.mass**2).sum()), n_levels + 1, self.group_codes))
 
@@ -181,12 +181,12 @@ class CutSearch:
         return _grow(pool, helpful), solution.offset + float(costs.min())
 
     def price_proof(self, pool: CutRules, error: InfeasibleRows) -> CutRules | None:
-        """Return the pool with rules that the proof does not hold for."""
+        """Return the pool with rules that refute the proof."""
         costs, cheapest = price_cuts(self.program, None, error.multipliers)
         return _grow(pool, cheapest.only(costs <= FEASIBLE * float(error.multipliers @ self._scale)))
 
     def goes_on(self, gap: float, *, grows: bool) -> bool:
-        """Return whether another round may help: the pool's own problem is solved as exactly as the gap asks for."""
+        """Return whether another round may help: the pool's own problem is solved as exactly as the gap requires."""
         if not grows and self._gap <= self._least_gap:
             return False
         self._gap = max(min(self._gap, _PART * gap if grows else _FINER * self._gap), self._least_gap)

@@ -1,11 +1,11 @@
 """One rule without draws: the best threshold for each group, in the place of the best mixture of rules.
 
-A fixed rule that meets goals is a point of a grid with as many dimensions as there are groups: no convex program finds
-it, and it need not be among the rules of the best mixture. ``solvers.one_of_each`` looks at all that may be better than
-the best one known, which for one or two groups are seldom more than it looks at. For more groups it begins with the
-best of several starts: the cuts of a group are thinned to a few hundred, all pairs of cuts of two groups are
-exchanged as long as that helps, and the neighbourhood of the best is looked at in finer and finer steps. Where rows may
-be deferred a rule has two thresholds in each group, of which one is never below the other.
+A fixed rule that meets goals is a point of a grid with one dimension for each group. No convex program finds it, and it
+need not be among the rules of the best mixture. ``solvers.one_of_each`` examines all points that may be better than the
+best one so far; for one or two groups these are seldom too many. For more groups it starts from the best of several
+starts: the cuts of a group are thinned to a few hundred, pairs of cuts of two groups are exchanged as long as that
+helps, and the neighbourhood of the best is searched in finer and finer steps. Where rows may be deferred, a rule has
+two thresholds in each group, of which one is never below the other.
 """
 
 from collections.abc import Iterator
@@ -28,13 +28,11 @@ from counterpoise.rules.scores.table import RankedScores, find_groups, rank
 from counterpoise.solvers.linear_program import FEASIBLE
 from counterpoise.solvers.one_of_each import OneOfEach, choose_one_of_each
 
-_GRID, _LEAST_GRID = 256, 32  # cuts of a group that are looked at together, of two groups and of many
-_N_STARTS, _N_REFINED = 12, 3  # of which pairs are exchanged, and which are looked around at the end
-_SAME = (
-    1e-12  # violations and losses nearer than this are equal, in parts of the size of goals and of what is minimised
-)
-_MOST_LOOKS = 200_000_000  # pairs of thresholds that are looked at to find the best rule ...
-_FEW_LOOKS = 1_000_000  # ... and to tell what could be met instead
+_GRID, _LEAST_GRID = 256, 32  # cuts of a group that are examined together, for two groups and for many
+_N_STARTS, _N_REFINED = 12, 3  # starts whose pairs are exchanged, and starts that are refined at the end
+_SAME = 1e-12  # violations and losses nearer than this are equal, in parts of the sizes of goals and objective
+_MOST_LOOKS = 200_000_000  # pairs of thresholds that are examined to find the best rule ...
+_FEW_LOOKS = 1_000_000  # ... and to find bounds that could be met instead
 _DIGITS = 11  # to which they are compared
 _PRICES = (0.0, 0.5, 1.0, 2.0, 5.0)  # times the multipliers of the mixture: rules that are best at such prices
 _N_SHARES = 16  # starts that call an equal part of each group positive
@@ -42,7 +40,7 @@ _N_DRAWS = 16  # starts that draw the cut of each group from the mixture
 
 
 class FixedRule(NamedTuple):
-    """The best fixed rule that was found."""
+    """The best fixed rule of a search."""
 
     rule: CutRules  # one
     violation: float  # of all limits together, in parts of the goals' sizes
@@ -53,8 +51,8 @@ class FixedRule(NamedTuple):
 def deciding_rules(ranked: RankedScores, problem: Problem, best: Choice) -> Choice:
     """Return the rules that decide, given the best mixture; with ``"fixed"`` it is one rule, whatever that costs.
 
-    Where nothing but errors counts the best model decides at its usual threshold, which is the best for good
-    probabilities: one that was tuned on some rows follows their noise.
+    Where only errors count, the best model decides at its usual threshold, which is the best for good probabilities: a
+    threshold tuned on some rows follows their noise.
     """
     counts_errors = not isinstance(problem.objective, Rate) and problem.objective.tail_fraction == 1.0
     is_plain = problem.keeps_default_threshold and counts_errors and not problem.goals and problem.deferral is None
@@ -78,8 +76,8 @@ def deciding_rules(ranked: RankedScores, problem: Problem, best: Choice) -> Choi
 def _best_usual(ranked: RankedScores) -> CutRules | None:
     """Return the model of the least error at its usual threshold; None where its scores have none.
 
-    The usual threshold of scores that are no probabilities is 0. Where that is no better than to decide alike about
-    everybody, they have another.
+    The usual threshold of scores that are no probabilities is 0. Where that is no better than one constant
+    decision, the scores have no usual threshold.
     """
     usual, positive = ranked.table.usual, float(ranked.mass @ ranked.is_positive)
     rules = rules_at(ranked.cuts, [(model, one, one) for model, one in enumerate(usual.tolist())])
@@ -107,7 +105,7 @@ def no_rule(
 
 
 def _hint_of_groups(ranked: RankedScores, problem: Problem) -> Iterator[str]:
-    """Yield what a threshold for each group would do, where rules look at none and there are groups."""
+    """Yield a hint that a threshold for each group would meet the goals, where rules use no groups and it would."""
     table = ranked.table.answers.tables[TRAIN]
     names = table.sensitive_columns
     if ranked.groups.by or not names:
@@ -124,7 +122,7 @@ def _hint_of_groups(ranked: RankedScores, problem: Problem) -> Iterator[str]:
 
 
 def best_fixed(ranked: RankedScores, problem: Problem, *, nearest: bool = True) -> FixedRule:
-    """Return the best rule where no mixture is known to begin with; ``nearest`` as for ``search_fixed``."""
+    """Return the best rule without a mixture to start from; ``nearest`` as for ``search_fixed``."""
     start = ranked.usual_rules()
     shares = np.full(start.models.size, 1 / start.models.size)
     return search_fixed(ranked, problem, start, shares, np.zeros(len(problem.goals)), _FEW_LOOKS, nearest=nearest)
@@ -140,20 +138,20 @@ def search_fixed(
     *,
     nearest: bool = True,
 ) -> FixedRule:
-    """Return the rule of least violation, then least objective, that was found.
+    """Search for the rule of least violation and, among those, of least objective.
 
-    A risk of zero-one losses that counts all rows alike grows with their mean, so that is what is minimised for it.
+    A risk of zero-one losses that counts all rows alike grows with their mean, so the mean is minimised for it.
 
     Parameters
     ----------
     ranked, problem
-        The rows, and what is asked.
+        The scores, and the objective and goals.
     start, mixture, multipliers
         The best mixture: its rules, shares and the prices of the goals.
     max_looks
-        The most pairs of thresholds that are looked at for each model.
+        The most pairs of thresholds to examine for each model.
     nearest
-        Whether the least violation is looked for where no rule meets the limits.
+        Whether to minimise the violation where no rule meets the limits.
     """
     family, cuts = CutFamily(ranked), ranked.cuts
     limits, _ = with_budget(family, family.limits(problem.goals), problem.budget)
@@ -187,11 +185,11 @@ def search_fixed(
 
 
 class _Space(NamedTuple):
-    """Linear functions of the rules of one model: limits first, then what is minimised, the largest of the rest."""
+    """Linear functions of the rules of one model: limits first, then the objective, the largest of the rest."""
 
     sums: Sums  # each in parts of its size
     bounds: FloatArray
-    tolerance: FloatArray  # what a limit may be missed by: rounding
+    tolerance: FloatArray  # by which a limit may be missed: rounding
     cuts: Cuts
 
     def keys(self, values: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -250,7 +248,7 @@ def _best_of_model(
     distinct, n_groups = np.unique(np.array(starts), axis=0), space.cuts.n_groups
     violation, objective = space.keys(space.sums.of(CutRules(np.zeros(len(distinct), dtype=np.int64), distinct)))
     promising = distinct[np.lexsort((objective, violation))]
-    # All pairs of two edges are looked at from any start, so one is enough.
+    # With two edges all pairs are examined from any start, so one start is enough.
     start = promising[0] if len(edges) <= 2 else _best_start(space, edges, list(promising[:_N_STARTS]))  # noqa: PLR2004
     best = choose_one_of_each(
         [space.sums.added[:, own] for own in edges],
@@ -267,9 +265,9 @@ def _best_of_model(
 def _best_start(space: _Space, edges: list[IntArray], starts: list[IntArray]) -> IntArray:
     """Return a good rule of many edges: the best of several starts after exchanges of pairs.
 
-    Then it is looked around the best of them in finer and finer steps, down to neighbouring cuts.
+    Then the neighbourhoods of the best of them are searched in finer and finer steps, down to neighbouring cuts.
     """
-    size = max(_LEAST_GRID, int(_GRID / max(1.0, len(edges) * (len(edges) - 1) / 2) ** 0.5))  # cuts looked at together
+    size = max(_LEAST_GRID, int(_GRID / max(1.0, len(edges) * (len(edges) - 1) / 2) ** 0.5))  # cuts examined together
     thin = [_thin(one, [start[group] for start in starts], size) for group, one in enumerate(edges)]
     improved = {point.tobytes(): (key, point) for key, point in (_improve(space, thin, start) for start in starts)}
     refined = []
@@ -289,7 +287,7 @@ def _best_start(space: _Space, edges: list[IntArray], starts: list[IntArray]) ->
 
 
 def _thin(cuts: IntArray, required: list[int], size: int) -> IntArray:
-    """Return about as many of the cuts, evenly spread, and those that must be kept."""
+    """Return about ``size`` of the cuts, evenly spread, and those that are required."""
     if cuts.size <= size:
         return cuts
     return np.unique(np.append(cuts[np.linspace(0, cuts.size - 1, size).astype(np.int64)], required)).astype(np.int64)
@@ -321,5 +319,5 @@ def _improve(space: _Space, cuts: list[IntArray], start: IntArray) -> tuple[tupl
 
 
 def _round_key(key: AnyArray | tuple[float, float]) -> tuple[float, float]:
-    """Return a key in which differences of rounding are none."""
+    """Return a key rounded so that differences by rounding vanish."""
     return round(float(key[0]), _DIGITS), round(float(key[1]), _DIGITS)

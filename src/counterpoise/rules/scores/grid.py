@@ -1,11 +1,11 @@
 """The best mixture of the rules of one score, from a grid of its cuts: one linear program, and a proof over every cut.
 
-What a mixture of thresholds says about a row is how likely it calls the row positive, which falls with the score in
-each group. Between two neighbours of a grid of cuts that chance is one number, and all rows of a class there lose
-alike, so the least CVaR within limits is a linear program with a few hundred variables, whatever the number of rows.
-Its duals price every cut, those between the cuts of the grid too: the least price is a lower bound over *all* mixtures
-of all rules, and where that is too far away the cheapest cuts join the grid. The cuts of a grid serve any tail and any
-limits, so one that was refined for a setting is a start for the next.
+A mixture of thresholds decides positive for a row with a probability that falls with the score in each group. Between
+two neighbours of a grid of cuts that probability is one number, and all rows of a class there have the same loss. So
+the least CVaR within limits is a linear program with a few hundred variables, whatever the number of rows. Its duals
+price every cut, also those between the cuts of the grid: the least price is a lower bound over *all* mixtures of all
+rules, and where that is too far away the cheapest cuts join the grid. A grid serves any tail and any limits, so one
+that was refined for a setting is a start for the next.
 """
 
 from collections.abc import Sequence
@@ -24,12 +24,12 @@ from counterpoise.solvers.linear_program import HotProgram, InfeasibleRows, Line
 from counterpoise.solvers.rows import project_capped, worst_mean
 
 _MAX_ROUNDS = 50
-_MOST_PROGRAMS = 8  # kept
+_MOST_PROGRAMS = 8  # that are stored
 _BINS = 128  # of a fresh grid, over all groups
 _LEAST_BINS = 16  # of each group
 _TINY = float(np.finfo(np.float64).tiny)
 _SLIVER = 1e-10  # shares below this are rounding of the solver
-_SIGNS = np.array([[-1.0], [1.0]])  # what calling a positive and a negative row positive adds to its loss
+_SIGNS = np.array([[-1.0], [1.0]])  # what a positive decision adds to the loss of a positive and of a negative row
 
 
 class GridFamily:
@@ -52,9 +52,9 @@ class GridFamily:
         self._programs: list[_BinProgram] = []  # of the last few grids and limits, the newest first
 
     def start(self, objective: Objective | None = None) -> IntArray:  # noqa: ARG002 - as the others
-        """Return the grid that any search may begin with, found once.
+        """Return the grid that any search starts with, computed once.
 
-        There is about as much of the mass and of the cuts between any two neighbours of a group.
+        Between any two neighbours of a group lies about the same mass and number of cuts.
         """
         if self._usual is not None:
             return self._usual
@@ -63,7 +63,7 @@ class GridFamily:
         mass = self.sums.sum(axis=0)
         parts = []
         for start, end in pairwise(starts.tolist()):
-            # cuts without mass tell rows of other datasets apart
+            # cuts without mass separate rows of other datasets
             reached = mass[start:end] / max(mass[end - 1], _TINY) + np.linspace(0.0, 1.0, end - start)
             inner = start + np.searchsorted(reached, np.linspace(0.0, reached[-1], n_bins + 1))
             parts.append(np.unique([start, *np.minimum(inner, end - 1), end - 1]))
@@ -89,7 +89,7 @@ class GridFamily:
 
 
 class GridSolution(NamedTuple):
-    """The best mixture of a grid's cuts, with what proves it."""
+    """The best mixture of a grid's cuts, with its certificate."""
 
     rules: CutRules  # that fall together in all groups
     mixture: FloatArray
@@ -137,7 +137,7 @@ class GridSearch:
 
 
 class _BinSolution(NamedTuple):
-    chances: FloatArray  # (n_bins,): how likely the rows between two neighbours are called positive
+    chances: FloatArray  # (n_bins,): the probability that rows between two neighbours are decided positive
     weights: FloatArray  # (2, n_bins): of the positive and the negative rows there, of sum 1
     multipliers: FloatArray
     value: float
@@ -165,7 +165,7 @@ class _BinProgram:
         return same and bool((self.grid == other.grid).all() and (self.rows == other.rows).all())
 
     def solve(self, alpha: float, bounds: FloatArray) -> _BinSolution | None:
-        """Return the best chances; None where none keep the limits."""
+        """Return the best chances; None where none meet the limits."""
         n_bins, caps = self.groups.size, (self.mass / alpha).ravel()
         solution = self._solve_hot(np.concatenate([np.zeros(n_bins), [1.0], caps]), bounds)
         return None if solution is None else self._read_solution(solution, caps)
@@ -195,7 +195,7 @@ class _BinProgram:
         return InfeasibleRows(self.rows, most[pairs.size :], np.maximum(-solution.duals[pairs.size :], 0.0))
 
     def _read_solution(self, solution: LinearSolution, caps: FloatArray) -> _BinSolution:
-        """Return vectors that are inside of their domains to the last bit, and the value from them alone."""
+        """Return vectors that lie exactly in their domains, and the value computed from them alone."""
         n_bins = self.groups.size
         free = np.clip(solution.point[:n_bins], 0.0, 1.0)  # falling within each group but for rounding
         chances = np.concatenate([np.minimum.accumulate(free[self.groups == one]) for one in np.unique(self.groups)])
@@ -204,7 +204,7 @@ class _BinProgram:
         return _BinSolution(chances, weights, multipliers, worst_mean(np.append(1.0 - chances, chances), caps))
 
     def costs_of_cuts(self, weights: FloatArray) -> FloatArray:
-        """Return what calling the rows down to each cut positive costs, by weights of the bins."""
+        """Return the cost of deciding positive down to each cut, by weights of the bins."""
         signed = np.divide(weights, self.mass, out=np.zeros_like(weights), where=self.mass > 0) * _SIGNS
         ends = np.cumsum((signed * self.mass).sum(axis=0))
         firsts = np.flatnonzero(np.append(True, self.groups[1:] != self.groups[:-1]))
@@ -240,7 +240,7 @@ class _BinProgram:
         return sp.vstack([excesses, sp.hstack([over_chances, sp.csr_array((over_chances.shape[0], 2 * n_bins + 1))])])
 
     def _falling_pairs(self) -> IntArray:
-        """Return the bins whose next one is of the same group, and so called positive no more often."""
+        """Return the bins whose next one is of the same group, and so decided positive no more often."""
         return np.flatnonzero(self.groups[1:] == self.groups[:-1])
 
 
@@ -259,8 +259,8 @@ def _rows_at(limits: RuleLimits, places: Sequence[IntArray]) -> tuple[FloatArray
         parts.append([loss.added[:, cuts] + (loss.constants[:, None] if cuts is places[2] else 0.0) for cuts in places])
     if not parts:
         return np.empty((0, places[0].size)), np.empty(0)
-    below, above, nobody = (np.vstack(one) for one in zip(*parts, strict=True))
-    return below - above, nobody[:, 0]
+    below, above, none_positive = (np.vstack(one) for one in zip(*parts, strict=True))
+    return below - above, none_positive[:, 0]
 
 
 def _couple(cuts: Cuts, grid: IntArray, chances: FloatArray) -> tuple[CutRules, FloatArray]:
