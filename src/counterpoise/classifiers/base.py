@@ -106,9 +106,7 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
     by: Any = ()  # for subclasses without these parameters
     deferral: Any = None
     default_alpha: float = ALPHA  # where neither alpha nor an objective is given
-    keeps_default_threshold = (
-        False  # whether each model keeps its usual threshold where there are no goals, deferral or tail
-    )
+    keeps_default_threshold = False  # whether models keep their usual thresholds without goals, deferral or a tail
 
     family_: Any
     selection_: Selection
@@ -289,9 +287,7 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
             return [None] * len(places)
         model, is_pair = self.estimators_[chosen.rules[0].model], len(self.classes_) == _PAIR
         contributions = contributions_of(model, X, None if is_pair else places, function)
-        if (
-            is_pair and self.family_.pool.positive.place == 0 and function is None
-        ):  # a model's own contributions are to the score of the second class
+        if is_pair and self.family_.pool.positive.place == 0 and function is None:  # models score the second class
             return [one and {name: -value for name, value in one.items()} for one in contributions]
         return contributions
 

@@ -278,13 +278,13 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
     def decision_function(self, X: Any) -> FloatArray:
         """Return the score of each row: above zero for the second class, or for even odds where draws decide."""
         check_is_fitted(self)
-        rows = _check_features(self, X)
+        rows = _as_numbers(self, X)
         return self._scores(rows, shift=0.0 if self._kind == _FIXED else self.threshold_)
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the probability of either class under ``decision="ramp"``, whatever the decision and its threshold."""
         check_is_fitted(self)
-        rows = _check_features(self, X)
+        rows = _as_numbers(self, X)
         positive = ramp(self._scores(rows, shift=self.threshold_))
         return np.column_stack([1.0 - positive, positive])
 
@@ -308,7 +308,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         array of shape (n_samples,)
         """
         check_is_fitted(self)
-        rows = _check_features(self, X)
+        rows = _as_numbers(self, X)
         if self._kind == _FIXED:
             if ids is not None:
                 raise ValueError("ids are for decision='ramp'; this classifier has decision='fixed'.")
@@ -342,7 +342,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         tables = with_train(Table(X, y, sensitive_features, baseline, sample_weight=sample_weight), datasets)
         used = {name for goal in self.goals_ for name in goal.datasets}
-        rows = {name: _check_features(self, tables[name].X, name) for name in tables if name in used}
+        rows = {name: _as_numbers(self, tables[name].X, name) for name in tables if name in used}
         scores = {name: self._scores(one) for name, one in rows.items()}
         ramps = self._ramp_checks({name: one + self.threshold_ for name, one in scores.items()}, tables)
         if self._kind == _RAMP:
@@ -441,9 +441,8 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         rate = error_rate(TRAIN) if self.objective is None else self.objective
         objective = bind_objective(rate, tables, classes=classes)
         used = [name for name in tables if name in bound.weights or name in objective.weights]
-        stacked = stack_rows(
-            [rows.train if name == TRAIN else _check_features(self, tables[name].X, name) for name in used]
-        )
+        features = [rows.train if name == TRAIN else _as_numbers(self, tables[name].X, name) for name in used]
+        stacked = stack_rows(features)
         sizes = {name: tables[name].n_samples for name in used}
         rate_weights = [objective.weights.get(name, sp.csr_array((1, sizes[name]))) for name in used]
         if self.regularization is None and not _LEAST_TOTAL <= rows.total <= _MOST_TOTAL:
@@ -555,8 +554,8 @@ class _Rows(NamedTuple):
     total: float
 
 
-def _check_features(model: ConstrainedClassifier, X: Any, name: str | None = None) -> Any:
+def _as_numbers(model: ConstrainedClassifier, X: Any, name: str | None = None) -> Any:
     """Return rows as numbers; errors name the dataset."""
     if name is not None:
-        return checked_features(X, name, "to score its rows by", partial(_check_features, model))
+        return checked_features(X, name, "to score its rows by", partial(_as_numbers, model))
     return validate_data(model, X, reset=False, accept_sparse="csr", dtype=_FLOATS)

@@ -53,11 +53,8 @@ class Training(NamedTuple):
         scores: FloatArray | None = None
         if splits:
             by_fold = np.random.default_rng(next(seeds)).integers(2**31, size=len(splits)).tolist()
-            tasks = [
-                (self, title, *split_and_seed)
-                for split_and_seed in zip(splits, by_fold, strict=True)
-                for title in self.models
-            ]
+            folds = list(zip(splits, by_fold, strict=True))
+            tasks = [(self, title, *fold) for fold in folds for title in self.models]
             results = in_threads(_train_one, tasks, self.n_jobs)
             scores = np.empty((self.labels.size, len(self.models), *results[0][1].shape[1:]), order="F")
             for place, title in enumerate(self.models):

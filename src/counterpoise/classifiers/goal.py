@@ -280,9 +280,7 @@ class GoalClassifier(MixtureBase):
         """Check that X_val and y_val come together, with the same columns as the training rows."""
         if X_val is None:
             if y_val is not None or any(part is not None for part in columns_val.values()):
-                raise ValueError(
-                    "Columns of selection rows (..._val) came without X_val; pass X_val and y_val together."
-                )
+                raise ValueError("y_val or its columns came without X_val; pass X_val and y_val together.")
             return
         if y_val is None:
             raise ValueError("X_val and y_val go together; got X_val only.")
@@ -328,11 +326,9 @@ class GoalClassifier(MixtureBase):
         weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         seeds = (int(generator.integers(2**31)) for _ in count())  # of the folds, their models, and those of all rows
         splits = splits_of(self.cv, labels, next(seeds)) if has_folds else []
-        n_times = (
-            len(splits) if isinstance(self.cv, str) and splits else len(splits) + 1
-        )  # with cv="auto" the fold models may decide
+        may_average = isinstance(self.cv, str) and bool(splits)  # with cv="auto" the models of the folds may decide
         names = {title: name or title for title, name in zip(models, self.names_, strict=True)}
-        numbers, n_trained = count(1), len(models) * n_times
+        numbers, n_trained = count(1), len(models) * (len(splits) + (not may_average))
 
         def report(title: str) -> None:
             number = next(numbers)

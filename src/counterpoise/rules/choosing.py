@@ -495,11 +495,7 @@ def choose_few(program: Program, max_models: int) -> Choice:
     best = solve_program(program)
     if np.count_nonzero(best.mixture) <= max_models:
         return best
-    candidates = (
-        _drop_models(program, best, max_models),
-        _fill_corner(program, best, max_models),
-        _choose_single(program),
-    )
+    candidates = [make(program, best, max_models) for make in (_drop_models, _fill_corner, _choose_single)]
     few = [choice for choice in candidates if choice is not None]
     if not few:
         n_goals = 0 if program.limits is None else len(program.limits.goals)
@@ -530,7 +526,7 @@ def _fill_corner(program: Program, best: Choice, max_models: int) -> Choice | No
     return _choose_among(program, np.sort(by_share[:max_models])) if corner.sum() <= max_models else None
 
 
-def _choose_single(program: Program) -> Choice | None:
+def _choose_single(program: Program, best: Choice, max_models: int) -> Choice | None:  # noqa: ARG001 - as the others
     values = single_values(program.objective)
     meets = violations(program.limits, values.size) == 0
     if not meets.any():

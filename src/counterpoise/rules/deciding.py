@@ -86,9 +86,8 @@ class Decider(NamedTuple):
         """Return the probability of each decision: each class, then deferral where rules may defer."""
         active = np.flatnonzero(self.shares)
         rows = rows.with_outputs(self.models[active].tolist())
-        return total_shares(
-            [self.rules[place](rows) for place in active.tolist()], self.shares[active], len(self.answers)
-        )
+        votes = [self.rules[place](rows) for place in active.tolist()]
+        return total_shares(votes, self.shares[active], len(self.answers))
 
     def shares_by(self, place: int, rows: DecisionRows) -> FloatArray:
         """Return the probability of each decision by one rule: 0 or 1 unless the rule shares rows among classes."""

@@ -78,12 +78,11 @@ class Explanation:
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON: what is not finite is None."""
-        values = asdict(self)
-        for name in ("decision", "runner_up"):
-            values[name] = values[name].item() if hasattr(values[name], "item") else values[name]
-        return {
-            name: None if isinstance(one, float) and not math.isfinite(one) else one for name, one in values.items()
-        }
+        fields = asdict(self)
+        for name, value in fields.items():
+            value = value.item() if hasattr(value, "item") else value  # noqa: PLW2901 - a plain label
+            fields[name] = None if isinstance(value, float) and not math.isfinite(value) else value
+        return fields
 
     def __str__(self) -> str:
         lines = [f"Decision: {text_of(self.decision)}"]
@@ -188,20 +187,18 @@ def _boosted_contributions(model: Any, X: Any) -> FloatArray | None:
     """Return the contributions by LightGBM, XGBoost or CatBoost: n_features + 1 columns, or as many for each class."""
     library = type(model).__module__.split(".", maxsplit=1)[0]
     if library == "lightgbm":
-        contributions = model.predict(X, pred_contrib=True)
+        shap = model.predict(X, pred_contrib=True)
     elif library == "xgboost":
         import xgboost  # noqa: PLC0415 - the model is of it
 
-        contributions = model.get_booster().predict(xgboost.DMatrix(X, enable_categorical=True), pred_contribs=True)
+        shap = model.get_booster().predict(xgboost.DMatrix(X, enable_categorical=True), pred_contribs=True)
     elif library == "catboost":
         import catboost  # noqa: PLC0415 - the model is of it
 
-        contributions = model.get_feature_importance(catboost.Pool(X), type="ShapValues")
+        shap = model.get_feature_importance(catboost.Pool(X), type="ShapValues")
     else:
         return None
-    return np.asarray(contributions.toarray() if hasattr(contributions, "toarray") else contributions).reshape(
-        int(X.shape[0]), -1
-    )
+    return np.asarray(shap.toarray() if hasattr(shap, "toarray") else shap).reshape(int(X.shape[0]), -1)
 
 
 def _of_class(contributions: FloatArray, n_classes: int, place: int | None) -> FloatArray:

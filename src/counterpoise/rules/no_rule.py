@@ -76,9 +76,8 @@ def _nearest_bound(goals: tuple[Goal, ...], goal: Goal, find: Find, out_of_reach
     for _ in range(_MOST_STEPS):
         if abs(reached - out_of_reach) <= _NEAR * bound_scale(goal, reached):
             break
-        candidate = goal.with_bound(
-            out_of_reach + step if abs(step) < abs(reached - out_of_reach) / 2 else (out_of_reach + reached) / 2
-        )
+        is_small = abs(step) < abs(reached - out_of_reach) / 2
+        candidate = goal.with_bound(out_of_reach + step if is_small else (out_of_reach + reached) / 2)
         predictions = find(tuple(candidate if one is goal else one for one in goals))
         if predictions is None:
             out_of_reach, step = candidate.bound, 2 * step

@@ -18,14 +18,7 @@ from counterpoise._base.checks import as_numbers, check_count, check_losses, che
 from counterpoise._base.text import text_table
 from counterpoise._base.types import ArrayLike, FloatArray, IntArray
 from counterpoise.goals import Goal, Rate, as_goals, positive_rate
-from counterpoise.rules.choosing import (
-    Problem,
-    RepeatedLosses,
-    Selection,
-    as_problem,
-    build_model_program,
-    select,
-)
+from counterpoise.rules.choosing import Problem, RepeatedLosses, Selection, as_problem, build_model_program, select
 from counterpoise.rules.class_scores.family import ClassFamily
 from counterpoise.rules.families import ClassRules
 from counterpoise.rules.goal_rows import GoalRows, check_range, goal_rows, own_bound

@@ -24,14 +24,7 @@ from counterpoise.rules.class_scores.rules import ClassRule, TierRule, argmax_ru
 from counterpoise.rules.class_scores.table import CalibratedScores, no_calibration
 from counterpoise.rules.goal_rows import TRAIN, GoalRows
 from counterpoise.rules.no_rule import no_single_rule
-from counterpoise.rules.program import (
-    TOL,
-    Choice,
-    build_program,
-    choose,
-    mean_objective,
-    with_budget,
-)
+from counterpoise.rules.program import TOL, Choice, build_program, choose, mean_objective, with_budget
 from counterpoise.theory.risks import Mean, Risk, WorstGroup
 
 # Above this tail it is better to share rows among more than two classes: 0.95 against 0.98 on 26 classes, alpha 0.1.
@@ -91,9 +84,8 @@ def _search(scores: CalibratedScores, problem: Problem, tol: float) -> Choice:
     limits = family.limits(problem.goals)
     if is_for_ratios(scores, problem, limits):
         by_ratio = choose_by_ratio(scores, problem, limits)
-        if by_ratio is not None and by_ratio[1] < min(
-            _SHARED_BY_TWO, _least_tail(scores, uncalibrated_rules(scores), problem)
-        ):
+        most = min(_SHARED_BY_TWO, _least_tail(scores, uncalibrated_rules(scores), problem))
+        if by_ratio is not None and by_ratio[1] < most:
             rule, value, lower, prices = by_ratio
             return Choice(np.ones(1), value, lower, prices, [rule], covers=OF_RATIOS)
     return choose(family, problem, tol)
@@ -170,9 +162,8 @@ def search_fixed(
         columns = Columns.of(program, rules_to_try)
         violations = np.zeros((0, len(rules_to_try))) if columns.rows is None else columns.rows.violations()
         for place, rule in enumerate(rules_to_try):
-            key = tuple(
-                round(float(one), _DIGITS) for one in (violations[:, place].sum(), columns.losses[:, place].max())
-            )
+            values = violations[:, place].sum(), columns.losses[:, place].max()
+            key = tuple(round(float(one), _DIGITS) for one in values)
             if key < least:
                 least, best = key, rule
         return columns.rows
@@ -191,9 +182,8 @@ def search_fixed(
         try_rules([tier_rule(program, model, tier, one) for one in benefits])
         at = prices
         for step in range(_N_STEPS):
-            rows = try_rules(
-                [tier_rule(program, model, tier, tier.benefits - np.tensordot(at, limits.tensors, axes=1))]
-            )
+            benefits_at = tier.benefits - np.tensordot(at, limits.tensors, axes=1)
+            rows = try_rules([tier_rule(program, model, tier, benefits_at)])
             assert rows is not None  # noqa: S101 - there are limits
             excess = rows.rows[:, 0] - rows.bounds + _AIM_INSIDE
             at = np.maximum(at + FIRST_STEP / (1.0 + step) ** 0.5 * excess / limits.sizes, 0.0)

@@ -474,15 +474,10 @@ class PenaltySearch:
     """Column generation where limits that the pool cannot meet may be violated at a penalty, which rises."""
 
     def __init__(self, program: Program, pool: Columns) -> None:
-        self.program, self.seen_keys = program, pool.keys()
+        self.program, self.seen = program, pool.keys()
         self._penalties, self._average = iter(_PENALTIES), np.zeros(len(program.limits.tensors))
-        self._penalty, self._best, self._n_idle, self._n_rounds, self._missing = (
-            next(self._penalties),
-            np.inf,
-            0,
-            0,
-            0.0,
-        )
+        self._penalty, self._best, self._missing = next(self._penalties), np.inf, 0.0
+        self._n_idle = self._n_rounds = 0
 
     def master(self, pool: Columns) -> MixtureSolution:
         """Return the best mixture of rules and artificial ones: the first rule, relieved of one limit at a penalty.
@@ -523,15 +518,10 @@ class PenaltySearch:
             benefits = -np.tensordot(multipliers, limits.tensors, axes=1)
             for model in range(self.program.family.scores.table.n_models):
                 candidates += [tier_rule(self.program, model, one, benefits + one.benefits) for one in tiers]
-        more = _select_helpful(self.program, candidates, solution, self.seen_keys)
+        more = _select_helpful(self.program, candidates, solution, self.seen)
         if more is None and limits.goals is not None:
-            n_standard_errors = 0.0 if self._missing > FEASIBLE else _SURE
-            more = _select_helpful(
-                self.program,
-                _refine_rules(self.program, candidates, solution, n_standard_errors),
-                solution,
-                self.seen_keys,
-            )
+            refined = _refine_rules(self.program, candidates, solution, 0.0 if self._missing > FEASIBLE else _SURE)
+            more = _select_helpful(self.program, refined, solution, self.seen)
         return None if more is None else pool.join(more), -np.inf
 
     def price_proof(self, pool: Columns, error: InfeasibleRows) -> Columns | None:
@@ -552,7 +542,7 @@ class NearestSearch:
     """
 
     def __init__(self, program: Program, pool: Columns) -> None:
-        self.program, self.seen_keys, self._n_rounds = program, pool.keys(), 0
+        self.program, self.seen, self._n_rounds = program, pool.keys(), 0
 
     def master(self, pool: Columns) -> MixtureSolution:
         """Return the mixture whose largest violation is least."""
@@ -571,9 +561,8 @@ class NearestSearch:
         benefits = -np.tensordot(solution.multipliers, self.program.limits.tensors, axes=1)
         models = range(self.program.family.scores.table.n_models)
         plain: list[ClassRule] = [tier_rule(self.program, model, Tier(0.0, np.inf, 0.0), benefits) for model in models]
-        more = _select_helpful(
-            self.program, [*plain, *_refine_rules(self.program, plain, solution)], solution, self.seen_keys
-        )
+        refined = _refine_rules(self.program, plain, solution)
+        more = _select_helpful(self.program, [*plain, *refined], solution, self.seen)
         return None if more is None else pool.join(more), -np.inf
 
     def price_proof(self, pool: Columns, error: InfeasibleRows) -> Columns | None:
@@ -585,7 +574,7 @@ class NearestSearch:
 
 
 def _select_helpful(
-    program: Program, rules: list[ClassRule], solution: MixtureSolution, seen_keys: set[bytes]
+    program: Program, rules: list[ClassRule], solution: MixtureSolution, seen: set[bytes]
 ) -> Columns | None:
     """Return those rules whose cost on the labelled rows is below that of the pool."""
     if not rules:
@@ -598,8 +587,8 @@ def _select_helpful(
     for place in np.argsort(-gains).tolist():
         if gains[place] <= max(_ENOUGH, solution.gap) or len(places) == _MOST_JOINED:
             break
-        if candidates.key(place) not in seen_keys:
-            seen_keys.add(candidates.key(place))
+        if candidates.key(place) not in seen:
+            seen.add(candidates.key(place))
             places.append(place)
     return candidates.only(places) if places else None
 

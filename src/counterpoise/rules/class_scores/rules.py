@@ -98,12 +98,8 @@ class TierRule(NamedTuple):
         _kernels.defer(probabilities, second, gain, share, self.defer_cost, shares)
         if self.layer == SOFT:
             return shares
-        deferred = (
-            shares[:, -1] > self.layer / self.n_layers
-        )  # of rows that are deferred in part the first layers defer
-        return np.asarray(
-            np.eye(shares.shape[1])[np.where(deferred, shares.shape[1] - 1, shares[:, :-1].argmax(axis=1))]
-        )
+        n_answers, is_deferred = shares.shape[1], shares[:, -1] > self.layer / self.n_layers  # in part: by first layers
+        return np.asarray(np.eye(n_answers)[np.where(is_deferred, n_answers - 1, shares[:, :-1].argmax(axis=1))])
 
     def __str__(self) -> str:
         kind = "one answer" if self.layer != SOFT or not self.level else f"shares of {1 - self.level:.3g}"

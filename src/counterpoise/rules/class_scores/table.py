@@ -87,9 +87,8 @@ def fit_calibration(probabilities: FloatArray, codes: IntArray, mass: FloatArray
         if not (0 < inside.sum() < rows.size):
             return nothing
         calibration = _minimize_log_loss(logs[~inside], codes[~inside], mass[~inside])
-        gains[inside] = _row_losses(logs[inside], codes[inside], nothing) - _row_losses(
-            logs[inside], codes[inside], calibration
-        )
+        losses = [_row_losses(logs[inside], codes[inside], one) for one in (nothing, calibration)]
+        gains[inside] = losses[0] - losses[1]
     mean = np.average(gains, weights=mass)
     error = np.sqrt(mass**2 @ (gains - mean) ** 2) / mass.sum()
     return _minimize_log_loss(logs, codes, mass) if mean > _SURELY * error else nothing
@@ -177,17 +176,17 @@ class ClassTable(NamedTuple):
 
     def with_dataset(self, name: str, table: Table, scores: FloatArray) -> Self:
         """Return the same probabilities with those of another dataset."""
-        new = self._replace(
-            scores={**self.scores, name: scores}, calibrations=None if name == TRAIN else self.calibrations
+        answers, calibrations = (
+            self.answers.with_dataset(name, table, None),
+            None if name == TRAIN else self.calibrations,
         )
-        return new._replace(answers=self.answers.with_dataset(name, table, None))
+        return self._replace(scores={**self.scores, name: scores}, answers=answers, calibrations=calibrations)
 
     def first(self, n_models: int) -> Self:
         """Return the same rows with the probabilities of the first models only."""
-        some = {name: part[:, :n_models] for name, part in self.scores.items()}
-        return self._replace(
-            scores=some, calibrations=None if self.calibrations is None else self.calibrations[:n_models]
-        )
+        scores = {name: part[:, :n_models] for name, part in self.scores.items()}
+        calibrations = None if self.calibrations is None else self.calibrations[:n_models]
+        return self._replace(scores=scores, calibrations=calibrations)
 
     def with_calibrations(self) -> Self:
         """Return the same table with a calibration of each model on the selection rows."""
@@ -203,10 +202,8 @@ class ClassTable(NamedTuple):
             for name, part in self.scores.items()
         }
         n_classes, cost = len(self.positive.classes), None if self.deferral is None else self.deferral.cost
-        shape, codes = (
-            (len(groups.names), n_classes, n_classes + (cost is not None)),
-            groups.codes_of_each(self.answers.tables),
-        )
+        shape = (len(groups.names), n_classes, n_classes + (cost is not None))
+        codes = groups.codes_of_each(self.answers.tables)
         return CalibratedScores(self, groups, codes, probabilities, self.codes, self.mass, shape, cost)
 
     def check_loaded(self) -> None:
@@ -242,10 +239,7 @@ class CalibratedScores:
 
     def answer_shares(self, rule: ClassRule) -> dict[str, FloatArray]:
         """Return the probability of each answer by a rule, for the rows of each dataset."""
-        return {
-            name: rule.answers(probabilities[rule.model], self.codes[name])
-            for name, probabilities in self.probabilities.items()
-        }
+        return {name: rule.answers(part[rule.model], self.codes[name]) for name, part in self.probabilities.items()}
 
     def losses(self, shares: FloatArray) -> FloatArray:
         """Return the loss of each selection row: the probability of an error, and the cost of deferral."""
@@ -338,10 +332,8 @@ class LabelAnswers(Answers):
         @cache
         def count(rows: Dataset, place: int) -> FloatArray:
             places, weights = views.rows(rows)
-            weight = np.zeros(shape)
-            np.add.at(
-                weight[:, :, place], scores.codes[rows.name][places], weights[:, None] * chances[rows.name][places]
-            )
-            return np.append(weight.ravel(), 0.0)
+            sums, own = np.zeros(shape), weights[:, None] * chances[rows.name][places]
+            np.add.at(sums[:, :, place], scores.codes[rows.name][places], own)
+            return np.append(sums.ravel(), 0.0)
 
         return count

@@ -15,7 +15,7 @@ from counterpoise.goals.advice import nearest_bound, tighten_bound
 from counterpoise.rules.goal_rows import GoalRows
 from counterpoise.rules.program import NoMixture, Objective, Program
 from counterpoise.rules.scores.cuts import CutRules, Cuts
-from counterpoise.rules.scores.sums import RuleLimits, Sums, as_scaled_sums, goals_on
+from counterpoise.rules.scores.sums import RuleLimits, Sums, goals_on, scaled_sums
 from counterpoise.theory.risks import CVaR, Mean, Risk
 
 _MAX_PASSES = 20  # of the search for the nearest bound of a goal: a ratio needs three or four, a rate one
@@ -64,16 +64,9 @@ def explain_conflict(program: Program, error: NoMixture) -> InfeasibleGoals:
     if len(edges) > len(rules) and _conflict(goals, cuts, error, edges) != places:
         return explain_conflict(program, NoMixture(error.proof, edges))
     assert error.proof is not None  # noqa: S101 - every search of cuts has one
-    explanation = goals_on(edges, goals, cuts).infeasible(error.proof)
-    parts = (
-        explanation.conflict,
-        explanation.least_violation,
-        explanation.nearest_bounds,
-        explanation.proven,
-        explanation.joint_bounds,
-        explanation.held_by,
-    )
-    return InfeasibleGoals(*parts, explanation.nearest_proven and is_proven)
+    one = goals_on(edges, goals, cuts).infeasible(error.proof)
+    parts = one.conflict, one.least_violation, one.nearest_bounds, one.proven, one.joint_bounds, one.held_by
+    return InfeasibleGoals(*parts, one.nearest_proven and is_proven)
 
 
 def _conflict(goals: GoalRows, cuts: Cuts, error: NoMixture, rules: CutRules) -> list[int]:
@@ -97,7 +90,7 @@ def _add_least_violating(
     goals = limits.goals
     assert goals is not None  # noqa: S101 - some conflict
     parts, bounds = goals.rows[rows] / np.reshape(sizes, (-1, 1)), goals.bounds[rows] / sizes
-    violation = Objective(as_scaled_sums(parts, limits.cuts), TotalViolation(bounds))
+    violation = Objective(scaled_sums(parts, limits.cuts), TotalViolation(bounds))
     return _add_rules_of(program._replace(objective=violation, limits=limits.only([])), rules)
 
 
@@ -124,7 +117,7 @@ def find_nearest_bound(program: Program, place: int, rules: CutRules) -> Nearest
         nearest = nearest_bound(goals_on(rules, goals, cuts), place, {})
         if nearest is None and goals.goals[place].is_ratio:  # of rules without a denominator, or none keep the others
             divisors = np.array([-goals.divisor(row) for row in goals.rows_of(place).tolist()])
-            rules = _add_rules_of(excess._replace(objective=Objective(as_scaled_sums(divisors, cuts), Mean())), rules)
+            rules = _add_rules_of(excess._replace(objective=Objective(scaled_sums(divisors, cuts), Mean())), rules)
             nearest = nearest_bound(goals_on(rules, goals, cuts), place, {})
         if nearest is None:
             return Nearest(rules, None, is_proven=True)
@@ -142,7 +135,7 @@ def excess_of(family: Any, limits: RuleLimits, place: int) -> Program:
     goals = limits.goals
     assert goals is not None  # noqa: S101 - one of them is meant
     own, others = goals.rows_of(place), [other for other in range(len(goals.goals)) if other != place]
-    losses = as_scaled_sums(goals.rows[own] - goals.bounds[own, None], limits.cuts)
+    losses = scaled_sums(goals.rows[own] - goals.bounds[own, None], limits.cuts)
     return Program(family, Objective(losses, CVaR(1 / own.size)), limits.only(others))
 
 

@@ -231,9 +231,8 @@ class CutRules:
 
     def join(self, others: Self) -> Self:
         """Return these rules, then those of the others that are not among them."""
-        places = {
-            cuts.tobytes(): place for place, cuts in reversed(list(enumerate(others.cuts)))
-        }  # the first of equals
+        # In reverse, so that the first of equals is kept.
+        places = {cuts.tobytes(): place for place, cuts in reversed(list(enumerate(others.cuts)))}
         known = {cuts.tobytes() for cuts in self.cuts}
         fresh = sorted(place for cuts, place in places.items() if cuts not in known)
         return type(self)(
@@ -290,9 +289,8 @@ def couple(rules: CutRules, mixture: FloatArray) -> tuple[CutRules, FloatArray]:
             for group, (order, edge) in enumerate(zip(orders.T, edges.T, strict=True))
         ]
         own_cuts = np.column_stack(columns)
-        firsts = np.flatnonzero(
-            np.append(True, (own_cuts[1:] != own_cuts[:-1]).any(axis=1))
-        )  # equal neighbours are one rule
+        differs = (own_cuts[1:] != own_cuts[:-1]).any(axis=1)  # equal neighbours are one rule
+        firsts = np.flatnonzero(np.append(True, differs))
         models += [model] * firsts.size
         cuts.append(own_cuts[firsts])
         shares.append(np.add.reduceat(lengths, firsts))

@@ -30,9 +30,9 @@ from counterpoise.rules.scores.sums import (
     CellLosses,
     RuleLimits,
     Sums,
-    as_scaled_sums,
     cheapest_rules,
     edge_losses,
+    scaled_sums,
 )
 from counterpoise.rules.scores.table import RankedScores
 from counterpoise.solvers.linear_program import FEASIBLE, InfeasibleRows, MixtureSolution
@@ -120,7 +120,7 @@ class CutFamily(NamedTuple):
     def rate_objective(self, objective: Rate) -> Objective:
         """Return a rate as objective."""
         rate = linear_rate(self.ranked.answers(), objective)
-        return Objective(as_scaled_sums(rate.row[None], self.cuts), Mean(), rate.constant)
+        return Objective(scaled_sums(rate.row[None], self.cuts), Mean(), rate.constant)
 
     def mean_losses(self, groups: IntArray | None = None) -> Sums:
         """Return the mean loss of every rule, or that on every group of labelled rows that weighs anything."""

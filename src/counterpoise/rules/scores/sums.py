@@ -39,7 +39,7 @@ def as_sums(matrix: FloatArray, cuts: Cuts) -> Sums:
     return Sums(constants, matrix - constants[:, None])
 
 
-def as_scaled_sums(matrix: FloatArray, cuts: Cuts) -> Sums:
+def scaled_sums(matrix: FloatArray, cuts: Cuts) -> Sums:
     """Return linear functions, given as for ``as_sums``, whose unit is the widest range of their values."""
     sums, starts = as_sums(matrix, cuts), cuts.flat_starts[:-1]
     edges = sums.added.reshape(len(sums.added), -1, cuts.n_cuts)  # the upper ones, and the lower ones where rules defer

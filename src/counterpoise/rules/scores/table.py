@@ -233,9 +233,8 @@ class RankedScores:
                 thresholds[:, last - 1] = self._pooled_thresholds(rules, slice(last - n_groups, last))
         plain_rules = []
         for model, levels in zip(rules.models.tolist(), thresholds.reshape(len(rules), -1, n_groups), strict=True):
-            by_group = [
-                dict(zip(self.groups.names, one.tolist(), strict=True)) for one in levels
-            ]  # upper, perhaps lower
+            # upper thresholds, and perhaps lower ones
+            by_group = [dict(zip(self.groups.names, one.tolist(), strict=True)) for one in levels]
             plain_rules.append(Rule(model, by_group[0], None if by_group[-1] == by_group[0] else by_group[-1]))
         return plain_rules
 
