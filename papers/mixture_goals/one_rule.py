@@ -96,7 +96,7 @@ class DeterministicRule:
         """
         decider, rows = self.source.decider(), self.source.rows_to_decide(X)
         if self.kind == "single":
-            codes = rows.told_by(self.model)
+            codes = rows.output_of(self.model)
         else:
             place = rows.pool.positive.place
             codes = np.where(decider.probabilities(rows)[:, place] >= self.threshold, place, 1 - place)

@@ -309,5 +309,5 @@ def test_a_model_fitted_over_shards_is_saved_and_rebalanced_where_that_needs_no_
     assert loaded.check_goals() == fitted.check_goals()
     whole = fitted.rebalance(X, Y, alpha=1.0, sensitive_features={"sex": SEX})
     np.testing.assert_allclose(fitted.rebalance(alpha=1.0).value_, whole.value_, atol=1e-6)
-    with pytest.raises(ValueError, match=r"do not tell CVaR\(alpha=0.2\): pass X and y"):
+    with pytest.raises(ValueError, match=r"are not enough for CVaR\(alpha=0.2\): pass X and y"):
         fitted.rebalance(alpha=0.2)

@@ -203,7 +203,7 @@ def test_held_out_rows_that_lack_what_the_model_needs_are_refused_at_the_call():
         session_of_model(fitted("score"), X[TEST], np.where(Y[TEST], "yes", "no"), sensitive_features=sex)
     with pytest.raises(ValueError, match=r"Unknown column 'sex' in dataset 'train' .pass sensitive_features"):
         session_of_model(fitted("score"), X[TEST], Y[TEST])
-    with pytest.raises(ValueError, match="The held-out rows of 'train' need the column 'sex', which the rules look at"):
+    with pytest.raises(ValueError, match="The held-out rows of 'train' need the column 'sex', which the rules use"):
         session_of_model(fitted("defer"), X[TEST], Y[TEST])
     goal = MixtureClassifier(fitted("pool").estimators_, goals=["churn(train) <= 0.5"], random_state=0)
     goal = goal.fit(X[CHOSEN], Y[CHOSEN], baseline=Y[CHOSEN])

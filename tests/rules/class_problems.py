@@ -37,7 +37,7 @@ def known_rows(told, labels, weights=None, groups=ALL, columns=None, classes=Non
     table = Table(None, classes[labels], columns, sample_weight=weights)
     nothing = ClassTable({}, Answers({}, {}, find_positive(classes, None)), weights, None)
     evidence = nothing.with_dataset("train", table, np.stack(several, axis=1))
-    return evidence.known(groups, (no_calibration(len(classes)),) * len(several))
+    return evidence.calibrated_scores(groups, (no_calibration(len(classes)),) * len(several))
 
 
 def chosen(known, alpha=1.0, goals=(), budget=None, objective=None):

@@ -177,7 +177,7 @@ def test_the_worst_group_and_rates_can_be_made_small():
         (lambda rows: np.tile([-0.5, 0.5, 0.5, 0.5], (len(rows), 1)), r"must be at least 0; row 0 is \[-0\.5"),
         (lambda rows: np.full((len(rows), 4), np.nan), "must be finite; row 0 is"),
         (lambda rows: np.full((len(rows), 3), 1 / 3), r"a probability for each of 4 classes, shape \(300, 4\)"),
-        (Perceptron().fit(X[TRAIN], Y[TRAIN]), "tells no probabilities of 4 classes: rules need predict_proba"),
+        (Perceptron().fit(X[TRAIN], Y[TRAIN]), "has no probabilities of 4 classes: rules need predict_proba"),
     ],
 )
 def test_what_is_no_probabilities_is_refused_in_a_sentence(model, message):
@@ -189,7 +189,7 @@ def test_stored_probabilities_choose_and_do_not_decide_about_others():
     told = MODEL.predict_proba(X[CHOOSE])
     model = mixed([told], goals=[FLOOR]).fit(X[CHOOSE], Y[CHOOSE])
     assert model.check_goals()[0].holds
-    with pytest.raises(ValueError, match="stored probabilities for the rows of fit, which say nothing about other"):
+    with pytest.raises(ValueError, match="stored probabilities for the rows of fit, and cannot predict other"):
         model.predict(X[TEST])
 
 

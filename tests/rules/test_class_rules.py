@@ -11,8 +11,8 @@ from counterpoise.goals import InfeasibleGoals, as_goals
 from counterpoise.metrics import cvar_loss
 from counterpoise.rules.class_scores.choosing import OF_RATIOS
 from counterpoise.rules.class_scores.ratio_bins import find_bins
-from counterpoise.rules.class_scores.rules import PricedRows, RatioRule, TierRule, argmax_rule, refined
-from counterpoise.rules.class_scores.table import calibrated
+from counterpoise.rules.class_scores.rules import PricedRows, RatioRule, TierRule, argmax_rule, refine
+from counterpoise.rules.class_scores.table import fit_calibration
 from counterpoise.rules.scores.table import RuleGroups
 from counterpoise.solvers import minimize_cvar
 
@@ -100,7 +100,7 @@ def ratio_family(known, alpha, most=None):
     """Return the least tail of all rules of the bins, written out over every corner of the family."""
     bins = find_bins(known)
     corners = np.array(np.meshgrid(*[[0.0, 1.0]] * bins.n_bins)).reshape(bins.n_bins, -1).T
-    said = [known.said(RatioRule(0, bins.edges, one))["train"] for one in corners]
+    said = [known.answer_shares(RatioRule(0, bins.edges, one))["train"] for one in corners]
     losses = np.column_stack([known.losses(one) for one in said])
     limits = {"rows": [known.mass @ losses], "bounds": [most]} if most is not None else {}
     return minimize_cvar(losses, alpha, sample_weight=known.mass, tol=1e-7, **limits).value
@@ -122,11 +122,11 @@ def test_the_fast_path_keeps_goals_on_errors_and_is_left_where_goals_name_classe
     told, labels = drawn_rows(2, 400, 5)
     known = known_rows(told, labels)
     free = chosen(known, 0.6)
-    error = float(known.mass @ known.losses(known.said(free.rules[0])["train"]))
+    error = float(known.mass @ known.losses(known.answer_shares(free.rules[0])["train"]))
     kept = chosen(known, 0.6, [f"error_rate(train) <= {error - 0.004:.6f}"])
     assert kept.covers == OF_RATIOS
     assert kept.value >= free.value - 1e-9
-    lost = known.losses(known.said(kept.rules[0])["train"]).mean()
+    lost = known.losses(known.answer_shares(kept.rules[0])["train"]).mean()
     assert lost <= error - 0.004 + 1e-6
     assert "pool" in chosen(known, 0.6, ["recall(train, of=1) >= 0.3"]).covers
 
@@ -194,13 +194,13 @@ def test_goals_that_no_rule_was_found_for_are_not_called_impossible():
 
 def test_probabilities_are_calibrated_only_where_held_out_rows_say_so():
     told, labels = drawn_rows(9, 3000, 4)
-    assert calibrated(told, labels, np.ones(3000)).is_none
+    assert fit_calibration(told, labels, np.ones(3000)).is_none
     sure = told**3 * np.array([1.0, 1.0, 3.0, 1.0])
     sure /= sure.sum(axis=1, keepdims=True)
-    found = calibrated(sure, labels, np.ones(3000))
+    found = fit_calibration(sure, labels, np.ones(3000))
     assert found.temperature == pytest.approx(3.0, rel=0.1)
     np.testing.assert_allclose(found(sure), told, atol=0.05)
-    weighted = calibrated(np.repeat(sure, 2, axis=0), np.repeat(labels, 2), np.tile([1.0, 0.0], 3000))
+    weighted = fit_calibration(np.repeat(sure, 2, axis=0), np.repeat(labels, 2), np.tile([1.0, 0.0], 3000))
     assert weighted.temperature == pytest.approx(found.temperature, rel=0.05)
 
 
@@ -208,11 +208,11 @@ def test_probabilities_are_calibrated_by_rows_as_heavy_as_they_weigh():
     """A row of weight three counts as three rows; the biases undo what the weights of the classes did."""
     told, labels = drawn_rows(9, 3000, 4)
     mass = np.where(labels == 2, 3.0, 1.0)
-    found = calibrated(told, labels, mass)
+    found = fit_calibration(told, labels, mass)
     expected = told * np.where(np.arange(4) == 2, 3.0, 1.0)
     np.testing.assert_allclose(found(told), expected / expected.sum(axis=1, keepdims=True), atol=0.05)
     times = mass.astype(int)
-    repeated = calibrated(np.repeat(told, times, axis=0), np.repeat(labels, times), np.ones(times.sum()))
+    repeated = fit_calibration(np.repeat(told, times, axis=0), np.repeat(labels, times), np.ones(times.sum()))
     assert repeated.temperature == pytest.approx(found.temperature, rel=1e-3)
     np.testing.assert_allclose(repeated.biases, found.biases, atol=1e-3)
 
@@ -222,7 +222,7 @@ def test_few_rows_do_not_show_that_probabilities_are_off():
     fooled = 0
     for seed in range(12):
         told, labels = drawn_rows(seed, 60, 4)
-        fooled += not calibrated(told, labels, np.ones(60)).is_none
+        fooled += not fit_calibration(told, labels, np.ones(60)).is_none
     assert fooled <= 3
 
 
@@ -238,7 +238,7 @@ def test_constants_for_answers_are_the_cheapest_of_all():
         told = (told + 1e-3) / (told + 1e-3).sum(axis=1, keepdims=True)
         costs = rng.integers(-3, 4, (30, n_classes)).astype(float)
         plain = argmax_rule(0, (1, n_classes, n_classes))
-        rule = refined(plain, PricedRows(told, nobody, costs))
+        rule = refine(plain, PricedRows(told, nobody, costs))
         spent, before = (float((one.answers(told, nobody) * costs).sum()) for one in (rule, plain))
         assert spent <= before
         if n_classes == 2:

@@ -5,7 +5,7 @@ import pytest
 
 from counterpoise.rules.choosing import as_problem
 from counterpoise.rules.program import Objective, Program
-from counterpoise.rules.scores.cuts import CutRules, coupled
+from counterpoise.rules.scores.cuts import CutRules, couple
 from counterpoise.rules.scores.family import CutFamily
 from counterpoise.rules.scores.fixed import search_fixed
 from counterpoise.rules.scores.sums import CellLosses, cheapest_rules
@@ -101,7 +101,7 @@ def test_coupled_rules_keep_their_value_and_their_edges_apart(seed):
 def test_coupling_pairs_of_edges_keeps_the_lower_one_below():
     rng = np.random.default_rng(0)
     edges = np.sort(rng.integers(0, 30, (8, 2, 3)), axis=1).reshape(8, 6)  # three upper edges, then three lower ones
-    others, shares = coupled(CutRules(np.zeros(8, dtype=int), edges), rng.dirichlet(np.ones(8)))
+    others, shares = couple(CutRules(np.zeros(8, dtype=int), edges), rng.dirichlet(np.ones(8)))
     assert (others.cuts[:, :3] <= others.cuts[:, 3:]).all()
     assert shares.sum() == pytest.approx(1.0)
 
@@ -113,7 +113,7 @@ def test_merged_cells_have_the_losses_of_their_rows():
         rules = ranked.usual_rules()
         y, codes = problem.y == 1, ranked.codes["train"]
         merged = CellLosses(ranked.cuts, codes, y, problem.weights, defer_cost=problem.defer_cost)
-        merged.see(rules)
+        merged.split_cells(rules)
         means = CutFamily(ranked).mean_losses().of(rules)[0]
         assert merged.sample_weight @ merged.of(rules) == pytest.approx(means, abs=1e-12)
 

@@ -125,7 +125,7 @@ def test_of_drawn_decisions_the_share_and_the_draw_are_told():
     for row, one in enumerate(model.explain(X)):
         assert one.decision == model.predict(X[row : row + 1])[0]
         assert one.share == shares[row, int(one.decision == "yes")]
-        assert "the same whenever it is asked" in one.draw
+        assert "the same every time" in one.draw
     pool = [LogisticRegression(C=c).fit(X[:200], Y[:200]) for c in (1e-3, 1.0)]
     mixed = cp.MixtureClassifier(pool, alpha=0.3, random_state=0).fit(X[200:], Y[200:]).explain(X[:3])
     assert all(np.isnan(one.score) and 0 < one.share <= 1 for one in mixed)

@@ -20,7 +20,7 @@ from counterpoise.goals import InfeasibleGoals, Table, parse_goal
 from counterpoise.goals.infeasible import NEAREST, bound_scale
 from counterpoise.rules.choosing import as_problem
 from counterpoise.rules.program import Program, mean_objective
-from counterpoise.rules.scores.conflicts import nearest_of_all
+from counterpoise.rules.scores.conflicts import find_nearest_bound
 from counterpoise.rules.scores.family import CutFamily
 
 N_PROBLEMS = 300
@@ -38,7 +38,7 @@ def searched(problem, place):
     ranked = score_problems.ranked_of(rows, ("sex=F", "sex=M"))
     family, aim = CutFamily(ranked), as_problem(1.0, None, texts, deferral=None if cost is None else cp.Deferral(cost))
     program = Program(family, mean_objective(family), family.limits(aim.goals))
-    return nearest_of_all(program, place, ranked.usual_rules())
+    return find_nearest_bound(program, place, ranked.usual_rules())
 
 
 @pytest.mark.slow

@@ -53,7 +53,7 @@ def test_noise_of_float64_sums_never_draws_anew(seed, n_columns, size, spread):
     scales = 10.0 ** (size + spread * rng.normal(size=n_columns))
     rows = (rng.normal(size=(400, n_columns)) + rng.integers(-3, 4, n_columns)) * scales
     noise = 16 * np.finfo(float).eps * np.abs(rows).max(axis=0) * rng.uniform(-1, 1, rows.shape)
-    draws = KeyedDraws.learned(KEY, rows)
+    draws = KeyedDraws.from_rows(KEY, rows)
     np.testing.assert_array_equal(draws.by_row(rows + noise), draws.by_row(rows))
 
 
@@ -62,7 +62,7 @@ def test_noise_of_float32_sums_hardly_ever_draws_anew(n_columns):
     """In cells of 1e-5 of the scale it would in a tenth of the rows of ten columns."""
     rng = np.random.default_rng(n_columns)
     rows = rng.normal(size=(20_000, n_columns)).astype(np.float32)
-    draws = KeyedDraws.learned(KEY, rows)
+    draws = KeyedDraws.from_rows(KEY, rows)
     noisy = (rows + rng.uniform(-2e-7, 2e-7, rows.shape)).astype(np.float32)
     assert (draws.by_row(noisy) != draws.by_row(rows)).sum() <= 20
     assert len(set(draws.by_row(rows))) > 0.98 * len(rows)
@@ -72,7 +72,7 @@ def test_noise_of_float32_sums_hardly_ever_draws_anew(n_columns):
 def test_large_sums_that_are_nearly_whole_are_so_by_chance(size):
     rng = np.random.default_rng(1)
     rows = rng.normal(size=(5000, 4)) * size
-    draws = KeyedDraws.learned(KEY, rows)
+    draws = KeyedDraws.from_rows(KEY, rows)
     noisy = rows * (1 + rng.uniform(-1e-15, 1e-15, rows.shape))
     np.testing.assert_array_equal(draws.by_row(noisy), draws.by_row(rows))
 
@@ -110,8 +110,8 @@ def test_the_unit_of_a_column_decides_nothing(seed):
     powers = np.clip(powers, -1020 - exponents.min(axis=0), 1023 - exponents.max(axis=0))
     scaled = np.ldexp(rows, powers)
     np.testing.assert_array_equal(np.ldexp(scaled, -powers), rows)  # nothing was lost
-    expected = KeyedDraws.learned(KEY, rows).by_row(rows)
-    np.testing.assert_array_equal(KeyedDraws.learned(KEY, scaled).by_row(scaled), expected)
+    expected = KeyedDraws.from_rows(KEY, rows).by_row(rows)
+    np.testing.assert_array_equal(KeyedDraws.from_rows(KEY, scaled).by_row(scaled), expected)
     n_different = len({row.tobytes() for row in rows})
     assert len(set(expected)) >= 0.95 * n_different - 1
 
@@ -136,7 +136,7 @@ def test_rows_that_a_float32_cannot_tell_apart_draw_apart():
 
 
 def n_draws(rows):
-    return len(set(KeyedDraws.learned(KEY, rows).by_row(rows)))
+    return len(set(KeyedDraws.from_rows(KEY, rows).by_row(rows)))
 
 
 def test_account_numbers_and_dates_do_not_merge():
@@ -186,7 +186,7 @@ def same_rows():
 def test_the_same_row_draws_the_same_in_any_type():
     draws, expected = None, None
     for rows in same_rows():
-        draws = draws or KeyedDraws.learned(KEY, rows)
+        draws = draws or KeyedDraws.from_rows(KEY, rows)
         expected = draws.by_row(rows) if expected is None else expected
         np.testing.assert_array_equal(draws.by_row(rows), expected)
     assert len(set(expected)) == 300
@@ -195,7 +195,7 @@ def test_the_same_row_draws_the_same_in_any_type():
 def test_sparse_rows_may_say_a_value_in_parts_and_are_left_as_they_are():
     parts = sp.csr_array((np.array([0.5, 1.0, 2.0, 0.25]), np.array([1, 1, 0, 2]), np.array([0, 2, 4])), shape=(2, 3))
     before = (parts.data.copy(), parts.indices.copy())
-    draws = KeyedDraws.learned(KEY, parts)
+    draws = KeyedDraws.from_rows(KEY, parts)
     np.testing.assert_array_equal(draws.by_row(parts), draws.by_row(np.array([[0, 1.5, 0], [2, 0, 0.25]])))
     np.testing.assert_array_equal(before, (parts.data, parts.indices))
 
@@ -230,15 +230,15 @@ def test_odd_columns_have_a_scale_too():
     assert n_draws(odd) >= 198
     texts = pd.DataFrame({"a": plain[:, 0], "b": [None, "x", 2.5, True] * 50, "c": pd.Timestamp("2020-01-01")})
     assert n_draws(texts) >= 198
-    learned, among_odd = (KeyedDraws.learned(KEY, rows).grid.cells for rows in (plain, odd))
+    learned, among_odd = (KeyedDraws.from_rows(KEY, rows).grid.cells for rows in (plain, odd))
     np.testing.assert_array_equal(among_odd[:2] / among_odd[0], learned / learned[0])
-    np.testing.assert_array_equal(KeyedDraws.learned(KEY, np.repeat(plain[::-1], 3, axis=0)).grid.cells, learned)
-    np.testing.assert_array_equal(KeyedDraws.learned(KEY, plain, np.full(200, 0.1)).grid.cells, learned)
+    np.testing.assert_array_equal(KeyedDraws.from_rows(KEY, np.repeat(plain[::-1], 3, axis=0)).grid.cells, learned)
+    np.testing.assert_array_equal(KeyedDraws.from_rows(KEY, plain, np.full(200, 0.1)).grid.cells, learned)
 
 
 def test_a_step_of_the_scale_is_another_row_and_a_tiny_one_is_not():
     rows = np.random.default_rng(5).normal(size=(5000, 6))
-    draws = KeyedDraws.learned(KEY, rows)
+    draws = KeyedDraws.from_rows(KEY, rows)
     first, tiny, large = (draws.by_row(rows + np.array([step, 0, 0, 0, 0, 0])) for step in (0.0, 1e-6, 0.5))
     assert (first != tiny).mean() < 1e-3
     assert abs(np.corrcoef(first, large)[0, 1]) < 4 / np.sqrt(5000)

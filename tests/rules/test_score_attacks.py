@@ -46,7 +46,7 @@ def test_groups_with_one_name_are_refused():
     labels = np.tile([0, 1], 20)
     columns = {"g": ["x, h=1"] * 20 + ["x"] * 20, "h": ["2"] * 20 + ["1, h=2"] * 20}
     model = GoalClassifier([lambda X: X[:, 0]], cv="prefit", decision="sticky", alpha=1.0, by=["g", "h"])
-    with pytest.raises(ValueError, match=r"two groups with the one name 'g=x, h=1, h=2'.*change the values of g, h"):
+    with pytest.raises(ValueError, match=r"two groups with the same name 'g=x, h=1, h=2'.*change the values of g, h"):
         model.fit(labels[:, None] / 2, labels, sensitive_features=columns)
 
 

@@ -227,7 +227,7 @@ def test_stored_columns_of_scores_or_answers_are_chosen_among():
     model = cp.GoalClassifier([stored], cv="prefit", decision="sticky", alpha=1.0, goals="positive_rate(mail) <= 0.3")
     model.fit(X[CHOOSE], Y[CHOOSE], datasets={"mail": Table(X[:100])})
     assert model.check_goals()[0].holds
-    with pytest.raises(ValueError, match=r"stored column of scores for the rows of fit.*Pass the model itself"):
+    with pytest.raises(ValueError, match=r"stored scores for the rows of fit.*Pass the model itself"):
         columns.predict(X, sensitive_features={"sex": SEX})
     with pytest.raises(ValueError, match=r"dataset 'mail' needs its own"):
         cp.GoalClassifier([stored["train"]], cv="prefit", decision="sticky", alpha=0.1).fit(
@@ -315,8 +315,8 @@ class Answering:
         ({"models": [LogisticRegression()]}, r"Model 0 \(LogisticRegression\) is not fitted"),
         ({"models": [np.full(N - 200, np.nan)]}, r"must be finite; 400 of 400 are not, the first is"),
         ({"models": [np.zeros(3)]}, r"must give one score for each of the 400 rows.*shape \(3,\)"),
-        ({"by": "age"}, r"The rows of fit need the column 'age', which the rules look at: pass sensitive_features"),
-        ({"by": 3}, r"by must be the name of a column that rules may look at, a list of names, or Groups; got 3"),
+        ({"by": "age"}, r"The rows of fit need the column 'age', which the rules use: pass sensitive_features"),
+        ({"by": 3}, r"by must be the name of a column that rules may use, a list of names, or Groups; got 3"),
         ({"by": ("sex", "sex")}, r"by names a column twice"),
         ({"budget": -0.1}, r"budget must lie in \[0, 1\]"),
         ({"deferral": 0.2}, r"deferral must be None, or Deferral\(cost\).*got 0.2"),

@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from counterpoise.rules.scores.cuts import CutRules, coupled, find_cuts
+from counterpoise.rules.scores.cuts import CutRules, couple, find_cuts
 from counterpoise.solvers import minimize_cvar
 from counterpoise.theory.risks import Mean, MeanVariance, WorstGroup
 from tests.rules.score_problems import RISKS, chosen, every_rule, proven, random_problem
@@ -104,7 +104,7 @@ def test_coupling_keeps_the_chance_of_each_cut_in_each_group():
     rng = np.random.default_rng(0)
     rules = CutRules(np.array([0, 0, 0, 1, 1]), np.column_stack([[1, 5, 3, 7, 8], [14, 11, 12, 17, 16]]))
     mixture = rng.dirichlet(np.ones(5))
-    others, shares = coupled(rules, mixture)
+    others, shares = couple(rules, mixture)
     for group in range(2):
         for cut in rules.cuts[:, group]:
             before = mixture[rules.cuts[:, group] == cut].sum()

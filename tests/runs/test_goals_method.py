@@ -110,7 +110,7 @@ def test_scores_are_judged_by_weighted_rows(fit, folder):
     weighed = 'drop = "last_year"\nweights = "age"\nlargest_weight = 120'
     run, _, _ = fit("weighed", replace=('baseline = "last_year"', weighed))
     part = load_data(run.settings, folder).splits["test"]
-    scores, is_positive = run.model().rows_to_decide(part.X).told_by(0), part.y == "yes"
+    scores, is_positive = run.model().rows_to_decide(part.X).output_of(0), part.y == "yes"
     expected = roc_auc_score(is_positive, scores, sample_weight=part.weights)
     assert one(run, "auc", "first model", "test") == pytest.approx(expected, abs=1e-12)
     assert expected != pytest.approx(roc_auc_score(is_positive, scores), abs=1e-6)

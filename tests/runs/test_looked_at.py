@@ -81,9 +81,9 @@ def test_rows_without_a_column_that_rules_look_at_are_refused(run, loans_folder,
         (
             'by = ["sex", ',
             'by = ["sexx", ',
-            r"by: .* need the column 'sexx', which the rules look at.* Did you mean 'sex'\?",
+            r"by: .* need the column 'sexx', which the rules use.* Did you mean 'sex'\?",
         ),
-        ('baseline = "today"', "", "by: .* need baseline, the answers of the deployed model: the rules look at them"),
+        ('baseline = "today"', "", "by: .* need baseline, the predictions of the deployed model: the rules use them"),
     ],
 )
 def test_columns_that_are_not_there_are_refused_before_anything_is_trained(goals_file, tmp_path, old, new, text):

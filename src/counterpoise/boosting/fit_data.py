@@ -154,7 +154,7 @@ class ArrayFitData:
         self.datasets = with_train(None, datasets)  # others, as far as the mixture is chosen on them
         self.training_tables: dict[str, Table] = {}  # others, as far as models are trained on them
         self.check = partial(check_predict_input, booster, learner)  # features of others as the models take them
-        self.purpose = "that models are trained on" if booster.trains_inside else "that the models can be asked about"
+        self.purpose = "that models are trained on" if booster.trains_inside else "for the models to predict"
         self.costs: AnswerCosts | None = None
         # What models are trained on: below these the rows of other datasets, where they train for goals.
         self.rows, self.n_trained = self.train, self.train.codes.size
@@ -231,7 +231,7 @@ class ArrayFitData:
         def make_answers(codes: AnyArray) -> Answers:  # with a column for each model
             result = answers
             for name, place in places.items():
-                result = result.with_dataset(name, answers.tables[name], self.positive.said(codes[place]))
+                result = result.with_dataset(name, answers.tables[name], self.positive.encode(codes[place]))
             return result
 
         self.costs = AnswerCosts(train.codes, places, answers, make_answers, problem)
@@ -302,7 +302,7 @@ class ArrayFitData:
         answers = predictions.answers.with_dataset(TRAIN, predictions.answers.tables[TRAIN], own)
         for name, table in self.datasets.items():
             codes = pool.ask(self.features(name, table), table.n_samples)
-            answers = answers.with_dataset(name, table, positive.said(codes))
+            answers = answers.with_dataset(name, table, positive.encode(codes))
         return predictions._replace(answers=answers)
 
     def family(self, history: History, problem: Problem) -> PooledModels | Thresholds:

@@ -76,7 +76,7 @@ class AnswerCosts:
         self.goals = TalliedGoals.of(problem.goals, views)
         self.rate = objective.resolve(views) if isinstance(objective, Rate) else None  # that is minimized
         # Goals and rate as signed weights on answers.
-        self._limits = self.goals.bound()
+        self._limits = self.goals.bind()
         self._rate_weights = None if self.rate is None else bind_rates([self.rate], views).row_weights(np.ones(1))
 
     def costs(

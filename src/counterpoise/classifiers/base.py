@@ -1,4 +1,4 @@
-"""The one base class of classifiers that mix: a family of rules, the best mixture of them, and decisions by it."""
+"""The base class of classifiers that mix rules: it chooses the best mixture of a family, and decides by it."""
 
 import copy
 from collections.abc import Iterator, Mapping
@@ -46,8 +46,8 @@ from counterpoise.theory.risks import Risk
 
 DECISIONS = ("sticky", "sample", "vote")
 DRAWN = (STICKY, "sample")
-SAME = "same"  # what ``rebalance`` takes for: as at present
-NEVER = "never"  # what ``rebalance`` takes for: no row is deferred
+SAME = "same"  # the word of ``rebalance`` for: unchanged
+NEVER = "never"  # the word of ``rebalance`` for: no row is deferred
 _LIMITS = (
     "mixture",
     "outlier_fraction",
@@ -68,25 +68,25 @@ _CHOSEN = (
     "confidence_",
 )
 _LEAST = 2.0**-53  # a probability below this counts as this: its log-odds stay finite
-_PAIR = 2  # classes that one score tells apart
+_PAIR = 2  # classes
 _HALF = 0.5
 
 
 def _has_scores(model: Any) -> bool:
-    """Tell whether a classifier decides by rules of scores."""
+    """Return whether a classifier decides by rules of scores."""
     return bool(model.decides_by_scores)
 
 
 def _has_probabilities(model: Any) -> bool:
-    """Tell whether the models that may decide have probabilities; hard answers of a mixture always do."""
+    """Return whether the models that may decide have probabilities; mixtures of predictions always do."""
     if not model.decides_by_scores:
         return True
     family = vars(model).get("family_")
     if isinstance(family, Thresholds):  # one half is the usual threshold of probabilities, and of nothing else
         return bool((family.selection_data.usual == _HALF).all())
-    given = getattr(model, "estimator", None)
-    named = named_models(given if isinstance(given, list) and given else [given])
-    return not any(hasattr(one, "decision_function") and not hasattr(one, "predict_proba") for _, one in named)
+    estimator = getattr(model, "estimator", None)
+    models = named_models(estimator if isinstance(estimator, list) and estimator else [estimator])
+    return not any(hasattr(one, "decision_function") and not hasattr(one, "predict_proba") for _, one in models)
 
 
 class MixtureBase(ClassifierMixin, BaseEstimator):
@@ -98,15 +98,15 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
     Attributes
     ----------
     family_ : PooledModels, Thresholds or ClassRules
-        The rules that were chosen among, with what was kept of the selection rows.
+        The family of rules, with the scores or predictions of the selection rows.
     draws_ : KeyedDraws
-        What sticky decisions are drawn with.
+        The key and grid of sticky draws.
     """
 
-    by: Any = ()  # what parameters are where a subclass has no such
+    by: Any = ()  # for subclasses without these parameters
     deferral: Any = None
     default_alpha: float = ALPHA  # where neither alpha nor an objective is given
-    keeps_default_threshold = False  # without goals, deferral or a tail: each model keeps its own threshold
+    keeps_default_threshold = False  # whether models keep their usual thresholds without goals, deferral or a tail
 
     family_: Any
     selection_: Selection
@@ -125,9 +125,9 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
             One for each person, for ``decision="sticky"``: rows of the same id are decided by the same model, or rule,
             whatever else changed. Default: the row itself is its id.
         sensitive_features : data frame, dict of arrays or array, optional
-            The columns that ``by`` names, where rules look at them and X is no data frame that holds them.
+            The columns that ``by`` names, unless X is a data frame that holds them.
         baseline : array of shape (n_samples,), optional
-            What the deployed model says, where rules look at it.
+            The predictions of the deployed model, where rules use them.
 
         Returns
         -------
@@ -158,10 +158,10 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> FloatArray:
-        """Return the class probabilities of the model that decides, whatever the thresholds say.
+        """Return the class probabilities of the model that decides, independent of its thresholds.
 
-        Several models that decide by rules of their scores: the mean of their probabilities, as often as each decides.
-        Models whose answers are mixed: the probability of each answer, as ``decision_proba``.
+        For several models that decide by rules of their scores: the mean of their probabilities, weighted by how often
+        each decides. For mixtures of predictions: the probability of each class, as ``decision_proba``.
 
         Parameters
         ----------
@@ -194,7 +194,8 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
     def decision_function(self, X: Any) -> FloatArray:
         """Return the score of the model that decides: its ``decision_function``, or the log-odds of its probability.
 
-        Several models that decide by rules of their scores: the mean of their scores, as often as each decides.
+        For several models that decide by rules of their scores: the mean of their scores, weighted by how often each
+        decides.
 
         Parameters
         ----------
@@ -217,22 +218,23 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
 
     @property
     def feature_importances_(self) -> FloatArray:
-        """Return the mean of the models' ``feature_importances_``, as often as each decides, where all that do have it.
+        """Return the mean of the models' ``feature_importances_``, weighted by how often each decides.
 
-        They must be of the features that were given: pipelines that make others of them have none to average.
+        All models that decide must have importances of the features of ``fit``; pipelines that make other features have
+        none.
         """
         check_is_fitted(self)
-        shares, found = self._model_shares(), []
+        shares, importances = self._model_shares(), []
         for place in np.flatnonzero(shares).tolist():
-            told = getattr(self.estimators_[place], "feature_importances_", None)
-            if told is None or np.shape(told) != (self.n_features_in_,):
+            own = getattr(self.estimators_[place], "feature_importances_", None)
+            if own is None or np.shape(own) != (self.n_features_in_,):
                 raise AttributeError(
                     f"feature_importances_ needs models that have it for each of the {self.n_features_in_} features; "
                     f"{type(self.estimators_[place]).__name__} has not. sklearn.inspection.permutation_importance "
-                    "asks any classifier."
+                    "works for any classifier."
                 )
-            found.append(shares[place] * np.asarray(told, dtype=np.float64))
-        return np.asarray(np.sum(found, axis=0))
+            importances.append(shares[place] * np.asarray(own, dtype=np.float64))
+        return np.asarray(np.sum(importances, axis=0))
 
     def explain(
         self,
@@ -243,7 +245,7 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
         sensitive_features: Any = None,
         baseline: ArrayLike | None = None,
     ) -> list[Explanation]:
-        """Say why each row is decided as it is, one record for each.
+        """Explain the decision about each row, one record for each.
 
         Parameters
         ----------
@@ -253,9 +255,9 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
         contributions : callable, optional
             Given a model and rows, it returns what each feature adds to the score: an array of shape (n_samples,
             n_features), or a dict for each row. Default: what models of LightGBM, XGBoost and CatBoost and linear
-            models tell; of other models contributions are None.
+            models compute; None for other models.
         sensitive_features, baseline
-            As for ``predict``, where rules look at them.
+            As for ``predict``, where rules use them.
 
         Returns
         -------
@@ -278,32 +280,32 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
             contributions=self._contributions(rows.X, places, contributions),
         )
 
-    def _contributions(self, X: Any, places: IntArray, given: Contribute | None) -> list[Any]:
+    def _contributions(self, X: Any, places: IntArray, function: Contribute | None) -> list[Any]:
         """Return what features add to the score of each row; None where no single score decides."""
         chosen = self.chosen_rules()
         if chosen is None or len(chosen.rules) > 1:
             return [None] * len(places)
         model, is_pair = self.estimators_[chosen.rules[0].model], len(self.classes_) == _PAIR
-        told = contributions_of(model, X, None if is_pair else places, given)
-        if is_pair and self.family_.pool.positive.place == 0 and given is None:  # models tell those of the second class
-            return [one and {name: -value for name, value in one.items()} for one in told]
-        return told
+        contributions = contributions_of(model, X, None if is_pair else places, function)
+        if is_pair and self.family_.pool.positive.place == 0 and function is None:  # models score the second class
+            return [one and {name: -value for name, value in one.items()} for one in contributions]
+        return contributions
 
-    def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, **given: Any) -> float:
+    def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, **columns: Any) -> float:
         """Return the share of rows that are decided rightly; a deferred row is not.
 
         Parameters
         ----------
         X, y : rows and their labels
         sample_weight : array of shape (n_samples,), optional
-        **given
+        **columns
             As for ``predict``.
         """
-        said = self.predict(X, **given)
+        decisions = self.predict(X, **columns)
         if getattr(self.family_.selection_data, "deferral", None) is None:
-            return float(accuracy_score(y, said, sample_weight=sample_weight))
-        weights = check_sample_weight(sample_weight, len(said))
-        return float(np.average(said == np.asarray(column_or_1d(y)), weights=weights))
+            return float(accuracy_score(y, decisions, sample_weight=sample_weight))
+        weights = check_sample_weight(sample_weight, len(decisions))
+        return float(np.average(decisions == np.asarray(column_or_1d(y)), weights=weights))
 
     def staged_decision_proba(
         self, X: Any, sensitive_features: Any = None, baseline: ArrayLike | None = None
@@ -317,7 +319,7 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
         problem, n_models = self.problem(), len(self.estimators_)
         rows = self.rows_to_decide(X, sensitive_features, baseline)
         for place in range(n_models):
-            rows = rows.asked([place])
+            rows = rows.with_outputs([place])
         for n_first in range(1, n_models + 1):
             stage = self.family_.stage(n_first, problem, self.selection_)
             yield self._decider_of(stage.chosen, stage.mixture, None).probabilities(rows)
@@ -357,14 +359,14 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X, y : labelled rows to choose the mixture on, optional
-            Default: those of ``fit``, whose predictions or scores were kept, so that no model is even evaluated. They
+            Default: those of ``fit``, whose predictions or scores were stored, so that no model is even evaluated. They
             are the dataset ``train`` of goals.
         alpha : float in (0, 1], optional
             Short for ``objective=CVaR(alpha)``. Default: the present objective.
         goals : goals or their texts, optional
             Other goals; ``()`` for none. Default: the present ones.
         objective : risk or rate, or the text of one, optional
-            What is minimized, in place of ``alpha``: pass one of them. Default: ``CVaR(alpha)`` where alpha is given,
+            What is minimised, in place of ``alpha``: pass one of them. Default: ``CVaR(alpha)`` where alpha is given,
             else as before.
         budget : float in [0, 1], optional
             The most that the mean loss may be above the least that is possible under the goals; 1 for no limit.
@@ -376,22 +378,22 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
         decision : str or Draws, optional
             For rules of scores: another way to decide, such as ``"sticky"`` for a tail. Default: the present one.
         confidence : float in (0, 1), None or "same", default="same"
-            For rules of scores: with which probability goals shall hold together on new rows; None for no margins.
+            For rules of scores: the probability with which goals hold together on new rows; None for no margins.
             Default: the present one.
         sample_weight : array of shape (n_samples,), optional
-            Weights of the given rows.
+            Weights of the rows of X.
         sensitive_features : array, dict or data frame with a row for each sample, optional
             Columns that goals use. Without goals, alpha and objective: choose the mixture with the least loss on
             the worst of these groups; a small labelled set is enough.
         baseline : array of shape (n_samples,), optional
-            What the deployed model says about the rows, for churn, wins and losses.
+            The predictions of the deployed model for the rows, for churn, wins and losses.
         datasets : dict from names to Table, optional
-            Other datasets that goals or the objective use; those given before are known.
+            Other datasets that goals or the objective use, beside those of ``fit``.
         largest_weight : float, optional
             The most that a row of the population can weigh, for goals that carry a confidence: as for ``Table``.
         tables : dict from names to Table, optional
-            What goals and objective may ask about the rows of datasets, ``train`` among them, in the place of what is
-            known: all columns of a data frame of which the models take a part, or the deployed model's answers.
+            Other tables for the rows of datasets, ``train`` among them, for goals and objective: with all columns of a
+            data frame of which the models use a part, or with the predictions of the deployed model.
 
         Returns
         -------
@@ -403,7 +405,7 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
         InfeasibleGoals
             Where no mixture meets the goals.
         """
-        check_is_fitted(self, "goals_")  # goals that cannot hold leave what others are chosen on
+        check_is_fitted(self, "goals_")  # an infeasible fit leaves the family to choose from
         other = copy.copy(self)
         changed = {"by": by, "deferral": deferral, "decision": decision}
         changed = {name: value for name, value in changed.items() if value is not None}
@@ -421,11 +423,11 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
         if objective is None and alpha is None and sensitive_features is not None and not has_goals:
             objective = WORST_GROUP
         problem = other.problem(alpha, objective, goals, budget)._replace(mixture="optimal")
-        given = {"sensitive_features": sensitive_features, "baseline": baseline}
-        given |= {"sample_weight": sample_weight, "largest_weight": largest_weight}
-        family = with_tables(self._family_on(X, y, datasets, given), tables or {})
-        given = {"alpha": alpha, "goals": goals, "objective": objective, "budget": budget, "mixture": "optimal"}
-        changed = {name: value for name, value in given.items() if value is not None}
+        columns = {"sensitive_features": sensitive_features, "baseline": baseline}
+        columns |= {"sample_weight": sample_weight, "largest_weight": largest_weight}
+        family = with_tables(self._family_on(X, y, datasets, columns), tables or {})
+        settings = {"alpha": alpha, "goals": goals, "objective": objective, "budget": budget, "mixture": "optimal"}
+        changed = {name: value for name, value in settings.items() if value is not None}
         if alpha is not None and objective is None:
             changed["objective"] = None  # for which alpha is short
         if alpha is None and objective is not None and not (isinstance(objective, str) and objective == CVAR):
@@ -445,7 +447,7 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
         baseline: ArrayLike | None = None,
         datasets: Mapping[str, Table] | None = None,
     ) -> list[GoalCheck]:
-        """Return how the goals stand in expectation over the draws, on the rows of ``fit`` or on others.
+        """Check the goals in expectation over the draws, on the selection rows of ``fit`` or on other rows.
 
         Parameters
         ----------
@@ -458,55 +460,55 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
             One for each goal: its value, bound, violation and whether it holds.
         """
         check_is_fitted(self)
-        given = {"sensitive_features": sensitive_features, "baseline": baseline, "sample_weight": sample_weight}
-        family = self._family_on(X, y, datasets, given)
+        columns = {"sensitive_features": sensitive_features, "baseline": baseline, "sample_weight": sample_weight}
+        family = self._family_on(X, y, datasets, columns)
         predictions: PoolPredictions = family.predictions(self.chosen_rules())
         return predictions.answers.checks(self.goals_, self.mixture_)
 
     @property
     def risk_(self) -> Risk | None:
-        """Return the risk that was minimized, with its groups and a calibrated radius filled in; None for a rate."""
-        asked = self.selection_.risk or self.objective_
-        return asked if isinstance(asked, Risk) else None
+        """Return the risk that was minimised, with its groups and a calibrated radius filled in; None for a rate."""
+        objective = self.selection_.risk or self.objective_
+        return objective if isinstance(objective, Risk) else None
 
     # What fit, runs, the explorer and shards call.
 
     def problem_of_fit(self) -> Problem:
-        """Return what the parameters ask of a mixture, after checking it."""
+        """Return the problem that the parameters describe, after checking it."""
         return self.build_problem(self.alpha, self.objective, self.goals)
 
     def problem(
         self, alpha: float | None = None, objective: Any = None, goals: Any = None, budget: float | None = None
     ) -> Problem:
-        """Return what is asked of the mixture of a fitted classifier; what is None is as at present."""
+        """Return the problem of a fitted classifier with some parts changed; None leaves a part as it is."""
         objective = self.objective_ if objective is None and alpha is None else objective
         goals = self.goals_ if goals is None else goals
         return self.build_problem(alpha, objective, goals, **({} if budget is None else {"budget": budget}))
 
-    def build_problem(self, alpha: Any, objective: Any, goals: Any, **changed: Any) -> Problem:
+    def build_problem(self, alpha: Any, objective: Any, goals: Any, **limits: Any) -> Problem:
         """Return an objective and goals as a problem, with the limits that the other parameters set."""
-        limits = {name: getattr(self, name) for name in _LIMITS if hasattr(self, name)} | changed
-        decides: dict[str, Any] = {"by": as_groups(self.by), "decision": kind_of_decision(self.decision)}
-        decides["keeps_default_threshold"] = self.keeps_default_threshold
-        return as_problem(alpha, objective, goals, default_alpha=self.default_alpha, **limits, **decides)
+        all_limits = {name: getattr(self, name) for name in _LIMITS if hasattr(self, name)} | limits
+        options: dict[str, Any] = {"by": as_groups(self.by), "decision": kind_of_decision(self.decision)}
+        options["keeps_default_threshold"] = self.keeps_default_threshold
+        return as_problem(alpha, objective, goals, default_alpha=self.default_alpha, **all_limits, **options)
 
     def solve_and_store(self, family: Family, problem: Problem, choice: Any = None) -> None:
-        """Choose the best mixture of a family's rules, or take one that was chosen, and store it.
+        """Choose the best mixture of a family's rules, unless ``choice`` is one, and store it.
 
-        The family is kept first: after goals that cannot hold ``rebalance`` asks no model.
+        The family is stored first, so that after infeasible goals ``rebalance`` needs no model.
         """
         family = family.prepared(problem)
         self.store_family(family, problem)
         self.store_solution(problem, family.solve(problem, choice))
 
     def store_family(self, family: Family, problem: Problem) -> None:
-        """Keep what a mixture will be chosen on, and what is asked of it."""
+        """Store the family of rules and the problem."""
         warn_of_the_positive_class(problem.goals, self.classes_, self.pos_label)
         self.alpha_, self.goals_, self.objective_ = problem.alpha, problem.goals, problem.objective
         self.family_ = family
 
     def store_solution(self, problem: Problem, solution: Solution) -> None:
-        """Store a solution, and say what its user would not expect."""
+        """Store a solution, and warn of results that the user would not expect."""
         self.selection_, self.mixture_ = solution.selection, solution.mixture
         self.value_, self.gap_, self.multipliers_ = solution.value, solution.gap, solution.multipliers
         self.n_models_ = int(np.count_nonzero(self.mixture_))
@@ -528,19 +530,19 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
         warn_of_one_answer(solution.deferred, solution.constant)
 
     def forget_choice(self) -> None:
-        """Forget what was chosen before: it is not of the models that come, nor met by them."""
+        """Remove the solution of an earlier fit, which belongs to other models."""
         for name in _CHOSEN:
             self.__dict__.pop(name, None)
 
     def learn_draws(self, key: bytes, generator: np.random.Generator, X: Any, weights: FloatArray | None) -> None:
-        """Learn what decisions are drawn with: fresh ones, and sticky ones from rows like those to decide about."""
+        """Store the generator of fresh draws, and the key and grid of sticky ones, for rows like these."""
         key = self.decision.key if isinstance(self.decision, Draws) else key
-        self.draws_ = KeyedDraws.learned(key, as_columns(X), weights, self.estimators_)
+        self.draws_ = KeyedDraws.from_rows(key, as_columns(X), weights, self.estimators_)
         self._generator = generator
 
     @property
     def decides_by_scores(self) -> bool:
-        """Tell whether rules of scores decide, or will: otherwise the answers of models are mixed."""
+        """Return whether rules of scores decide, or will; otherwise predictions of models are mixed."""
         return "family_" in vars(self) and not isinstance(self.family_, PooledModels)
 
     def decider(self) -> Decider:
@@ -551,12 +553,12 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
         return self._decider_of(self.chosen_rules(), self.mixture_, draws)
 
     def usual_decider(self) -> Decider:
-        """Return the first model at its usual threshold, or the class that it finds likeliest."""
+        """Return the decider of the first model at its usual threshold, or by its likeliest class."""
         return self._decider_of(self.family_.usual(self.groups_), np.ones(1), None)
 
     def _decider_of(self, chosen: ChosenRules | None, shares: FloatArray, draws: Any) -> Decider:
-        says, models = self.family_.rules(chosen)
-        return Decider(says, models, shares, draws, answers_of(self.family_), isinstance(self.family_, ClassRules))
+        rules, models = self.family_.rules(chosen)
+        return Decider(rules, models, shares, draws, answers_of(self.family_), isinstance(self.family_, ClassRules))
 
     def chosen_rules(self) -> ChosenRules | None:
         """Return the rules of scores that decide; None where models themselves are mixed."""
@@ -565,7 +567,7 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
         return ChosenRules(self.rules_, self.groups_, getattr(self, "calibrations_", ()))
 
     def pool(self) -> Pool:
-        """Return the models, to be asked in as many threads as ``n_jobs`` says."""
+        """Return the models, which predict in ``n_jobs`` threads."""
         return self.family_.pool._replace(n_jobs=self.n_jobs)  # type: ignore[no-any-return]
 
     def rows_to_decide(
@@ -573,16 +575,16 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
         X: Any,
         sensitive_features: Any = None,
         baseline: ArrayLike | None = None,
-        told: AnyArray | None = None,
+        outputs: AnyArray | None = None,
     ) -> DecisionRows:
-        """Return rows, checked, with the groups that rules look at, and what models tell of them where it is known."""
+        """Return checked rows with the groups that rules use, and the outputs of models where they are known."""
         check_is_fitted(self, "mixture_")
         checked = self.check_predict_input(X)
         codes = np.zeros(n_rows(checked), dtype=np.int64)
         if hasattr(self, "groups_") and self.groups_.by:
             features = X if is_frame(X) else np.empty((codes.size, 0))
             codes = self.groups_.codes(Table(features, None, sensitive_features, baseline), "The rows to decide about")
-        known = {} if told is None else {place: told[:, place] for place in range(told.shape[1])}
+        known = {} if outputs is None else {place: outputs[:, place] for place in range(outputs.shape[1])}
         return DecisionRows(checked, codes, self.pool(), known)
 
     def _model_shares(self) -> FloatArray:
@@ -594,10 +596,10 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
         shares = np.bincount(models, weights=self.mixture_, minlength=len(self.estimators_))
         return np.asarray(shares / shares.sum(), dtype=np.float64)  # exactly 1 where one model decides
 
-    # Checks of what methods are given.
+    # Checks of the arguments of methods.
 
     def check_predict_input(self, X: Any) -> Any:
-        """Return rows as the models take them: nothing is converted, and columns that ``fit`` did not see are left."""
+        """Return rows as the models take them: nothing is converted, and columns that ``fit`` did not have go."""
         check_is_fitted(self, "classes_")
         X = known_columns(as_rows(X), getattr(self, "feature_names_in_", None))
         _check_feature_names(self, X, reset=False)
@@ -606,17 +608,17 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
         return X
 
     def check_decision(self) -> None:
-        """Check how decisions are made, and what rules may look at."""
+        """Check ``decision`` and ``by``."""
         check_choice(kind_of_decision(self.decision), "decision", (*DECISIONS, FIXED))
         as_groups(self.by)
         if self.decision == FIXED and not self.decides_by_scores:
             raise ValueError(
                 "decision='fixed' is one rule of the scores of models: use GoalClassifier(models, cv='prefit'), or one "
-                f"of {', '.join(DECISIONS)} to mix what models say."
+                f"of {', '.join(DECISIONS)} to mix the predictions of models."
             )
 
     def _check_labelled(self, X: Any, y: Any) -> tuple[Any, AnyArray]:
-        """Return labelled rows as the models take them, after a look at their shape."""
+        """Return labelled rows as the models take them, after checking their shapes."""
         X, labels = as_rows(X), np.asarray(column_or_1d(y, warn=True))
         if len(labels) != n_rows(X):
             raise ValueError(f"y must hold one label for each of the {n_rows(X)} rows of X; got {len(labels)}.")
@@ -628,34 +630,34 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
             _check_n_features(self, X, reset=True)
         return X, labels
 
-    def labelled(self, X: Any, y: Any, **given: Any) -> LabelledData:
-        """Return labelled rows, checked; ``given`` is what else belongs to them."""
+    def labelled_data(self, X: Any, y: Any, **columns: Any) -> LabelledData:
+        """Return checked labelled rows; ``columns`` are what else belongs to them, as ``LabelledData.of`` takes it."""
         checked = self.check_predict_input(X)
-        return LabelledData.of(checked, y, self.classes_, given=X, **given)
+        return LabelledData.of(checked, y, self.classes_, original=X, **columns)
 
     def check_problem(
-        self, problem: Problem, data: LabelledData, datasets: Mapping[str, Table] | None, **told: Any
+        self, problem: Problem, data: LabelledData, datasets: Mapping[str, Table] | None, **checks: Any
     ) -> None:
-        """Refuse what can be refused without a model: see ``cautions.check_problem``, to which ``told`` goes."""
+        """Raise the errors that need no model: see ``cautions.check_problem``, to which ``checks`` go."""
         tables = with_train(data.table, datasets)
         for name, table in tables.items():
             if name != TRAIN:
                 self._checked_features(name, table)
-        check_problem(problem, tables, find_positive(self.classes_, self.pos_label), groups=data.groups, **told)
+        check_problem(problem, tables, find_positive(self.classes_, self.pos_label), groups=data.groups, **checks)
 
-    def _family_on(self, X: Any, y: Any, datasets: Mapping[str, Table] | None, given: dict[str, Any]) -> Any:
-        """Return what was kept from fit, with what is given in its place."""
-        loose = [y, given.get("sample_weight"), given.get("largest_weight")]
-        if X is None and any(part is not None for part in loose):
+    def _family_on(self, X: Any, y: Any, datasets: Mapping[str, Table] | None, columns: dict[str, Any]) -> Any:
+        """Return the family of ``fit``, with other rows, columns or datasets where they are passed."""
+        labels_and_weights = [y, columns.get("sample_weight"), columns.get("largest_weight")]
+        if X is None and any(part is not None for part in labels_and_weights):
             raise ValueError("y or weights came without X; pass X and y together, or neither.")
         if X is not None and y is None:
             raise ValueError("X came without y; mixtures are chosen and checked on labelled rows.")
         family: Any = self.family_._replace(pool=self.pool())
-        columns = given.get("sensitive_features"), given.get("baseline")
+        features = columns.get("sensitive_features"), columns.get("baseline")
         if X is not None:
-            family = family.with_rows(self.labelled(X, y, **given))
-        elif any(column is not None for column in columns):
-            family = with_columns(family, *columns)
+            family = family.with_rows(self.labelled_data(X, y, **columns))
+        elif any(column is not None for column in features):
+            family = with_columns(family, *features)
         return self.with_datasets(family, datasets)
 
     def with_datasets(self, family: Family, datasets: Mapping[str, Table] | None) -> Family:
@@ -668,10 +670,10 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
 
     def _checked_features(self, name: str, table: Table) -> Any:
         """Return the features of a dataset, checked."""
-        return checked_features(table.X, name, "that the models can be asked about", self.check_predict_input)
+        return checked_features(table.X, name, "for the models to predict", self.check_predict_input)
 
     def __sklearn_is_fitted__(self) -> bool:
-        """Tell whether there is a mixture to decide by."""
+        """Return whether there is a mixture to decide by."""
         return "mixture_" in vars(self)
 
     def check_loaded(self) -> None:

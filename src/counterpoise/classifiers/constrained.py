@@ -2,8 +2,8 @@
 
 Goh, Cotter, Gupta and Friedlander, "Satisfying real-world goals with dataset constraints", NIPS 2016. The classifier is
 ``score(x) = <w, x> - b``. While it is trained, a row counts as predicted positive with probability
-``ramp(score) = max(0, min(1, 1/2 + score))``, which makes every rate continuous; ``solvers.ramp`` says how the problem
-is then solved. The paper starts from zero, whatever the goals; here from inside them, or a contradiction is proven.
+``ramp(score) = max(0, min(1, 1/2 + score))``, which makes every rate continuous; see ``solvers.ramp`` for the solver.
+The paper starts from zero, whatever the goals; here training starts inside them, or a contradiction is proven.
 
 The rates of decisions by a threshold differ from these ramp rates. The paper decides by the sign of the score, whatever
 rates that has; here the threshold is moved to where the decisions meet the goals too: see ``solvers.ramp_threshold``.
@@ -45,7 +45,7 @@ from counterpoise.learners.row_kernels import (
     stack_rows,
 )
 from counterpoise.rules.cautions import warn_of_a_constant, warn_of_missed_goals, warn_of_the_positive_class
-from counterpoise.rules.draws import KeyedDraws, known_draws, make_key
+from counterpoise.rules.draws import KeyedDraws, make_key, require_draws
 from counterpoise.rules.goal_rows import TRAIN
 from counterpoise.rules.options import Draws, kind_of_decision
 from counterpoise.rules.rows import checked_features
@@ -66,18 +66,18 @@ from counterpoise.theory.risk_text import is_risk_text
 _BINARY = 2
 _SOLVERS = ("auto", "level", "maximum", "center-of-mass")
 _FIXED, _RAMP = "fixed", "ramp"
-_FAR = 1e10  # rounding is looked at in rows up to so many times larger than those of training: a bound for speed alone
+_FAR = 1e10  # rounding is checked in rows up to so many times larger than those of training: a bound for speed alone
 _FLOATS = [np.float64, np.float32]
 _LEAST_TOTAL, _MOST_TOTAL = 1e-6, 1e12  # weights of the training rows for which 1 over them regularizes reasonably
 
 
 class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
-    """A binary classifier that minimizes a rate, by default the error, subject to goals on other rates.
+    """A binary classifier that minimises a rate, by default the error, subject to goals on other rates.
 
     Parameters
     ----------
     objective : rate or its text, optional
-        What is minimized: any linear combination of rates. Default: ``error_rate(train)``.
+        What is minimised: any linear combination of rates. Default: ``error_rate(train)``.
     goals : goals or their texts, default=()
         What must hold on the training data: see ``counterpoise.goals``.
     kernel : {"linear", "rbf", "poly"}, default="linear"
@@ -88,7 +88,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
     regularization : float > 0, optional
         Weight of the squared norm of the coefficients, halved, beside the rates. Default: 1 over the number of training
         rows, where a weight counts as so many rows, as in scikit-learn: weights in thousands regularize a thousand
-        times less, unless this is given. With hinges for ramps that is C = 2 in LIBLINEAR: see the guide.
+        times less, unless you set this. With hinges for ramps that is C = 2 in LIBLINEAR: see the guide.
     fit_intercept : bool, default=True
         Whether scores have an offset, which is not regularized.
     decision : {"fixed", "ramp"} or Draws, default="fixed"
@@ -104,12 +104,12 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         Stop when one of them lowers the objective by less.
     max_multiplier : float > 0, default=1000
         The largest price of a goal, the paper's V; that of a cost is for a unit of about its largest amount. Goals hold
-        with any; but one below the price that a goal needs leaves the objective higher, and ``gap_`` tells.
-        ``guarantees.rate_generalization_bound`` says what it is for.
+        with any; but one below the price that a goal needs leaves the objective higher, and ``gap_`` shows it.
+        ``guarantees.rate_generalization_bound`` explains its use.
     pos_label : label, optional
         The positive class; by default the last of the sorted classes.
     random_state : int or RandomState, optional
-        Fixes the key where none is given.
+        Fixes the key, unless you pass one.
 
     Attributes
     ----------
@@ -153,7 +153,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
     Every loop has a bound: at most ``max_majorizations`` convex programs, and 25 in a search for a start, each of at
     most 1000 support vector machines, and those of 1000 Newton steps or 5000 sweeps. Where no threshold meets the
     goals, the classifier is trained again under tighter ones, up to 6 times. Where one of these bounds is reached, the
-    goals still hold for the ramp rates, and ``history_`` says what gap is left.
+    goals still hold for the ramp rates, and ``history_`` shows the gap that is left.
 
     Examples
     --------
@@ -225,7 +225,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         sensitive_features : data frame, dict of arrays or array, optional
             Columns of the training rows that goals use; a bare array is the column ``group``.
         baseline : array of shape (n_samples,), optional
-            What the deployed model says about the training rows, for churn, wins and losses on ``train``.
+            The predictions of the deployed model for the training rows, for churn, wins and losses on ``train``.
         datasets : dict from names to Table, optional
             Other datasets that goals or the objective use.
         largest_weight : float, optional
@@ -243,16 +243,16 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         Warns
         -----
         MissedGoals
-            For ``decision="fixed"``, where the ramp rates meet the goals but no decisions were found that do.
+            For ``decision="fixed"``, where the ramp rates meet the goals but no threshold was found whose decisions do.
         ConstantDecisions
             Where all training rows get the same decision, though there are goals.
         """
         self.check_parameters()
         self.__dict__.pop("intercept_", None)  # of an earlier fit: goals that cannot hold leave nothing to decide by
-        weighed = {"sample_weight": sample_weight, "largest_weight": largest_weight, "baseline": baseline}
+        columns = {"sample_weight": sample_weight, "largest_weight": largest_weight, "baseline": baseline}
         self.goals_ = validate_goals(self.goals, defers=False)
         key = self.decision.key if isinstance(self.decision, Draws) else make_key(self.random_state)
-        rows = self._check_rows(X, y, weighed, sensitive_features, datasets)
+        rows = self._check_rows(X, y, columns, sensitive_features, datasets)
         training = self._problem(rows)
         chooser = "level" if self.solver == "auto" else self.solver
         plan = Plan(self.tol, self.max_majorizations, self.max_multiplier, chooser=chooser)
@@ -266,25 +266,25 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
             decided = decide_by_sign(training.problem, trained, noise_of, sizes)
         self._set_solution(decided, training)
         self._set_checks(decided, training, rows)
-        seen = X if is_frame(X) else rows.train
-        self.draws_ = KeyedDraws.learned(key, seen, rows.tables[TRAIN].sample_weight)
+        training_rows = X if is_frame(X) else rows.train
+        self.draws_ = KeyedDraws.from_rows(key, training_rows, rows.tables[TRAIN].sample_weight)
         return self
 
     @property
     def _kind(self) -> Any:
-        """Return how decisions are made, in a word: draws with a key are by the ramp."""
+        """Return the word for how decisions are made: "ramp" for draws with a key."""
         return _RAMP if isinstance(self.decision, Draws) else kind_of_decision(self.decision)
 
     def decision_function(self, X: Any) -> FloatArray:
         """Return the score of each row: above zero for the second class, or for even odds where draws decide."""
         check_is_fitted(self)
-        rows = _checked(self, X)
+        rows = _as_numbers(self, X)
         return self._scores(rows, shift=0.0 if self._kind == _FIXED else self.threshold_)
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the probability of either class under ``decision="ramp"``, whatever the decision and its threshold."""
         check_is_fitted(self)
-        rows = _checked(self, X)
+        rows = _as_numbers(self, X)
         positive = ramp(self._scores(rows, shift=self.threshold_))
         return np.column_stack([1.0 - positive, positive])
 
@@ -308,12 +308,12 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         array of shape (n_samples,)
         """
         check_is_fitted(self)
-        rows = _checked(self, X)
+        rows = _as_numbers(self, X)
         if self._kind == _FIXED:
             if ids is not None:
                 raise ValueError("ids are for decision='ramp'; this classifier has decision='fixed'.")
             return np.asarray(self.classes_[(self._scores(rows) > 0).astype(np.int64)])
-        is_second = known_draws(self).uniforms(X, rows, ids) < ramp(self._scores(rows, shift=self.threshold_))
+        is_second = require_draws(self).uniforms(X, rows, ids) < ramp(self._scores(rows, shift=self.threshold_))
         return np.asarray(self.classes_[is_second.astype(np.int64)])
 
     def check_goals(
@@ -326,7 +326,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         baseline: ArrayLike | None = None,
         datasets: Mapping[str, Table] | None = None,
     ) -> list[GoalCheck]:
-        """Return how the goals stand on given data, for the decisions that ``predict`` makes.
+        """Check the goals on data, for the decisions that ``predict`` makes.
 
         Parameters
         ----------
@@ -342,7 +342,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         tables = with_train(Table(X, y, sensitive_features, baseline, sample_weight=sample_weight), datasets)
         used = {name for goal in self.goals_ for name in goal.datasets}
-        rows = {name: _checked(self, tables[name].X, name) for name in tables if name in used}
+        rows = {name: _as_numbers(self, tables[name].X, name) for name in tables if name in used}
         scores = {name: self._scores(one) for name, one in rows.items()}
         ramps = self._ramp_checks({name: one + self.threshold_ for name, one in scores.items()}, tables)
         if self._kind == _RAMP:
@@ -350,16 +350,16 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         return self._indicator_checks({name: one > 0 for name, one in scores.items()}, tables, ramps)
 
     def _ramp_checks(self, scores: dict[str, FloatArray], tables: Mapping[str, Table]) -> list[GoalCheck]:
-        """Return how the goals stand for draws by the ramps of scores."""
+        """Check the goals for draws by the ramps of scores."""
         flip = -1.0 if self._positive == self.classes_[0] else 1.0
-        turned = {name: flip * one for name, one in scores.items()}
-        prepared = prepare(turned, tables, kind="scores", pos_label=self._positive, classes=self.classes_)
+        of_positive = {name: flip * one for name, one in scores.items()}
+        prepared = prepare(of_positive, tables, kind="scores", pos_label=self._positive, classes=self.classes_)
         return [goal.evaluate_where_possible(prepared) for goal in self.goals_]
 
     def _indicator_checks(
         self, is_second: dict[str, BoolArray], tables: Mapping[str, Table], ramps: list[GoalCheck]
     ) -> list[GoalCheck]:
-        """Return how the goals stand for decisions, beside how they stand for the ramps."""
+        """Check the goals for decisions, each with its check for the ramps."""
         labels = {name: self.classes_[one.astype(np.int64)] for name, one in is_second.items()}
         prepared = prepare(labels, tables, kind="labels", pos_label=self._positive, classes=self.classes_)
         pairs = zip(self.goals_, ramps, strict=True)
@@ -390,16 +390,16 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         """Check what came from a file."""
         check_kernel(self.kernel)
         if hasattr(self, "classes_"):
-            known_draws(self)
+            require_draws(self)
             is_linear = self.kernel == LINEAR
-            found = self.coef_[0] if is_linear else self.dual_coef_[0]
-            n_wanted = self.n_features_in_ if is_linear else self.support_rows_.shape[0]
-            check_vector(found, "coef_ or dual_coef_", n_wanted, "one for each feature or row")
+            coefficients = self.coef_[0] if is_linear else self.dual_coef_[0]
+            n_coefficients = self.n_features_in_ if is_linear else self.support_rows_.shape[0]
+            check_vector(coefficients, "coef_ or dual_coef_", n_coefficients, "one for each feature or row")
             check_vector(self.intercept_, "intercept_", 1, "the offset")
             check_vector(np.atleast_1d(self.threshold_), "threshold_", 1, "a score")
 
     def check_parameters(self) -> None:
-        """Check what needs no rows."""
+        """Check the parameters; rows are not needed."""
         check_kernel(self.kernel)
         check_choice(self._kind, "decision", (_FIXED, _RAMP))
         check_choice(self.solver, "solver", _SOLVERS)
@@ -415,7 +415,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
             as_objective(self.objective)
 
     def _check_rows(
-        self, X: Any, y: Any, weighed: dict[str, Any], sensitive_features: Any, datasets: Mapping[str, Table] | None
+        self, X: Any, y: Any, columns: dict[str, Any], sensitive_features: Any, datasets: Mapping[str, Table] | None
     ) -> "_Rows":
         refuse_texts(X, self)
         checked, labels = validate_data(self, X, y, accept_sparse="csr", dtype=_FLOATS)
@@ -423,13 +423,13 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         self.classes_ = np.unique(labels)
         if len(self.classes_) != _BINARY:
             raise ValueError(
-                "Only binary classification is supported: goals on rates speak of a positive and a negative class; "
+                "Only binary classification is supported: goals on rates refer to a positive and a negative class; "
                 f"y has {len(self.classes_)} class{'es' if len(self.classes_) > 1 else ''}: "
                 f"{', '.join(map(repr, self.classes_[:10].tolist()))}."
             )
-        named = X if hasattr(X, "columns") else checked  # goals may speak of the columns of a data frame
-        tables = with_train(Table(named, labels, sensitive_features, **weighed), datasets)
-        weights = np.ones(len(labels)) if weighed["sample_weight"] is None else weighed["sample_weight"]
+        table_rows = X if hasattr(X, "columns") else checked  # goals may use the columns of a data frame
+        tables = with_train(Table(table_rows, labels, sensitive_features, **columns), datasets)
+        weights = np.ones(len(labels)) if columns["sample_weight"] is None else columns["sample_weight"]
         return _Rows(tables, checked, float(np.asarray(weights, dtype=np.float64).sum()))
 
     def _problem(self, rows: "_Rows") -> "_Training":
@@ -438,12 +438,13 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         warn_of_the_positive_class(self.goals_, self.classes_, self.pos_label)
         self._positive = classes[1]
         bound = bind(self.goals_, tables, classes=classes)
-        asked = error_rate(TRAIN) if self.objective is None else self.objective
-        objective = bind_objective(asked, tables, classes=classes)
+        rate = error_rate(TRAIN) if self.objective is None else self.objective
+        objective = bind_objective(rate, tables, classes=classes)
         used = [name for name in tables if name in bound.weights or name in objective.weights]
-        stacked = stack_rows([rows.train if name == TRAIN else _checked(self, tables[name].X, name) for name in used])
+        features = [rows.train if name == TRAIN else _as_numbers(self, tables[name].X, name) for name in used]
+        stacked = stack_rows(features)
         sizes = {name: tables[name].n_samples for name in used}
-        parts = [objective.weights.get(name, sp.csr_array((1, sizes[name]))) for name in used]
+        rate_weights = [objective.weights.get(name, sp.csr_array((1, sizes[name]))) for name in used]
         if self.regularization is None and not _LEAST_TOTAL <= rows.total <= _MOST_TOTAL:
             raise ValueError(
                 f"The weights of the training rows sum to {rows.total:.4g}, and a weight counts as so many rows: by "
@@ -458,9 +459,9 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
 
         def build(limits: BoundGoals) -> RampProblem:
             scaled = sp.diags_array(1.0 / limits.units) @ stack_weights(limits, used, sizes)
-            weights = sp.vstack([sp.hstack(parts), scaled])
+            weights = sp.vstack([sp.hstack(rate_weights), scaled])
             constants = np.concatenate([objective.constants, -limits.bounds / limits.units])
-            if self._positive == self.classes_[0]:  # scores speak of the second class: predictions p become 1 - p
+            if self._positive == self.classes_[0]:  # scores are of the second class: predictions p become 1 - p
                 constants = constants + np.asarray(weights.sum(axis=1)).ravel()
                 weights = -weights
             return RampProblem(machine, weights, constants, regularization)
@@ -468,12 +469,12 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         return _Training(build(bound), bound, build, stacked, sizes)
 
     def __sklearn_is_fitted__(self) -> bool:
-        """Tell whether there is something to decide by."""
+        """Return whether it is fitted."""
         return "intercept_" in vars(self)
 
     def _set_solution(self, decided: CutSolution, training: "_Training") -> None:
-        found = decided.solution
-        point = found.state.point
+        solution = decided.solution
+        point = solution.state.point
         for name in ("coef_", "dual_coef_", "support_rows_"):  # of an earlier fit with another kernel
             self.__dict__.pop(name, None)
         if self.kernel == LINEAR:
@@ -483,14 +484,14 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         units = training.bound.units
         self.threshold_, self._near = decided.cut.threshold, _FAR * float(decided.noise.max())
         self.intercept_ = -point[-1:] - self.threshold_
-        self.multipliers_ = training.bound.prices(found.multipliers / units)
-        self.history_ = [one._replace(multipliers=one.multipliers / units) for one in found.history]
-        self.objective_value_ = found.state.value
-        self.lower_, self.gap_ = found.history[-1].lower, found.history[-1].gap
-        self.n_iter_ = len(found.history)
+        self.multipliers_ = training.bound.prices(solution.multipliers / units)
+        self.history_ = [one._replace(multipliers=one.multipliers / units) for one in solution.history]
+        self.objective_value_ = solution.state.value
+        self.lower_, self.gap_ = solution.history[-1].lower, solution.history[-1].gap
+        self.n_iter_ = len(solution.history)
 
     def _set_checks(self, decided: CutSolution, training: "_Training", rows: "_Rows") -> None:
-        """Set what ramps and decisions come to on the training data, and warn where decisions miss goals."""
+        """Set the checks of ramps and decisions on the training data, and warn where decisions miss goals."""
         state, ends = decided.solution.state, np.cumsum(list(training.sizes.values()))[:-1]
         is_second = state.scores - decided.noise > self.threshold_
         scores = dict(zip(training.sizes, np.split(state.scores, ends), strict=True))
@@ -511,14 +512,14 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         self.constant_error_ = min(share, 1.0 - share)
         self.is_constant_ = bool(np.ptp(ramp(state.scores)) == 0) if is_drawn else decided.cut.is_constant
         if self.goals_ and not is_drawn and not decided.cut.holds:
-            missed, errors = self._missed(decided.cut, training.bound), (self.train_error_, self.constant_error_)
+            missed, errors = self._list_missed(decided.cut, training.bound), (self.train_error_, self.constant_error_)
             warn_of_missed_goals(missed, *errors, has_offset=self.fit_intercept)
         elif self.goals_ and self.is_constant_:
-            counted = np.asarray(np.abs(training.problem.weights).sum(axis=0) > 0)  # in the objective or in a goal
-            whose = "one probability" if is_drawn else repr(self.classes_.tolist()[int(is_second[counted][0])])
+            is_counted = np.asarray(np.abs(training.problem.weights).sum(axis=0) > 0)  # in the objective or in a goal
+            whose = "one probability" if is_drawn else repr(self.classes_.tolist()[int(is_second[is_counted][0])])
             warn_of_a_constant(whose, self.train_error_, self.constant_error_)
 
-    def _missed(self, cut: ThresholdCut, bound: BoundGoals) -> Iterator[str]:
+    def _list_missed(self, cut: ThresholdCut, bound: BoundGoals) -> Iterator[str]:
         """Yield by how much decisions miss goals; one with a confidence may hold, and miss its tightened bound."""
         excess = np.full(len(self.goals_), -np.inf)
         np.maximum.at(excess, bound.owners, cut.excess * bound.units)
@@ -526,7 +527,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
             if not check.holds:
                 yield str(check)
             elif beyond > 0 and check.goal.confidence is not None:
-                yield f"{check.goal}: holds on these rows, but with too little room for its confidence, by {beyond:.4g}"
+                yield f"{check.goal}: holds on these rows; its margin is too small for its confidence by {beyond:.4g}"
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -536,7 +537,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
 
 
 class _Training(NamedTuple):
-    """What is trained: the problem, its goals, what makes it of other bounds, its rows, how many of each dataset."""
+    """The training problem, its goals, a function that builds it for other bounds, its rows, and sizes of datasets."""
 
     problem: RampProblem
     bound: BoundGoals
@@ -553,8 +554,8 @@ class _Rows(NamedTuple):
     total: float
 
 
-def _checked(model: ConstrainedClassifier, X: Any, name: str | None = None) -> Any:
-    """Return rows as numbers; those of a dataset are named in errors."""
+def _as_numbers(model: ConstrainedClassifier, X: Any, name: str | None = None) -> Any:
+    """Return rows as numbers; errors name the dataset."""
     if name is not None:
-        return checked_features(X, name, "to score its rows by", partial(_checked, model))
+        return checked_features(X, name, "to score its rows by", partial(_as_numbers, model))
     return validate_data(model, X, reset=False, accept_sparse="csr", dtype=_FLOATS)

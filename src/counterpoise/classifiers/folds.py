@@ -1,8 +1,8 @@
-"""Strong models that tell scores of rows which they were not trained on: one for each fold of the rows.
+"""Models of folds, and their scores of rows that they were not trained on.
 
-A strong model is sure of the rows it has seen, so rules chosen on its scores there would not do what they promise on
-others. Here the rows are split into folds, a model is trained on the rows outside of each, and scores those inside. The
-models of the folds then decide as one, by the mean of their log-odds, where they have any.
+A strong model is too sure of the rows it was trained on, so rules chosen on its scores there would not do on other rows
+what they promise. Here the rows are split into folds; a model is trained on the rows outside of each fold and scores
+those inside. The models of the folds then decide together by the mean of their log-odds, where these are finite.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -32,15 +32,15 @@ _LEAST = 2.0**-60  # a probability below this counts as this: its logarithm stay
 
 
 class Training(NamedTuple):
-    """What models are trained on."""
+    """The models to train, and the rows to train them on."""
 
-    titled: dict[str, Any]  # unfitted models by what messages call them
+    models: dict[str, Any]  # unfitted, by their titles in messages
     X: Any
     labels: AnyArray
     weights: FloatArray | None
     positive: Positive
     n_jobs: int | None
-    heard: Callable[[str], None]  # called with the name of each model that is trained
+    report: Callable[[str], None]  # called with the name of each model that is trained
 
     def train(self, cv: Any, splits: list[Split], seeds: Iterator[int]) -> tuple[list[Any], FloatArray | None]:
         """Return the models that decide, and scores of the rows inside of each fold by models trained outside of it.
@@ -53,21 +53,22 @@ class Training(NamedTuple):
         scores: FloatArray | None = None
         if splits:
             by_fold = np.random.default_rng(next(seeds)).integers(2**31, size=len(splits)).tolist()
-            tasks = [(self, title, *both) for both in zip(splits, by_fold, strict=True) for title in self.titled]
-            found = in_threads(_train_one, tasks, self.n_jobs)
-            scores = np.empty((self.labels.size, len(self.titled), *found[0][1].shape[1:]), order="F")
-            for place, title in enumerate(self.titled):
-                own, column = found[place :: len(self.titled)], scores[:, place]
-                for (_, inside), (_, told) in zip(splits, own, strict=True):
-                    column[inside] = told
+            folds = list(zip(splits, by_fold, strict=True))
+            tasks = [(self, title, *fold) for fold in folds for title in self.models]
+            results = in_threads(_train_one, tasks, self.n_jobs)
+            scores = np.empty((self.labels.size, len(self.models), *results[0][1].shape[1:]), order="F")
+            for place, title in enumerate(self.models):
+                own, column = results[place :: len(self.models)], scores[:, place]
+                for (_, inside), (_, fold_scores) in zip(splits, own, strict=True):
+                    column[inside] = fold_scores
                 has_probabilities = all(hasattr(model, "predict_proba") for model, _ in own)
                 if isinstance(cv, str) and has_probabilities and column.min() > 0 and column.max() < 1:
                     models[title] = AveragedClassifier([model for model, _ in own])
         every, seed = (np.arange(self.labels.size), None), next(seeds)
-        again = [title for title in self.titled if title not in models]
-        whole = in_threads(_train_one, [(self, title, every, seed) for title in again], self.n_jobs)
-        models |= {title: model for title, (model, _) in zip(again, whole, strict=True)}
-        return [models[title] for title in self.titled], scores
+        titles = [title for title in self.models if title not in models]
+        retrained = in_threads(_train_one, [(self, title, every, seed) for title in titles], self.n_jobs)
+        models |= {title: model for title, (model, _) in zip(titles, retrained, strict=True)}
+        return [models[title] for title in self.models], scores
 
 
 def _train_one(training: Training, title: str, split: tuple[IntArray, IntArray | None], seed: int) -> tuple[Any, Any]:
@@ -76,8 +77,8 @@ def _train_one(training: Training, title: str, split: tuple[IntArray, IntArray |
     every = outside.size == training.labels.size
     X, labels = (training.X, training.labels) if every else (take_rows(training.X, outside), training.labels[outside])
     weights = None if training.weights is None else training.weights[outside]
-    model = trained_copy(training.titled[title], X, labels, weights, seed)
-    training.heard(title)
+    model = trained_copy(training.models[title], X, labels, weights, seed)
+    training.report(title)
     if inside is None:
         return model, None
     (member,) = Pool.of({title: model}, training.positive, None).members
@@ -97,7 +98,7 @@ def trained_copy(model: Any, X: Any, labels: AnyArray, weights: FloatArray | Non
 
 
 def check_cv(cv: Any) -> None:
-    """Refuse what names no folds, before rows are known."""
+    """Raise an error if ``cv`` describes no folds; rows are not needed."""
     if isinstance(cv, Integral):
         check_count(cv, "cv", _LEAST_FOLDS)
     elif isinstance(cv, str) and cv == AUTO:
@@ -122,10 +123,10 @@ def splits_of(cv: Any, labels: AnyArray, seed: int, persons: IntArray | None = N
     persons : of the rows, by number, where some have several: folds keep them together
     """
     check_cv(cv)
-    features = np.empty(labels.size)  # which no splitter looks at
+    features = np.empty(labels.size)  # which splitters ignore
     if not isinstance(cv, str | Integral):
-        found = cv.split(features, labels, persons) if hasattr(cv, "split") else cv
-        return _checked_splits([_as_split(number, parts, labels.size) for number, parts in enumerate(found)], labels)
+        pairs = cv.split(features, labels, persons) if hasattr(cv, "split") else cv
+        return _checked_splits([_as_split(number, parts, labels.size) for number, parts in enumerate(pairs)], labels)
     classes, sizes = np.unique(labels, return_counts=True)
     rare = int(sizes.argmin())
     n_folds = max(min(_FOLDS, int(sizes[rare])), _LEAST_FOLDS) if isinstance(cv, str) else int(cv)
@@ -141,12 +142,12 @@ def splits_of(cv: Any, labels: AnyArray, seed: int, persons: IntArray | None = N
 
 
 def _as_split(number: int, parts: Any, n_samples: int) -> Split:
-    """Return what ``cv`` gives of a fold as the numbers of rows, after checking that they are some."""
-    given, got = [np.asarray(part) for part in parts] if isinstance(parts, Iterable) else [], f"is {parts!r:.60}"
-    if len(given) == _PAIR and all(not part.size or part.dtype.kind in "iu" for part in given):
-        outside, inside = (part.astype(np.int64) for part in given)
-        both = np.append(outside, inside)
-        far = both[(both < 0) | (both >= n_samples)]
+    """Return one split of ``cv`` as arrays of row numbers, after checking them."""
+    arrays, got = [np.asarray(part) for part in parts] if isinstance(parts, Iterable) else [], f"is {parts!r:.60}"
+    if len(arrays) == _PAIR and all(not part.size or part.dtype.kind in "iu" for part in arrays):
+        outside, inside = (part.astype(np.int64) for part in arrays)
+        rows = np.append(outside, inside)
+        far = rows[(rows < 0) | (rows >= n_samples)]
         if not far.size:
             return outside, inside
         got = f"names the row {far[0]}"
@@ -157,7 +158,7 @@ def _as_split(number: int, parts: Any, n_samples: int) -> Split:
 
 
 def _checked_splits(splits: list[Split], labels: AnyArray) -> list[Split]:
-    """Check that each row is scored once, by models that saw both classes and not the row."""
+    """Check that each row is scored once, by models trained on both classes and not on the row."""
     if len(splits) < _LEAST_FOLDS:
         raise ValueError(f"cv must make at least {_LEAST_FOLDS} folds; got {len(splits)}.")
     times = np.bincount(np.concatenate([inside for _, inside in splits]), minlength=labels.size)
@@ -165,7 +166,7 @@ def _checked_splits(splits: list[Split], labels: AnyArray) -> list[Split]:
     if odd.size:
         raise ValueError(
             f"cv must score each of the {labels.size} rows once, as KFold does; row {odd[0]} is scored "
-            f"{times[odd[0]]} times. For rows to choose on that are no folds pass X_val and y_val."
+            f"{times[odd[0]]} times. For selection rows that are no folds pass X_val and y_val."
         )
     for number, (outside, inside) in enumerate(splits):
         if np.intersect1d(outside, inside).size:
@@ -187,7 +188,7 @@ class AveragedClassifier(ClassifierMixin, BaseEstimator):
     """Fitted classifiers that decide together, by the mean of their log-odds.
 
     ``GoalClassifier(cv="auto")`` makes one of the models of its folds. Each of them scored the rows that it was not
-    trained on, and its thresholds were found on those scores; their mean errs less often than any of them.
+    trained on, and thresholds were chosen on those scores; their mean errs less often than any of them.
 
     Parameters
     ----------
@@ -264,5 +265,5 @@ class AveragedClassifier(ClassifierMixin, BaseEstimator):
         return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
 
     def __sklearn_is_fitted__(self) -> bool:
-        """Tell that it is made of fitted models."""
+        """Return True: it consists of fitted models."""
         return True

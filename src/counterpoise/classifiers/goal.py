@@ -30,7 +30,7 @@ from counterpoise.rules.pool import Pool, all_classes, named_models, titled_mode
 from counterpoise.rules.rows import set_input_tags
 
 PREFIT = "prefit"
-Tell: TypeAlias = Callable[[int, int, str], None]
+ReportTraining: TypeAlias = Callable[[int, int, str], None]
 
 
 def _person_numbers(ids: Any, n_samples: int) -> IntArray:
@@ -56,18 +56,19 @@ class GoalClassifier(MixtureBase):
         Tail fraction; 1 is the plain error. Short for ``objective=CVaR(alpha)``, so pass one of them. Default: 1 where
         there is no objective.
     objective : risk or rate, or the text of one, optional
-        What is minimized: the error (default), a risk of the losses such as ``WorstGroup("sex")``, or any linear
+        What is minimised: the error (default), a risk of the losses such as ``WorstGroup("sex")``, or any linear
         combination of rates such as ``"false_positive_rate(train)"``. Other risks need a mixture of rules.
     by : str, list of str or Groups, default=()
-        Columns that may be looked at when deciding: rules have a threshold for each combination of their values. Each
+        Columns that rules may use: they have a threshold for each combination of their values. Each
         is a column of ``sensitive_features``, of X where it is a data frame, or the word ``"baseline"``, which stands
-        for the predictions of the deployed model. ``Groups`` also says what to do about small groups. None: one
+        for the predictions of the deployed model. ``Groups`` also sets what to do about small groups. None: one
         threshold for all.
     budget : float in [0, 1], optional
-        Largest average loss above the least that is possible under the goals, so that a tail is not bought blindly.
+        The most by which the average loss may exceed the least that the goals allow, so that a better tail does not
+        cost more than you accept.
     deferral : Deferral, optional
         ``Deferral(cost, label)``: the loss of a row that is deferred to a person, where an error costs 1, and what
-        ``predict`` then says. Rules have two thresholds for each group, and defer between them; see also the goals
+        ``predict`` then returns. Rules have two thresholds for each group, and defer between them; see also the goals
         ``defer_rate`` and ``decided_error_rate``. None: every row is decided.
     cv : int, splitter, iterable of splits, "auto" or "prefit", default="auto"
         Rules are chosen on scores of rows that the models were not trained on. A number, a splitter of scikit-learn or
@@ -80,7 +81,7 @@ class GoalClassifier(MixtureBase):
         The probability with which all goals hold together on new rows, about: the rule keeps a margin inside of their
         bounds, for chance in the selection rows, in new rows of the same population, and for the choice itself. For
         two classes and ``decision="fixed"``. Where it cannot be reached, the rule that comes nearest is taken,
-        ``confidence_`` is None, and a ``Caution`` says what limits it. It covers no changed population, and no people
+        ``confidence_`` is None, and a ``Caution`` names what limits it. It covers no changed population, and no people
         whose labels are missing. None: goals are met on the selection rows, and each fails on new rows about half of
         the time.
     decision : {"fixed", "sticky", "sample", "vote"} or Draws, default="fixed"
@@ -89,20 +90,20 @@ class GoalClassifier(MixtureBase):
         your own), by a fresh draw ("sample"), or by weighted vote. Tails (``alpha`` below 1) need a mixture: no single
         rule can lower them.
     pos_label : label, optional
-        The class that goals call positive; by default the second of two, and a fit says which where they are texts.
+        The positive class of goals; by default the second of two, and ``fit`` warns of that where they are texts.
     random_state : int or RandomState, optional
-        Fixes the folds, the models that have none of their own, the key, where none is given, and fresh draws.
+        Fixes the folds, the models that have none of their own, the key, unless you pass one, and fresh draws.
     n_jobs : int, optional
-        Threads in which models are trained and asked.
+        Threads in which models are trained and predict.
 
     Attributes
     ----------
     classes_ : array of shape (n_classes,)
     estimators_, names_ : list
-        The fitted models that decide, one for each estimator given: with ``cv="auto"`` mostly an
-        ``AveragedClassifier`` of five folds, else trained on all rows; and what the estimators are called.
+        The fitted models that decide, one for each estimator: with ``cv="auto"`` mostly an
+        ``AveragedClassifier`` of five folds, else trained on all rows; and the names of the estimators.
     rules_ : list of Rule
-        ``rule.model`` is the place of its estimator among those given, ``rule.thresholds`` a dict by group; of more
+        ``rule.model`` is the place of its estimator, ``rule.thresholds`` a dict by group; of more
         than two classes TierRule or RatioRule.
     mixture_ : array of shape (n_rules,)
         Probability with which each of ``rules_`` decides.
@@ -110,16 +111,16 @@ class GoalClassifier(MixtureBase):
         The columns of ``by`` and the names of the groups.
     value_, gap_ : float
         The objective on the rows where the rule or mixture was chosen, and how far it is at most above the optimum of
-        what ``certificate_`` says: all single rules of all models, all mixtures of them where decisions are drawn, or,
+        what ``certificate_`` names: all single rules of all models, all mixtures of them where decisions are drawn, or,
         of more than two classes, the rules that were tried. For two groups and a few goals the gap of one rule is 0
         unless the usual threshold was kept.
     fixed_cost_ : float
         With ``decision="fixed"``: how much more of the objective the rule has than the best mixture of rules.
     confidence_ : float or None
-        The confidence that was reached, None where it was not or none was asked for.
+        The confidence that was reached, None where it was not reached or not requested.
     margins_ : tuple of Margin
         For each goal ``bound``, ``value`` (that is aimed at), ``standard_error``, ``optimism`` and ``cost``, and why
-        it has no margin; empty where none were asked for.
+        it has no margin; empty without a confidence.
     calibrations_ : tuple of Calibration
         Of more classes: the calibration of each estimator's probabilities on the selection rows.
     goals_, multipliers_, alpha_, objective_, selection_, n_models_, n_features_in_, feature_names_in_
@@ -149,7 +150,7 @@ class GoalClassifier(MixtureBase):
     default_alpha = 1.0
     decides_by_scores = True  # in the place of the property of the base class
     stored_apart = ("estimators_",)  # each model in a file of its own inside of that of the mixture
-    _tell: Tell | None = None  # how many models are trained, of how many, and what the newest is called
+    _report: ReportTraining | None = None  # how many models are trained, of how many, and the name of the newest
 
     def __init__(
         self,
@@ -210,10 +211,10 @@ class GoalClassifier(MixtureBase):
         sample_weight : array of shape (n_samples,), optional
             Non-negative. A model that takes none is trained on rows drawn by them.
         sensitive_features : data frame, dict of arrays or array, optional
-            Columns that goals use and rules look at, and the groups of ``WorstGroup``.
+            Columns that goals and rules use, and the groups of ``WorstGroup``.
         baseline : array of shape (n_samples,), optional
-            What the deployed model says about the rows, for churn, wins and losses on ``train``, and for rules that
-            look at it.
+            The predictions of the deployed model for the rows, for churn, wins and losses on ``train``, and for rules
+            that use them.
         ids : array-like of shape (n_samples,), optional
             The person that each row is of, where some have several: folds keep a person together, and margins count
             persons and not rows.
@@ -234,7 +235,7 @@ class GoalClassifier(MixtureBase):
         Raises
         ------
         InfeasibleGoals
-            Where no thresholds meet the goals. The models are kept: ``rebalance(goals=...)`` chooses inside others.
+            Where no thresholds meet the goals. The models are stored: ``rebalance(goals=...)`` tries other goals.
         """
         self.check_parameters()
         X, labels = self._check_labelled(X, y)
@@ -247,26 +248,26 @@ class GoalClassifier(MixtureBase):
         columns_val = {"sensitive_features": sensitive_features_val, "baseline": baseline_val}
         columns_val |= {"sample_weight": sample_weight_val}
         self._check_held_out(X_val, y_val, columns, columns_val)
-        titled, positive = self._models_and_classes(labels)
+        models, positive = self._models_and_classes(labels)
         self.forget_choice()
         self.classes_ = positive.classes
         key, generator = make_key(self.random_state), generator_of(self.random_state)
         problem, weights = self.problem_of_fit(), check_sample_weight(sample_weight, len(labels))
         persons = None if ids is None else _person_numbers(ids, len(labels))
         if X_val is None:
-            data = self.labelled(X, labels, **columns, largest_weight=largest_weight)
+            data = self.labelled_data(X, labels, **columns, largest_weight=largest_weight)
         else:
-            data = self.labelled(X_val, y_val, **columns_val, largest_weight=largest_weight)
+            data = self.labelled_data(X_val, y_val, **columns_val, largest_weight=largest_weight)
         self.check_problem(problem, data, datasets, trains=not self.is_prefit, by=self.by)
 
         scores = None  # out-of-fold scores; None: the fitted models score the selection rows below
         if self.is_prefit:
-            self.estimators_ = list(titled.values())
+            self.estimators_ = list(models.values())
         else:
             self.estimators_, scores = self._train(
-                titled, positive, X, labels, sample_weight, generator, persons, has_folds=X_val is None
+                models, positive, X, labels, sample_weight, generator, persons, has_folds=X_val is None
             )
-        pool = Pool.of(dict(zip(titled, self.estimators_, strict=True)), positive, self.n_jobs)
+        pool = Pool.of(dict(zip(models, self.estimators_, strict=True)), positive, self.n_jobs)
         self.learn_draws(key, generator, X, weights)
         scores = pool.ask(data.X, data.codes.size, TRAIN) if scores is None else scores
         family = self.with_datasets(rules_of_scores(pool, data, scores), datasets)
@@ -277,13 +278,13 @@ class GoalClassifier(MixtureBase):
 
     @property
     def is_prefit(self) -> bool:
-        """Tell whether the models are fitted already."""
-        is_said = isinstance(self.cv, str) and self.cv == PREFIT
+        """Return whether the models are fitted already."""
+        is_named = isinstance(self.cv, str) and self.cv == PREFIT
         models = self.estimator if isinstance(self.estimator, list) and self.estimator else [self.estimator]
-        return is_said or all(isinstance(model, FrozenEstimator) for _, model in named_models(models))
+        return is_named or all(isinstance(model, FrozenEstimator) for _, model in named_models(models))
 
     def check_parameters(self) -> None:
-        """Check what needs no rows."""
+        """Check the parameters; rows are not needed."""
         problem = self.problem_of_fit()
         self.check_decision()
         if problem.decision == FIXED:
@@ -292,10 +293,10 @@ class GoalClassifier(MixtureBase):
             check_cv(self.cv)
 
     def _check_held_out(self, X_val: Any, y_val: Any, columns: dict[str, Any], columns_val: dict[str, Any]) -> None:
-        """Check that rows to choose on came whole, and with what came for the rows to train on."""
+        """Check that X_val and y_val come together, with the same columns as the training rows."""
         if X_val is None:
             if y_val is not None or any(part is not None for part in columns_val.values()):
-                raise ValueError("What belongs to rows to choose on came without X_val; pass X_val and y_val together.")
+                raise ValueError("y_val or its columns came without X_val; pass X_val and y_val together.")
             return
         if y_val is None:
             raise ValueError("X_val and y_val go together; got X_val only.")
@@ -306,25 +307,25 @@ class GoalClassifier(MixtureBase):
                 raise ValueError(f"X_val needs {name}_val: rules are chosen on its rows, and {name} is of those of X.")
 
     def _models_and_classes(self, labels: AnyArray) -> tuple[dict[str, Any], Positive]:
-        """Return the models by what messages call them, and the classes, after checking that all can score."""
-        named = named_models(listed(self.estimator))
-        titled, self.names_ = titled_models(named), [name for name, _ in named]
-        classes = all_classes(labels, titled if self.is_prefit else {})
+        """Return the models by their titles in messages, and the classes, after checking that all models can score."""
+        pairs = named_models(list_models(self.estimator))
+        models, self.names_ = titled_models(pairs), [name for name, _ in pairs]
+        classes = all_classes(labels, models if self.is_prefit else {})
         if self.deferral is not None:
             check_defer_label(self.deferral.label, classes.tolist(), "label")
         positive = find_positive(classes, self.pos_label)
-        for title, model in titled.items():
+        for title, model in models.items():
             Pool.of({title: model}, positive, None)
             if not self.is_prefit and not hasattr(model, "fit"):
                 raise TypeError(
                     f"{title} must be a classifier with fit, as cv={self.cv!r} trains it; got {type(model).__name__}. "
                     "For models that are fitted set cv='prefit'."
                 )
-        return titled, positive
+        return models, positive
 
     def _train(
         self,
-        titled: dict[str, Any],
+        models: dict[str, Any],
         positive: Positive,
         X: Any,
         labels: AnyArray,
@@ -334,7 +335,7 @@ class GoalClassifier(MixtureBase):
         *,
         has_folds: bool,
     ) -> tuple[list[Any], FloatArray | None]:
-        """Return the models that decide, and scores of all rows by models of folds that have not seen them.
+        """Return the models that decide, and scores of all rows by models of folds that were not trained on them.
 
         The models of the folds decide as one where ``cv="auto"`` and their probabilities can be averaged; others are
         trained once more, on all rows.
@@ -342,18 +343,16 @@ class GoalClassifier(MixtureBase):
         weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         seeds = (int(generator.integers(2**31)) for _ in count())  # of the folds, their models, and those of all rows
         splits = splits_of(self.cv, labels, next(seeds), persons) if has_folds else []
-        n_times = (
-            len(splits) if isinstance(self.cv, str) and splits else len(splits) + 1
-        )  # with cv="auto" the fold models may decide
-        names = {title: name or title for title, name in zip(titled, self.names_, strict=True)}
-        numbers, n_trained = count(1), len(titled) * n_times
+        may_average = isinstance(self.cv, str) and bool(splits)  # with cv="auto" the models of the folds may decide
+        names = {title: name or title for title, name in zip(models, self.names_, strict=True)}
+        numbers, n_trained = count(1), len(models) * (len(splits) + (not may_average))
 
         def report(title: str) -> None:
             number = next(numbers)
-            if self._tell is not None:
-                self._tell(number, max(number, n_trained), names[title])
+            if self._report is not None:
+                self._report(number, max(number, n_trained), names[title])
 
-        training = Training(titled, X, labels, weights, positive, self.n_jobs, report)
+        training = Training(models, X, labels, weights, positive, self.n_jobs, report)
         try:
             return training.train(self.cv, splits, seeds)
         except ValueError as error:
@@ -366,16 +365,16 @@ class GoalClassifier(MixtureBase):
             ) from error
 
     @contextmanager
-    def report_training_to(self, tell: Tell) -> Iterator[None]:
-        """Call a function with how many models are trained, of how many, and what the newest is called."""
-        self._tell = tell
+    def report_training_to(self, report: ReportTraining) -> Iterator[None]:
+        """Call a function with how many models are trained, of how many, and the name of the newest."""
+        self._report = report
         try:
             yield
         finally:
-            del self._tell
+            del self._report
 
     def __sklearn_clone__(self) -> Self:
-        """Keep models that are fitted: a clone without what they learned would be of no use."""
+        """Keep models that are fitted: a clone without what they learned would be useless."""
         if not self.is_prefit:
             return _clone_parametrized(self)  # type: ignore[no-any-return]
         params = self.get_params(deep=False)
@@ -384,12 +383,12 @@ class GoalClassifier(MixtureBase):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        with suppress(TypeError, ValueError):  # where estimator is none, fit says so
-            set_input_tags(tags, [model for _, model in named_models(listed(self.estimator))])
+        with suppress(TypeError, ValueError):  # where estimator is no classifier, fit raises the error
+            set_input_tags(tags, [model for _, model in named_models(list_models(self.estimator))])
         return tags
 
 
-def listed(estimator: Any) -> Sequence[Any]:
+def list_models(estimator: Any) -> Sequence[Any]:
     """Return the models to train, given one, several or None."""
     if estimator is None:
         return [HistGradientBoostingClassifier(categorical_features="from_dtype")]

@@ -1,8 +1,8 @@
-"""MixtureClassifier: choose among models that you already have.
+"""MixtureClassifier: the best mixture of models that you already have.
 
-A pool of fitted classifiers of any kind, one convex program: the mixture with the least loss on the worst-off fraction
-alpha of the rows, or the least of another risk, or of any rate, subject to goals on any datasets. The models are asked
-once; another objective, bound or goal is solved from what they said.
+A pool of fitted classifiers of any kind and one convex program: minimise the loss of the worst-off fraction alpha of
+the rows, another risk or any rate, subject to goals on any datasets. The models predict once; another objective, bound
+or goal is solved from the stored predictions.
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,34 +35,34 @@ class MixtureClassifier(MixtureBase):
         Tail fraction; 1 is the plain error. Short for ``objective=CVaR(alpha)``, so pass one of them. Default: 0.1
         where there is no objective.
     objective : risk or rate, or the text of one, optional
-        What is minimized: a risk of the losses such as ``WorstGroup("sex")``, ``EmpiricalLikelihood("calibrated")`` or
+        What is minimised: a risk of the losses such as ``WorstGroup("sex")``, ``EmpiricalLikelihood("calibrated")`` or
         ``0.5 * Mean() + 0.5 * CVaR(0.1)`` (see ``counterpoise.theory.risks``), or any linear combination of rates such
         as ``"false_positive_rate(train)"``. ``"worst-group"`` is ``WorstGroup()``.
     goals : goals or their texts, default=()
         What must hold on the rows of ``fit``, the dataset ``train``, and on other datasets: see ``counterpoise.goals``.
     budget : float in [0, 1], optional
-        Largest average loss above the least that is possible under the goals, so that a tail is not bought blindly.
+        The most by which the average loss may exceed the least that the goals allow, so that a better tail does not
+        cost more than you accept.
     decision : {"sticky", "sample", "vote"} or Draws, default="sticky"
-        How ``predict`` decides: by a draw that is fixed for each row or id (``Draws(key)`` has
-        a secret key of your own), by a fresh draw, or by weighted vote. Goals
-        hold for draws. One rule without draws, of the scores of fitted models is
-        ``GoalClassifier(models, cv="prefit")``.
+        How ``predict`` decides: by a draw that is fixed for each row or id (``Draws(key)`` has a secret key of your
+        own), by a fresh draw, or by weighted vote. Goals hold for draws. For one rule of the scores of fitted models,
+        without draws, use ``GoalClassifier(models, cv="prefit")``.
     max_models : int, optional
-        Mix at most so many models, found by a heuristic; ``max_models_cost_`` is what that costs.
+        Mix at most so many models, chosen by a heuristic; ``max_models_cost_`` is the cost of that limit.
     pos_label : label, optional
         The class that goals without ``of`` call positive; by default the second of two. All others then count as
-        negative in those goals; the loss still tells all classes apart.
+        negative in those goals; the loss still distinguishes all classes.
     n_jobs : int, optional
-        Threads in which models are asked.
+        Threads in which models predict.
     random_state : int or RandomState, optional
-        Fixes the key, where none is given, and fresh draws.
+        Fixes the key, unless you pass one, and fresh draws.
 
     Attributes
     ----------
     classes_ : array
         Labels of ``y`` and of the models.
     estimators_, names_ : list
-        The models and what they are called.
+        The models and their names.
     mixture_ : array of shape (n_models,)
         Probability with which each model decides.
     n_models_ : int
@@ -132,7 +132,7 @@ class MixtureClassifier(MixtureBase):
         datasets: Mapping[str, Table] | None = None,
         largest_weight: float | None = None,
     ) -> Self:
-        """Ask every model once, and choose the mixture. No model is trained.
+        """Predict once with every model, and choose the mixture. No model is trained.
 
         Parameters
         ----------
@@ -145,7 +145,7 @@ class MixtureClassifier(MixtureBase):
         sensitive_features : data frame, dict of arrays or array, optional
             Columns that goals use, and the groups of ``WorstGroup``.
         baseline : array of shape (n_samples,), optional
-            What the deployed model says about the rows, for churn, wins and losses on ``train``.
+            The predictions of the deployed model for the rows, for churn, wins and losses on ``train``.
         datasets : dict from names to Table, optional
             Other datasets that goals or the objective use.
         largest_weight : float, optional
@@ -162,17 +162,17 @@ class MixtureClassifier(MixtureBase):
         """
         self.check_parameters()
         X, labels = self._check_labelled(X, y)
-        named = named_models(self.estimators)
+        pairs = named_models(self.estimators)
         self.forget_choice()
-        self.names_, self.estimators_ = [name for name, _ in named], [model for _, model in named]
-        titled = titled_models(named)
-        self.classes_ = all_classes(labels, titled)
-        pool = Pool.of(titled, find_positive(self.classes_, self.pos_label), self.n_jobs, ANSWERS)
+        self.names_, self.estimators_ = [name for name, _ in pairs], [model for _, model in pairs]
+        models = titled_models(pairs)
+        self.classes_ = all_classes(labels, models)
+        pool = Pool.of(models, find_positive(self.classes_, self.pos_label), self.n_jobs, ANSWERS)
         key, generator = make_key(self.random_state), generator_of(self.random_state)
         problem = self.problem_of_fit()
-        given = {"sensitive_features": sensitive_features, "baseline": baseline, "sample_weight": sample_weight}
-        data = self.labelled(X, labels, **given, largest_weight=largest_weight)
-        if pool.needs_rows():  # else no model would be asked
+        columns = {"sensitive_features": sensitive_features, "baseline": baseline, "sample_weight": sample_weight}
+        data = self.labelled_data(X, labels, **columns, largest_weight=largest_weight)
+        if pool.needs_rows():  # else no model predicts
             self.check_problem(problem, data, datasets, trains=False)
         family = PooledModels.of(pool, data)
         self.learn_draws(key, generator, X, data.sample_weight)
@@ -180,20 +180,20 @@ class MixtureClassifier(MixtureBase):
         return self
 
     def check_parameters(self) -> None:
-        """Check what needs no rows."""
+        """Check the parameters; rows are not needed."""
         self.problem_of_fit()
         self.check_decision()
         if self.max_models is not None:
             check_count(self.max_models, "max_models")
 
     def __sklearn_clone__(self) -> Self:
-        """Keep the models: they are fitted, and a clone without what they learned would be of no use."""
+        """Keep the models: they are fitted, and a clone without what they learned would be useless."""
         params = self.get_params(deep=False)
         others = {name: clone(value, safe=False) for name, value in params.items() if name != "estimators"}
         return type(self)(params["estimators"], **others)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        with suppress(TypeError, ValueError):  # where estimators is no pool, fit says so
+        with suppress(TypeError, ValueError):  # where estimators is no pool, fit raises the error
             set_input_tags(tags, [model for _, model in named_models(self.estimators)])
         return tags

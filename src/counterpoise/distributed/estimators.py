@@ -15,7 +15,7 @@ from counterpoise._base.shards import Shards
 from counterpoise._base.types import AnyArray
 from counterpoise.boosting.lpboost import AdaLPBoostClassifier, LPBoostClassifier
 from counterpoise.classifiers.folds import trained_copy
-from counterpoise.classifiers.goal import GoalClassifier, listed
+from counterpoise.classifiers.goal import GoalClassifier, list_models
 from counterpoise.classifiers.mixture import MixtureClassifier
 from counterpoise.distributed.collections import Every, Load, RowCollections, is_column, is_path, join, partitions_of
 from counterpoise.distributed.dask_shards import DaskShards, Parts, as_client
@@ -435,7 +435,7 @@ class DaskGoalClassifier(OverDask):
 
             pool = named_models([DaskLGBMClassifier(random_state=seed, verbose=-1)])
         else:
-            pool = named_models(list(listed(local.estimator)))
+            pool = named_models(list(list_models(local.estimator)))
         models = [model for _, model in pool]
         selection = rows.with_features_of(models) if step is None else rows  # a copy is trained on all features
         with shards_of(selection, client, n_shards, only) as shards:

@@ -18,7 +18,7 @@ import numpy as np
 
 from counterpoise._base.shards import LocalShards, Shard, available_cpus
 from counterpoise._base.types import AnyArray, FloatArray
-from counterpoise.classifiers.goal import GoalClassifier, listed
+from counterpoise.classifiers.goal import GoalClassifier, list_models
 from counterpoise.distributed.collections import (
     Load,
     RowCollections,
@@ -105,7 +105,7 @@ def choose_from_files(
             f"Rows in files are read in parts, and models are not trained on them: train on a sample, and pass "
             f"GoalClassifier(model, cv='prefit'); got cv={model.cv!r}."
         )
-    models = [one for _, one in named_models(list(listed(model.estimator)))]
+    models = [one for _, one in named_models(list(list_models(model.estimator)))]
     rows = RowCollections(files, y, names, baseline, sample_weight, features).with_features_of(models)
     load = Load(rows.names_by_role(), takes_texts=True, features=checked_features(rows.features))
     groups = _Groups(parquet_parts(files), load)
@@ -137,7 +137,7 @@ class RowParts(Protocol):
 def choose_from_parts(model: Any, parts: RowParts, folder: str | Path | None = None) -> Any:
     """Fit a ``GoalClassifier`` of fitted models to rows that are read in parts, and return it."""
     check(model)
-    named_pool, facts = named_models(list(listed(model.estimator))), list(parts.facts())
+    named_pool, facts = named_models(list(list_models(model.estimator))), list(parts.facts())
     classes, weight = check_facts(facts)
     members = take_models(model, named_pool, classes).members
     with TemporaryDirectory(dir=folder) as place:

@@ -21,7 +21,7 @@ from counterpoise.boosting.learner import planned_rounds
 from counterpoise.boosting.rounds import History
 from counterpoise.boosting.run import run_rounds
 from counterpoise.boosting.stopping import stopping_of
-from counterpoise.classifiers.goal import GoalClassifier, listed
+from counterpoise.classifiers.goal import GoalClassifier, list_models
 from counterpoise.classifiers.mixture import MixtureClassifier
 from counterpoise.distributed.boosting import ShardFit, ShardRows, sample_over, take_in
 from counterpoise.distributed.lumps import SCORES, choose_rules_over, ranges_over
@@ -281,8 +281,10 @@ def mix_over(model: Any, shards: Shards) -> Any:
         ``"scores"`` of shape (n_rows, n_models).
     """
     check(model)
-    pool_models = named_models(list(listed(model.estimator)) if isinstance(model, GoalClassifier) else model.estimators)
-    rows = prepare(shards, partial(all_classes, titled=titled_models(pool_models)))
+    pool_models = named_models(
+        list(list_models(model.estimator)) if isinstance(model, GoalClassifier) else model.estimators
+    )
+    rows = prepare(shards, partial(all_classes, models=titled_models(pool_models)))
     check_rows(model, rows.cells)
     return decide_over(model, rows, pool_models)
 
@@ -297,7 +299,7 @@ def decide_over(model: Any, rows: PreparedShards, pool_models: list[tuple[str, A
         model.feature_names_in_ = facts.names
     key = make_key(model.random_state)
     model.learn_draws(key, generator_of(model.random_state), rows.sample, None)
-    if pool.tells == ANSWERS:
+    if pool.output == ANSWERS:
         store = ShardRows(shards, rows.cells, len(model.estimators_))
         for number, member in enumerate(pool.members, 1):
             store.add(np.empty(0, dtype=np.uint8), take_in(shards, rows.cells, member, number)[0])

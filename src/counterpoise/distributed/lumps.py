@@ -26,7 +26,7 @@ from counterpoise.rules.families import Thresholds
 from counterpoise.rules.goal_rows import TRAIN, Answers, Positive, TalliedGoals
 from counterpoise.rules.pool import Pool
 from counterpoise.rules.program import TOL, Program, build_program, with_budget
-from counterpoise.rules.scores.cuts import Rule, block_starts, exponent_counts, noise_of, rounding_room
+from counterpoise.rules.scores.cuts import Rule, block_starts, exponent_counts, noise_of, rounding_tolerance
 from counterpoise.rules.scores.family import CutFamily, price_cuts
 from counterpoise.rules.scores.sums import CellLosses
 from counterpoise.rules.scores.table import RankedScores, RuleGroups, ScoreTable, find_groups, rank
@@ -239,7 +239,7 @@ def _bound_thresholds(
     for model, own in enumerate(edges):
         low, high = ends_of(lumps, model, own.size + 1)
         low, high = np.where(low <= high, low, 0.0), np.where(low <= high, high, 0.0)  # 0 where a bin is empty
-        all_bins.append(np.flatnonzero(high - low > rounding_room(low, high, noise[model])))
+        all_bins.append(np.flatnonzero(high - low > rounding_tolerance(low, high, noise[model])))
     try:
         family = CutFamily(ranked)
         limits, start = with_budget(family, family.limits(problem.goals), problem.budget)

@@ -299,7 +299,7 @@ class CellAnswers(Answers):
 
     said: AnyArray = field(kw_only=True)  # (n_cells, n_models, n_classes): shares
 
-    tells_tails: ClassVar[bool] = False
+    has_single_rows: ClassVar[bool] = False
 
     @property
     def sizes(self) -> dict[str, int]:

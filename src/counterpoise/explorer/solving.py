@@ -307,7 +307,7 @@ class RulesProgram:
         except NoMixture as error:
             raise Unmet from error
         rules_used = rules.only(solution.mixture > 0)
-        self._edges = self._usual.joined(rules_used).joined(self._edges).only(slice(_MOST_RULES))
+        self._edges = self._usual.join(rules_used).join(self._edges).only(slice(_MOST_RULES))
         return float(solution.value)
 
     def own_solution(self, model: Any) -> BestMixture:
@@ -347,7 +347,7 @@ class RulesProgram:
                 least = Program(self._grid, _MEAN, limits).solve(EXACT, self._fine)
                 self._fine = least.rules
             self._least = (problem.goals, least.solution.value)
-        return self.family.limited(limits, self._least[1] + problem.budget)
+        return self.family.add_budget(limits, self._least[1] + problem.budget)
 
     def _from_grid(self, limits: RuleLimits, problem: Problem, tol: float) -> BestMixture:
         assert isinstance(problem.objective, Risk)  # noqa: S101 - a tail
@@ -370,7 +370,7 @@ class RulesProgram:
         program = Program(self.family, program_objective, limits)
         optimum = program.solve(tol * scale_of(objective), self._start, explains=True)
         rules_used = optimum.rules.only(optimum.solution.mixture > 0)
-        self._start = self._usual.joined(rules_used).only(slice(_MOST_RULES))
+        self._start = self._usual.join(rules_used).only(slice(_MOST_RULES))
         return self._finish(self.family.choice(program, optimum), problem, tol)
 
     def _learn(self, cuts: IntArray, grid: IntArray, tol: float) -> None:

@@ -1,13 +1,13 @@
-"""The choice of a mixture: what it is chosen on, what is asked of it, and which one that leads to.
+"""The choice of a mixture of models: the selection rows, the problem, and its solution.
 
 A randomized classifier draws one model for each person from its mixture. Every loss and every rate is then linear in
-the mixture, so with the models' losses and rates at hand the best mixture for any alpha and any goals is a small
-optimization and trains nothing.
+the mixture. So with the models' losses and predictions at hand, finding the best mixture for any alpha and any goals is
+a small optimisation, and nothing is trained.
 
-To find the best mixture of at most k models is a combinatorial problem, for which three candidates are tried: models
-are dropped by their share of the mixture, half of the surplus at a time, each time solving anew; a corner of the
-linearized problem, which has at most one model more than there are goals, filled up with the models of the largest
-shares; and the best single model.
+The best mixture of at most k models is a combinatorial problem. Three candidates are tried: dropping the models with
+the smallest shares, half of the surplus at a time, and solving again after each step; a corner of the linearised
+problem, which has at most one model more than there are goals, filled up with the models of the largest shares; and the
+best single model.
 """
 
 from collections.abc import Callable, Mapping
@@ -34,7 +34,7 @@ from counterpoise.rules.program import (
     Optimum,
     Program,
     build_program,
-    cleaned,
+    drop_slivers,
     solve_master,
     with_budget,
 )
@@ -45,19 +45,19 @@ from counterpoise.solvers.tail import TailCut, TailOracle
 from counterpoise.theory.risk_text import is_nearly_risk_text, is_risk_text, parse_risk
 from counterpoise.theory.risks import CVaR, Mean, Risk, RiskRows, WorstGroup
 
-_MOST_CUTS = 60  # that are kept for other settings
+_MOST_CUTS = 60  # that are stored for other settings
 _ROUNDING = 1e-12  # part of a sum of weights that is lost in adding them up
 
 
 class Selection(NamedTuple):
-    """The rows on which the mixture is chosen: the models' losses there, what the rows weigh, and what must hold."""
+    """The selection rows: the losses of the models there, the weights of the rows, and the goals."""
 
     losses: ByteArray  # (n_samples, n_models), zero-one
     sample_weight: FloatArray | None
     groups: IntArray | None  # group code of each row where the worst group counts, else None
     goals: GoalRows | None = None
-    rate: LinearRate | None = None  # what is minimized instead of a risk of the losses
-    risk: Risk | None = None  # what is minimized, bound to the rows, where it is neither a CVaR nor the worst group
+    rate: LinearRate | None = None  # the objective, where it is no risk of the losses
+    risk: Risk | None = None  # the objective bound to the rows, where it is a risk other than CVaR or the worst group
 
     def first(self, n_models: int) -> "Selection":
         """Return the same rows with the losses of the first models only."""
@@ -86,7 +86,7 @@ class RepeatedLosses:
     def __init__(self, values: AnyArray, sample_weight: FloatArray | None = None) -> None:
         self.values, self.sample_weight = values, sample_weight
         self._start: FloatArray | None = None
-        self._cuts: list[tuple[float, TailCut]] = []  # with the alpha that they were found at
+        self._cuts: list[tuple[float, TailCut]] = []  # each with its alpha
         self._oracle: TailOracle | None = None
 
     def minimize(self, risk: Risk, limits: dict[str, Any], tol: float) -> MixtureSolution:
@@ -103,8 +103,8 @@ class RepeatedLosses:
         if self._oracle is None:
             self._oracle = TailOracle.of(self.values, self.sample_weight, alpha)
         self._oracle.alpha, n_models = alpha, self.values.shape[1]
-        given = limits or {"rows": np.empty((0, n_models)), "bounds": np.empty(0), "row_scale": None}
-        bundle = LevelBundle(self._oracle, CuttingPlanes(n_models, *given.values()), SolveLimits(tol))
+        limits = limits or {"rows": np.empty((0, n_models)), "bounds": np.empty(0), "row_scale": None}
+        bundle = LevelBundle(self._oracle, CuttingPlanes(n_models, *limits.values()), SolveLimits(tol))
         bundle.carry([cut for level, cut in self._cuts if level >= alpha])
         solution = bundle.solve(self._start)
         levels = {id(cut): level for level, cut in self._cuts}
@@ -120,7 +120,7 @@ class RepeatedLosses:
 
 
 class ModelFamily(NamedTuple):
-    """Models as rules: all are known, so the best mixture is found at once.
+    """Models as rules: all are known, so one solve gives the best mixture.
 
     Limits are ``GoalRows`` of the models, or None.
     """
@@ -143,7 +143,7 @@ class ModelFamily(NamedTuple):
             solution = losses.minimize(risk, limits, tol)
         except InfeasibleRows as error:
             raise NoMixture(error, None) from error
-        mixture = cleaned(solution.mixture)
+        mixture = drop_slivers(solution.mixture)
         if limits and _excess(mixture, **limits) > max(_excess(solution.mixture, **limits), FEASIBLE):
             return Optimum(None, solution)  # a goal needs the least of shares
         return Optimum(None, solution._replace(mixture=mixture))
@@ -171,8 +171,8 @@ class ModelFamily(NamedTuple):
         """Return limits with another bound of the first goal."""
         return limits.with_bound(0, bound)
 
-    def kept(self, rules: None, optimum: Optimum) -> tuple[None, FloatArray]:  # noqa: ARG002 - models are no rules
-        """Return no rules, and the mixture of the models."""
+    def carry_over(self, rules: None, optimum: Optimum) -> tuple[None, FloatArray]:  # noqa: ARG002 - models are no rules
+        """Return no rules to start the next solve with, and the mixture of the models."""
         return None, optimum.solution.mixture
 
     def excess(self, limits: GoalRows, place: int) -> Program:
@@ -185,13 +185,13 @@ class ModelFamily(NamedTuple):
         """Return losses of all models."""
         return losses.values
 
-    def joined(self, rules: None, more: None) -> None:
+    def join(self, rules: None, more: None) -> None:
         """Return no rules: models are none."""
 
-    def limited(self, limits: GoalRows | None, most: float) -> GoalRows:
+    def add_budget(self, limits: GoalRows | None, most: float) -> GoalRows:
         """Return limits with a budget of mean loss."""
         row = mean_limit(self.mean_losses().values[0], most)
-        return row if limits is None else limits.joined(row)
+        return row if limits is None else limits.join(row)
 
     def rate_objective(self, objective: Rate) -> Objective:  # noqa: ARG002 - that of the selection
         """Return the rate of the selection as objective: one row of losses, in the units of the rate."""
@@ -249,9 +249,9 @@ def violations(goals: GoalRows | None, n_models: int) -> FloatArray:
     """Return by how much each model alone misses the goals, in total, in parts of the goals' sizes."""
     if goals is None:
         return np.zeros(n_models)
-    missed = goals.missed() / goals.goal_sizes[:, None]
+    excess = goals.violations() / goals.goal_sizes[:, None]
     worst = np.zeros((len(goals.goals), n_models))
-    np.maximum.at(worst, goals.places, missed)
+    np.maximum.at(worst, goals.places, excess)
     return np.asarray(worst.sum(axis=0))
 
 
@@ -278,7 +278,7 @@ FIXED = "fixed"  # decisions by one rule of a score, without draws
 
 
 class PoolPredictions(NamedTuple):
-    """What a mixture is chosen on: losses of the models on labelled rows, and their answers on all datasets."""
+    """The losses of models on the selection rows, and their predictions on all datasets."""
 
     losses: ByteArray
     sample_weight: FloatArray | None
@@ -286,8 +286,8 @@ class PoolPredictions(NamedTuple):
     answers: Answers
 
     def with_tables(self, tables: Mapping[str, Table]) -> "PoolPredictions":
-        """Return the same evidence with other tables for the same rows."""
-        sizes = {TRAIN: len(self.losses)} | self.answers.sizes  # answers may not have been kept where nothing is asked
+        """Return the same predictions with other tables for the same rows."""
+        sizes = {TRAIN: len(self.losses)} | self.answers.sizes  # without goals the answers may be empty
         return self._replace(answers=self.answers.with_tables(tables, sizes))
 
     def check_loaded(self) -> None:
@@ -299,7 +299,7 @@ class PoolPredictions(NamedTuple):
 
 
 class Problem(NamedTuple):
-    """What is asked of a mixture; fields with a default are named as the parameters of classifiers that set them."""
+    """An objective and goals, with the limits on the mixture; fields with a default have the names of parameters."""
 
     objective: Risk | Rate
     goals: tuple[Goal, ...]
@@ -307,9 +307,9 @@ class Problem(NamedTuple):
     outlier_fraction: float = 0.0
     max_models: int | None = None
     budget: float | None = None  # of mean loss above the least that is possible under the goals
-    deferral: Deferral | None = None  # of rows that a person decides about; None: there are none
-    by: Groups = Groups(())  # columns that rules of scores look at
-    decision: str = "sticky"  # "fixed" asks for one rule
+    deferral: Deferral | None = None  # None: every row is decided
+    by: Groups = Groups(())  # columns that rules of scores use
+    decision: str = "sticky"  # "fixed": by one rule
     keeps_default_threshold: bool = False  # without goals, deferral or a tail: each model keeps its own
     confidence: float | None = None  # with which goals hold together on new rows; None: no margins
 
@@ -322,7 +322,7 @@ class Problem(NamedTuple):
 def as_problem(
     alpha: float | None, objective: Any, goals: Any, *, default_alpha: float | None = ALPHA, **limits: Any
 ) -> Problem:
-    """Return what is asked of a mixture, after checking it.
+    """Return a checked problem.
 
     Without an objective it is the CVaR at alpha, and without both at ``default_alpha``; both together are refused.
     """
@@ -368,39 +368,39 @@ def _risk_or_rate(alpha: float | None, objective: Any, default_alpha: float | No
         return as_objective(objective)
     except ValueError:
         if isinstance(objective, str) and is_nearly_risk_text(objective, [*METRICS, *RATIOS, *OWN_WORDS]):
-            return parse_risk(objective)  # which says what is wrong with it
+            return parse_risk(objective)  # which raises an error with the reason
         raise
 
 
-def select(evidence: PoolPredictions, problem: Problem) -> Selection:
-    """Return the rows with what is asked of mixtures on them."""
-    losses, sample_weight, groups, answers = evidence
+def select(predictions: PoolPredictions, problem: Problem) -> Selection:
+    """Return the selection rows with the goals and the objective of a problem."""
+    losses, sample_weight, groups, answers = predictions
     is_mean = isinstance(problem.objective, Rate | WorstGroup) or problem.objective.tail_fraction == 1.0
-    if not answers.tells_tails and not is_mean:
+    if not answers.has_single_rows and not is_mean:
         raise ValueError(
-            f"Of rows in shards only the means of groups are kept, which do not tell {problem.objective!r}: pass X and "
-            "y to choose on, or fit again."
+            f"For rows in shards only the means of groups are kept, which are not enough for {problem.objective!r}: "
+            "pass X and y to choose on, or fit again."
         )
     table = answers.tables[TRAIN]
-    asked = Selection(losses, sample_weight, None, goal_rows(answers, problem.goals))
+    selection = Selection(losses, sample_weight, None, goal_rows(answers, problem.goals))
     if isinstance(problem.objective, Rate):
-        return asked._replace(rate=linear_rate(answers, problem.objective))
+        return selection._replace(rate=linear_rate(answers, problem.objective))
     if isinstance(problem.objective, WorstGroup):  # solved from the groups' losses alone
-        return asked._replace(groups=groups_by(problem.objective.names, table, groups))
+        return selection._replace(groups=groups_by(problem.objective.names, table, groups))
     if problem.objective.tail_fraction is not None:
-        return asked
-    rows = RiskRows(row_count(asked), losses.shape[1], lambda names: groups_by(names, table, groups))
-    return asked._replace(risk=problem.objective.bind(rows))
+        return selection
+    rows = RiskRows(row_count(selection), losses.shape[1], lambda names: groups_by(names, table, groups))
+    return selection._replace(risk=problem.objective.bind(rows))
 
 
 def row_count(selection: Selection) -> float:
-    """Return as how many rows of equal weight those of a selection count."""
+    """Return the effective number of selection rows: as many rows of equal weight."""
     weight = selection.sample_weight
     return float(len(selection.losses) if weight is None else weight.sum() ** 2 / (weight**2).sum())
 
 
 def groups_by(names: tuple[str, ...], table: Table, groups: IntArray | None) -> IntArray:
-    """Return the group of every row by some columns, or by all that were given as groups."""
+    """Return the group of every row by some columns, or by all sensitive features."""
     for name in names:
         if name not in table.columns:
             known = ", ".join(table.columns) or "no columns"
@@ -413,7 +413,7 @@ def groups_by(names: tuple[str, ...], table: Table, groups: IntArray | None) -> 
 
 
 def build_model_program(selection: Selection, problem: Problem) -> Program:
-    """Return the program of all mixtures of models, but for a budget."""
+    """Return the program over all mixtures of models, without a budget."""
     program = build_program(ModelFamily(selection), problem.objective, selection.goals)
     if problem.outlier_fraction == 0 or not isinstance(problem.objective, CVaR):
         return program
@@ -424,13 +424,13 @@ def build_model_program(selection: Selection, problem: Problem) -> Program:
     return program._replace(objective=Objective(some, problem.objective))
 
 
-def value_of(evidence: PoolPredictions, problem: Problem, mixture: FloatArray) -> float:
+def value_of(predictions: PoolPredictions, problem: Problem, mixture: FloatArray) -> float:
     """Return the value of the objective for a mixture."""
-    return value_of_mixture(build_model_program(select(evidence, problem), problem).objective, mixture)
+    return value_of_mixture(build_model_program(select(predictions, problem), problem).objective, mixture)
 
 
 def check_one_rule(objective: Risk | Rate) -> None:
-    """Refuse an objective that one rule cannot lower: it sees only how often the rule errs, not about whom."""
+    """Raise an error for an objective that follows from the error of one rule alone, and only a mixture can lower."""
     if isinstance(objective, Rate | WorstGroup) or objective.tail_fraction == 1.0:
         return
     raise ValueError(
@@ -444,11 +444,11 @@ def choose_nearest(selection: Selection, problem: Problem) -> Choice:
     """Choose the mixture that misses the goals least, of those the one with the least risk; no budget limits it."""
     assert selection.goals is not None  # noqa: S101 - they cannot be met
     program = build_model_program(selection._replace(goals=selection.goals.nearest()), problem)
-    return solved(program)
+    return solve_program(program)
 
 
 def choose_or_nearest(selection: Selection, problem: Problem) -> Choice:
-    """Choose the mixture, or that which misses the goals least where none meets them."""
+    """Choose the mixture, or the one that misses the goals least where none meets them."""
     try:
         return choose_mixture(selection, problem)
     except InfeasibleGoals:
@@ -461,86 +461,86 @@ def choose_mixture(selection: Selection, problem: Problem, losses: Any = None) -
     ``losses`` are those that a tail is minimised over, where the selection does not hold them.
     """
     program = build_model_program(selection, problem)
-    if problem.mixture != "optimal":  # which is free to keep no budget
+    if problem.mixture != "optimal":  # a named mixture has no budget
         value = partial(value_of_mixture, program.objective)
         return choice_by_name(problem, selection.losses.shape[1], value)
     limits, _ = with_budget(program.family, program.limits, problem.budget)
     program = program._replace(limits=limits)
     if losses is not None:
         assert isinstance(problem.objective, Risk)  # noqa: S101 - a tail
-        choice = solved(program._replace(objective=Objective(losses, problem.objective)))
+        choice = solve_program(program._replace(objective=Objective(losses, problem.objective)))
     elif problem.max_models is None:
-        choice = solved(program)
+        choice = solve_program(program)
     else:
         choice = choose_few(program, problem.max_models)
     return choice._replace(multipliers=choice.multipliers[: len(problem.goals)])  # without that of a budget
 
 
-def solved(program: Program) -> Choice:
+def solve_program(program: Program) -> Choice:
     """Return the best mixture of models, or raise ``InfeasibleGoals``."""
     return program.family.choice(program, program.solve(explains=True))  # type: ignore[no-any-return]
 
 
 def choice_by_name(problem: Problem, n_models: int, value: Callable[[FloatArray], float]) -> Choice:
-    """Return the mixture that a problem names in the place of the best: the average of all models, or the first."""
+    """Return the mixture that a problem names: the average of all models, or the first model alone."""
     mixture = np.full(n_models, 1 / n_models) if problem.mixture == "average" else np.eye(1, n_models)[0]
     return Choice(mixture, value(mixture), np.nan, np.zeros(0))
 
 
 def choose_few(program: Program, max_models: int) -> Choice:
-    """Return a mixture of at most ``max_models`` models, with its cost: how much more risk it has than the best of all.
+    """Return a mixture of at most ``max_models`` models, with its cost: its risk above that of the best mixture.
 
     The lower bound of the choice is of the best mixture of all models.
     """
-    best = solved(program)
+    best = solve_program(program)
     if np.count_nonzero(best.mixture) <= max_models:
         return best
-    tried = (_dropped(program, best, max_models), _filled_corner(program, best, max_models), _single(program))
-    few = [choice for choice in tried if choice is not None]
+    candidates = [make(program, best, max_models) for make in (_drop_models, _fill_corner, _choose_single)]
+    few = [choice for choice in candidates if choice is not None]
     if not few:
         n_goals = 0 if program.limits is None else len(program.limits.goals)
         raise ValueError(
             f"No mixture of at most {max_models} models was found that meets the goals; the best of all mixes "
             f"{np.count_nonzero(best.mixture)}. Allow more models: {n_goals + 1} are enough for {n_goals} goals."
         )
-    chosen = min(few, key=lambda choice: choice.value)
-    return chosen._replace(lower=best.lower, cost=max(chosen.value - best.value, 0.0))
+    best_few = min(few, key=lambda choice: choice.value)
+    return best_few._replace(lower=best.lower, cost=max(best_few.value - best.value, 0.0))
 
 
-def _dropped(program: Program, best: Choice, max_models: int) -> Choice | None:
+def _drop_models(program: Program, best: Choice, max_models: int) -> Choice | None:
     choice: Choice | None = best
     while choice is not None and np.count_nonzero(choice.mixture) > max_models:
         by_share = np.argsort(-choice.mixture, kind="stable")
-        n_kept = int(np.count_nonzero(choice.mixture))
-        n_kept -= max(1, (n_kept - max_models) // 2)
-        choice = _of_some(program, np.sort(by_share[:n_kept]))
+        n_left = int(np.count_nonzero(choice.mixture))
+        n_left -= max(1, (n_left - max_models) // 2)
+        choice = _choose_among(program, np.sort(by_share[:n_left]))
     return choice
 
 
-def _filled_corner(program: Program, best: Choice, max_models: int) -> Choice | None:
+def _fill_corner(program: Program, best: Choice, max_models: int) -> Choice | None:
     if program.limits is None:
         return None
     cost = single_values(program.objective)[None]
     corner = solve_weights_lp(cost, 1.0, **program.limits.as_limits()).mixture > 0
     by_share = np.argsort(-(best.mixture + corner), kind="stable")  # those of the corner first
-    return _of_some(program, np.sort(by_share[:max_models])) if corner.sum() <= max_models else None
+    return _choose_among(program, np.sort(by_share[:max_models])) if corner.sum() <= max_models else None
 
 
-def _single(program: Program) -> Choice | None:
+def _choose_single(program: Program, best: Choice, max_models: int) -> Choice | None:  # noqa: ARG001 - as the others
     values = single_values(program.objective)
     meets = violations(program.limits, values.size) == 0
     if not meets.any():
         return None
-    return _of_some(program, np.array([np.where(meets, values, np.inf).argmin()]))
+    return _choose_among(program, np.array([np.where(meets, values, np.inf).argmin()]))
 
 
-def _of_some(program: Program, models: IntArray) -> Choice | None:
+def _choose_among(program: Program, models: IntArray) -> Choice | None:
     """Return the best mixture of some models, as one of all; None where they cannot meet the goals."""
     losses, weight = program.objective.losses
     limits = None if program.limits is None else program.limits.only(models)
     objective = program.objective._replace(losses=Matrix(losses[:, models], weight))
     try:
-        choice = solved(program._replace(objective=objective, limits=limits))
+        choice = solve_program(program._replace(objective=objective, limits=limits))
     except InfeasibleGoals:
         return None
     mixture = np.zeros(losses.shape[1])

@@ -1,6 +1,6 @@
-"""Rows and ids as bytes, which draws hash: the same for the same row or id, whatever type holds it.
+"""Rows and ids as bytes, which draws hash: equal rows and ids give equal bytes, whatever their types.
 
-**Rows** count with whatever noise they were computed. A number counts as a multiple of its column's cell, so that the
+**Rows** may carry the noise of their computation. A number counts as a multiple of its column's cell, so that the
 unit of a column does not matter: multiplied by a power of two, rows keep their bytes. There are two kinds of columns:
 
 - **stepped**: nearly all numbers are multiples of one power of two, the step, and do not use all the digits of a float:
@@ -18,14 +18,14 @@ exponents move by ``k`` where a column is multiplied by ``2**k``. The scale of a
 exponent of its numbers: no outlier, infinity or missing value moves it far. Sums in float32, of a batch of another size
 or of the same numbers as float64, differ by 1e-7 to 1e-5 of the scale: in cells of 1e-5 one row in ten would draw anew,
 and so would an applicant who adds a cent. So measured columns get the coarsest cells in which the rows of ``fit`` stay
-apart, the coarser the more there are: all together tell millions of people apart. Rows stay apart first: cells become
-as fine as 2**-41 of the scale, below which a difference may be rounding, or, in columns that span many orders, as a
-number that is nearly the least needs.
+apart, the coarser the more columns there are: together they keep millions of people apart. Rows stay apart first: cells
+become as fine as 2**-41 of the scale, below which a difference may be rounding, or, in columns that span many orders,
+as a number that is nearly the least needs.
 
 **Ids**: equal ids give equal bytes, unequal ids do not, and nonsense is refused. Kinds are apart: numbers (truth values
-among them), texts (UUIDs among them), bytes, times without a zone, instants, times of day, spans. Numbers are told by
-all their digits; a float with a fraction by those of the shortest decimal that reads as it, so that 0.1 is one id as a
-float, as a decimal and in a file of texts. Times are told by their distance from 1970 in attoseconds, the least unit
+among them), texts (UUIDs among them), bytes, times without a zone, instants, times of day, spans. Numbers become
+all their digits; a float with a fraction those of the shortest decimal that reads as it, so that 0.1 is one id as a
+float, as a decimal and in a file of texts. Times become their distance from 1970 in attoseconds, the least unit
 that numpy has; a date is its midnight, as for numpy.
 """
 
@@ -53,7 +53,7 @@ _MOST_EXPONENT = 1200  # of a cell: finer than the smallest float
 _HUGE = 2.0**900  # times a cell: beyond it products may overflow
 _CHUNK = 1 << 15  # values handled at once: as floats they stay in the cache
 _FRAME_CHUNK = 1 << 18  # of data frames, whose every column costs time
-_FEW = 100  # rows that are looked at in any case
+_FEW = 100  # rows that are used in any case
 
 # Not exact fractions, so that rounding in sums of weights decides nothing where a twentieth or a half is exact.
 _NEARLY_NONE, _HALF, _NEARLY_ALL = 0.0499, 0.4999, 0.9501
@@ -80,7 +80,7 @@ _EPOCH, _FIRST_DAY = datetime(1970, 1, 1, tzinfo=UTC), date(1970, 1, 1)
 
 
 class Grid(NamedTuple):
-    """How finely each column is looked at."""
+    """How finely the numbers of each column are rounded."""
 
     cells: IntArray  # binary exponent of the width of a cell
     is_stepped: BoolArray  # whether the numbers are multiples of a step, which is 2**BITS cells
@@ -88,7 +88,7 @@ class Grid(NamedTuple):
 
     @classmethod
     def unknown(cls, size: int) -> Self:
-        """Return what is used where nothing was learned: steps of 1."""
+        """Return the grid for columns that were never seen: steps of 1."""
         return cls(np.full(size, -BITS), np.ones(size, dtype=np.bool_), np.full(size, SINGLE))
 
     def check_loaded(self) -> None:
@@ -101,7 +101,7 @@ class Grid(NamedTuple):
 
 
 def learn_grid(X: Any, sample_weight: FloatArray | None = None) -> Grid:
-    """Return how finely to look at the columns of the rows of ``fit``.
+    """Return how finely to round the columns of rows like those of ``fit``.
 
     Cells are tried from the coarsest to the finest that noise allows, until nearly all rows that differ in the finest
     ones differ.
@@ -141,7 +141,7 @@ class _Numbers(NamedTuple):
 def _numbers(X: Any, sample_weight: FloatArray | None) -> _Numbers:
     """Return the numbers among some values of each column, of rows evenly spread."""
     parts = []
-    for place, chunk in _chunks(X, _LEARNED, as_given=True):
+    for place, chunk in _chunks(X, _LEARNED, by_column=True):
         blocks = chunk if isinstance(chunk, list) else [chunk.data[:, None]]
         floats, wholes = [], []
         for block in blocks:
@@ -168,8 +168,8 @@ def _numbers(X: Any, sample_weight: FloatArray | None) -> _Numbers:
         last = exponents - n_digits
         n_digits[are_whole[counts]] = 0  # as many as the number needs, not as many as a float has
         parts.append((columns[counts], exponents, last, n_digits, weights))
-    *found, each = zip(*parts, strict=True)
-    return _Numbers(*map(np.concatenate, found), None if sample_weight is None else np.concatenate(each))  # type: ignore[call-arg]
+    *fields, each = zip(*parts, strict=True)
+    return _Numbers(*map(np.concatenate, fields), None if sample_weight is None else np.concatenate(each))  # type: ignore[call-arg]
 
 
 def _quantiles(values: IntArray, numbers: _Numbers, n_columns: int, levels: Sequence[float]) -> IntArray:
@@ -179,7 +179,7 @@ def _quantiles(values: IntArray, numbers: _Numbers, n_columns: int, levels: Sequ
     """
     low = int(values.min(initial=0))
     span = int(values.max(initial=0)) - low + 1
-    found = np.zeros((len(levels), n_columns), dtype=np.int64)
+    quantiles = np.zeros((len(levels), n_columns), dtype=np.int64)
     size = max(1, _MOST_BINS // span)
     for start in range(0, n_columns, size):
         stop = min(start + size, n_columns)
@@ -190,11 +190,11 @@ def _quantiles(values: IntArray, numbers: _Numbers, n_columns: int, levels: Sequ
         reached = np.cumsum(masses, axis=1)
         for place, level in enumerate(levels):
             quantile = (reached >= level * reached[:, -1:]).argmax(axis=1) + low
-            found[place, start:stop] = np.where(reached[:, -1] > 0, quantile, 0)
-    return found
+            quantiles[place, start:stop] = np.where(reached[:, -1] > 0, quantile, 0)
+    return quantiles
 
 
-def _chunks(X: Any, most: int | None = None, *, as_given: bool = False) -> Iterator[tuple[slice, Any]]:
+def _chunks(X: Any, most: int | None = None, *, by_column: bool = False) -> Iterator[tuple[slice, Any]]:
     """Yield some rows at a time: where they are, and a sparse matrix or a list of arrays, of columns side by side.
 
     Parameters
@@ -203,12 +203,12 @@ def _chunks(X: Any, most: int | None = None, *, as_given: bool = False) -> Itera
         Of an image all values are columns.
     most : int, optional
         About how many values to look at, of rows evenly spread. Default: all.
-    as_given : bool
+    by_column : bool
         Whether a data frame of numbers comes column by column, each with its own type, and not as one array of floats.
     """
     width = max(1, math.prod(X.shape[1:]))
     kinds: list[Any] = list(X.dtypes) if hasattr(X, "iloc") else [None]
-    is_block = not as_given and all(isinstance(kind, np.dtype) and kind.kind in "biuf" for kind in kinds)
+    is_block = not by_column and all(isinstance(kind, np.dtype) and kind.kind in "biuf" for kind in kinds)
     may_lose = is_block and any(kind.kind in "iu" and kind.itemsize == CODE.itemsize for kind in kinds)  # digits
     step = 1 if most is None else -(-X.shape[0] // max(_FEW, most // width))
     size = step * max(1, (_FRAME_CHUNK if hasattr(X, "columns") else _CHUNK) // width)
@@ -297,13 +297,13 @@ def _codes(values: AnyArray, grid: Grid, columns: Any) -> AnyArray:
     if values.dtype.kind == "f":
         codes[np.isnan(values)] = np.array(np.nan).view(np.uint64)
     elif values.dtype.kind in "iu" and values.dtype.itemsize == CODE.itemsize:
-        _tell_apart(values, codes, is_stepped)
+        _separate(values, codes, is_stepped)
     for place, code in others.items():
         codes[place] = code
     return codes
 
 
-def _tell_apart(values: AnyArray, codes: AnyArray, is_stepped: BoolArray) -> None:
+def _separate(values: AnyArray, codes: AnyArray, is_stepped: BoolArray) -> None:
     """Give whole numbers that no float holds codes of their own."""
     is_large = ((values > _DOUBLES) | (values < -_DOUBLES)) & is_stepped
     for place in np.flatnonzero(is_large).tolist():
@@ -333,12 +333,12 @@ def _numbers_among(column: AnyArray) -> tuple[FloatArray, dict[int, int]]:
     known: dict[Any, tuple[float, int | None]] = {}  # equal values have equal codes, so it matters not which came first
     for place, value in enumerate(column if column.dtype.kind in "Mm" else column.tolist()):
         try:
-            found = known.get(value)
+            pair = known.get(value)
         except TypeError:  # such as a list
-            found = _number_or_code(str(value))
-        if found is None:
-            found = known[value] = _number_or_code(value)
-        numbers[place], code = found
+            pair = _number_or_code(str(value))
+        if pair is None:
+            pair = known[value] = _number_or_code(value)
+        numbers[place], code = pair
         if code is not None:
             others[place] = code
     return numbers, others
@@ -415,7 +415,7 @@ def id_message(value: Any) -> bytes:
 
 
 def _is_missing(value: Any) -> bool:
-    """Tell whether a value is missing: None, NaN of any kind, NaT, pandas' NA and an empty text."""
+    """Return whether a value is missing: None, NaN of any kind, NaT, pandas' NA and an empty text."""
     if isinstance(value, (np.datetime64, np.timedelta64)):
         return bool(np.isnat(value))
     if isinstance(value, Decimal):
@@ -427,7 +427,7 @@ def _is_missing(value: Any) -> bool:
 
 
 def _is_number(value: Any) -> bool:
-    """Tell whether a value is a real number or a truth value; numpy calls spans whole numbers, and they are not."""
+    """Return whether a value is a real number or a truth value; numpy calls spans whole numbers, and they are not."""
     return isinstance(value, (Real, Decimal, np.bool_)) and not isinstance(value, np.timedelta64)
 
 

@@ -1,12 +1,12 @@
-"""Sticky draws: which model of a mixture decides about a person.
+"""Sticky draws: a keyed random number for each row or id, which selects the model of a mixture that decides.
 
-A randomized classifier that draws afresh can be queried until it says yes. A sticky one takes its random number from a
-keyed hash of the row, or of an id: the same person always gets the same answer, in any batch, process or
-machine, and without the key nobody can tell which. Over keys the numbers are uniform, so that each answer has the
-chance that the mixture gives it. With one key decisions are deterministic: their realised losses are 0 or 1.
+A classifier that draws afresh can be queried until the decision is favourable. A sticky draw is a keyed hash of the
+row, or of an id: the same person always gets the same decision, in any batch, process or machine, and without the key
+nobody can compute it. Over keys the numbers are uniform, so each decision has the probability that the mixture gives
+it. With one key decisions are deterministic: their realised losses are 0 or 1.
 
-The key is given, determined by a random state, or fresh from the system. The hash sees values, not types, and no noise
-of computation: ``draw_messages`` says how.
+The key is passed by the user, derived from a random state, or read from the system's random source. The hash depends on
+values, not on their types, and not on rounding: see ``draw_messages``.
 """
 
 import hashlib
@@ -29,7 +29,7 @@ _ROW, _ID = b"row", b"id"  # so that a row of one column and an id of the same v
 
 
 def check_key(key: Any) -> Secret:
-    """Return a key that was given after checking that it is one; no message shows it."""
+    """Return a key after checking its type and length; no message shows it."""
     if not isinstance(key, bytes):
         kind = "str" if isinstance(key, str) else type(key).__name__
         raise TypeError(f"key must be bytes, as secrets.token_bytes(32) makes them; got {kind}.")
@@ -51,35 +51,35 @@ def make_key(random_state: Any) -> Secret:
 
 
 def generator_of(random_state: Any) -> np.random.Generator:
-    """Return what fresh draws come from."""
+    """Return the generator of fresh draws."""
     if isinstance(random_state, np.random.RandomState):
         random_state = random_state.randint(2**31)
     return np.random.default_rng(random_state)
 
 
 def derived_key(key: bytes, purpose: str) -> Secret:
-    """Return another key, the same for the same purpose, that tells nothing of the first."""
+    """Return another key, the same for the same purpose, from which the first cannot be computed."""
     return Secret(hashlib.blake2b(purpose.encode(), key=key, digest_size=_KEY_BYTES).digest())
 
 
 @dataclass(frozen=True, eq=False)
 class KeyedDraws:
-    """What a fitted classifier draws with.
+    """The key of a fitted classifier, and how it rounds the rows that it hashes.
 
     Attributes
     ----------
     key : bytes
-        Without it nobody can tell what is drawn.
+        Without it nobody can compute a draw.
     grid : Grid or None
-        How finely the columns of a row are looked at; None where nothing was learned.
+        How finely each column is rounded; None where no rows were seen.
     """
 
     key: bytes = field(repr=False)
     grid: Grid | None = field(default=None, repr=False)
 
     @classmethod
-    def learned(cls, key: bytes, X: Any, sample_weight: FloatArray | None = None, models: Iterable[Any] = ()) -> Self:
-        """Return draws for rows like those of ``fit``, independent of the draws of models inside."""
+    def from_rows(cls, key: bytes, X: Any, sample_weight: FloatArray | None = None, models: Iterable[Any] = ()) -> Self:
+        """Return draws for rows like these, independent of the draws of ``models`` inside the classifier."""
         return cls(key, learn_grid(X, sample_weight)).with_key(key, models)
 
     def with_key(self, key: bytes, models: Iterable[Any] = ()) -> Self:
@@ -88,15 +88,15 @@ class KeyedDraws:
         Where one of them, or a model inside of it, draws with the same key, both would draw the same numbers: another
         key is derived from it then.
         """
-        taken, waiting = set(), list(models)
+        used_keys, waiting = set(), list(models)
         while waiting:
             model = waiting.pop()
             draws = draws_of(model)
             if draws is not None:
-                taken.add(draws.key)
+                used_keys.add(draws.key)
             waiting.extend(step for _, step in getattr(model, "steps", ()))
             waiting.extend(getattr(model, "estimators_", ()))
-        while key in taken:
+        while key in used_keys:
             key = derived_key(key, "outside")
         return replace(self, key=key)
 
@@ -126,17 +126,17 @@ class KeyedDraws:
 
 
 def draws_of(model: Any) -> KeyedDraws | None:
-    """Return what a fitted classifier draws with; None where it draws nothing."""
+    """Return the draws of a fitted classifier; None where it has none."""
     draws = getattr(model, "__dict__", {}).get("draws_")
     return draws if isinstance(draws, KeyedDraws) else None
 
 
-def known_draws(model: Any) -> KeyedDraws:
-    """Return what a fitted classifier draws with, or raise a ``ValueError``."""
-    found = draws_of(model)
-    if found is None:
+def require_draws(model: Any) -> KeyedDraws:
+    """Return the draws of a fitted classifier, or raise a ``ValueError`` where it has none."""
+    draws = draws_of(model)
+    if draws is None:
         raise ValueError("it has no key to draw with")
-    return found
+    return draws
 
 
 def pick(uniforms: FloatArray, mixture: FloatArray) -> IntArray:
@@ -147,7 +147,7 @@ def pick(uniforms: FloatArray, mixture: FloatArray) -> IntArray:
 
 
 def pick_each(uniforms: FloatArray, shares: FloatArray) -> IntArray:
-    """Return for each number in [0, 1) the answer whose share of its own row it falls into, shape (n_rows,).
+    """Return for each number in [0, 1) the place of the answer whose share of the row it falls into, shape (n_rows,).
 
     Examples
     --------
@@ -157,9 +157,9 @@ def pick_each(uniforms: FloatArray, shares: FloatArray) -> IntArray:
     [0, 1]
     """
     edges = np.cumsum(shares, axis=1)
-    found = (uniforms[:, None] * edges[:, -1:] >= edges).sum(axis=1)  # rounding may leave the last edge off 1
+    places = (uniforms[:, None] * edges[:, -1:] >= edges).sum(axis=1)  # rounding may leave the last edge off 1
     last = shares.shape[1] - 1 - (shares[:, ::-1] > 0).argmax(axis=1)
-    return np.asarray(np.minimum(found, last), dtype=np.int64)
+    return np.asarray(np.minimum(places, last), dtype=np.int64)
 
 
 def _uniforms(messages: Iterable[Iterable[bytes]], key: bytes, kind: bytes) -> FloatArray:

@@ -1,7 +1,8 @@
-"""Why a row was decided as it was: its score, the threshold that applied, the goals behind it, what would change it.
+"""Explanations of decisions: the score, the threshold, the goals behind it, and what would change the decision.
 
-One record for each row. Contributions of features come from the model itself: LightGBM, XGBoost and CatBoost compute
-them, those of a linear model are its weights times its features. For any other model the caller passes a function.
+There is one record for each row. Contributions of features come from the model itself: LightGBM, XGBoost and CatBoost
+compute them, and those of a linear model are its weights times the features. For other models the caller passes a
+function.
 """
 
 import math
@@ -16,9 +17,9 @@ from counterpoise._base.types import AnyArray, FloatArray, IntArray
 from counterpoise.goals.terms import text_of
 
 _SHOWN = 5  # contributions in words
-_LONG_NUMBER = re.compile(r"\d+\.\d{5,}")  # a bound with room for an audit, say; ``goals`` has all its digits
+_LONG_NUMBER = re.compile(r"\d+\.\d{5,}")  # such as a bound with an audit margin; ``goals`` has all its digits
 HOW_DRAWN = {
-    "sticky": "by a secret key and the row or its id, the same whenever it is asked",
+    "sticky": "by a secret key and the row or its id, the same every time",
     "sample": "afresh each time",
 }
 
@@ -30,12 +31,12 @@ class Explanation:
     Attributes
     ----------
     decision : label
-        What ``predict`` says.
+        What ``predict`` returns.
     score : float
         The score that was compared: of the positive class, or, of more than two classes, the weighted probability of
         the decision.
     threshold : float
-        What it was compared with: the threshold of the row's group; of more than two classes the weighted probability
+        The threshold of the row's group; of more than two classes the weighted probability
         of the class that comes next; not a number where decisions are drawn.
     lower : float or None
         Where rows may be deferred: the threshold below which the decision is negative. Between both a row is deferred.
@@ -77,19 +78,20 @@ class Explanation:
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON: what is not finite is None."""
-        found = asdict(self)
-        for name in ("decision", "runner_up"):
-            found[name] = found[name].item() if hasattr(found[name], "item") else found[name]
-        return {name: None if isinstance(one, float) and not math.isfinite(one) else one for name, one in found.items()}
+        fields = asdict(self)
+        for name, value in fields.items():
+            value = value.item() if hasattr(value, "item") else value  # noqa: PLW2901 - a plain label
+            fields[name] = None if isinstance(value, float) and not math.isfinite(value) else value
+        return fields
 
     def __str__(self) -> str:
         lines = [f"Decision: {text_of(self.decision)}"]
         if self.draw:
             lines.append(f"Drawn with a probability of {self.share:.4g}: {self.draw}")
         if math.isfinite(self.score):
-            lines.append(self._compared())
+            lines.append(self._comparison_text())
         if self.goals:
-            texts = [_LONG_NUMBER.sub(lambda found: f"{float(found[0]):.4g}", goal) for goal in self.goals]
+            texts = [_LONG_NUMBER.sub(lambda match: f"{float(match[0]):.4g}", goal) for goal in self.goals]
             priced = ", ".join(
                 f"{one} (price {price:.3g})" for one, price in zip(texts, self.goals.values(), strict=True)
             )
@@ -98,11 +100,11 @@ class Explanation:
             lines.append(f"A change of the score by {self.change:+.4g} would change the decision.")
         if self.contributions:
             largest = sorted(self.contributions.items(), key=lambda one: -abs(one[1]))[:_SHOWN]
-            told = ", ".join(f"{name} {value:+.3g}" for name, value in largest)
-            lines.append(f"Largest contributions: {told}")
+            parts = ", ".join(f"{name} {value:+.3g}" for name, value in largest)
+            lines.append(f"Largest contributions: {parts}")
         return "\n".join(lines)
 
-    def _compared(self) -> str:
+    def _comparison_text(self) -> str:
         score, whose = f"{self.score:.4g}", "" if self.group == "all" else f" of the group {self.group}"
         if self.runner_up is not None:
             next_one = f"the next class, {text_of(self.runner_up)}, has {self.threshold:.4g}"
@@ -121,8 +123,8 @@ class Explanation:
 Contribute = Callable[[Any, Any], Any]  # of a model and rows: an array (n_rows, n_features), or a dict for each row
 
 
-def contributions_of(model: Any, X: Any, places: IntArray | None, given: Contribute | None = None) -> list[Any]:
-    """Return what each feature adds to the score of each row, a dict for each; None where the model cannot tell.
+def contributions_of(model: Any, X: Any, places: IntArray | None, function: Contribute | None = None) -> list[Any]:
+    """Return what each feature adds to the score of each row, a dict for each; None where they are not known.
 
     Parameters
     ----------
@@ -130,16 +132,16 @@ def contributions_of(model: Any, X: Any, places: IntArray | None, given: Contrib
     X : rows, as the model takes them
     places : array of shape (n_rows,) or None
         Of more than two classes, to the score of which of them features add; None for the second of two.
-    given : callable, optional
-        In place of what the model tells: given the model and rows it returns an array or dicts.
+    function : callable, optional
+        Computes contributions from the model and rows, in place of the model itself; it returns an array or dicts.
     """
     n_rows = int(X.shape[0])
-    found = given(model, X) if given is not None else _by_class(model, X, places)
-    if found is None:
+    result = function(model, X) if function is not None else _by_class(model, X, places)
+    if result is None:
         return [None] * n_rows
-    if isinstance(found, Sequence) and all(isinstance(one, Mapping) for one in found):
-        return list(found)
-    values = np.asarray(found, dtype=np.float64)
+    if isinstance(result, Sequence) and all(isinstance(one, Mapping) for one in result):
+        return list(result)
+    values = np.asarray(result, dtype=np.float64)
     if values.ndim != 2 or len(values) != n_rows:  # noqa: PLR2004 - rows and features
         raise ValueError(
             f"contributions must return an array of shape ({n_rows}, n_features), or a dict for each row; got shape "
@@ -156,7 +158,7 @@ def _by_class(model: Any, X: Any, places: IntArray | None) -> FloatArray | None:
     total: FloatArray | None = None
     for place in np.unique(places).tolist():
         part = _own_contributions(model, X, place)
-        if part is None or place >= len(model.classes_):  # of deferral no model tells
+        if part is None or place >= len(model.classes_):  # models have no score of deferral
             return None
         total = np.zeros_like(part) if total is None else total
         total[places == place] = part[places == place]
@@ -164,16 +166,16 @@ def _by_class(model: Any, X: Any, places: IntArray | None) -> FloatArray | None:
 
 
 def _own_contributions(model: Any, X: Any, place: int | None) -> FloatArray | None:
-    """Return the contributions that a model of a known kind tells, without the constant; None where it is no such."""
+    """Return the contributions that a model of a known kind computes, without the constant; None for other models."""
     if hasattr(model, "models"):  # of folds: their log-odds are averaged, and so is what features add to them
         parts = [_own_contributions(one, X, place) for one in model.models]
         known = [part for part in parts if part is not None]
         return np.mean(known, axis=0) if len(known) == len(parts) else None
     if hasattr(model, "steps"):
         return _own_contributions(model.steps[-1][1], model[:-1].transform(X) if len(model.steps) > 1 else X, place)
-    told = _boosted_contributions(model, X)
-    if told is not None:
-        return _of_class(told, len(model.classes_), place)
+    contributions = _boosted_contributions(model, X)
+    if contributions is not None:
+        return _of_class(contributions, len(model.classes_), place)
     if not hasattr(model, "coef_"):
         return None
     rows = X.toarray() if hasattr(X, "toarray") else np.asarray(X, dtype=np.float64)
@@ -182,33 +184,33 @@ def _own_contributions(model: Any, X: Any, place: int | None) -> FloatArray | No
 
 
 def _boosted_contributions(model: Any, X: Any) -> FloatArray | None:
-    """Return what LightGBM, XGBoost or CatBoost tell, shape (n_rows, n_features + 1) or as wide for each class."""
+    """Return the contributions by LightGBM, XGBoost or CatBoost: n_features + 1 columns, or as many for each class."""
     library = type(model).__module__.split(".", maxsplit=1)[0]
     if library == "lightgbm":
-        told = model.predict(X, pred_contrib=True)
+        shap = model.predict(X, pred_contrib=True)
     elif library == "xgboost":
         import xgboost  # noqa: PLC0415 - the model is of it
 
-        told = model.get_booster().predict(xgboost.DMatrix(X, enable_categorical=True), pred_contribs=True)
+        shap = model.get_booster().predict(xgboost.DMatrix(X, enable_categorical=True), pred_contribs=True)
     elif library == "catboost":
         import catboost  # noqa: PLC0415 - the model is of it
 
-        told = model.get_feature_importance(catboost.Pool(X), type="ShapValues")
+        shap = model.get_feature_importance(catboost.Pool(X), type="ShapValues")
     else:
         return None
-    return np.asarray(told.toarray() if hasattr(told, "toarray") else told).reshape(int(X.shape[0]), -1)
+    return np.asarray(shap.toarray() if hasattr(shap, "toarray") else shap).reshape(int(X.shape[0]), -1)
 
 
-def _of_class(told: FloatArray, n_classes: int, place: int | None) -> FloatArray:
+def _of_class(contributions: FloatArray, n_classes: int, place: int | None) -> FloatArray:
     """Return the contributions to the score of one class, given those of all, each with its constant at the end."""
-    if n_classes <= 2 or place is None:  # noqa: PLR2004 - one score tells two apart
-        return np.asarray(told[:, :-1])
-    width = told.shape[1] // n_classes
-    return np.asarray(told[:, place * width : (place + 1) * width - 1])
+    if n_classes <= 2 or place is None:  # noqa: PLR2004 - two classes share one score
+        return np.asarray(contributions[:, :-1])
+    width = contributions.shape[1] // n_classes
+    return np.asarray(contributions[:, place * width : (place + 1) * width - 1])
 
 
 def _feature_names(model: Any, X: Any, n_features: int) -> list[str]:
-    """Return what features are called, where that is known."""
+    """Return the names of the features; numbered ones where they are not known."""
     inner = getattr(model, "models", [model])[0]
     if hasattr(inner, "steps") and len(inner.steps) > 1:
         try:
@@ -222,8 +224,8 @@ def _feature_names(model: Any, X: Any, n_features: int) -> list[str]:
     return names if len(names) == n_features else [f"feature {place}" for place in range(n_features)]
 
 
-class Compared(NamedTuple):
-    """What the scores of rows were compared with, an entry for each row."""
+class Comparison(NamedTuple):
+    """The scores of rows and what they were compared with, an entry for each row."""
 
     scores: FloatArray
     thresholds: FloatArray
@@ -234,8 +236,8 @@ class Compared(NamedTuple):
     runners_up: Sequence[Any] | None = None  # of more than two classes
 
     @classmethod
-    def nothing(cls, n_rows: int, rule: str) -> Self:
-        """Return that nothing was compared, as where several rules or models are mixed."""
+    def none(cls, n_rows: int, rule: str) -> Self:
+        """Return an empty comparison, for decisions by several rules or models."""
         unknown = np.full(n_rows, np.nan)
         return cls(unknown, unknown, None, np.full(n_rows, np.inf), ["all"] * n_rows, rule)
 
@@ -243,7 +245,7 @@ class Compared(NamedTuple):
 def explanations(
     decisions: AnyArray,
     chances: FloatArray,
-    compared: Compared,
+    comparison: Comparison,
     *,
     goals: Mapping[str, float],
     draw: str,
@@ -253,18 +255,18 @@ def explanations(
     return [
         Explanation(
             decision=decision,
-            score=float(compared.scores[row]),
-            threshold=float(compared.thresholds[row]),
-            lower=None if compared.lowers is None else float(compared.lowers[row]),
-            distance=float(compared.scores[row] - compared.thresholds[row]),
-            change=float(compared.changes[row]),
-            group=compared.groups[row],
-            rule=compared.rule,
+            score=float(comparison.scores[row]),
+            threshold=float(comparison.thresholds[row]),
+            lower=None if comparison.lowers is None else float(comparison.lowers[row]),
+            distance=float(comparison.scores[row] - comparison.thresholds[row]),
+            change=float(comparison.changes[row]),
+            group=comparison.groups[row],
+            rule=comparison.rule,
             goals=goals,
             share=float(chances[row]),
             draw=draw,
             contributions=contributions[row],
-            runner_up=None if compared.runners_up is None else compared.runners_up[row],
+            runner_up=None if comparison.runners_up is None else comparison.runners_up[row],
         )
         for row, decision in enumerate(decisions)
     ]
@@ -279,5 +281,5 @@ def nearest_changes(scores: FloatArray, uppers: FloatArray, lowers: FloatArray |
     down, up = uppers - scores, (uppers if lowers is None else lowers) - scores
     between = np.where(np.abs(down) <= np.abs(up), down, up)
     is_above, is_below = scores > uppers, scores <= (uppers if lowers is None else lowers)
-    found = np.where(is_above, down, np.where(is_below, up, between))
-    return np.where(np.isfinite(found), found, np.inf)
+    changes = np.where(is_above, down, np.where(is_below, up, between))
+    return np.where(np.isfinite(changes), changes, np.inf)

@@ -46,8 +46,8 @@ from counterpoise.rules.choosing import (
 from counterpoise.rules.class_scores.choosing import as_fixed, choose_class_rules, usual_rule
 from counterpoise.rules.class_scores.rules import ClassRule, argmax_rule
 from counterpoise.rules.class_scores.table import Calibration, ClassTable, no_calibration
-from counterpoise.rules.deciding import DecisionRows, Says, with_label
-from counterpoise.rules.explaining import Compared, nearest_changes
+from counterpoise.rules.deciding import DecisionRows, RuleFunction, with_label
+from counterpoise.rules.explaining import Comparison, nearest_changes
 from counterpoise.rules.goal_rows import TRAIN, Answers
 from counterpoise.rules.margins import NO_MARGINS, Margins
 from counterpoise.rules.pool import Pool, failures
@@ -105,14 +105,14 @@ class PooledModels(NamedTuple):
     def with_rows(self, data: LabelledData, dataset: str | None = None) -> "PooledModels":
         """Return the same models, asked about other selection rows, of a name that stored columns may know."""
         codes = self.pool.ask(data.X, data.codes.size, dataset)
-        answers = self.selection_data.answers.with_dataset(TRAIN, data.table, self.pool.positive.said(codes))
+        answers = self.selection_data.answers.with_dataset(TRAIN, data.table, self.pool.positive.encode(codes))
         return self._replace(
             selection_data=PoolPredictions(failures(codes, data.codes), data.sample_weight, data.groups, answers)
         )
 
     def with_dataset(self, name: str, table: Table, X: Any) -> "PooledModels":
         """Return the same models, asked about the rows of another dataset too."""
-        said = self.pool.positive.said(self.pool.ask(X, table.n_samples, name))
+        said = self.pool.positive.encode(self.pool.ask(X, table.n_samples, name))
         return self._replace(
             selection_data=self.selection_data._replace(
                 answers=self.selection_data.answers.with_dataset(name, table, said)
@@ -137,7 +137,7 @@ class PooledModels(NamedTuple):
         first = selection.first(n_models)
         return self.solution(choose_or_nearest(first, problem), first)
 
-    def rules(self, chosen: ChosenRules | None) -> tuple[list[Says], IntArray]:  # noqa: ARG002 - as the others
+    def rules(self, chosen: ChosenRules | None) -> tuple[list[RuleFunction], IntArray]:  # noqa: ARG002 - as the others
         """Return what each model says of rows, and the places of the models."""
         places = range(len(self.pool.members))
         return [partial(_answer, place) for place in places], np.arange(len(places))
@@ -146,9 +146,9 @@ class PooledModels(NamedTuple):
         """Return what the models say."""
         return self.selection_data
 
-    def compare(self, chosen: ChosenRules | None, rows: DecisionRows, places: IntArray, n_used: int) -> Compared:  # noqa: ARG002
+    def compare(self, chosen: ChosenRules | None, rows: DecisionRows, places: IntArray, n_used: int) -> Comparison:  # noqa: ARG002
         """Return what the scores of rows are compared with: nothing."""
-        return Compared.nothing(len(places), f"one of {n_used}")
+        return Comparison.none(len(places), f"one of {n_used}")
 
     def check_chosen(self, chosen: ChosenRules | None, mixture: FloatArray, selection: Selection) -> None:  # noqa: ARG002
         """Check what came from a file."""
@@ -159,7 +159,7 @@ class PooledModels(NamedTuple):
 
 
 def _answer(place: int, rows: DecisionRows) -> AnyArray:
-    return rows.told_by(place)
+    return rows.output_of(place)
 
 
 class Thresholds(NamedTuple):
@@ -244,7 +244,7 @@ class Thresholds(NamedTuple):
         """Return the best rules of the first models."""
         return self._replace(selection_data=self.selection_data.first(n_models)).solve(problem)
 
-    def rules(self, chosen: ChosenRules) -> tuple[list[Says], IntArray]:
+    def rules(self, chosen: ChosenRules) -> tuple[list[RuleFunction], IntArray]:
         """Return what each rule says of rows, and the place of the model that it asks."""
         place, rules = self.pool.positive.place, chosen.rules
         return [partial(_cut, rule, place) for rule in rules], np.array([rule.model for rule in rules])
@@ -257,18 +257,18 @@ class Thresholds(NamedTuple):
         """Return what rules say about all rows that were kept."""
         models = np.array([rule.model for rule in chosen.rules])
         codes = chosen.groups.codes_of_each(self.selection_data.answers.tables)
-        return self.selection_data.told(models, self._levels(chosen.rules), codes)
+        return self.selection_data.predictions(models, self._levels(chosen.rules), codes)
 
-    def compare(self, chosen: ChosenRules, rows: DecisionRows, places: IntArray, n_used: int) -> Compared:
+    def compare(self, chosen: ChosenRules, rows: DecisionRows, places: IntArray, n_used: int) -> Comparison:
         """Return what the scores of rows are compared with; nothing where several rules are mixed."""
         if len(chosen.rules) > 1:
-            return Compared.nothing(len(places), f"one of {n_used}")
+            return Comparison.none(len(places), f"one of {n_used}")
         (rule,) = chosen.rules
-        scores = rows.told_by(rule.model)
+        scores = rows.output_of(rule.model)
         uppers, lowers = (np.array(one)[rows.groups] for one in rule.levels)
         groups = [chosen.groups.names[code] for code in rows.groups.tolist()]
         below = None if rule.lower is None else lowers
-        return Compared(scores, uppers, below, nearest_changes(scores, uppers, below), groups, str(rule))
+        return Comparison(scores, uppers, below, nearest_changes(scores, uppers, below), groups, str(rule))
 
     def check_chosen(self, chosen: ChosenRules, mixture: FloatArray, selection: Selection) -> None:
         """Check what came from a file."""
@@ -280,7 +280,7 @@ class Thresholds(NamedTuple):
 
 def _cut(rule: Rule, place: Any, rows: DecisionRows) -> IntArray:
     """Return the place of the class that a rule says of each row, or that behind both where it defers."""
-    scores, (upper, lower) = rows.told_by(rule.model), map(np.array, rule.levels)
+    scores, (upper, lower) = rows.output_of(rule.model), map(np.array, rule.levels)
     is_above = scores > upper[rows.groups]
     said = np.asarray(np.where(is_above, place, 1 - place))
     if rule.lower is not None:
@@ -308,25 +308,25 @@ class ClassRules(NamedTuple):
         """Return the same, calibrated, with what deferring a row costs and is called."""
         if problem.deferral is not None:
             check_defer_label(problem.deferral.label, self.pool.positive.classes.tolist(), "label")
-        return self._replace(selection_data=self.selection_data._replace(deferral=problem.deferral).calibrated())
+        return self._replace(selection_data=self.selection_data._replace(deferral=problem.deferral).with_calibrations())
 
     def solve(self, problem: Problem, choice: Choice | None = None) -> Solution:  # noqa: ARG002 - the explorer has none
         """Return the best rules that are found, with shares; raise ``InfeasibleGoals`` where none meet the goals."""
         kept = self.selection_data
-        groups, calibrations = find_groups(problem.by, kept.answers.tables[TRAIN]), kept.found or ()
-        known = kept.known(groups, calibrations)
+        groups, calibrations = find_groups(problem.by, kept.answers.tables[TRAIN]), kept.calibrations or ()
+        known = kept.calibrated_scores(groups, calibrations)
         best = choose_class_rules(known, problem)
         chosen = as_fixed(known, problem, best) if problem.decision == FIXED else best
         usual = usual_rule(known, problem) if problem.keeps_default_threshold else None
         if usual is not None:
             calibrations = (no_calibration(known.shape[1]),) * kept.n_models
-            known = kept.known(groups, calibrations)
+            known = kept.calibrated_scores(groups, calibrations)
             chosen = chosen.only(usual, value_of(known.predictions_of([usual]), problem, np.ones(1)))
         said = known.predictions_of(chosen.rules)
         errors = None
         if isinstance(problem.objective, Risk):
             likeliest = [argmax_rule(model, known.shape) for model in range(kept.n_models)]
-            alone = min(float(kept.mass @ known.losses(known.said(rule)[TRAIN])) for rule in likeliest)
+            alone = min(float(kept.mass @ known.losses(known.answer_shares(rule)[TRAIN])) for rule in likeliest)
             errors = float(kept.mass @ said.losses @ chosen.mixture), alone
         return Solution(
             chosen.mixture,
@@ -345,9 +345,9 @@ class ClassRules(NamedTuple):
         """Return the best rules of the first models."""
         return self._replace(selection_data=self.selection_data.first(n_models)).prepared(problem).solve(problem)
 
-    def rules(self, chosen: ChosenRules) -> tuple[list[Says], IntArray]:
+    def rules(self, chosen: ChosenRules) -> tuple[list[RuleFunction], IntArray]:
         """Return how likely each rule gives each answer about rows, and the place of the model that it asks."""
-        says: list[Says] = [partial(_shares, rule, chosen.calibrations[rule.model]) for rule in chosen.rules]
+        says: list[RuleFunction] = [partial(_shares, rule, chosen.calibrations[rule.model]) for rule in chosen.rules]
         return says, np.array([rule.model for rule in chosen.rules])
 
     def usual(self, groups: RuleGroups) -> ChosenRules:
@@ -358,22 +358,22 @@ class ClassRules(NamedTuple):
 
     def predictions(self, chosen: ChosenRules) -> PoolPredictions:
         """Return what rules say about all rows that were kept."""
-        return self.selection_data.known(chosen.groups, chosen.calibrations).predictions_of(chosen.rules)
+        return self.selection_data.calibrated_scores(chosen.groups, chosen.calibrations).predictions_of(chosen.rules)
 
-    def compare(self, chosen: ChosenRules, rows: DecisionRows, places: IntArray, n_used: int) -> Compared:  # noqa: ARG002
+    def compare(self, chosen: ChosenRules, rows: DecisionRows, places: IntArray, n_used: int) -> Comparison:  # noqa: ARG002
         """Return the weighted probability of each decision, and that of the class which comes next."""
         if len(chosen.rules) > 1 or chosen.rules[0].draws:
-            return Compared.nothing(len(places), "rules that share rows among classes")
+            return Comparison.none(len(places), "rules that share rows among classes")
         (rule,) = chosen.rules
-        told = chosen.calibrations[rule.model](rows.told_by(rule.model))
+        told = chosen.calibrations[rule.model](rows.output_of(rule.model))
         groups = [chosen.groups.names[code] for code in rows.groups.tolist()]
-        weighed = rule.weighed(told, rows.groups) if hasattr(rule, "weighed") else told
+        weighed = rule.first_tier_benefits(told, rows.groups) if hasattr(rule, "first_tier_benefits") else told
         own = weighed[np.arange(len(places)), places]
         others = weighed.copy()
         others[np.arange(len(places)), places] = -np.inf
         following = others.max(axis=1)
         after = answers_of(self)[others.argmax(axis=1)].tolist()
-        return Compared(own, following, None, following - own, groups, str(rule), after)
+        return Comparison(own, following, None, following - own, groups, str(rule), after)
 
     def check_chosen(self, chosen: ChosenRules, mixture: FloatArray, selection: Selection) -> None:
         """Check what came from a file."""
@@ -394,7 +394,7 @@ Family = PooledModels | Thresholds | ClassRules
 
 
 def _shares(rule: ClassRule, calibration: Calibration, rows: DecisionRows) -> FloatArray:
-    return rule.answers(calibration(rows.told_by(rule.model)), rows.groups)
+    return rule.answers(calibration(rows.output_of(rule.model)), rows.groups)
 
 
 def rules_of_scores(pool: Pool, data: LabelledData, scores: FloatArray) -> Thresholds | ClassRules:

@@ -1,14 +1,11 @@
-"""What models say, and goals on it as rows of the mixture's linear program.
+"""Predictions of models on every dataset, and goals as rows of the mixture's linear program.
 
-What each model says about the rows of each dataset: other goals or alphas ask no model again.
+``Answers`` keep what each model predicts for the rows of each dataset, so other goals and alphas need no model again:
+as bits for two classes, as codes for more or where rows may be deferred.
 
-Of two classes it is kept as bits, of more, or where rows may be deferred, as codes.
-
-Goals as rows of the mixture's linear program.
-
-Every rate of a randomized classifier is linear in its mixture, so a goal on any dataset is a row of
-``rows @ mixture <= bounds`` with an entry for each model: the goal's signed weights times the model's predictions. A
-goal on a difference, or on every group or class, is several rows with one bound and one price.
+Every rate of a randomized classifier is linear in its mixture. So a goal on any dataset is a row of
+``rows @ mixture <= bounds`` with an entry for each model: the signed weights of the goal times the predictions of the
+model. A goal on a difference, or on every group or class, has several rows with one bound and one price.
 """
 
 from collections.abc import Mapping, Sequence
@@ -37,7 +34,7 @@ from counterpoise.goals.population import AnyShare, can_certify, certified_bound
 from counterpoise.solvers.linear_program import FEASIBLE, InfeasibleRows, constraint_scale, solve_linear_program
 from counterpoise.solvers.rows import BitRows, pack
 
-TRAIN = "train"  # the dataset that is the rows on which the mixture is chosen
+TRAIN = "train"  # the name of the selection rows as a dataset
 _BINARY = 2
 
 
@@ -46,41 +43,41 @@ class Positive(NamedTuple):
 
     classes: AnyArray  # sorted
     place: int | None  # None where there are more than two, and none is named
-    deferred: Any = None  # the answer that is no class, where rows may be deferred
+    deferred: Any = None  # the label of deferral, where rows may be deferred
 
     @property
     def is_binary(self) -> bool:
-        """Tell whether there are two classes."""
+        """Return whether there are two classes."""
         return len(self.classes) <= _BINARY
 
     @property
     def labels(self) -> Classes:
         """Return the classes as rates see them."""
-        named = self.classes.tolist()
+        labels = self.classes.tolist()
         if not self.is_binary:
-            positive = None if self.place is None else named[self.place]
-            return Classes(None, positive, tuple(named), self.deferred)
+            positive = None if self.place is None else labels[self.place]
+            return Classes(None, positive, tuple(labels), self.deferred)
         place = cast("int", self.place)  # of two classes there always is one
-        return Classes(named[1 - place], named[place], (), self.deferred)
+        return Classes(labels[1 - place], labels[place], (), self.deferred)
 
     def bits(self, codes: AnyArray) -> BitRows:
         """Return where predicted codes, a column for each model, are the positive class, as bits."""
         return bits_of(codes == self.place)
 
     def bits_of_losses(self, losses: AnyArray, codes: AnyArray) -> BitRows:
-        """Return the same for two classes, where failing on a row means to say the other class."""
+        """Return the same for two classes from losses: where a model is wrong it predicts the other class."""
         return bits_of(losses.astype(np.bool_, copy=False) ^ (codes == self.place)[:, None])
 
-    def said(self, codes: AnyArray) -> "BitRows | AnyArray":
-        """Return predicted codes, a column for each model, in the form that is kept."""
+    def encode(self, codes: AnyArray) -> "BitRows | AnyArray":
+        """Return predicted codes, a column for each model, as they are stored: as bits for two classes."""
         return self.bits(codes) if self.is_binary else codes
 
 
-def bits_of(said: BoolArray) -> BitRows:
+def bits_of(is_positive: BoolArray) -> BitRows:
     """Return truth values, a column for each model, as bits."""
-    packed = pack(said)
+    packed = pack(is_positive)
     assert packed is not None  # noqa: S101 - of booleans
-    return BitRows(packed, said.shape[1])
+    return BitRows(packed, is_positive.shape[1])
 
 
 def find_positive(classes: AnyArray, pos_label: Any) -> Positive:
@@ -94,44 +91,44 @@ def find_positive(classes: AnyArray, pos_label: Any) -> Positive:
 
 @dataclass(frozen=True)
 class Answers:
-    """Which class each model says of the rows of which dataset, and what goals may ask about those rows."""
+    """The predictions of each model on the rows of each dataset, with the tables that goals refer to."""
 
     tables: dict[str, Table]
-    positives: dict[str, BitRows]  # of two classes: which rows are called positive
+    positives: dict[str, BitRows]  # of two classes: which rows are predicted positive
     positive: Positive
-    codes: dict[str, AnyArray] = field(default_factory=dict)  # of more answers: the code that each model says
+    codes: dict[str, AnyArray] = field(default_factory=dict)  # of more classes: the predicted code
 
-    tells_tails: ClassVar[bool] = True  # whether each row is one, and not a mean of many
+    has_single_rows: ClassVar[bool] = True  # False where a row stands for the mean of many
 
-    def with_dataset(self, name: str, table: Table, said: BitRows | AnyArray | None) -> "Answers":
+    def with_dataset(self, name: str, table: Table, answers: BitRows | AnyArray | None) -> "Answers":
         """Return the same answers with another dataset, or another table for one."""
-        known = replace(self, tables={**self.tables, name: table})
-        if said is None:
-            return known
-        if isinstance(said, BitRows):
-            return replace(known, positives={**self.positives, name: said})
+        new = replace(self, tables={**self.tables, name: table})
+        if answers is None:
+            return new
+        if isinstance(answers, BitRows):
+            return replace(new, positives={**self.positives, name: answers})
         others = {other: bits for other, bits in self.positives.items() if other != name}
-        return replace(known, positives=others, codes={**self.codes, name: said})
+        return replace(new, positives=others, codes={**self.codes, name: answers})
 
     def with_tables(self, tables: Mapping[str, Table], sizes: Mapping[str, int]) -> "Answers":
         """Return the same answers with other tables for the same rows, of which there are so many by dataset."""
         answers = self
         for name, table in tables.items():
             if sizes.get(name) != table.n_samples:
-                raise ValueError(f"tables[{name!r}] must hold the rows of a dataset that the models were asked about.")
+                raise ValueError(f"tables[{name!r}] must hold the rows of a dataset that the models predicted.")
             answers = answers.with_dataset(name, table, None)
         return answers
 
     @property
     def sizes(self) -> dict[str, int]:
-        """Return the number of rows of each dataset that the models were asked about."""
+        """Return the number of rows of each dataset that the models predicted."""
         return {name: bits.n_rows for name, bits in self.positives.items()} | {
             name: len(codes) for name, codes in self.codes.items()
         }
 
     @property
     def pool_sizes(self) -> set[int]:
-        """Return how many models the answers are of."""
+        """Return the numbers of models of all datasets; one number if they agree."""
         return {bits.n_models for bits in self.positives.values()} | {codes.shape[1] for codes in self.codes.values()}
 
     def views(self) -> Views:
@@ -139,7 +136,7 @@ class Answers:
         return Views(self.tables, self.positive.labels)
 
     def counter(self, views: Views) -> Tally:
-        """Return what counts the weight of the rows that each model calls a class, every set of rows once."""
+        """Return a function that sums the weight of the rows that each model predicts as a class, with a cache."""
 
         @cache
         def bits(name: str, place: int) -> BitRows:
@@ -150,21 +147,21 @@ class Answers:
             places, parts = views.rows(rows)[0], views.exact(rows)
             if rows.name not in self.positives:
                 return bits(rows.name, place).only(places).totals(parts)
-            said = self.positives[rows.name].only(places).totals(parts)
-            return said if place == 1 else views.total(rows) - said
+            weights = self.positives[rows.name].only(places).totals(parts)
+            return weights if place == 1 else views.total(rows) - weights
 
         return count
 
     def _codes_of(self, name: str) -> AnyArray:
         if name not in self.codes:
             raise ValueError(
-                f"What the models say about the rows of dataset {name!r} was not kept, as there were no goals: pass X "
+                f"The predictions of the models on dataset {name!r} were not kept, as there were no goals: pass X "
                 "and y, or datasets, with the goals."
             )
         return self.codes[name]
 
     def shares(self, name: str, mixture: FloatArray) -> FloatArray:
-        """Return the share of the mixture that calls each row of a dataset positive, or each class of several.
+        """Return the share of the mixture that predicts each row of a dataset as positive, or as each class.
 
         Rounding may end at 1 + 1e-16.
         """
@@ -184,13 +181,13 @@ class Answers:
         return shares
 
     def checks(self, goals: tuple[Goal, ...], mixture: FloatArray) -> list[GoalCheck]:
-        """Return how each goal stands for the mixture, in expectation over its draws."""
+        """Return the check of each goal for the mixture, in expectation over its draws."""
         if not goals:
             return []
         views = self.views()
         names = {name for goal in goals for name in goal.datasets}
-        said = {name: np.clip(self.shares(name, mixture), 0.0, 1.0) for name in names if views.table(name)}
-        prepared = PreparedPredictions(views, said)
+        shares = {name: np.clip(self.shares(name, mixture), 0.0, 1.0) for name in names if views.table(name)}
+        prepared = PreparedPredictions(views, shares)
         return [goal.evaluate_where_possible(prepared) for goal in goals]
 
     def check_loaded(self) -> None:
@@ -210,7 +207,7 @@ class Answers:
         return {**vars(self), "tables": bare}
 
     def stored_state(self) -> dict[str, Any]:
-        """Return what ``save`` stores: of a data frame also the columns by which goals can tell groups apart."""
+        """Return what ``save`` stores: of a data frame also the columns that goals may use as groups."""
         return {**vars(self), "tables": {name: table.without_features() for name, table in self.tables.items()}}
 
 
@@ -226,10 +223,10 @@ class LinearRate(NamedTuple):
 
 def linear_rate(answers: Answers, objective: Any) -> LinearRate:
     """Return a rate, or its text, as a linear function of the mixture."""
-    views, asked = answers.views(), as_objective(objective)
-    with name_in_errors(asked):
-        rate = asked.resolve(views)
-    return LinearRate(rate.constant, tally_rates([rate], views, answers.counter(views), [asked])[0])
+    views, rate = answers.views(), as_objective(objective)
+    with name_in_errors(rate):
+        linear = rate.resolve(views)
+    return LinearRate(linear.constant, tally_rates([linear], views, answers.counter(views), [rate])[0])
 
 
 class GoalRows(NamedTuple):
@@ -267,7 +264,7 @@ class GoalRows(NamedTuple):
 
     @property
     def scale(self) -> FloatArray:
-        """Return what rows and bounds are divided by where it is asked whether they hold.
+        """Return what rows and bounds are divided by before they are compared.
 
         A ratio is multiplied through by its denominator, and where other goals keep that small, so is what counts.
         """
@@ -287,14 +284,14 @@ class GoalRows(NamedTuple):
         if not others.size or not most > 0:
             return most
         scale = constraint_scale(np.abs(self.rows[others]).max(axis=1), self.bounds[others])
-        found = solve_linear_program(
+        solution = solve_linear_program(
             -divisor / most,
             np.vstack([self.rows[others] / scale[:, None], np.ones(n_models)]),
             (np.append(np.full(others.size, -np.inf), 1.0), np.append(self.bounds[others] / scale + FEASIBLE, 1.0)),
             lower=np.zeros(n_models),
             upper=np.full(n_models, np.inf),
         )
-        return most if found is None else float(divisor @ found.point)  # None: the others cannot hold
+        return most if solution is None else float(divisor @ solution.point)  # None: the others cannot hold
 
     def divisor(self, row: int) -> FloatArray:
         """Return the denominator of a row's ratio for each model; 1 for a rate."""
@@ -319,8 +316,8 @@ class GoalRows(NamedTuple):
             **parts,
         )
 
-    def missed(self) -> FloatArray:
-        """Return by how much each model alone misses each row, nothing where it is rounding."""
+    def violations(self) -> FloatArray:
+        """Return by how much each model alone violates each row, 0 where it is rounding."""
         excess = self.rows - self.bounds[:, None]
         return np.where(excess > FEASIBLE * self.scale[:, None], excess, 0.0)
 
@@ -329,7 +326,7 @@ class GoalRows(NamedTuple):
         rows, slopes = (np.hstack(pair) for pair in ((self.rows, other.rows), (self.row_slopes, other.row_slopes)))
         return self._replace(rows=rows, row_slopes=slopes)
 
-    def joined(self, other: Self) -> Self:
+    def join(self, other: Self) -> Self:
         """Return these goals and then others."""
         both = (self, other)
         return self._replace(
@@ -349,24 +346,24 @@ class GoalRows(NamedTuple):
         own = self.rows_of(place)
         rows, bounds = self.rows.copy() if self.row_slopes[own].any() else self.rows, self.bounds.copy()
         for row in own:
-            step = self.needed(row, bound) - self.needed(row, self.goals[place].bound)
+            step = self.required_bound(row, bound) - self.required_bound(row, self.goals[place].bound)
             if rows is not self.rows:
                 rows[row] += step * self.row_slopes[row]
             bounds[row] += step * self.bound_slopes[row]
         return self._replace(goals=goals, rows=rows, bounds=bounds)
 
-    def needed(self, row: int, bound: float) -> float:
-        """Return what a row must meet if its goal had another bound, but for a margin that is always the same."""
+    def required_bound(self, row: int, bound: float) -> float:
+        """Return the bound that a row must meet if its goal had another bound, without a fixed margin."""
         share, (goal, risk) = self.shares[row], self._goal(row)
         return bound if share is None else needed_bound(goal.with_bound(bound), share, risk)
 
-    def own_bound(self, row: int, needed: float) -> float:
-        """Return the tightest bound of a row's goal for which ``needed`` is enough."""
+    def own_bound(self, row: int, required: float) -> float:
+        """Return the tightest bound of a row's goal for which ``required`` is enough."""
         share, (goal, risk) = self.shares[row], self._goal(row)
-        return needed if share is None else certified_bound(goal, share, needed, risk)
+        return required if share is None else certified_bound(goal, share, required, risk)
 
     def can_show(self, place: int, bound: float) -> bool:
-        """Tell whether the rows are enough to certify the goal with another bound, were all of them to keep it."""
+        """Return whether there are enough rows to certify the goal with another bound, if all of them met it."""
         for row in self.rows_of(place):
             share, (goal, risk) = self.shares[row], self._goal(row)
             if share is not None and not can_certify(goal.with_bound(bound), share, risk):
@@ -390,22 +387,22 @@ class GoalRows(NamedTuple):
         scale, (n_rows, n_models) = self.scale, self.rows.shape
         matrix, limits = self.rows / scale[:, None], self.bounds / scale
         total = np.append(np.ones(n_models), np.zeros(n_rows))
-        found = solve_linear_program(
+        solution = solve_linear_program(
             1.0 - total,
             np.vstack([np.hstack([matrix, -np.eye(n_rows)]), total]),
             (np.append(np.full(n_rows, -np.inf), 1.0), np.append(limits, 1.0)),
             lower=np.zeros(n_models + n_rows),
             upper=np.full(n_models + n_rows, np.inf),
         )
-        assert found is not None  # noqa: S101 - any mixture will do
-        return self._replace(bounds=np.maximum(self.bounds, self.rows @ found.point[:n_models]))
+        assert solution is not None  # noqa: S101 - any mixture will do
+        return self._replace(bounds=np.maximum(self.bounds, self.rows @ solution.point[:n_models]))
 
     def infeasible(self, error: InfeasibleRows) -> InfeasibleGoals:
         """Return which goals conflict on every mixture, given the proof that some do."""
-        found = explain(self)
-        if found is None:  # by rounding of one solver against the other: the multipliers tell as much
+        explanation = explain(self)
+        if explanation is None:  # by rounding of one solver against the other: the multipliers show as much
             return InfeasibleGoals([self.goals[place] for place in self.conflicting(error)], error.violation)
-        return found
+        return explanation
 
     def conflicting(self, error: InfeasibleRows) -> list[int]:
         """Return the places of the goals that take part in the proof that no mixture meets all."""
@@ -420,47 +417,48 @@ def mean_limit(means: FloatArray, most: float) -> GoalRows:
 
 
 class TalliedGoals(NamedTuple):
-    """Goals written out for the rows of some tables, ready to be counted for any models."""
+    """Goals as linear rates on the rows of some tables, ready to be summed for any models."""
 
     limits: GoalLimits
     views: Views
-    asked: tuple[Goal, ...]  # with the margins of those that carry a confidence
+    targets: tuple[Goal, ...]  # the linear parts of the goals, with the margins of those that carry a confidence
     shares: tuple[AnyShare | None, ...]
 
     @classmethod
     def of(cls, goals: tuple[Goal, ...], views: Views) -> Self:
-        """Write goals out."""
+        """Return goals as linear rates on tables."""
         limits = GoalLimits.of(goals, views)
         shares = (None if part.confidence is None else measure_goal(part, views, None).share() for part in limits.parts)
         return cls(limits, views, limits.targets, tuple(shares))
 
     def rows(self, count: Tally) -> GoalRows:
-        """Return the goals as rows of the linear program of the models that are counted."""
-        asked = self.asked
-        rows, bounds = _tallied(asked, self.views, count, self.limits.names)
+        """Return the goals as rows of the linear program, given a function that sums the predictions of models."""
+        targets = self.targets
+        rows, bounds = _count_goals(targets, self.views, count, self.limits.names)
         row_slopes = np.zeros_like(rows)
-        bound_slopes = np.array([1.0 if part.sense == "<=" else -1.0 for part in asked])
-        ratios = [place for place, part in enumerate(asked) if isinstance(part.left, Ratio)]
-        if ratios:  # affine in their bound: two points tell the slope
-            steps = np.array([bound_step(asked[place]) for place in ratios])
-            moved = [
-                asked[place].with_bound(asked[place].bound + step) for place, step in zip(ratios, steps, strict=True)
+        bound_slopes = np.array([1.0 if part.sense == "<=" else -1.0 for part in targets])
+        ratios = [place for place, part in enumerate(targets) if isinstance(part.left, Ratio)]
+        if ratios:  # affine in their bound: two points give the slope
+            steps = np.array([bound_step(targets[place]) for place in ratios])
+            shifted = [
+                targets[place].with_bound(targets[place].bound + step)
+                for place, step in zip(ratios, steps, strict=True)
             ]
-            moved_rows, moved_bounds = _tallied(moved, self.views, count)
-            row_slopes[ratios] = (moved_rows - rows[ratios]) / steps[:, None]
-            bound_slopes[ratios] = (moved_bounds - bounds[ratios]) / steps
-        sizes = np.array([part.linear.size for part in asked])
+            shifted_rows, shifted_bounds = _count_goals(shifted, self.views, count)
+            row_slopes[ratios] = (shifted_rows - rows[ratios]) / steps[:, None]
+            bound_slopes[ratios] = (shifted_bounds - bounds[ratios]) / steps
+        sizes = np.array([part.linear.size for part in targets])
         goals = self.limits.goals
-        owners = self.limits.owners if len(asked) > len(goals) else None
+        owners = self.limits.owners if len(targets) > len(goals) else None
         return GoalRows(goals, rows, bounds, row_slopes, bound_slopes, self.shares, sizes, owners)
 
     def row_costs(self, row_prices: FloatArray) -> dict[str, FloatArray]:
-        """Return what each answer about each row of each dataset costs, at prices of the rows of the goals."""
-        return self.bound().row_weights(row_prices)
+        """Return the cost of each decision about each row of each dataset, at prices of the rows of the goals."""
+        return self.bind().row_weights(row_prices)
 
-    def bound(self) -> BoundRates:
+    def bind(self) -> BoundRates:
         """Return the rows of the goals as signed weights of the rows of the tables."""
-        return bind_rates([part.linear for part in self.asked], self.views, self.limits.names)
+        return bind_rates([part.linear for part in self.targets], self.views, self.limits.names)
 
 
 def goal_rows(answers: Answers, goals: tuple[Goal, ...]) -> GoalRows | None:
@@ -471,24 +469,24 @@ def goal_rows(answers: Answers, goals: tuple[Goal, ...]) -> GoalRows | None:
     return TalliedGoals.of(goals, views).rows(answers.counter(views))
 
 
-def _tallied(
-    asked: Sequence[Goal], views: Views, count: Tally, names: Sequence[Goal] | None = None
+def _count_goals(
+    goals: Sequence[Goal], views: Views, count: Tally, names: Sequence[Goal] | None = None
 ) -> tuple[FloatArray, FloatArray]:
-    """Return goals as rows and bounds; ``names`` are what an error calls them."""
-    linear = [goal.linear for goal in asked]
+    """Return goals as rows and bounds; ``names`` are their names in errors."""
+    linear = [goal.linear for goal in goals]
     return tally_rates(linear, views, count, names), -np.array([rate.constant for rate in linear])
 
 
 def own_bound(limits: GoalRows, excess: float) -> float:
     """Return the first goal's bound at which the right sides of its rows are larger by so much."""
-    found = []
+    bounds = []
     for row in limits.rows_of(0):
-        needed = limits.needed(row, limits.goals[0].bound)
-        found.append(limits.own_bound(row, needed + excess / float(limits.bound_slopes[row])))
-    return max(found) if limits.goals[0].sense == "<=" else min(found)
+        required = limits.required_bound(row, limits.goals[0].bound)
+        bounds.append(limits.own_bound(row, required + excess / float(limits.bound_slopes[row])))
+    return max(bounds) if limits.goals[0].sense == "<=" else min(bounds)
 
 
 def check_range(limits: GoalRows) -> None:
-    """Refuse a first goal of which it is not known beforehand what values it can take."""
+    """Raise an error if the first goal is on a ratio, whose range is not known beforehand."""
     if limits.row_slopes[limits.rows_of(0)].any():
         raise ValueError("The goal is on a ratio, whose range under a mixture is not known beforehand: pass bounds.")

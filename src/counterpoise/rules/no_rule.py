@@ -1,7 +1,7 @@
-"""The error where no single rule meets the goals: which goals conflict, and the nearest bounds that one rule can meet.
+"""The error where no single rule meets the goals: the conflicting goals, and the nearest bounds that one rule can meet.
 
-Rates of one rule move in steps, so bounds that a mixture of rules can meet may be out of reach. The bounds offered here
-are met by a rule that was found, and are the nearest to within ``_NEAR`` of what a search over rules finds.
+Rates of one rule move in steps, so one rule may miss bounds that a mixture of rules meets. Every bound offered here is
+met by a known rule, and is within ``_NEAR`` of the nearest that a search over rules can meet.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,13 +12,13 @@ from counterpoise.goals import Goal, InfeasibleGoals
 from counterpoise.goals.infeasible import SINGLE_RULE, bound_scale
 from counterpoise.rules.choosing import PoolPredictions
 
-_NEAR = 1e-3  # of its scale: how near to the nearest bound that is found the offered one is
+_NEAR = 1e-3  # of its scale: distance of an offered bound from the nearest that the search can meet
 _MOST_STEPS = 30  # of the search for a bound
 _MOST_GOALS = 8  # of which each is left out in turn, to find a smaller set that conflicts
 
 Find = Callable[
     [tuple[Goal, ...]], PoolPredictions | None
-]  # what a rule that meets goals says; None where none was found
+]  # the predictions of a rule that meets goals; None where there is none
 
 
 def no_single_rule(
@@ -36,13 +36,13 @@ def no_single_rule(
     ----------
     goals : tuple of Goal
     find : callable
-        Given goals, it returns what the best single rule that meets them says about all rows, or None.
+        Given goals, it returns the predictions of the best single rule that meets them, or None.
     violation : float
         The total by which the nearest rule misses the goals.
     mixed : InfeasibleGoals, optional
-        The same of all mixtures of rules, where they cannot meet the goals either: one rule cannot meet tighter bounds.
+        The error of all mixtures of rules, where none meets the goals either: one rule cannot meet tighter bounds.
     hints : sequence of str
-        What else would meet them, a sentence each.
+        Other ways to meet the goals, a sentence each.
     proven : bool
         Whether it is proven that no single rule meets the goals.
     """
@@ -55,37 +55,38 @@ def no_single_rule(
 
 def _conflict(goals: tuple[Goal, ...], find: Find) -> tuple[Goal, ...]:
     """Return goals that conflict, without those that can be left out one after the other."""
-    kept = goals
+    conflict = goals
     for goal in goals if len(goals) <= _MOST_GOALS else ():
-        fewer = tuple(one for one in kept if one is not goal)
+        fewer = tuple(one for one in conflict if one is not goal)
         if fewer and find(fewer) is None:
-            kept = fewer
-    return kept
+            conflict = fewer
+    return conflict
 
 
-def _nearest_bound(goals: tuple[Goal, ...], goal: Goal, find: Find, missed: float) -> float | None:
+def _nearest_bound(goals: tuple[Goal, ...], goal: Goal, find: Find, out_of_reach: float) -> float | None:
     """Return the nearest bound of a goal with which a rule meets all goals; None where its bound alone cannot do it.
 
-    No rule meets a bound tighter than ``missed``. From there the bound is loosened in growing steps until one does.
+    No rule meets a bound tighter than ``out_of_reach``. From there the bound is loosened in growing steps.
     """
     free = find(tuple(one for one in goals if one is not goal))
-    if free is None or goal.confidence is not None:  # what a confidence asks for is not told by the rate alone
+    if free is None or goal.confidence is not None:  # the rate alone does not show which bound a confidence needs
         return None
-    met = _reached(goal, free)
-    step = goal.sign * _NEAR * bound_scale(goal, missed)
+    reached = _tightest_bound(goal, free)
+    step = goal.sign * _NEAR * bound_scale(goal, out_of_reach)
     for _ in range(_MOST_STEPS):
-        if abs(met - missed) <= _NEAR * bound_scale(goal, met):
+        if abs(reached - out_of_reach) <= _NEAR * bound_scale(goal, reached):
             break
-        tried = goal.with_bound(missed + step if abs(step) < abs(met - missed) / 2 else (missed + met) / 2)
-        found = find(tuple(tried if one is goal else one for one in goals))
-        if found is None:
-            missed, step = tried.bound, 2 * step
+        is_small = abs(step) < abs(reached - out_of_reach) / 2
+        candidate = goal.with_bound(out_of_reach + step if is_small else (out_of_reach + reached) / 2)
+        predictions = find(tuple(candidate if one is goal else one for one in goals))
+        if predictions is None:
+            out_of_reach, step = candidate.bound, 2 * step
         else:
-            met, step = _reached(goal, found), step / 2
-    return met
+            reached, step = _tightest_bound(goal, predictions), step / 2
+    return reached
 
 
-def _reached(goal: Goal, said: PoolPredictions) -> float:
+def _tightest_bound(goal: Goal, predictions: PoolPredictions) -> float:
     """Return the tightest bound of a goal that decisions meet."""
-    (check,) = said.answers.checks((goal,), np.ones(1))
+    (check,) = predictions.answers.checks((goal,), np.ones(1))
     return float(goal.bound + goal.sign * check.violation)

@@ -14,14 +14,14 @@ UNKNOWN = ("refuse", "pool")  # what to do about groups that have no threshold o
 
 @dataclass(frozen=True)
 class Deferral:
-    """That rules may leave a row to a person, instead of deciding about it.
+    """Permission for rules to leave rows to a person instead of deciding.
 
     Parameters
     ----------
     cost : float in [0, 1]
         The loss of a row that is deferred; an error costs 1.
     label : text or number, default="defer"
-        What ``predict`` says of deferred rows; no class may be called so.
+        What ``predict`` returns for deferred rows; no class may have this label.
 
     Examples
     --------
@@ -47,7 +47,7 @@ class Draws:
     ----------
     key : bytes
         Secret of the draws, 16 to 64 bytes, as ``secrets.token_bytes(32)`` makes them; never shown. Without it nobody
-        can tell what is drawn; two classifiers with one key draw alike.
+        can compute a draw; two classifiers with the same key make the same draws.
 
     Examples
     --------
@@ -63,7 +63,7 @@ class Draws:
 
 
 def kind_of_decision(decision: Any) -> Any:
-    """Return how decisions are made, in a word: draws with a key are "sticky" ones."""
+    """Return the word for how decisions are made: "sticky" for draws with a key."""
     if isinstance(decision, bytes):  # a message about words would show it
         raise TypeError("decision must be a word, or Draws(key); got a key as it is. Write decision=Draws(key).")
     return STICKY if isinstance(decision, Draws) else decision
@@ -71,7 +71,7 @@ def kind_of_decision(decision: Any) -> Any:
 
 @dataclass(frozen=True)
 class Groups:
-    """Columns that rules may look at: each combination of their values has a threshold of its own.
+    """Columns that rules may use: each combination of their values has a threshold of its own.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ class Groups:
         names = (by,) if isinstance(by, str) or not isinstance(by, Iterable) else tuple(by)
         if not all(isinstance(name, str) for name in names):
             raise TypeError(
-                f"by must be the name of a column that rules may look at, a list of names, or Groups; got {by!r}. The "
+                f"by must be the name of a column that rules may use, a list of names, or Groups; got {by!r}. The "
                 "word 'baseline' stands for the predictions of the deployed model."
             )
         if len(set(names)) < len(names):

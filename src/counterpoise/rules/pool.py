@@ -1,7 +1,7 @@
-"""A pool of models of any library, asked for what they tell of rows: answers, scores or class probabilities.
+"""A pool of models of any library: their predictions, scores or class probabilities for given rows.
 
-Whatever a model returns, strings, numbers, booleans or columns of probabilities, its answers become places among the
-sorted classes, one byte for each row and model. An error says which model it was.
+A model may return strings, numbers, booleans or columns of probabilities. Here its predictions become codes, the places
+of the labels among the sorted classes, in one byte for each row and model. Every error names the model it is about.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -18,43 +18,38 @@ from counterpoise.goals.classes import as_labels
 from counterpoise.rules.goal_rows import TRAIN, Positive
 from counterpoise.rules.rows import n_rows, places_among, take_rows
 
-ANSWERS, SCORES, PROBABILITIES = "answers", "scores", "probabilities"  # what the models of a pool are asked for
-_CHUNK = 65_536  # rows asked about at once: what a model needs on the way (probabilities, distances) stays small
+ANSWERS, SCORES, PROBABILITIES = "answers", "scores", "probabilities"  # what the models of a pool return
+_CHUNK = 65_536  # rows that a model predicts at once: its own intermediate arrays stay small
 _HALF = 0.5  # the usual threshold of a probability; that of a decision function is 0
 _PAIR = 2
 _SUM_ROOM = 1e-3  # by which the probabilities of a row may miss one: rounding of small floats
-_SAID = {  # what stored columns are called in messages
-    ANSWERS: "stored predictions for the rows of fit, which say",
-    SCORES: "a stored column of scores for the rows of fit, which says",
-    PROBABILITIES: "stored probabilities for the rows of fit, which say",
-}
 _STORED = {ANSWERS: "stored predictions", SCORES: "stored scores", PROBABILITIES: "stored probabilities"}
 
 
 class Member(NamedTuple):
-    """A model of any library, and what it is asked for."""
+    """A model of any library, and the kind of output that is used of it."""
 
-    name: str  # what messages call it
+    name: str  # its title in messages
     model: Any
     positive: Positive
-    tells: str
+    output: str  # ANSWERS, SCORES or PROBABILITIES
 
     def ask(self, X: Any) -> AnyArray:
-        """Return what the model tells of each row."""
+        """Return the output of the model for each row."""
         order = getattr(self.model, "classes_", None)
         order = None if order is None else np.asarray(order)
-        method = {ANSWERS: "predict", PROBABILITIES: "predict_proba", SCORES: scoring_method(self.model)}[self.tells]
-        said = ask_model(self.name, getattr(self.model, method or "", self.model), X)
-        if self.tells == ANSWERS:
-            return codes_of(said, n_rows(X), self.positive.classes, self.name, order)
-        if self.tells == PROBABILITIES:
-            return checked_probabilities(np.asarray(said), n_rows(X), self.positive.classes, order, self.name)
-        return scores_of(np.asarray(said), n_rows(X), self.positive, order, self.name)
+        method = {ANSWERS: "predict", PROBABILITIES: "predict_proba", SCORES: scoring_method(self.model)}[self.output]
+        outputs = ask_model(self.name, getattr(self.model, method or "", self.model), X)
+        if self.output == ANSWERS:
+            return codes_of(outputs, n_rows(X), self.positive.classes, self.name, order)
+        if self.output == PROBABILITIES:
+            return check_probabilities(np.asarray(outputs), n_rows(X), self.positive.classes, order, self.name)
+        return scores_of(np.asarray(outputs), n_rows(X), self.positive, order, self.name)
 
     def margins(self, X: Any) -> FloatArray:
         """Return the decision function of the model, higher where the positive class is more likely."""
-        said = np.asarray(ask_model(self.name, self.model.decision_function, X))
-        return scores_of(said, n_rows(X), self.positive, np.asarray(self.model.classes_), self.name)
+        scores = np.asarray(ask_model(self.name, self.model.decision_function, X))
+        return scores_of(scores, n_rows(X), self.positive, np.asarray(self.model.classes_), self.name)
 
     def usual(self, scores: FloatArray) -> float:
         """Return the threshold of scores that the model has by itself."""
@@ -63,17 +58,18 @@ class Member(NamedTuple):
 
 
 class StoredMember(NamedTuple):
-    """Columns in the place of a model, by dataset: its answers, scores or probabilities."""
+    """Stored columns in the place of a model, by dataset: predictions, scores or probabilities."""
 
     name: str
     columns: Mapping[str, Any]
     positive: Positive
-    tells: str
+    output: str
 
     def ask(self, X: Any) -> NoReturn:  # noqa: ARG002 - whatever they are
-        """Say that other rows cannot be decided about."""
+        """Raise the error for rows that have no stored columns."""
         raise ValueError(
-            f"{self.name} is {_SAID[self.tells]} nothing about other rows. Pass the model itself to decide about those."
+            f"{self.name} is {_STORED[self.output]} for the rows of fit, and cannot predict other rows. Pass the model "
+            "itself to decide about those."
         )
 
     def on(self, dataset: str | None, n_samples: int) -> AnyArray:
@@ -82,21 +78,21 @@ class StoredMember(NamedTuple):
             self.ask(None)
         if dataset not in self.columns:
             raise ValueError(
-                f"{self.name} is {_STORED[self.tells]} for {', '.join(map(repr, self.columns))}; dataset {dataset!r} "
+                f"{self.name} is {_STORED[self.output]} for {', '.join(map(repr, self.columns))}; dataset {dataset!r} "
                 "needs its own: pass a dict of arrays by dataset, or the model itself."
             )
         column, name = self.columns[dataset], f"{self.name} (stored for {dataset!r})"
         classes = self.positive.classes
-        if self.tells == SCORES and np.asarray(column).dtype.kind == "f":
+        if self.output == SCORES and np.asarray(column).dtype.kind == "f":
             return scores_of(np.asarray(column), n_samples, self.positive, None, name)
-        if self.tells == PROBABILITIES and np.ndim(column) > 1:
-            return checked_probabilities(np.asarray(column), n_samples, classes, None, name)
+        if self.output == PROBABILITIES and np.ndim(column) > 1:
+            return check_probabilities(np.asarray(column), n_samples, classes, None, name)
         codes = codes_of(column, n_samples, classes, name)
-        if self.tells == ANSWERS:
+        if self.output == ANSWERS:
             return codes
-        if self.tells == SCORES:
+        if self.output == SCORES:
             return np.asarray(codes == self.positive.place, dtype=np.float64)
-        return np.asarray(np.eye(len(classes))[codes])  # answers, of which each is sure
+        return np.asarray(np.eye(len(classes))[codes])  # predictions: the probability of one class is 1
 
     def usual(self, scores: FloatArray) -> float:
         """Return the threshold that such scores usually have."""
@@ -104,101 +100,101 @@ class StoredMember(NamedTuple):
 
 
 class Pool(NamedTuple):
-    """Models that are asked together: members, or plain models that are asked for their answers."""
+    """Models that predict together: members, or plain models whose predictions are used."""
 
     members: Sequence[Any]
     positive: Positive
-    n_jobs: int | None  # threads in which they are asked
-    tells: str = ANSWERS
+    n_jobs: int | None  # threads in which they predict
+    output: str = ANSWERS
 
     @classmethod
-    def of(cls, titled: Mapping[str, Any], positive: Positive, n_jobs: int | None, tells: str | None = None) -> "Pool":
-        """Return models, given by what messages call them, that are asked for scores, or for what ``tells`` says.
+    def of(cls, models: Mapping[str, Any], positive: Positive, n_jobs: int | None, output: str | None = None) -> "Pool":
+        """Return a pool of models, given by their titles in messages.
 
-        Of more than two classes scores are the probabilities of all of them.
+        By default the pool uses scores for two classes, and the probabilities of all classes for more.
         """
-        tells = tells or (SCORES if positive.is_binary else PROBABILITIES)
+        output = output or (SCORES if positive.is_binary else PROBABILITIES)
         return cls(
-            [make_member(title, model, positive, tells) for title, model in titled.items()], positive, n_jobs, tells
+            [make_member(title, model, positive, output) for title, model in models.items()], positive, n_jobs, output
         )
 
     def ask(self, X: Any, n_samples: int, dataset: str | None = None, places: Iterable[int] | None = None) -> AnyArray:
-        """Return what models tell of rows, a column for each, of all or of those at some places.
+        """Return the output of models for rows, a column for each model: of all, or of those at some places.
 
-        ``dataset`` is the name that stored columns know the rows by; None where they are not those of ``fit``. Rows are
-        asked about in chunks, models and chunks in as many threads as ``n_jobs`` says.
+        ``dataset`` is the name that stored columns know the rows by; None where they are not those of ``fit``. Models
+        predict in chunks of rows; models and chunks run in ``n_jobs`` threads.
         """
-        asked = dict(enumerate(self.members if places is None else [self.members[place] for place in places]))
-        shape, classes = (n_samples, len(asked)), self.positive.classes
-        if self.tells == PROBABILITIES:
+        members = dict(enumerate(self.members if places is None else [self.members[place] for place in places]))
+        shape, classes = (n_samples, len(members)), self.positive.classes
+        if self.output == PROBABILITIES:
             columns: AnyArray = np.zeros((*shape, len(classes)))
         else:
-            kind = np.float64 if self.tells == SCORES else np.min_scalar_type(len(classes) - 1)
+            kind = np.float64 if self.output == SCORES else np.min_scalar_type(len(classes) - 1)
             columns = np.zeros(shape, dtype=kind, order="F")
-        live = {place: one for place, one in asked.items() if not isinstance(one, StoredMember)}
+        live = {place: one for place, one in members.items() if not isinstance(one, StoredMember)}
         chunks = [slice(start, min(start + _CHUNK, n_samples)) for start in range(0, n_samples, _CHUNK)]
-        reports = places is None or self.tells != ANSWERS  # not of a decision that a few of the models make
-        heard = prediction_listener()
+        reports = places is None or self.output != ANSWERS  # a decision by a few of the models is not reported
+        report = prediction_listener()
 
         def fill(place: int, chunk: slice) -> None:
             rows = X if len(chunks) == 1 else take_rows(X, chunk)
             one = live[place]
             columns[chunk, place] = one.ask(rows) if isinstance(one, Member) else predict_codes(one, rows, classes)
             if reports and chunk.stop == n_samples:
-                heard()
+                report()
 
         tasks = [(place, chunk) for place in live for chunk in chunks]
         if len(tasks) == 1 and not reports:
             fill(*tasks[0])
         else:
             in_threads(fill, tasks, self.n_jobs, shared=True)
-        for place in asked.keys() - live.keys():
-            columns[:, place] = asked[place].on(dataset, n_samples)
+        for place in members.keys() - live.keys():
+            columns[:, place] = members[place].on(dataset, n_samples)
         return columns
 
     def needs_rows(self) -> bool:
-        """Tell whether there are models that must be asked; stored columns need not."""
+        """Return whether some models need the rows; stored columns do not."""
         return not all(isinstance(member, StoredMember) for member in self.members)
 
     def check_live(self, places: Iterable[int]) -> None:
-        """Refuse to decide where one of the models that may is a stored column."""
+        """Raise an error if one of the models at these places is a stored column, which cannot predict new rows."""
         for place in places:
             if isinstance(self.members[place], StoredMember):
                 self.members[place].ask(None)
 
 
-def make_member(title: str, model: Any, positive: Positive, tells: str) -> Member | StoredMember:
-    """Return what asks a model, or knows what columns in its place tell."""
+def make_member(title: str, model: Any, positive: Positive, output: str) -> Member | StoredMember:
+    """Return a member of a pool for a model, or for columns in its place."""
     if isinstance(model, type):
         raise TypeError(f"{title} is a class, not a model: add parentheses, and fit it.")
     can_predict, is_function = hasattr(model, "predict"), callable(model) and not hasattr(model, "predict")
-    can_tell = {
+    can_answer = {
         ANSWERS: can_predict or callable(model),
         SCORES: is_function or scoring_method(model) is not None,
         PROBABILITIES: is_function or hasattr(model, "predict_proba"),
-    }[tells]
-    if can_tell:
-        return Member(title, model, positive, tells)
+    }[output]
+    if can_answer:
+        return Member(title, model, positive, output)
     if isinstance(model, Mapping):
-        return StoredMember(title, model, positive, tells)
+        return StoredMember(title, model, positive, output)
     if hasattr(model, "__len__") and not isinstance(model, (str, bytes)) and not can_predict:
-        return StoredMember(title, {TRAIN: model}, positive, tells)
-    mixing = "Calibrate it (CalibratedClassifierCV), or mix what models say: MixtureClassifier."
+        return StoredMember(title, {TRAIN: model}, positive, output)
+    mixing = "Calibrate it (CalibratedClassifierCV), or mix the predictions of models: MixtureClassifier."
     raise TypeError(
         {
             ANSWERS: f"{title} must be a fitted classifier, a callable from rows to labels, or an array of predicted "
             f"labels; got {model!r}.",
             SCORES: f"{title} has no scores to cut: rules need predict_proba or decision_function, a callable from "
             f"rows to scores, or an array of scores; got {model!r}. {mixing}",
-            PROBABILITIES: f"{title} tells no probabilities of {len(positive.classes)} classes: rules need "
+            PROBABILITIES: f"{title} has no probabilities of {len(positive.classes)} classes: rules need "
             "predict_proba, a callable from rows to a column for each class, or an array of such columns; got "
             f"{model!r}. {mixing}",
-        }[tells]
+        }[output]
     )
 
 
 def ask_model(name: str, ask: Callable[[Any], Any], X: Any) -> Any:
-    """Return what a model says; an error tells which model it was."""
+    """Return the output of a method of a model; errors name the model."""
     names = getattr(getattr(ask, "__self__", ask), "feature_names_in_", None)
     if names is not None and is_frame(X) and list(X.columns) != list(names) and set(names) <= set(X.columns):
         X = X[list(names)]  # in the order of the model: some look at places alone
@@ -244,7 +240,7 @@ def codes_of(predicted: Any, n_samples: int, classes: AnyArray, name: str, order
     ----------
     predicted : labels of shape (n_samples,) or (n_samples, 1), or probabilities of shape (n_samples, n_classes)
     order : the classes of the columns, where predictions are probabilities; default ``classes``
-    name : what an error calls the model
+    name : title of the model in errors
     """
     labels = as_labels(predicted)
     if labels.ndim == _PAIR and labels.shape[1] == 1:
@@ -275,21 +271,21 @@ def codes_of(predicted: Any, n_samples: int, classes: AnyArray, name: str, order
 
 
 def is_text(labels: AnyArray) -> bool:
-    """Tell whether labels are texts: strings, or objects of which the first is one."""
+    """Return whether labels are texts: strings, or objects of which the first is one."""
     return labels.dtype.kind in "UST" or (labels.dtype.kind == "O" and labels.size > 0 and isinstance(labels[0], str))
 
 
-def scores_of(said: AnyArray, n_samples: int, positive: Positive, order: AnyArray | None, name: str) -> FloatArray:
+def scores_of(scores: AnyArray, n_samples: int, positive: Positive, order: AnyArray | None, name: str) -> FloatArray:
     """Return scores of the positive class.
 
     Parameters
     ----------
-    said : array of shape (n_samples,) or (n_samples, n_classes)
+    scores : array of shape (n_samples,) or (n_samples, n_classes)
         Scores, of the second class where ``order`` names two, or a column for each class.
     order : the classes in the order of the model; default those of ``positive``
-    name : what an error calls the model
+    name : title of the model in errors
     """
-    values = as_numbers(said, f"The scores of {name}").astype(np.float64, copy=False)
+    values = as_numbers(scores, f"The scores of {name}").astype(np.float64, copy=False)
     classes = positive.classes if order is None else order
     where = np.flatnonzero(classes == positive.classes[positive.place])
     if values.shape == (n_samples, len(classes)):
@@ -312,19 +308,19 @@ def scores_of(said: AnyArray, n_samples: int, positive: Positive, order: AnyArra
     return np.ascontiguousarray(values)
 
 
-def checked_probabilities(
-    said: AnyArray, n_samples: int, classes: AnyArray, order: AnyArray | None, name: str
+def check_probabilities(
+    outputs: AnyArray, n_samples: int, classes: AnyArray, order: AnyArray | None, name: str
 ) -> FloatArray:
     """Return probabilities in the order of the classes, each row summing to one.
 
     Parameters
     ----------
-    said : array of shape (n_samples, n_classes)
+    outputs : array of shape (n_samples, n_classes)
     classes : all classes, sorted
     order : the classes of the columns, where a model knows some of them or in another order; default ``classes``
-    name : what an error calls the model
+    name : title of the model in errors
     """
-    values = as_numbers(said, f"The probabilities of {name}").astype(np.float64, copy=False)
+    values = as_numbers(outputs, f"The probabilities of {name}").astype(np.float64, copy=False)
     columns = classes if order is None else np.asarray(order)
     if values.shape != (n_samples, len(columns)):
         raise ValueError(
@@ -337,18 +333,18 @@ def checked_probabilities(
         "at least 0": (values < -_SUM_ROOM).any(axis=1),
         "of sum 1 in each row": np.abs(sums - 1.0) > _SUM_ROOM,
     }
-    for wanted, bad in problems.items():
+    for condition, bad in problems.items():
         if bad.any():
             row = int(np.flatnonzero(bad)[0])
-            shown = f"sums to {sums[row]:.4g}" if wanted.startswith("of sum") else f"is {values[row].tolist()!r}"
+            shown = f"sums to {sums[row]:.4g}" if condition.startswith("of sum") else f"is {values[row].tolist()!r}"
             raise ValueError(
-                f"The probabilities of {name} must be {wanted}; row {row} {shown}, one of {int(bad.sum())} such "
+                f"The probabilities of {name} must be {condition}; row {row} {shown}, one of {int(bad.sum())} such "
                 f"rows of {len(values)}. Rules of several classes need probabilities: normalize the columns, "
                 "or calibrate the model (CalibratedClassifierCV)."
             )
-    found = np.zeros((n_samples, len(classes)))
-    found[:, np.searchsorted(classes, columns)] = np.maximum(values, 0.0)
-    return np.asarray(found / found.sum(axis=1, keepdims=True))
+    probabilities = np.zeros((n_samples, len(classes)))
+    probabilities[:, np.searchsorted(classes, columns)] = np.maximum(values, 0.0)
+    return np.asarray(probabilities / probabilities.sum(axis=1, keepdims=True))
 
 
 def failures(predicted: AnyArray, codes: IntArray) -> ByteArray:
@@ -369,27 +365,29 @@ def named_models(estimators: Any) -> list[tuple[str, Any]]:
     return [one if is_named else ("", one) for one, is_named in zip(estimators, is_pair, strict=True)]
 
 
-def titled_models(named: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the models by what messages call them."""
+def titled_models(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the models by their titles in messages."""
     return {
         f"Model {place} ({name!r})" if name else f"Model {place} ({type(model).__name__})": model
-        for place, (name, model) in enumerate(named)
+        for place, (name, model) in enumerate(pairs)
     }
 
 
-def all_classes(labels: AnyArray, titled: Mapping[str, Any]) -> AnyArray:
-    """Return the labels of y and those that models know: a model may know classes that these rows do not show."""
+def all_classes(labels: AnyArray, models: Mapping[str, Any]) -> AnyArray:
+    """Return the classes of y and of the models, sorted: a model may know classes that do not occur in y."""
     own = np.unique(labels)  # once: rows are many, and so may models be
-    known = [own]
-    for title, model in titled.items():
-        classes = getattr(model, "classes_", None)
-        if classes is None:
+    parts = [own]
+    for title, model in models.items():
+        own_classes = getattr(model, "classes_", None)
+        if own_classes is None:
             continue
-        array = np.asarray(classes)
+        array = np.asarray(own_classes)
         if is_text(array) != is_text(own) or not np.isin(own, array).any():
             raise ValueError(f"{title} knows the classes {array.tolist()}, none of which is in y: {own.tolist()}.")
-        known.append(array)
-    found = np.unique(np.concatenate(known))
-    if found.size < _PAIR:
-        raise ValueError(f"y must hold at least two classes to tell apart; got one class only: {found.tolist()[0]!r}.")
-    return found
+        parts.append(array)
+    classes = np.unique(np.concatenate(parts))
+    if classes.size < _PAIR:
+        raise ValueError(
+            f"y must hold at least two classes to tell apart; got one class only: {classes.tolist()[0]!r}."
+        )
+    return classes

@@ -1,25 +1,25 @@
-"""The program that chooses a mixture: the least risk, or rate, of all mixtures of a family's rules, within limits.
+"""The program that chooses a mixture: minimise a risk or a rate over all mixtures of a family's rules, within limits.
 
 Every loss and every rate of a randomized classifier is linear in its mixture, so the best mixture of a pool of rules is
-a convex program. Its dual, weights of the rows and multipliers of the limits, prices every rule of the family. Where
-the cheapest of them costs no less than those of the pool, the mixture is the best of *all* rules, and the least cost is
-a proven lower bound; where it costs less it joins the pool. Where the pool cannot keep the limits, the multipliers that
-prove it are priced instead (Farkas), and either lead to a rule that helps or prove it for all rules.
+a convex program. Its dual, weights of the rows and multipliers of the limits, prices every rule of the family. If the
+cheapest rule costs no less than those of the pool, the mixture is the best of *all* rules, and the least cost is a
+proven lower bound; if it costs less, it joins the pool. If the pool cannot meet the limits, the multipliers that prove
+this are priced instead (Farkas): they lead to a rule that helps, or the proof holds for all rules.
 
-``generate_columns`` is that loop. A family says what there is to price:
+``generate_columns`` is that loop. A family has these methods:
 
-``start(objective)``, ``joined(rules, more)``
-    the rules to begin with, and the same with others;
+``start(objective)``, ``join(rules, more)``
+    the rules to start with, and rules together with others;
 ``optimum(program, tol, rules)``
-    the best mixture, by a ``Search`` of the family's own or, where all rules are known, at once;
+    the best mixture, by a ``Search`` of the family or, where all rules are known, by one solve;
 ``explain(program, error)``
-    which goals conflict, where none meet all;
-``limits(goals)``, ``limited(limits, most)``
+    the conflicting goals, where no mixture meets all;
+``limits(goals)``, ``add_budget(limits, most)``
     goals as rows of the program, and the same with a budget of mean loss;
-``goals_of``, ``at_bound``, ``kept``, ``excess``, ``matrix``
-    what a path of bounds and the edges of what is possible need;
+``goals_of``, ``at_bound``, ``carry_over``, ``excess``, ``matrix``
+    for paths of bounds, and for the tightest and loosest bounds;
 ``rate_objective``, ``mean_losses``, ``row_losses``, ``bind``, ``group_codes``, ``mass``
-    what ``build_objective`` makes objectives of.
+    for ``build_objective``.
 
 Families are ``choosing.ModelFamily``, ``scores.family.CutFamily``, ``scores.grid.GridFamily`` and
 ``class_scores.family.ClassFamily``.
@@ -42,32 +42,32 @@ _SHARE = 1e-10  # of the mixture, below which a rule is never drawn in practice:
 
 
 class Objective(NamedTuple):
-    """What is minimised: ``shift + risk(losses @ mixture)``."""
+    """The objective ``shift + risk(losses @ mixture)``, which is minimised."""
 
-    losses: Any  # of rules, as the family knows them
+    losses: Any  # of rules, in the form of the family
     risk: Risk
-    shift: float = 0.0  # which values and lower bounds of a solution do not hold
+    shift: float = 0.0  # not included in values and lower bounds of a solution
 
 
 class Optimum(NamedTuple):
-    """The best mixture, and the rules that it is of."""
+    """The best mixture, and its rules."""
 
     rules: Any
     solution: Any  # a ``MixtureSolution`` or what has the same fields; its lower bound is over all rules
 
 
 class Choice(NamedTuple):
-    """The mixture that was chosen, with what proves it."""
+    """A chosen mixture, with its certificate."""
 
     mixture: FloatArray
     value: float
-    lower: float  # no mixture of what ``covers`` says has less; not a number where none was sought
-    multipliers: FloatArray  # of the goals: what the risk would gain for each unit of a bound
+    lower: float  # no mixture of the rules that ``covers`` names has less; NaN where no bound was computed
+    multipliers: FloatArray  # of the goals: how fast the risk falls as a bound is relaxed
     rules: Any = None  # None where models themselves are mixed
     cost: float = 0.0  # of one rule in the place of the best mixture, or of a limit on the number of models
     risk: Risk | None = None  # bound to the rows, where it is no CVaR, worst group or rate
-    is_usual: bool = False  # whether it is a model at its usual threshold, kept as such
-    covers: str = ""
+    is_usual: bool = False  # whether it is a model at its usual threshold
+    covers: str = ""  # the rules that ``lower`` is about
 
     @property
     def gap(self) -> float:
@@ -75,26 +75,26 @@ class Choice(NamedTuple):
         return self.value - self.lower
 
     def only(self, rule: Any, value: float) -> "Choice":
-        """Return one rule in the place of the best mixture."""
+        """Return the choice of one rule in the place of the mixture."""
         return self._replace(rules=[rule], mixture=np.ones(1), value=value, lower=min(self.lower, value))
 
 
-def cleaned(mixture: FloatArray) -> FloatArray:
-    """Return a mixture without shares that are rounding."""
+def drop_slivers(mixture: FloatArray) -> FloatArray:
+    """Return a mixture without shares so small that they are rounding."""
     mixture = np.where(mixture > _SHARE, mixture, 0.0)
     return np.asarray(mixture / mixture.sum())
 
 
 class NoMixture(Exception):  # noqa: N818 - named for what is the case
-    """No mixture of any rules keeps the limits: the proof, and the rules that it is of."""
+    """No mixture of any rules meets the limits: the proof, and the rules that it uses."""
 
     def __init__(self, proof: InfeasibleRows | None, rules: Any) -> None:
         self.proof, self.rules = proof, rules
-        super().__init__("no mixture of rules keeps the limits" if proof is None else str(proof))
+        super().__init__("no mixture of rules meets the limits" if proof is None else str(proof))
 
 
 class Search(Protocol):
-    """What column generation asks of a family: the best mixture of a pool, and rules that cost less."""
+    """The steps of column generation: the best mixture of a pool, and rules that cost less."""
 
     def master(self, pool: Any) -> Any:
         """Return the best mixture of a pool with its dual, or raise ``InfeasibleRows``."""
@@ -103,10 +103,10 @@ class Search(Protocol):
         """Return the pool with rules that cost less, None where there are none; and a lower bound over all rules."""
 
     def price_proof(self, pool: Any, error: InfeasibleRows) -> Any:
-        """Return the pool with rules that a proof of infeasibility does not hold for, None where there are none."""
+        """Return the pool with rules that refute a proof of infeasibility, None where there are none."""
 
     def goes_on(self, gap: float, *, grows: bool) -> bool:
-        """Tell whether another round may help, with a stricter master where the pool does not grow."""
+        """Return whether another round may help, with a stricter master where the pool does not grow."""
 
 
 def generate_columns(search: Search, pool: Any, tol: float) -> tuple[Any, Any, float]:
@@ -117,7 +117,7 @@ def generate_columns(search: Search, pool: Any, tol: float) -> tuple[Any, Any, f
             solution = search.master(pool)
         except InfeasibleRows as error:
             more = search.price_proof(pool, error)
-            if more is None:  # the proof that the pool cannot keep the limits holds for all rules
+            if more is None:  # the proof that the pool cannot meet the limits holds for all rules
                 raise NoMixture(error, pool) from error
             pool = more
             continue
@@ -138,21 +138,20 @@ class Program(NamedTuple):
     limits: Any = None  # as ``family.limits`` returns them
 
     def solve(self, tol: float = TOL, start: Any = None, *, explains: bool = False) -> Optimum:
-        """Return the best mixture, or raise ``NoMixture`` where none keeps the limits.
+        """Return the best mixture, or raise ``NoMixture`` where none meets the limits.
 
         Parameters
         ----------
         tol : float
             The gap between value and lower bound that is good enough, in units of the losses.
         start : rules, optional
-            To begin with beside the family's own, such as those of another solve.
+            Rules to start with beside those of the family, such as those of another solve.
         explains : bool
-            Whether ``InfeasibleGoals`` is raised in the place of ``NoMixture``: it takes a while to find which goals
-            conflict.
+            Whether to raise ``InfeasibleGoals`` in place of ``NoMixture``: finding the conflicting goals takes a while.
         """
         try:
             rules = self.family.start(self.objective)
-            rules = rules if start is None else self.family.joined(rules, start)
+            rules = rules if start is None else self.family.join(rules, start)
             return self.family.optimum(self, tol, rules)  # type: ignore[no-any-return]
         except NoMixture as error:
             if explains:
@@ -167,7 +166,7 @@ def solve_master(
     fraction = risk.tail_fraction
     if fraction is not None:
         return minimize_cvar(losses, fraction, sample_weight=sample_weight, tol=tol, **limits, **how)
-    how.pop("method", None)  # there is but one
+    how.pop("method", None)  # there is only one
     return minimize_risk(losses, risk, sample_weight=sample_weight, tol=tol, **limits, **how)
 
 
@@ -198,11 +197,11 @@ def build_program(family: Any, objective: Risk | Rate, limits: Any) -> Program:
 def with_budget(
     family: Any, limits: Any, budget: float | None, start: Any = None, *, explains: bool = True
 ) -> tuple[Any, Any]:
-    """Return limits with a budget above the least mean loss within them, and rules that keep it."""
+    """Return limits with a budget above the least mean loss within them, and rules that meet it."""
     if budget is None:
         return limits, start
     least = Program(family, mean_objective(family), limits).solve(EXACT, start, explains=explains)
-    return family.limited(limits, least.solution.value + budget), least.rules
+    return family.add_budget(limits, least.solution.value + budget), least.rules
 
 
 def choose(family: Any, problem: Any, tol: float = TOL) -> Choice:

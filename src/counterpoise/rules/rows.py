@@ -1,4 +1,4 @@
-"""Rows as models take them, and labelled rows with all that belongs to them."""
+"""Rows in the form that models take, and labelled rows with their weights, groups and table."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -30,16 +30,16 @@ class LabelledData(NamedTuple):
         y: Any,
         classes: AnyArray,
         *,
-        given: Any = None,
+        original: Any = None,
         sensitive_features: Any = None,
         baseline: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         largest_weight: float | None = None,
     ) -> "LabelledData":
-        """Return rows whose features are checked; ``given`` are the rows as they came."""
+        """Return rows whose features are checked; ``original`` are the rows as they came."""
         codes = label_codes(y, n_rows(X), classes)
         weight = check_sample_weight(sample_weight, codes.size)
-        features = given if is_frame(given) else np.empty((codes.size, 0))
+        features = original if is_frame(original) else np.empty((codes.size, 0))
         weights: dict[str, Any] = {"sample_weight": sample_weight, "largest_weight": largest_weight}
         table = Table(features, classes[codes], sensitive_features, baseline, **weights)
         return cls(X, codes, weight, None if sensitive_features is None else group_codes(table)[0], table)
@@ -63,8 +63,8 @@ def places_among(labels: AnyArray, classes: AnyArray) -> tuple[IntArray, AnyArra
         codes = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
         return codes.astype(np.int64), np.asarray(classes[codes] != labels)
     except TypeError:  # objects that cannot be compared with the classes, such as None or text with numbers
-        known = [where_equal(labels, label) for label in classes.tolist()]
-        return np.argmax(known, axis=0), ~np.any(known, axis=0)
+        is_label = [where_equal(labels, label) for label in classes.tolist()]
+        return np.argmax(is_label, axis=0), ~np.any(is_label, axis=0)
 
 
 def n_rows(X: Any) -> int:
@@ -103,7 +103,7 @@ def stack_rows(parts: Sequence[Any]) -> Any:
 
 
 def as_rows(X: Any) -> Any:
-    """Return something whose rows can be taken: what it is, or an array."""
+    """Return rows in a form from which some can be taken: unchanged where possible, else an array."""
     if issparse(X):
         return X.tocsr()  # of some formats no rows can be taken
     return X if hasattr(X, "shape") else np.asarray(X)
@@ -115,7 +115,7 @@ def as_columns(X: Any) -> Any:
 
 
 def known_columns(X: Any, names: AnyArray | None) -> Any:
-    """Return a data frame without the columns that were not there in ``fit``, such as ids or answers."""
+    """Return a data frame with only the columns that ``fit`` had, without ids or labels."""
     columns = getattr(X, "column_names", X.columns if is_frame(X) else ())  # of a table of Arrow, or a frame
     if names is None or len(columns) <= len(names) or not set(names) <= set(columns):
         return X
@@ -123,7 +123,7 @@ def known_columns(X: Any, names: AnyArray | None) -> Any:
 
 
 def set_input_tags(tags: Any, models: Sequence[Any]) -> None:
-    """Say what rows are taken where they go to models as they are: what all take; those without tags may take any."""
+    """Set the input tags of a classifier whose models get the rows unchanged: it accepts what all models accept."""
     inputs = [get_tags(model).input_tags for model in models if hasattr(model, "__sklearn_tags__")]
     tags.input_tags.sparse = all(one.sparse for one in inputs)
     tags.input_tags.allow_nan = all(one.allow_nan for one in inputs)

@@ -18,14 +18,7 @@ from counterpoise._base.checks import as_numbers, check_count, check_losses, che
 from counterpoise._base.text import text_table
 from counterpoise._base.types import ArrayLike, FloatArray, IntArray
 from counterpoise.goals import Goal, Rate, as_goals, positive_rate
-from counterpoise.rules.choosing import (
-    Problem,
-    RepeatedLosses,
-    Selection,
-    as_problem,
-    build_model_program,
-    select,
-)
+from counterpoise.rules.choosing import Problem, RepeatedLosses, Selection, as_problem, build_model_program, select
 from counterpoise.rules.class_scores.family import ClassFamily
 from counterpoise.rules.families import ClassRules
 from counterpoise.rules.goal_rows import GoalRows, check_range, goal_rows, own_bound
@@ -34,8 +27,8 @@ from counterpoise.rules.scores.family import CutFamily
 from counterpoise.rules.scores.table import rank
 from counterpoise.theory.risks import CVaR, Risk, RiskRows
 
-_ROW = positive_rate() <= 0.0  # stands for a row that was given as such: what it says is never asked
-_SMALL = 4000  # losses that are minimised exactly and as fast as from what is known
+_ROW = positive_rate() <= 0.0  # stands for a row of numbers; its text is never used
+_SMALL = 4000  # up to so many losses an exact solve is as fast as a warm start
 _SHOWN = 1e-9  # shares of the mixture above this count as carrying weight
 
 
@@ -122,8 +115,9 @@ def tradeoff(
     Parameters
     ----------
     model : fitted mixture, or array of shape (n_samples, n_models)
-        A classifier that mixes models, whose kept predictions and other goals are used and no model asked; or losses.
-        Each point is what its ``rebalance`` with that bound comes to: a budget is above the least mean loss there.
+        A classifier that mixes models, whose stored predictions and other goals are used, so that no model predicts; or
+        losses. Each point is the result of its ``rebalance`` with that bound: a budget is above the least mean loss
+        there.
     goal : goal or its text, or array of shape (n_models,) where losses are given
         The goal whose bound varies: on the datasets of the model. One of the model's goals that differs in its bound
         alone is replaced. With losses: the row of ``row @ mixture <= bound``.
@@ -133,7 +127,7 @@ def tradeoff(
     alpha : float in (0, 1], optional
         Short for ``objective=CVaR(alpha)``. Default: the objective of the model; 0.1 for losses.
     objective : risk, rate or the text of one, optional
-        What is made as small as possible for each bound.
+        What to minimise for each bound.
     n_points : int, default=50
         Number of bounds where none are given.
     tol : float, default=1e-6
@@ -170,12 +164,12 @@ def tradeoff(
     if hasattr(model, "rules_"):
         is_cut = not isinstance(model.family_, ClassRules)
         rules = tuple(path.program.family.ranked.as_rules(rules) if is_cut and rules is not None else rules or ())
-    shown = None if path.goals[0] is _ROW else path.goals[0]
-    return Tradeoff(points, shown, path.problem.objective, rules)
+    shown_goal = None if path.goals[0] is _ROW else path.goals[0]
+    return Tradeoff(points, shown_goal, path.problem.objective, rules)
 
 
 class BoundPath:
-    """The best mixture for each of many bounds of the first goal: each from what the ones before left.
+    """The best mixture for each of many bounds of the first goal, each solve started from the one before.
 
     A budget is counted anew for each bound.
     """
@@ -195,12 +189,12 @@ class BoundPath:
         free = [self.program._replace(limits=limits).solve(self.tol, start)]
         if budget is not None:
             free.append(Program(family, mean_objective(family), excess.limits).solve(self.tol, start))
-        reached = [family.matrix(excess.objective.losses, one.rules) @ one.solution.mixture for one in free]
-        most = max(least, *(float(one.max()) for one in reached))
+        excesses = [family.matrix(excess.objective.losses, one.rules) @ one.solution.mixture for one in free]
+        most = max(least, *(float(one.max()) for one in excesses))
         return np.linspace(own_bound(self.rows, least), own_bound(self.rows, most), n_points)
 
     def solve(self, levels: FloatArray) -> tuple[tuple[TradeoffPoint, ...], Any]:
-        """Return the point of each bound, and the rules that all of their mixtures are of."""
+        """Return the point of each bound, and the rules that their mixtures share."""
         family, budget, own = self.program.family, self.problem.budget, self.rows.rows_of(0)
         rules, points = None, dict[int, TradeoffPoint]()
         tightest_first = np.argsort(-levels if self.goals[0].sense == ">=" else levels, kind="stable")
@@ -216,12 +210,12 @@ class BoundPath:
             except NoMixture:
                 continue
             solution, shift = optimum.solution, self.program.objective.shift
-            rules, mixture = family.kept(rules, optimum)
+            rules, mixture = family.carry_over(rules, optimum)
             n_models, price = int((mixture > _SHOWN).sum()), float(solution.multipliers[own].sum())
             values = shift + solution.value, shift + solution.lower
             points[place] = TradeoffPoint(level, *values, price, n_models, mixture)
         size = max((len(point.mixture) for point in points.values() if point.mixture is not None), default=0)
-        return tuple(_padded(points[place], size) for place in range(levels.size)), rules
+        return tuple(_pad_mixture(points[place], size) for place in range(levels.size)), rules
 
     def close(self) -> None:
         """Let the threads go."""
@@ -229,7 +223,7 @@ class BoundPath:
             self.program.objective.losses.close()
 
 
-def _padded(point: TradeoffPoint, size: int) -> TradeoffPoint:
+def _pad_mixture(point: TradeoffPoint, size: int) -> TradeoffPoint:
     """Return a point whose mixture has a share for each rule."""
     if point.mixture is None:
         return point
@@ -237,7 +231,7 @@ def _padded(point: TradeoffPoint, size: int) -> TradeoffPoint:
 
 
 def _path_of_model(model: Any, goal: Any, alpha: float | None, objective: Any, tol: float) -> BoundPath:
-    """Return the path over all that a fitted classifier can mix."""
+    """Return the path over all rules that a fitted classifier can mix."""
     problem, data, goals = model.problem(alpha, objective), model.family_.selection_data, _goals_of_model(model, goal)
     family: Any
     if not hasattr(model, "rules_"):
@@ -245,7 +239,7 @@ def _path_of_model(model: Any, goal: Any, alpha: float | None, objective: Any, t
         selection = select(data, problem) if is_new else model.selection_
         return _path_of_selection(selection, problem, goal_rows(data.answers, goals), goals, tol)
     if isinstance(model.family_, ClassRules):
-        family = ClassFamily(data.known(model.groups_, model.calibrations_))
+        family = ClassFamily(data.calibrated_scores(model.groups_, model.calibrations_))
     else:
         family = CutFamily(rank(data, model.groups_))
     program = build_program(family, problem.objective, family.limits(goals))
@@ -287,10 +281,10 @@ def _no_groups(names: tuple[str, ...]) -> IntArray:
 
 def _goals_of_model(model: Any, goal: Any) -> tuple[Goal, ...]:
     """Return the goal and then the model's other goals."""
-    listed = as_goals(goal)
-    if len(listed) != 1:
-        raise ValueError(f"A frontier is for one goal; got {len(listed)}.")
-    return (listed[0], *(other for other in model.goals_ if other.with_bound(listed[0].bound) != listed[0]))
+    goals = as_goals(goal)
+    if len(goals) != 1:
+        raise ValueError(f"A frontier is for one goal; got {len(goals)}.")
+    return (goals[0], *(other for other in model.goals_ if other.with_bound(goals[0].bound) != goals[0]))
 
 
 def _check_bounds(bounds: ArrayLike) -> FloatArray:

@@ -15,7 +15,7 @@ from counterpoise.classifiers.goal import GoalClassifier
 from counterpoise.classifiers.mixture import MixtureClassifier
 from counterpoise.goals.classes import where_equal
 from counterpoise.rules.class_scores.rules import SOFT, RatioRule, TierRule
-from counterpoise.rules.deciding import DecisionRows, shared, with_label
+from counterpoise.rules.deciding import DecisionRows, total_shares, with_label
 from counterpoise.rules.families import ClassRules
 from counterpoise.rules.options import Deferral, kind_of_decision
 from counterpoise.rules.pool import failures
@@ -177,7 +177,7 @@ def _decide_by_models(model: Any, data: Data, name: str, answers: AnyArray) -> R
     rows, decider = estimator.rows_to_decide(X, told=codes), estimator.decider()
     ours = Decisions(answers, None, draw=lambda: decider.decide(rows, X))
     if is_drawn(model) and np.count_nonzero(mixture) > 1:
-        ours = ours._replace(chances=shared(list(codes.T), mixture, len(estimator.classes_)))
+        ours = ours._replace(chances=total_shares(list(codes.T), mixture, len(estimator.classes_)))
     else:
         ours = Decisions(answers, ours.labels)
     by, losses, errors = {MIXTURE: ours, FIRST: Decisions(answers, data.classes[codes[:, 0]])}, {}, []

@@ -9,7 +9,7 @@ from counterpoise._base.checks import check_alpha, check_number
 from counterpoise.classifiers.base import NEVER
 from counterpoise.goals.bound_goals import validate_goals
 from counterpoise.rules.choosing import as_problem
-from counterpoise.rules.draws import known_draws, make_key
+from counterpoise.rules.draws import make_key, require_draws
 from counterpoise.rules.options import STICKY, Draws, as_groups, kind_of_decision
 from counterpoise.runs.decisions import final_estimator, mixes
 from counterpoise.runs.fit import program, unheard
@@ -159,7 +159,7 @@ def write_chosen(
             writer.begin(content, settings, data.columns, prints, run.sources, origin=origin)
             writer.log(f"mixture of {run.folder.name} chosen anew")
             if kind_of_decision(final_estimator(model).decision) == STICKY:
-                keep_key(writer.folder, known_draws(final_estimator(model)).key)
+                keep_key(writer.folder, require_draws(final_estimator(model)).key)
             writer.save_model(model)
             finish(work, writer, prints, model, [_command(run, settings, changes, writer.folder)])
     return Run(writer.folder, settings)

@@ -1,1 +1,1 @@
-"""Rules of class probabilities: a model that tells how likely each of several classes is stands for many decisions."""
+"""Rules of class probabilities, for more than two classes."""

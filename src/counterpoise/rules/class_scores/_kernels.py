@@ -18,14 +18,14 @@ def weigh(probabilities: FloatArray, groups: IntArray, benefits: FloatArray, sec
     n_rows, n_classes = probabilities.shape
     for row in range(n_rows):
         for label in range(n_classes):
-            told = probabilities[row, label]
+            probability = probabilities[row, label]
             for one in range(second.shape[1]):
-                second[row, one] += told * benefits[groups[row], label, one]
+                second[row, one] += probability * benefits[groups[row], label, one]
 
 
 @kernel(void(_TABLE, _TABLE, float64, float64, float64, _TABLE))
 def defer(
-    probabilities: FloatArray, second: FloatArray, gain: float, share: float, cost: float, said: FloatArray
+    probabilities: FloatArray, second: FloatArray, gain: float, share: float, cost: float, shares: FloatArray
 ) -> None:
     """Defer rows, wholly or with a part of the mass, where that is cheaper than the answers that were filled in.
 
@@ -35,26 +35,26 @@ def defer(
     for row in range(n_rows):
         filled, best = 0.0, 0
         for one in range(n_classes):
-            missing = max(share - said[row, one], 0.0)
-            filled += gain * probabilities[row, one] * missing - said[row, one] * second[row, one]
+            missing = max(share - shares[row, one], 0.0)
+            filled += gain * probabilities[row, one] * missing - shares[row, one] * second[row, one]
             best = one if second[row, one] > second[row, best] else best
         own, rest = second[row, n_classes], second[row, best]
-        room = _APART * (gain + abs(own) + abs(rest))
-        whole, part = gain * max(cost - 1.0 + share, 0.0) - own, 1.0
+        tolerance = _APART * (gain + abs(own) + abs(rest))
+        deferring, part = gain * max(cost - 1.0 + share, 0.0) - own, 1.0
         if share < 1.0 - cost:
             mass = share / (1.0 - cost)
             capped = -mass * own - (1.0 - mass) * rest
-            if capped < whole - room:
-                whole, part = capped, mass
-        if whole < filled - room:
-            said[row, :] = 0.0
-            said[row, best] = 1.0 - part
-            said[row, n_classes] = part
+            if capped < deferring - tolerance:
+                deferring, part = capped, mass
+        if deferring < filled - tolerance:
+            shares[row, :] = 0.0
+            shares[row, best] = 1.0 - part
+            shares[row, n_classes] = part
 
 
 @kernel(void(_TABLE, _TABLE, float64, float64, int64, _TABLE))
 def fill(
-    probabilities: FloatArray, second: FloatArray, gain: float, share: float, layer: int, said: FloatArray
+    probabilities: FloatArray, second: FloatArray, gain: float, share: float, layer: int, shares: FloatArray
 ) -> None:
     """Fill the answers of two-tier rules, which are zero before: see ``TierRule``.
 
@@ -67,22 +67,22 @@ def fill(
         for one in range(1, n_classes):
             if second[row, one] > second[row, best] + _APART * abs(second[row, best]):
                 best = one
-        room = _APART * (gain + abs(second[row, best]))
+        tolerance = _APART * (gain + abs(second[row, best]))
         left, step, answer = 1.0, 0, best
         while left > _APART:
-            found, highest = -1, second[row, best] - room
+            chosen, highest = -1, second[row, best] - tolerance
             for one in range(n_classes):
                 benefit = gain * probabilities[row, one] + second[row, one]
-                if said[row, one] == 0.0 and benefit > highest:
-                    found, highest = one, benefit + room
-            if found < 0:
+                if shares[row, one] == 0.0 and benefit > highest:
+                    chosen, highest = one, benefit + tolerance
+            if chosen < 0:
                 break
-            answer = found if step == layer else answer
-            said[row, found] = min(share, left)
-            left -= said[row, found]
+            answer = chosen if step == layer else answer
+            shares[row, chosen] = min(share, left)
+            left -= shares[row, chosen]
             step += 1
         if layer < 0:
-            said[row, best] += max(left, 0.0)
+            shares[row, best] += max(left, 0.0)
         else:
-            said[row, :] = 0.0
-            said[row, answer] = 1.0
+            shares[row, :] = 0.0
+            shares[row, answer] = 1.0

@@ -15,26 +15,19 @@ from counterpoise.rules.class_scores.family import (
     Columns,
     SumLosses,
     least_move,
-    own_answers,
     threshold,
     tier_rule,
+    uncalibrated_rules,
 )
 from counterpoise.rules.class_scores.ratio_bins import choose_by_ratio
 from counterpoise.rules.class_scores.rules import ClassRule, TierRule, argmax_rule
 from counterpoise.rules.class_scores.table import CalibratedScores, no_calibration
 from counterpoise.rules.goal_rows import TRAIN, GoalRows
 from counterpoise.rules.no_rule import no_single_rule
-from counterpoise.rules.program import (
-    TOL,
-    Choice,
-    build_program,
-    choose,
-    mean_objective,
-    with_budget,
-)
+from counterpoise.rules.program import TOL, Choice, build_program, choose, mean_objective, with_budget
 from counterpoise.theory.risks import Mean, Risk, WorstGroup
 
-# A tail above this is one that more than two classes had better share: 0.95 against 0.98 on 26 classes at alpha 0.1.
+# Above this tail it is better to share rows among more than two classes: 0.95 against 0.98 on 26 classes, alpha 0.1.
 _SHARED_BY_TWO = 0.85
 _ALIKE = 1e-9  # part of the largest entry by which entries of a tensor may differ: rounding
 _MOST_TRIED = 5_000_000  # rows times classes squared: above, a search takes too long to try what it offers
@@ -42,95 +35,96 @@ _TRIES = 3  # of a bound that is offered
 OF_RATIOS = "all rules of 16 bins of the ratio of the best two probabilities"
 
 
-def choose_class_rules(known: CalibratedScores, problem: Problem, tol: float = TOL) -> Choice:
-    """Return the best mixture that is found, or raise ``InfeasibleGoals`` with bounds that the same search meets."""
+def choose_class_rules(scores: CalibratedScores, problem: Problem, tol: float = TOL) -> Choice:
+    """Return the best mixture of the search, or raise ``InfeasibleGoals`` with bounds that the same search meets."""
     try:
-        return _searched(known, problem, tol)
+        return _search(scores, problem, tol)
     except InfeasibleGoals as error:
-        if known.mass.size * known.shape[1] ** 2 > _MOST_TRIED:
+        if scores.mass.size * scores.shape[1] ** 2 > _MOST_TRIED:
             raise
-        raise _tried(known, problem, error) from error
+        raise _with_met_bounds(scores, problem, error) from error
 
 
-def _tried(known: CalibratedScores, problem: Problem, error: InfeasibleGoals) -> InfeasibleGoals:
-    """Return the error with those of its bounds that a search with them in place meets, moved until it does."""
-    single = {goal: _met_bound(known, problem, goal, bound) for goal, bound in error.nearest_bounds.items()}
+def _with_met_bounds(scores: CalibratedScores, problem: Problem, error: InfeasibleGoals) -> InfeasibleGoals:
+    """Return the error with those of its bounds that a search meets, moved until it does."""
+    single = {goal: _find_met_bound(scores, problem, goal, bound) for goal, bound in error.nearest_bounds.items()}
     offered = {goal: bound for goal, bound in single.items() if bound is not None}
     joint = {} if offered else error.joint_bounds
-    if joint and _met(known, problem, joint) is not None:
+    if joint and _why_not_met(scores, problem, joint) is not None:
         joint = {}
-    held = {goal: by for goal, by in error.held_by.items() if goal in offered}
-    return InfeasibleGoals(error.conflict, least_move(offered, error), offered, False, joint, held)
+    held_by = {goal: by for goal, by in error.held_by.items() if goal in offered}
+    return InfeasibleGoals(error.conflict, least_move(offered, error), offered, False, joint, held_by)
 
 
-def _met_bound(known: CalibratedScores, problem: Problem, goal: Goal, bound: float) -> float | None:
-    """Return a bound of one goal that a search meets, at first the one given; None where none was found."""
+def _find_met_bound(scores: CalibratedScores, problem: Problem, goal: Goal, bound: float) -> float | None:
+    """Return a bound of one goal that a search meets, starting from ``bound``; None where there is none."""
     for _ in range(_TRIES):
-        refused = _met(known, problem, {goal: bound})
-        if refused is None:
+        error = _why_not_met(scores, problem, {goal: bound})
+        if error is None:
             return bound
-        nearer = next((to for one, to in refused.nearest_bounds.items() if one.left == goal.left), None)
+        nearer = next((to for one, to in error.nearest_bounds.items() if one.left == goal.left), None)
         if nearer is None or nearer == bound:
             return None
         bound = nearer
     return None
 
 
-def _met(known: CalibratedScores, problem: Problem, bounds: Mapping[Goal, float]) -> InfeasibleGoals | None:
-    """Return why goals with other bounds, as they would be printed, are not met; None where they are."""
+def _why_not_met(scores: CalibratedScores, problem: Problem, bounds: Mapping[Goal, float]) -> InfeasibleGoals | None:
+    """Return the error of a search with other bounds, rounded as they are printed; None where it meets them."""
     new = {goal: goal.with_bound(round_safely(goal, bound)) for goal, bound in bounds.items()}
     try:
-        _searched(known, problem._replace(goals=tuple(new.get(goal, goal) for goal in problem.goals)), TOL)
+        _search(scores, problem._replace(goals=tuple(new.get(goal, goal) for goal in problem.goals)), TOL)
     except InfeasibleGoals as error:
         return error
     return None
 
 
-def _searched(known: CalibratedScores, problem: Problem, tol: float) -> Choice:
-    family = ClassFamily(known)
+def _search(scores: CalibratedScores, problem: Problem, tol: float) -> Choice:
+    family = ClassFamily(scores)
     limits = family.limits(problem.goals)
-    if is_for_ratios(known, problem, limits):
-        by_ratio = choose_by_ratio(known, problem, limits)
-        if by_ratio is not None and by_ratio[1] < min(_SHARED_BY_TWO, _least_tail(known, own_answers(known), problem)):
+    if is_for_ratios(scores, problem, limits):
+        by_ratio = choose_by_ratio(scores, problem, limits)
+        most = min(_SHARED_BY_TWO, _least_tail(scores, uncalibrated_rules(scores), problem))
+        if by_ratio is not None and by_ratio[1] < most:
             rule, value, lower, prices = by_ratio
             return Choice(np.ones(1), value, lower, prices, [rule], covers=OF_RATIOS)
     return choose(family, problem, tol)
 
 
-def _least_tail(known: CalibratedScores, rules: list[TierRule], problem: Problem) -> float:
+def _least_tail(scores: CalibratedScores, rules: list[TierRule], problem: Problem) -> float:
     """Return the least tail of some rules alone; infinity where there are none."""
     if not rules:
         return np.inf
-    losses = np.asarray(known.predictions_of(list(rules)).losses, dtype=np.float64)
-    assert isinstance(problem.objective, Risk)  # noqa: S101 - a tail is asked for
+    losses = np.asarray(scores.predictions_of(list(rules)).losses, dtype=np.float64)
+    assert isinstance(problem.objective, Risk)  # noqa: S101 - the objective is a tail
     alpha, tails = problem.objective.tail_fraction or 1.0, []
     for column in losses.T:
-        level = threshold(column, known.mass, alpha)
-        tails.append(float(known.mass @ (level + np.maximum(column - level, 0.0) / alpha)))
+        level = threshold(column, scores.mass, alpha)
+        tails.append(float(scores.mass @ (level + np.maximum(column - level, 0.0) / alpha)))
     return min(tails)
 
 
-def usual_rule(known: CalibratedScores, problem: Problem) -> TierRule | None:
-    """Return the likeliest class of the best model, uncalibrated, where nothing but errors counts; else None."""
+def usual_rule(scores: CalibratedScores, problem: Problem) -> TierRule | None:
+    """Return the rule of the likeliest class of the best model, uncalibrated, where only errors count; else None."""
     counts_errors = not isinstance(problem.objective, Rate) and problem.objective.tail_fraction == 1.0
-    if problem.goals or not counts_errors or known.defer_cost is not None:
+    if problem.goals or not counts_errors or scores.defer_cost is not None:
         return None
-    n_models = known.table.n_models
-    plain = known.table.known(known.groups, (no_calibration(known.shape[1]),) * n_models)
-    rules = [argmax_rule(model, known.shape) for model in range(n_models)]
-    lost = np.asarray(plain.predictions_of(list(rules)).losses, dtype=np.float64)
-    return rules[int((known.mass @ lost).argmin())]
+    n_models = scores.table.n_models
+    plain = scores.table.calibrated_scores(scores.groups, (no_calibration(scores.shape[1]),) * n_models)
+    rules = [argmax_rule(model, scores.shape) for model in range(n_models)]
+    losses = np.asarray(plain.predictions_of(list(rules)).losses, dtype=np.float64)
+    return rules[int((scores.mass @ losses).argmin())]
 
 
-def is_for_ratios(known: CalibratedScores, problem: Problem, limits: ClassLimits) -> bool:
-    """Tell whether the direct program will do: a tail of one model, and limits on errors of all rows alone."""
+def is_for_ratios(scores: CalibratedScores, problem: Problem, limits: ClassLimits) -> bool:
+    """Return whether the direct program applies: a tail of one model, and limits on the error of all rows alone."""
     alpha = problem.objective.tail_fraction if isinstance(problem.objective, Risk) else None
     is_tail = alpha is not None and alpha < 1.0 and not isinstance(problem.objective, WorstGroup)
-    if not is_tail or known.table.n_models > 1 or known.defer_cost is not None:
+    if not is_tail or scores.table.n_models > 1 or scores.defer_cost is not None:
         return False
     own = {name for goal in problem.goals for name in goal.datasets} <= {TRAIN}
-    is_right = np.broadcast_to(np.eye(known.shape[1], dtype=np.bool_), known.shape)
-    return own and all(  # a limit asks only how often answers are wrong, whatever the class or group
+    is_right = np.broadcast_to(np.eye(scores.shape[1], dtype=np.bool_), scores.shape)
+    return own and all(  # a limit depends only on how often decisions are wrong, whatever the class or group
         np.ptp(tensor[part]) <= _ALIKE * float(np.abs(tensor).max())
         for tensor in limits.tensors
         for part in (is_right, ~is_right)
@@ -144,37 +138,38 @@ _DIGITS = 11  # to which violations and objectives are compared, in parts of the
 
 
 def search_fixed(
-    known: CalibratedScores, problem: Problem, rules: Sequence[ClassRule], multipliers: FloatArray
+    scores: CalibratedScores, problem: Problem, rules: Sequence[ClassRule], multipliers: FloatArray
 ) -> tuple[ClassRule, float]:
-    """Return the rule of least violation, then least objective, that was found, and its total violation.
+    """Search for the rule of least violation, then least objective, and return it with its total violation.
 
     Each step of a two-tier rule is a rule that gives one answer, and with level 0 there is one step: the class of the
     largest benefit. Such rules are tried at multiples of the mixture's prices, and at prices that rise where a goal is
-    missed and fall where it is kept with room. It is a search: what it does not find may exist. A risk of zero-one
-    losses that counts all rows alike grows with their mean, so that is what is minimized for every risk.
+    missed and fall where it is met with a margin. The search proves nothing: a better rule may exist. A risk of
+    zero-one losses that counts all rows alike grows with their mean, so the mean is minimised for every risk.
     """
-    family, models = ClassFamily(known), range(known.table.n_models)
+    family, models = ClassFamily(scores), range(scores.table.n_models)
     limits, _ = with_budget(family, family.limits(problem.goals), problem.budget)
     program = build_program(family, problem.objective, limits)
     if not isinstance(program.objective.losses, SumLosses) or not isinstance(program.objective.risk, Mean):
         program = program._replace(objective=mean_objective(family))
     losses = program.objective.losses
-    best: ClassRule = argmax_rule(0, known.shape)
+    best: ClassRule = argmax_rule(0, scores.shape)
     least: tuple[float, ...] = np.inf, np.inf
 
-    def look_at(tried: list[ClassRule]) -> GoalRows | None:
-        """Try rules, and return what they come to of the limits."""
+    def try_rules(rules_to_try: list[ClassRule]) -> GoalRows | None:
+        """Try rules, and return their values of the limits."""
         nonlocal best, least
-        columns = Columns.of(program, tried)
-        missed = np.zeros((0, len(tried))) if columns.rows is None else columns.rows.missed()
-        for place, rule in enumerate(tried):
-            key = tuple(round(float(one), _DIGITS) for one in (missed[:, place].sum(), columns.losses[:, place].max()))
+        columns = Columns.of(program, rules_to_try)
+        violations = np.zeros((0, len(rules_to_try))) if columns.rows is None else columns.rows.violations()
+        for place, rule in enumerate(rules_to_try):
+            values = violations[:, place].sum(), columns.losses[:, place].max()
+            key = tuple(round(float(one), _DIGITS) for one in values)
             if key < least:
                 least, best = key, rule
         return columns.rows
 
     steps = [one._replace(layer=layer) for one in rules if isinstance(one, TierRule) for layer in range(one.n_layers)]
-    look_at([*(argmax_rule(model, known.shape) for model in models), *steps])
+    try_rules([*(argmax_rule(model, scores.shape) for model in models), *steps])
     if not len(limits.tensors):
         return best, least[0]
     prices, goals = np.zeros(len(limits.tensors)), limits.goals
@@ -184,28 +179,29 @@ def search_fixed(
     (tier,) = losses.tiers(program.objective.risk, np.ones(1), np.ones(1))
     for model in models:
         benefits = [tier.benefits - np.tensordot(factor * prices, limits.tensors, axes=1) for factor in _PRICES]
-        look_at([tier_rule(program, model, tier, one) for one in benefits])
+        try_rules([tier_rule(program, model, tier, one) for one in benefits])
         at = prices
         for step in range(_N_STEPS):
-            rows = look_at([tier_rule(program, model, tier, tier.benefits - np.tensordot(at, limits.tensors, axes=1))])
+            benefits_at = tier.benefits - np.tensordot(at, limits.tensors, axes=1)
+            rows = try_rules([tier_rule(program, model, tier, benefits_at)])
             assert rows is not None  # noqa: S101 - there are limits
             excess = rows.rows[:, 0] - rows.bounds + _AIM_INSIDE
             at = np.maximum(at + FIRST_STEP / (1.0 + step) ** 0.5 * excess / limits.sizes, 0.0)
     return best, least[0]
 
 
-def as_fixed(known: CalibratedScores, problem: Problem, best: Choice) -> Choice:
+def as_fixed(scores: CalibratedScores, problem: Problem, best: Choice) -> Choice:
     """Return a rule without draws that meets the goals in the place of the best mixture."""
     check_one_rule(problem.objective)
-    rule, violation = search_fixed(known, problem, best.rules, best.multipliers)
+    rule, violation = search_fixed(scores, problem, best.rules, best.multipliers)
     if violation <= 0:
-        return best.only(rule, value_of(known.predictions_of([rule]), problem, np.ones(1)))
+        return best.only(rule, value_of(scores.predictions_of([rule]), problem, np.ones(1)))
 
     def find(goals: tuple[Goal, ...]) -> PoolPredictions | None:
-        other, missed = search_fixed(
-            known, problem._replace(goals=goals, budget=None), best.rules, np.zeros(len(goals))
+        other, other_violation = search_fixed(
+            scores, problem._replace(goals=goals, budget=None), best.rules, np.zeros(len(goals))
         )
-        return None if missed > 0 else known.predictions_of([other])
+        return None if other_violation > 0 else scores.predictions_of([other])
 
     mixed = f"A mixture of rules meets the goals, with a risk of {best.value:.4g}: set decision='sticky'."
     raise no_single_rule(problem.goals, find, violation, hints=[mixed])

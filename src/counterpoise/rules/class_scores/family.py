@@ -1,16 +1,16 @@
-"""The best mixture of a pool of rules that grows: columns at the multipliers of the goals, kept where labels say so.
+"""Rules of class probabilities as a family: the best mixture of a pool that grows by rules at prices of the goals.
 
-The pool is mixed by the solver of any mixture. Its dual, weights of the rows and multipliers of the limits, makes
-benefits of answers, and two-tier rules are best at those if the probabilities are right. They are not quite right, so a
-rule joins the pool only where its cost on the *labelled* rows, at the same dual, is below that of the pool. Values and
-limits are therefore exact on the selection rows, and what is proven is about the mixtures of the pool alone.
+The program's dual, weights of the rows and multipliers of the limits, gives each answer a benefit, and two-tier rules
+are the best rules at those benefits if the probabilities are right. They are not quite right, so a rule joins the pool
+only if its cost on the *labelled* rows, at the same dual, is below that of the pool. Values and limits are therefore
+exact on the selection rows, and the certificate is about the mixtures of the pool alone.
 
-The first rules follow prices: each limit's rises where the last rule missed it and falls where it was kept. As long as
-the pool cannot keep the limits, artificial columns do, one for each, at a cost that bounds its multiplier: all that are
-missed have a price then, and rules change a little at a time. The rays that prove infeasibility led nowhere where there
-were many goals.
+The first rules follow prices: the price of a limit rises where the last rule missed it and falls where it was met. As
+long as the pool cannot meet the limits, artificial columns do, one for each limit, at a cost that bounds its
+multiplier. So every missed limit has a price, and rules change a little at a time. (The rays that prove
+infeasibility were tried first, and led nowhere where there were many goals.)
 
-Limits are goals, and a budget of the mean loss: as rows for given answers, and as tensors for all.
+Limits are goals and a budget of the mean loss: as rows for the answers of given rules, and as tensors for all answers.
 """
 
 from collections.abc import Iterator, Mapping
@@ -26,7 +26,7 @@ from counterpoise.goals.advice import explain
 from counterpoise.goals.binding import BoundRates, bind_rates
 from counterpoise.goals.infeasible import bound_step, goal_unit, rate_unit
 from counterpoise.rules.choosing import groups_by
-from counterpoise.rules.class_scores.rules import ClassRule, PricedRows, TierRule, argmax_rule, refined
+from counterpoise.rules.class_scores.rules import ClassRule, PricedRows, TierRule, argmax_rule, refine
 from counterpoise.rules.class_scores.table import CalibratedScores
 from counterpoise.rules.goal_rows import TRAIN, GoalRows, TalliedGoals, linear_rate, mean_limit
 from counterpoise.rules.program import (
@@ -36,7 +36,7 @@ from counterpoise.rules.program import (
     Objective,
     Optimum,
     Program,
-    cleaned,
+    drop_slivers,
     generate_columns,
     solve_master,
 )
@@ -46,36 +46,36 @@ from counterpoise.theory.risks import Mean, Risk, RiskRows
 
 
 class BoundRows(NamedTuple):
-    """Goals bound to the answers of all rows, so that those of many rules are one product each."""
+    """Goals bound to the answers of all rows: for many rules each goal is one matrix product."""
 
     template: GoalRows  # on other rules
-    now: BoundRates
-    moved: BoundRates | None  # with larger bounds, of the goals on ratios: their rows are affine in them
+    rates: BoundRates
+    shifted: BoundRates | None  # with larger bounds, of the goals on ratios: their rows are affine in them
     steps: FloatArray  # by which those bounds are larger
-    constants: FloatArray  # of the goals, which the bounds hold
+    constants: FloatArray  # of the goals, which are part of the bounds
     units: FloatArray  # what rows and bounds are in parts of, so that amounts of any size are searched alike
 
     @classmethod
     def of(cls, tallied: TalliedGoals, template: GoalRows) -> Self:
         """Bind goals."""
-        linear = [goal.linear for goal in tallied.asked]
-        asked = [goal for goal in tallied.asked if isinstance(goal.left, Ratio)]
-        steps = np.array([bound_step(goal) for goal in asked])
-        ratios = [goal.with_bound(goal.bound + step).linear for goal, step in zip(asked, steps, strict=True)]
-        moved = bind_rates(ratios, tallied.views) if ratios else None
+        linear = [goal.linear for goal in tallied.targets]
+        ratio_goals = [goal for goal in tallied.targets if isinstance(goal.left, Ratio)]
+        steps = np.array([bound_step(goal) for goal in ratio_goals])
+        ratios = [goal.with_bound(goal.bound + step).linear for goal, step in zip(ratio_goals, steps, strict=True)]
+        shifted = bind_rates(ratios, tallied.views) if ratios else None
         constants = np.array([rate.constant for rate in linear])
         units = np.array([goal_unit(template.goals[place]) for place in template.places.tolist()])
-        now = bind_rates(linear, tallied.views, tallied.limits.names)
-        return cls(in_units(template, units), now, moved, steps, constants, units)
+        rates = bind_rates(linear, tallied.views, tallied.limits.names)
+        return cls(in_units(template, units), rates, shifted, steps, constants, units)
 
-    def rows(self, said: list[dict[str, FloatArray]]) -> GoalRows:
+    def rows(self, answers: list[dict[str, FloatArray]]) -> GoalRows:
         """Return the goals as rows on rules, given their answers, in parts of the units."""
-        stacked = {name: np.column_stack([one[name].ravel() for one in said]) for name in self.now.weights}
-        rows = self.now.weighted(stacked) + (self.now.constants - self.constants)[:, None]
+        stacked = {name: np.column_stack([one[name].ravel() for one in answers]) for name in self.rates.weights}
+        rows = self.rates.weighted(stacked) + (self.rates.constants - self.constants)[:, None]
         slopes = np.zeros_like(rows)
-        if self.moved is not None:
+        if self.shifted is not None:
             ratios = np.flatnonzero(self.template.row_slopes.any(axis=1))
-            slopes[ratios] = (self.moved.values(stacked) - self.now.values(stacked)[ratios]) / self.steps[:, None]
+            slopes[ratios] = (self.shifted.values(stacked) - self.rates.values(stacked)[ratios]) / self.steps[:, None]
         units = self.units[:, None]
         return self.template._replace(rows=rows / units, row_slopes=slopes / units)
 
@@ -92,7 +92,7 @@ def in_units(goals: GoalRows, units: FloatArray) -> GoalRows:
 
 
 class ClassLimits(NamedTuple):
-    """Goals and perhaps a budget of the mean loss: as rows for given answers, and as tensors for all.
+    """Goals and perhaps a budget of the mean loss: as rows for the answers of rules, and as tensors for all answers.
 
     Both are in parts of ``units``.
     """
@@ -103,7 +103,7 @@ class ClassLimits(NamedTuple):
 
     @property
     def units(self) -> FloatArray:
-        """Return what the rows are in parts of: multipliers are to be divided by it, and prices times it are theirs."""
+        """Return the unit of each row: divide multipliers by it, and multiply prices by it."""
         goals = np.empty(0) if self.goals is None else self.goals.units
         return goals if self.budget is None else np.append(goals, 1.0)
 
@@ -112,31 +112,31 @@ class ClassLimits(NamedTuple):
         """Return the most that a unit of mass adds to each limit, at least 1: prices count in parts of it."""
         return np.asarray(np.maximum(np.abs(self.tensors).max(axis=(1, 2, 3), initial=0.0), 1.0))
 
-    def rows(self, said: list[dict[str, FloatArray]], means: FloatArray) -> GoalRows | None:
+    def rows(self, answers: list[dict[str, FloatArray]], means: FloatArray) -> GoalRows | None:
         """Return the limits as rows on rules, given their answers and mean losses: the goals and then the budget."""
-        rows = None if self.goals is None else self.goals.rows(said)
+        rows = None if self.goals is None else self.goals.rows(answers)
         if self.budget is None:
             return rows
-        kept = mean_limit(means, self.budget)
-        return kept if rows is None else rows.joined(kept)
+        budget = mean_limit(means, self.budget)
+        return budget if rows is None else rows.join(budget)
 
 
-def as_tensors(known: CalibratedScores, rows: FloatArray) -> FloatArray:
+def as_tensors(scores: CalibratedScores, rows: FloatArray) -> FloatArray:
     """Return linear functions of the answers by group, label and answer, for a unit of the labelled rows' mass."""
-    added = (rows[:, :-1] - rows[:, -1:]).reshape(-1, *known.shape)
-    mass = known.label_mass()[None, :, :, None]
+    added = (rows[:, :-1] - rows[:, -1:]).reshape(-1, *scores.shape)
+    mass = scores.label_mass()[None, :, :, None]
     return np.divide(added, mass, out=np.zeros_like(added), where=mass > 0)
 
 
-def loss_tensor(known: CalibratedScores) -> FloatArray:
+def loss_tensor(scores: CalibratedScores) -> FloatArray:
     """Return the loss of each answer, less one, by group and label."""
-    losses = -np.eye(*known.shape[1:])
-    if known.defer_cost is not None:
-        losses[:, -1] = known.defer_cost - 1.0
-    return np.repeat(losses[None], known.shape[0], axis=0)
+    losses = -np.eye(*scores.shape[1:])
+    if scores.defer_cost is not None:
+        losses[:, -1] = scores.defer_cost - 1.0
+    return np.repeat(losses[None], scores.shape[0], axis=0)
 
 
-LEVELS = (0.5, 2 / 3, 0.75)  # thresholds of tails that rules are tried at: two, three, four classes share a row
+LEVELS = (0.5, 2 / 3, 0.75)  # thresholds of tails to try: two, three, four classes share a row
 _MAX_ROUNDS = 60
 _ENOUGH = 5e-4  # what a rule must gain, in parts of the losses' unit, to join the pool
 _PATIENCE = 6  # rounds without a gain of that size
@@ -146,8 +146,8 @@ _MOST_LEVEL = 0.96  # of a tail: more classes than share a row then hardly matte
 _HALF, _LEAST = 0.5, 1e-6  # the tail that a risk without one is taken at, and the least that a row above it counts
 _MOST_JOINED = 4  # rules that join in a round
 _N_STEPS, _FOLLOWED = 40, (0.0, 0.5)  # rules that follow prices, at each of these thresholds
-_SURE = 2.0  # standard errors that a rule must save to be moved by labels, where the limits are kept already
-_MAX_NEARER = 30  # rounds in search of what can be offered where limits are out of reach
+_SURE = 2.0  # standard errors that moving a rule by labels must save, where the limits are met already
+_MAX_NEARER = 30  # rounds of the search for bounds to offer where limits are out of reach
 _RATIOS = (0.1, 0.3, 0.5, 0.7, 0.9)  # of a probability to the largest above which a class has a share, to begin with
 _SURE_LEVELS = (0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.99, 1.1)  # probabilities below which rows are deferred, to begin with
 _ROUNDING = 1e-8  # above a budget of errors, so that what is best on average is within one of zero
@@ -155,7 +155,7 @@ FIRST_STEP = 4.0  # of a price, for a limit missed by one; steps fall with the r
 
 
 class Tier(NamedTuple):
-    """What the objective says of a rule: the threshold of its tail, the tail's fraction, and benefits."""
+    """The part of the objective in a rule: the threshold of its tail, the tail's fraction, and benefits."""
 
     level: float
     alpha: float
@@ -163,18 +163,18 @@ class Tier(NamedTuple):
 
 
 class Losses(Protocol):
-    """What a risk is taken of: one column for each rule, in parts of ``unit``."""
+    """The losses that a risk is taken of: one column for each rule, in parts of ``unit``."""
 
     sample_weight: FloatArray | None
     unit: float
 
-    def column(self, known: CalibratedScores, said: dict[str, FloatArray]) -> FloatArray:
-        """Return what a rule has, given its answers."""
+    def column(self, scores: CalibratedScores, answers: dict[str, FloatArray]) -> FloatArray:
+        """Return the losses of a rule, given its answers."""
 
     def tiers(self, risk: Risk, weights: FloatArray, mixed: FloatArray) -> Iterator[Tier]:
-        """Yield what rules are tried, given the weights of the dual and what the mixture has."""
+        """Yield the tiers to try, given the weights of the dual and the losses of the mixture."""
 
-    def costs(self, known: CalibratedScores, weights: FloatArray) -> FloatArray:
+    def costs(self, scores: CalibratedScores, weights: FloatArray) -> FloatArray:
         """Return what each answer about each labelled row costs at the weights of the dual."""
 
 
@@ -183,17 +183,17 @@ class RowLosses:
 
     unit = 1.0  # errors count 1
 
-    def __init__(self, known: CalibratedScores) -> None:
-        self.sample_weight: FloatArray | None = known.mass
-        self._mass, self._loss = known.mass, loss_tensor(known)
+    def __init__(self, scores: CalibratedScores) -> None:
+        self.sample_weight: FloatArray | None = scores.mass
+        self._mass, self._loss = scores.mass, loss_tensor(scores)
 
-    def column(self, known: CalibratedScores, said: dict[str, FloatArray]) -> FloatArray:
+    def column(self, scores: CalibratedScores, answers: dict[str, FloatArray]) -> FloatArray:
         """Return the loss of each labelled row."""
-        return known.losses(said[TRAIN])
+        return scores.losses(answers[TRAIN])
 
-    def costs(self, known: CalibratedScores, weights: FloatArray) -> FloatArray:
+    def costs(self, scores: CalibratedScores, weights: FloatArray) -> FloatArray:
         """Return what each answer about each labelled row costs."""
-        return np.asarray(weights[:, None] * self._loss[known.codes[TRAIN], known.labels])
+        return np.asarray(weights[:, None] * self._loss[scores.codes[TRAIN], scores.labels])
 
     def tiers(self, risk: Risk, weights: FloatArray, mixed: FloatArray) -> Iterator[Tier]:
         """Yield tiers at several thresholds of the tail.
@@ -229,14 +229,14 @@ class SumLosses:
         self.sample_weight: FloatArray | None = None
         self._tensors, self._of, self.unit = tensors / unit, of, unit
 
-    def column(self, known: CalibratedScores, said: dict[str, FloatArray]) -> FloatArray:
+    def column(self, scores: CalibratedScores, answers: dict[str, FloatArray]) -> FloatArray:
         """Return the functions of a rule."""
-        return np.asarray(self._of(known, said)) / self.unit
+        return np.asarray(self._of(scores, answers)) / self.unit
 
-    def costs(self, known: CalibratedScores, weights: FloatArray) -> FloatArray:
+    def costs(self, scores: CalibratedScores, weights: FloatArray) -> FloatArray:
         """Return what each answer about each labelled row costs."""
         added = np.tensordot(weights, self._tensors, axes=1)
-        return np.asarray(known.mass[:, None] * added[known.codes[TRAIN], known.labels])
+        return np.asarray(scores.mass[:, None] * added[scores.codes[TRAIN], scores.labels])
 
     def tiers(self, risk: Risk, weights: FloatArray, mixed: FloatArray) -> Iterator[Tier]:  # noqa: ARG002 - no tail
         """Yield the one rule that is best at these weights."""
@@ -244,7 +244,7 @@ class SumLosses:
 
 
 class Columns(NamedTuple):
-    """Rules of a pool, with what they come to."""
+    """Rules of a pool, with their losses and their values of the limits."""
 
     rules: list[ClassRule]
     losses: FloatArray  # (n_losses, n_rules)
@@ -252,22 +252,22 @@ class Columns(NamedTuple):
 
     @classmethod
     def of(cls, program: Program, rules: list[ClassRule]) -> Self:
-        """Return rules with what they come to."""
-        known = program.family.known
-        said = [known.said(rule) for rule in rules]
-        losses = np.column_stack([program.objective.losses.column(known, one) for one in said])
-        means = np.array([known.mass @ known.losses(one[TRAIN]) for one in said])
-        return cls(rules, losses, program.limits.rows(said, means))
+        """Return rules with their losses and their values of the limits."""
+        scores = program.family.scores
+        answers = [scores.answer_shares(rule) for rule in rules]
+        losses = np.column_stack([program.objective.losses.column(scores, one) for one in answers])
+        means = np.array([scores.mass @ scores.losses(one[TRAIN]) for one in answers])
+        return cls(rules, losses, program.limits.rows(answers, means))
 
     def can_hold(self) -> bool:
-        """Tell whether some mixture keeps the limits."""
+        """Return whether some mixture meets the limits."""
         return self.rows is None or self.rows.constraints({}).can_hold()
 
     def keys(self) -> set[bytes]:
-        """Return what tells each rule from others."""
+        """Return the keys of all rules."""
         return {self.key(place) for place in range(len(self.rules))}
 
-    def joined(self, other: Self) -> Self:
+    def join(self, other: Self) -> Self:
         """Return these rules and then others."""
         rows = self.rows
         if rows is not None and other.rows is not None:
@@ -280,28 +280,28 @@ class Columns(NamedTuple):
         return type(self)([self.rules[place] for place in places], self.losses[:, places], rows)
 
     def key(self, place: int) -> bytes:
-        """Return what tells a rule from others that decide differently."""
+        """Return a key of a rule: rules with the same losses and values share it."""
         return self.losses[:, place].tobytes() + (b"" if self.rows is None else self.rows.rows[:, place].tobytes())
 
 
 class ClassFamily:
     """Rules of the probabilities of more than two classes: two-tier rules at prices of the goals.
 
-    Rules to begin with are a list. What is proven is about the mixtures of the pool alone.
+    Starting rules are a list. The certificate is about the mixtures of the pool alone.
     """
 
-    def __init__(self, known: CalibratedScores) -> None:
-        self.known, self.mass = known, known.mass
+    def __init__(self, scores: CalibratedScores) -> None:
+        self.scores, self.mass = scores, scores.mass
 
     @cached_property
     def _plain_rules(self) -> list[ClassRule]:
         """Return the best class of each model, deferred below some levels where rows may be."""
-        known, models, cost = self.known, range(self.known.table.n_models), self.known.defer_cost
-        rules: list[ClassRule] = [*own_answers(known), *(argmax_rule(model, known.shape) for model in models)]
+        scores, models, cost = self.scores, range(self.scores.table.n_models), self.scores.defer_cost
+        rules: list[ClassRule] = [*uncalibrated_rules(scores), *(argmax_rule(model, scores.shape) for model in models)]
         if cost is None:
             return rules
         for model, level in product(models, _SURE_LEVELS):
-            benefits = np.zeros(known.shape)
+            benefits = np.zeros(scores.shape)
             benefits[:, :, -1] = level - 1.0 + cost
             rules.append(TierRule(model, 0.0, 1.0, benefits, defer_cost=cost))
         return rules
@@ -311,32 +311,32 @@ class ClassFamily:
         if not isinstance(objective.losses, RowLosses):
             return [*self._plain_rules]
         worth = [(level, ratio / (1.0 - ratio)) for level in LEVELS for ratio in _RATIOS]
-        right, cost = -loss_tensor(self.known), self.known.defer_cost
+        right, cost = -loss_tensor(self.scores), self.scores.defer_cost
         shared = [
             TierRule(model, level, 1.0, times * right, defer_cost=cost)
-            for model in range(self.known.table.n_models)
+            for model in range(self.scores.table.n_models)
             for level, times in worth
         ]
         return [*self._plain_rules, *shared]
 
-    def joined(self, rules: list[ClassRule], more: list[ClassRule]) -> list[ClassRule]:
+    def join(self, rules: list[ClassRule], more: list[ClassRule]) -> list[ClassRule]:
         """Return rules and then those of others that are not among them."""
-        known = {id(rule) for rule in rules}
-        return [*rules, *(rule for rule in more if id(rule) not in known)]
+        ids = {id(rule) for rule in rules}
+        return [*rules, *(rule for rule in more if id(rule) not in ids)]
 
     def optimum(self, program: Program, tol: float, rules: list[ClassRule]) -> Optimum:
         """Return the best mixture of a pool that grows from some rules, or raise ``NoMixture``."""
         pool, limits = Columns.of(program, rules), program.limits
-        for model in range(self.known.table.n_models if limits.goals is not None else 0):
-            pool = _following(program, pool, model)
-        pool = _grown(program, pool)
+        for model in range(self.scores.table.n_models if limits.goals is not None else 0):
+            pool = _follow_prices(program, pool, model)
+        pool = _grow(program, pool)
         if not pool.can_hold():
             pool = generate_columns(NearestSearch(program, pool), pool, 0.0)[0]
             if not pool.can_hold():
                 raise NoMixture(None, pool)
-            pool = _grown(program, pool)
-        given, losses = {} if pool.rows is None else pool.rows.as_limits(), program.objective.losses
-        solution = solve_master(pool.losses, program.objective.risk, losses.sample_weight, given, tol)
+            pool = _grow(program, pool)
+        constraints, losses = {} if pool.rows is None else pool.rows.as_limits(), program.objective.losses
+        solution = solve_master(pool.losses, program.objective.risk, losses.sample_weight, constraints, tol)
         value, lower = losses.unit * solution.value, losses.unit * solution.lower
         prices = solution.multipliers * losses.unit / limits.units
         return Optimum(pool.rules, solution._replace(value=value, lower=lower, multipliers=prices))
@@ -344,17 +344,17 @@ class ClassFamily:
     def explain(self, program: Program, error: NoMixture) -> InfeasibleGoals:
         """Return which goals conflict for the mixtures of the pool that came nearest: no proof."""
         rows = in_units(error.rules.rows, 1.0 / program.limits.units)  # those of the goals themselves
-        said = explain(rows)
-        if said is None:  # by rounding of one solver against the other
+        conflict = explain(rows)
+        if conflict is None:  # by rounding of one solver against the other
             missed = np.maximum(rows.nearest().bounds - rows.bounds, 0.0)
             return InfeasibleGoals(rows.goals, float(missed.sum()), proven=False)
-        least, parts = least_move(said.nearest_bounds, said), (said.joint_bounds, said.held_by)
-        return InfeasibleGoals(said.conflict, least, said.nearest_bounds, False, *parts)
+        least, parts = least_move(conflict.nearest_bounds, conflict), (conflict.joint_bounds, conflict.held_by)
+        return InfeasibleGoals(conflict.conflict, least, conflict.nearest_bounds, False, *parts)
 
     def choice(self, program: Program, optimum: Optimum) -> Choice:
         """Return the rules in use and their shares."""
         (losses, risk, shift), limits, solution = program.objective, program.limits, optimum.solution
-        mixture = cleaned(solution.mixture)
+        mixture = drop_slivers(solution.mixture)
         used = np.flatnonzero(mixture).tolist()
         prices = np.zeros(0)
         if limits.goals is not None:
@@ -373,15 +373,15 @@ class ClassFamily:
 
     def limits(self, goals: tuple[Goal, ...]) -> ClassLimits:
         """Return goals for any rules."""
-        known = self.known
+        scores = self.scores
         if not goals:
-            return ClassLimits(None, None, np.zeros((0, *known.shape)))
-        answers = known.label_answers()
+            return ClassLimits(None, None, np.zeros((0, *scores.shape)))
+        answers = scores.label_answers()
         views = answers.views()
         tallied = TalliedGoals.of(goals, views)
         rows = tallied.rows(answers.counter(views))
         bound = BoundRows.of(tallied, rows)
-        return ClassLimits(bound, None, as_tensors(known, rows.rows / bound.units[:, None]))
+        return ClassLimits(bound, None, as_tensors(scores, rows.rows / bound.units[:, None]))
 
     def goals_of(self, limits: ClassLimits) -> GoalRows:
         """Return the goals of limits; there are some."""
@@ -393,68 +393,68 @@ class ClassFamily:
         return self.limits((goals[0].with_bound(bound), *goals[1:]))
 
     def excess(self, limits: ClassLimits, place: int) -> Program:  # noqa: ARG002 - as the others
-        """Refuse to look for the edges of what is possible: rules are found, and not all of them known."""
+        """Raise an error: not all rules are known, so the tightest bound is not known either."""
         raise ValueError("Of more than two classes it is not known beforehand which bounds can be met: pass bounds.")
 
-    def kept(self, rules: list[ClassRule] | None, optimum: Optimum) -> tuple[list[ClassRule], FloatArray]:
+    def carry_over(self, rules: list[ClassRule] | None, optimum: Optimum) -> tuple[list[ClassRule], FloatArray]:
         """Return rules and then those that an optimum uses, and its mixture of them."""
         first, used = rules or [], np.flatnonzero(optimum.solution.mixture)
         shares = np.append(np.zeros(len(first)), optimum.solution.mixture[used])
         return [*first, *(optimum.rules[rule] for rule in used)], shares
 
-    def limited(self, limits: ClassLimits, most: float) -> ClassLimits:
+    def add_budget(self, limits: ClassLimits, most: float) -> ClassLimits:
         """Return limits with a budget of mean loss."""
-        tensors = np.concatenate([limits.tensors, loss_tensor(self.known)[None]])
+        tensors = np.concatenate([limits.tensors, loss_tensor(self.scores)[None]])
         return limits._replace(budget=most + _ROUNDING, tensors=tensors)
 
     def rate_objective(self, objective: Rate) -> Objective:
         """Return a rate as objective."""
-        rate = linear_rate(self.known.label_answers(), objective)
+        rate = linear_rate(self.scores.label_answers(), objective)
         losses = SumLosses(
-            as_tensors(self.known, rate.row[None]),
-            lambda known, said: linear_rate(known.answers([said]), objective).row,
+            as_tensors(self.scores, rate.row[None]),
+            lambda scores, answers: linear_rate(scores.answers([answers]), objective).row,
             rate_unit(objective),
         )
         return Objective(losses, Mean(), rate.constant)
 
     def mean_losses(self, groups: IntArray | None = None) -> SumLosses:
         """Return the mean loss of rules, or that on every group of labelled rows that weighs anything."""
-        known, mass = self.known, self.mass
+        scores, mass = self.scores, self.mass
         if groups is None:
-            return SumLosses(loss_tensor(known)[None], lambda known, said: [mass @ known.losses(said[TRAIN])])
+            return SumLosses(loss_tensor(scores)[None], lambda scores, answers: [mass @ scores.losses(answers[TRAIN])])
         parts = [np.where(groups == group, mass, 0.0) for group in np.unique(groups[mass > 0]).tolist()]
-        shares, masses, tensors = np.array([part / part.sum() for part in parts]), known.label_mass(), []
+        shares, masses, tensors = np.array([part / part.sum() for part in parts]), scores.label_mass(), []
         for share in shares:
             weights = np.zeros(masses.shape)
-            np.add.at(weights, (known.codes[TRAIN], known.labels), share)
+            np.add.at(weights, (scores.codes[TRAIN], scores.labels), share)
             density = np.divide(weights, masses, out=np.zeros_like(weights), where=masses > 0)
-            tensors.append(density[:, :, None] * loss_tensor(known))
-        return SumLosses(np.array(tensors), lambda known, said: shares @ known.losses(said[TRAIN]))
+            tensors.append(density[:, :, None] * loss_tensor(scores))
+        return SumLosses(np.array(tensors), lambda scores, answers: shares @ scores.losses(answers[TRAIN]))
 
     def row_losses(self, risk: Risk) -> RowLosses:  # noqa: ARG002 - the same for all
         """Return the losses of the labelled rows."""
-        return RowLosses(self.known)
+        return RowLosses(self.scores)
 
     def bind(self, risk: Risk) -> Risk:
         """Return a risk that knows the labelled rows."""
-        n_numbers = self.known.shape[0] * self.known.shape[1] * self.known.table.n_models
+        n_numbers = self.scores.shape[0] * self.scores.shape[1] * self.scores.table.n_models
         return risk.bind(RiskRows(1.0 / float((self.mass**2).sum()), n_numbers, self.group_codes))
 
     def group_codes(self, names: tuple[str, ...]) -> IntArray:
         """Return the group of each labelled row by some columns."""
-        return groups_by(names, self.known.table.answers.tables[TRAIN], self.known.table.groups)
+        return groups_by(names, self.scores.table.answers.tables[TRAIN], self.scores.table.groups)
 
 
-def own_answers(known: CalibratedScores) -> list[TierRule]:
-    """Return the rules that say what models say by themselves, where calibration may have changed that.
+def uncalibrated_rules(scores: CalibratedScores) -> list[TierRule]:
+    """Return the rules that decide as the models do without calibration, where that may differ.
 
-    A temperature keeps the order of the classes, so that their biases are taken back.
+    A temperature keeps the order of the classes, so only the biases are undone.
     """
     rules = []
-    for model, one in enumerate(known.table.found or ()):
+    for model, one in enumerate(scores.table.calibrations or ()):
         if not one.is_none:
-            benefits = np.zeros(known.shape)
-            classes = np.arange(known.shape[1])
+            benefits = np.zeros(scores.shape)
+            classes = np.arange(scores.shape[1])
             benefits[:, classes, classes] = np.expm1(one.biases.min() - one.biases)
             rules.append(TierRule(model, 0.0, 1.0, benefits))
     return rules
@@ -465,40 +465,35 @@ def least_move(offered: Mapping[Goal, float], error: InfeasibleGoals) -> float:
     return min((abs(bound - goal.bound) for goal, bound in offered.items()), default=error.least_violation)
 
 
-def _grown(program: Program, pool: Columns) -> Columns:
-    """Return the pool with rules that the objective and the limits ask for, until none helps."""
+def _grow(program: Program, pool: Columns) -> Columns:
+    """Return the pool with further rules, until none helps."""
     return generate_columns(PenaltySearch(program, pool), pool, 0.0)[0]  # type: ignore[no-any-return]
 
 
 class PenaltySearch:
-    """Column generation where limits that the pool cannot keep are let off at a penalty, which rises."""
+    """Column generation where limits that the pool cannot meet may be violated at a penalty, which rises."""
 
     def __init__(self, program: Program, pool: Columns) -> None:
         self.program, self.seen = program, pool.keys()
         self._penalties, self._average = iter(_PENALTIES), np.zeros(len(program.limits.tensors))
-        self._penalty, self._best, self._n_idle, self._n_rounds, self._missing = (
-            next(self._penalties),
-            np.inf,
-            0,
-            0,
-            0.0,
-        )
+        self._penalty, self._best, self._missing = next(self._penalties), np.inf, 0.0
+        self._n_idle = self._n_rounds = 0
 
     def master(self, pool: Columns) -> MixtureSolution:
-        """Return the best mixture of rules and of artificial ones: the first rule, let off one limit at a penalty.
+        """Return the best mixture of rules and artificial ones: the first rule, relieved of one limit at a penalty.
 
-        The artificial ones are taken out of it, and their share is kept.
+        The share of the artificial rules is then given to the first rule, and stored.
         """
-        (known_losses, risk, _), limits, rows = self.program.objective, self.program.limits, pool.rows
-        losses, given, self._missing = pool.losses, {}, 0.0
+        (objective_losses, risk, _), limits, rows = self.program.objective, self.program.limits, pool.rows
+        losses, constraints, self._missing = pool.losses, {}, 0.0
         if rows is not None:
             n_rows = len(rows.rows)
             relief = 1.0 + float(np.maximum(rows.rows[:, 0] - rows.bounds, 0.0).sum())  # enough for all together
             penalties = relief * self._penalty / limits.sizes / (risk.tail_fraction or 1.0)
             losses = np.column_stack([losses, losses[:, :1] + penalties])
             matrix = np.column_stack([rows.rows, rows.rows[:, :1] - relief * np.eye(n_rows)])
-            given = {"rows": matrix, "bounds": rows.bounds, "row_scale": rows.scale}
-        solution = solve_master(losses, risk, known_losses.sample_weight, given, _COARSE)
+            constraints = {"rows": matrix, "bounds": rows.bounds, "row_scale": rows.scale}
+        solution = solve_master(losses, risk, objective_losses.sample_weight, constraints, _COARSE)
         own = solution.mixture[: len(pool.rules)].copy()
         self._missing = float(solution.mixture[len(pool.rules) :].sum())
         own[0] += self._missing
@@ -509,31 +504,31 @@ class PenaltySearch:
         return solution._replace(mixture=own)
 
     def price(self, pool: Columns, solution: MixtureSolution) -> tuple[Columns | None, float]:
-        """Return the pool with rules that the labelled rows say would help, at the multipliers or at their mean.
+        """Return the pool with rules that help on the labelled rows, at the multipliers or at their mean.
 
-        Where none does and there are goals, the same rules are moved as the labels say; without goals that would follow
+        Where none helps and there are goals, the same rules are refined by the labels; without goals that would follow
         the noise of the labels.
         """
         if self._n_idle >= _PATIENCE or self._n_rounds > _MAX_ROUNDS:
             return None, -np.inf
         (losses, risk, _), limits = self.program.objective, self.program.limits
         tiers = list(losses.tiers(risk, solution.weights, pool.losses @ solution.mixture))
-        tried: list[ClassRule] = []
+        candidates: list[ClassRule] = []
         for multipliers in [solution.multipliers, self._average] if self._average.size else [self._average]:
             benefits = -np.tensordot(multipliers, limits.tensors, axes=1)
-            for model in range(self.program.family.known.table.n_models):
-                tried += [tier_rule(self.program, model, one, benefits + one.benefits) for one in tiers]
-        more = _helping(self.program, tried, solution, self.seen)
+            for model in range(self.program.family.scores.table.n_models):
+                candidates += [tier_rule(self.program, model, one, benefits + one.benefits) for one in tiers]
+        more = _select_helpful(self.program, candidates, solution, self.seen)
         if more is None and limits.goals is not None:
-            sure = 0.0 if self._missing > FEASIBLE else _SURE
-            more = _helping(self.program, _refined(self.program, tried, solution, sure), solution, self.seen)
-        return None if more is None else pool.joined(more), -np.inf
+            refined = _refine_rules(self.program, candidates, solution, 0.0 if self._missing > FEASIBLE else _SURE)
+            more = _select_helpful(self.program, refined, solution, self.seen)
+        return None if more is None else pool.join(more), -np.inf
 
     def price_proof(self, pool: Columns, error: InfeasibleRows) -> Columns | None:
-        """Return nothing: artificial rules keep the limits."""
+        """Return nothing: artificial rules meet the limits."""
 
     def goes_on(self, gap: float, *, grows: bool) -> bool:  # noqa: ARG002 - nothing is proven of all rules
-        """Tell whether another round may help: where limits are missed, with a larger penalty."""
+        """Return whether another round may help: where limits are missed, with a larger penalty."""
         if grows or self._missing <= FEASIBLE:
             return grows
         self._penalty, self._best, self._n_idle = next(self._penalties, 0.0), np.inf, 0
@@ -541,9 +536,9 @@ class PenaltySearch:
 
 
 class NearestSearch:
-    """Column generation for what can be offered where limits are out of reach: no limit is missed by much.
+    """Column generation for bounds to offer where limits are out of reach: it minimises the largest violation.
 
-    The largest violation is a tail of one row, whose dual prices the limits; the objective counts nothing here.
+    The largest violation is a tail of one row, whose dual prices the limits; the objective plays no part.
     """
 
     def __init__(self, program: Program, pool: Columns) -> None:
@@ -552,10 +547,10 @@ class NearestSearch:
     def master(self, pool: Columns) -> MixtureSolution:
         """Return the mixture whose largest violation is least."""
         self._n_rounds += 1
-        assert pool.rows is not None  # noqa: S101 - they are not kept
+        assert pool.rows is not None  # noqa: S101 - limits are missed
         scale = pool.rows.scale
-        missed = (pool.rows.rows - pool.rows.bounds[:, None]) / scale[:, None]
-        solution = minimize_cvar(missed, 1.0 / len(missed), tol=TOL)
+        excess = (pool.rows.rows - pool.rows.bounds[:, None]) / scale[:, None]
+        solution = minimize_cvar(excess, 1.0 / len(excess), tol=TOL)
         nothing, prices = np.zeros(len(pool.losses)), solution.weights / scale
         return solution._replace(weights=nothing, multipliers=prices, offset=0.0)
 
@@ -564,46 +559,51 @@ class NearestSearch:
         if self._n_rounds > _MAX_NEARER:
             return None, -np.inf
         benefits = -np.tensordot(solution.multipliers, self.program.limits.tensors, axes=1)
-        models = range(self.program.family.known.table.n_models)
+        models = range(self.program.family.scores.table.n_models)
         plain: list[ClassRule] = [tier_rule(self.program, model, Tier(0.0, np.inf, 0.0), benefits) for model in models]
-        more = _helping(self.program, [*plain, *_refined(self.program, plain, solution)], solution, self.seen)
-        return None if more is None else pool.joined(more), -np.inf
+        refined = _refine_rules(self.program, plain, solution)
+        more = _select_helpful(self.program, [*plain, *refined], solution, self.seen)
+        return None if more is None else pool.join(more), -np.inf
 
     def price_proof(self, pool: Columns, error: InfeasibleRows) -> Columns | None:
         """Return nothing: there are no limits here."""
 
     def goes_on(self, gap: float, *, grows: bool) -> bool:  # noqa: ARG002 - as above
-        """Tell whether the pool grows."""
+        """Return whether the pool grows."""
         return grows
 
 
-def _helping(program: Program, rules: list[ClassRule], solution: MixtureSolution, seen: set[bytes]) -> Columns | None:
+def _select_helpful(
+    program: Program, rules: list[ClassRule], solution: MixtureSolution, seen: set[bytes]
+) -> Columns | None:
     """Return those rules whose cost on the labelled rows is below that of the pool."""
     if not rules:
         return None
-    tried = Columns.of(program, rules)
-    gains = solution.value - solution.offset - solution.weights @ tried.losses
-    if tried.rows is not None:
-        gains -= solution.multipliers @ (tried.rows.rows - tried.rows.bounds[:, None])
-    chosen: list[int] = []
+    candidates = Columns.of(program, rules)
+    gains = solution.value - solution.offset - solution.weights @ candidates.losses
+    if candidates.rows is not None:
+        gains -= solution.multipliers @ (candidates.rows.rows - candidates.rows.bounds[:, None])
+    places: list[int] = []
     for place in np.argsort(-gains).tolist():
-        if gains[place] <= max(_ENOUGH, solution.gap) or len(chosen) == _MOST_JOINED:
+        if gains[place] <= max(_ENOUGH, solution.gap) or len(places) == _MOST_JOINED:
             break
-        if tried.key(place) not in seen:
-            seen.add(tried.key(place))
-            chosen.append(place)
-    return tried.only(chosen) if chosen else None
+        if candidates.key(place) not in seen:
+            seen.add(candidates.key(place))
+            places.append(place)
+    return candidates.only(places) if places else None
 
 
-def _refined(program: Program, rules: list[ClassRule], solution: MixtureSolution, sure: float = 0.0) -> list[ClassRule]:
-    """Return rules of one tier, moved to where labels say that they cost least; there are limits."""
+def _refine_rules(
+    program: Program, rules: list[ClassRule], solution: MixtureSolution, n_standard_errors: float = 0.0
+) -> list[ClassRule]:
+    """Return the rules of one tier, refined to cost least on the labelled rows; there are limits."""
     prices = np.tensordot(solution.multipliers, program.limits.tensors, axes=1)
-    known = program.family.known
-    groups, codes, mass = known.codes[TRAIN], known.labels, known.mass
-    costs = program.objective.losses.costs(known, solution.weights)
-    costs += mass[:, None] * np.broadcast_to(prices, known.shape)[groups, codes]
+    scores = program.family.scores
+    groups, codes, mass = scores.codes[TRAIN], scores.labels, scores.mass
+    costs = program.objective.losses.costs(scores, solution.weights)
+    costs += mass[:, None] * np.broadcast_to(prices, scores.shape)[groups, codes]
     return [
-        refined(rule, PricedRows(known.probabilities[TRAIN][rule.model], groups, costs), sure)
+        refine(rule, PricedRows(scores.probabilities[TRAIN][rule.model], groups, costs), n_standard_errors)
         for rule in rules
         if isinstance(rule, TierRule) and rule.level == 0
     ]
@@ -611,11 +611,11 @@ def _refined(program: Program, rules: list[ClassRule], solution: MixtureSolution
 
 def tier_rule(program: Program, model: int, tier: Tier, benefits: FloatArray) -> TierRule:
     """Return the rule of a model that is best for a tier at some benefits of answers."""
-    return TierRule(model, tier.level, tier.alpha, benefits, defer_cost=program.family.known.defer_cost)
+    return TierRule(model, tier.level, tier.alpha, benefits, defer_cost=program.family.scores.defer_cost)
 
 
-def _following(program: Program, pool: Columns, model: int) -> Columns:
-    """Return the pool with rules at prices that follow what the rule before missed."""
+def _follow_prices(program: Program, pool: Columns, model: int) -> Columns:
+    """Return the pool with rules at prices that follow the violations of the rule before."""
     (losses, risk, _), limits = program.objective, program.limits
     uniform = np.full(len(pool.losses), 1.0 / len(pool.losses))
     sample = uniform if losses.sample_weight is None else losses.sample_weight
@@ -625,7 +625,7 @@ def _following(program: Program, pool: Columns, model: int) -> Columns:
         for step in range(1, _N_STEPS + 1):
             benefits = tier.benefits - np.tensordot(prices, limits.tensors, axes=1)
             one = Columns.of(program, [tier_rule(program, model, tier, benefits)])
-            pool = pool.joined(one)
+            pool = pool.join(one)
             assert one.rows is not None  # noqa: S101 - there are goals
             excess = one.rows.rows[:, 0] - one.rows.bounds
             prices = np.maximum(prices + FIRST_STEP / min(tier.alpha, 1.0) / step**0.5 * excess / sizes, 0.0)

@@ -1,9 +1,9 @@
 """The fast path: one linear program over bins of the ratio of the best two probabilities.
 
-Without goals on classes or groups what matters about a row is how near its second class is to the first. Rows are put
-in bins of that ratio, and in each the second class is said with a chance of its own. Rows of one bin whose label is the
-first class, the second or another lose the same, so the program has three rows for each bin, whatever the number of
-rows: it is solved at once, and exactly for all rules of this family.
+Without goals on classes or groups, all that matters about a row is how near its second class is to the first. Rows are
+put in bins of that ratio, and each bin has its own probability of deciding for the second class. Rows of one bin whose
+label is the first class, the second or another have the same loss. So the program has three rows for each bin, whatever
+the number of rows, and one solve is exact for all rules of this family.
 """
 
 from typing import Any, NamedTuple
@@ -26,7 +26,7 @@ _KINDS = 3  # the label is the first class, the second, or another
 
 
 class Bins(NamedTuple):
-    """The labelled rows by bin: how much of them has which label."""
+    """The mass of the labelled rows by bin and label."""
 
     edges: FloatArray
     mass: FloatArray  # (n_bins, 3): by whether the label is the first class, the second, or another
@@ -46,9 +46,9 @@ class Bins(NamedTuple):
         return np.column_stack([shares, 1.0 - shares, np.ones(shares.size)]).ravel()
 
 
-def find_bins(known: CalibratedScores) -> Bins:
+def find_bins(scores: CalibratedScores) -> Bins:
     """Return bins of about as many rows each."""
-    top, codes, mass = best_two(known.probabilities[TRAIN][0]), known.labels, known.mass
+    top, codes, mass = best_two(scores.probabilities[TRAIN][0]), scores.labels, scores.mass
     order = np.argsort(top.ratio, kind="stable")
     below = np.cumsum(mass[order])
     edges = np.unique(top.ratio[order[np.searchsorted(below, np.arange(1, N_BINS) / N_BINS - _ROUNDING)]])
@@ -60,25 +60,25 @@ def find_bins(known: CalibratedScores) -> Bins:
 
 
 def choose_by_ratio(
-    known: CalibratedScores, problem: Problem, limits: ClassLimits
+    scores: CalibratedScores, problem: Problem, limits: ClassLimits
 ) -> tuple[RatioRule, float, float, FloatArray] | None:
-    """Return the best rule of the family, its value, a lower bound and the goals' prices; None where none is found."""
+    """Return the best rule of the family, its value, a lower bound and the goals' prices; None where there is none."""
     alpha: Any = problem.objective.tail_fraction  # type: ignore[union-attr]
-    bins = find_bins(known)
+    bins = find_bins(scores)
     rows = None
-    if limits.goals is not None:  # on members that say the first class, and the second in one of the bins
+    if limits.goals is not None:  # on rules that decide for the first class, except for the second in one of the bins
         every = np.vstack([np.zeros(bins.n_bins), np.eye(bins.n_bins)])
-        rows = limits.goals.rows([known.said(RatioRule(0, bins.edges, shares)) for shares in every])
+        rows = limits.goals.rows([scores.answer_shares(RatioRule(0, bins.edges, shares)) for shares in every])
     most = np.inf
     if problem.budget is not None:
         least = _least_mean(bins, rows)
         if least is None:
             return None
         most = least + problem.budget
-    solved = _program(bins, alpha, rows, most)
-    if solved is None:
+    solution = _program(bins, alpha, rows, most)
+    if solution is None:
         return None
-    shares, duals = solved
+    shares, duals = solution
     value = cvar_loss(bins.losses(shares), alpha, bins.mass.ravel())
     prices = np.zeros(0)
     if rows is not None:
@@ -93,10 +93,10 @@ def _least_mean(bins: Bins, rows: GoalRows | None) -> float | None:
     if rows is None:
         return constant + float(np.minimum(added, 0.0).sum())
     matrix, bounds = _limits(bins, rows, np.inf)
-    found = solve_linear_program(
+    solution = solve_linear_program(
         added, matrix, (np.full(bounds.size, -np.inf), bounds), lower=np.zeros(added.size), upper=np.ones(added.size)
     )
-    return None if found is None else constant + float(added @ found.point)
+    return None if solution is None else constant + float(added @ solution.point)
 
 
 def _program(bins: Bins, alpha: float, rows: GoalRows | None, most: float) -> tuple[FloatArray, FloatArray] | None:
@@ -110,17 +110,17 @@ def _program(bins: Bins, alpha: float, rows: GoalRows | None, most: float) -> tu
     slopes[np.arange(n_bins) * _KINDS + 1, np.arange(n_bins)] = -1.0
     above = np.hstack([slopes, -np.ones((n_losses, 1)), -np.eye(n_losses)])
     matrix, bounds = _limits(bins, rows, most)
-    held = np.hstack([matrix, np.zeros((len(bounds), 1 + n_losses))])
+    limits = np.hstack([matrix, np.zeros((len(bounds), 1 + n_losses))])
     upper = np.concatenate([bounds, -start])
     cost = np.concatenate([np.zeros(n_bins), [1.0], bins.mass.ravel() / alpha])
-    found = solve_linear_program(
+    solution = solve_linear_program(
         cost,
-        np.vstack([held, above]),
+        np.vstack([limits, above]),
         (np.full(upper.size, -np.inf), upper),
         lower=np.zeros(cost.size),
         upper=np.concatenate([np.ones(n_bins + 1), np.full(n_losses, np.inf)]),
     )
-    return None if found is None else (np.clip(found.point[:n_bins], 0.0, 1.0), -found.duals)
+    return None if solution is None else (np.clip(solution.point[:n_bins], 0.0, 1.0), -solution.duals)
 
 
 def _limits(bins: Bins, rows: GoalRows | None, most: float) -> tuple[FloatArray, FloatArray]:
@@ -135,17 +135,17 @@ def _limits(bins: Bins, rows: GoalRows | None, most: float) -> tuple[FloatArray,
 
 
 def _lower_bound(bins: Bins, alpha: float, rows: GoalRows | None, most: float, duals: FloatArray) -> float:
-    """Return what no chances can be below, by weights of the losses and prices of the limits."""
+    """Return a lower bound over all chances, from weights of the losses and prices of the limits."""
     matrix, bounds = _limits(bins, rows, most)
     prices, mass = np.maximum(duals[: bounds.size], 0.0), bins.mass.ravel()
     weights = np.clip(duals[bounds.size :], 0.0, mass / alpha)
     if weights.sum() <= 0:
         return 0.0
-    missing, room = 1.0 - weights.sum(), mass / alpha - weights  # to a sum of one, each at most its own limit
+    missing, slack = 1.0 - weights.sum(), mass / alpha - weights  # to a sum of one, each at most its own limit
     if missing <= 0:
         weights /= weights.sum()
     else:
-        weights = weights + missing * room / max(float(room.sum()), _TINY)
+        weights = weights + missing * slack / max(float(slack.sum()), _TINY)
     by_bin = weights.reshape(-1, _KINDS)
     slopes = by_bin[:, 0] - by_bin[:, 1] + prices @ matrix
     return float(by_bin[:, 1:].sum() + np.minimum(slopes, 0.0).sum() - prices @ bounds)

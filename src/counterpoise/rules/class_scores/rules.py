@@ -39,7 +39,7 @@ class TierRule(NamedTuple):
     Attributes
     ----------
     model : int
-        Place of the model among the estimators given.
+        Place of the model among ``estimators_``.
     level : float in [0, 1)
         The threshold t of the tail.
     alpha : float
@@ -49,7 +49,7 @@ class TierRule(NamedTuple):
     layer : int
         The step of the fill that alone decides, for a rule without draws; -1 for all of them.
     defer_cost : float or None
-        The loss of a row that is deferred; None where none is.
+        The loss of a deferred row; None where no row is deferred.
 
     Examples
     --------
@@ -75,11 +75,11 @@ class TierRule(NamedTuple):
 
     @property
     def draws(self) -> bool:
-        """Tell whether some rows may get one of several answers."""
+        """Return whether some rows may get one of several answers."""
         return self.layer == SOFT and self.level > 0
 
-    def weighed(self, probabilities: FloatArray, groups: IntArray) -> FloatArray:
-        """Return the first-tier benefit of each answer about each row; where level is 0 the largest is said."""
+    def first_tier_benefits(self, probabilities: FloatArray, groups: IntArray) -> FloatArray:
+        """Return the first-tier benefit of each answer about each row; where level is 0 the largest decides."""
         second = np.einsum("ij,ijk->ik", probabilities, self.benefits[groups])
         second[:, : probabilities.shape[1]] += probabilities / self.alpha
         if self.defer_cost is not None:
@@ -87,19 +87,19 @@ class TierRule(NamedTuple):
         return np.asarray(second)
 
     def answers(self, probabilities: FloatArray, groups: IntArray) -> FloatArray:
-        """Return how likely each answer is given about each row, shape (n_rows, n_answers)."""
-        told, gain, share = np.ascontiguousarray(probabilities), 1.0 / self.alpha, 1.0 - self.level
+        """Return the probability of each answer for each row, shape (n_rows, n_answers)."""
+        probabilities, gain, share = np.ascontiguousarray(probabilities), 1.0 / self.alpha, 1.0 - self.level
         second = np.zeros((len(probabilities), self.benefits.shape[2]))
-        _kernels.weigh(told, groups, np.ascontiguousarray(self.benefits), second)
-        said = np.zeros_like(second)
-        _kernels.fill(told, second, gain, share, self.layer, said)
+        _kernels.weigh(probabilities, groups, np.ascontiguousarray(self.benefits), second)
+        shares = np.zeros_like(second)
+        _kernels.fill(probabilities, second, gain, share, self.layer, shares)
         if self.defer_cost is None:
-            return said
-        _kernels.defer(told, second, gain, share, self.defer_cost, said)
+            return shares
+        _kernels.defer(probabilities, second, gain, share, self.defer_cost, shares)
         if self.layer == SOFT:
-            return said
-        deferred = said[:, -1] > self.layer / self.n_layers  # of rows that are deferred in part the first layers defer
-        return np.asarray(np.eye(said.shape[1])[np.where(deferred, said.shape[1] - 1, said[:, :-1].argmax(axis=1))])
+            return shares
+        n_answers, is_deferred = shares.shape[1], shares[:, -1] > self.layer / self.n_layers  # in part: by first layers
+        return np.asarray(np.eye(n_answers)[np.where(is_deferred, n_answers - 1, shares[:, :-1].argmax(axis=1))])
 
     def __str__(self) -> str:
         kind = "one answer" if self.layer != SOFT or not self.level else f"shares of {1 - self.level:.3g}"
@@ -119,16 +119,16 @@ class TierRule(NamedTuple):
 
 
 class RatioRule(NamedTuple):
-    """A rule of the best two classes: the second is said with a chance for each bin of the ratio of the two.
+    """A rule of the best two classes: each bin of their ratio has a probability of deciding for the second.
 
     Attributes
     ----------
     model : int
-        Place of the model among the estimators given.
+        Place of the model among ``estimators_``.
     edges : array of shape (n_bins - 1,)
         Rising; a ratio equal to an edge is in the bin above it.
     shares : array of shape (n_bins,)
-        How likely the second class is said in each bin.
+        The probability of deciding for the second class in each bin.
     """
 
     model: int
@@ -137,16 +137,16 @@ class RatioRule(NamedTuple):
 
     @property
     def draws(self) -> bool:
-        """Tell whether some rows may get one of two answers."""
+        """Return whether some rows may get one of two answers."""
         return bool(((self.shares > 0) & (self.shares < 1)).any())
 
     def answers(self, probabilities: FloatArray, groups: IntArray) -> FloatArray:  # noqa: ARG002 - of all alike
-        """Return how likely each answer is given about each row, shape (n_rows, n_answers)."""
+        """Return the probability of each answer for each row, shape (n_rows, n_answers)."""
         top = best_two(probabilities)
         rows, chance = np.arange(len(probabilities)), self.shares[np.searchsorted(self.edges, top.ratio, side="right")]
-        said = np.zeros(probabilities.shape)
-        said[rows, top.second], said[rows, top.first] = chance, 1.0 - chance
-        return said
+        answers = np.zeros(probabilities.shape)
+        answers[rows, top.second], answers[rows, top.first] = chance, 1.0 - chance
+        return answers
 
     def __str__(self) -> str:
         used = np.flatnonzero(self.shares)
@@ -185,13 +185,13 @@ def best_two(probabilities: FloatArray) -> BestTwo:
 
 
 def argmax_rule(model: int, shape: tuple[int, int, int]) -> TierRule:
-    """Return the rule that says the most likely class; the shape is that of its benefits."""
+    """Return the rule that decides for the most likely class; the shape is that of its benefits."""
     return TierRule(model, 0.0, 1.0, np.zeros(shape))
 
 
 _N_SWEEPS = 3  # over all answers: later ones hardly move
-_MOST_ROWS = 20_000  # of a group, that constants are found on
-# Benefits and costs are in parts of the units of the objective and the goals, so that what is below these is small.
+_MOST_ROWS = 20_000  # of a group, that constants are computed from
+# Benefits and costs are in parts of the units of the objective and the goals, so values below these are small.
 _NOTHING = 1e-12
 _APART = 1e-7  # of the largest benefit, or of 1: margins that are nearer are one
 
@@ -204,20 +204,22 @@ class PricedRows(NamedTuple):
     costs: FloatArray  # (n_rows, n_answers)
 
 
-def refined(rule: TierRule, rows: PricedRows, sure: float = 0.0) -> TierRule:
+def refine(rule: TierRule, rows: PricedRows, n_standard_errors: float = 0.0) -> TierRule:
     """Return a rule of one tier with constants for its answers that lower its cost on the rows.
 
-    Only those that save more than ``sure`` standard errors: labels are noisy, and where rows are few so is the best.
+    A constant is used only where it saves more than ``n_standard_errors`` standard errors: labels are noisy, and with
+    few rows so is the best constant.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from counterpoise.rules.class_scores.rules import PricedRows, refined
+    >>> from counterpoise.rules.class_scores.rules import PricedRows, refine
     >>> from counterpoise.rules.class_scores.rules import argmax_rule
-    >>> told, nobody = np.array([[0.5, 0.3, 0.2], [0.6, 0.3, 0.1], [0.9, 0.1, 0.0]]), np.zeros(3, dtype=np.int64)
+    >>> probabilities = np.array([[0.5, 0.3, 0.2], [0.6, 0.3, 0.1], [0.9, 0.1, 0.0]])
+    >>> nobody = np.zeros(3, dtype=np.int64)
     >>> costs = np.array([[1.0, 0.0, 1.0], [1.0, 0.0, 1.0], [0.0, 1.0, 1.0]])
-    >>> rule = refined(argmax_rule(0, (1, 3, 3)), PricedRows(told, nobody, costs))
-    >>> rule.answers(told, nobody).argmax(axis=1).tolist()
+    >>> rule = refine(argmax_rule(0, (1, 3, 3)), PricedRows(probabilities, nobody, costs))
+    >>> rule.answers(probabilities, nobody).argmax(axis=1).tolist()
     [1, 1, 0]
     """
     benefits = rule.benefits.copy()
@@ -227,30 +229,30 @@ def refined(rule: TierRule, rows: PricedRows, sure: float = 0.0) -> TierRule:
             places = places[np.random.default_rng(0).permutation(places.size)[:_MOST_ROWS]]
         if not places.size:
             continue
-        told, gain = rows.probabilities[places], 1.0 / rule.alpha
-        worth = told @ rule.benefits[group]  # of each answer, deferral too where there is a cost of it
-        worth[:, : told.shape[1]] += gain * told
+        probabilities, gain = rows.probabilities[places], 1.0 / rule.alpha
+        worth = probabilities @ rule.benefits[group]  # of each answer, deferral too where there is a cost of it
+        worth[:, : probabilities.shape[1]] += gain * probabilities
         if rule.defer_cost is not None:
             worth[:, -1] += gain * (1.0 - rule.defer_cost)
-        benefits[group] += _constants(worth, rows.costs[places], sure)
+        benefits[group] += _constants(worth, rows.costs[places], n_standard_errors)
     return rule._replace(benefits=benefits)
 
 
-def _constants(worth: FloatArray, costs: FloatArray, sure: float) -> FloatArray:
-    """Return constants for the answers, found one after another."""
-    worth, moved = worth.copy(), np.zeros(worth.shape[1])
+def _constants(worth: FloatArray, costs: FloatArray, n_standard_errors: float) -> FloatArray:
+    """Return constants for the answers, computed one after another."""
+    worth, constants = worth.copy(), np.zeros(worth.shape[1])
     for _ in range(_N_SWEEPS):
-        steps = [_best_step(worth, costs, answer, sure) for answer in range(moved.size)]
+        steps = [_best_step(worth, costs, answer, n_standard_errors) for answer in range(constants.size)]
         for answer in np.argsort([-gain for _, gain in steps], kind="stable").tolist():  # whatever the classes' order
-            step, _ = _best_step(worth, costs, answer, sure)
-            moved[answer] += step
+            step, _ = _best_step(worth, costs, answer, n_standard_errors)
+            constants[answer] += step
             worth[:, answer] += step
         if not any(gain for _, gain in steps):
             break
-    return moved
+    return constants
 
 
-def _best_step(worth: FloatArray, costs: FloatArray, answer: int, sure: float) -> tuple[float, float]:
+def _best_step(worth: FloatArray, costs: FloatArray, answer: int, n_standard_errors: float) -> tuple[float, float]:
     """Return the constant for an answer above just those margins whose rows cost least in total, and what it saves.
 
     Both are 0 where none costs less.
@@ -261,11 +263,11 @@ def _best_step(worth: FloatArray, costs: FloatArray, answer: int, sure: float) -
     margins, added = others[rows, best] - worth[:, answer], costs[:, answer] - costs[rows, best]
     order = np.argsort(margins, kind="stable")
     sorted_margins, totals = margins[order], np.append(0.0, np.cumsum(added[order]))
-    room = _APART * max(1.0, float(np.abs(sorted_margins).max()))
+    tolerance = _APART * max(1.0, float(np.abs(sorted_margins).max()))
     edges = np.concatenate([[sorted_margins[0] - 1.0], sorted_margins, [sorted_margins[-1] + 1.0]])
-    can_cut = np.diff(edges) > 2 * room
+    can_cut = np.diff(edges) > 2 * tolerance
     now = int(np.searchsorted(sorted_margins, 0.0))
     place = int(np.where(can_cut, totals, np.inf).argmin())
     gain, changed = float(totals[now] - totals[place]), added[order[min(now, place) : max(now, place)]]
-    is_enough = gain > max(_NOTHING, sure * float(np.sqrt(changed @ changed)))
+    is_enough = gain > max(_NOTHING, n_standard_errors * float(np.sqrt(changed @ changed)))
     return (float((edges[place] + edges[place + 1]) / 2), gain) if is_enough else (0.0, 0.0)

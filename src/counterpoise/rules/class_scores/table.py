@@ -1,8 +1,8 @@
-"""What rules of class probabilities are chosen on: the probabilities of every row of every dataset, calibrated.
+"""Class probabilities of the models on the rows of every dataset, calibrated on the selection rows.
 
-Probabilities are brought in line with the selection rows by one temperature, and a bias for each class:
-``p ** (1 / temperature) * exp(bias)``, scaled to sum to one: the fewest numbers that mend a model which is too sure, or
-rare classes that it was taught to call too often. They are kept only where held-out rows are told better by them.
+Calibration has one temperature and a bias for each class: ``p ** (1 / temperature) * exp(bias)``, scaled to sum to 1.
+These are the fewest numbers that correct a model that is too sure, or one trained to predict rare classes too often. A
+calibration is used only where it predicts held-out rows better.
 """
 
 from collections.abc import Mapping
@@ -22,15 +22,15 @@ from counterpoise.rules.goal_rows import TRAIN, Answers, Positive
 from counterpoise.rules.options import Deferral
 from counterpoise.rules.scores.table import RuleGroups
 
-_LEAST = 1e-9  # a probability below this counts as this: what was never seen is not impossible
+_LEAST = 1e-9  # a probability below this counts as this: a class that never occurred is not impossible
 _N_FOLDS = 3
-_MOST_ROWS = 8_000  # that the numbers are found on: they are few
-_SURELY = 1.0  # standard errors by which held-out rows must be told better
+_MOST_ROWS = 8_000  # enough for so few numbers
+_SURELY = 1.0  # standard errors by which held-out rows must be predicted better
 _PULL = 1e-3  # towards no change, in units of the mean loss: a class without rows has no bias of its own
 
 
 class Calibration(NamedTuple):
-    """What turns the probabilities that a model tells into those that rules are made of."""
+    """A temperature and biases that correct the class probabilities of a model."""
 
     temperature: float
     biases: FloatArray
@@ -51,7 +51,7 @@ class Calibration(NamedTuple):
 
     @property
     def is_none(self) -> bool:
-        """Tell whether nothing is changed."""
+        """Return whether it changes nothing."""
         return self.temperature == 1.0 and not self.biases.any()
 
     def check_loaded(self) -> None:
@@ -61,12 +61,12 @@ class Calibration(NamedTuple):
 
 
 def no_calibration(n_classes: int) -> Calibration:
-    """Return what changes nothing."""
+    """Return the calibration that changes nothing."""
     return Calibration(1.0, np.zeros(n_classes))
 
 
-def calibrated(probabilities: FloatArray, codes: IntArray, mass: FloatArray) -> Calibration:
-    """Return the calibration of least log loss on rows, or none where held-out rows are not told better by one.
+def fit_calibration(probabilities: FloatArray, codes: IntArray, mass: FloatArray) -> Calibration:
+    """Return the calibration of least log loss on rows, or none where that predicts held-out rows no better.
 
     Parameters
     ----------
@@ -81,21 +81,20 @@ def calibrated(probabilities: FloatArray, codes: IntArray, mass: FloatArray) -> 
         rows = np.random.default_rng(0).permutation(rows)[:_MOST_ROWS]
     logs, codes, mass = _logs(probabilities[rows]), codes[rows], mass[rows]
     folds = np.random.default_rng(rows.size).permutation(rows.size) % _N_FOLDS
-    gained = np.zeros(rows.size)
+    gains = np.zeros(rows.size)
     for fold in range(_N_FOLDS):
         inside = folds == fold
         if not (0 < inside.sum() < rows.size):
             return nothing
-        found = _fitted(logs[~inside], codes[~inside], mass[~inside])
-        gained[inside] = _row_losses(logs[inside], codes[inside], nothing) - _row_losses(
-            logs[inside], codes[inside], found
-        )
-    mean = np.average(gained, weights=mass)
-    error = np.sqrt(mass**2 @ (gained - mean) ** 2) / mass.sum()
-    return _fitted(logs, codes, mass) if mean > _SURELY * error else nothing
+        calibration = _minimize_log_loss(logs[~inside], codes[~inside], mass[~inside])
+        losses = [_row_losses(logs[inside], codes[inside], one) for one in (nothing, calibration)]
+        gains[inside] = losses[0] - losses[1]
+    mean = np.average(gains, weights=mass)
+    error = np.sqrt(mass**2 @ (gains - mean) ** 2) / mass.sum()
+    return _minimize_log_loss(logs, codes, mass) if mean > _SURELY * error else nothing
 
 
-def _fitted(logs: FloatArray, codes: IntArray, mass: FloatArray) -> Calibration:
+def _minimize_log_loss(logs: FloatArray, codes: IntArray, mass: FloatArray) -> Calibration:
     """Return the calibration of least weighted log loss."""
     from scipy.optimize import minimize  # noqa: PLC0415 - slow to import
 
@@ -105,22 +104,22 @@ def _fitted(logs: FloatArray, codes: IntArray, mass: FloatArray) -> Calibration:
 
     def loss(point: FloatArray) -> tuple[float, FloatArray]:
         raw = logs * point[0] + point[1:]
-        told = _softmax(raw)
-        excess = told * share[:, None] - truth
-        value = -float((truth * np.log(np.maximum(told, _LEAST))).sum())
-        moved = point - start
+        probabilities = _softmax(raw)
+        excess = probabilities * share[:, None] - truth
+        value = -float((truth * np.log(np.maximum(probabilities, _LEAST))).sum())
+        change = point - start
         slope = np.append((excess * logs).sum(), excess.sum(axis=0))
-        return value + _PULL * float(moved @ moved), slope + 2 * _PULL * moved
+        return value + _PULL * float(change @ change), slope + 2 * _PULL * change
 
     start = np.append(1.0, np.zeros(n_classes))
     bounds: list[Any] = [(0.05, 20.0), *[(-10.0, 10.0)] * n_classes]
-    found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 50})
-    return Calibration(float(1.0 / found.x[0]), np.asarray(found.x[1:], dtype=np.float64))
+    solution = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 50})
+    return Calibration(float(1.0 / solution.x[0]), np.asarray(solution.x[1:], dtype=np.float64))
 
 
 def _row_losses(logs: FloatArray, codes: IntArray, one: Calibration) -> FloatArray:
-    told = _softmax(logs / one.temperature + one.biases)
-    return np.asarray(-np.log(np.maximum(told[np.arange(len(codes)), codes], _LEAST)))
+    probabilities = _softmax(logs / one.temperature + one.biases)
+    return np.asarray(-np.log(np.maximum(probabilities[np.arange(len(codes)), codes], _LEAST)))
 
 
 def _logs(probabilities: FloatArray) -> FloatArray:
@@ -137,18 +136,18 @@ _ROUNDING = 1e-9  # by which shares may exceed 1
 
 
 class ClassTable(NamedTuple):
-    """Probabilities on labelled rows, the dataset ``train``, and on those of other datasets."""
+    """Probabilities on the selection rows, the dataset ``train``, and on the rows of other datasets."""
 
-    scores: dict[str, FloatArray]  # by dataset, (n_rows, n_models, n_classes), as models tell them; train first
-    answers: Answers  # the tables; what the models would say is not asked
+    scores: dict[str, FloatArray]  # by dataset, (n_rows, n_models, n_classes), before calibration; train first
+    answers: Answers  # the tables, without predictions
     sample_weight: FloatArray | None
     groups: IntArray | None  # of all sensitive features, for WorstGroup
     deferral: Deferral | None = None  # where rows may be deferred
-    found: tuple[Calibration, ...] | None = None  # of each model, where they were asked for
+    calibrations: tuple[Calibration, ...] | None = None  # of each model, once computed
 
     @property
     def positive(self) -> Positive:
-        """Return the classes, and what is said of deferred rows."""
+        """Return the classes, with the label of deferral."""
         return self.answers.positive._replace(deferred=None if self.deferral is None else self.deferral.label)
 
     @property
@@ -166,48 +165,50 @@ class ClassTable(NamedTuple):
 
     @property
     def n_models(self) -> int:
-        """Return how many models told probabilities."""
+        """Return the number of models."""
         return int(self.scores[TRAIN].shape[1])
 
     def with_tables(self, tables: Mapping[str, Table]) -> Self:
         """Return the same probabilities with other tables for the same rows."""
         sizes = {name: len(part) for name, part in self.scores.items()}
-        found = None if TRAIN in tables else self.found
-        return self._replace(answers=self.answers.with_tables(tables, sizes), found=found)
+        calibrations = None if TRAIN in tables else self.calibrations
+        return self._replace(answers=self.answers.with_tables(tables, sizes), calibrations=calibrations)
 
     def with_dataset(self, name: str, table: Table, scores: FloatArray) -> Self:
-        """Return the same evidence with another dataset."""
-        known = self._replace(scores={**self.scores, name: scores}, found=None if name == TRAIN else self.found)
-        return known._replace(answers=self.answers.with_dataset(name, table, None))
+        """Return the same probabilities with those of another dataset."""
+        answers, calibrations = (
+            self.answers.with_dataset(name, table, None),
+            None if name == TRAIN else self.calibrations,
+        )
+        return self._replace(scores={**self.scores, name: scores}, answers=answers, calibrations=calibrations)
 
     def first(self, n_models: int) -> Self:
         """Return the same rows with the probabilities of the first models only."""
-        some = {name: part[:, :n_models] for name, part in self.scores.items()}
-        return self._replace(scores=some, found=None if self.found is None else self.found[:n_models])
+        scores = {name: part[:, :n_models] for name, part in self.scores.items()}
+        calibrations = None if self.calibrations is None else self.calibrations[:n_models]
+        return self._replace(scores=scores, calibrations=calibrations)
 
-    def calibrated(self) -> Self:
-        """Return the same evidence, with what brings each model's probabilities in line with the labelled rows."""
-        if self.found is not None:
+    def with_calibrations(self) -> Self:
+        """Return the same table with a calibration of each model on the selection rows."""
+        if self.calibrations is not None:
             return self
-        told = self.scores[TRAIN].swapaxes(0, 1)
-        return self._replace(found=tuple(calibrated(one, self.codes, self.mass) for one in told))
+        probabilities = self.scores[TRAIN].swapaxes(0, 1)
+        return self._replace(calibrations=tuple(fit_calibration(one, self.codes, self.mass) for one in probabilities))
 
-    def known(self, groups: RuleGroups, calibrations: tuple[Calibration, ...]) -> "CalibratedScores":
-        """Return the rows as rules see them."""
-        told = {
+    def calibrated_scores(self, groups: RuleGroups, calibrations: tuple[Calibration, ...]) -> "CalibratedScores":
+        """Return the calibrated probabilities, with the group of each row."""
+        probabilities = {
             name: np.stack([one(part[:, model]) for model, one in enumerate(calibrations)])
             for name, part in self.scores.items()
         }
         n_classes, cost = len(self.positive.classes), None if self.deferral is None else self.deferral.cost
-        shape, codes = (
-            (len(groups.names), n_classes, n_classes + (cost is not None)),
-            groups.codes_of_each(self.answers.tables),
-        )
-        return CalibratedScores(self, groups, codes, told, self.codes, self.mass, shape, cost)
+        shape = (len(groups.names), n_classes, n_classes + (cost is not None))
+        codes = groups.codes_of_each(self.answers.tables)
+        return CalibratedScores(self, groups, codes, probabilities, self.codes, self.mass, shape, cost)
 
     def check_loaded(self) -> None:
         """Check what came from a file."""
-        if self.found is not None and len(self.found) != self.n_models:
+        if self.calibrations is not None and len(self.calibrations) != self.n_models:
             raise ValueError("its calibrations are not those of its models")
         if TRAIN not in self.scores or self.answers.positive.is_binary:
             raise ValueError("it lacks the probabilities of labelled rows of more than two classes")
@@ -216,8 +217,8 @@ class ClassTable(NamedTuple):
             raise ValueError("the weights and groups are not those of the probabilities")
         n_classes = len(self.positive.classes)
         for name, part in self.scores.items():
-            wanted = (self.answers.tables[name].n_samples, self.n_models, n_classes)
-            if part.ndim != _TABLE or part.shape != wanted or part.dtype != np.float64:
+            shape = (self.answers.tables[name].n_samples, self.n_models, n_classes)
+            if part.ndim != _TABLE or part.shape != shape or part.dtype != np.float64:
                 raise ValueError(f"the probabilities on dataset {name!r} are of another shape")
             if not (np.isfinite(part).all() and (part >= 0).all()):
                 raise ValueError(f"the probabilities on dataset {name!r} are none")
@@ -225,7 +226,7 @@ class ClassTable(NamedTuple):
 
 @dataclass(frozen=True)
 class CalibratedScores:
-    """Probabilities as rules see them: calibrated, with groups, and what is often asked of the labelled rows."""
+    """Calibrated probabilities and groups of all rows, and often used arrays of the selection rows."""
 
     table: ClassTable
     groups: RuleGroups
@@ -234,42 +235,42 @@ class CalibratedScores:
     labels: IntArray  # the class of each labelled row
     mass: FloatArray  # the weights of the labelled rows, of sum 1
     shape: tuple[int, int, int]  # of tensors by group, label and answer: a class, or deferral
-    defer_cost: float | None  # the loss of a deferred row; None where none is
+    defer_cost: float | None  # the loss of a deferred row; None where no row is deferred
 
-    def said(self, rule: ClassRule) -> dict[str, FloatArray]:
-        """Return how likely a rule gives each answer about the rows of each dataset."""
-        return {name: rule.answers(told[rule.model], self.codes[name]) for name, told in self.probabilities.items()}
+    def answer_shares(self, rule: ClassRule) -> dict[str, FloatArray]:
+        """Return the probability of each answer by a rule, for the rows of each dataset."""
+        return {name: rule.answers(part[rule.model], self.codes[name]) for name, part in self.probabilities.items()}
 
-    def losses(self, said: FloatArray) -> FloatArray:
-        """Return what answers about the labelled rows lose: how likely they are wrong, and the cost of deferral."""
-        lost = 1.0 - said[np.arange(len(said)), self.labels]
-        return np.asarray(lost if self.defer_cost is None else lost - (1.0 - self.defer_cost) * said[:, -1])
+    def losses(self, shares: FloatArray) -> FloatArray:
+        """Return the loss of each selection row: the probability of an error, and the cost of deferral."""
+        losses = 1.0 - shares[np.arange(len(shares)), self.labels]
+        return np.asarray(losses if self.defer_cost is None else losses - (1.0 - self.defer_cost) * shares[:, -1])
 
-    def answers(self, said: list[dict[str, FloatArray]]) -> "SoftAnswers":
-        """Return what some rules say as answers that goals can be asked of."""
-        shares = {name: np.stack([one[name] for one in said], axis=1) for name in self.probabilities}
+    def answers(self, answers: list[dict[str, FloatArray]]) -> "SoftAnswers":
+        """Return the answers of rules in the form that goals are evaluated on."""
+        shares = {name: np.stack([one[name] for one in answers], axis=1) for name in self.probabilities}
         return SoftAnswers(self.table.answers.tables, {}, self.table.positive, shares_of_each=shares)
 
     def predictions_of(self, rules: list[ClassRule]) -> PoolPredictions:
-        """Return what rules say on all datasets, as if each were a model."""
-        said = [self.said(rule) for rule in rules]
-        losses: AnyArray = np.column_stack([self.losses(one[TRAIN]) for one in said])
-        return PoolPredictions(losses, self.table.sample_weight, self.table.groups, self.answers(said))
+        """Return the predictions of rules on all datasets, as if each were a model."""
+        answers = [self.answer_shares(rule) for rule in rules]
+        losses: AnyArray = np.column_stack([self.losses(one[TRAIN]) for one in answers])
+        return PoolPredictions(losses, self.table.sample_weight, self.table.groups, self.answers(answers))
 
     def label_answers(self) -> "LabelAnswers":
-        """Return the members that goals are made tensors by."""
-        return LabelAnswers(self.table.answers.tables, {}, self.table.positive, known=self)
+        """Return the artificial members whose counts turn goals into tensors."""
+        return LabelAnswers(self.table.answers.tables, {}, self.table.positive, scores=self)
 
     def label_mass(self) -> FloatArray:
         """Return what the labelled rows of each group and label weigh, of sum 1, shape (n_groups, n_classes)."""
-        found = np.zeros(self.shape[:2])
-        np.add.at(found, (self.codes[TRAIN], self.labels), self.mass)
-        return found
+        mass = np.zeros(self.shape[:2])
+        np.add.at(mass, (self.codes[TRAIN], self.labels), self.mass)
+        return mass
 
 
 @dataclass(frozen=True)
 class SoftAnswers(Answers):
-    """Answers of members that each draw: how likely each says each class of each row."""
+    """Answers of members that each draw: the probability of each class for each row."""
 
     shares_of_each: dict[str, FloatArray] = field(default_factory=dict)  # (n_rows, n_members, n_answers)
 
@@ -284,7 +285,7 @@ class SoftAnswers(Answers):
         return {part.shape[1] for part in self.shares_of_each.values()}
 
     def counter(self, views: Views) -> Tally:
-        """Return what counts the weight of the rows that each member calls a class, every set of rows once."""
+        """Return a function that sums the weight of the rows that each member predicts as a class, with a cache."""
 
         @cache
         def count(rows: Dataset, place: int) -> FloatArray:
@@ -294,7 +295,7 @@ class SoftAnswers(Answers):
         return count
 
     def shares(self, name: str, mixture: FloatArray) -> FloatArray:
-        """Return how likely a mixture of the members says each class of each row of a dataset."""
+        """Return the probability of each class under a mixture of the members, for each row of a dataset."""
         return np.asarray(np.einsum("imk,m->ik", self.shares_of_each[name], mixture))
 
     def check_loaded(self) -> None:
@@ -310,20 +311,20 @@ class SoftAnswers(Answers):
 class LabelAnswers(Answers):
     """Answers as if for each group, label and answer a member gave that answer there and none elsewhere.
 
-    The last member gives none at all. What goals count of these members are tensors by group, label and answer.
+    The last member gives none at all. Goals on these members are tensors by group, label and answer.
     """
 
-    known: CalibratedScores | None = None
+    scores: CalibratedScores | None = None
 
     def counter(self, views: Views) -> Tally:
-        """Return what counts the weight of the rows of each group and label, under the answer that is asked about."""
-        known = self.known
-        assert known is not None  # noqa: S101 - made of rows
-        shape, chances = known.shape, {}  # how likely each label is: surely the own of labelled rows, else as told
-        for name, told in known.probabilities.items():
+        """Return a function that sums the weight of the rows of each group and label, for one answer, with a cache."""
+        scores = self.scores
+        assert scores is not None  # noqa: S101 - made of rows
+        shape, chances = scores.shape, {}  # of labels: 1 for the label of a labelled row, else its probability
+        for name, probabilities in scores.probabilities.items():
             labels, n_classes = self.tables[name].y, shape[1]
             if labels is None:
-                chances[name] = told.mean(axis=0)
+                chances[name] = probabilities.mean(axis=0)
             else:
                 own = np.searchsorted(self.positive.classes, labels)
                 chances[name] = np.eye(n_classes)[np.minimum(own, n_classes - 1)]  # goals refuse other labels
@@ -331,8 +332,8 @@ class LabelAnswers(Answers):
         @cache
         def count(rows: Dataset, place: int) -> FloatArray:
             places, weights = views.rows(rows)
-            found = np.zeros(shape)
-            np.add.at(found[:, :, place], known.codes[rows.name][places], weights[:, None] * chances[rows.name][places])
-            return np.append(found.ravel(), 0.0)
+            sums, own = np.zeros(shape), weights[:, None] * chances[rows.name][places]
+            np.add.at(sums[:, :, place], scores.codes[rows.name][places], own)
+            return np.append(sums.ravel(), 0.0)
 
         return count

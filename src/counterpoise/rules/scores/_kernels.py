@@ -22,8 +22,8 @@ def cumulate(values: FloatArray, starts: IntArray) -> None:
 def cheapest_pairs(costs: FloatArray, starts: IntArray, uppers: IntArray, lowers: IntArray) -> None:
     """Find for each part two of its cuts, the second no earlier, whose costs have the least sum.
 
-    The costs of all cuts as the first of two come before those as the second. Of equal sums the one of cuts that are
-    nearer to each other is taken, so that nothing is deferred for nothing.
+    The costs of all cuts as the first of two come before those as the second. Of equal sums the pair of cuts that are
+    nearer to each other is taken, so that no row is deferred without a gain.
     """
     n_cuts = costs.size // 2
     for part in range(starts.size - 1):

@@ -1,14 +1,14 @@
-"""Every threshold of every score, and the rules that are made of them.
+"""Every threshold of every score, and the rules that they make.
 
-Rows are sorted once for each model: by group, then by falling score. A rule says the positive class about the first
-rows of each group, so whatever is linear in its answers is a running sum, looked up at the cuts of the rule: the places
-between the scores of a group where it may cut. Scores that may be one but for rounding go together: another batch or
-machine may compute them in another order.
+Rows are sorted once for each model: by group, then by falling score. A rule decides positive for the first rows of each
+group. So everything that is linear in its decisions is a running sum, evaluated at the cuts of the rule: the places
+between the scores of a group where it may cut. Scores that differ only by rounding stay together, because another batch
+or machine may add them up in another order.
 
-Where rows may be deferred a rule has two cuts in each group: it says the positive class up to the first, defers up to
-the second, and says the negative class about the rest. Whatever is linear in its answers is then a running sum at the
-first cut plus another one at the second, so each cut has two numbers: as an upper edge, and, behind all of those, as a
-lower edge.
+Where rows may be deferred, a rule has two cuts in each group: it decides positive up to the first, defers up to the
+second, and decides negative for the rest. Everything that is linear in its decisions is then a running sum at the first
+cut plus another one at the second. So each cut has two numbers: as an upper edge and, after all of those, as a lower
+edge.
 """
 
 from collections.abc import Iterable, Sequence
@@ -24,18 +24,18 @@ from counterpoise.rules.scores import _kernels
 _NEAR = 2.0**-40  # part of a score by which it may differ by rounding, some thousand times that of a float ...
 _NOISE = 2.0**-50  # ... and part of the usual score, which is left where a sum of such terms cancels out
 _CHAIN = 16.0  # times as much: neighbours that are near each other all the way, but span more, are data and not noise
-_LEAST_EXPONENT, _N_EXPONENTS = -1080, 2160  # of floats, with room
+_LEAST_EXPONENT, _N_EXPONENTS = -1080, 2160  # of floats, with a margin
 
 
 class Cuts(NamedTuple):
     """The cuts of all models, numbered through: by model, then by group, then by falling threshold.
 
-    The first cut of a group is above all its scores, so that nobody in it is called positive, the last below all.
+    The first cut of a group is above all its scores, so that no row of it is decided positive; the last is below all.
     """
 
-    places: tuple[IntArray, ...]  # of each model: the first cut of a row's group at which the row is called positive
+    places: tuple[IntArray, ...]  # of each model: the first cut of a row's group at which the row is decided positive
     thresholds: FloatArray  # (n_cuts,)
-    highest_below: FloatArray  # (n_cuts,): the highest score that is not called positive at a cut; -inf at the last
+    highest_below: FloatArray  # (n_cuts,): the highest score that is not decided positive at a cut; -inf at the last
     starts: IntArray  # (n_models, n_groups + 1): where the cuts of a group begin, and where those of the last end
     flat_starts: IntArray  # (n_models * n_groups + 1,): the same of all models, each start once, and the last end
     n_models: int
@@ -48,7 +48,7 @@ class Cuts(NamedTuple):
         return np.asarray(self.thresholds[edges % self.n_cuts])
 
     def sums(self, rows: IntArray | slice, amounts: FloatArray) -> FloatArray:
-        """Return for each cut the total amount of some rows that are called positive there."""
+        """Return for each cut the total amount of some rows that are decided positive there."""
         totals = np.concatenate(
             [
                 np.bincount(places[rows] - start, amounts, end - start)
@@ -81,7 +81,7 @@ def noise_of(counts: IntArray) -> float:
     return float(np.ldexp(_NOISE, median)) if counts.any() else 0.0
 
 
-def rounding_room(lower: FloatArray, upper: FloatArray, noise: float) -> FloatArray:
+def rounding_tolerance(lower: FloatArray, upper: FloatArray, noise: float) -> FloatArray:
     """Return by how much two scores may differ by rounding alone; ``noise`` is that of a score of zero."""
     return np.maximum(noise, _NEAR * np.maximum(np.abs(lower), np.abs(upper)))
 
@@ -102,11 +102,11 @@ def block_starts(falling: FloatArray, noise: float) -> BoolArray:
     begins = np.ones(falling.size, dtype=np.bool_)
     upper, lower = falling[:-1], falling[1:]
     with np.errstate(over="ignore"):  # infinitely far apart
-        begins[1:] = upper - lower > rounding_room(lower, upper, noise)
+        begins[1:] = upper - lower > rounding_tolerance(lower, upper, noise)
         firsts = np.flatnonzero(begins)
         lasts = np.append(firsts[1:], falling.size) - 1
         tops, ends = falling[firsts], falling[lasts]
-        is_long = tops - ends > _CHAIN * rounding_room(ends, tops, noise)
+        is_long = tops - ends > _CHAIN * rounding_tolerance(ends, tops, noise)
     is_long &= lasts > firsts
     for first, last in zip(firsts[is_long].tolist(), lasts[is_long].tolist(), strict=True):
         begins[first + 1 : last + 1] = lower[first:last] < upper[first:last]
@@ -174,20 +174,20 @@ _SLIVER = 1e-12  # shares below this are rounding of sums
 
 
 class Rule(NamedTuple):
-    """A rule as plain data: it says the positive class where the score of a model is above the threshold of the group.
+    """A rule as plain data: it decides positive where the score of a model is above the threshold of the group.
 
-    A rule may defer: it says the negative class where the score is not above the lower threshold of the group, and lets
-    a person decide between the two.
+    A rule may defer: it decides negative where the score is not above the lower threshold of the group, and leaves rows
+    between the two thresholds to a person.
 
     Attributes
     ----------
     model : int
         Place of the model among ``estimators_``.
     thresholds : dict from names of groups to floats
-        Such as ``{"sex=F": 0.41, "sex=M": 0.53}``, or ``{"all": 0.5}`` for one threshold; infinite where nobody, or
-        everybody, of a group is called positive.
+        Such as ``{"sex=F": 0.41, "sex=M": 0.53}``, or ``{"all": 0.5}`` for one threshold; infinite where no row,
+        or every row, of a group is decided positive.
     lower : dict from names of groups to floats, or None
-        Where scores begin that are deferred, in each group no higher than the threshold. None: nobody is deferred.
+        The scores above which rows are deferred, in each group no higher than the threshold. None: no row is deferred.
     """
 
     model: int
@@ -201,11 +201,11 @@ class Rule(NamedTuple):
         return upper, upper if self.lower is None else [self.lower[group] for group in self.thresholds]
 
     def __str__(self) -> str:
-        shown = ", ".join(f"{group}: {threshold:.4g}" for group, threshold in self.thresholds.items())
+        upper = ", ".join(f"{group}: {threshold:.4g}" for group, threshold in self.thresholds.items())
         if self.lower is None:
-            return f"model {self.model} above {shown}"
+            return f"model {self.model} above {upper}"
         lower = ", ".join(f"{group}: {threshold:.4g}" for group, threshold in self.lower.items())
-        return f"model {self.model} above {shown}; deferred above {lower}"
+        return f"model {self.model} above {upper}; deferred above {lower}"
 
     def check_loaded(self) -> None:
         """Check what came from a file."""
@@ -221,7 +221,7 @@ class Rule(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class CutRules:
-    """Rules of the scores whose cuts are known."""
+    """Rules by their cuts."""
 
     models: IntArray  # (n_rules,)
     cuts: IntArray  # (n_rules, n_groups), or (n_rules, 2 n_groups) where they have a lower edge in each group too
@@ -229,31 +229,30 @@ class CutRules:
     def __len__(self) -> int:
         return self.models.size
 
-    def joined(self, others: Self) -> Self:
+    def join(self, others: Self) -> Self:
         """Return these rules, then those of the others that are not among them."""
-        places = {
-            cuts.tobytes(): place for place, cuts in reversed(list(enumerate(others.cuts)))
-        }  # the first of equals
+        # In reverse, so that the first of equals is kept.
+        places = {cuts.tobytes(): place for place, cuts in reversed(list(enumerate(others.cuts)))}
         known = {cuts.tobytes() for cuts in self.cuts}
         fresh = sorted(place for cuts, place in places.items() if cuts not in known)
         return type(self)(
             np.concatenate([self.models, others.models[fresh]]), np.concatenate([self.cuts, others.cuts[fresh]])
         )
 
-    def only(self, chosen: IntArray | BoolArray | slice) -> Self:
+    def only(self, places: IntArray | BoolArray | slice) -> Self:
         """Return some of the rules."""
-        return type(self)(self.models[chosen], self.cuts[chosen])
+        return type(self)(self.models[places], self.cuts[places])
 
 
 def rules_at(cuts: Cuts, levels: Iterable[tuple[int, Sequence[float], Sequence[float]]]) -> CutRules:
     """Return rules, given the model of each and its thresholds and lower thresholds, by group or one for all groups.
 
-    They call positive the scores above a threshold, and no others.
+    They decide positive for the scores above a threshold, and for no others.
     """
     models, rules = [], []
-    for model, *both in levels:
+    for model, *levels_of_rule in levels:
         edges: list[IntArray] = []
-        for thresholds in both[: 1 + cuts.defers]:
+        for thresholds in levels_of_rule[: 1 + cuts.defers]:
             own = []
             for (start, end), threshold in zip(
                 pairwise(cuts.starts[model].tolist()), np.broadcast_to(thresholds, cuts.n_groups), strict=True
@@ -268,10 +267,10 @@ def rules_at(cuts: Cuts, levels: Iterable[tuple[int, Sequence[float], Sequence[f
     return CutRules(np.array(models), np.array(rules))
 
 
-def coupled(rules: CutRules, mixture: FloatArray) -> tuple[CutRules, FloatArray]:
+def couple(rules: CutRules, mixture: FloatArray) -> tuple[CutRules, FloatArray]:
     """Return rules and shares with the same chance of each cut in each group, that fall together in all groups.
 
-    What a mixture says about a row depends on the chances of the cuts of its own group alone. So the rules can be
+    What a mixture decides about a row depends only on the probabilities of the cuts of its group. So the rules can be
     ordered: where one has a higher threshold than another in some group, it has a lower one in none. Of two edges in
     a group each is ordered by itself, and stays on its side of the other.
     """
@@ -289,10 +288,11 @@ def coupled(rules: CutRules, mixture: FloatArray) -> tuple[CutRules, FloatArray]
             own[order[np.minimum(np.searchsorted(edge, middles), len(edge) - 1)], group]
             for group, (order, edge) in enumerate(zip(orders.T, edges.T, strict=True))
         ]
-        found = np.column_stack(columns)
-        firsts = np.flatnonzero(np.append(True, (found[1:] != found[:-1]).any(axis=1)))  # equal neighbours are one rule
+        own_cuts = np.column_stack(columns)
+        differs = (own_cuts[1:] != own_cuts[:-1]).any(axis=1)  # equal neighbours are one rule
+        firsts = np.flatnonzero(np.append(True, differs))
         models += [model] * firsts.size
-        cuts.append(found[firsts])
+        cuts.append(own_cuts[firsts])
         shares.append(np.add.reduceat(lengths, firsts))
     together = np.concatenate(shares)
     return CutRules(np.array(models), np.concatenate(cuts)), together / together.sum()

@@ -1,8 +1,8 @@
-"""All rules of some scores, as a family of the program that chooses mixtures: every threshold of every model.
+"""All rules of some scores, every threshold of every model, as a family of the program that chooses mixtures.
 
-The dual of the program says what calling a row positive would cost; summed up over the sorted rows that prices every
-cut of every group, and the best rule of each model is its cheapest cut in each group, or its cheapest pair of cuts
-where rows between them may be deferred. The sum of those costs is a lower bound over *all* mixtures of all rules.
+The dual of the program is the cost of deciding positive for each row. Its running sums over the sorted rows price every
+cut of every group. The best rule of each model is its cheapest cut in each group, or its cheapest pair of cuts where
+rows between them may be deferred. The sum of those costs is a lower bound over *all* mixtures of all rules.
 """
 
 from typing import NamedTuple
@@ -19,13 +19,21 @@ from counterpoise.rules.program import (
     Objective,
     Optimum,
     Program,
-    cleaned,
+    drop_slivers,
     generate_columns,
     solve_master,
 )
 from counterpoise.rules.scores.conflicts import excess_of, explain_conflict
-from counterpoise.rules.scores.cuts import CutRules, Cuts, coupled
-from counterpoise.rules.scores.sums import Budget, CellLosses, RuleLimits, Sums, cheapest_rules, edge_losses, reaching
+from counterpoise.rules.scores.cuts import CutRules, Cuts, couple
+from counterpoise.rules.scores.sums import (
+    Budget,
+    CellLosses,
+    RuleLimits,
+    Sums,
+    cheapest_rules,
+    edge_losses,
+    scaled_sums,
+)
 from counterpoise.rules.scores.table import RankedScores
 from counterpoise.solvers.linear_program import FEASIBLE, InfeasibleRows, MixtureSolution
 from counterpoise.theory.risks import Mean, Risk, RiskRows
@@ -56,9 +64,9 @@ class CutFamily(NamedTuple):
         """Return the usual rules of each model."""
         return self.ranked.usual_rules()
 
-    def joined(self, rules: CutRules, more: CutRules) -> CutRules:
+    def join(self, rules: CutRules, more: CutRules) -> CutRules:
         """Return rules and then those of others that are not among them."""
-        return rules.joined(more)
+        return rules.join(more)
 
     def optimum(self, program: Program, tol: float, rules: CutRules) -> Optimum:
         """Return the best mixture of all rules, or raise ``NoMixture``."""
@@ -71,9 +79,9 @@ class CutFamily(NamedTuple):
         return explain_conflict(program, error)
 
     def choice(self, program: Program, optimum: Optimum) -> Choice:
-        """Return rules that fall together in all groups and their shares."""
+        """Return the choice, by rules whose thresholds fall together in all groups."""
         solution, objective, limits = optimum.solution, program.objective, program.limits
-        rules, mixture = coupled(optimum.rules, cleaned(solution.mixture))
+        rules, mixture = couple(optimum.rules, drop_slivers(solution.mixture))
         goals = None if limits is None else limits.goals
         prices = np.zeros(0) if goals is None else goals.prices(solution.multipliers[: len(goals.bounds)])
         is_bound = isinstance(objective.losses, CellLosses) and objective.risk.tail_fraction is None
@@ -93,26 +101,26 @@ class CutFamily(NamedTuple):
         """Return limits with another bound of the first goal."""
         return limits._replace(goals=self.goals_of(limits).with_bound(0, bound))
 
-    def kept(self, rules: CutRules | None, optimum: Optimum) -> tuple[CutRules, FloatArray]:  # noqa: ARG002 - they are among them
-        """Return the rules of an optimum, which those before it are the first of, and its mixture."""
+    def carry_over(self, rules: CutRules | None, optimum: Optimum) -> tuple[CutRules, FloatArray]:  # noqa: ARG002 - they are among them
+        """Return the rules of an optimum, to start the next solve with, and its mixture."""
         return optimum.rules, optimum.solution.mixture
 
     def excess(self, limits: RuleLimits, place: int) -> Program:
-        """Return the program of the least that a goal can be missed by, in its worst row, with all other goals kept."""
+        """Return the program of the least that a goal can be missed by, in its worst row, with all other goals met."""
         return excess_of(self, limits, place)
 
     def matrix(self, losses: Sums, rules: CutRules) -> FloatArray:
         """Return losses of some rules."""
         return losses.of(rules)
 
-    def limited(self, limits: RuleLimits, most: float) -> RuleLimits:
+    def add_budget(self, limits: RuleLimits, most: float) -> RuleLimits:
         """Return limits with a budget of mean loss."""
         return limits._replace(budget=Budget(self.mean_losses(), most))
 
     def rate_objective(self, objective: Rate) -> Objective:
         """Return a rate as objective."""
         rate = linear_rate(self.ranked.answers(), objective)
-        return Objective(reaching(rate.row[None], self.cuts), Mean(), rate.constant)
+        return Objective(scaled_sums(rate.row[None], self.cuts), Mean(), rate.constant)
 
     def mean_losses(self, groups: IntArray | None = None) -> Sums:
         """Return the mean loss of every rule, or that on every group of labelled rows that weighs anything."""
@@ -127,13 +135,13 @@ class CutFamily(NamedTuple):
         return Sums(np.array(constants), np.array(added))
 
     def row_losses(self, risk: Risk) -> CellLosses:
-        """Return the losses of the labelled rows, those that no rule tells apart together where a risk allows it."""
+        """Return the losses of the selection rows; rows that no rule separates are merged where the risk allows it."""
         ranked = self.ranked
-        given = self.cuts, ranked.codes[TRAIN], ranked.is_positive, ranked.mass
-        return CellLosses(*given, merge=risk.is_law_invariant, defer_cost=ranked.defer_cost)
+        rows = self.cuts, ranked.codes[TRAIN], ranked.is_positive, ranked.mass
+        return CellLosses(*rows, merge=risk.is_law_invariant, defer_cost=ranked.defer_cost)
 
     def bind(self, risk: Risk) -> Risk:
-        """Return a risk that knows the labelled rows; what is chosen has one dimension for each threshold."""
+        """Return a risk bound to the selection rows; a rule has one dimension for each threshold."""
         n_levels = self.cuts.n_models * self.cuts.n_groups * (1 + self.cuts.defers)
         return risk.bind(RiskRows(1.0 / float((self.mass**2).sum()), n_levels + 1, self.group_codes))
 
@@ -158,37 +166,37 @@ class CutSearch:
     def master(self, pool: CutRules) -> MixtureSolution:
         """Return the best mixture of the pool, not from the last one, whose weights would hedge less."""
         (losses, risk, _), limits = self.program.objective, self.program.limits
-        matrix, given = losses.of(pool), {} if limits is None else limits.as_limits(pool)
-        self._scale = given.get("row_scale", self._scale)
+        matrix, constraints = losses.of(pool), {} if limits is None else limits.as_limits(pool)
+        self._scale = constraints.get("row_scale", self._scale)
         # The bundle method stops at weights that hedge, and those of a corner, as HiGHS finds them, mislead: they lead
         # to half as many rounds again.
         is_rough = self._gap >= _ROUGH * self.unit and risk.tail_fraction != 1
         method = "bundle" if is_rough else "auto"
-        return solve_master(matrix, risk, losses.sample_weight, given, self._gap, method=method)
+        return solve_master(matrix, risk, losses.sample_weight, constraints, self._gap, method=method)
 
     def price(self, pool: CutRules, solution: MixtureSolution) -> tuple[CutRules | None, float]:
         """Return the pool with the cheapest rule of each model, where it costs less than those of the pool."""
         costs, cheapest = price_cuts(self.program, solution.weights, solution.multipliers)
-        helping = cheapest.only(solution.offset + costs < solution.value)
-        return _grown(pool, helping), solution.offset + float(costs.min())
+        helpful = cheapest.only(solution.offset + costs < solution.value)
+        return _grow(pool, helpful), solution.offset + float(costs.min())
 
     def price_proof(self, pool: CutRules, error: InfeasibleRows) -> CutRules | None:
-        """Return the pool with rules that the proof does not hold for."""
+        """Return the pool with rules that refute the proof."""
         costs, cheapest = price_cuts(self.program, None, error.multipliers)
-        return _grown(pool, cheapest.only(costs <= FEASIBLE * float(error.multipliers @ self._scale)))
+        return _grow(pool, cheapest.only(costs <= FEASIBLE * float(error.multipliers @ self._scale)))
 
     def goes_on(self, gap: float, *, grows: bool) -> bool:
-        """Tell whether another round may help: the pool's own problem is solved as exactly as the gap asks for."""
+        """Return whether another round may help: the pool's own problem is solved as exactly as the gap requires."""
         if not grows and self._gap <= self._least_gap:
             return False
         self._gap = max(min(self._gap, _PART * gap if grows else _FINER * self._gap), self._least_gap)
         return True
 
 
-def _grown(pool: CutRules, more: CutRules) -> CutRules | None:
+def _grow(pool: CutRules, more: CutRules) -> CutRules | None:
     """Return a pool with further rules; None where it has them all."""
-    joined = pool.joined(more)
-    return None if len(joined) == len(pool) else joined
+    grown = pool.join(more)
+    return None if len(grown) == len(pool) else grown
 
 
 def price_cuts(program: Program, weights: FloatArray | None, multipliers: FloatArray) -> tuple[FloatArray, CutRules]:

@@ -1,11 +1,11 @@
 """One rule without draws: the best threshold for each group, in the place of the best mixture of rules.
 
-A fixed rule that meets goals is a point of a grid with as many dimensions as there are groups: no convex program finds
-it, and it need not be among the rules of the best mixture. ``solvers.one_of_each`` looks at all that may be better than
-the best one known, which for one or two groups are seldom more than it looks at. For more groups it begins with the
-best of several starts: the cuts of a group are thinned to a few hundred, all pairs of cuts of two groups are
-exchanged as long as that helps, and the neighbourhood of the best is looked at in finer and finer steps. Where rows may
-be deferred a rule has two thresholds in each group, of which one is never below the other.
+A fixed rule that meets goals is a point of a grid with one dimension for each group. No convex program finds it, and it
+need not be among the rules of the best mixture. ``solvers.one_of_each`` examines all points that may be better than the
+best one so far; for one or two groups these are seldom too many. For more groups it starts from the best of several
+starts: the cuts of a group are thinned to a few hundred, pairs of cuts of two groups are exchanged as long as that
+helps, and the neighbourhood of the best is searched in finer and finer steps. Where rows may be deferred, a rule has
+two thresholds in each group, of which one is never below the other.
 """
 
 from collections.abc import Iterator
@@ -28,13 +28,11 @@ from counterpoise.rules.scores.table import RankedScores, find_groups, rank
 from counterpoise.solvers.linear_program import FEASIBLE
 from counterpoise.solvers.one_of_each import OneOfEach, choose_one_of_each
 
-_GRID, _LEAST_GRID = 256, 32  # cuts of a group that are looked at together, of two groups and of many
-_N_STARTS, _N_REFINED = 12, 3  # of which pairs are exchanged, and which are looked around at the end
-_SAME = (
-    1e-12  # violations and losses nearer than this are equal, in parts of the size of goals and of what is minimized
-)
-_MOST_LOOKS = 200_000_000  # pairs of thresholds that are looked at to find the best rule ...
-_FEW_LOOKS = 1_000_000  # ... and to tell what could be met instead
+_GRID, _LEAST_GRID = 256, 32  # cuts of a group that are examined together, for two groups and for many
+_N_STARTS, _N_REFINED = 12, 3  # starts whose pairs are exchanged, and starts that are refined at the end
+_SAME = 1e-12  # violations and losses nearer than this are equal, in parts of the sizes of goals and objective
+_MOST_LOOKS = 200_000_000  # pairs of thresholds that are examined to find the best rule ...
+_FEW_LOOKS = 1_000_000  # ... and to find bounds that could be met instead
 _DIGITS = 11  # to which they are compared
 _PRICES = (0.0, 0.5, 1.0, 2.0, 5.0)  # times the multipliers of the mixture: rules that are best at such prices
 _N_SHARES = 16  # starts that call an equal part of each group positive
@@ -42,7 +40,7 @@ _N_DRAWS = 16  # starts that draw the cut of each group from the mixture
 
 
 class FixedRule(NamedTuple):
-    """The best fixed rule that was found."""
+    """The best fixed rule of a search."""
 
     rule: CutRules  # one
     violation: float  # of all limits together, in parts of the goals' sizes
@@ -53,8 +51,8 @@ class FixedRule(NamedTuple):
 def deciding_rules(ranked: RankedScores, problem: Problem, best: Choice) -> Choice:
     """Return the rules that decide, given the best mixture; with ``"fixed"`` it is one rule, whatever that costs.
 
-    Where nothing but errors counts the best model decides at its usual threshold, which is the best for good
-    probabilities: one that was tuned on some rows follows their noise.
+    Where only errors count, the best model decides at its usual threshold, which is the best for good probabilities: a
+    threshold tuned on some rows follows their noise.
     """
     counts_errors = not isinstance(problem.objective, Rate) and problem.objective.tail_fraction == 1.0
     is_plain = problem.keeps_default_threshold and counts_errors and not problem.goals and problem.deferral is None
@@ -64,11 +62,11 @@ def deciding_rules(ranked: RankedScores, problem: Problem, best: Choice) -> Choi
         if problem.decision != FIXED:
             return best
         check_one_rule(problem.objective)
-        found = search_fixed(ranked, problem, best.rules, best.mixture, best.multipliers)
-        if found.violation > 0:
+        best_rule = search_fixed(ranked, problem, best.rules, best.mixture, best.multipliers)
+        if best_rule.violation > 0:
             mixed = f"A mixture of rules meets the goals, with a risk of {best.value:.4g}: set decision='sticky'."
-            raise no_rule(ranked, problem, found, [mixed])
-        alone, lower = found.rule, max(found.lower, best.lower)
+            raise no_rule(ranked, problem, best_rule, [mixed])
+        alone, lower = best_rule.rule, max(best_rule.lower, best.lower)
     value = value_of(ranked.predictions_of(alone), problem, np.ones(1))
     cost = best.cost + max(value - best.value, 0.0)  # the best mixture is known to its gap
     lower = lower if is_usual else min(lower, value)
@@ -78,8 +76,8 @@ def deciding_rules(ranked: RankedScores, problem: Problem, best: Choice) -> Choi
 def _best_usual(ranked: RankedScores) -> CutRules | None:
     """Return the model of the least error at its usual threshold; None where its scores have none.
 
-    The usual threshold of scores that are no probabilities is 0. Where that is no better than to decide alike about
-    everybody, they have another.
+    The usual threshold of scores that are no probabilities is 0. Where that is no better than one constant
+    decision, the scores have no usual threshold.
     """
     usual, positive = ranked.table.usual, float(ranked.mass @ ranked.is_positive)
     rules = rules_at(ranked.cuts, [(model, one, one) for model, one in enumerate(usual.tolist())])
@@ -90,7 +88,7 @@ def _best_usual(ranked: RankedScores) -> CutRules | None:
 
 
 def no_rule(
-    ranked: RankedScores, problem: Problem, found: FixedRule, hints: list[str], mixed: InfeasibleGoals | None = None
+    ranked: RankedScores, problem: Problem, nearest: FixedRule, hints: list[str], mixed: InfeasibleGoals | None = None
 ) -> InfeasibleGoals:
     """Return the error where no single rule meets the goals, given the one that misses them least.
 
@@ -101,13 +99,13 @@ def no_rule(
         other = best_fixed(ranked, problem._replace(goals=goals, budget=None), nearest=False)
         return None if other.violation > 0 else ranked.predictions_of(other.rule)
 
-    hints = [*hints, *_by_group(ranked, problem)]
-    proven = found.is_proven or (mixed is not None and mixed.proven)
-    return no_single_rule(problem.goals, find, found.violation, mixed=mixed, hints=hints, proven=proven)
+    hints = [*hints, *_hint_of_groups(ranked, problem)]
+    proven = nearest.is_proven or (mixed is not None and mixed.proven)
+    return no_single_rule(problem.goals, find, nearest.violation, mixed=mixed, hints=hints, proven=proven)
 
 
-def _by_group(ranked: RankedScores, problem: Problem) -> Iterator[str]:
-    """Yield what a threshold for each group would do, where rules look at none and there are groups."""
+def _hint_of_groups(ranked: RankedScores, problem: Problem) -> Iterator[str]:
+    """Yield a hint that a threshold for each group would meet the goals, where rules use no groups and it would."""
     table = ranked.table.answers.tables[TRAIN]
     names = table.sensitive_columns
     if ranked.groups.by or not names:
@@ -116,15 +114,15 @@ def _by_group(ranked: RankedScores, problem: Problem) -> Iterator[str]:
         own = rank(ranked.table, find_groups(Groups(names), table, ranked.table.n_rows))
     except ValueError:  # groups with too few rows
         return
-    found = best_fixed(own, problem._replace(budget=None), nearest=False)
-    if found.violation <= 0:
-        risk = value_of(own.predictions_of(found.rule), problem, np.ones(1))
-        shown = repr(names[0] if len(names) == 1 else list(names))
-        yield f"One rule with a threshold for each group meets them, with a risk of {risk:.4g}: set by={shown}."
+    best = best_fixed(own, problem._replace(budget=None), nearest=False)
+    if best.violation <= 0:
+        risk = value_of(own.predictions_of(best.rule), problem, np.ones(1))
+        by = repr(names[0] if len(names) == 1 else list(names))
+        yield f"One rule with a threshold for each group meets them, with a risk of {risk:.4g}: set by={by}."
 
 
 def best_fixed(ranked: RankedScores, problem: Problem, *, nearest: bool = True) -> FixedRule:
-    """Return the best rule where no mixture is known to begin with; ``nearest`` as for ``search_fixed``."""
+    """Return the best rule without a mixture to start from; ``nearest`` as for ``search_fixed``."""
     start = ranked.usual_rules()
     shares = np.full(start.models.size, 1 / start.models.size)
     return search_fixed(ranked, problem, start, shares, np.zeros(len(problem.goals)), _FEW_LOOKS, nearest=nearest)
@@ -140,58 +138,58 @@ def search_fixed(
     *,
     nearest: bool = True,
 ) -> FixedRule:
-    """Return the rule of least violation, then least objective, that was found.
+    """Search for the rule of least violation and, among those, of least objective.
 
-    A risk of zero-one losses that counts all rows alike grows with their mean, so that is what is minimized for it.
+    A risk of zero-one losses that counts all rows alike grows with their mean, so the mean is minimised for it.
 
     Parameters
     ----------
     ranked, problem
-        The rows, and what is asked.
+        The scores, and the objective and goals.
     start, mixture, multipliers
         The best mixture: its rules, shares and the prices of the goals.
     max_looks
-        The most pairs of thresholds that are looked at for each model.
+        The most pairs of thresholds to examine for each model.
     nearest
-        Whether the least violation is looked for where no rule meets the limits.
+        Whether to minimise the violation where no rule meets the limits.
     """
     family, cuts = CutFamily(ranked), ranked.cuts
     limits, _ = with_budget(family, family.limits(problem.goals), problem.budget)
     objective, goals = build_objective(family, problem.objective), limits.goals
     losses = objective.losses if isinstance(objective.losses, Sums) else family.mean_losses()
-    held = [] if goals is None else [as_sums(goals.rows, cuts)]
-    held += [] if limits.budget is None else [limits.budget.loss]
+    limit_sums = [] if goals is None else [as_sums(goals.rows, cuts)]
+    limit_sums += [] if limits.budget is None else [limits.budget.loss]
     sizes = np.empty(0) if goals is None else goals.goal_sizes  # of what the goals limit, then of the mean loss
     sizes = sizes if limits.budget is None else np.append(sizes, 1.0)
-    scale = limits.as_limits(start.joined(ranked.usual_rules()))["row_scale"] if held else sizes
+    scale = limits.as_limits(start.join(ranked.usual_rules()))["row_scale"] if limit_sums else sizes
     constants, added = (
-        np.concatenate([one.constants for one in (*held, losses)]),
-        [one.added for one in (*held, losses)],
+        np.concatenate([one.constants for one in (*limit_sums, losses)]),
+        [one.added for one in (*limit_sums, losses)],
     )
     units = np.append(sizes, np.full(len(constants) - sizes.size, losses.unit))
     functions = Sums(constants / units, np.vstack(added) / units[:, None])
     space = _Space(functions, limits.bounds / sizes, FEASIBLE * scale / sizes, cuts)
     prices = multipliers if goals is None else multipliers[goals.places]  # of each row that of its goal
     prices = prices * sizes[: prices.size] / losses.unit  # as limits and losses are in parts of these
-    found = []
+    best = []
     for model in range(cuts.n_models):
         edges = [np.arange(first, last) for first, last in pairwise(cuts.starts[model].tolist())]
         edges += [one + cuts.n_cuts for one in edges] if cuts.defers else []  # the lower ones in each group
         starts = list(_starts(space, model, edges, start, mixture, prices))
-        found.append(_best_of_model(space, edges, starts, max_looks, nearest=nearest))
-    model = min(range(len(found)), key=lambda place: (*_rounded((found[place].violation, found[place].value)), place))
-    is_proven = found[model].violation > 0 and all(one.least_violation > 0 for one in found)
-    rule = CutRules(np.array([model]), found[model].places[None])
-    lower = objective.shift + losses.unit * min(one.lower for one in found)
-    return FixedRule(rule, found[model].violation, is_proven, lower)
+        best.append(_best_of_model(space, edges, starts, max_looks, nearest=nearest))
+    model = min(range(len(best)), key=lambda place: (*_round_key((best[place].violation, best[place].value)), place))
+    is_proven = best[model].violation > 0 and all(one.least_violation > 0 for one in best)
+    rule = CutRules(np.array([model]), best[model].places[None])
+    lower = objective.shift + losses.unit * min(one.lower for one in best)
+    return FixedRule(rule, best[model].violation, is_proven, lower)
 
 
 class _Space(NamedTuple):
-    """Linear functions of the rules of one model: limits first, then what is minimized, the largest of the rest."""
+    """Linear functions of the rules of one model: limits first, then the objective, the largest of the rest."""
 
     sums: Sums  # each in parts of its size
     bounds: FloatArray
-    room: FloatArray  # what a limit may be missed by: rounding
+    tolerance: FloatArray  # by which a limit may be missed: rounding
     cuts: Cuts
 
     def keys(self, values: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -199,7 +197,7 @@ class _Space(NamedTuple):
         n_limits = len(self.bounds)
         shape = (-1,) + (1,) * (values.ndim - 1)
         excess = values[:n_limits] - self.bounds.reshape(shape)
-        violation = np.where(excess > self.room.reshape(shape), excess, 0.0).sum(axis=0)
+        violation = np.where(excess > self.tolerance.reshape(shape), excess, 0.0).sum(axis=0)
         return violation, values[n_limits:].max(axis=0)
 
     def partner(self, edge: int) -> int | None:
@@ -239,69 +237,69 @@ def _starts(
     if own.any():
         draws = np.random.default_rng(0)
         for _ in range(_N_DRAWS):
-            drawn = draws.choice(np.flatnonzero(own), cuts.n_groups, p=mixture[own] / mixture[own].sum())
-            yield rules.cuts[np.resize(drawn, len(edges)), np.arange(len(edges))]
+            places = draws.choice(np.flatnonzero(own), cuts.n_groups, p=mixture[own] / mixture[own].sum())
+            yield rules.cuts[np.resize(places, len(edges)), np.arange(len(edges))]
 
 
 def _best_of_model(
-    space: _Space, whole: list[IntArray], starts: list[IntArray], max_looks: int, *, nearest: bool
+    space: _Space, edges: list[IntArray], starts: list[IntArray], max_looks: int, *, nearest: bool
 ) -> OneOfEach:
     """Return the best cut of each edge, and how much is proven: of two edges, or where all rules are few, all of it."""
-    listed, n_groups = np.unique(np.array(starts), axis=0), space.cuts.n_groups
-    violation, objective = space.keys(space.sums.of(CutRules(np.zeros(len(listed), dtype=np.int64), listed)))
-    promising = listed[np.lexsort((objective, violation))]
-    # All pairs of two edges are looked at from any start, so one is enough.
-    start = promising[0] if len(whole) <= 2 else _best_start(space, whole, list(promising[:_N_STARTS]))  # noqa: PLR2004
-    found = choose_one_of_each(
-        [space.sums.added[:, own] for own in whole],
-        space.bounds + space.room,
+    distinct, n_groups = np.unique(np.array(starts), axis=0), space.cuts.n_groups
+    violation, objective = space.keys(space.sums.of(CutRules(np.zeros(len(distinct), dtype=np.int64), distinct)))
+    promising = distinct[np.lexsort((objective, violation))]
+    # With two edges all pairs are examined from any start, so one start is enough.
+    start = promising[0] if len(edges) <= 2 else _best_start(space, edges, list(promising[:_N_STARTS]))  # noqa: PLR2004
+    best = choose_one_of_each(
+        [space.sums.added[:, own] for own in edges],
+        space.bounds + space.tolerance,
         constants=space.sums.constants,
-        start=np.array([cut - own[0] for cut, own in zip(start.tolist(), whole, strict=True)]),
+        start=np.array([cut - own[0] for cut, own in zip(start.tolist(), edges, strict=True)]),
         ordered=[(edge, edge + n_groups) for edge in range(n_groups)] if space.cuts.defers else [],
         max_looks=max_looks,
         nearest=nearest,
     )
-    return found._replace(places=np.array([own[at] for own, at in zip(whole, found.places.tolist(), strict=True)]))
+    return best._replace(places=np.array([own[at] for own, at in zip(edges, best.places.tolist(), strict=True)]))
 
 
-def _best_start(space: _Space, whole: list[IntArray], starts: list[IntArray]) -> IntArray:
+def _best_start(space: _Space, edges: list[IntArray], starts: list[IntArray]) -> IntArray:
     """Return a good rule of many edges: the best of several starts after exchanges of pairs.
 
-    Then it is looked around the best of them in finer and finer steps, down to neighbouring cuts.
+    Then the neighbourhoods of the best of them are searched in finer and finer steps, down to neighbouring cuts.
     """
-    size = max(_LEAST_GRID, int(_GRID / max(1.0, len(whole) * (len(whole) - 1) / 2) ** 0.5))  # cuts looked at together
-    thin = [_thinned(one, [start[group] for start in starts], size) for group, one in enumerate(whole)]
-    reached = {point.tobytes(): (key, point) for key, point in (_improved(space, thin, start) for start in starts)}
+    size = max(_LEAST_GRID, int(_GRID / max(1.0, len(edges) * (len(edges) - 1) / 2) ** 0.5))  # cuts examined together
+    thin = [_thin(one, [start[group] for start in starts], size) for group, one in enumerate(edges)]
+    improved = {point.tobytes(): (key, point) for key, point in (_improve(space, thin, start) for start in starts)}
     refined = []
-    for _, point in sorted(reached.values(), key=lambda one: _rounded(one[0]))[:_N_REFINED]:
-        widths, is_fine = [one.size / max(some.size, 1) for one, some in zip(whole, thin, strict=True)], False
+    for _, point in sorted(improved.values(), key=lambda one: _round_key(one[0]))[:_N_REFINED]:
+        widths, is_fine = [one.size / max(some.size, 1) for one, some in zip(edges, thin, strict=True)], False
         now = point
         while not is_fine:
             is_fine, near = max(widths) <= 1, []
-            for one, cut, width in zip(whole, now.tolist(), widths, strict=True):
+            for one, cut, width in zip(edges, now.tolist(), widths, strict=True):
                 reach = max(int(4 * width), size // 2)
                 first, last = max(cut - reach, int(one[0])), min(cut + reach, int(one[-1]))
-                near.append(_thinned(np.arange(first, last + 1), [cut], size))
-            key, now = _improved(space, near, now)
+                near.append(_thin(np.arange(first, last + 1), [cut], size))
+            key, now = _improve(space, near, now)
             widths = [max(8 * width / size, 1.0) for width in widths]
         refined.append((key, now))
-    return min(refined, key=lambda one: _rounded(one[0]))[1]
+    return min(refined, key=lambda one: _round_key(one[0]))[1]
 
 
-def _thinned(cuts: IntArray, kept: list[int], size: int) -> IntArray:
-    """Return about as many of the cuts, evenly spread, and those that must be kept."""
+def _thin(cuts: IntArray, required: list[int], size: int) -> IntArray:
+    """Return about ``size`` of the cuts, evenly spread, and those that are required."""
     if cuts.size <= size:
         return cuts
-    return np.unique(np.append(cuts[np.linspace(0, cuts.size - 1, size).astype(np.int64)], kept)).astype(np.int64)
+    return np.unique(np.append(cuts[np.linspace(0, cuts.size - 1, size).astype(np.int64)], required)).astype(np.int64)
 
 
-def _improved(space: _Space, cuts: list[IntArray], start: IntArray) -> tuple[tuple[float, float], IntArray]:
+def _improve(space: _Space, cuts: list[IntArray], start: IntArray) -> tuple[tuple[float, float], IntArray]:
     """Exchange the cuts of two groups at a time for the best pair, as long as that helps."""
     point, added = start.copy(), space.sums.added
     pairs: list[tuple[int, ...]] = [*combinations(range(len(cuts)), 2)] or [(0,)]
     key, before = space.best((space.sums.constants + added[:, point].sum(axis=1))[:, None])[0], None
-    while before is None or _rounded(key) < before:
-        before = _rounded(key)
+    while before is None or _round_key(key) < before:
+        before = _round_key(key)
         for pair in pairs:
             within = [
                 cuts[edge] if space.partner(edge) in pair else space.beside(edge, cuts[edge], point) for edge in pair
@@ -313,13 +311,13 @@ def _improved(space: _Space, cuts: list[IntArray], start: IntArray) -> tuple[tup
             crossed = None  # where a lower edge is above the upper one of the same group
             if space.partner(pair[0]) == pair[-1]:
                 crossed = np.asarray(within[0][:, None] > within[1] - space.cuts.n_cuts)
-            found, place = space.best(values, crossed)
-            if _rounded(found) < _rounded(key):
+            best_key, place = space.best(values, crossed)
+            if _round_key(best_key) < _round_key(key):
                 places = np.unravel_index(place, [some.size for some in within])
-                key, point[list(pair)] = found, [some[at] for some, at in zip(within, places, strict=True)]
+                key, point[list(pair)] = best_key, [some[at] for some, at in zip(within, places, strict=True)]
     return key, point
 
 
-def _rounded(key: AnyArray | tuple[float, float]) -> tuple[float, float]:
-    """Return a key in which differences of rounding are none."""
+def _round_key(key: AnyArray | tuple[float, float]) -> tuple[float, float]:
+    """Return a key rounded so that differences by rounding vanish."""
     return round(float(key[0]), _DIGITS), round(float(key[1]), _DIGITS)

@@ -1,11 +1,11 @@
 """The best mixture of the rules of one score, from a grid of its cuts: one linear program, and a proof over every cut.
 
-What a mixture of thresholds says about a row is how likely it calls the row positive, which falls with the score in
-each group. Between two neighbours of a grid of cuts that chance is one number, and all rows of a class there lose
-alike, so the least CVaR within limits is a linear program with a few hundred variables, whatever the number of rows.
-Its duals price every cut, those between the cuts of the grid too: the least price is a lower bound over *all* mixtures
-of all rules, and where that is too far away the cheapest cuts join the grid. The cuts of a grid serve any tail and any
-limits, so one that was refined for a setting is a start for the next.
+A mixture of thresholds decides positive for a row with a probability that falls with the score in each group. Between
+two neighbours of a grid of cuts that probability is one number, and all rows of a class there have the same loss. So
+the least CVaR within limits is a linear program with a few hundred variables, whatever the number of rows. Its duals
+price every cut, also those between the cuts of the grid: the least price is a lower bound over *all* mixtures of all
+rules, and where that is too far away the cheapest cuts join the grid. A grid serves any tail and any limits, so one
+that was refined for a setting is a start for the next.
 """
 
 from collections.abc import Sequence
@@ -24,12 +24,12 @@ from counterpoise.solvers.linear_program import HotProgram, InfeasibleRows, Line
 from counterpoise.solvers.rows import project_capped, worst_mean
 
 _MAX_ROUNDS = 50
-_MOST_PROGRAMS = 8  # kept
+_MOST_PROGRAMS = 8  # that are stored
 _BINS = 128  # of a fresh grid, over all groups
 _LEAST_BINS = 16  # of each group
 _TINY = float(np.finfo(np.float64).tiny)
 _SLIVER = 1e-10  # shares below this are rounding of the solver
-_SIGNS = np.array([[-1.0], [1.0]])  # what calling a positive and a negative row positive adds to its loss
+_SIGNS = np.array([[-1.0], [1.0]])  # what a positive decision adds to the loss of a positive and of a negative row
 
 
 class GridFamily:
@@ -52,9 +52,9 @@ class GridFamily:
         self._programs: list[_BinProgram] = []  # of the last few grids and limits, the newest first
 
     def start(self, objective: Objective | None = None) -> IntArray:  # noqa: ARG002 - as the others
-        """Return the grid that any search may begin with, found once.
+        """Return the grid that any search starts with, computed once.
 
-        There is about as much of the mass and of the cuts between any two neighbours of a group.
+        Between any two neighbours of a group lies about the same mass and number of cuts.
         """
         if self._usual is not None:
             return self._usual
@@ -63,33 +63,33 @@ class GridFamily:
         mass = self.sums.sum(axis=0)
         parts = []
         for start, end in pairwise(starts.tolist()):
-            # cuts without mass tell rows of other datasets apart
+            # cuts without mass separate rows of other datasets
             reached = mass[start:end] / max(mass[end - 1], _TINY) + np.linspace(0.0, 1.0, end - start)
             inner = start + np.searchsorted(reached, np.linspace(0.0, reached[-1], n_bins + 1))
             parts.append(np.unique([start, *np.minimum(inner, end - 1), end - 1]))
         self._usual = np.concatenate(parts)
         return self._usual
 
-    def joined(self, grid: IntArray, other: IntArray) -> IntArray:  # noqa: ARG002 - as the others
+    def join(self, grid: IntArray, other: IntArray) -> IntArray:  # noqa: ARG002 - as the others
         """Return the other grid: it is whole by itself."""
         return other
 
     def optimum(self, program: Program, tol: float, grid: IntArray) -> Optimum:
         """Return the mixture with the least CVaR within limits, and its grid, or raise ``NoMixture``."""
         grid, solution, lower = generate_columns(GridSearch(program), grid, tol)
-        rules, mixture = _coupled(self.cuts, grid, solution.chances)
+        rules, mixture = _couple(self.cuts, grid, solution.chances)
         return Optimum(grid, GridSolution(rules, mixture, solution.value, lower, solution.multipliers))
 
     def bin_program(self, grid: IntArray, limits: RuleLimits) -> "_BinProgram":
         """Return the program over a grid: an earlier one where that differs in right sides alone."""
         program = _BinProgram(self.cuts, self.sums, grid, limits)
-        found = next((one for one in self._programs if one.is_like(program)), program)
-        self._programs = [found, *(one for one in self._programs if one is not found)][:_MOST_PROGRAMS]
-        return found
+        same = next((one for one in self._programs if one.is_like(program)), program)
+        self._programs = [same, *(one for one in self._programs if one is not same)][:_MOST_PROGRAMS]
+        return same
 
 
 class GridSolution(NamedTuple):
-    """The best mixture of a grid's cuts, with what proves it."""
+    """The best mixture of a grid's cuts, with its certificate."""
 
     rules: CutRules  # that fall together in all groups
     mixture: FloatArray
@@ -121,23 +121,23 @@ class GridSearch:
         costs = costs + self._bins.costs_of_cuts(solution.weights)
         least, _ = cheapest_rules(self.family.cuts, costs)
         constant = base - float(solution.multipliers @ self.limits.bounds) + float(solution.weights[0].sum())
-        return self._grown(grid, costs), constant + float(least[0])
+        return self._grow(grid, costs), constant + float(least[0])
 
     def price_proof(self, grid: IntArray, error: InfeasibleRows) -> IntArray | None:
         """Return the grid with cuts that violate the limits less, at the prices of the least violation."""
-        return self._grown(grid, self.limits.costs(error.multipliers / self._bins.scale)[1])
+        return self._grow(grid, self.limits.costs(error.multipliers / self._bins.scale)[1])
 
     def goes_on(self, gap: float, *, grows: bool) -> bool:  # noqa: ARG002 - as the others
-        """Tell whether there is another round."""
+        """Return whether there is another round."""
         return grows and self.n_rounds < _MAX_ROUNDS
 
-    def _grown(self, grid: IntArray, costs: FloatArray) -> IntArray | None:
+    def _grow(self, grid: IntArray, costs: FloatArray) -> IntArray | None:
         more = np.union1d(grid, self._bins.cheaper(costs))
         return None if more.size == grid.size else more
 
 
 class _BinSolution(NamedTuple):
-    chances: FloatArray  # (n_bins,): how likely the rows between two neighbours are called positive
+    chances: FloatArray  # (n_bins,): the probability that rows between two neighbours are decided positive
     weights: FloatArray  # (2, n_bins): of the positive and the negative rows there, of sum 1
     multipliers: FloatArray
     value: float
@@ -153,33 +153,33 @@ class _BinProgram:
         self.above, self.below = grid[:-1][inner], grid[1:][inner]  # the cuts around each bin
         self.groups = groups[1:][inner]
         self.mass = sums[:, self.below] - sums[:, self.above]
-        whole = CutRules(np.zeros(2, dtype=np.int64), np.array([cuts.starts[0, :-1], cuts.starts[0, 1:] - 1]))
-        self.scale = np.asarray(limits.as_limits(whole)["row_scale"]) if limits.bounds.size else np.empty(0)
+        extremes = CutRules(np.zeros(2, dtype=np.int64), np.array([cuts.starts[0, :-1], cuts.starts[0, 1:] - 1]))
+        self.scale = np.asarray(limits.as_limits(extremes)["row_scale"]) if limits.bounds.size else np.empty(0)
         rows, self.constants = _rows_at(limits, [self.below, self.above, cuts.starts[0, :1]])
         self.rows = rows / self.scale[:, None]
         self._hot: HotProgram | None = None
 
     def is_like(self, other: "_BinProgram") -> bool:
-        """Tell whether another program differs in right sides alone."""
+        """Return whether another program differs in right sides alone."""
         same = self.grid.size == other.grid.size and self.rows.shape == other.rows.shape
         return same and bool((self.grid == other.grid).all() and (self.rows == other.rows).all())
 
     def solve(self, alpha: float, bounds: FloatArray) -> _BinSolution | None:
-        """Return the best chances; None where none keep the limits."""
+        """Return the best chances; None where none meet the limits."""
         n_bins, caps = self.groups.size, (self.mass / alpha).ravel()
-        found = self._solved(np.concatenate([np.zeros(n_bins), [1.0], caps]), bounds)
-        return None if found is None else self._read(found, caps)
+        solution = self._solve_hot(np.concatenate([np.zeros(n_bins), [1.0], caps]), bounds)
+        return None if solution is None else self._read_solution(solution, caps)
 
-    def _solved(self, cost: FloatArray, bounds: FloatArray) -> LinearSolution | None:
+    def _solve_hot(self, cost: FloatArray, bounds: FloatArray) -> LinearSolution | None:
         within = self._within((bounds - self.constants) / self.scale)
         if self._hot is None:
             upper = np.concatenate([np.ones(self.groups.size), np.full(2 * self.groups.size + 1, np.inf)])
             self._hot = HotProgram(cost, self._matrix(), within, lower=np.zeros(cost.size), upper=upper)
-        found = self._hot.solve(cost, within)
-        if found is None and not self._hot.is_infeasible:
+        solution = self._hot.solve(cost, within)
+        if solution is None and not self._hot.is_infeasible:
             self._hot.forget()
-            found = self._hot.solve(cost, within)
-        return found
+            solution = self._hot.solve(cost, within)
+        return solution
 
     def proof(self, bounds: FloatArray) -> InfeasibleRows:
         """Return the proof that limits cannot hold: the multipliers of their least total violation, in their scales."""
@@ -194,17 +194,17 @@ class _BinProgram:
         assert solution is not None  # noqa: S101 - any chances will do
         return InfeasibleRows(self.rows, most[pairs.size :], np.maximum(-solution.duals[pairs.size :], 0.0))
 
-    def _read(self, found: LinearSolution, caps: FloatArray) -> _BinSolution:
-        """Return vectors that are inside of their domains to the last bit, and the value from them alone."""
+    def _read_solution(self, solution: LinearSolution, caps: FloatArray) -> _BinSolution:
+        """Return vectors that lie exactly in their domains, and the value computed from them alone."""
         n_bins = self.groups.size
-        free = np.clip(found.point[:n_bins], 0.0, 1.0)  # falling within each group but for rounding
+        free = np.clip(solution.point[:n_bins], 0.0, 1.0)  # falling within each group but for rounding
         chances = np.concatenate([np.minimum.accumulate(free[self.groups == one]) for one in np.unique(self.groups)])
-        weights = project_capped(np.maximum(found.duals[: 2 * n_bins], 0.0), caps).reshape(2, n_bins)
-        multipliers = np.maximum(-found.duals[found.duals.size - self.scale.size :], 0.0) / self.scale
+        weights = project_capped(np.maximum(solution.duals[: 2 * n_bins], 0.0), caps).reshape(2, n_bins)
+        multipliers = np.maximum(-solution.duals[solution.duals.size - self.scale.size :], 0.0) / self.scale
         return _BinSolution(chances, weights, multipliers, worst_mean(np.append(1.0 - chances, chances), caps))
 
     def costs_of_cuts(self, weights: FloatArray) -> FloatArray:
-        """Return what calling the rows down to each cut positive costs, by weights of the bins."""
+        """Return the cost of deciding positive down to each cut, by weights of the bins."""
         signed = np.divide(weights, self.mass, out=np.zeros_like(weights), where=self.mass > 0) * _SIGNS
         ends = np.cumsum((signed * self.mass).sum(axis=0))
         firsts = np.flatnonzero(np.append(True, self.groups[1:] != self.groups[:-1]))
@@ -222,8 +222,8 @@ class _BinProgram:
         least = np.minimum.reduceat(costs[self.grid], np.searchsorted(self.grid, self.cuts.starts[0, :-1]))
         bins = zip(self.above.tolist(), self.below.tolist(), strict=True)
         inside = [above + 1 + int(costs[above + 1 : below + 1].argmin()) for above, below in bins]
-        found = np.array(inside, dtype=np.int64)
-        return np.asarray(found[costs[found] < least[self.groups - 1]])
+        cuts = np.array(inside, dtype=np.int64)
+        return np.asarray(cuts[costs[cuts] < least[self.groups - 1]])
 
     def _within(self, bounds: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return what the rows must be at least, and at most."""
@@ -240,7 +240,7 @@ class _BinProgram:
         return sp.vstack([excesses, sp.hstack([over_chances, sp.csr_array((over_chances.shape[0], 2 * n_bins + 1))])])
 
     def _falling_pairs(self) -> IntArray:
-        """Return the bins whose next one is of the same group, and so called positive no more often."""
+        """Return the bins whose next one is of the same group, and so decided positive no more often."""
         return np.flatnonzero(self.groups[1:] == self.groups[:-1])
 
 
@@ -259,11 +259,11 @@ def _rows_at(limits: RuleLimits, places: Sequence[IntArray]) -> tuple[FloatArray
         parts.append([loss.added[:, cuts] + (loss.constants[:, None] if cuts is places[2] else 0.0) for cuts in places])
     if not parts:
         return np.empty((0, places[0].size)), np.empty(0)
-    below, above, nobody = (np.vstack(one) for one in zip(*parts, strict=True))
-    return below - above, nobody[:, 0]
+    below, above, none_positive = (np.vstack(one) for one in zip(*parts, strict=True))
+    return below - above, none_positive[:, 0]
 
 
-def _coupled(cuts: Cuts, grid: IntArray, chances: FloatArray) -> tuple[CutRules, FloatArray]:
+def _couple(cuts: Cuts, grid: IntArray, chances: FloatArray) -> tuple[CutRules, FloatArray]:
     """Return rules and shares that call the rows of each bin positive with these chances, the lowest thresholds first.
 
     Each rule takes of every group the cut at one level of chance, so that no rule is above another in one group and

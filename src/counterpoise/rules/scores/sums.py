@@ -1,7 +1,7 @@
 """Linear functions of rules of scores: losses, goals and a budget, for every rule and priced for every cut.
 
-Whatever is linear in a rule's answers is a sum of one number for each of its cuts, so the dual of a program prices each
-cut by itself, and the cheapest rule of a model is its cheapest cut in each group.
+Everything that is linear in a rule's decisions is a sum of one number for each of its cuts. So the dual of a program
+prices each cut by itself, and the cheapest rule of a model is its cheapest cut in each group.
 """
 
 from itertools import pairwise
@@ -17,14 +17,11 @@ from counterpoise.solvers.linear_program import constraint_scale
 
 
 class Sums(NamedTuple):
-    """Linear functions of a rule's answers: a constant, and what each cut adds.
+    """Linear functions of a rule's decisions, such as mean losses: a constant, and what each cut adds."""
 
-    Such as mean losses, of all rows or of a few groups of them.
-    """
-
-    constants: FloatArray  # (n_functions,): of the rule that calls nobody positive
+    constants: FloatArray  # (n_functions,): of the rule that decides positive for no row
     added: FloatArray  # (n_functions, n_edges)
-    unit: float = 1.0  # what gaps are parts of: 1 for losses of errors, more or less for amounts of any other unit
+    unit: float = 1.0  # of gaps: 1 for losses of errors, another number for other amounts
     sample_weight: None = None  # all functions weigh the same
 
     def of(self, rules: CutRules) -> FloatArray:
@@ -37,13 +34,13 @@ class Sums(NamedTuple):
 
 
 def as_sums(matrix: FloatArray, cuts: Cuts) -> Sums:
-    """Return linear functions whose values are known for the rules that call one group positive, up to some cut."""
+    """Return linear functions, given their values for the rules that decide positive up to one cut of one group."""
     constants = matrix[:, cuts.starts[0, 0]].copy()
     return Sums(constants, matrix - constants[:, None])
 
 
-def reaching(matrix: FloatArray, cuts: Cuts) -> Sums:
-    """Return linear functions of any unit, known as for ``as_sums``: the unit is how far the widest of them reaches."""
+def scaled_sums(matrix: FloatArray, cuts: Cuts) -> Sums:
+    """Return linear functions, given as for ``as_sums``, whose unit is the widest range of their values."""
     sums, starts = as_sums(matrix, cuts), cuts.flat_starts[:-1]
     edges = sums.added.reshape(len(sums.added), -1, cuts.n_cuts)  # the upper ones, and the lower ones where rules defer
     widths = np.maximum.reduceat(edges, starts, axis=2) - np.minimum.reduceat(edges, starts, axis=2)
@@ -52,7 +49,7 @@ def reaching(matrix: FloatArray, cuts: Cuts) -> Sums:
 
 
 class CellLosses:
-    """Losses of rows in cells that no rule seen so far tells apart: they count as one row with their mass together."""
+    """Losses of the rows, merged into cells that no rule so far separates: a cell counts as one row with its mass."""
 
     sample_weight: FloatArray
     unit = 1.0  # errors count 1, and what is deferred at most as much
@@ -67,7 +64,7 @@ class CellLosses:
         merge: bool = True,
         defer_cost: float | None = None,
     ) -> None:
-        order = np.flatnonzero(mass > 0) if merge else np.arange(mass.size)  # a risk may know the rows by their places
+        order = np.flatnonzero(mass > 0) if merge else np.arange(mass.size)  # a risk may refer to rows by their places
         if merge:
             order = order[np.argsort(cuts.places[0][order])]  # neighbours in memory, for the first model
         self._cuts, self._groups, self._order = cuts, groups[order], order
@@ -77,29 +74,29 @@ class CellLosses:
         self._defer_cost = defer_cost
         self._added = [self._mass * one for one in edge_losses(self._is_positive, defer_cost)]
         self._merges = merge
-        self._seen: set[tuple[int, int]] = set()
+        self._used_cuts: set[tuple[int, int]] = set()
         codes = 2 * self._groups + self._is_positive if merge else np.arange(order.size)
         self._cells, self._n_cells = codes.astype(np.int32), int(codes.max()) + 1
         self._measure()
 
-    def see(self, rules: CutRules) -> None:
-        """Tell rows apart that the rules do, from now on."""
+    def split_cells(self, rules: CutRules) -> None:
+        """Split the cells whose rows the rules separate."""
         if not self._merges:  # every row is a cell of its own
             return
-        asked = {
+        new_cuts = {
             (model, cut % self._cuts.n_cuts)
             for model, cuts in zip(rules.models.tolist(), rules.cuts, strict=True)
             for cut in cuts.tolist()
-        } - self._seen
-        for model, cut in sorted(asked):
+        } - self._used_cuts
+        for model, cut in sorted(new_cuts):
             starts = self._cuts.starts[model]
             first = int(starts[np.searchsorted(starts, cut, side="right") - 1])
             other = np.full(self._n_cells + 1, -1, dtype=np.int32)
             other[-1] = self._n_cells
             _kernels.split(self._cells, self._places[model], first, cut, other)
             self._n_cells = int(other[-1])
-        if asked:
-            self._seen |= asked
+        if new_cuts:
+            self._used_cuts |= new_cuts
             self._measure()
 
     def _measure(self) -> None:
@@ -109,19 +106,19 @@ class CellLosses:
             self._cells = (np.cumsum(is_used) - 1).astype(np.int32)[self._cells]
         self._n_cells = int(is_used.sum())
         self.sample_weight = np.bincount(self._cells, self._mass).astype(np.float64, copy=False)
-        self._shown = np.empty(self._n_cells, dtype=np.int64)
-        self._shown[self._cells] = np.arange(self._cells.size)
+        self._examples = np.empty(self._n_cells, dtype=np.int64)
+        self._examples[self._cells] = np.arange(self._cells.size)
 
     def of(self, rules: CutRules) -> AnyArray:
-        """Return where each rule fails, and what it costs where it defers, shape (n_cells, n_rules).
+        """Return the loss of each rule on each cell, shape (n_cells, n_rules): an error counts 1, deferral its cost.
 
-        Cells that the rules tell apart are several from now on, and so have other weights.
+        Cells that the rules separate are split, and so have other weights afterwards.
         """
-        self.see(rules)
-        groups, is_positive, cost = self._groups[self._shown], self._is_positive[self._shown], self._defer_cost
-        losses = np.empty((self._shown.size, len(rules)), dtype=np.uint8 if cost is None else np.float64)
+        self.split_cells(rules)
+        groups, is_positive, cost = self._groups[self._examples], self._is_positive[self._examples], self._defer_cost
+        losses = np.empty((self._examples.size, len(rules)), dtype=np.uint8 if cost is None else np.float64)
         for place, (model, cuts) in enumerate(zip(rules.models.tolist(), rules.cuts, strict=True)):
-            rows = self._places[model][self._shown]
+            rows = self._places[model][self._examples]
             is_above = rows <= cuts[groups]
             losses[:, place] = is_above != is_positive
             if cost is not None:
@@ -131,29 +128,29 @@ class CellLosses:
 
     def row_weights(self, weights: FloatArray) -> FloatArray:
         """Return the weight of each row, given those of the cells: its share of its cell's."""
-        mass, found = self.sample_weight, np.zeros(self._n_rows)
+        mass, by_row = self.sample_weight, np.zeros(self._n_rows)
         density = np.divide(weights, mass, out=np.zeros(mass.size), where=mass > 0)
-        found[self._order] = density[self._cells] * self._mass
-        return found
+        by_row[self._order] = density[self._cells] * self._mass
+        return by_row
 
     def costs(self, weights: FloatArray) -> tuple[float, FloatArray]:
-        """Return the mean loss under weights of the cells: of the rule that calls nobody positive, and of each edge."""
-        mass, found = self.sample_weight, []
+        """Return the mean loss under weights of the cells: the constant, and what each edge adds."""
+        mass, parts = self.sample_weight, []
         density = np.divide(weights, mass, out=np.zeros(mass.size), where=mass > 0)
         for added in self._added:
             sums = np.zeros(self._cuts.n_cuts)
             for places in self._places:
                 _kernels.gather(places, self._cells, density, added, sums)
             _kernels.cumulate(sums, self._cuts.flat_starts)
-            found.append(sums)
-        costs = found[0] if len(found) == 1 else np.concatenate(found)
-        return float(weights @ self._is_positive[self._shown]), costs
+            parts.append(sums)
+        costs = parts[0] if len(parts) == 1 else np.concatenate(parts)
+        return float(weights @ self._is_positive[self._examples]), costs
 
 
 def edge_losses(is_positive: BoolArray, defer_cost: float | None) -> list[FloatArray]:
     """Return what each row adds to the loss where an edge passes it: the upper one, and the lower one if any defer.
 
-    The lower edge passes a row first, which is then deferred and not called negative; the upper one makes it positive.
+    The lower edge passes a row first, which is then deferred instead of negative; the upper edge makes it positive.
     """
     if defer_cost is None:
         return [np.where(is_positive, -1.0, 1.0)]
@@ -168,7 +165,7 @@ class Budget(NamedTuple):
 
 
 class RuleLimits(NamedTuple):
-    """What must hold: goals, known for the rules that call one group positive up to a cut, and a budget."""
+    """Goals, given for the rules that decide positive up to one cut of one group, and a budget."""
 
     cuts: Cuts
     goals: GoalRows | None
@@ -192,7 +189,7 @@ class RuleLimits(NamedTuple):
         return {"rows": row, "bounds": self.bounds, "row_scale": scale}
 
     def costs(self, multipliers: FloatArray) -> tuple[float, FloatArray]:
-        """Return the weighted sum of the rows: for the rule that calls nobody positive, and what each cut adds."""
+        """Return the weighted sum of the rows: its constant, and what each cut adds."""
         base, costs = 0.0, np.zeros(self.cuts.n_cuts * (1 + self.cuts.defers))
         if self.goals is not None:
             for place in np.flatnonzero(multipliers[: len(self.goals.bounds)]).tolist():  # few: most goals cost nothing
@@ -211,12 +208,12 @@ class RuleLimits(NamedTuple):
 
 
 def goals_on(rules: CutRules, goals: GoalRows, cuts: Cuts) -> GoalRows:
-    """Return goals as rows on some rules, given what they are for every cut."""
-    found = []
+    """Return goals as rows on some rules, given their rows for every cut."""
+    matrices = []
     for matrix in (goals.rows, goals.row_slopes):
-        nobody = matrix[:, cuts.starts[0, 0]][:, None]
-        found.append(nobody + sum(matrix[:, own] - nobody for own in rules.cuts.T))
-    return goals._replace(rows=found[0], row_slopes=found[1])
+        none_positive = matrix[:, cuts.starts[0, 0]][:, None]
+        matrices.append(none_positive + sum(matrix[:, own] - none_positive for own in rules.cuts.T))
+    return goals._replace(rows=matrices[0], row_slopes=matrices[1])
 
 
 def cheapest_rules(cuts: Cuts, costs: FloatArray) -> tuple[FloatArray, CutRules]:

@@ -1,6 +1,6 @@
-"""What rules are chosen on: the scores of the models on the rows of every dataset, sorted once within groups.
+"""Scores of the models on the rows of every dataset, sorted once within groups.
 
-Groups are those that columns make, which may be looked at when deciding: each has a threshold of its own.
+Groups are the combinations of values of some columns that rules may use: each has a threshold of its own.
 """
 
 from collections import Counter
@@ -21,32 +21,32 @@ from counterpoise.rules.goal_rows import TRAIN, Answers, bits_of
 from counterpoise.rules.options import Deferral, Groups
 from counterpoise.rules.scores.cuts import CutRules, Cuts, Rule, find_cuts, rules_at
 
-BASELINE = "baseline"  # the word for the answers of the deployed model
+BASELINE = "baseline"  # the name of the predictions of the deployed model, as a column
 ALL, OTHERS = "all", "(other)"
-DEFERRED = 2  # the code of an answer, as rates see it; 0 is the negative class, 1 the positive one
+DEFERRED = 2  # the code of a deferral; 0 is the negative class, 1 the positive one
 _SHOWN = 20  # groups in a message
-_TWO = 2  # classes that a threshold tells apart
+_TWO = 2  # classes
 _HALF = 0.5  # the usual threshold of a probability
 
 
 class RuleGroups(NamedTuple):
-    """Columns, and the groups that their values make."""
+    """Columns that rules use, and the groups by their values."""
 
     by: tuple[str, ...]
     names: tuple[str, ...]  # such as "sex=F, baseline=1"; the last is of all others where those are pooled
 
     def codes(self, table: Table, what: str) -> IntArray:
-        """Return the group of each row; ``what`` the rows are is for messages."""
+        """Return the group of each row; ``what`` names the rows in messages."""
         if not self.by:
             return np.zeros(table.n_samples, dtype=np.int64)
-        codes, names = _named(table, self.by, what)
+        codes, names = _name_groups(table, self.by, what)
         place, more = {name: number for number, name in enumerate(self.names)}, len(self.names) - _SHOWN
         unknown = [name for name in names if name not in place]
         if unknown and self.names[-1] != OTHERS:
             raise ValueError(
                 f"{what} hold the group {unknown[0]!r}, which has no threshold of its own: the rules know "
                 f"{', '.join(self.names[:_SHOWN])}{f' and {more} more' if more > 0 else ''}. Leave those rows out, or "
-                f"fit with by={_pooled(self.by)}, which decides about all such groups by one threshold."
+                f"fit with by={_pooling_text(self.by)}, which decides about all such groups by one threshold."
             )
         return np.array([place.get(name, len(self.names) - 1) for name in names])[codes]
 
@@ -62,10 +62,10 @@ class RuleGroups(NamedTuple):
 
 
 def find_groups(by: Groups, table: Table, n_rows: FloatArray | None = None) -> RuleGroups:
-    """Return the groups of labelled rows, each of which may stand for many, that have a threshold of their own."""
+    """Return the groups with a threshold of their own; ``n_rows`` is how many rows each labelled row stands for."""
     if not by.names:
         return RuleGroups((), (ALL,))
-    codes, names = _named(table, by.names, "The rows of fit")
+    codes, names = _name_groups(table, by.names, "The rows of fit")
     counts = np.ones(codes.size) if n_rows is None else n_rows
     sizes = np.bincount(codes, counts * (table.weights() > 0), len(names)).astype(np.int64).tolist()
     thin = {name: size for name, size in zip(names, sizes, strict=True) if size < by.min_rows}
@@ -74,19 +74,19 @@ def find_groups(by: Groups, table: Table, n_rows: FloatArray | None = None) -> R
         first = next(iter(thin))
         raise ValueError(
             f"The group {first!r} has {thin[first]} rows to find a threshold on, fewer than {by.min_rows}. Give more "
-            f"rows, name fewer columns in by, merge small groups, or set by={_pooled(by.names)}, which decides about "
-            "small groups together."
+            f"rows, name fewer columns in by, merge small groups, or set by={_pooling_text(by.names)}, which "
+            "decides about small groups together."
         )
     own = [name for name in names if name not in thin]
     return RuleGroups(by.names, (*own, OTHERS) if pools else tuple(own))
 
 
-def _pooled(names: tuple[str, ...]) -> str:
-    """Return what a user writes so that small and unknown groups are decided about together."""
+def _pooling_text(names: tuple[str, ...]) -> str:
+    """Return the value of ``by`` that pools small and unknown groups, as a user writes it."""
     return f"Groups({(names[0] if len(names) == 1 else list(names))!r}, unknown='pool')"
 
 
-def _named(table: Table, by: tuple[str, ...], what: str) -> tuple[IntArray, list[str]]:
+def _name_groups(table: Table, by: tuple[str, ...], what: str) -> tuple[IntArray, list[str]]:
     """Return the group of each row and the names of the groups."""
     levels = {}
     for name in by:
@@ -95,31 +95,31 @@ def _named(table: Table, by: tuple[str, ...], what: str) -> tuple[IntArray, list
         elif name in table.columns:
             levels[name] = table.levels(name)
         elif name == BASELINE:
-            raise ValueError(f"{what} need baseline, the answers of the deployed model: the rules look at them.")
+            raise ValueError(f"{what} need baseline, the predictions of the deployed model: the rules use them.")
         else:
             known = ", ".join(table.columns) or "none"
             raise ValueError(
-                f"{what} need the column {name!r}, which the rules look at: pass sensitive_features, or X as a data "
+                f"{what} need the column {name!r}, which the rules use: pass sensitive_features, or X as a data "
                 f"frame that holds it; got the columns: {known}.{did_you_mean(name, table.columns)}"
             )
     codes, names = combine_groups(levels, table.n_samples)
     twice = next((name for name, count in Counter(names).items() if count > 1), None)
     if twice is not None:
         raise ValueError(
-            f"{what} hold two groups with the one name {twice!r}, so that no rule could tell them apart: change the "
+            f"{what} hold two groups with the same name {twice!r}, which no rule could distinguish: change the "
             f"values of {', '.join(by)}."
         )
     return codes, names
 
 
 class ScoreTable(NamedTuple):
-    """Scores on labelled rows, the dataset ``train``, and on those of other datasets."""
+    """Scores on the selection rows, the dataset ``train``, and on the rows of other datasets."""
 
     scores: dict[str, FloatArray]  # by dataset, (n_rows, n_models); train first
-    answers: Answers  # the tables; what the models would say is not asked
+    answers: Answers  # the tables, without predictions
     sample_weight: FloatArray | None
     groups: IntArray | None  # of all sensitive features, for WorstGroup
-    usual: FloatArray  # (n_models,): the threshold that a model has by itself
+    usual: FloatArray  # (n_models,): the usual threshold of each model
     deferral: Deferral | None = None  # None: every row is decided
     n_rows: FloatArray | None = None  # how many rows each labelled one stands for; None: for itself
     persons: IntArray | None = None  # the number of the person that each labelled row is of; None: each is another
@@ -129,11 +129,11 @@ class ScoreTable(NamedTuple):
         """Return which labelled rows are positive."""
         return np.asarray(self.answers.tables[TRAIN].y == self.answers.positive.labels[1])
 
-    def told(self, models: IntArray, thresholds: FloatArray, codes: Mapping[str, IntArray]) -> PoolPredictions:
-        """Return what rules say, as if each were a model, given the thresholds of each for each group.
+    def predictions(self, models: IntArray, thresholds: FloatArray, codes: Mapping[str, IntArray]) -> PoolPredictions:
+        """Return the predictions of rules, as if each were a model, given the thresholds of each for each group.
 
-        A rule calls a row positive where its score is above the threshold of its group. Where rules may defer, the
-        lower thresholds for each group stand behind the upper ones.
+        A rule decides positive where the score of a row is above the threshold of its group. Where rules may defer, the
+        lower thresholds follow the upper ones.
         """
         edges, above = np.split(thresholds, 1 if self.deferral is None else 2, axis=1), {}
         for name, groups in codes.items():
@@ -145,12 +145,12 @@ class ScoreTable(NamedTuple):
         if self.deferral is None:
             answers = replace(self.answers, positives={name: bits_of(one[0]) for name, one in above.items()})
             return PoolPredictions(wrong.view(np.uint8), self.sample_weight, self.groups, answers)
-        said = {
+        codes_of_rules = {
             name: np.where(one[0], 1, np.where(one[1], DEFERRED, 0)).astype(np.uint8) for name, one in above.items()
         }
-        losses = np.where(said[TRAIN] == DEFERRED, self.deferral.cost, wrong.astype(np.float64))
+        losses = np.where(codes_of_rules[TRAIN] == DEFERRED, self.deferral.cost, wrong.astype(np.float64))
         positive = self.answers.positive._replace(deferred=self.deferral.label)
-        answers = replace(self.answers, positives={}, codes=said, positive=positive)
+        answers = replace(self.answers, positives={}, codes=codes_of_rules, positive=positive)
         return PoolPredictions(losses, self.sample_weight, self.groups, answers)
 
     def with_tables(self, tables: Mapping[str, Table]) -> Self:
@@ -183,7 +183,7 @@ class ScoreTable(NamedTuple):
 
 @dataclass(frozen=True)
 class RankedScores:
-    """Scores with their rows sorted within groups, and what is often asked of the labelled rows."""
+    """Scores with their rows sorted within groups, and often used arrays of the selection rows."""
 
     table: ScoreTable
     groups: RuleGroups
@@ -194,16 +194,16 @@ class RankedScores:
     defer_cost: float | None  # the loss of a deferred row; None where every row is decided
 
     def answers(self) -> Answers:
-        """Return answers as if every cut were a model that calls its group positive up to there, and nobody else."""
-        known, deferral = self.table.answers, self.table.deferral
-        positive = known.positive._replace(deferred=None if deferral is None else deferral.label)
-        return _CutAnswers(known.tables, {}, positive, ranked=self)
+        """Return answers as if every cut were a model that decides positive up to it in its group, and nowhere else."""
+        stored, deferral = self.table.answers, self.table.deferral
+        positive = stored.positive._replace(deferred=None if deferral is None else deferral.label)
+        return _CutAnswers(stored.tables, {}, positive, ranked=self)
 
     def usual_rules(self) -> CutRules:
-        """Return the rules that any search starts from: of each model its usual ones, nobody, everybody, all deferred.
+        """Return the rules that any search starts from: for each model its usual rule and the constant ones.
 
-        Where scores are probabilities, cut at one half, to defer is cheaper than to guess where both classes are more
-        likely than the cost of deferring (Chow 1970): that is a usual rule too.
+        Where scores are probabilities, deferring is cheaper than deciding where both classes are more likely than the
+        cost of deferring (Chow 1970): that is a usual rule too.
         """
         cost, usual = self.defer_cost, list(enumerate(self.table.usual.tolist()))
         ends = [(np.inf, np.inf), (-np.inf, -np.inf), *([] if cost is None else [(np.inf, -np.inf)])]
@@ -212,34 +212,35 @@ class RankedScores:
             levels += [(model, threshold, threshold), *((model, *end) for end in ends)]
         if cost is not None and cost < _HALF:
             levels += [(model, 1.0 - cost, cost) for model, threshold in usual if threshold == _HALF]
-        found = rules_at(self.cuts, levels)
-        return found.only(slice(0)).joined(found)  # each once
+        rules = rules_at(self.cuts, levels)
+        return rules.only(slice(0)).join(rules)  # each once
 
     def predictions_of(self, rules: CutRules) -> PoolPredictions:
-        """Return what rules say on all datasets, as if each were a model."""
-        return self.table.told(rules.models, self.cuts.levels(rules.cuts), self.codes)
+        """Return the predictions of rules on all datasets, as if each were a model."""
+        return self.table.predictions(rules.models, self.cuts.levels(rules.cuts), self.codes)
 
     def as_rules(self, rules: CutRules, *, are_usual: bool = False) -> list[Rule]:
         """Return rules as plain data; a threshold that cuts where the usual one does is the usual one itself.
 
-        Where it calls nobody or everybody positive it is infinite, unless the rules are meant to be the usual ones.
+        Where no row, or every row, is decided positive it is infinite, unless the rules are meant to be the usual ones.
         """
         thresholds, n_groups, usual = self.cuts.levels(rules.cuts), self.cuts.n_groups, self.table.usual
         usual_cuts = rules_at(self.cuts, [(model, one, one) for model, one in enumerate(usual.tolist())]).cuts
         is_usual = (rules.cuts == usual_cuts[rules.models]) & (np.isfinite(thresholds) | are_usual)
         thresholds = np.where(is_usual, usual[rules.models][:, None], thresholds)
-        # Where small groups are decided about together and nobody here is of one of them:
+        # Where small groups are pooled, and these rows hold none of them:
         if self.groups.names[-1] == OTHERS and self.cuts.starts[0, -1] - self.cuts.starts[0, -2] == 1:
             for last in range(n_groups, thresholds.shape[1] + 1, n_groups):
                 thresholds[:, last - 1] = self._pooled_thresholds(rules, slice(last - n_groups, last))
-        found = []
+        plain_rules = []
         for model, levels in zip(rules.models.tolist(), thresholds.reshape(len(rules), -1, n_groups), strict=True):
-            named = [dict(zip(self.groups.names, one.tolist(), strict=True)) for one in levels]  # upper, perhaps lower
-            found.append(Rule(model, named[0], None if named[-1] == named[0] else named[-1]))
-        return found
+            # upper thresholds, and perhaps lower ones
+            by_group = [dict(zip(self.groups.names, one.tolist(), strict=True)) for one in levels]
+            plain_rules.append(Rule(model, by_group[0], None if by_group[-1] == by_group[0] else by_group[-1]))
+        return plain_rules
 
     def as_cuts(self, rules: Sequence[Rule]) -> CutRules:
-        """Return plain rules as those whose cuts are known: they call the same rows positive."""
+        """Return plain rules as those whose cuts are known: they decide positive for the same rows."""
         return rules_at(self.cuts, [(rule.model, *rule.levels) for rule in rules])
 
     def _pooled_thresholds(self, rules: CutRules, groups: slice) -> FloatArray:
@@ -249,11 +250,11 @@ class RankedScores:
         shares = above[rules.cuts[:, groups] % self.cuts.n_cuts].sum(axis=1)
         together = find_cuts(scores, np.zeros(len(scores), dtype=np.int64), 1)
         sums = together.sums(slice(None), self.mass)
-        found = []
+        thresholds = []
         for model, share in zip(rules.models.tolist(), shares.tolist(), strict=True):
             start, end = together.starts[model]
-            found.append(together.thresholds[start + np.abs(sums[start:end] - share).argmin()])
-        return np.array(found)
+            thresholds.append(together.thresholds[start + np.abs(sums[start:end] - share).argmin()])
+        return np.array(thresholds)
 
 
 def rank(table: ScoreTable, groups: RuleGroups) -> RankedScores:
@@ -273,21 +274,21 @@ class _CutAnswers(Answers):
     ranked: RankedScores | None = None
 
     def counter(self, views: Views) -> Tally:
-        """Return what counts the weight of the rows that are called a class at each cut, every set of rows once.
+        """Return a function that sums the weight of the rows decided as a class at each cut, with a cache.
 
-        Where rules may defer it is counted at each upper and at each lower edge: a row above the lower edge is
+        Where rules may defer, it sums at each upper and at each lower edge: a row above the lower edge is
         deferred, and where it is above the upper one too, positive instead.
         """
         assert self.ranked is not None  # noqa: S101 - made of ranked rows
         cuts, codes = self.ranked.cuts, self.ranked.codes
         first_rows = dict(zip(codes, np.cumsum([0, *map(len, codes.values())]).tolist(), strict=False))
-        known: dict[Dataset, FloatArray] = {}  # the weight above each cut
+        weight_above: dict[Dataset, FloatArray] = {}  # the weight above each cut
 
         def count(rows: Dataset, place: int) -> FloatArray:
-            if rows not in known:
+            if rows not in weight_above:
                 places, weights = views.rows(rows)
-                known[rows] = cuts.sums(places + first_rows[rows.name], weights)
-            above = known[rows]
+                weight_above[rows] = cuts.sums(places + first_rows[rows.name], weights)
+            above = weight_above[rows]
             if not cuts.defers:
                 return above if place == 1 else views.total(rows) - above
             nothing = np.zeros(above.size)
