@@ -29,8 +29,14 @@ from papers.arrays import AnyArray, FloatArray, IntArray
 from papers.results import ResultRow
 
 EXPERIMENT = "holding"
-DATASETS = ("adult", "acs-income", "census-income", "credit-default", "compas")
-SIZES = {1000: 0, 3000: 10_000, 10_000: 30_000, 30_000: 100_000}  # selection rows, and the least population for them
+SIZES = {  # selection rows: the population has at least three times as many
+    "adult": (1000, 3000, 10_000),
+    "acs-income": (1000, 3000, 10_000, 30_000),
+    "census-income": (1000, 3000, 10_000, 30_000),
+    "credit-default": (1000, 3000),
+    "compas": (1000,),
+}
+DATASETS = tuple(SIZES)
 CONFIDENCES = (0.8, 0.9, 0.95)
 DRAWS_IN_BLOCK = 5
 PLAIN, BONFERRONI = "plain", "Bonferroni"
@@ -66,8 +72,13 @@ class Block(NamedTuple):
     """A few draws of one size from one data set."""
 
     dataset: str
-    size: int
+    learner: str  # the number of selection rows
     seed: int
+
+    @property
+    def size(self) -> int:
+        """Return the number of selection rows."""
+        return int(self.learner)
 
     def __str__(self) -> str:
         first = self.seed * DRAWS_IN_BLOCK + 1
@@ -75,9 +86,8 @@ class Block(NamedTuple):
 
 
 def wanted(datasets: Sequence[str], n_blocks: int) -> list[Block]:
-    """Return the blocks of draws whose population is large enough."""
-    sizes = {name: [size for size, least in SIZES.items() if len(population(name).y) >= least] for name in datasets}
-    return [Block(name, size, seed) for seed in range(n_blocks) for name in datasets for size in sizes[name]]
+    """Return the blocks of draws, the first of every data set and size before the second."""
+    return [Block(name, str(size), seed) for seed in range(n_blocks) for name in datasets for size in SIZES[name]]
 
 
 @cache
@@ -136,7 +146,7 @@ def measure(block: Block) -> list[ResultRow]:
             for way, quantity, value in run_draw(known, rows, goals, by):
                 totals[title, way, quantity] = totals.get((title, way, quantity), 0.0) + value
     return [
-        ResultRow(EXPERIMENT, block.dataset, str(block.size), way, block.seed, None, quantity, title, value)
+        ResultRow(EXPERIMENT, block.dataset, block.learner, way, block.seed, None, quantity, title, value)
         for (title, way, quantity), value in totals.items()
     ]
 

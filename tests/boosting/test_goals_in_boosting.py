@@ -108,7 +108,7 @@ def test_tables_are_taken_where_what_models_say_was_not_kept():
     ).fit(X, y)
     worst = model.rebalance(tables={"train": Table(X, y, half)}, objective="WorstGroup('half')")
     assert worst.value_ == model.rebalance(sensitive_features=half, objective="WorstGroup('half')").value_
-    with pytest.raises(ValueError, match=r"tables\['mail'\] must hold the rows of a dataset that the models were"):
+    with pytest.raises(ValueError, match=r"tables\['mail'\] must hold the rows of a dataset that the models predicted"):
         model.rebalance(tables={"mail": Table(X, y)})
 
 

@@ -174,7 +174,7 @@ REFUSED = {
         rewritten(lambda frame: frame.rename(columns={"id": "said"})),
     ),
     "decisions over the table": (APPLY.replace("new.csv", "loans.csv"), "is the data file itself", None),
-    "no goal": (CHOOSING + " a", "Cannot read the goal", None),
+    "no goal": (CHOOSING + " a", "Unknown metric 'a'", None),
     "unknown score": (
         CHOOSING.replace("p -o", "r -o") + " recall(train)>=0.5",
         "--score: loans.csv has no column 'r'",

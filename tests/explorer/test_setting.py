@@ -27,7 +27,7 @@ def test_goals_are_read_without_a_dataset():
         "max_difference(positive_rate, train, by=sex) <= 0.1",
         "recall(train, sex=F) >= 0.5",
     ]
-    assert Setting.read(read.written()) == read
+    assert Setting.read(read.to_json()) == read
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ from counterpoise.distributed.rows import (
 from counterpoise.goals import Table
 
 
-class CountedRows(NamedTuple):
+class RowCounts(NamedTuple):
     """Every kind of row once: its values that goals use, the number of such rows, and the answers about it."""
 
     table: Table
@@ -43,7 +43,7 @@ def count_by_values(shard: Shard, *answers: AnyArray) -> Counter[Values]:
     return Counter(dict(zip(values, np.bincount(numbers, minlength=len(values)).tolist(), strict=True)))
 
 
-def tabulate_counts(counts: Counter[Values], columns: Sequence[str], *, has_baseline: bool) -> CountedRows:
+def tabulate_counts(counts: Counter[Values], columns: Sequence[str], *, has_baseline: bool) -> RowCounts:
     """Return counted rows as a table, whatever the order in which they were counted."""
     if not counts:
         raise ValueError("There are no rows in any shard: an audit needs some.")
@@ -56,7 +56,7 @@ def tabulate_counts(counts: Counter[Values], columns: Sequence[str], *, has_base
     labels, baseline, *others = map(column_of, zip(*values, strict=True))
     groups = dict(zip(columns, others, strict=False)) or None
     n_rows = [counts[value] for value in values]
-    return CountedRows(
+    return RowCounts(
         Table(None, labels, groups, baseline if has_baseline else None, counts=n_rows), (*others[len(columns) :],)
     )
 

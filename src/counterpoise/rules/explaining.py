@@ -224,7 +224,7 @@ def _feature_names(model: Any, X: Any, n_features: int) -> list[str]:
     return names if len(names) == n_features else [f"feature {place}" for place in range(n_features)]
 
 
-class Comparison(NamedTuple):
+class ScoreComparison(NamedTuple):
     """The scores of rows and what they were compared with, an entry for each row."""
 
     scores: FloatArray
@@ -245,7 +245,7 @@ class Comparison(NamedTuple):
 def explanations(
     decisions: AnyArray,
     chances: FloatArray,
-    comparison: Comparison,
+    comparison: ScoreComparison,
     *,
     goals: Mapping[str, float],
     draw: str,

@@ -47,7 +47,7 @@ from counterpoise.rules.class_scores.choosing import as_fixed, choose_class_rule
 from counterpoise.rules.class_scores.rules import ClassRule, argmax_rule
 from counterpoise.rules.class_scores.table import Calibration, ClassTable, no_calibration
 from counterpoise.rules.deciding import DecisionRows, RuleFunction, with_label
-from counterpoise.rules.explaining import Comparison, nearest_changes
+from counterpoise.rules.explaining import ScoreComparison, nearest_changes
 from counterpoise.rules.goal_rows import TRAIN, Answers
 from counterpoise.rules.margins import NO_MARGINS, Margins
 from counterpoise.rules.pool import Pool, failures
@@ -146,9 +146,9 @@ class PooledModels(NamedTuple):
         """Return what the models say."""
         return self.selection_data
 
-    def compare(self, chosen: ChosenRules | None, rows: DecisionRows, places: IntArray, n_used: int) -> Comparison:  # noqa: ARG002
+    def compare(self, chosen: ChosenRules | None, rows: DecisionRows, places: IntArray, n_used: int) -> ScoreComparison:  # noqa: ARG002
         """Return what the scores of rows are compared with: nothing."""
-        return Comparison.none(len(places), f"one of {n_used}")
+        return ScoreComparison.none(len(places), f"one of {n_used}")
 
     def check_chosen(self, chosen: ChosenRules | None, mixture: FloatArray, selection: Selection) -> None:  # noqa: ARG002
         """Check what came from a file."""
@@ -259,16 +259,16 @@ class Thresholds(NamedTuple):
         codes = chosen.groups.codes_of_each(self.selection_data.answers.tables)
         return self.selection_data.predictions(models, self._levels(chosen.rules), codes)
 
-    def compare(self, chosen: ChosenRules, rows: DecisionRows, places: IntArray, n_used: int) -> Comparison:
+    def compare(self, chosen: ChosenRules, rows: DecisionRows, places: IntArray, n_used: int) -> ScoreComparison:
         """Return what the scores of rows are compared with; nothing where several rules are mixed."""
         if len(chosen.rules) > 1:
-            return Comparison.none(len(places), f"one of {n_used}")
+            return ScoreComparison.none(len(places), f"one of {n_used}")
         (rule,) = chosen.rules
         scores = rows.output_of(rule.model)
         uppers, lowers = (np.array(one)[rows.groups] for one in rule.levels)
         groups = [chosen.groups.names[code] for code in rows.groups.tolist()]
         below = None if rule.lower is None else lowers
-        return Comparison(scores, uppers, below, nearest_changes(scores, uppers, below), groups, str(rule))
+        return ScoreComparison(scores, uppers, below, nearest_changes(scores, uppers, below), groups, str(rule))
 
     def check_chosen(self, chosen: ChosenRules, mixture: FloatArray, selection: Selection) -> None:
         """Check what came from a file."""
@@ -360,10 +360,10 @@ class ClassRules(NamedTuple):
         """Return what rules say about all rows that were kept."""
         return self.selection_data.calibrated_scores(chosen.groups, chosen.calibrations).predictions_of(chosen.rules)
 
-    def compare(self, chosen: ChosenRules, rows: DecisionRows, places: IntArray, n_used: int) -> Comparison:  # noqa: ARG002
+    def compare(self, chosen: ChosenRules, rows: DecisionRows, places: IntArray, n_used: int) -> ScoreComparison:  # noqa: ARG002
         """Return the weighted probability of each decision, and that of the class which comes next."""
         if len(chosen.rules) > 1 or chosen.rules[0].draws:
-            return Comparison.none(len(places), "rules that share rows among classes")
+            return ScoreComparison.none(len(places), "rules that share rows among classes")
         (rule,) = chosen.rules
         told = chosen.calibrations[rule.model](rows.output_of(rule.model))
         groups = [chosen.groups.names[code] for code in rows.groups.tolist()]
@@ -373,7 +373,7 @@ class ClassRules(NamedTuple):
         others[np.arange(len(places)), places] = -np.inf
         following = others.max(axis=1)
         after = answers_of(self)[others.argmax(axis=1)].tolist()
-        return Comparison(own, following, None, following - own, groups, str(rule), after)
+        return ScoreComparison(own, following, None, following - own, groups, str(rule), after)
 
     def check_chosen(self, chosen: ChosenRules, mixture: FloatArray, selection: Selection) -> None:
         """Check what came from a file."""

@@ -174,7 +174,7 @@ def _decide_by_models(model: Any, data: Data, name: str, answers: AnyArray) -> R
         codes = estimator.pool().ask(X, len(part))
         if keeps_answers(model):
             data.said[name] = codes
-    rows, decider = estimator.rows_to_decide(X, told=codes), estimator.decider()
+    rows, decider = estimator.rows_to_decide(X, outputs=codes), estimator.decider()
     ours = Decisions(answers, None, draw=lambda: decider.decide(rows, X))
     if is_drawn(model) and np.count_nonzero(mixture) > 1:
         ours = ours._replace(chances=total_shares(list(codes.T), mixture, len(estimator.classes_)))
@@ -202,7 +202,7 @@ def _decide_by_rules(model: Any, data: Data, name: str, answers: AnyArray) -> Ro
     else:
         known = known_answers(data, name, estimator, "f", kept.scores[TRAIN].shape[2:])
         scores = estimator.pool().ask(estimator.check_predict_input(X), len(X)) if known is None else known
-        rows = estimator.rows_to_decide(X, **looked_at(part), told=scores)
+        rows = estimator.rows_to_decide(X, **looked_at(part), outputs=scores)
         if keeps_answers(model):
             data.said[name] = scores
     decider = estimator.decider()
@@ -241,7 +241,7 @@ def told_by(model: Any, part: RunRows, positive: Any) -> tuple[list[AnyArray], A
     """Return what plain training says of rows and whether each rule says yes, as rows keep it; the drawn decisions."""
     estimator = final_estimator(model)
     rules, usual = estimator.decider(), estimator.usual_decider()
-    rows = estimator.rows_to_decide(part.X, **looked_at(part)).asked(range(len(estimator.estimators_)))
+    rows = estimator.rows_to_decide(part.X, **looked_at(part)).with_outputs(range(len(estimator.estimators_)))
     place = estimator.classes_.tolist().index(positive)
     each = [rules.shares_by(number, rows)[:, place].astype(np.int8) for number in range(rules.shares.size)]
     return [usual.decide(rows, part.X), *each], rules.decide(rows, part.X)
