@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.datasets import make_classification
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -129,3 +130,12 @@ def test_of_drawn_decisions_the_share_and_the_draw_are_told():
     pool = [LogisticRegression(C=c).fit(X[:200], Y[:200]) for c in (1e-3, 1.0)]
     mixed = cp.MixtureClassifier(pool, alpha=0.3, random_state=0).fit(X[200:], Y[200:]).explain(X[:3])
     assert all(np.isnan(one.score) and 0 < one.share <= 1 for one in mixed)
+
+
+def test_a_deferred_row_of_several_classes_has_no_contributions():
+    X, y = make_classification(600, 6, n_informative=4, n_classes=3, n_clusters_per_class=1, flip_y=0.2, random_state=0)
+    model = cp.GoalClassifier(LogisticRegression(), deferral=cp.Deferral(0.2, "person"), random_state=0)
+    records = model.fit(X, y.astype(str)).explain(X)
+    deferred = [record for record in records if record.decision == "person"]
+    assert 0 < len(deferred) < len(records)
+    assert all((record.contributions is None) == (record.decision == "person") for record in records)

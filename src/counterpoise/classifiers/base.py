@@ -41,7 +41,15 @@ from counterpoise.rules.families import (
 from counterpoise.rules.goal_rows import TRAIN, find_positive
 from counterpoise.rules.options import STICKY, Deferral, Draws, as_groups, kind_of_decision
 from counterpoise.rules.pool import Pool, named_models
-from counterpoise.rules.rows import LabelledData, as_columns, as_rows, checked_features, known_columns, n_rows
+from counterpoise.rules.rows import (
+    LabelledData,
+    as_columns,
+    as_rows,
+    checked_features,
+    known_columns,
+    n_rows,
+    take_rows,
+)
 from counterpoise.theory.risks import Risk
 
 DECISIONS = ("sticky", "sample", "vote")
@@ -286,8 +294,13 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
         if chosen is None or len(chosen.rules) > 1:
             return [None] * len(places)
         model, is_pair = self.estimators_[chosen.rules[0].model], len(self.classes_) == _PAIR
-        contributions = contributions_of(model, X, None if is_pair else places, function)
-        if is_pair and self.family_.pool.positive.place == 0 and function is None:  # models score the second class
+        if not is_pair:  # what features add is about a class, and a deferred row has none
+            decided = np.flatnonzero(places < len(self.classes_))
+            values = contributions_of(model, take_rows(X, decided), places[decided], function) if decided.size else []
+            known = dict(zip(decided.tolist(), values, strict=True))
+            return [known.get(row) for row in range(len(places))]
+        contributions = contributions_of(model, X, None, function)
+        if self.family_.pool.positive.place == 0 and function is None:  # models score the second class
             return [one and {name: -value for name, value in one.items()} for one in contributions]
         return contributions
 
