@@ -170,7 +170,7 @@ def parts_of(title: str, seed: int) -> tuple[Rows, Rows]:
 
 
 def rates_of(said: np.ndarray, rows: Rows) -> Rates:
-    """Return error and the rates that the goals speak of."""
+    """Return error and the rates that the goals refer to."""
     alarms = [said[(rows.y == 0) & (rows.sex == sex)].mean() for sex in ("Female", "Male")]
     error, found, changed = (said != rows.y).mean(), said[rows.y == 1].mean(), (said != rows.old).mean()
     return Rates(float(error), float(found), float(abs(alarms[0] - alarms[1])), float(changed))

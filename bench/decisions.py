@@ -3,7 +3,7 @@
 Usage: python bench/decisions.py [--only NAME ...] [--seeds N] [--parts tail goals] [--methods NAME ...] [--page]
 
 One model is fitted for each set and seed on the rows of training; all methods decide by its scores, choose on the
-rows of choice, and are judged on test rows. Finished rows of the table are kept, so that a stopped run goes on where
+selection rows, and are judged on test rows. Finished rows of the table are kept, so that a stopped run goes on where
 it was. ``--page`` only writes the page. Needs lightgbm, fairlearn, error-parity (with ecos) and oxonfair; a method
 whose library is missing is left out.
 """

@@ -104,7 +104,7 @@ def judged(model: cp.GoalClassifier, rows: Part, cost: float) -> Judged:
 
 
 def by_hand(choose: Part, rows: Part, cost: float, share: float) -> Judged:
-    """Return what it does to defer those nearest to one half, as far from it as is right on the rows of choice."""
+    """Return what it does to defer those nearest to one half, as far from it as is right on the selection rows."""
     reach = np.quantile(abs(choose.scores[:, 0] - HALF), share)
     deferred = abs(rows.scores[:, 0] - HALF) <= reach
     wrong = ((rows.scores[:, 0] > HALF) != rows.y) & ~deferred
@@ -145,7 +145,7 @@ def page(table: pd.DataFrame) -> str:
     ranks = {"set": list(SETS).index, "cost": float, "groups": [FREE, HELD, IN_ALL, BY_HAND].index}
     table = table.sort_values([*ranks], key=lambda column: column.map(ranks[str(column.name)]), kind="stable")
     means, errors = table.groupby(KEYS, sort=False).mean(), table.groupby(KEYS, sort=False).sem()
-    heads = ["set", "cost", "groups", "may be deferred", "tail, rows of choice", "tail, test", "error, test"]
+    heads = ["set", "cost", "groups", "may be deferred", "tail, selection rows", "tail, test", "error, test"]
     heads += ["deferred, test", "times as often"]
     lines = [f"| {' | '.join(heads)} |", "|---|---:|---|---:|---:|---:|---:|---:|---:|"]
     for key, row in means.iterrows():
@@ -178,7 +178,7 @@ did not say on which rows, nor by which model.
 
 def _beside_stated(means: pd.DataFrame) -> Iterator[str]:
     """Yield what was stated beside what is measured here."""
-    yield "| cost | may be deferred | stated | tail, rows of choice | tail, test |"
+    yield "| cost | may be deferred | stated | tail, selection rows | tail, test |"
     yield "|---:|---:|---:|---:|---:|"
     for (cost, share), stated in STATED.items():
         row = means.loc[("Adult", cost, IN_ALL if cost else FREE, share)]

@@ -4,7 +4,7 @@ Usage: python bench/many_classes.py [--only NAME ...] [--seeds N] [--told FOLDER
 
 For each set and seed the rows are split into half to train ``HistGradientBoostingClassifier`` on, a quarter to choose
 rules on and a quarter to test. Rules and the plain model, which says its likeliest class, have the same trained model,
-so that what differs is the decision alone. Everything is measured in expectation over the draws, on the rows of choice
+so that what differs is the decision alone. Everything is measured in expectation over the draws, on the selection rows
 and on test rows. ``--told`` keeps what the trained models say in a folder, ``--page`` only writes the page.
 """
 
@@ -51,7 +51,7 @@ class Told(NamedTuple):
     test_y: np.ndarray
 
     def model(self, X: np.ndarray) -> np.ndarray:
-        """Return probabilities, given places among the rows of choice and then the test rows."""
+        """Return probabilities, given places among the selection rows and then the test rows."""
         return np.concatenate([self.choose, self.test])[X[:, 0].astype(int)]
 
     def places(self, part: str) -> np.ndarray:

@@ -38,7 +38,7 @@ rows, new = collection(20_000, seed=0), collection(8_000, seed=1)
 # Choose on all rows
 # ------------------
 # A strong model is trained on what fits one machine, and its threshold is chosen on everything. The class takes what
-# ``GoalClassifier`` takes; columns are named: what became of the loan, and the group that goals speak of. (Without
+# ``GoalClassifier`` takes; columns are named: what became of the loan, and the group that goals refer to. (Without
 # ``cv="prefit"`` it trains too, by default with LightGBM's own distributed training.)
 
 sample = rows.partitions[0].compute()

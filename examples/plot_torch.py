@@ -110,7 +110,7 @@ for name, model in {"alone": alone, "inside goals": inside}.items():
 
 # %%
 # The gap is less than half of what it was, at the price of a few errors in a thousand. The bound that was met exactly
-# on the rows of choice is missed by a point on others: more rows to choose on, or a confidence behind the goal, bring
+# on the selection rows is missed by a point on others: more rows to choose on, or a confidence behind the goal, bring
 # that closer. To take away: a class of thirty lines is all that stands between your loop and goals. A learner that
 # gives scores as well (``predict_proba``) can be handed to ``GoalClassifier``, which trains once and moves
 # thresholds.

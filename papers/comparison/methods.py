@@ -45,7 +45,7 @@ class Method(NamedTuple):
     asks: tuple[str, ...] = ()
     bounded: tuple[str, ...] = ()
     tails: Callable[[Case], Iterator[Tail]] | None = None
-    on_scores: bool = False  # chooses by the shared scores, on the rows of choice; else it has all rows of fitting
+    on_scores: bool = False  # chooses by the shared scores, on the selection rows; else it has all rows of fitting
     is_ours: bool = False
     needs: str = ""  # the package
     many_classes: bool = True  # of its tails
@@ -122,7 +122,7 @@ def goal_classifier(case: Case) -> Ask:
 
 
 def on_shared_scores(case: Case) -> Ask:
-    """Choose on the rows of choice by the scores that all post-processors have."""
+    """Choose on the selection rows by the scores that all post-processors have."""
     return _ours(case, whole=False)
 
 

@@ -97,7 +97,7 @@ numbers; else it is left out, and *apart* says how often. A method without a bou
 **loss**: a difference from zero at the level 0.05, two-sided (Student's t, about two standard errors), after Holm's
 correction over all pairs of a set and a question of that peer; fewer than {FEWEST} splits decide nothing.
 
-**Who stands for us.** `{SCORES}` beside peers that decide by the shared scores: same scores, same rows of choice.
+**Who stands for us.** `{SCORES}` beside peers that decide by the shared scores: same scores, same selection rows.
 `{WHOLE}`, which trains the tuned model on all rows to fit and chooses on out-of-fold scores, beside peers that train
 on these rows, or are plain models of them. Both decide as they come, by one rule, and draw only for tails and where no
 single rule meets the goal. Other ways of ours have their lines further down, and no verdicts. {REJECT} looks for the

@@ -8,7 +8,7 @@ anything was measured:
     cannot be told apart, and the tables stand; else they are to be run again with the choice.
 
 The bounds of the twenty models have no loss to be judged by. Theirs is: of bounds that are all moved by the same part,
-the tightest that two of the twenty models meet on the rows of choice of every split. No test row is looked at.
+the tightest that two of the twenty models meet on the selection rows of every split. No test row is looked at.
 
 The schedule of the networks is chosen by validation accuracy alone, of those that were tried and that do not cost more
 steps for a hundred networks than the one in use; its numbers are in ``schedules.csv`` of boosted CVaR.
@@ -188,7 +188,7 @@ def _churn_samples(seed: int, width: float) -> Any:
 
 
 def _bounds(part: Part) -> Tried:
-    """Yield how many single models meet all goals on the rows of choice, with bounds that are moved."""
+    """Yield how many single models meet all goals on the selection rows, with bounds that are moved."""
     train, choice, live, _ = as_people(loaded(part.dataset)).split(part.seed, SIZES)
     pool = {one.name: one.fit(train.X, train.y) for one in candidates(CATEGORIES, NUMBERS, part.seed)}
     tables = {

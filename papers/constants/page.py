@@ -181,7 +181,7 @@ seen.""",
 is chosen for it too, its bias shifted, on rows of the same survey in splits of other seeds: they meet rows of the
 tables' splits by chance.""",
     OF_WIDTH: "The same for the gamma of the random features.",
-    OF_BOUNDS: f"""How many of the [twenty models](../mixture_goals/README.md) meet all six goals on the rows of choice,
+    OF_BOUNDS: f"""How many of the [twenty models](../mixture_goals/README.md) meet all six goals on the selection rows,
 with every bound tighter by a part of it, in splits that the tables do not have. No test row is looked at. There is no
 loss to be least here; the rule is: the tightest bounds that {FEWEST} models meet in every split.""",
 }

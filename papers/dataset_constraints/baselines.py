@@ -210,7 +210,7 @@ def shift_bias(scores: ArrayLike, table: Table, goals: Any, *, objective: Any = 
     scores : array of shape (n_rows,)
         Rows whose score is above the threshold are predicted positive.
     table : Table
-        The dataset ``train`` that goals and objective speak of.
+        The dataset ``train`` that goals and objective refer to.
     goals : goals or their texts
     objective : rate or its text, optional
         Default: ``error_rate(train)``.

@@ -99,7 +99,7 @@ the splits. The goals:
 
 {goals}
 
-Their bounds are the [tightest](../constants/README.md) that two single models at least meet on the rows of choice of
+Their bounds are the [tightest](../constants/README.md) that two single models at least meet on the selection rows of
 splits that are not among these."""
 
 
@@ -120,7 +120,7 @@ def _tails(numbers: Numbers) -> str:
     return f"""## The loss of the worst-off
 
 Zero-one loss on the worst-off fraction alpha of the test rows. A single model counts as meeting the goals if it does so
-on the rows of choice or on the test rows: {count} of {len(numbers.models)} do. *Best* is the least loss on the test
+on the selection rows or on the test rows: {count} of {len(numbers.models)} do. *Best* is the least loss on the test
 rows themselves, which no one could have chosen by.
 
 {markdown_table(heads, map(line, ALPHAS))}
@@ -144,7 +144,7 @@ def _goals(numbers: Numbers) -> str:
     return f"""## The goals on new rows
 
 By how much each goal is missed on the test rows at alpha = {ALPHAS[0]:g} (negative: met, with so much to spare): mean
-over the splits, the worst split, and the number of splits in which it is missed. On the rows of choice all hold, those
+over the splits, the worst split, and the number of splits in which it is missed. On the selection rows all hold, those
 that cost something with nothing to spare, so that on new rows chance decides. Goals with a confidence of
 {CONFIDENCE:g} leave a margin for that; the first table shows what it costs.
 
@@ -196,7 +196,7 @@ _FIGURE = f"""## What less churn costs
 ![The least tail loss against the bound of the churn goal](frontier.png)
 
 *The least tail loss of all mixtures that meet the other goals, as the bound of `{PRICED.left}` moves, by `tradeoff`:
-proven on the rows of choice, and what the same mixtures have on the test rows. Means over the splits; the bands are ±
+proven on the selection rows, and what the same mixtures have on the test rows. Means over the splits; the bands are ±
 one standard deviation. The dotted line is the bound in the tables. Left of the curves no mixture meets the bound, in
 one split at least.*"""
 
@@ -229,7 +229,7 @@ def _frontier(numbers: Numbers, alpha: float, split: str) -> tuple[FloatArray, F
 
 
 def _allowed(numbers: Numbers) -> BoolArray:
-    """Return which model meets all goals in which split, on the rows of choice or on the test rows."""
+    """Return which model meets all goals in which split, on the selection rows or on the test rows."""
 
     def largest(name: str, split: str) -> FloatArray:
         return np.asarray(numbers.misses(Who(name, SINGLE), split).max(axis=0))

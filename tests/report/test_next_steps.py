@@ -96,7 +96,7 @@ def test_rows_that_would_decide_are_counted_by_the_side_of_the_bound(given, rows
 @pytest.mark.parametrize(("cost", "is_told"), [(0.03, True), (0.00001, False), (None, False)])
 def test_the_price_of_room_is_told_where_it_shows(cost, is_told):
     told = steps(HOLDS, texts={"room_cost": cost, "objective": {"kind": "rate", "text": "fpr(train)"}})
-    assert told == [AUDIT, *([f"Of the price, {number(cost)} is room for the audit."] if is_told else [])]
+    assert told == [AUDIT, *([f"Of the price, {number(cost)} is the margin for the audit."] if is_told else [])]
 
 
 @pytest.mark.parametrize("value", [0.0733, math.nan])

@@ -28,7 +28,7 @@ def least_cvar(losses, weights, alpha, rows, bounds):
 
 
 def rates_by_hand(predicted, y, sex, weights):
-    """Return the rates of each model that the random goals speak of, counted one by one."""
+    """Return the rates of each model that the random goals refer to, counted one by one."""
 
     def share(part, whole):
         return (weights[:, None] * (part & whole[:, None])).sum(axis=0) / (weights * whole).sum()

@@ -1,4 +1,4 @@
-"""Where goals speak of a positive class and nobody named it, the fit says which it takes."""
+"""Where goals refer to a positive class and nobody named it, the fit says which it takes."""
 
 import numpy as np
 import pytest

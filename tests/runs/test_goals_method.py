@@ -1,4 +1,4 @@
-"""The method ``goals`` of a goals file: strong models, rules chosen inside goals, room for the audit."""
+"""The method ``goals`` of a goals file: strong models, rules chosen inside goals, margin for the audit."""
 
 import re
 
@@ -186,7 +186,7 @@ def test_init_writes_what_fits_the_number_of_classes(folder):
     assert 'name = "goals"' in two
     assert '\n# baseline = "COLUMN"    # what the deployed model predicts' in two
     assert '# ["last_year"] hold the classes of the target. They are features' in two
-    assert 'positive = "yes"    # the class that goals such as recall speak of' in two
+    assert 'positive = "yes"    # the class that goals such as recall refer to' in two
     assert '# by = ["sex"]' in two
     assert 'name = "goals"' in many
     assert '# "every_class(recall, train) >= 0.7"' in many

@@ -118,7 +118,7 @@ def test_goals_that_rows_cannot_answer_are_told_with_the_file(run, loans, tmp_pa
 
 
 def test_evaluate_measures_what_rows_of_one_class_can_answer(loans, loans_folder, tmp_path):
-    """The goal in the middle speaks of rows that are not there; errors and the other goals are told all the same."""
+    """The goal in the middle refers to rows that are not there; errors and the other goals are told all the same."""
     (tmp_path / "goals.toml").write_text(
         'goals = ["coverage(train) <= 0.9", "recall(train) >= 0.4", "false_positive_rate(train, sex=M) <= 0.9"]\n'
         f'[data]\nfiles = "{loans_folder}/loans.csv"\ntarget = "paid"\ndrop = ["weight", "today"]\ngroups = "sex"\n'

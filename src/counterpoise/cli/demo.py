@@ -83,7 +83,7 @@ def _lines(result: RunResult, truth: dict[str, float]) -> Iterator[tuple[str, ..
 
 
 def _rates(people: Any, said: Any) -> dict[str, float]:
-    """Return what the goals speak of, and the error, of answers about people, counted by hand."""
+    """Return what the goals refer to, and the error, of answers about people, counted by hand."""
     refused, bad = said == "yes", (people["default"] == "yes").to_numpy()
     of_sex = [refused[~bad & (people["sex"] == sex).to_numpy()].mean() for sex in ("F", "M")]
     return {

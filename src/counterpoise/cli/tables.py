@@ -64,7 +64,7 @@ def choose(
     largest_weight
         The most that a row of the population can weigh: needed where weights differ, for intervals and verdicts.
     positive
-        The class that scores and goals speak of. Default: the second of two.
+        The class that scores and goals refer to. Default: the second of two.
     alpha
         The worst-off fraction that counts; 1, the default, is the plain error.
     objective
@@ -169,7 +169,7 @@ def audit(
     goal
         A goal as text, such as "recall(train, sex=F) >= 0.8"; `train` are these rows. Give the option once for each.
     groups
-        Columns by which the report tells groups apart; goals may speak of any column.
+        Columns by which the report tells groups apart; goals may refer to any column.
     baseline
         The column with the answers of another model, for churn, wins and losses.
     weights

@@ -25,7 +25,7 @@ from counterpoise.runs.rebalanced import changed, write_chosen
 from counterpoise.runs.results import TEST
 from counterpoise.runs.use import check_own_data, own_data
 
-_WITHOUT_ROOM = "# Fitting adds the room for the audit: the bounds below are what must hold, and are met with room.\n"
+_WITHOUT_ROOM = "# Fitting adds the margin for the audit: the bounds below are what must hold, and are met with room.\n"
 
 
 class ReadRun(NamedTuple):
@@ -53,7 +53,7 @@ def read_run(run: Run) -> ReadRun:
     evidence = evidence.with_tables(tables)
     held = _held_out(model, estimator, evidence, data) if TEST in data.splits else None
     notes = () if held is not None else ("The run has no test rows: verdicts on held-out rows are not shown.",)
-    pairs = zip(goals_of(run.settings), estimator.goals_, strict=False)  # aimed elsewhere, with room for the audit
+    pairs = zip(goals_of(run.settings), estimator.goals_, strict=False)  # aimed elsewhere, with a margin for the audit
     asked_bounds = {str(problem): goal.bound for goal, problem in pairs if goal.bound != problem.bound}
     names, title = _names(run, estimator, evidence), run.folder.resolve().name
     told = SessionParts(title, estimator, evidence, held, names, run.settings.confidence, asked_bounds, notes)
@@ -120,7 +120,7 @@ class RunExporter(Exporter):
     def _changes(self, setting: Setting) -> dict[str, Any]:
         """Return the fields of the run's settings that a setting changes.
 
-        A goal that stands where the run aimed is asked for as its goals file does, without the room for the audit that
+        A goal that stands where the run aimed has the bound of its goals file, without the margin for the audit that
         fitting adds; one that was moved has the bound of the page.
         """
         start, settings = self.session.start, self._read.run.settings

@@ -113,14 +113,14 @@ def _reads_parts(result: RunResult) -> bool:
 
 
 def _room(result: RunResult) -> Iterator[str]:
-    """Yield what room for the audit costs, where that shows."""
+    """Yield what the margin for the audit costs, where that shows."""
     cost, aim = result.room_cost, reported_objective(result)
     if math.isfinite(cost) and aim.show(cost) != aim.show(0.0):
-        yield f"Of the price, {aim.show(cost)} is room for the audit."
+        yield f"Of the price, {aim.show(cost)} is the margin for the audit."
 
 
 def _dearest(result: RunResult, cards: Sequence[GoalCard]) -> Iterator[str]:
-    """Yield which goal costs most of what was made small, where the decisions were chosen."""
+    """Yield which goal costs most of what was minimised, where the decisions were chosen."""
     aim, found = reported_objective(result), []
     for card, goal in zip(cards, result.goals, strict=True):
         points = frontier_points(goal)

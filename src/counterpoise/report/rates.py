@@ -290,7 +290,7 @@ def deferral_panel(result: RunResult) -> FigurePanel | None:
     caption = f"Best mixtures for other limits, on the {result.judged} rows"
     table = PageTable(caption, heads, [list(map(percent, point)) for point in points])
     told = f"Each limit is on the {result.chosen_on} rows, where the mixtures were chosen anew inside the other goals"
-    others = "the other columns are of rows that nobody chose on"
+    others = "the other columns are of rows that nothing was chosen on"
     note = f"{told}; {'nothing was trained' if result.judged == result.chosen_on else others}."
     return FigurePanel("What does it buy?", figure, table, note)
 

@@ -220,7 +220,7 @@ _TAIL, _ERROR = "tail", "error"  # the two kinds of CVaR
 
 
 class ReportedObjective(NamedTuple):
-    """What was made small: the loss of the tail, of all rows or of the worst group, a risk, a rate, or its own."""
+    """What was minimised: the loss of the tail, of all rows or of the worst group, a risk, a rate, or its own."""
 
     kind: str
     text: str  # as the subject of a sentence

@@ -95,14 +95,14 @@ class UnnamedPositive(Caution):
 
 
 def warn_of_the_positive_class(goals: Iterable[Any], classes: AnyArray, pos_label: Any) -> None:
-    """Say which of two texts is taken for the positive class, where that is but their order, and goals speak of it."""
+    """Say which of two texts is taken for the positive class, where that is but their order, and goals refer to it."""
     labels = classes.tolist()
     if pos_label is not None or len(labels) != _PAIR or not isinstance(labels[1], str) or is_positive_word(labels[1]):
         return
     if not any(_OF_POSITIVE.search(str(goal)) and not _OF_NAMED.search(str(goal)) for goal in goals):
         return
     warn_caller(
-        f"The goals speak of a positive class, which is taken to be {labels[1]!r}, as it sorts behind {labels[0]!r}. "
+        f"The goals refer to a positive class, which is taken to be {labels[1]!r}, as it sorts behind {labels[0]!r}. "
         f"Name the one that is meant: pos_label={labels[0]!r} or pos_label={labels[1]!r}.",
         UnnamedPositive,
     )

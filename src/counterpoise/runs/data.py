@@ -454,7 +454,7 @@ def positive_of(classes: AnyArray, asked: Any) -> Any:
 
 
 def _check_labels(data: Data, settings: RunSettings) -> None:
-    """Check that all rows speak of the same classes, and that each is there to learn from and to choose on."""
+    """Check that all rows refer to the same classes, and that each is there to learn from and to choose on."""
     known = set(data.classes.tolist())
     for name, part in {**data.splits, **data.extra}.items():
         if part.weights is not None and not part.weights.any():

@@ -520,7 +520,7 @@ def _objective(run: Evaluation, aim: Risk | Rate | None) -> result.ObjectiveResu
 
 
 def _room_cost(run: Evaluation) -> float:
-    """Return by how much room for the audit raises the objective; NaN where there is none."""
+    """Return by how much the margin for the audit raises the objective; NaN where there is none."""
     aimed = zip(run.goals, run.estimator.goals_ if run.is_mixture else (), strict=False)
     if not any(goal.bound != other.bound for goal, other in aimed):
         return math.nan

@@ -289,7 +289,7 @@ class RunResult(_Part):
     is_drawn: bool = False  # numbers are then expectations over the draws
     shares_rows: bool = False  # rules give a row to several classes
     certificate: str = ""  # what rules of class probabilities are proven best among
-    room_cost: Number = math.nan  # by how much room for the audit raises the objective
+    room_cost: Number = math.nan  # by how much the margin for the audit raises the objective
     splits: dict[str, SplitResult] = {}
     goals: list[GoalResult] = []
     groups: list[GroupResult] = []

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 TRAIN, VALIDATION, TEST = SPLITS = ("train", "validation", "test")
 MIXTURE, FIRST, AVERAGE, DEPLOYED = "mixture", "first model", "average", "deployed model"
 VERDICTS = {"holds": 1.0, "undecided": 0.0, "fails": -1.0}  # as the table has them, which holds numbers only
-# What was made small: the loss of the tail, of the worst group, another risk, a rate, or what the method does.
+# What was minimised: the loss of the tail, of the worst group, another risk, a rate, or what the method does.
 CVAR, WORST_GROUP, RISK, RATE, OWN = "cvar", "worst-group", "risk", "rate", "own"
 DEFER_RATE, DECIDED_ERROR = "defer rate", "decided error"  # parts of the rows, and of those that are decided about
 REALISED = "realised cvar"  # of the losses once decisions are drawn, where "cvar" is that of the expected losses

@@ -1,7 +1,7 @@
 """The steps of a run once its settings are known: data read and checked, a model fitted, evaluated, written.
 
 Decisions that meet a bound exactly where they were chosen are as likely above it as below on other rows, and no audit
-can tell. With room for the audit the bound is moved by what the audit's interval takes, and by what chance takes on
+can tell. With margin for the audit the bound is moved by what the audit's interval takes, and by what chance takes on
 both sets of rows, as far as that costs little.
 """
 
@@ -43,14 +43,14 @@ from counterpoise.runs.results import MIXTURE, TEST, TRAIN
 from counterpoise.runs.settings import RunSettings
 from counterpoise.theory.risks import Risk, RiskRows
 
-_PRICE = 0.01  # of what is made small: the most that room may cost where nobody says how much
+_PRICE = 0.01  # of what is minimised: the most that room may cost where nobody says how much
 _HALVINGS = 4  # of the room, where not all of it can be had
 _NAMED = " Columns of groups are named in data.groups."
 _MISSED = 0.1  # the chance that the test rows do not show what is so
 
 
 def add_audit_margin(work: fitting.Work, model: Any) -> Any:
-    """Return the mixture chosen anew with room for the audit; as it is where none is asked for, or there is none.
+    """Return the mixture chosen anew with a margin for the audit; as it is where none is asked for, or there is none.
 
     Where all the room that the audit takes would cost more than it may, as much is left as it may cost.
     """
@@ -73,7 +73,7 @@ def add_audit_margin(work: fitting.Work, model: Any) -> Any:
 
 
 def _costs(model: Any) -> FloatArray:
-    """Return what room may raise: what is made small, and where a budget limits it, the mean loss on all rows.
+    """Return what room may raise: what is minimised, and where a budget limits it, the mean loss on all rows.
 
     A budget is counted above the least mean loss under the goals, which goals with room may raise as they like.
     """
@@ -169,7 +169,7 @@ def fit_steps(
 
 
 def _loaded(settings: RunSettings, folder: Path) -> tuple[Data, Data]:
-    """Return the data, and what of them goals may speak of: where only counts are kept, the columns of groups."""
+    """Return the data, and what of them goals may refer to: where only counts are kept, the columns of groups."""
     if settings.data.sample is None:
         data = load_data(settings, folder)
         return data, data
@@ -189,7 +189,7 @@ def _trained(work: fitting.Work) -> Any:
 
 
 def checked_goals(settings: RunSettings, data: Data) -> tuple[Goal, ...]:
-    """Return the goals after checking on all rows that what they speak of is there."""
+    """Return the goals after checking on all rows that what they refer to is there."""
     goals = goals_of(settings)
     for split, part in data.splits.items() if goals else ():
         for goal, error in zip(goals, why_not_asked(goals, part, data), strict=True):

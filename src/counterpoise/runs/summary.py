@@ -32,7 +32,7 @@ class RunSummary(NamedTuple):
     first_error: float | None  # of plain training, where it was measured
     first_cvar: float | None
     goals: tuple[GoalLine, ...]
-    objective: str = ""  # what was made small, where it is neither the error nor the tail
+    objective: str = ""  # what was minimised, where it is neither the error nor the tail
     value: float | None = None  # of the objective
     deployed_error: float | None = None  # of the deployed model, where its answers are known
     defer_rate: float | None = None  # part of the rows that a person decides about, where some are deferred
@@ -72,7 +72,7 @@ class RunSummary(NamedTuple):
             among = "" if self.decided_error is None else f"; error {self.decided_error:.4f} among the others"
             lines.append(f"deferred: {self.defer_rate:.4f} of the rows{among}")
         if self.value is not None:
-            lines.append(f"made as small as possible: {self.objective}, {self.value:.4f}")
+            lines.append(f"minimised: {self.objective}, {self.value:.4f}")
         if not self.goals:
             lines += ["", "no goals are set: write them in the goals file, or give them to rebalance"]
         if self.goals:

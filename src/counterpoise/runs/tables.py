@@ -71,7 +71,7 @@ class LabelledTable(NamedTuple):
     positive: Any
 
     def part(self, asked: TableRoles) -> RunRows:
-        """Return the rows as they are measured; goals may speak of every column that holds numbers or texts."""
+        """Return the rows as they are measured; goals may refer to every column that holds numbers or texts."""
         groups, limit = groups_of(self.frame, asked.groups, self.path), asked.largest_weight
         weights = None if asked.weights is None else weights_of(self.frame, asked.weights, self.path, limit)
         return RunRows(self.frame, self.labels, groups, weights, self.baseline, limit)
@@ -137,9 +137,9 @@ def audit_table(
     target, prediction : str
         The columns with what is true and with what was said.
     goals : goals or their texts
-        They speak of these rows as ``train``.
+        They refer to these rows as ``train``.
     groups : tuple of str
-        Columns by which the report tells groups apart; goals may speak of any column.
+        Columns by which the report tells groups apart; goals may refer to any column.
     baseline : str, optional
         The column with the answers of another model, for churn, wins and losses.
     weights, largest_weight : optional
@@ -186,14 +186,14 @@ def audit_table(
 
 
 def checked(goals: Any) -> tuple[Goal, ...]:
-    """Return goals after checking that there are some and that they speak of the rows of the table only."""
+    """Return goals after checking that there are some and that they refer to the rows of the table only."""
     listed_goals = tuple(as_goals(goals))
     if not listed_goals:
         raise ValueError('Name at least one goal, as in --goal "recall(train) >= 0.8"; got none.')
     for goal in listed_goals:
         other = next((name for name in goal.datasets if name != TRAIN), None)
         if other is not None:
-            raise ValueError(f"Goals on a table speak of its rows, which are called 'train'; got {other!r} in: {goal}.")
+            raise ValueError(f"Goals on a table refer to its rows, which are called 'train'; got {other!r} in: {goal}.")
     return listed_goals
 
 
@@ -270,7 +270,7 @@ class Chosen(NamedTuple):
 
     rules: RuleFile
     checks: list[GoalCheck]
-    value: float  # of what was made small
+    value: float  # of what was minimised
     answers: TableAudit  # of the same rows, by their ids, or their numbers where there are none
 
     def __str__(self) -> str:
@@ -315,7 +315,7 @@ def choose_table(
     scores : sequence of str
         Columns of scores: the higher, the more likely positive.
     goals : goals or their texts
-        They speak of these rows as ``train``, and of any of their columns.
+        They refer to these rows as ``train``, and to any of their columns.
     by : sequence of str
         Columns that may be looked at when deciding; ``baseline`` stands for the column of that part.
     groups : sequence of str
@@ -326,7 +326,7 @@ def choose_table(
         The column of sample weights, and the most that a row of the population can weigh, which intervals and verdicts
         need where weights differ.
     positive : label, optional
-        The class that scores speak of; by default the second of two.
+        The class that scores refer to; by default the second of two.
     alpha, objective, budget, decision
         As for ``GoalClassifier``; the decision is ``"fixed"`` or ``"sticky"``.
     defer_cost, defer_label : optional

@@ -315,7 +315,7 @@ def _limited(run: Run, largest_weight: float | None) -> Run:
 
 
 def known_goals(goals: Any, settings: RunSettings) -> tuple[Goal, ...]:
-    """Return goals after checking that the run has the datasets that they speak of."""
+    """Return goals after checking that the run has the datasets that they refer to."""
     asked, known = tuple(as_goals(goals)), (TRAIN, *settings.datasets)
     for goal in asked:
         for name in goal.datasets:

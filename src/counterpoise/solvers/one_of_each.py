@@ -56,8 +56,8 @@ def choose_one_of_each(
     Parameters
     ----------
     options : arrays of shape (n_limits + n_objectives, n_options), one for each list
-        What each option adds to each sum. Of the sums the first ones have a limit, the largest of the others is made
-        small.
+        What each option adds to each sum. Of the sums the first ones have a limit, the largest of the others is
+        minimised.
     bounds : array of shape (n_limits,)
     constants : array of shape (n_limits + n_objectives,), optional
         What is added to the sums of every choice.
