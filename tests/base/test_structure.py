@@ -43,7 +43,9 @@ def test_reads_of_private_attributes_become_fewer():
 
 
 def test_no_private_phrase_stands_in_code_messages_or_guides():
-    pages = [path for path in SOURCE.rglob("*") if path.suffix in {".py", ".js", ".html", ".css", ".toml", ".md", ".jinja"}]
+    pages = [
+        path for path in SOURCE.rglob("*") if path.suffix in {".py", ".js", ".html", ".css", ".toml", ".md", ".jinja"}
+    ]
     uses = [
         f"{path.name}: write {plain!r} for {phrase!r}"
         for path in (*pages, *TEXTS, SOURCE.parents[1] / "README.md")

@@ -124,8 +124,8 @@ def set_first(value):
 
 
 CRAFTED = {
-    "newer format": (with_entries(format_version=5, library="9.9"), "format version 5.* counterpoise 9.9.*: upgrade"),
-    "older format": (with_entries(format_version=3, library="0.1"), "format version 3.* 0.1.*: fit the model again"),
+    "newer format": (with_entries(format_version=6, library="9.9"), "format version 6.* counterpoise 9.9.*: upgrade"),
+    "older format": (with_entries(format_version=4, library="0.1"), "format version 4.* 0.1.*: fit the model again"),
     "no format version": (with_entries(format_version="1"), "impossible format version '1'"),
     "another format": (with_entries(format="keras"), "its manifest is not of this format"),
     "manifest of a list": (lambda *_: [1], "its manifest is not of this format"),

@@ -33,7 +33,7 @@ class UnstorableModel(ValueError):  # noqa: N818 - as above
     __module__ = "counterpoise.persist"
 
 
-FORMAT, VERSION = "counterpoise", 4  # a file of another version is refused
+FORMAT, VERSION = "counterpoise", 5  # a file of another version is refused
 _MANIFEST = "manifest.json"
 _START = b"PK\x03\x04"
 _NAME_AT = 30  # bytes before the name of a zip's first member
