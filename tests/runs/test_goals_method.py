@@ -214,7 +214,7 @@ def test_ways_beyond_the_thresholds_of_plain_models_work_as_printed(fit):
     rate = ', "positive_rate(train) <= 0.4"'
     with pytest.raises(InfeasibleGoals) as caught:
         fit("apart", parity + rate)
-    (way,) = [note for note in caught.value.__notes__ if note.startswith("Decisions that look at groups")]
+    (way,) = [note for note in caught.value.__notes__ if note.startswith("If decisions may use these columns")]
     (words,) = re.findall(r"by = \[.*?\]", way)
     assert fit("apart", parity + rate, parameters=f", {words}")[0].model().groups_.by == ("sex",)
 

@@ -51,8 +51,8 @@ def ways_to_hold(work: Work, model: Any) -> Iterator[str]:
     for names, run in tried(work, model) if model is not None else ():
         wrong = error_and_deferral(run, MIXTURE, run.on(split).losses[MIXTURE], split)["error"]
         yield (
-            f"Decisions that look at more, if they may, meet them: by = {json.dumps(names)} in [method.parameters], "
-            f"tried, with {wrong:.1%} wrong on the {split} rows."
+            f"If decisions may use these columns, they meet the goals: by = {json.dumps(names)} in "
+            f"[method.parameters], tried, with {wrong:.1%} wrong on the {split} rows."
         )
     if not method.models:
         pair = 'models = [{ name = "gradient_boosting" }, { name = "logistic" }]'
