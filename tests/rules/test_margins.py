@@ -20,6 +20,7 @@ from counterpoise.rules.scores.cuts import CutRules
 from counterpoise.rules.scores.family import CutFamily
 from counterpoise.rules.scores.fixed import deciding_rules
 from counterpoise.rules.scores.table import ScoreTable, find_groups, rank
+from counterpoise.theory.risks import WorstGroup
 
 GOALS = [
     "recall(train) >= 0.7",
@@ -182,3 +183,25 @@ def test_deferral_and_three_groups_have_margins_too(rows):
 def test_a_confidence_is_a_number_between_0_and_1(rows, level):
     with pytest.raises((ValueError, TypeError), match="confidence"):
         fitted(rows, ["recall(train) >= 0.8"], confidence=level)
+
+
+@pytest.mark.parametrize("defers", [False, True])
+def test_a_budget_of_mean_loss_is_kept_beside_margins(rows, defers):
+    goals, deferral = ["recall(train) >= 0.8"], cp.Deferral(0.3) if defers else None
+    plain = fitted(rows, goals, objective="false_positive_rate(train)", budget=0.01, deferral=deferral)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConfidenceNotReached)
+        model = plain.rebalance(confidence=0.9)
+    least = (
+        plain.rebalance(objective="error_rate(train)", budget=1.0)
+        if not defers
+        else plain.rebalance(alpha=1.0, budget=1.0)
+    )
+    losses = [one.selection_.losses @ one.mixture_ for one in (model, least)]
+    assert losses[0].mean() <= losses[1].mean() + 0.01 + 1e-6
+
+
+def test_the_worst_of_groups_is_what_margins_are_paid_with(rows):
+    model = fitted(rows, ["positive_rate(train) <= 0.6"], objective=WorstGroup("sex"), confidence=0.9)
+    assert model.confidence_ == 0.9
+    assert model.margins_[0].standard_error > 0

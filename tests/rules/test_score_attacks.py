@@ -83,7 +83,7 @@ def test_a_tail_bought_at_a_high_price_is_said_at_fit_and_at_rebalance():
         chosen(scores, labels, alpha=0.02, budget=0.05)
     with pytest.warns(CostlyMixture) as at_rebalance:
         plain.rebalance(alpha=0.02)
-    assert {one.filename for one in (*at_fit, *at_rebalance)} == {__file__}  # the line of whoever asked
+    assert {one.filename for one in (*at_fit, *at_rebalance)} == {__file__}  # the line of the caller
 
 
 def test_patience_does_not_look_at_the_budget_so_that_rounds_can_be_gone_on_with(tmp_path):

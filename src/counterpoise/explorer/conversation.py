@@ -261,6 +261,7 @@ class Exporter:
         if setting == self.session.start:
             return model
         params: dict[str, Any] = {"goals": setting.active, "budget": setting.budget, "mixture": "optimal"}
+        params["confidence"] = None  # the page chooses without margins
         if setting.alpha is not None:
             params |= {"alpha": setting.alpha, "objective": None}
         if self.session.has_scores:

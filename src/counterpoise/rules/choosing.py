@@ -103,8 +103,9 @@ class RepeatedLosses:
         if self._oracle is None:
             self._oracle = TailOracle.of(self.values, self.sample_weight, alpha)
         self._oracle.alpha, n_models = alpha, self.values.shape[1]
-        limits = limits or {"rows": np.empty((0, n_models)), "bounds": np.empty(0), "row_scale": None}
-        bundle = LevelBundle(self._oracle, CuttingPlanes(n_models, *limits.values()), SolveLimits(tol))
+        rows, bounds = limits.get("rows", np.empty((0, n_models))), limits.get("bounds", np.empty(0))
+        planes = CuttingPlanes(n_models, rows, bounds, limits.get("row_scale"))
+        bundle = LevelBundle(self._oracle, planes, SolveLimits(tol))
         bundle.carry([cut for level, cut in self._cuts if level >= alpha])
         solution = bundle.solve(self._start)
         levels = {id(cut): level for level, cut in self._cuts}

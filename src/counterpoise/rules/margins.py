@@ -115,7 +115,7 @@ class Part(NamedTuple):
     """One limit of a goal: a linear function of answers that must not be above zero."""
 
     linear: Linear
-    goal: int  # its place
+    goal: int | None  # its place; None: it is the budget
     is_random: bool  # whether it gets a margin
 
 
@@ -458,7 +458,7 @@ def _margins(
 ) -> tuple[PartMargin, ...]:
     """Return for each goal the part that needs the largest margin, and what that margin costs."""
     found = []
-    for goal in dict.fromkeys(part.goal for part in parts):
+    for goal in dict.fromkeys(part.goal for part in parts if part.goal is not None):
         own = np.flatnonzero([parts[one].goal == goal for one in random])
         if not own.size:
             found.append(PartMargin(goal, None, None, None, 0.0))

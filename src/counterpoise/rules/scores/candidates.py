@@ -30,7 +30,7 @@ from counterpoise.rules.margins import (
     parts_of,
     why_no_margin,
 )
-from counterpoise.rules.program import Choice
+from counterpoise.rules.program import Choice, build_objective, with_budget
 from counterpoise.rules.scores.cuts import CutRules
 from counterpoise.rules.scores.family import CutFamily
 from counterpoise.rules.scores.sums import RuleLimits, Sums
@@ -44,7 +44,7 @@ _PRICES = -2.5, 1.5  # powers of ten of a goal's price, in parts of how far the 
 _PRICED = 0.6  # part of the goals that have a price at all
 _MOST_DIMENSIONS = 2  # cuts of a rule of which all combinations are tried
 _MOST_RISE, _LEAST_RISE = 0.25, 0.02  # of the objective by margins: beyond, rules are nearly trivial
-_MOST_GROUPS = 40  # of the worst group
+_MOST_GROUPS = 10_000  # of the worst group
 _SHIFTS = np.array([-8, -4, -2, -1, 1, 2, 4, 8])
 _N_SHIFTED = 60
 _WIDER = 0.5  # part of the range of cuts by which it is widened on both sides
@@ -73,12 +73,16 @@ def candidate_table(
 ) -> tuple[CutRules, RuleTable, list[Part], IntArray]:
     """Return candidate rules, what they come to, the limits of the goals, and which of those get a margin."""
     family = CutFamily(ranked)
-    limits, views = family.limits(problem.goals), ranked.answers().views()
+    limits, _ = with_budget(family, family.limits(problem.goals), problem.budget)
+    views = ranked.answers().views()
     parts, costs = parts_of(problem.goals, views), objective_functions(ranked, problem)
+    if limits.budget is not None:  # a limit as goals are, on the selection rows alone
+        over = (_mean_loss(ranked, Dataset(TRAIN)) - limits.budget.most).resolve(views)
+        parts.append(Part(over, None, is_random=False))
     linear = [*(part.linear for part in parts), *costs]
     random = np.flatnonzero([part.is_random for part in parts])
     edges = _all_cuts(ranked, plain)
-    losses = family.mean_losses()
+    losses = build_objective(family, problem.objective).losses
     for _ in range(2):  # all over, and then near the rules of little cost and risk
         rules = _candidates(ranked, _thinned(ranked, edges, plain), limits, losses, plain)
         table = RuleTable(as_rules(ranked, rules), linear, views)
@@ -121,9 +125,13 @@ def objective_functions(ranked: RankedScores, problem: Problem) -> list[Linear]:
         parts = [train]
     if isinstance(objective, Rate):
         return [objective.resolve(views)]
+    return [_mean_loss(ranked, rows).resolve(views) for rows in parts]
+
+
+def _mean_loss(ranked: RankedScores, rows: Dataset) -> Rate:
+    """Return the mean loss of some rows as a rate: of errors, and of what is deferred."""
     cost = ranked.defer_cost
-    found = [error_rate(rows) if cost is None else error_rate(rows) + cost * defer_rate(rows) for rows in parts]
-    return [one.resolve(views) for one in found]
+    return error_rate(rows) if cost is None else error_rate(rows) + cost * defer_rate(rows)
 
 
 def as_rules(ranked: RankedScores, rules: CutRules) -> Rules:
@@ -215,10 +223,11 @@ def _at_prices(ranked: RankedScores, edges: list[IntArray], limits: RuleLimits, 
     """Return the cheapest rules at many prices of the goals: for each edge its cheapest cut."""
     rng, every = np.random.default_rng(0), np.concatenate(edges)
     rows = np.empty((0, every.size)) if limits.goals is None else limits.goals.rows[:, every]
-    reach = np.ptp(losses.added[0][every]) or 1.0
+    added = losses.added.mean(axis=0)[every]  # of several groups the worst is not known yet
+    reach = np.ptp(added) or 1.0
     spans = np.ptp(rows, axis=1) if rows.size else np.empty(0)
     prices = 10.0 ** rng.uniform(*_PRICES, (_N_PRICES, len(rows))) * (rng.random((_N_PRICES, len(rows))) < _PRICED)
-    costs = losses.added[0][every] + (prices * np.divide(reach, spans, out=np.ones(spans.size), where=spans > 0)) @ rows
+    costs = added + (prices * np.divide(reach, spans, out=np.ones(spans.size), where=spans > 0)) @ rows
     ends = np.cumsum([0, *(own.size for own in edges)]).tolist()
     parts = [costs[:, start:end] for start, end in pairwise(ends)]
     if not ranked.cuts.defers:
