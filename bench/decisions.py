@@ -41,7 +41,7 @@ TAIL_PLAIN, TAIL_PLAIN_ALL, TAIL_BOOST = "HistGradientBoosting", "HistGradientBo
 
 
 class Source(NamedTuple):
-    """A public set, and the column of the groups; with a value, whoever has it against all others."""
+    """A public set, and the column of the groups; with a value, the rows that have it against all others."""
 
     name: str
     column: str | None

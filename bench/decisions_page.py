@@ -97,7 +97,7 @@ def at_equal(xs: np.ndarray, ys: np.ndarray, x: float) -> tuple[np.ndarray, floa
     -------
     errors by seed, and by how much our value is above ``x``: 0 but where all of ours are; below 0 where all are below
 
-    Between two bounds the errors are interpolated: whoever mixes two of our mixtures gets just that error, and at most
+    Between two bounds the errors are interpolated: a mixture of two of our mixtures has just that error, and at most
     that violation.
     """
     means = np.maximum.accumulate(xs.mean(axis=1))  # the loosest bound of those that are no worse

@@ -21,7 +21,7 @@ PLAIN, OURS, INSIDE = "#c2571a", "#0a7d91", "#e3f1ee"
 
 
 def people(n_rows: int, seed: int) -> tuple[Any, Any, dict[str, Any]]:
-    """Return features, what became of the loans, and what goals may speak of."""
+    """Return features, what became of the loans, and what goals may refer to."""
     table, _ = cp.datasets.loans(n_rows, random_state=seed)
     X = table.drop(columns=["sex", "last_year", "default"]).astype({"job": "category", "region": "category"})
     return X, table["default"], {"sensitive_features": table[["sex"]], "baseline": table["last_year"]}

@@ -1,8 +1,8 @@
 """Ours against every peer, over the same splits, features and tuned model.
 
-A split has disjoint rows of before (for the deployed model), of training, of choice and of test. Whoever decides by
-scores has those of one model, tuned and fitted on the rows of training, and chooses on the selection rows; whoever
-trains has both together. Everyone is judged on the test rows, in expectation over the draws of whoever draws.
+A split has disjoint rows of before (for the deployed model), of training, of choice and of test. A method that decides
+by scores has those of one model, tuned and fitted on the training rows, and chooses on the selection rows; one that
+trains has both together. All are judged on the test rows, in expectation over the draws of the methods that draw.
 """
 
 import time

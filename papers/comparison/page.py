@@ -85,7 +85,7 @@ of all, to fit; at most {SIZES.test:,} to test (`--quick`: {QUICK_SIZES.old:,}, 
 All have the same features, the group among them, and the same model: a LightGBM whose size is tuned on rows of
 training. Who decides by scores has those of that model after {TRAIN_SHARE:.0%} of the rows to fit, and chooses on the
 others; who trains has all of them. Groups are the sexes, in COMPAS African-American against all others. Everything is
-judged on test rows, in expectation over the draws of whoever draws. Seconds are of processor time, on one thread.
+judged on test rows, in expectation over the draws of those that draw. Seconds are of processor time, on one thread.
 
 **What is compared.** Two methods are comparable where one of their two numbers is equal. So ours is moved along its
 bounds, by straight lines between them, until its mean value over the splits (the violation, the recall, the average

@@ -15,14 +15,14 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from counterpoise.datasets import TableData, load_dataset
 from papers.arrays import AnyArray, BoolArray, FloatArray
 
-TRAIN_SHARE = 0.6  # of the rows of fitting, for whoever needs others to choose on
+TRAIN_SHARE = 0.6  # of the rows of fitting, for methods that need others to choose on
 _FIT_SHARE, _OLD_SHARE = 2 / 3, 1 / 9  # of all rows, where these are few
 _RARE = 20  # rows of a category below which it is one of the rare
 _TUNED_ON = ShuffleSplit(1, test_size=0.25, random_state=0)
 
 
 class Source(NamedTuple):
-    """A public set, and the column of its two groups; with a value, whoever has it against all others."""
+    """A public set, and the column of its two groups; with a value, the rows that have it against all others."""
 
     name: str
     column: str | None = None

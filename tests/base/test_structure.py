@@ -19,6 +19,8 @@ PHRASES = (  # with what to write instead
     ("room for the audit", "margin for the audit"),
     ("last year's answers", "predictions of the deployed model"),
     ("answer drawn by lot", "drawn decision"),
+    ("whoever", "anyone who"),
+    ("Whoever", "Anyone who"),
 )
 TEXTS = [*(SOURCE.parents[1] / "docs").glob("*.md"), *(SOURCE.parents[1] / "docs" / "guide").glob("*.md")]
 MOST_PRIVATE_READS = 9  # lines of the package that read a private attribute of another object

@@ -1,4 +1,4 @@
-"""Files that would take for ever, or all memory, of whoever believes them: one sentence, and everything as it was."""
+"""Files that would take for ever, or all memory, if they were believed: one sentence, and everything as it was."""
 
 import os
 from pathlib import Path

@@ -65,7 +65,7 @@ def test_another_objective_is_named_and_shown_on_every_split(tmp_path, objective
     ours, first, deployed = (" ".join(show(values[2]).split()) for values in VALUES.values())
     others = f"(plain training: {first}, deployed model: {deployed})"
     assert f"The objective, {name}, is {ours} on the test rows {others}." in page.text
-    assert f"As small as possible {name}" in page.text
+    assert f"Minimised {name}" in page.text
     for values in VALUES.values():
         for value in values:
             assert " ".join(show(value).split()) in page.text
@@ -79,7 +79,7 @@ def test_another_objective_is_named_and_shown_on_every_split(tmp_path, objective
 def test_an_alpha_of_one_is_the_plain_error(tmp_path):
     page = page_of(tmp_path, objective={"kind": "cvar"})
     head = page.text.partition("Do the goals hold?")[0]
-    assert "As small as possible the share wrong of all rows" in head
+    assert "Minimised the share wrong of all rows" in head
     assert "worst-off 100" not in page.text
     assert "worst-off" not in head.replace("Worst-off rows", "")
     assert "(alpha)" not in page.text

@@ -205,7 +205,7 @@ class Trial:
         self.count["told"] += 1
 
     def kill(self, kind):
-        """Kill the fit at its places: whoever comes next ends with a right run, or finds one that is whole."""
+        """Kill the fit at its places: the next process ends with a right run, or finds one that is whole."""
         for number, place in list(enumerate(self.places[kind]))[:: self.every]:
             for newcomer in self.some(number // self.every):
                 folder = self.work / f"{kind} {number} {newcomer}"

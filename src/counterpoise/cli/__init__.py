@@ -63,7 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _without_imports(tokens: list[str]) -> list[str]:
     """Run the files that ``--import`` names before the command, and return the other words.
 
-    They are named here, by whoever runs the command, and not in a goals file: reading one never runs what it holds.
+    They are named here, on the command line, and not in a goals file: reading one never runs what it holds.
     """
     while tokens and tokens[0] == _IMPORT:
         if len(tokens) == 1:

@@ -153,7 +153,7 @@ def audit(
     csv: Read = USUAL,
     shown: Out = PRINTED,
 ) -> int:
-    """Audit answers that stand in a table, whoever gave them: which goals hold on the population, and how surely.
+    """Audit decisions that stand in a table: which goals hold on the population, and how surely.
 
     All verdicts are right together with the confidence asked for, if the rows are independent draws from the
     population that no one fitted or chose on. No run and no model is needed.

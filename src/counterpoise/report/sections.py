@@ -272,7 +272,7 @@ def asked_lines(result: RunResult) -> list[tuple[str, str]]:
     tail = "" if result.tail is None else f"the worst-off {fraction(result.tail)} of the rows (alpha = {result.tail:g})"
     if aim.is_tail:
         return [("Least wrong for", tail)]
-    lines = [("As small as possible", aim.text)] if aim.text else []
+    lines = [("Minimised", aim.text)] if aim.text else []
     return [*lines, ("Also measured for", tail)] if tail else lines
 
 

@@ -92,7 +92,7 @@ ENVIRONMENT, LOG, DONE = "environment.json", "log.txt", "done.json"
 SAID = "said.cp"  # what the models of a pool said about the rows of the run: they need not be asked again
 _OWN = (GOALS, SETTINGS, MODEL, RESULT, ENVIRONMENT, LOG, DONE, SAID, KEY)
 REPORT = "report.html"
-_WAIT = 10.0  # seconds for others: whoever writes one file, and not a whole run, has done so by then
+_WAIT = 10.0  # seconds for others: a process that writes one file, and not a whole run, has done so by then
 
 
 @contextmanager

@@ -7,7 +7,7 @@ One rule says what is missing, in every file: an empty field or text, null, None
 and nan are values like any others, but for one case: in a column of numbers of a CSV file, which R and others write
 them to, they stand for missing numbers. RunColumns whose values are compared, labels and groups, are never read so.
 
-Whoever reads files says so once, ``with written_as(...)``; options of a command win over keys of a goals file.
+Code that reads files says so once, ``with written_as(...)``; options of a command win over keys of a goals file.
 """
 
 import codecs

@@ -2,9 +2,9 @@
 
 A person is decided about by one rule, drawn by the first 16 hexadecimal digits of SHA-256 of the text ``key:id``: the
 last rule whose ``from`` is not above them, compared as texts. The rule says the positive class where the person's score
-is above the threshold of their group. A rule with lower thresholds leaves to a person, and says ``deferred``, whoever
-is above the lower one only. The group is named by the columns of ``by``, as in ``sex=F, region=north``, or is ``all``;
-no threshold is infinite, as JSON has no such numbers.
+is above the threshold of their group. A rule with lower thresholds says ``deferred`` of a person
+who is above the lower one only. The group is named by the columns of ``by``, as in ``sex=F, region=north``, or is
+``all``; no threshold is infinite, as JSON has no such numbers.
 """
 
 import hashlib

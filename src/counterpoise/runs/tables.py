@@ -133,7 +133,7 @@ def audit_table(
     Parameters
     ----------
     path : path
-        A CSV or Parquet file of rows that whoever gave the answers neither fitted nor chose on.
+        A CSV or Parquet file of rows that the answers were neither fitted nor chosen on.
     target, prediction : str
         The columns with what is true and with what was said.
     goals : goals or their texts

@@ -599,10 +599,10 @@ class Explorer {
 
   buildTail() {
     if (this.hello.start.alpha === null) {
-      return el("p", {}, "Made as small as possible: ", el("code", {}, this.hello.objective));
+      return el("p", {}, "Minimised: ", el("code", {}, this.hello.objective));
     }
     if (this.hello.decision === "fixed") {
-      return el("p", {}, "Made as small as possible: the average loss. For a tail, fit the model with ", el("code", {}, 'decision="sticky"'), ".");
+      return el("p", {}, "Minimised: the average loss. For a tail, fit the model with ", el("code", {}, 'decision="sticky"'), ".");
     }
     this.alpha = this.slider("Tail", {
       low: this.leastAlpha, high: 1, step: 0.002, toSlider: (one) => Math.log10(Math.max(one, this.leastAlpha)), values: this.transport.grid?.alphas,
