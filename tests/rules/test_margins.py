@@ -15,7 +15,7 @@ from counterpoise.rules.goal_rows import Answers, find_positive
 from counterpoise.rules.margins import RuleTable, parts_of, why_no_margin
 from counterpoise.rules.options import Groups
 from counterpoise.rules.program import choose
-from counterpoise.rules.scores.candidates import as_rules, hold_cuts
+from counterpoise.rules.scores.candidates import as_rules, follow_cuts
 from counterpoise.rules.scores.cuts import CutRules
 from counterpoise.rules.scores.family import CutFamily
 from counterpoise.rules.scores.fixed import deciding_rules
@@ -55,7 +55,7 @@ def share_that_holds(n_draws, n_rows, confidence):
         places = np.random.default_rng(seed).choice(y.size, n_rows, replace=False)
         ranked = ranked_rows(scores[places], y[places], sex[places])
         plain = deciding_rules(ranked, aim, choose(CutFamily(ranked), aim))
-        rule, safe = hold_cuts(ranked, aim, plain.rules, confidence)
+        rule, safe = follow_cuts(ranked, aim, plain.rules).safe_rule(confidence)
         held = []
         for one in (plain.rules, rule):
             (own,) = ranked.as_rules(one)

@@ -56,7 +56,7 @@ class Training(NamedTuple):
             folds = list(zip(splits, by_fold, strict=True))
             tasks = [(self, title, *fold) for fold in folds for title in self.models]
             results = in_threads(_train_one, tasks, self.n_jobs)
-            scores = np.empty((self.labels.size, len(self.models), *results[0][1].shape[1:]), order="F")
+            scores = np.full((self.labels.size, len(self.models), *results[0][1].shape[1:]), np.nan, order="F")
             for place, title in enumerate(self.models):
                 own, column = results[place :: len(self.models)], scores[:, place]
                 for (_, inside), (_, fold_scores) in zip(splits, own, strict=True):
@@ -158,15 +158,21 @@ def _as_split(number: int, parts: Any, n_samples: int) -> Split:
 
 
 def _checked_splits(splits: list[Split], labels: AnyArray) -> list[Split]:
-    """Check that each row is scored once, by models trained on both classes and not on the row."""
+    """Check that no row is scored twice, and each by models trained on both classes and not on the row."""
     if len(splits) < _LEAST_FOLDS:
         raise ValueError(f"cv must make at least {_LEAST_FOLDS} folds; got {len(splits)}.")
     times = np.bincount(np.concatenate([inside for _, inside in splits]), minlength=labels.size)
-    odd = np.flatnonzero(times != 1)
-    if odd.size:
+    twice, is_scored = np.flatnonzero(times > 1), times > 0
+    if twice.size:
         raise ValueError(
-            f"cv must score each of the {labels.size} rows once, as KFold does; row {odd[0]} is scored "
-            f"{times[odd[0]]} times. For selection rows that are no folds pass X_val and y_val."
+            f"cv must score each of the {labels.size} rows at most once, as KFold and TimeSeriesSplit do; row "
+            f"{twice[0]} is scored {times[twice[0]]} times. For selection rows that are no folds pass X_val and y_val."
+        )
+    lost = np.setdiff1d(labels, labels[is_scored])
+    if lost.size:
+        raise ValueError(
+            f"cv scores {int(is_scored.sum())} of the {labels.size} rows, and none of class {lost.tolist()[0]!r}; rules "
+            "are chosen on scored rows of every class. Give more rows, or other folds."
         )
     for number, (outside, inside) in enumerate(splits):
         if np.intersect1d(outside, inside).size:

@@ -18,12 +18,12 @@ from sklearn.utils.validation import column_or_1d
 from counterpoise._base.checks import check_sample_weight
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray, IntArray
 from counterpoise.classifiers.base import MixtureBase
-from counterpoise.classifiers.folds import Training, check_cv, splits_of, texts_in
+from counterpoise.classifiers.folds import Split, Training, check_cv, splits_of, texts_in
 from counterpoise.goals import Table
 from counterpoise.goals.classes import check_defer_label
 from counterpoise.rules.choosing import FIXED, check_one_rule
 from counterpoise.rules.draws import generator_of, make_key
-from counterpoise.rules.families import Thresholds, rules_of_scores
+from counterpoise.rules.families import rules_of_scores
 from counterpoise.rules.goal_rows import TRAIN, Positive, find_positive
 from counterpoise.rules.options import Deferral
 from counterpoise.rules.pool import Pool, all_classes, named_models, titled_models
@@ -33,11 +33,11 @@ PREFIT = "prefit"
 ReportTraining: TypeAlias = Callable[[int, int, str], None]
 
 
-def _person_numbers(ids: Any, n_samples: int) -> IntArray:
+def _person_numbers(ids: Any, n_samples: int, rows: str = "X") -> IntArray:
     """Return the person of each row by number, after checking that there is one for each row."""
     values = np.asarray(column_or_1d(ids))
     if len(values) != n_samples:
-        raise ValueError(f"ids must hold one person for each of the {n_samples} rows of X; got {len(values)}.")
+        raise ValueError(f"ids must hold one person for each of the {n_samples} rows of {rows}; got {len(values)}.")
     return np.unique(values.astype(str) if values.dtype == object else values, return_inverse=True)[1]
 
 
@@ -72,7 +72,9 @@ class GoalClassifier(MixtureBase):
         ``defer_rate`` and ``decided_error_rate``. None: every row is decided.
     cv : int, splitter, iterable of splits, "auto" or "prefit", default="auto"
         Rules are chosen on scores of rows that the models were not trained on. A number, a splitter of scikit-learn or
-        a list of pairs of arrays: folds, whose models score the rows inside; a model trained on all rows decides.
+        a list of pairs of arrays: folds, whose models score the rows inside; a model trained on all rows decides. With
+        ``TimeSeriesSplit``, for rows in the order of time, each is scored by models of earlier rows alone, and goals
+        are chosen on all but the first part.
         ``"auto"``: 5 folds, and never more than the rarest class has rows, whose models decide together by the mean of
         their log-odds; models whose probabilities reach 0 or 1, and those without, are trained once more instead.
         ``"prefit"``: ``estimator`` is fitted, and the rows of ``fit`` are others than those it was trained on, as
@@ -198,6 +200,7 @@ class GoalClassifier(MixtureBase):
         sample_weight_val: ArrayLike | None = None,
         sensitive_features_val: Any = None,
         baseline_val: ArrayLike | None = None,
+        ids_val: Any = None,
         largest_weight: float | None = None,
     ) -> Self:
         """Train the models, and choose the rules on rows that they were not trained on.
@@ -223,7 +226,7 @@ class GoalClassifier(MixtureBase):
         X_val, y_val : optional
             Rows to choose the rules on, in place of folds: they are then the dataset ``train`` of goals, and the models
             are trained on all of ``X``.
-        sample_weight_val, sensitive_features_val, baseline_val : optional
+        sample_weight_val, sensitive_features_val, baseline_val, ids_val : optional
             What belongs to the rows of ``X_val``.
         largest_weight : float, optional
             The most that a row of the population can weigh, for goals that carry a confidence: as for ``Table``.
@@ -247,32 +250,40 @@ class GoalClassifier(MixtureBase):
         columns = {"sensitive_features": sensitive_features, "baseline": baseline, "sample_weight": sample_weight}
         columns_val = {"sensitive_features": sensitive_features_val, "baseline": baseline_val}
         columns_val |= {"sample_weight": sample_weight_val}
-        self._check_held_out(X_val, y_val, columns, columns_val)
+        self._check_held_out(X_val, y_val, columns, columns_val | {"ids": ids_val})
         models, positive = self._models_and_classes(labels)
         self.forget_choice()
         self.classes_ = positive.classes
         key, generator = make_key(self.random_state), generator_of(self.random_state)
         problem, weights = self.problem_of_fit(), check_sample_weight(sample_weight, len(labels))
         persons = None if ids is None else _person_numbers(ids, len(labels))
+        seeds = (int(generator.integers(2**31)) for _ in count())  # of the folds, their models, and those of all rows
+        splits, scored = [], None  # scored: the rows inside of the folds; None: all
         if X_val is None:
             data = self.labelled_data(X, labels, **columns, largest_weight=largest_weight)
+            if not self.is_prefit:
+                splits = splits_of(self.cv, labels, next(seeds), persons)
+                inside = np.sort(np.concatenate([rows for _, rows in splits]))
+                scored = inside if inside.size < labels.size else None
         else:
+            next(seeds)
             data = self.labelled_data(X_val, y_val, **columns_val, largest_weight=largest_weight)
+            persons = None if ids_val is None else _person_numbers(ids_val, data.codes.size, "X_val")
+        if scored is not None:  # folds in the order of time: the first rows are trained on, and never scored
+            data, persons = data.only(scored), None if persons is None else persons[scored]
         self.check_problem(problem, data, datasets, trains=not self.is_prefit, by=self.by)
 
         scores = None  # out-of-fold scores; None: the fitted models score the selection rows below
         if self.is_prefit:
             self.estimators_ = list(models.values())
         else:
-            self.estimators_, scores = self._train(
-                models, positive, X, labels, sample_weight, generator, persons, has_folds=X_val is None
-            )
+            self.estimators_, scores = self._train(models, positive, X, labels, sample_weight, splits, seeds)
+            scores = scores if scores is None or scored is None else scores[scored]
         pool = Pool.of(dict(zip(models, self.estimators_, strict=True)), positive, self.n_jobs)
         self.learn_draws(key, generator, X, weights)
         scores = pool.ask(data.X, data.codes.size, TRAIN) if scores is None else scores
-        family = self.with_datasets(rules_of_scores(pool, data, scores), datasets)
-        if persons is not None and X_val is None and isinstance(family, Thresholds):
-            family = family._replace(selection_data=family.selection_data._replace(persons=persons))
+        rules = rules_of_scores(pool, data, scores, persons=persons, has_fold_scores=bool(splits))
+        family = self.with_datasets(rules, datasets)
         self.solve_and_store(family, problem)
         return self
 
@@ -330,19 +341,15 @@ class GoalClassifier(MixtureBase):
         X: Any,
         labels: AnyArray,
         sample_weight: Any,
-        generator: np.random.Generator,
-        persons: IntArray | None,
-        *,
-        has_folds: bool,
+        splits: list[Split],
+        seeds: Iterator[int],
     ) -> tuple[list[Any], FloatArray | None]:
-        """Return the models that decide, and scores of all rows by models of folds that were not trained on them.
+        """Return the models that decide, and scores of the rows inside of folds by models trained outside of them.
 
         The models of the folds decide as one where ``cv="auto"`` and their probabilities can be averaged; others are
         trained once more, on all rows.
         """
         weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-        seeds = (int(generator.integers(2**31)) for _ in count())  # of the folds, their models, and those of all rows
-        splits = splits_of(self.cv, labels, next(seeds), persons) if has_folds else []
         may_average = isinstance(self.cv, str) and bool(splits)  # with cv="auto" the models of the folds may decide
         names = {title: name or title for title, name in zip(models, self.names_, strict=True)}
         numbers, n_trained = count(1), len(models) * (len(splits) + (not may_average))

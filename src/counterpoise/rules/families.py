@@ -43,6 +43,7 @@ from counterpoise.rules.choosing import (
     select,
     value_of,
 )
+from counterpoise.rules.class_scores.candidates import with_class_margins
 from counterpoise.rules.class_scores.choosing import as_fixed, choose_class_rules, usual_rule
 from counterpoise.rules.class_scores.rules import ClassRule, argmax_rule
 from counterpoise.rules.class_scores.table import Calibration, ClassTable, no_calibration
@@ -322,6 +323,10 @@ class ClassRules(NamedTuple):
             calibrations = (no_calibration(known.shape[1]),) * kept.n_models
             known = kept.calibrated_scores(groups, calibrations)
             chosen = chosen.only(usual, value_of(known.predictions_of([usual]), problem, np.ones(1)))
+        margins = None
+        if problem.confidence is not None and problem.goals:
+            is_fixed = problem.decision == FIXED
+            chosen, margins = with_class_margins(known, problem, chosen) if is_fixed else (chosen, NO_MARGINS)
         said = known.predictions_of(chosen.rules)
         errors = None
         if isinstance(problem.objective, Risk):
@@ -338,7 +343,7 @@ class ClassRules(NamedTuple):
             chosen.covers,
             max(chosen.value - best.value, 0.0),
             errors,
-            margins=NO_MARGINS if problem.confidence is not None and problem.goals else None,
+            margins=margins,
         )
 
     def stage(self, n_models: int, problem: Problem, selection: Selection) -> Solution:  # noqa: ARG002 - as the others
@@ -397,8 +402,19 @@ def _shares(rule: ClassRule, calibration: Calibration, rows: DecisionRows) -> Fl
     return rule.answers(calibration(rows.output_of(rule.model)), rows.groups)
 
 
-def rules_of_scores(pool: Pool, data: LabelledData, scores: FloatArray) -> Thresholds | ClassRules:
-    """Return the rules of scores of the selection rows: thresholds of two classes, rules of probabilities of more."""
+def rules_of_scores(
+    pool: Pool,
+    data: LabelledData,
+    scores: FloatArray,
+    *,
+    persons: IntArray | None = None,
+    has_fold_scores: bool = False,
+) -> Thresholds | ClassRules:
+    """Return the rules of scores of the selection rows: thresholds of two classes, rules of probabilities of more.
+
+    ``persons`` are those that rows are of, by number, where some have several; ``has_fold_scores`` says that models of
+    folds scored the rows, and that another one decides.
+    """
     nothing = Answers({}, {}, pool.positive)
     if pool.positive.is_binary:
         usual = [member.usual(column) for member, column in zip(pool.members, scores.T, strict=True)]
@@ -406,14 +422,15 @@ def rules_of_scores(pool: Pool, data: LabelledData, scores: FloatArray) -> Thres
     else:
         family = ClassRules(pool, ClassTable({}, nothing, None, None))
     kept = family.selection_data.with_dataset(TRAIN, data.table, scores)
-    return family._replace(selection_data=kept._replace(sample_weight=data.sample_weight, groups=data.groups))  # type: ignore[no-any-return]
+    rows = {"sample_weight": data.sample_weight, "groups": data.groups, "persons": persons}
+    return family._replace(selection_data=kept._replace(has_fold_scores=has_fold_scores, **rows))  # type: ignore[no-any-return]
 
 
 def _with_rows(family: Any, data: LabelledData, dataset: str | None) -> Any:
     """Return the scores of other selection rows."""
     kept = family.selection_data.with_dataset(TRAIN, data.table, family.pool.ask(data.X, data.codes.size, dataset))
-    kept = kept._replace(persons=None) if isinstance(kept, ScoreTable) else kept
-    return kept._replace(sample_weight=data.sample_weight, groups=data.groups)
+    rows = {"sample_weight": data.sample_weight, "groups": data.groups, "persons": None, "has_fold_scores": False}
+    return kept._replace(**rows)
 
 
 def answers_of(family: Any) -> AnyArray:

@@ -44,6 +44,12 @@ class LabelledData(NamedTuple):
         table = Table(features, classes[codes], sensitive_features, baseline, **weights)
         return cls(X, codes, weight, None if sensitive_features is None else group_codes(table)[0], table)
 
+    def only(self, places: IntArray) -> "LabelledData":
+        """Return some of the rows."""
+        weight = None if self.sample_weight is None else self.sample_weight[places]
+        groups = None if self.groups is None else self.groups[places]
+        return LabelledData(take_rows(self.X, places), self.codes[places], weight, groups, self.table.only(places))
+
 
 def label_codes(y: Any, n_samples: int, classes: AnyArray) -> IntArray:
     """Return the places of labels among the sorted classes, after checking that there is one for each row."""

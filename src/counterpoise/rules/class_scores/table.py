@@ -144,6 +144,8 @@ class ClassTable(NamedTuple):
     groups: IntArray | None  # of all sensitive features, for WorstGroup
     deferral: Deferral | None = None  # where rows may be deferred
     calibrations: tuple[Calibration, ...] | None = None  # of each model, once computed
+    persons: IntArray | None = None  # the number of the person that each labelled row is of; None: each is another
+    has_fold_scores: bool = False  # whether models of folds scored the labelled rows, and another one decides
 
     @property
     def positive(self) -> Positive:
@@ -212,7 +214,7 @@ class ClassTable(NamedTuple):
             raise ValueError("its calibrations are not those of its models")
         if TRAIN not in self.scores or self.answers.positive.is_binary:
             raise ValueError("it lacks the probabilities of labelled rows of more than two classes")
-        rows = [part for part in (self.sample_weight, self.groups) if part is not None]
+        rows = [part for part in (self.sample_weight, self.groups, self.persons) if part is not None]
         if any(part.shape != (len(self.scores[TRAIN]),) for part in rows):
             raise ValueError("the weights and groups are not those of the probabilities")
         n_classes = len(self.positive.classes)

@@ -5,37 +5,33 @@ the rules of little cost and risk are. Where there are more than two groups, or 
 of least cost at many prices of the goals, and what lies around them.
 """
 
-from collections.abc import Mapping
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
 from counterpoise._base.types import IntArray
-from counterpoise.goals import Rate
-from counterpoise.goals.rates import defer_rate, error_rate
-from counterpoise.goals.terms import Dataset, Linear
 from counterpoise.rules.choosing import Problem, value_of
 from counterpoise.rules.goal_rows import TRAIN
 from counterpoise.rules.margins import (
+    FOLD_SHIFT,
     TARGETS,
-    Margin,
     Margins,
-    Part,
-    RuleRanking,
     Rules,
     RuleTable,
     SafeRule,
-    hold,
+    TargetPath,
+    describe_margins,
+    follow_targets,
     judge,
-    parts_of,
-    why_no_margin,
+    limits_and_objective,
+    most_cost,
 )
 from counterpoise.rules.program import Choice, build_objective, with_budget
 from counterpoise.rules.scores.cuts import CutRules
 from counterpoise.rules.scores.family import CutFamily
 from counterpoise.rules.scores.sums import RuleLimits, Sums
 from counterpoise.rules.scores.table import RankedScores
-from counterpoise.theory.risks import WorstGroup
 
 _MOST_CUTS = {1: 400, 2: 72}  # of a group, by the number of groups
 _FEW_CUTS = 48  # of a group where there are more, or rows may be deferred
@@ -43,95 +39,55 @@ _N_PRICES = 1500
 _PRICES = -2.5, 1.5  # powers of ten of a goal's price, in parts of how far the objective and the goal reach
 _PRICED = 0.6  # part of the goals that have a price at all
 _MOST_DIMENSIONS = 2  # cuts of a rule of which all combinations are tried
-_MOST_RISE, _LEAST_RISE = 0.25, 0.02  # of the objective by margins: beyond, rules are nearly trivial
-_MOST_GROUPS = 10_000  # of the worst group
 _SHIFTS = np.array([-8, -4, -2, -1, 1, 2, 4, 8])
 _N_SHIFTED = 60
 _WIDER = 0.5  # part of the range of cuts by which it is widened on both sides
 
 
-def hold_cuts(
-    ranked: RankedScores,
-    problem: Problem,
-    plain: CutRules,
-    confidence: float,
-    persons: Mapping[str, IntArray] | None = None,
-    seed: int = 0,
-) -> tuple[CutRules, SafeRule]:
-    """Return the rule of least cost whose goals hold on new rows, and how sure that is, given the best rule without."""
-    rules, table, parts, random = candidate_table(ranked, problem, plain, persons)
-    now, _, _ = judge(table, table.shares(table.observed()), len(parts), random, persons or {})
-    constant = RuleTable(as_rules(ranked, _constant_rules(ranked, plain)), table.linear, table.views)
-    most = _most_cost(constant, len(parts), now)
-    lists = frozenset(name for name, one in table.views.tables.items() if not one.population)
-    held = hold(table, parts, confidence, most_cost=most, fixed=lists, persons=persons, seed=seed)
-    return rules.only(np.array([held.place])), held
+class CutPath(NamedTuple):
+    """Rules of scores from the cheapest to the safest."""
+
+    rules: CutRules
+    path: TargetPath
+    most_cost: float
+
+    def safe_rule(self, confidence: float) -> tuple[CutRules, SafeRule]:
+        """Return the rule of least cost whose goals hold on new rows, and how sure that is."""
+        safe = self.path.safe_rule(confidence, self.most_cost)
+        return self.rules.only(np.array([safe.place])), safe
 
 
-def candidate_table(
-    ranked: RankedScores, problem: Problem, plain: CutRules, persons: Mapping[str, IntArray] | None = None
-) -> tuple[CutRules, RuleTable, list[Part], IntArray]:
-    """Return candidate rules, what they come to, the limits of the goals, and which of those get a margin."""
-    family = CutFamily(ranked)
+def follow_cuts(ranked: RankedScores, problem: Problem, plain: CutRules, seed: int = 0) -> CutPath:
+    """Return the rules that are the best with margins of any size, given the best rule without."""
+    known = ranked.table
+    persons = {} if known.persons is None else {TRAIN: known.persons}
+    factors = {TRAIN: np.hypot(1.0, FOLD_SHIFT)} if known.has_fold_scores else {}
+    family, views = CutFamily(ranked), ranked.answers().views()
     limits, _ = with_budget(family, family.limits(problem.goals), problem.budget)
-    views = ranked.answers().views()
-    parts, costs = parts_of(problem.goals, views), objective_functions(ranked, problem)
-    if limits.budget is not None:  # a limit as goals are, on the selection rows alone
-        over = (_mean_loss(ranked, Dataset(TRAIN)) - limits.budget.most).resolve(views)
-        parts.append(Part(over, None, is_random=False))
-    linear = [*(part.linear for part in parts), *costs]
+    budget = None if limits.budget is None else limits.budget.most
+    parts, costs = limits_and_objective(problem, views, ranked.defer_cost, budget)
     random = np.flatnonzero([part.is_random for part in parts])
-    edges = _all_cuts(ranked, plain)
-    losses = build_objective(family, problem.objective).losses
+    linear = [*(part.linear for part in parts), *costs]
+    edges, losses = _all_cuts(ranked, plain), build_objective(family, problem.objective).losses
     for _ in range(2):  # all over, and then near the rules of little cost and risk
         rules = _candidates(ranked, _thinned(ranked, edges, plain), limits, losses, plain)
-        table = RuleTable(as_rules(ranked, rules), linear, views)
-        now, _, _ = judge(table, table.shares(table.observed()), len(parts), random, persons or {})
-        path = rules.cuts[np.append(now.best(TARGETS[TARGETS >= 0]), 0)]
-        edges = [_widened(own, column) for own, column in zip(edges, path.T, strict=True)]
-    return rules, table, parts, random
+        table = RuleTable(as_rules(ranked, rules), linear, views, factors)
+        now, _, _ = judge(table, table.shares(table.observed()), len(parts), random, persons)
+        near = rules.cuts[np.append(now.best(TARGETS[TARGETS >= 0]), 0)]
+        edges = [_widened(own, column) for own, column in zip(edges, near.T, strict=True)]
+    most = most_cost(table.with_rules(as_rules(ranked, _constant_rules(ranked, plain))), len(parts), now)
+    lists = {name for name, one in views.tables.items() if not one.population}
+    return CutPath(rules, follow_targets(table, parts, fixed=lists, persons=persons, seed=seed), most)
 
 
 def with_margins(ranked: RankedScores, problem: Problem, plain: Choice) -> tuple[Choice, Margins]:
     """Return one rule whose goals hold on new rows in the place of the best one, and the margins of the goals."""
-    assert problem.confidence is not None  # noqa: S101 - asked for
-    persons = None if ranked.table.persons is None else {TRAIN: ranked.table.persons}
-    rule, safe = hold_cuts(ranked, problem, plain.rules, problem.confidence, persons)
+    assert problem.confidence is not None  # noqa: S101 - the caller checks it
+    rule, safe = follow_cuts(ranked, problem, plain.rules).safe_rule(problem.confidence)
     predictions = ranked.predictions_of(rule)
-    checks, margins = predictions.answers.checks(problem.goals, np.ones(1)), []
-    for check, part in zip(checks, safe.margins, strict=True):
-        if part.slack is None or part.standard_error is None or part.optimism is None:
-            reason = why_no_margin(check.goal) or "its rows are a list and no sample"
-            margins.append(Margin(check.goal, check.goal.bound, check.value, None, None, part.cost, reason))
-            continue
-        # A ratio is multiplied through by its denominator: in its own units the slack is that of the value.
-        unit = abs(check.value - check.goal.bound) / abs(part.slack) if part.slack else 1.0
-        errors = unit * part.standard_error, unit * part.optimism
-        margins.append(Margin(check.goal, check.goal.bound, check.value, *errors, part.cost))
     value = value_of(predictions, problem, np.ones(1))
-    limiting = None if safe.limiting is None else problem.goals[safe.limiting]
-    choice = plain._replace(rules=rule, value=value, is_usual=False)
-    return choice, Margins(safe.confidence, tuple(margins), safe.cost, limiting, safe.rows_needed, safe.is_costly)
-
-
-def objective_functions(ranked: RankedScores, problem: Problem) -> list[Linear]:
-    """Return what is minimised as functions of answers, the largest of which counts."""
-    views, objective = ranked.answers().views(), problem.objective
-    train = Dataset(TRAIN)
-    if isinstance(objective, WorstGroup):
-        names = objective.names or ranked.table.answers.tables[TRAIN].sensitive_columns
-        parts = views.groups(train, tuple(names), _MOST_GROUPS)[1]
-    else:
-        parts = [train]
-    if isinstance(objective, Rate):
-        return [objective.resolve(views)]
-    return [_mean_loss(ranked, rows).resolve(views) for rows in parts]
-
-
-def _mean_loss(ranked: RankedScores, rows: Dataset) -> Rate:
-    """Return the mean loss of some rows as a rate: of errors, and of what is deferred."""
-    cost = ranked.defer_cost
-    return error_rate(rows) if cost is None else error_rate(rows) + cost * defer_rate(rows)
+    margins = describe_margins(safe, predictions.answers.checks(problem.goals, np.ones(1)))
+    return plain._replace(rules=rule, value=value, is_usual=False), margins
 
 
 def as_rules(ranked: RankedScores, rules: CutRules) -> Rules:
@@ -168,15 +124,6 @@ def _constant_rules(ranked: RankedScores, plain: CutRules) -> CutRules:
     """Return the rules that answer alike about everybody."""
     edges = np.array([[own[0], own[-1]] for own in _all_cuts(ranked, plain)]).T
     return CutRules(np.repeat(plain.models, 2), edges)
-
-
-def _most_cost(constant: RuleTable, n_parts: int, now: RuleRanking) -> float:
-    """Return what margins may cost: a quarter of the best rule's cost more, and less than a constant answer's."""
-    values = constant.values(constant.shares(constant.observed()))
-    is_met, best = (values[:n_parts] <= 0).all(axis=0), float(now.cost[now.best(np.array([-np.inf]))[0]])
-    ends = values[n_parts:].max(axis=0)[is_met]
-    most = best + max(_MOST_RISE * abs(best), _LEAST_RISE)
-    return min(most, (best + float(ends.min())) / 2) if ends.size and ends.min() > best else most
 
 
 def _widened(cuts: IntArray, used: IntArray) -> IntArray:

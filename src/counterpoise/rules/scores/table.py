@@ -123,6 +123,7 @@ class ScoreTable(NamedTuple):
     deferral: Deferral | None = None  # None: every row is decided
     n_rows: FloatArray | None = None  # how many rows each labelled one stands for; None: for itself
     persons: IntArray | None = None  # the number of the person that each labelled row is of; None: each is another
+    has_fold_scores: bool = False  # whether models of folds scored the labelled rows, and another one decides
 
     @property
     def is_positive(self) -> BoolArray:

@@ -1,0 +1,122 @@
+"""Rules of class probabilities that margins are chosen among: one-answer rules at many prices of the goals.
+
+At the prices of the goals each answer has a benefit, and the rule gives the answer of the largest. Prices are drawn
+around those that meet the goals, and raised step by step while bounds are tightened, so that rules lead from the
+cheapest to the safest.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import product
+
+import numpy as np
+
+from counterpoise._base.types import FloatArray, IntArray
+from counterpoise.rules.choosing import Problem, value_of
+from counterpoise.rules.class_scores.family import ClassFamily, SumLosses, tier_rule
+from counterpoise.rules.class_scores.rules import ClassRule, TierRule, argmax_rule
+from counterpoise.rules.class_scores.table import CalibratedScores
+from counterpoise.rules.goal_rows import TRAIN
+from counterpoise.rules.margins import (
+    FOLD_SHIFT,
+    Margins,
+    Rules,
+    RuleTable,
+    describe_margins,
+    follow_targets,
+    judge,
+    limits_and_objective,
+    most_cost,
+)
+from counterpoise.rules.program import Choice, Program, build_program, mean_objective, with_budget
+from counterpoise.theory.risks import Mean
+
+_N_PRICES = 250
+_PRICES = -2.0, 1.5  # powers of ten by which a goal's price is scaled
+_PRICED = 0.7  # part of the goals that have a price at all
+_MOVES = (0.4, 0.2, 0.1), (0.1, 0.05, 0.025), (0.03, 0.015, 0.007)  # of one benefit of a rule, in parts of the largest
+_STEPS = np.linspace(0.0, 3.0, 7)  # targets whose rules are moved
+_MOST_ANSWERS = 20_000_000  # rows times rules
+_LEAST_RULES = 40
+
+
+def with_class_margins(scores: CalibratedScores, problem: Problem, plain: Choice) -> tuple[Choice, Margins]:
+    """Return one rule whose goals hold on new rows in the place of the best one, and the margins of the goals."""
+    assert problem.confidence is not None  # noqa: S101 - the caller checks it
+    family, (best,) = ClassFamily(scores), plain.rules
+    limits, _ = with_budget(family, family.limits(problem.goals), problem.budget)
+    views = scores.answers([scores.answer_shares(best)]).views()
+    parts, costs = limits_and_objective(problem, views, scores.defer_cost, limits.budget)
+    linear = [*(part.linear for part in parts), *costs]
+    known = scores.table
+    persons = {} if known.persons is None else {TRAIN: known.persons}
+    factors = {TRAIN: np.hypot(1.0, FOLD_SHIFT)} if known.has_fold_scores else {}
+    random = np.flatnonzero([part.is_random for part in parts])
+    rules = _at_prices(build_program(family, problem.objective, limits), best, plain.multipliers)
+    n_rows = sum(len(part) for part in scores.codes.values())
+    for moves in (*_MOVES, None):  # from far apart to near the rules of little cost and risk
+        rules = rules[: max(_LEAST_RULES, _MOST_ANSWERS // max(n_rows, 1))]
+        table = RuleTable(as_rules(scores, rules), linear, views, factors)
+        now, _, _ = judge(table, table.shares(table.observed()), len(parts), random, persons)
+        if moves is not None:
+            near = [rules[place] for place in dict.fromkeys(now.best(_STEPS).tolist())]
+            rules = [best, *near, *(other for rule in near for other in _moved(rule, scores.shape, moves))]
+    most = most_cost(table.with_rules(_constant_answers(scores)), len(parts), now)
+    lists = {name for name, one in views.tables.items() if not one.population}
+    safe = follow_targets(table, parts, fixed=lists, persons=persons).safe_rule(problem.confidence, most)
+    rule = rules[safe.place]
+    predictions = scores.predictions_of([rule])
+    margins = describe_margins(safe, predictions.answers.checks(problem.goals, np.ones(1)))
+    return plain.only(rule, value_of(predictions, problem, np.ones(1))), margins
+
+
+def as_rules(scores: CalibratedScores, rules: list[ClassRule]) -> Rules:
+    """Return what rules answer about each row; a row is a cell of its own."""
+    codes = {name: np.empty((len(part), len(rules)), dtype=np.uint8) for name, part in scores.codes.items()}
+    for place, rule in enumerate(rules):
+        for name, shares in scores.answer_shares(rule).items():
+            codes[name][:, place] = shares.argmax(axis=1)
+    return Rules(np.vstack(list(codes.values())), _row_numbers(scores))
+
+
+def _constant_answers(scores: CalibratedScores) -> Rules:
+    n_rows, n_answers = sum(len(part) for part in scores.codes.values()), scores.shape[2]
+    return Rules(np.repeat(np.arange(n_answers, dtype=np.uint8)[None], n_rows, axis=0), _row_numbers(scores))
+
+
+def _row_numbers(scores: CalibratedScores) -> dict[str, IntArray]:
+    sizes = [len(part) for part in scores.codes.values()]
+    starts = np.cumsum([0, *sizes]).tolist()
+    return {name: np.arange(size) + start for name, size, start in zip(scores.codes, sizes, starts, strict=False)}
+
+
+def _at_prices(program: Program, best: ClassRule, multipliers: FloatArray) -> list[ClassRule]:
+    """Return the cheapest rules at many prices of the goals; the first is the best one without margins."""
+    scores, limits = program.family.scores, program.limits
+    if not isinstance(program.objective.losses, SumLosses) or not isinstance(program.objective.risk, Mean):
+        program = program._replace(objective=mean_objective(program.family))
+    losses, rng = program.objective.losses, np.random.default_rng(0)
+    (tier,) = losses.tiers(program.objective.risk, np.ones(1), np.ones(1))
+    prices, goals = np.zeros(len(limits.tensors)), limits.goals
+    if goals is not None:  # each row of the limits has the price of its goal, in their units
+        prices[: goals.units.size] = np.asarray(multipliers)[goals.template.places] * goals.units / losses.unit
+    usual = np.where(prices > 0, prices, prices.max(initial=0.0) or 1.0 / limits.sizes)
+    scales = 10.0 ** rng.uniform(*_PRICES, (_N_PRICES, prices.size)) * (rng.random((_N_PRICES, prices.size)) < _PRICED)
+    benefits = [tier.benefits - np.tensordot(scale * usual, limits.tensors, axes=1) for scale in scales]
+    return [
+        best,
+        argmax_rule(best.model, scores.shape),
+        *(tier_rule(program, best.model, tier, one) for one in benefits),
+    ]
+
+
+def _moved(rule: ClassRule, shape: tuple[int, int, int], moves: Sequence[float]) -> Iterator[TierRule]:
+    """Yield a rule with the benefit of one answer, or of one answer in one group, moved up and down."""
+    if not isinstance(rule, TierRule):
+        return
+    size = float(np.abs(rule.benefits).max(initial=0.0)) or 1.0
+    groups = [slice(None)] if shape[0] == 1 else [slice(None), *range(shape[0])]
+    for group, answer, move in product(groups, range(shape[2]), moves):
+        for sign in (-1.0, 1.0):
+            benefits = rule.benefits.copy()
+            benefits[group, :, answer] += sign * move * size
+            yield rule._replace(benefits=benefits)
