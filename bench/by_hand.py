@@ -69,7 +69,7 @@ def ours(
         f"abs(false_positive_rate(train, sex=Female) - false_positive_rate(train, sex=Male)) <= {DIFFERENCE - margin}",
         f"churn(train) <= {CHURN - margin}",
     ]
-    model = cp.GoalClassifier(strong(seed), goals=goals, by=by, decision=decision, random_state=seed)
+    model = cp.GoalClassifier(strong(seed), goals=goals, by=by, decision=decision, random_state=seed, confidence=None)
     model.fit(rows.X, rows.y, sensitive_features={"sex": rows.sex}, baseline=rows.old)
     return model.predict(new.X, sensitive_features={"sex": new.sex}, baseline=new.old)
 

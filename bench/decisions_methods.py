@@ -149,7 +149,9 @@ def ours_crossed(case: Case, goal: Goal, bound: float) -> Decide:
 
 def _mixture(part: Part, goal: Goal, bound: float, *, decision: str = "sticky", **settings: Any) -> GoalClassifier:
     goals = [goal.text.format(bound=bound)]
-    model = GoalClassifier([_known()], cv="prefit", decision=decision, by=GROUP, goals=goals, **settings)
+    model = GoalClassifier(
+        [_known()], cv="prefit", decision=decision, by=GROUP, goals=goals, **settings, confidence=None
+    )
     return model.fit(_column(part), part.y, sensitive_features={GROUP: part.group})
 
 

@@ -80,7 +80,7 @@ def chosen(rows: Part, cost: float, groups: str, share: float) -> cp.GoalClassif
     goals = [f"error_rate(train){counted} <= {most}", f"defer_rate(train) <= {share}"]
     goals += ALIKE if groups == HELD else ()
     settings: dict[str, Any] = {"alpha": ALPHA, "goals": goals, "by": "group", "decision": "sticky", "random_state": 0}
-    model = cp.GoalClassifier([_as_it_is], cv="prefit", deferral=cp.Deferral(cost), **settings)
+    model = cp.GoalClassifier([_as_it_is], cv="prefit", deferral=cp.Deferral(cost), **settings, confidence=None)
     return model.fit(rows.scores, rows.y, sensitive_features={"group": rows.group})
 
 

@@ -99,7 +99,7 @@ def sessions(n_rows: int) -> Iterator[tuple[str, Session]]:
         pool = MixtureClassifier(trees, **asked).fit(X[chosen], y[chosen], **given)
         yield "100 models", session_of_model(pool, X[test], y[test], sensitive_features={"sex": sex[test]})
         scorer = HistGradientBoostingClassifier(random_state=0).fit(X[train], y[train])
-        score = GoalClassifier(scorer, cv="prefit", by="sex", decision="sticky", **asked)
+        score = GoalClassifier(scorer, cv="prefit", by="sex", decision="sticky", **asked, confidence=None)
         score.fit(X[chosen], y[chosen], **given)
         yield "one score, two groups", session_of_model(score, X[test], y[test], sensitive_features={"sex": sex[test]})
 

@@ -115,7 +115,7 @@ def compas_methods(parts: Parts, bound: float, *, rehearse: bool) -> Iterator[tu
     settings: dict[str, Any] = {"alpha": 1.0, "goals": compas_goals(bound), "budget": None, "random_state": 0}
     groups = {"sensitive_features": {"race": chosen.race}}
     for name, by in (("one threshold", ()), ("thresholds by race", ("race",))):
-        mixed = GoalClassifier([plain], cv="prefit", decision="sticky", by=by, **settings)
+        mixed = GoalClassifier([plain], cv="prefit", decision="sticky", by=by, **settings, confidence=None)
         yield f"plain training, {name} under goals", fitted(mixed, chosen.X, chosen.y, **groups)
     held_out = {"X_val": chosen.X, "y_val": chosen.y, "sensitive_features_val": {"race": chosen.race}}
     for name, scores in (("answers", False), ("thresholds", True)):

@@ -141,7 +141,9 @@ def measure(records: Records, name: str, seed: int, told: Told, task: str, level
     if records.has(name, n_classes, n_rows, seed, task, level):
         return
     start = time.perf_counter()
-    model = cp.GoalClassifier(told.model, cv="prefit", decision="sticky", random_state=0, **settings_of(task, level))
+    model = cp.GoalClassifier(
+        told.model, cv="prefit", decision="sticky", random_state=0, **settings_of(task, level), confidence=None
+    )
     values: list[Any] = [np.nan] * 8
     n_rules = 0
     try:

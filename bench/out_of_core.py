@@ -78,7 +78,9 @@ def measure(folder: Path) -> None:
     sample = pq.ParquetFile(min(folder.glob("*.parquet"))).read_row_group(0).to_pandas()
     features = [f"x{number}" for number in range(N_FEATURES)]
     scorer = LogisticRegression().fit(sample[features][:100_000], sample.label[:100_000])
-    model = GoalClassifier([scorer], cv="prefit", decision="sticky", alpha=0.3, goals=GOALS, random_state=0)
+    model = GoalClassifier(
+        [scorer], cv="prefit", decision="sticky", alpha=0.3, goals=GOALS, random_state=0, confidence=None
+    )
     start, used = time.perf_counter(), time.process_time()
     found = choose_from_files(model, folder, "label", sensitive_features=["sex", "region"], folder=folder.parent)
     told = {

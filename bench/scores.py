@@ -31,7 +31,7 @@ def fitted(n_samples: int) -> GoalClassifier:
     truth = rng.normal(size=n_samples) + 0.5 * group
     y = (rng.random(n_samples) < 1 / (1 + np.exp(1 - 2 * truth))).astype(np.int64)
     score = 1 / (1 + np.exp(-(truth + 0.7 * rng.normal(size=n_samples))))
-    model = GoalClassifier([score], cv="prefit", decision="sticky", by="sex", alpha=1.0, goals=GOALS)
+    model = GoalClassifier([score], cv="prefit", decision="sticky", by="sex", alpha=1.0, goals=GOALS, confidence=None)
     return model.fit(np.zeros((n_samples, 1)), y, sensitive_features={"sex": np.array(["F", "M"])[group]})
 
 

@@ -26,7 +26,7 @@ NAMES = list("abcd")
 SEX = np.array(["F", "M"])[np.arange(200) % 2]
 GOAL = "positive_rate(train, sex=F) >= 0.8 * positive_rate(train, sex=M)"
 INSIDE_GOALS = {
-    "GoalClassifier": cp.GoalClassifier(HistogramTree(3), goals=GOAL, cv=2, random_state=0),
+    "GoalClassifier": cp.GoalClassifier(HistogramTree(3), goals=GOAL, cv=2, random_state=0, confidence=None),
     "ConstrainedClassifier": cp.ConstrainedClassifier(goals=GOAL, random_state=0),
     "LPBoostClassifier": cp.LPBoostClassifier(HistogramTree(2), n_estimators=3, goals=GOAL, random_state=0),
 }
@@ -73,7 +73,9 @@ def test_what_is_passed_must_be_asked_for(name):
 
 @pytest.mark.usefixtures("routing")
 def test_a_pipeline_routes_ids_and_groups_to_predict():
-    model = cp.GoalClassifier(HistogramTree(3), goals=GOAL, by="sex", cv=2, decision="sticky", random_state=0)
+    model = cp.GoalClassifier(
+        HistogramTree(3), goals=GOAL, by="sex", cv=2, decision="sticky", random_state=0, confidence=None
+    )
     model.set_fit_request(sensitive_features=True)
     model.set_predict_request(sensitive_features=True, ids=True)
     groups, people = {"sex": SEX}, np.arange(200)

@@ -36,7 +36,12 @@ def decided(request):
     y = (X[:, 0] + X[:, 1] * X[:, 2] + 0.5 * (sex == "M") + rng.normal(size=N) > 0.4).astype(int)
     goals = ["recall(train) >= 0.8", "abs(positive_rate(train, sex=F) - positive_rate(train, sex=M)) <= 0.03"]
     model = cp.GoalClassifier(
-        HistGradientBoostingClassifier(max_iter=20), goals=goals, by="sex", deferral=request.param, random_state=0
+        HistGradientBoostingClassifier(max_iter=20),
+        goals=goals,
+        by="sex",
+        deferral=request.param,
+        random_state=0,
+        confidence=None,
     )
     model.fit(X[:3000], y[:3000], sensitive_features={"sex": sex[:3000]})
     return model, X, sex, model.predict(X, sensitive_features={"sex": sex})

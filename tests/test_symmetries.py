@@ -31,28 +31,33 @@ CASES = {
     "models": ((LINEAR, TREE), cp.MixtureClassifier([], alpha=0.5, goals=LOOSE, random_state=0)),
     "thresholds": (
         (LINEAR, TREE),
-        cp.GoalClassifier([], cv="prefit", decision="sticky", by="sex", alpha=1.0, **SETTINGS),
+        cp.GoalClassifier([], cv="prefit", decision="sticky", by="sex", alpha=1.0, **SETTINGS, confidence=None),
     ),
     "a rate, thresholds": (
         (LINEAR, TREE),
-        cp.GoalClassifier([], cv="prefit", decision="sticky", objective=RATE, **SETTINGS),
+        cp.GoalClassifier([], cv="prefit", decision="sticky", objective=RATE, **SETTINGS, confidence=None),
     ),
     "a fixed rule": (
         (LINEAR, TREE),
-        cp.GoalClassifier([], cv="prefit", by="sex", alpha=1.0, decision="fixed", **SETTINGS),
+        cp.GoalClassifier([], cv="prefit", by="sex", alpha=1.0, decision="fixed", **SETTINGS, confidence=None),
     ),
     "deferral": (
         (LINEAR, TREE),
-        cp.GoalClassifier([], cv="prefit", decision="sticky", alpha=1.0, deferral=cp.Deferral(0.2), **SETTINGS),
+        cp.GoalClassifier(
+            [], cv="prefit", decision="sticky", alpha=1.0, deferral=cp.Deferral(0.2), **SETTINGS, confidence=None
+        ),
     ),
     "a budget": ((LINEAR, TREE, STUMP), cp.MixtureClassifier([], alpha=0.3, budget=0.01, random_state=0)),
     "a budget of rules": (
         (LINEAR, TREE),
-        cp.GoalClassifier([], cv="prefit", decision="sticky", alpha=0.3, budget=0.02, **SETTINGS),
+        cp.GoalClassifier([], cv="prefit", decision="sticky", alpha=0.3, budget=0.02, **SETTINGS, confidence=None),
     ),
-    "distances": ((LinearSVC(tol=1e-8),), cp.GoalClassifier([], cv="prefit", decision="sticky", alpha=1.0, **SETTINGS)),
-    "prefit": ((LINEAR, TREE), cp.GoalClassifier([], cv="prefit", by="sex", **SETTINGS)),
-    "folds": ((), cp.GoalClassifier(LINEAR, cv=2, **SETTINGS)),
+    "distances": (
+        (LinearSVC(tol=1e-8),),
+        cp.GoalClassifier([], cv="prefit", decision="sticky", alpha=1.0, **SETTINGS, confidence=None),
+    ),
+    "prefit": ((LINEAR, TREE), cp.GoalClassifier([], cv="prefit", by="sex", **SETTINGS, confidence=None)),
+    "folds": ((), cp.GoalClassifier(LINEAR, cv=2, **SETTINGS, confidence=None)),
     "ramps": ((), cp.ConstrainedClassifier(**SETTINGS)),
     "LPBoost": ((), cp.LPBoostClassifier(LEAVES, goals=GOALS, alpha=0.5, **FEW)),
     "a rate, LPBoost": ((), cp.LPBoostClassifier(LEAVES, goals=GOALS, objective=RATE, **FEW)),

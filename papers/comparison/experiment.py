@@ -78,7 +78,9 @@ def _compile() -> None:
     """Fit once on next to nothing, so that no measured second is one of compiling."""
     X = np.random.default_rng(0).normal(size=(200, 2))
     for alpha, decision in ((1.0, "fixed"), (0.5, "sticky")):
-        model = GoalClassifier(goals=["recall(train) >= 0.8"], alpha=alpha, decision=decision, random_state=0)
+        model = GoalClassifier(
+            goals=["recall(train) >= 0.8"], alpha=alpha, decision=decision, random_state=0, confidence=None
+        )
         model.fit(X, (X[:, 0] > 0).astype(int))
 
 

@@ -16,7 +16,7 @@ from scipy.special import ndtri
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 from counterpoise.datasets import load_dataset
-from counterpoise.goals import Goal, InfeasibleGoals, Table, as_goals
+from counterpoise.goals import Goal, InfeasibleGoals, NoRows, Table, as_goals
 from counterpoise.rules.choosing import as_problem
 from counterpoise.rules.goal_rows import Answers, find_positive
 from counterpoise.rules.options import Groups
@@ -193,7 +193,7 @@ def run_draw(
     ranked = known.ranked(rows, by)
     try:
         plain = deciding_rules(ranked, problem, choose(CutFamily(ranked), problem))
-    except InfeasibleGoals:
+    except (InfeasibleGoals, NoRows):  # or a group without positives
         return
     yield PLAIN, FEASIBLE, 1.0
     yield from _outcome(PLAIN, known, ranked, plain.rules, goals, is_reached=True)

@@ -67,4 +67,4 @@ def _sum(rows: ResultsTable, way: str, quantity: str) -> float:
     return sum(row.value for row in rows.where(method=way, quantity=quantity))
 
 
-STUDY = Study("holding", "goals that hold for new people", wanted, measure, sections, DATASETS, n_seeds=40, n_jobs=-1)
+STUDY = Study("holding", "goals that hold for new people", wanted, measure, sections, DATASETS, n_seeds=4, n_jobs=-1)

@@ -27,7 +27,7 @@ def mixture(**settings):
 
 
 def goals(**settings):
-    return cp.GoalClassifier(HistogramTree(3), cv=3, decision="sticky", random_state=0, **settings)
+    return cp.GoalClassifier(HistogramTree(3), cv=3, decision="sticky", random_state=0, **settings, confidence=None)
 
 
 MAKERS = {

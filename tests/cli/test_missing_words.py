@@ -192,7 +192,13 @@ def test_choose_finds_the_same_rules_from_csv_from_parquet_and_in_python(kind, t
         f"g={told(value)}" for value in frame["g"].astype(object).where(frame["g"].notna(), None)
     }
     model = cp.GoalClassifier(
-        [frame["p"].to_numpy()], cv="prefit", decision="sticky", alpha=1.0, by="g", goals=asked["goals"]
+        [frame["p"].to_numpy()],
+        cv="prefit",
+        decision="sticky",
+        alpha=1.0,
+        by="g",
+        goals=asked["goals"],
+        confidence=None,
     )
     model.fit(frame[["g"]], frame["y"])
     assert [rule.thresholds for rule in model.rules_] == [rule.thresholds for rule in found["csv"].rules]
@@ -256,7 +262,12 @@ def test_a_goals_file_may_say_that_the_text_stands_for_missing_values(tmp_path):
 def test_a_feature_that_nothing_compares_may_hold_any_text():
     frame = labelled(3).assign(g=["a", "(missing)", None] * 40)
     model = cp.GoalClassifier(
-        [frame["p"].to_numpy()], cv="prefit", decision="sticky", alpha=1.0, goals=["recall(train) >= 0.1"]
+        [frame["p"].to_numpy()],
+        cv="prefit",
+        decision="sticky",
+        alpha=1.0,
+        goals=["recall(train) >= 0.1"],
+        confidence=None,
     )
     assert model.fit(frame[["g"]], frame["y"]).check_goals()[0].holds
     with pytest.raises(ValueError, match=r"'g' must not hold the text '\(missing\)'.* first at position 1\. Put None"):

@@ -59,7 +59,13 @@ def read_said(made):
 def test_the_rules_are_those_of_the_mixture_of_all_thresholds(made):
     frame, rules = loans(), json.loads((made / "rules.json").read_text())
     model = cp.GoalClassifier(
-        [frame["p"].to_numpy(), frame["q"].to_numpy()], cv="prefit", decision="sticky", alpha=1.0, by="sex", goals=GOALS
+        [frame["p"].to_numpy(), frame["q"].to_numpy()],
+        cv="prefit",
+        decision="sticky",
+        alpha=1.0,
+        by="sex",
+        goals=GOALS,
+        confidence=None,
     ).fit(frame[["sex"]], frame["paid"])
     assert [one["thresholds"] for one in rules["rules"]] == [rule.thresholds for rule in model.rules_]
     assert [one["score"] for one in rules["rules"]] == [["p", "q"][rule.model] for rule in model.rules_]
@@ -145,7 +151,9 @@ def test_rules_that_defer_are_those_of_the_mixture_of_all_intervals(left):
     frame, rules = loans(), json.loads((left / "rules.json").read_text())
     columns = [frame["p"].to_numpy(), frame["q"].to_numpy()]
     asked = {"goals": [*GOALS, DEFER[1]], "deferral": cp.Deferral(0.1), "alpha": 0.5, "budget": 0.05, "by": "sex"}
-    model = cp.GoalClassifier(columns, cv="prefit", decision="sticky", **asked).fit(frame[["sex"]], frame["paid"])
+    model = cp.GoalClassifier(columns, cv="prefit", decision="sticky", **asked, confidence=None).fit(
+        frame[["sex"]], frame["paid"]
+    )
     assert (rules["format"], rules["deferred"]) == ("counterpoise rules 2", "defer")
     assert [(one["thresholds"], one["lower"]) for one in rules["rules"]] == [
         (finite(rule.thresholds), finite(rule.lower or rule.thresholds)) for rule in model.rules_

@@ -53,7 +53,9 @@ def _name_columns(shard):
 
 
 def chosen(n_shards, n_models, **settings):
-    model = GoalClassifier(list(SCORES.T[:n_models]), cv="prefit", decision="sticky", random_state=0, **settings)
+    model = GoalClassifier(
+        list(SCORES.T[:n_models]), cv="prefit", decision="sticky", random_state=0, **settings, confidence=None
+    )
     held = {"X": X, "y": Y, "sex": SEX, "scores": SCORES[:, :n_models], "sample_weight": WEIGHTS}
     with opened("threads", cut(n_shards, **held)) as shards:
         shards.change("columns", _name_columns)
@@ -64,7 +66,9 @@ def chosen(n_shards, n_models, **settings):
 @pytest.mark.parametrize("name", CASES)
 def test_no_threshold_inside_of_a_bin_is_better_than_those_that_are_found(name, n_models):
     found = chosen(2, n_models, **CASES[name])
-    twin = GoalClassifier(list(SCORES.T[:n_models]), cv="prefit", decision="sticky", random_state=0, **CASES[name])
+    twin = GoalClassifier(
+        list(SCORES.T[:n_models]), cv="prefit", decision="sticky", random_state=0, **CASES[name], confidence=None
+    )
     twin.fit(X, Y, sample_weight=WEIGHTS, sensitive_features={"sex": SEX})
     assert found.value_ == pytest.approx(twin.value_, abs=3e-4)
     assert found.value_ - found.gap_ <= twin.value_ + 1e-9  # what is proven of every mixture is true of this one

@@ -32,10 +32,14 @@ def test_rules_chosen_from_files_are_those_of_rows_in_memory(folder, weighs):
     frame, features = (folder, "weight") if weighs else (folder, None)
     names = ["sex"] if weighs else ["sex", "weight"]
     model = choose_from_files(
-        GoalClassifier([SCORER], **settings), frame, "label", sensitive_features=names, sample_weight=features
+        GoalClassifier([SCORER], **settings, confidence=None),
+        frame,
+        "label",
+        sensitive_features=names,
+        sample_weight=features,
     )
     weights = FRAME.weight if weighs else None
-    twin = GoalClassifier([SCORER], **settings)
+    twin = GoalClassifier([SCORER], **settings, confidence=None)
     twin.fit(FEATURES, FRAME.label, weights, sensitive_features=FRAME[names])
     np.testing.assert_allclose(model.value_, twin.value_, atol=2e-4)
     assert model.check_goals(FEATURES, FRAME.label, sample_weight=weights, sensitive_features=FRAME[names])[0].holds
@@ -75,8 +79,10 @@ def _up(X):
 
 def test_models_see_the_columns_they_were_trained_on_in_their_order_and_no_others(folder):
     settings = {"cv": "prefit", "goals": ["recall(train) >= 0.9"], "pos_label": "yes", "random_state": 0}
-    model = choose_from_files(GoalClassifier(_ByPlace(), **settings), folder, "label", sensitive_features="sex")
-    twin = GoalClassifier(_ByPlace(), **settings).fit(FEATURES, FRAME.label)
+    model = choose_from_files(
+        GoalClassifier(_ByPlace(), **settings, confidence=None), folder, "label", sensitive_features="sex"
+    )
+    twin = GoalClassifier(_ByPlace(), **settings, confidence=None).fit(FEATURES, FRAME.label)
     assert model.feature_names_in_.tolist() == ["c", "a"]  # neither the weight nor the other feature
     assert model.value_ == pytest.approx(twin.value_, abs=2e-4)
     rows = FRAME[["c", "a"]]
@@ -128,8 +134,10 @@ def test_groups_that_are_words_days_or_missing_are_those_of_rows_in_memory(tmp_p
     frame.to_parquet(tmp_path / "rows.parquet", row_group_size=400)
     settings = {"cv": "prefit", "decision": "sticky", "by": ["word", "day"], "random_state": 0}
     names = {"sensitive_features": ["word", "day", "sex", "weight"]}
-    model = choose_from_files(GoalClassifier([SCORER], **settings), tmp_path, "label", **names)
-    twin = GoalClassifier([SCORER], **settings).fit(FEATURES, FRAME.label, sensitive_features=frame[["word", "day"]])
+    model = choose_from_files(GoalClassifier([SCORER], **settings, confidence=None), tmp_path, "label", **names)
+    twin = GoalClassifier([SCORER], **settings, confidence=None).fit(
+        FEATURES, FRAME.label, sensitive_features=frame[["word", "day"]]
+    )
     assert model.groups_.names == twin.groups_.names
     assert "word=(missing), day=2026-11-03" in model.groups_.names
     np.testing.assert_allclose(model.value_, twin.value_, atol=2e-4)

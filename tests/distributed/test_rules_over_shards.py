@@ -37,7 +37,7 @@ def _name_columns(shard):
 
 def _chosen(engine, n_shards, scores, **settings):
     columns = [scores[:, place] for place in range(scores.shape[1])]
-    model = GoalClassifier(columns, cv="prefit", decision="sticky", random_state=0, **settings)
+    model = GoalClassifier(columns, cv="prefit", decision="sticky", random_state=0, **settings, confidence=None)
     with opened(engine, cut(n_shards, X=X, y=Y, sex=SEX, scores=scores, sample_weight=WEIGHTS)) as shards:
         shards.change("columns", _name_columns)
         return mix_over(model, shards)
@@ -52,7 +52,9 @@ def test_rules_are_the_same_over_any_number_of_shards_and_on_one_machine(name, s
         assert other.rules_ == first.rules_
         assert other.mixture_.tolist() == first.mixture_.tolist()
         assert other.value_ == first.value_
-    twin = GoalClassifier(list(scores.T), cv="prefit", decision="sticky", random_state=0, **CASES[name])
+    twin = GoalClassifier(
+        list(scores.T), cv="prefit", decision="sticky", random_state=0, **CASES[name], confidence=None
+    )
     twin.fit(X, Y, sample_weight=WEIGHTS, sensitive_features={"sex": SEX})
     np.testing.assert_allclose(first.value_, twin.value_, atol=2e-4)
     if name != "tail within goals":  # where many mixtures are as good
@@ -80,7 +82,9 @@ def test_many_different_scores_are_binned_and_refined_until_no_better_threshold_
     X = np.zeros((n_rows, 1))
     found = []
     for n_shards in (1, 3):
-        model = GoalClassifier([scores[:, 0]], cv="prefit", decision="sticky", random_state=0, **CASES[name])
+        model = GoalClassifier(
+            [scores[:, 0]], cv="prefit", decision="sticky", random_state=0, **CASES[name], confidence=None
+        )
         with opened("threads", cut(n_shards, X=X, y=y, sex=sex, scores=scores)) as shards:
             shards.change("columns", _name_columns)
             found.append(mix_over(model, shards))
@@ -88,7 +92,9 @@ def test_many_different_scores_are_binned_and_refined_until_no_better_threshold_
     assert first.rules_ == other.rules_
     assert first.n_passes_ > (name == "tail")
     assert first.gap_ <= 3e-4
-    twin = GoalClassifier([scores[:, 0]], cv="prefit", decision="sticky", random_state=0, **CASES[name])
+    twin = GoalClassifier(
+        [scores[:, 0]], cv="prefit", decision="sticky", random_state=0, **CASES[name], confidence=None
+    )
     twin.fit(X, y, sensitive_features={"sex": sex})
     np.testing.assert_allclose(first.value_, twin.value_, atol=3e-4)
     assert first.value_ - first.gap_ <= twin.value_ + 1e-9

@@ -45,10 +45,10 @@ def fitted(kind):
         return MixtureClassifier(models, **asked | {"goals": GOALS[1:]}).fit(X[CHOSEN], Y[CHOSEN], **given)
     asked["decision"] = "sticky"
     if kind == "trained":
-        return GoalClassifier(models[:2], by="sex", cv=3, **asked).fit(X[CHOSEN], Y[CHOSEN], **given)
+        return GoalClassifier(models[:2], by="sex", cv=3, **asked, confidence=None).fit(X[CHOSEN], Y[CHOSEN], **given)
     if kind == "defer":
         asked |= {"goals": [GOALS[1], "defer_rate(train) <= 0.3"], "deferral": Deferral(0.2)}
-    return GoalClassifier(models[0], by="sex", cv="prefit", **asked).fit(X[CHOSEN], Y[CHOSEN], **given)
+    return GoalClassifier(models[0], by="sex", cv="prefit", **asked, confidence=None).fit(X[CHOSEN], Y[CHOSEN], **given)
 
 
 def session(kind="score"):

@@ -241,7 +241,9 @@ def test_without_goals_plain_training_is_kept_and_how_far_it_is_from_the_best_is
 
 def session_of_one_rule():
     """Return a session of a model that decides by one rule."""
-    model = GoalClassifier(fitted("score").estimators_[0], goals=GOALS[1:2], by="sex", cv="prefit", random_state=0)
+    model = GoalClassifier(
+        fitted("score").estimators_[0], goals=GOALS[1:2], by="sex", cv="prefit", random_state=0, confidence=None
+    )
     model = model.fit(X[CHOSEN], Y[CHOSEN], sensitive_features={"sex": SEX[CHOSEN]})
     return session_of_model(model, X[TEST], Y[TEST], sensitive_features={"sex": SEX[TEST]})
 

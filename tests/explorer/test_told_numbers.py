@@ -24,7 +24,7 @@ def told(request):
     settings = {"alpha": 0.6, "goals": [GOALS[1], CHURN], "random_state": 0}
     model = MixtureClassifier(models, **settings)
     if kind == "score":
-        model = GoalClassifier(models[0], by="sex", cv="prefit", decision="sticky", **settings)
+        model = GoalClassifier(models[0], by="sex", cv="prefit", decision="sticky", **settings, confidence=None)
     parts = {
         rows: {
             "sensitive_features": {"sex": SEX[place]},
@@ -203,6 +203,7 @@ def test_intervals_of_rates_are_those_of_counts_or_of_chances(decision):
         cv="prefit",
         decision=decision,
         random_state=0,
+        confidence=None,
     ).fit(X[CHOSEN], Y[CHOSEN])
     own = session_of_model(model, X[TEST], Y[TEST], sensitive_features={"sex": SEX[TEST]})
     told = Told(own, own.start, fitted("pool").estimators_, "score")

@@ -166,13 +166,15 @@ def test_a_mixture_of_all_kinds_agrees(table):
 def test_rules_of_scores_agree(settings):
     models = pool("two classes")
     settings = {"alpha": 0.3, "decision": "sticky"} | settings
-    mixture = cp.GoalClassifier(models, cv="prefit", random_state=0, **settings).fit(X[1::2], Y[1::2])
+    mixture = cp.GoalClassifier(models, cv="prefit", random_state=0, **settings, confidence=None).fit(X[1::2], Y[1::2])
     assert_allclose(told(mixture, X), decided(mixture, X), rtol=0, atol=1e-6)
 
 
 def test_thresholds_of_groups_are_found_by_their_places():
     sex = np.where(np.arange(len(X)) % 3, "F", "M")
-    model = cp.GoalClassifier(MODELS["boosted"], by="sex", cv=2, random_state=0, goals=["recall(train, sex=F) >= 0.97"])
+    model = cp.GoalClassifier(
+        MODELS["boosted"], by="sex", cv=2, random_state=0, goals=["recall(train, sex=F) >= 0.97"], confidence=None
+    )
     model.fit(X, Y, sensitive_features={"sex": sex})
     names = json.loads({entry.key: entry.value for entry in to_onnx(model).metadata_props}["groups"])
     places = np.array([names.index(f"sex={one}") for one in sex])

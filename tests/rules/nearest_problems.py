@@ -56,6 +56,7 @@ class Problem(NamedTuple):
             by="sex" if self.by else (),
             deferral=cp.Deferral(0.3) if self.defers else None,
             random_state=0,
+            confidence=None,
         )
         return model.fit(np.zeros((len(self.y), 1)), self.y, self.weights, sensitive_features={"sex": self.sex})
 

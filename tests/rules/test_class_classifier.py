@@ -25,7 +25,7 @@ FLOOR = "every_class(recall, train) >= 0.83"
 def mixed(models=None, **settings):
     """Return rules of models chosen on some rows."""
     given = {"cv": "prefit", "decision": "sticky", "random_state": 0} | settings
-    return cp.GoalClassifier([MODEL] if models is None else models, **given)
+    return cp.GoalClassifier([MODEL] if models is None else models, **given, confidence=None)
 
 
 def recalls(model, rows=CHOOSE, **given):
@@ -90,13 +90,13 @@ def test_weights_count_as_rows_do():
 
 def test_one_model_and_one_rule_decide_and_meet_goals_without_draws():
     goal = "recall(train, of=bee) >= 0.8"
-    fixed = cp.GoalClassifier(GaussianNB(), goals=[goal], cv=3, random_state=0).fit(X[:600], Y[:600])
+    fixed = cp.GoalClassifier(GaussianNB(), goals=[goal], cv=3, random_state=0, confidence=None).fit(X[:600], Y[:600])
     assert len(fixed.estimators_) == 1
     assert fixed.check_goals()[0].holds
     assert set(np.unique(fixed.decision_proba(X[TEST]))) == {0.0, 1.0}
     assert fixed.fixed_cost_ >= 0
     np.testing.assert_allclose(fixed.predict_proba(X[TEST]), fixed.estimators_[0].predict_proba(X[TEST]))
-    drawn = cp.GoalClassifier(GaussianNB(), goals=[goal], cv=3, decision="sticky", random_state=0)
+    drawn = cp.GoalClassifier(GaussianNB(), goals=[goal], cv=3, decision="sticky", random_state=0, confidence=None)
     assert set(drawn.fit(X[:600], Y[:600]).predict(X[TEST])) <= set(NAMES)
     np.testing.assert_allclose(drawn.decision_proba(X[TEST]).sum(axis=1), 1.0)
 

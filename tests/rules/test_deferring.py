@@ -32,7 +32,9 @@ def fitted(y=Y, pool=(score,), **settings):
     tail = {} if "objective" in settings else {"alpha": 0.3}
     settings = {"deferral": cp.Deferral(0.2), "goals": GOALS, "by": "sex", "random_state": 0} | tail | settings
     settings = {"decision": "sticky"} | settings
-    return cp.GoalClassifier(list(pool), cv="prefit", **settings).fit(X, y, sensitive_features={"sex": SEX})
+    return cp.GoalClassifier(list(pool), cv="prefit", **settings, confidence=None).fit(
+        X, y, sensitive_features={"sex": SEX}
+    )
 
 
 @pytest.fixture(scope="module")
@@ -148,7 +150,7 @@ def test_the_other_class_may_be_the_positive_one():
 
 def test_a_saved_classifier_decides_the_same(tmp_path):
     strong = cp.GoalClassifier(
-        LogisticRegression(), deferral=cp.Deferral(0.1), goals=GOALS[:1], cv=3, random_state=0
+        LogisticRegression(), deferral=cp.Deferral(0.1), goals=GOALS[:1], cv=3, random_state=0, confidence=None
     ).fit(X, Y)
     cp.save(strong, tmp_path / "model.cp")
     loaded = cp.load(tmp_path / "model.cp")
@@ -159,7 +161,9 @@ def test_a_saved_classifier_decides_the_same(tmp_path):
 
 
 def test_one_model_decides_and_clones_keep_the_parameters():
-    strong = cp.GoalClassifier(LogisticRegression(), deferral=cp.Deferral(0.15), goals=GOALS[:1], cv=3, random_state=0)
+    strong = cp.GoalClassifier(
+        LogisticRegression(), deferral=cp.Deferral(0.15), goals=GOALS[:1], cv=3, random_state=0, confidence=None
+    )
     twin = clone(strong).fit(X, Y)
     assert twin.get_params()["deferral"] == cp.Deferral(0.15)
     assert len(twin.estimators_) == 1
@@ -223,6 +227,7 @@ def test_groups_that_are_pooled_are_deferred_about_as_often():
         by=cp.Groups("sex", unknown="pool"),
         goals=GOALS[:1],
         random_state=0,
+        confidence=None,
     ).fit(X, Y, sensitive_features={"sex": SEX})
     said = pooled.predict(X, sensitive_features={"sex": np.full(N, "X")})
     assert 0 < np.mean(said == "defer") < 0.3
@@ -231,7 +236,13 @@ def test_groups_that_are_pooled_are_deferred_about_as_often():
 def test_the_baseline_is_churned_by_deferral():
     old = np.where(SCORE > 0.6, "yes", "no")
     kept = cp.GoalClassifier(
-        [score], cv="prefit", decision="sticky", alpha=1.0, deferral=cp.Deferral(0.1), goals=["churn(train) <= 0.1"]
+        [score],
+        cv="prefit",
+        decision="sticky",
+        alpha=1.0,
+        deferral=cp.Deferral(0.1),
+        goals=["churn(train) <= 0.1"],
+        confidence=None,
     )
     kept.fit(X, Y, baseline=old)
     shares = kept.decision_proba(X)

@@ -39,7 +39,7 @@ def at(scores):
 def test_the_smallest_change_of_the_score_is_what_changes_the_decision(deferral, pos_label, by):
     sign = 1.0 if pos_label == "yes" else -1.0
     settings = {"goals": ["recall(train) >= 0.9"], "by": by, "deferral": deferral, "pos_label": pos_label}
-    model = cp.GoalClassifier(lambda rows: score(sign * np.asarray(rows)), cv="prefit", **settings)
+    model = cp.GoalClassifier(lambda rows: score(sign * np.asarray(rows)), cv="prefit", **settings, confidence=None)
     model.fit(X, Y, sensitive_features={"sex": SEX})
     columns = {"sensitive_features": {"sex": SEX}} if by else {}
     found = model.explain(X, **columns)
@@ -57,7 +57,7 @@ def test_the_smallest_change_of_the_score_is_what_changes_the_decision(deferral,
 
 
 def test_a_record_can_be_read_and_written():
-    model = cp.GoalClassifier(score, cv="prefit", goals=["recall(train) >= 0.8"], by="sex")
+    model = cp.GoalClassifier(score, cv="prefit", goals=["recall(train) >= 0.8"], by="sex", confidence=None)
     model.fit(X, Y, sensitive_features={"sex": SEX})
     (one,) = model.explain(X[:1], sensitive_features={"sex": SEX[:1]})
     text = str(one)
@@ -108,7 +108,7 @@ def test_for_any_other_model_a_function_tells_the_contributions():
 
 @pytest.mark.parametrize("goals", [(), ["recall(train, of=1) >= 0.7"]], ids=["plain", "goals"])
 def test_of_more_classes_the_decision_is_the_largest_weighted_probability(goals):
-    model = cp.GoalClassifier(LogisticRegression(), goals=goals, random_state=0).fit(FRAME, KINDS)
+    model = cp.GoalClassifier(LogisticRegression(), goals=goals, random_state=0, confidence=None).fit(FRAME, KINDS)
     found = model.explain(FRAME)
     assert [one.decision for one in found] == model.predict(FRAME).tolist()
     assert all(one.score >= one.threshold for one in found)

@@ -73,7 +73,13 @@ def test_among_half_a_million_rules_one_near_the_best_is_found(seed):
     pairs = [(0, 1), (1, 0), (0, 2), (2, 0), (1, 2), (2, 1)]
     goals = [f"positive_rate(train, group={a}) - positive_rate(train, group={b}) <= 0.03" for a, b in pairs]
     model = cp.GoalClassifier(
-        [score], cv="prefit", by="group", alpha=1.0, goals=[*goals, "recall(train) >= 0.8"], decision="fixed"
+        [score],
+        cv="prefit",
+        by="group",
+        alpha=1.0,
+        goals=[*goals, "recall(train) >= 0.8"],
+        decision="fixed",
+        confidence=None,
     )
     model.fit(np.zeros((len(y), 1)), y, sensitive_features=group)
     assert all(check.holds for check in model.check_goals())
@@ -91,7 +97,7 @@ SIDES = ["recall(train, group=0) >= 0.7", "positive_rate(train) <= 0.6"]
 
 
 def test_decisions_of_a_fixed_rule_are_never_drawn():
-    model = cp.GoalClassifier([MODEL], cv="prefit", by="group", goals=SIDES, decision="fixed")
+    model = cp.GoalClassifier([MODEL], cv="prefit", by="group", goals=SIDES, decision="fixed", confidence=None)
     model.fit(X, Y, sensitive_features=GROUP)
     shares = model.decision_proba(X, sensitive_features=GROUP)
     assert set(shares.ravel()) <= {0.0, 1.0}
@@ -103,8 +109,10 @@ def test_decisions_of_a_fixed_rule_are_never_drawn():
 
 def test_from_a_mixture_the_best_single_rule_is_one_step_away():
     settings = {"cv": "prefit", "by": "group", "goals": SIDES, "random_state": 0}
-    mixture = cp.GoalClassifier([MODEL], decision="sticky", **settings).fit(X, Y, sensitive_features=GROUP)
-    fixed = cp.GoalClassifier([MODEL], **settings).fit(X, Y, sensitive_features=GROUP)
+    mixture = cp.GoalClassifier([MODEL], decision="sticky", **settings, confidence=None).fit(
+        X, Y, sensitive_features=GROUP
+    )
+    fixed = cp.GoalClassifier([MODEL], **settings, confidence=None).fit(X, Y, sensitive_features=GROUP)
     other = mixture.rebalance(decision="fixed")
     assert other.rules_ == fixed.rules_
     assert other.fixed_cost_ == pytest.approx(other.value_ - mixture.value_, abs=1e-4)
@@ -121,6 +129,7 @@ def test_where_none_is_found_the_error_says_how_near_it_came_and_what_a_mixture_
         alpha=1.0,
         goals=["positive_rate(train) >= 0.4", "positive_rate(train) <= 0.6"],
         decision="fixed",
+        confidence=None,
     )
     with pytest.raises(
         InfeasibleGoals,
@@ -136,7 +145,7 @@ def test_where_none_is_found_the_error_says_how_near_it_came_and_what_a_mixture_
 def test_the_bounds_that_are_offered_can_be_met_by_one_rule_and_hardly_tighter_ones(seed, by):
     score, y, group = groups_of_three(seed)
     goals = ["recall(train) >= 0.9", "positive_rate(train) <= 0.3"]
-    model = cp.GoalClassifier([score], cv="prefit", by=by, goals=goals)
+    model = cp.GoalClassifier([score], cv="prefit", by=by, goals=goals, confidence=None)
     rows = np.zeros((len(y), 1)), y
     with pytest.raises(InfeasibleGoals, match="No single rule meets") as caught:
         model.fit(*rows, sensitive_features=group)
@@ -157,7 +166,7 @@ def test_where_a_threshold_for_each_group_would_meet_the_goals_the_error_says_so
     score = y + 0.8 * rng.random(400) + 3 * (group == "b")
     goals = ["abs(positive_rate(train, group=a) - positive_rate(train, group=b)) <= 0.1", "recall(train) >= 0.8"]
     goals += ["false_positive_rate(train) <= 0.2"]
-    model = cp.GoalClassifier([score], cv="prefit", goals=goals)
+    model = cp.GoalClassifier([score], cv="prefit", goals=goals, confidence=None)
     with pytest.raises(
         InfeasibleGoals, match=r"a threshold for each group meets them, with a risk of .*: set by='group'"
     ):
@@ -171,4 +180,4 @@ def test_goals_with_a_confidence_that_no_rule_meets_end_in_an_error():
     y = (score + rng.normal(size=150) > 0).astype(int)
     goals = [f"{goal} with confidence 0.9" for goal in ("recall(train) >= 0.86", "false_positive_rate(train) <= 0.19")]
     with pytest.raises(InfeasibleGoals, match="No single rule"):
-        cp.GoalClassifier([score], cv="prefit", goals=goals).fit(score[:, None], y)
+        cp.GoalClassifier([score], cv="prefit", goals=goals, confidence=None).fit(score[:, None], y)

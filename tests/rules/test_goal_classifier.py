@@ -35,7 +35,9 @@ FOLDS = list(StratifiedKFold(3).split(X, Y))
 
 def fitted(estimator=TREE, **settings):
     settings = {"goals": GOALS, "by": "sex", "cv": FOLDS, "random_state": 0} | settings
-    return cp.GoalClassifier(estimator, **settings).fit(X, Y, sensitive_features={"sex": SEX}, baseline=OLD)
+    return cp.GoalClassifier(estimator, **settings, confidence=None).fit(
+        X, Y, sensitive_features={"sex": SEX}, baseline=OLD
+    )
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +55,9 @@ def shares_written_out(model, rules, mixture, rows, sex):
 def test_rules_are_chosen_on_scores_of_rows_that_the_models_have_not_seen():
     decided = fitted(decision="sticky")
     out_of_fold = cross_val_predict(TREE, X, Y, cv=FOLDS, method="predict_proba")[:, 1]
-    stored = cp.GoalClassifier([out_of_fold], cv="prefit", decision="sticky", alpha=1.0, by="sex", goals=GOALS)
+    stored = cp.GoalClassifier(
+        [out_of_fold], cv="prefit", decision="sticky", alpha=1.0, by="sex", goals=GOALS, confidence=None
+    )
     stored.fit(X, Y, sensitive_features={"sex": SEX})
     assert decided.rules_ == stored.rules_
     np.testing.assert_allclose(decided.mixture_, stored.mixture_)
@@ -158,26 +162,30 @@ class Counted(LogisticRegression):
 def test_frozen_models_are_fitted_models():
     tree = clone(TREE).fit(X[:300], Y[:300])
     rest = X[300:], Y[300:]
-    frozen = cp.GoalClassifier(FrozenEstimator(tree), goals=GOALS[:1]).fit(*rest)
-    known = cp.GoalClassifier(tree, cv="prefit", goals=GOALS[:1]).fit(*rest)
+    frozen = cp.GoalClassifier(FrozenEstimator(tree), goals=GOALS[:1], confidence=None).fit(*rest)
+    known = cp.GoalClassifier(tree, cv="prefit", goals=GOALS[:1], confidence=None).fit(*rest)
     assert frozen.rules_ == known.rules_
     np.testing.assert_array_equal(frozen.predict(X), known.predict(X))
 
 
 def test_rows_to_choose_on_may_be_given_instead_of_folds():
-    model = cp.GoalClassifier(TREE, goals=GOALS, by="sex", random_state=0)
+    model = cp.GoalClassifier(TREE, goals=GOALS, by="sex", random_state=0, confidence=None)
     model.fit(X[:300], Y[:300], X_val=X[300:], y_val=Y[300:], sensitive_features_val={"sex": SEX[300:]})
-    fixed = cp.GoalClassifier([clone(TREE).fit(X[:300], Y[:300])], cv="prefit", goals=GOALS, by="sex")
+    fixed = cp.GoalClassifier([clone(TREE).fit(X[:300], Y[:300])], cv="prefit", goals=GOALS, by="sex", confidence=None)
     fixed.fit(X[300:], Y[300:], sensitive_features={"sex": SEX[300:]})
     assert model.rules_ == fixed.rules_
 
 
 def test_models_that_are_fitted_are_kept_by_a_clone():
     tree = clone(TREE).fit(X[:300], Y[:300])
-    model = clone(cp.GoalClassifier(tree, cv="prefit", goals=GOALS[:1], decision="sticky", random_state=0))
+    model = clone(
+        cp.GoalClassifier(tree, cv="prefit", goals=GOALS[:1], decision="sticky", random_state=0, confidence=None)
+    )
     assert model.estimator is tree
     model.fit(X[300:], Y[300:])
-    fixed = cp.GoalClassifier([tree], cv="prefit", decision="sticky", alpha=1.0, goals=GOALS[:1]).fit(X[300:], Y[300:])
+    fixed = cp.GoalClassifier([tree], cv="prefit", decision="sticky", alpha=1.0, goals=GOALS[:1], confidence=None).fit(
+        X[300:], Y[300:]
+    )
     assert model.rules_ == fixed.rules_
     assert model.estimators_ == [tree]
     assert clone(cp.GoalClassifier(tree)).estimator is not tree
@@ -208,7 +216,7 @@ def test_another_mixture_tradeoff_and_one_rule_are_as_for_every_mixture(decided)
 
 def test_goals_on_another_dataset_hold_there():
     mail = Table(X[:200], None, {"sex": SEX[:200]}, baseline=OLD[:200])
-    model = cp.GoalClassifier(TREE, goals="churn(mail) <= 0.3", cv=3, random_state=0)
+    model = cp.GoalClassifier(TREE, goals="churn(mail) <= 0.3", cv=3, random_state=0, confidence=None)
     model.fit(X[200:], Y[200:], datasets={"mail": mail})
     assert model.check_goals()[0].holds
     assert np.mean(OLD[:200] != model.predict(X[:200])) == pytest.approx(model.check_goals()[0].value)
@@ -224,7 +232,7 @@ def test_the_default_takes_categories_and_missing_values_of_a_data_frame(frame):
         )
     else:
         frame = frame.astype({"sex": "category"}).assign(a=frame["a"].where(frame["b"] > 0))
-    model = cp.GoalClassifier(goals=GOALS, by="sex", cv=2, random_state=0).fit(frame, Y)
+    model = cp.GoalClassifier(goals=GOALS, by="sex", cv=2, random_state=0, confidence=None).fit(frame, Y)
     assert isinstance(model.estimators_[0], HistGradientBoostingClassifier)
     assert set(model.predict(frame)) == {"no", "yes"}
     assert all(check.holds for check in model.check_goals())
@@ -242,13 +250,17 @@ def test_texts_and_learners_without_weights_are_taken():
 
 def test_parameters_of_the_estimator_can_be_searched():
     search = GridSearchCV(
-        cp.GoalClassifier(TREE, cv=2, goals=GOALS[:1], random_state=0), {"estimator__max_depth": [1, 3]}, cv=2
+        cp.GoalClassifier(TREE, cv=2, goals=GOALS[:1], random_state=0, confidence=None),
+        {"estimator__max_depth": [1, 3]},
+        cv=2,
     )
     assert search.fit(X, Y).best_params_ == {"estimator__max_depth": 3}
 
 
 def test_seeds_fix_the_folds_and_threads_change_nothing():
-    seeded = cp.GoalClassifier(DecisionTreeClassifier(max_depth=4, max_features=1), cv=3, goals=GOALS[:1])
+    seeded = cp.GoalClassifier(
+        DecisionTreeClassifier(max_depth=4, max_features=1), cv=3, goals=GOALS[:1], confidence=None
+    )
     first, again = (
         seeded.set_params(random_state=1, n_jobs=n).fit(X, Y) for seeded, n in ((clone(seeded), None), (seeded, 2))
     )
@@ -286,7 +298,7 @@ class Answering:
         ({"cv": 300}, r"cv=300 needs at least 300 rows of each class, .*; class '.*' has \d+ of 600 samples"),
         (
             {"cv": ShuffleSplit(3, random_state=0)},
-            r"cv must score each of the 600 rows once, as KFold does; row \d+ is",
+            r"cv must score each of the 600 rows at most once, as KFold and TimeSeriesSplit do; row \d+ is",
         ),
         (
             {"cv": [(np.arange(N), np.arange(300)), (np.arange(300), np.arange(300, N))]},
@@ -308,7 +320,7 @@ class Answering:
     ],
 )
 def test_what_cannot_be_is_refused(settings, text):
-    model = cp.GoalClassifier(**{"estimator": TREE, "cv": 3, "random_state": 0} | settings)
+    model = cp.GoalClassifier(**{"estimator": TREE, "cv": 3, "random_state": 0} | settings, confidence=None)
     with pytest.raises((ValueError, TypeError), match=text):
         model.fit(X, Y)
 
@@ -335,7 +347,7 @@ def test_after_goals_that_cannot_hold_others_need_no_training():
         model.fit(X, Y)
     with pytest.raises(NotFittedError):
         model.predict(X)
-    expected = cp.GoalClassifier(TREE, cv=FOLDS, goals=goals[:1], random_state=0).fit(X, Y)
+    expected = cp.GoalClassifier(TREE, cv=FOLDS, goals=goals[:1], random_state=0, confidence=None).fit(X, Y)
     np.testing.assert_array_equal(model.rebalance(goals=goals[:1]).predict(X), expected.predict(X))
 
 

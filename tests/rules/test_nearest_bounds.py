@@ -124,7 +124,9 @@ def test_bounds_of_a_search_are_not_called_proven():
     y = np.tile(["ant", "bee", "cat"], 20)
     shares = rng.dirichlet(np.ones(3), 60)
     goals = ["recall(train, of=ant) >= 0.99", "precision(train, of=ant) >= 0.99"]
-    model = cp.GoalClassifier([shares], cv="prefit", decision="sticky", alpha=1.0, goals=goals, random_state=0)
+    model = cp.GoalClassifier(
+        [shares], cv="prefit", decision="sticky", alpha=1.0, goals=goals, random_state=0, confidence=None
+    )
     with pytest.raises(InfeasibleGoals, match="The nearest bounds found that can be met") as caught:
         model.fit(np.zeros((60, 1)), y)
     assert not caught.value.proven

@@ -23,7 +23,7 @@ def drawn(n_rows, seed=0):
 
 def chosen(chances, y, group=None, **settings):
     columns = {} if group is None else {"sensitive_features": {"group": group}}
-    return cp.GoalClassifier(same, cv="prefit", random_state=0, **settings).fit(chances, y, **columns)
+    return cp.GoalClassifier(same, cv="prefit", random_state=0, **settings, confidence=None).fit(chances, y, **columns)
 
 
 def excess(model):

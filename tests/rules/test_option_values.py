@@ -32,7 +32,7 @@ each_value = pytest.mark.parametrize("name", VALUES)
 
 
 def fitted(**settings):
-    model = cp.GoalClassifier([MODEL], cv="prefit", goals=GOALS, random_state=0, **settings)
+    model = cp.GoalClassifier([MODEL], cv="prefit", goals=GOALS, random_state=0, **settings, confidence=None)
     return model.fit(X, Y, sensitive_features={"region": REGION})
 
 
@@ -64,7 +64,7 @@ def test_values_are_shown_as_they_are_written_and_the_key_is_hidden():
 
 def test_a_clone_has_the_same_values():
     values = {"decision": Draws(KEY), "by": POOLED, "deferral": Deferral(0.2, "ask")}
-    again = clone(cp.GoalClassifier(LogisticRegression(), **values))
+    again = clone(cp.GoalClassifier(LogisticRegression(), **values, confidence=None))
     assert {name: again.get_params()[name] for name in values} == values
     assert clone(cp.ConstrainedClassifier(decision=Draws(KEY))).decision == Draws(KEY)
 

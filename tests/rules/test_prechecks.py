@@ -144,7 +144,7 @@ def assert_refused(model: Any, fit: dict[str, Any], match: str) -> None:
     ("params", "fit", "match"), [*OF_GOALS, *OF_MIXTURES, *OF_RULES, *OF_TRAINING, *OF_GOAL_CLASSIFIER]
 )
 def test_goal_classifier_refuses_before_it_trains(params: dict[str, Any], fit: dict[str, Any], match: str) -> None:
-    assert_refused(GoalClassifier(Counting(), **params), fit, match)
+    assert_refused(GoalClassifier(Counting(), **params, confidence=None), fit, match)
 
 
 @pytest.mark.parametrize("booster", [AdaLPBoostClassifier, LPBoostClassifier])
@@ -167,7 +167,7 @@ def test_mixtures_refuse_before_they_ask_a_model(params: dict[str, Any], fit: di
 def test_rules_of_fitted_models_refuse_before_they_ask_one(
     params: dict[str, Any], fit: dict[str, Any], match: str
 ) -> None:
-    assert_refused(GoalClassifier([Counting().fit(X, Y)], cv="prefit", **params), fit, match)
+    assert_refused(GoalClassifier([Counting().fit(X, Y)], cv="prefit", **params, confidence=None), fit, match)
 
 
 @pytest.mark.parametrize(("params", "fit", "match"), [*OF_GOALS])

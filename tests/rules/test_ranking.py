@@ -19,9 +19,9 @@ LINE = LogisticRegression(max_iter=5000).fit(X[:200], y[:200])
 
 
 def mixture(models, **settings):
-    return cp.GoalClassifier(models, cv="prefit", decision="sticky", alpha=1.0, random_state=0, **settings).fit(
-        X[200:400], y[200:400]
-    )
+    return cp.GoalClassifier(
+        models, cv="prefit", decision="sticky", alpha=1.0, random_state=0, **settings, confidence=None
+    ).fit(X[200:400], y[200:400])
 
 
 @pytest.mark.parametrize("pos_label", [0, 1])
@@ -34,7 +34,9 @@ def test_without_goals_probabilities_and_scores_agree_with_decisions(pos_label):
 
 @pytest.mark.parametrize("pos_label", [0, 1])
 def test_probabilities_and_scores_are_those_of_the_model_whatever_the_goals(pos_label):
-    model = cp.GoalClassifier(LINE, cv="prefit", goals=["positive_rate(train) <= 0.3"], pos_label=pos_label)
+    model = cp.GoalClassifier(
+        LINE, cv="prefit", goals=["positive_rate(train) <= 0.3"], pos_label=pos_label, confidence=None
+    )
     model.fit(X[200:400], y[200:400])
     assert (model.predict(X[400:]) != LINE.predict(X[400:])).any()
     assert_allclose(model.predict_proba(X), LINE.predict_proba(X), atol=1e-15)
@@ -73,7 +75,9 @@ def test_of_several_models_that_are_mixed_probabilities_are_the_mean_by_their_sh
 
 
 def test_a_scorer_uses_the_score_of_the_model():
-    model = cp.GoalClassifier(LogisticRegression(max_iter=5000), goals=["recall(train) >= 0.97"], random_state=0)
+    model = cp.GoalClassifier(
+        LogisticRegression(max_iter=5000), goals=["recall(train) >= 0.97"], random_state=0, confidence=None
+    )
     model.fit(X[:400], y[:400])
     assert roc_auc_score(y[400:], model.decision_function(X[400:])) > 0.97
 

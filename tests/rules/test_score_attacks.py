@@ -16,7 +16,7 @@ LABELS = np.array([0, 0, 0, 1, 0, 1, 1, 0, 1, 1])
 
 def chosen(scores, labels, **settings):
     settings = {"decision": "sticky", "random_state": 0} | settings
-    model = GoalClassifier([lambda X: X[:, 0]], cv="prefit", **settings)
+    model = GoalClassifier([lambda X: X[:, 0]], cv="prefit", **settings, confidence=None)
     return model.fit(np.asarray(scores)[:, None], labels)
 
 
@@ -66,7 +66,7 @@ def test_small_ratios_that_cannot_hold_are_explained():
         "every_group(precision, train, by=g) >= 0.9",
         "recall(train) >= 0.3",
     ]
-    model = GoalClassifier([lambda X: X[:, 0]], cv="prefit", decision="sticky", alpha=1.0, goals=goals)
+    model = GoalClassifier([lambda X: X[:, 0]], cv="prefit", decision="sticky", alpha=1.0, goals=goals, confidence=None)
     with pytest.raises(InfeasibleGoals):
         model.fit(np.array(scores)[:, None], labels, sensitive_features={"g": np.repeat([0, 1], 10)})
 

@@ -37,7 +37,7 @@ PARITY = [
 
 def fitted(models=(MODEL,), **settings):
     settings = {"cv": "prefit", "decision": "sticky", "by": "sex", "goals": PARITY, "random_state": 0} | settings
-    model = cp.GoalClassifier(list(models), **settings)
+    model = cp.GoalClassifier(list(models), **settings, confidence=None)
     return model.fit(X[CHOOSE], Y[CHOOSE], sensitive_features={"sex": SEX[CHOOSE]}, baseline=OLD[CHOOSE])
 
 
@@ -95,7 +95,9 @@ def test_columns_of_a_data_frame_are_found_by_name(frame):
     whole = LogisticRegression().fit(X[:200], Y[:200])
     take = lambda rows: whole.predict_proba(np.asarray(rows[["a", "b", "c"]], dtype=float))  # noqa: E731
     take.classes_ = whole.classes_
-    model = cp.GoalClassifier([take], cv="prefit", decision="sticky", by="sex", alpha=1.0, goals=PARITY, random_state=0)
+    model = cp.GoalClassifier(
+        [take], cv="prefit", decision="sticky", by="sex", alpha=1.0, goals=PARITY, random_state=0, confidence=None
+    )
     model.fit(frame[200:] if isinstance(frame, pl.DataFrame) else frame.iloc[200:], Y[CHOOSE])
     alone = fitted()
     assert model.value_ == pytest.approx(alone.value_, abs=1e-9)
@@ -150,7 +152,7 @@ def test_a_rule_may_look_at_the_deployed_answer():
 def test_goals_on_unlabelled_rows_of_another_dataset():
     mail = Table(X[:150], None, {"sex": SEX[:150]}, baseline=OLD[:150])
     model = cp.GoalClassifier(
-        [MODEL], cv="prefit", decision="sticky", by="sex", alpha=1.0, goals=["churn(mail) <= 0.21"]
+        [MODEL], cv="prefit", decision="sticky", by="sex", alpha=1.0, goals=["churn(mail) <= 0.21"], confidence=None
     )
     model.fit(X[CHOOSE], Y[CHOOSE], sensitive_features={"sex": SEX[CHOOSE]}, datasets={"mail": mail})
     shares = model.decision_proba(X[:150], sensitive_features={"sex": SEX[:150]})
@@ -224,7 +226,9 @@ def test_stored_columns_of_scores_or_answers_are_chosen_among():
     assert columns.value_ == pytest.approx(live.value_, abs=1e-12)
     assert columns.rules_ == live.rules_
     assert fitted([answers], goals=()).value_ == pytest.approx((answers != Y[CHOOSE]).mean())
-    model = cp.GoalClassifier([stored], cv="prefit", decision="sticky", alpha=1.0, goals="positive_rate(mail) <= 0.3")
+    model = cp.GoalClassifier(
+        [stored], cv="prefit", decision="sticky", alpha=1.0, goals="positive_rate(mail) <= 0.3", confidence=None
+    )
     model.fit(X[CHOOSE], Y[CHOOSE], datasets={"mail": Table(X[:100])})
     assert model.check_goals()[0].holds
     with pytest.raises(ValueError, match=r"stored scores for the rows of fit.*Pass the model itself"):
@@ -388,8 +392,10 @@ def test_scores_of_the_first_class_are_turned_round_where_it_is_the_positive_one
     """As those of a support vector machine are: above zero they speak for the second class."""
     settings = {"cv": "prefit", "goals": "recall(train) >= 0.9"}
     renamed = np.where(Y == "no", "z", "a")
-    first = cp.GoalClassifier([LinearSVC().fit(X, Y)], pos_label="no", **settings).fit(X, Y)
-    second = cp.GoalClassifier([LinearSVC().fit(X, renamed)], pos_label="z", **settings).fit(X, renamed)
+    first = cp.GoalClassifier([LinearSVC().fit(X, Y)], pos_label="no", **settings, confidence=None).fit(X, Y)
+    second = cp.GoalClassifier([LinearSVC().fit(X, renamed)], pos_label="z", **settings, confidence=None).fit(
+        X, renamed
+    )
     assert first.value_ == pytest.approx(second.value_, abs=1e-6)
     assert first.value_ < 0.3
     assert np.mean(first.predict(X)[Y == "no"] == "no") > 0.85

@@ -38,7 +38,7 @@ def mixed(models, goals, **settings):
 
 def by_scores(models, goals, y=Y, **settings):
     settings = {"cv": "prefit", "decision": "sticky", "random_state": 0, "goals": goals} | settings
-    return cp.GoalClassifier(models, **settings).fit(X, y, sensitive_features={"sex": SEX})
+    return cp.GoalClassifier(models, **settings, confidence=None).fit(X, y, sensitive_features={"sex": SEX})
 
 
 def rules(goals, **settings):

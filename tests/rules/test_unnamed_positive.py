@@ -12,7 +12,9 @@ SCORES = (np.arange(80) % 7)[:, None]
 
 
 def fitted_to(goals, labels, **settings):
-    return GoalClassifier(HistogramTree(), cv=2, goals=goals, random_state=0, **settings).fit(SCORES, labels)
+    return GoalClassifier(HistogramTree(), cv=2, goals=goals, random_state=0, **settings, confidence=None).fit(
+        SCORES, labels
+    )
 
 
 def test_a_positive_class_that_is_but_the_last_of_two_texts_is_said():

@@ -79,13 +79,13 @@ class GoalClassifier(MixtureBase):
         their log-odds; models whose probabilities reach 0 or 1, and those without, are trained once more instead.
         ``"prefit"``: ``estimator`` is fitted, and the rows of ``fit`` are others than those it was trained on, as
         models in scikit-learn's ``FrozenEstimator`` always are.
-    confidence : float in (0, 1), optional
+    confidence : float in (0, 1) or None, default=0.9
         The probability with which all goals hold together on new rows, about: the rule keeps a margin inside of their
-        bounds, for chance in the selection rows, in new rows of the same population, and for the choice itself. For
-        two classes and ``decision="fixed"``. Where it cannot be reached, the rule that comes nearest is taken,
-        ``confidence_`` is None, and a ``Caution`` names what limits it. It covers no changed population, and no people
-        whose labels are missing. None: goals are met on the selection rows, and each fails on new rows about half of
-        the time.
+        bounds, for chance in the selection rows, in new rows of the same population, and for the choice itself. Where
+        it cannot be reached, the rule that comes nearest is taken, ``confidence_`` is None, and a ``Caution`` names
+        what limits it; so too for mixtures, which have no margins. It does not cover a changed population, nor people
+        whose labels are missing because they were refused. None: goals are just met on the selection rows, and each
+        fails on new rows about half of the time.
     decision : {"fixed", "sticky", "sample", "vote"} or Draws, default="fixed"
         How ``predict`` decides: by one rule, a threshold for each group, without draws ("fixed"); or, from the best
         mixture of rules, by a draw that is fixed for each row or id ("sticky", or ``Draws(key)`` with a secret key of
@@ -164,7 +164,7 @@ class GoalClassifier(MixtureBase):
         by: Any = (),
         budget: float | None = None,
         deferral: Deferral | None = None,
-        confidence: float | None = None,
+        confidence: float | None = 0.9,
         decision: Any = "fixed",
         cv: Any = "auto",
         pos_label: Any = None,
