@@ -36,6 +36,7 @@ from counterpoise.rules.families import (
     Thresholds,
     answers_of,
     with_columns,
+    with_persons,
     with_tables,
 )
 from counterpoise.rules.goal_rows import TRAIN, find_positive
@@ -363,6 +364,7 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
         sample_weight: ArrayLike | None = None,
         sensitive_features: Any = None,
         baseline: ArrayLike | None = None,
+        ids: Any = None,
         datasets: Mapping[str, Table] | None = None,
         largest_weight: float | None = None,
         tables: Mapping[str, Table] | None = None,
@@ -400,6 +402,8 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
             the worst of these groups; a small labelled set is enough.
         baseline : array of shape (n_samples,), optional
             The predictions of the deployed model for the rows, for churn, wins and losses.
+        ids : array-like of shape (n_samples,), optional
+            The person that each row of X is of, where some have several: margins count persons and not rows.
         datasets : dict from names to Table, optional
             Other datasets that goals or the objective use, beside those of ``fit``.
         largest_weight : float, optional
@@ -439,6 +443,8 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
         columns = {"sensitive_features": sensitive_features, "baseline": baseline}
         columns |= {"sample_weight": sample_weight, "largest_weight": largest_weight}
         family = with_tables(self._family_on(X, y, datasets, columns), tables or {})
+        if ids is not None:
+            family = with_persons(family, ids)
         settings = {"alpha": alpha, "goals": goals, "objective": objective, "budget": budget, "mixture": "optimal"}
         changed = {name: value for name, value in settings.items() if value is not None}
         if alpha is not None and objective is None:

@@ -13,7 +13,6 @@ import numpy as np
 from sklearn.base import _clone_parametrized, clone
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.frozen import FrozenEstimator
-from sklearn.utils.validation import column_or_1d
 
 from counterpoise._base.checks import check_sample_weight
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray, IntArray
@@ -27,18 +26,10 @@ from counterpoise.rules.families import rules_of_scores
 from counterpoise.rules.goal_rows import TRAIN, Positive, find_positive
 from counterpoise.rules.options import Deferral
 from counterpoise.rules.pool import Pool, all_classes, named_models, titled_models
-from counterpoise.rules.rows import set_input_tags
+from counterpoise.rules.rows import person_numbers, set_input_tags
 
 PREFIT = "prefit"
 ReportTraining: TypeAlias = Callable[[int, int, str], None]
-
-
-def _person_numbers(ids: Any, n_samples: int, rows: str = "X") -> IntArray:
-    """Return the person of each row by number, after checking that there is one for each row."""
-    values = np.asarray(column_or_1d(ids))
-    if len(values) != n_samples:
-        raise ValueError(f"ids must hold one person for each of the {n_samples} rows of {rows}; got {len(values)}.")
-    return np.unique(values.astype(str) if values.dtype == object else values, return_inverse=True)[1]
 
 
 class GoalClassifier(MixtureBase):
@@ -256,7 +247,7 @@ class GoalClassifier(MixtureBase):
         self.classes_ = positive.classes
         key, generator = make_key(self.random_state), generator_of(self.random_state)
         problem, weights = self.problem_of_fit(), check_sample_weight(sample_weight, len(labels))
-        persons = None if ids is None else _person_numbers(ids, len(labels))
+        persons = None if ids is None else person_numbers(ids, len(labels))
         seeds = (int(generator.integers(2**31)) for _ in count())  # of the folds, their models, and those of all rows
         splits, scored = [], None  # scored: the rows inside of the folds; None: all
         if X_val is None:
@@ -268,7 +259,7 @@ class GoalClassifier(MixtureBase):
         else:
             next(seeds)
             data = self.labelled_data(X_val, y_val, **columns_val, largest_weight=largest_weight)
-            persons = None if ids_val is None else _person_numbers(ids_val, data.codes.size, "X_val")
+            persons = None if ids_val is None else person_numbers(ids_val, data.codes.size, "X_val")
         if scored is not None:  # folds in the order of time: the first rows are trained on, and never scored
             data, persons = data.only(scored), None if persons is None else persons[scored]
         self.check_problem(problem, data, datasets, trains=not self.is_prefit, by=self.by)

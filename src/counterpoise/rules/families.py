@@ -53,7 +53,7 @@ from counterpoise.rules.goal_rows import TRAIN, Answers
 from counterpoise.rules.margins import NO_MARGINS, Margins
 from counterpoise.rules.pool import Pool, failures
 from counterpoise.rules.program import Choice, choose
-from counterpoise.rules.rows import LabelledData, groups_of
+from counterpoise.rules.rows import LabelledData, groups_of, person_numbers
 from counterpoise.rules.scores.candidates import with_margins
 from counterpoise.rules.scores.cuts import Rule
 from counterpoise.rules.scores.family import CutFamily
@@ -442,6 +442,16 @@ def answers_of(family: Any) -> AnyArray:
 def with_tables(family: Any, tables: Mapping[str, Table]) -> Any:
     """Return a family with other tables for the same rows."""
     return family._replace(selection_data=family.selection_data.with_tables(tables)) if tables else family
+
+
+def with_persons(family: Any, ids: Any) -> Any:
+    """Return a family whose selection rows are those of persons, some of whom may have several."""
+    kept = family.selection_data
+    if not isinstance(kept, ScoreTable | ClassTable):
+        raise ValueError("ids are for margins, which rules of scores have; mixtures of models have none.")
+    return family._replace(
+        selection_data=kept._replace(persons=person_numbers(ids, kept.answers.tables[TRAIN].n_samples))
+    )
 
 
 def with_columns(family: Any, sensitive_features: Any, baseline: Any) -> Any:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import issparse, vstack
 from sklearn.utils import get_tags
+from sklearn.utils.validation import column_or_1d
 
 from counterpoise._base.checks import check_sample_weight, is_frame
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray, IntArray
@@ -148,3 +149,11 @@ def checked_features(X: Any, name: str, purpose: str, check: Callable[[Any], Any
         return check(X)
     except ValueError as error:
         raise ValueError(f"Dataset {name!r}: {error}") from error
+
+
+def person_numbers(ids: Any, n_samples: int, rows: str = "X") -> IntArray:
+    """Return the person of each row by number, after checking that there is one for each row."""
+    values = np.asarray(column_or_1d(ids))
+    if len(values) != n_samples:
+        raise ValueError(f"ids must hold one person for each of the {n_samples} rows of {rows}; got {len(values)}.")
+    return np.unique(values.astype(str) if values.dtype == object else values, return_inverse=True)[1]
