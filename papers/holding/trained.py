@@ -5,7 +5,7 @@ them, and judged on all other rows. The goals lie around what a model trained on
 """
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cache
 from typing import Any, NamedTuple
 

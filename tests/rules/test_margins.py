@@ -113,7 +113,7 @@ def rows():
 
 def fitted(rows, goals, **given):
     X, y, sex = rows
-    model = cp.GoalClassifier(LogisticRegression(), goals=goals, by="sex", random_state=0, **given, confidence=None)
+    model = cp.GoalClassifier(LogisticRegression(), goals=goals, by="sex", random_state=0, **{"confidence": None, **given})
     return model.fit(X[:3000], y[:3000], sensitive_features={"sex": sex[:3000]})
 
 

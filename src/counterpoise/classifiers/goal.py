@@ -15,7 +15,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.frozen import FrozenEstimator
 
 from counterpoise._base.checks import check_sample_weight
-from counterpoise._base.types import AnyArray, ArrayLike, FloatArray, IntArray
+from counterpoise._base.types import AnyArray, ArrayLike, FloatArray
 from counterpoise.classifiers.base import MixtureBase
 from counterpoise.classifiers.folds import Split, Training, check_cv, splits_of, texts_in
 from counterpoise.goals import Table
