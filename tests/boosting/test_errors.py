@@ -92,7 +92,7 @@ BAD = {
     ),
     "validation without a class": (
         lambda: AdaLPBoostClassifier(HistogramTree()).fit(GOOD_X, GOOD_Y, X_val=GOOD_X[:1], y_val=[0]),
-        "y_val must hold every class.*no sample of the class .*1",
+        "y_val must hold samples of every class; it has none of the class .*1",
     ),
     "split without a class": (
         lambda: AdaLPBoostClassifier(HistogramTree(), stopping=Stopping(validation_fraction=0.5)).fit(
@@ -148,7 +148,7 @@ BAD = {
     ),
     "rebalance half": (
         lambda: AdaLPBoostClassifier(HistogramTree(), n_estimators=1).fit(GOOD_X, GOOD_Y).rebalance(GOOD_X),
-        "X came without y",
+        "You passed X without y",
     ),
 }
 

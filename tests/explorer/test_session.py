@@ -161,7 +161,7 @@ def test_a_frontier_is_of_any_two_quantities():
     assert found["points"][0][1] > found["points"][-1][1]  # less recall, fewer false alarms
     with pytest.raises(ValueError, match="A quantity is the place of a goal, 'error' or 'tail'; got 7"):
         show_view(own, setting, "frontier", x=7)
-    with pytest.raises(ValueError, match="A frontier needs two quantities"):
+    with pytest.raises(ValueError, match="A frontier needs two different quantities"):
         show_view(own, setting, "frontier", x=1, y=1)
 
 
@@ -187,13 +187,13 @@ def test_segments_speak_of_the_columns_of_a_frame():
 
 
 def test_models_that_cannot_be_explored_are_refused():
-    with pytest.raises(TypeError, match="The explorer shows fitted classifiers that mix models"):
+    with pytest.raises(TypeError, match="The explorer needs a fitted classifier that mixes models"):
         session_of_model(GoalClassifier())
-    with pytest.raises(ValueError, match="X came without y"):
+    with pytest.raises(ValueError, match="You passed X without y"):
         session_of_model(fitted("score"), X[TEST])
-    with pytest.raises(ValueError, match="What belongs to held-out rows came without X"):
+    with pytest.raises(ValueError, match="You passed columns, weights or datasets of held-out rows without X"):
         session_of_model(fitted("score"), largest_weight=3.0)
-    with pytest.raises(ValueError, match="These models are mixed by their predictions"):
+    with pytest.raises(ValueError, match="This model mixes predictions"):
         session("pool").answer(asked("pool", by=["sex"]))
 
 
@@ -213,7 +213,9 @@ def test_held_out_rows_that_lack_what_the_model_needs_are_refused_at_the_call():
 
 def test_a_goal_is_asked_once():
     twice = [{"text": GOALS[1]}, {"text": GOALS[1], "bound": 0.5}]
-    with pytest.raises(ValueError, match=r"The goal recall\(train\) >= 0.5 is there already, up to its bound"):
+    with pytest.raises(
+        ValueError, match=r"The goal recall\(train\) >= 0.5 is already in the list, perhaps with another bound"
+    ):
         session("pool").answer(asked("pool", goals=twice))
 
 

@@ -173,11 +173,12 @@ def value_range(array: AnyArray, name: str, *, differ: bool = True) -> tuple[flo
         low, high = float(piece.min()), float(piece.max())  # both are NaN if any entry is
         if not (math.isfinite(low) and math.isfinite(high)):
             kind = "NaN" if np.isnan(piece).any() else "infinity"
-            raise ValueError(f"{name} must be finite everywhere; found {kind}. Drop or impute those entries first.")
+            raise ValueError(f"{name} must be finite everywhere; got {kind}. Drop or impute those entries first.")
         least, largest = min(least, low), max(largest, high)
     if differ and math.isinf(largest - least):
         raise ValueError(
-            f"{name} must differ by less than 1.8e308; got entries from {least!r} to {largest!r}. Divide them first."
+            f"The entries of {name} must differ by less than 1.8e308; they range from {least!r} to {largest!r}. "
+            "Divide them by a constant first."
         )
     return least, largest
 
@@ -216,14 +217,18 @@ def check_largest_weight(largest_weight: Any, sample_weight: ArrayLike | None) -
     """Return the limit on a population's weights and the heaviest weight given, after checking that it is a limit."""
     limit = check_positive(largest_weight, "largest_weight")
     if sample_weight is None:
-        raise ValueError(f"largest_weight is the most that sample_weight can be; got {limit:g} and no sample_weight.")
+        raise ValueError(
+            "largest_weight needs sample_weight: it is the largest weight that a row can have; got "
+            f"largest_weight={limit:g} and no sample_weight. Pass both, or neither."
+        )
     weights = np.asarray(sample_weight, dtype=np.float64)
     row = int(weights.argmax())
     heaviest = float(weights[row])
     if limit < EQUAL * heaviest:
         raise ValueError(
-            f"largest_weight must be at least as large as every weight of the population; got {limit:g}, but row {row} "
-            f"weighs {heaviest:g}. Name the most that any row can weigh, known before these were drawn."
+            f"largest_weight must be at least as large as every weight of the population; got {limit:g}, but row "
+            f"{row} weighs {heaviest:g}. Pass the largest weight that any row of the population can have, not only "
+            "these rows."
         )
     return max(limit, heaviest), heaviest
 

@@ -60,9 +60,11 @@ def check_booster(booster: Any) -> None:
     check_choice(booster.mixture, "mixture", MIXTURES)
     is_optimal, got = booster.mixture == "optimal", f"got mixture={booster.mixture!r}."
     if validate_goals(booster.goals, trains=True, defers=False) and not is_optimal:
-        raise ValueError(f"Goals need mixture='optimal', which is free to meet them; {got}")
+        raise ValueError(f"Goals need mixture='optimal', which chooses the mixture so that it meets them; {got}")
     if booster.budget not in (None, BUDGET) and not is_optimal:  # the default has nothing to limit there
-        raise ValueError(f"budget needs mixture='optimal', which is free to keep it; {got}")
+        raise ValueError(
+            f"budget needs mixture='optimal', which chooses the mixture so that it keeps the budget; {got}"
+        )
     check_stopping(booster, takes_folds=True)
     as_checkpoint(booster.checkpoint)
 
@@ -303,8 +305,8 @@ def more_rounds(run: BoostingRun | None, n_rounds: int, checkpoint: Any, callbac
     n_more = check_count(n_rounds, "n_estimators")
     if run is None:
         raise ValueError(
-            "fit_more needs the samples that the classifier was fitted on; one that was loaded, copied or "
-            "rebalanced does not have them. Call it on the one that was fitted."
+            "fit_more needs the samples that the classifier was fitted on. A classifier that was loaded, copied or "
+            "rebalanced does not keep them: call fit_more on the classifier that you fitted."
         )
     with open_checkpoint(checkpoint) as folder:
         run.go_on(n_more, folder, callbacks)

@@ -132,8 +132,8 @@ class NothingToLearn(Caution):
 def warn_of_no_errors(n_models: int, other_way: str = "") -> None:
     """Say that a learner left nothing to boost."""
     warn_caller(
-        f"The base learner makes no error on the rows it is fitted to: no row weighs more than another, and boosting "
-        f"ended with {n_models} model{'s' if n_models > 1 else ''}. Give a weaker learner, as by a larger "
-        f"min_samples_leaf or a smaller max_depth{other_way}.",
+        "The base learner makes no error on the rows that it is fitted on, so all rows get the same weight, and "
+        f"boosting ended with {n_models} model{'s' if n_models > 1 else ''}. Use a weaker learner, for example with "
+        f"a larger min_samples_leaf or a smaller max_depth{other_way}.",
         NothingToLearn,
     )

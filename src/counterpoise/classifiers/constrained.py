@@ -447,9 +447,9 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         rate_weights = [objective.weights.get(name, sp.csr_array((1, sizes[name]))) for name in used]
         if self.regularization is None and not _LEAST_TOTAL <= rows.total <= _MOST_TOTAL:
             raise ValueError(
-                f"The weights of the training rows sum to {rows.total:.4g}, and a weight counts as so many rows: by "
-                "default the regularization is 1 over their number, which would be no number to train with. Scale the "
-                "weights to an average of 1, or pass regularization."
+                f"The weights of the training rows sum to {rows.total:.4g}. By default the regularization is 1 "
+                "divided by that sum, which is too large or too small to train with. Scale the weights to an "
+                "average of 1, or pass regularization."
             )
         regularization = 1.0 / rows.total if self.regularization is None else float(self.regularization)
         if self.kernel == LINEAR:

@@ -166,7 +166,7 @@ def _checked_splits(splits: list[Split], labels: AnyArray) -> list[Split]:
     if odd.size:
         raise ValueError(
             f"cv must score each of the {labels.size} rows once, as KFold does; row {odd[0]} is scored "
-            f"{times[odd[0]]} times. For selection rows that are no folds pass X_val and y_val."
+            f"{times[odd[0]]} times. To choose on rows that are not folds, pass X_val and y_val."
         )
     for number, (outside, inside) in enumerate(splits):
         if np.intersect1d(outside, inside).size:

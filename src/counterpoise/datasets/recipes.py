@@ -389,8 +389,8 @@ def _check_classes(data: TableData, recipe: Recipe) -> None:
     expected = dict(recipe.classes)
     if got != expected:
         raise ChecksumMismatch(
-            f"data set {data.name!r} must have the published classes {_format(expected)}; got {_format(got)}. "
-            f"Its source has changed, or the cache {cache_folder()} holds another version: empty it and try again."
+            f"data set {data.name!r} must have the published classes {_format(expected)}; got {_format(got)}. Its "
+            f"source has changed, or the cache {cache_folder()} holds another version: empty the cache and try again."
         )
 
 

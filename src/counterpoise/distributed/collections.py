@@ -29,7 +29,7 @@ def require_columns(features: Any, names: Sequence[str]) -> None:
     missing = [name for name in names if name not in columns]
     if missing:
         raise ValueError(
-            f"X must be a data frame with the column {missing[0]!r}, which was named; a partition of it has "
+            f"You named the column {missing[0]!r}, so X must be a data frame that has it; a partition of X has "
             f"{', '.join(columns) or 'no named columns'}."
         )
 

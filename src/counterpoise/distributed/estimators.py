@@ -63,7 +63,10 @@ def _of_array(model: Any, method: str, X: Any, options: dict[str, Any]) -> Any:
 
     for name, value in options.items():
         if is_column(value):
-            raise ValueError(f"{name} names the column {value!r}, and an array has no names: pass a Dask array.")
+            raise ValueError(
+                f"{name} names the column {value!r}, but X is an array and has no column names. Pass {name} as a "
+                "Dask array."
+            )
     answers, rows = _answers(model, method), X.rechunk({1: -1})
     others = {name: one.to_dask_array() if hasattr(one, "to_dask_array") else one for name, one in options.items()}
     sizes = [one.numblocks[0] if hasattr(one, "chunks") else None for one in others.values()]
@@ -98,7 +101,7 @@ def _of_frame(model: Any, method: str, X: Any, options: dict[str, Any]) -> Any:
         missing = [one for one in ([value] if isinstance(value, str) else value) if one not in X.columns]
         if missing:
             raise ValueError(
-                f"{name} names the column {missing[0]!r}, and X has none of that name; it has "
+                f"{name} names the column {missing[0]!r}, which X does not have; its columns are "
                 f"{', '.join(map(str, X.columns))}."
             )
     sizes = [getattr(one, "npartitions", None) for one in others.values()]

@@ -95,15 +95,15 @@ def choose_from_files(
     >>> choose_from_files(model, "rows/", "label", sensitive_features=["sex"])  # doctest: +SKIP
     """
     if not isinstance(model, GoalClassifier):
-        raise TypeError(f"Rows in files are for rules of scores: pass a GoalClassifier; got {type(model).__name__}.")
+        raise TypeError(f"Only a GoalClassifier can be fitted on rows in files; got {type(model).__name__}.")
     names = [sensitive_features] if isinstance(sensitive_features, str) else sensitive_features
     names = None if names is None else list(names)
     if not is_path(files):
         raise TypeError(f"files must be the path of Parquet files, or a list of paths; got {type(files).__name__}.")
     if not model.is_prefit:
         raise ValueError(
-            f"Rows in files are read in parts, and models are not trained on them: train on a sample, and pass "
-            f"GoalClassifier(model, cv='prefit'); got cv={model.cv!r}."
+            "No model is trained on rows in files, because they are read in parts. Train a model on a sample, and "
+            f"pass GoalClassifier(model, cv='prefit'); got cv={model.cv!r}."
         )
     models = [one for _, one in named_models(list(list_models(model.estimator)))]
     rows = RowCollections(files, y, names, baseline, sample_weight, features).with_features_of(models)
@@ -117,8 +117,8 @@ def choose_from_files(
         changed_paths = [path for path, stamp in before.items() if after[path] != stamp]
         if changed_paths:
             raise ValueError(
-                f"{changed_paths[0]} changed while it was read, so the rules fit neither state of it. Fit again once "
-                "nobody writes there."
+                f"{changed_paths[0]} changed while it was read, so the rules match neither version of it. Fit again "
+                "when nothing writes to it."
             )
 
 

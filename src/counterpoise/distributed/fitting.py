@@ -66,8 +66,8 @@ def check_confidences(goals: Sequence[Goal], facts: TotalFacts) -> None:
     for goal in goals:
         if goal.confidence is not None and not facts.are_equal:
             raise ValueError(
-                f"Over shards goals carry a confidence where all rows weigh the same; got sample_weight beside {goal}. "
-                "Leave the weights or the confidence out, or choose on one machine."
+                "Over shards a goal can carry a confidence only if all rows weigh the same; got sample_weight "
+                f"beside {goal}. Leave out the weights or the confidence, or fit on one machine."
             )
 
 
@@ -224,18 +224,21 @@ def check(model: Any) -> None:
     model.check_parameters()
     if hasattr(model, "stopping") and stopping_of(model).validation_fraction is not None:
         raise ValueError(
-            f"stopping={model.stopping!r} is not taken over shards: leave validation_fraction at None, or fit "
+            f"stopping={model.stopping!r} is not supported over shards: leave validation_fraction at None, or fit "
             f"{type(model).__name__} on one machine."
         )
     for name, nothing in _NOT_TAKEN.items():
         if getattr(model, name, nothing) != nothing:
             raise ValueError(
-                f"{name}={getattr(model, name)!r} is not taken over shards: leave it at {nothing!r}, or fit "
+                f"{name}={getattr(model, name)!r} is not supported over shards: leave it at {nothing!r}, or fit "
                 f"{type(model).__name__} on one machine."
             )
     check_fits_shards(model.problem_of_fit())
     if getattr(model, "deferral", None) is not None:
-        raise ValueError(f"deferral={model.deferral!r} is not taken over shards: no rule defers there yet.")
+        raise ValueError(
+            f"deferral={model.deferral!r} is not supported over shards yet. Leave deferral at None, or fit on one "
+            "machine."
+        )
 
 
 def check_rows(model: Any, cells: Cells) -> None:
@@ -248,7 +251,7 @@ def check_rows(model: Any, cells: Cells) -> None:
     if table.counts is None:  # the number of rows of a group is known later, with the scores
         by = replace(by, unknown="pool")
     if isinstance(model, GoalClassifier) and not positive.is_binary:
-        raise ValueError(f"Rules of scores over shards are for two classes; got {len(facts.classes)}.")
+        raise ValueError(f"Over shards, rules of scores need exactly two classes; got {len(facts.classes)}.")
     problem = model.problem_of_fit()
     is_trained = not isinstance(model, MixtureClassifier)
     check_problem(problem, {TRAIN: table}, positive, groups=groups, counts=table.counts, trains=is_trained, by=by)
@@ -307,7 +310,7 @@ def decide_over(model: Any, rows: PreparedShards, pool_models: list[tuple[str, A
         choose_and_store(model, shards, family, model.problem_of_fit())
         return model
     if not pool.positive.is_binary:
-        raise ValueError(f"Rules of scores over shards are for two classes; got {len(facts.classes)}.")
+        raise ValueError(f"Over shards, rules of scores need exactly two classes; got {len(facts.classes)}.")
     shards.change(SCORES, _score, pool.members)
     usual = np.array([member.usual(own) for member, own in zip(pool.members, ranges_over(shards), strict=True)])
     return choose_rules_over(model, pool, shards, rows.cells, usual)

@@ -247,7 +247,7 @@ class Exporter:
     def export(self, what: Any, setting: Setting) -> dict[str, Any]:
         """Return the text of a goals file, or where a model or report was written."""
         if what not in self.kinds:
-            raise ValueError(f"What can be exported here is {', '.join(self.kinds)}; got {str(what)[:40]!r}.")
+            raise ValueError(f"You can export {', '.join(self.kinds)} here; got {str(what)[:40]!r}.")
         return {"what": what, **self.kinds[what](setting)}
 
     def model(self, setting: Setting) -> Any:

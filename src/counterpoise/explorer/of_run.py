@@ -41,8 +41,8 @@ def read_run(run: Run) -> ReadRun:
     model = run.model()
     if not mixes(model):
         raise ValueError(
-            f"The run in {run.folder} cannot be explored: the method {run.settings.method.name!r} has no mixture to "
-            "choose anew. Methods that mix models have one, such as goals, adalpboost and pool."
+            f"The run in {run.folder} cannot be explored: its method {run.settings.method.name!r} has no mixture to "
+            "choose again. Fit with a method that mixes models or rules, such as goals, adalpboost or pool."
         )
     estimator, data = final_estimator(model), own_data(run)
     evidence = check_model(estimator)

@@ -132,8 +132,8 @@ def _of_run(folder: Path, output: str | Path | None, rows: Mapping[str, Any]) ->
     beside = [name for name, value in rows.items() if value is not None]
     if beside:
         raise ValueError(
-            f"A run folder has test rows of its own, and is explored with these; got {', '.join(beside)} too. Pass the "
-            f"folder alone, or the model in it: counterpoise.runs.open_run({str(folder)!r}).model()."
+            f"A run folder is explored with its own test rows; got {', '.join(beside)} too. Pass the folder alone, "
+            f"or the model in it: counterpoise.runs.open_run({str(folder)!r}).model()."
         )
     run = read_run(runs.open_run(folder))
     return RunExporter(Session(run.parts), run, output)

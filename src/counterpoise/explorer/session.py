@@ -56,7 +56,11 @@ def refuse_deferral_here(goal: Goal, *, can_defer: bool) -> None:
     try:
         refuse_deferral([goal])
     except ValueError as error:
-        way = "Let rows be left to a person, below the goals, then add it." if can_defer else "These models decide all."
+        way = (
+            "Allow deferral below the goals, then add this goal."
+            if can_defer
+            else "These models decide about every row."
+        )
         raise ValueError(f"The goal {goal} uses deferred rows, but no row is deferred. {way}") from error
 
 
@@ -257,16 +261,17 @@ class Session:
         """Refuse, before anything is computed, settings that do not fit these models or would reveal few rows."""
         with in_field("alpha"):
             if setting.alpha is None and self.start.alpha is not None:
-                raise ValueError("alpha must be a number in (0, 1]: the models are chosen for a tail.")
+                raise ValueError("alpha must be a number in (0, 1], because this model minimises the loss of a tail.")
             if setting.alpha is not None and setting.alpha < 1 and self.decides_by_one_rule:
                 raise ValueError(
-                    f"alpha must be 1 here, got {setting.alpha:g}: the model decides by one rule, and the loss of its "
-                    "tail follows from its error alone. For a tail, fit it with decision='sticky', which mixes rules."
+                    f"alpha must be 1 here; got {setting.alpha:g}. This model decides by one rule, and the loss of "
+                    "its tail depends on its error alone. To improve the tail, fit with decision='sticky', which "
+                    "mixes rules."
                 )
             if setting.alpha is not None and setting.alpha < self.least_alpha:
                 raise ValueError(
-                    f"alpha must be at least {self.least_alpha:.4g} here, got {setting.alpha:g}: a tail of fewer than "
-                    f"{LEAST_ROWS} rows would reveal single rows."
+                    f"alpha must be at least {self.least_alpha:.4g} here; got {setting.alpha:g}. A tail of fewer "
+                    f"than {LEAST_ROWS} rows would reveal single rows."
                 )
         with in_field("by"):
             if setting.by != self.start.by and (setting.by, setting.defer) not in self._states:
@@ -277,7 +282,10 @@ class Session:
                 name = shape(one.goal)
                 counts[name] += 1
                 if counts[name] > max(self._own_counts[name], 1):
-                    raise ValueError(f"The goal {one.goal} is there already, up to its bound: move that.")
+                    raise ValueError(
+                        f"The goal {one.goal} is already in the list, perhaps with another bound. Move that bound "
+                        "instead."
+                    )
                 self.few.check(one.goal)
                 if setting.defer is None:
                     refuse_deferral_here(one.goal, can_defer=self.has_scores)

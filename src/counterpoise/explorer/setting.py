@@ -236,7 +236,7 @@ def _columns_of(by: Any) -> tuple[str, ...]:
     if not isinstance(by, list):
         raise TypeError(f"by must be a list of names of columns; got {type(by).__name__}.")
     if len(by) > MOST_COLUMNS:
-        raise ValueError(f"Rules can look at {MOST_COLUMNS} columns at most here; got {len(by)}.")
+        raise ValueError(f"Rules can use at most {MOST_COLUMNS} columns here; got {len(by)}.")
     return as_groups(by).names  # type: ignore[no-any-return]
 
 

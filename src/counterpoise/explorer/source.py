@@ -61,7 +61,7 @@ def session_of_model(
     held = None
     if X is not None:
         if y is None:
-            raise ValueError("X came without y: verdicts are on labelled rows. Pass both, or neither.")
+            raise ValueError("You passed X without y. Verdicts need labelled rows: pass both, or neither.")
         weighed: dict[str, Any] = {"sample_weight": sample_weight, "largest_weight": largest_weight}
         features = X if is_frame(X) else np.empty((len(np.asarray(y)), 0))
         table = Table(features, np.asarray(y), sensitive_features, baseline, **weighed)
@@ -69,7 +69,7 @@ def session_of_model(
         check_held_out(model, evidence, others)
         held = held_out(model, evidence, table, X, {name: one for name, one in others.items() if name != TRAIN})
     elif any(part is not None for part in (y, sensitive_features, baseline, sample_weight, largest_weight, datasets)):
-        raise ValueError("What belongs to held-out rows came without X; pass X and y with it.")
+        raise ValueError("You passed columns, weights or datasets of held-out rows without X. Pass X and y too.")
     title = type(model).__name__
     return Session(SessionParts(title, model, evidence, held, names_of(model, evidence), confidence))
 
@@ -94,12 +94,12 @@ def check_model(model: Any) -> Any:
     """Return what the mixture of a model was chosen on, or say why it cannot be explored."""
     if not hasattr(model, "mixture_") or not hasattr(model, "family_"):
         raise TypeError(
-            "The explorer shows fitted classifiers that mix models or rules of scores, such as GoalClassifier; got "
-            f"{type(model).__name__}, which is not fitted or mixes none."
+            "The explorer needs a fitted classifier that mixes models or rules, such as GoalClassifier; got "
+            f"{type(model).__name__}, which is not fitted or is of another kind."
         )
     if len(model.classes_) != 2:  # noqa: PLR2004 - what is shown has a positive class
         raise ValueError(
-            f"The explorer shows models of two classes; this one tells {len(model.classes_)} apart: "
+            f"The explorer needs a model of two classes; this one has {len(model.classes_)}: "
             f"{model.classes_.tolist()[:10]}."
         )
     return model.family_.selection_data

@@ -318,7 +318,7 @@ def state_of(parts: SessionParts, by: tuple[str, ...], defer: float | None = Non
     data, held_out = parts.evidence, parts.held_out
     if isinstance(data, PoolPredictions):
         if defer is not None:
-            raise ValueError("These models are mixed by their predictions: no row is deferred. Leave defer empty.")
+            raise ValueError("This model mixes predictions, so no row can be deferred. Leave defer empty.")
         return _of_models(data, held_out)
     estimator, groups = parts.estimator, groups_of(parts, by)
     deferral = deferral_at(estimator, defer)
@@ -365,12 +365,12 @@ def check_columns(parts: SessionParts, by: tuple[str, ...], columns: Iterable[st
     """Refuse columns that are not offered, and such as make groups with few rows, before anything is computed."""
     if isinstance(parts.evidence, PoolPredictions):
         if by:
-            raise ValueError("These models are mixed by their predictions: no rules use columns. Leave by empty.")
+            raise ValueError("This model mixes predictions, so its rules use no columns. Leave by empty.")
         return
     for name in by:
         if name not in columns:
             names = ", ".join(map(repr, columns)) or "none"
-            raise ValueError(f"The rules cannot look at {name[:40]!r} here. Columns that they can look at: {names}.")
+            raise ValueError(f"The rules cannot use {name[:40]!r} here. Columns that they can use: {names}.")
     groups_of(parts, by)
 
 
@@ -380,7 +380,8 @@ def groups_of(parts: SessionParts, by: tuple[str, ...]) -> RuleGroups:
     groups = own if by == own.by else _other_groups(parts, by)
     if len(groups.names) > MOST_EXPLORED:
         raise ValueError(
-            f"by makes {len(groups.names)} groups of {', '.join(by)}; at most {MOST_EXPLORED} can be explored."
+            f"{', '.join(by)} divide the rows into {len(groups.names)} groups; the explorer shows at most "
+            f"{MOST_EXPLORED}. Choose fewer columns."
         )
     return groups
 
@@ -393,8 +394,8 @@ def _other_groups(parts: SessionParts, by: tuple[str, ...]) -> RuleGroups:
             groups.codes(table, "The rows")
     except ValueError as error:
         raise ValueError(
-            f"The rules cannot look at {' and '.join(by)} here: that makes a group with fewer than {LEAST_ROWS} rows, "
-            "or one that some dataset has alone. Name other columns, or fewer."
+            f"The rules cannot use {' and '.join(by)} here: some group would have fewer than {LEAST_ROWS} rows, or "
+            "exist in one dataset only. Choose other columns, or fewer."
         ) from error
     return groups
 

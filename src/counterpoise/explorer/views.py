@@ -206,7 +206,10 @@ def _frontier(session: Session, setting: Setting, x: Any = None, y: Any = None) 
     x, y = ERROR if x is None else x, TAIL if y is None else y
     across, up = _quantity(session, setting, x), _quantity(session, setting, y)
     if isinstance(across, str) or across == up:
-        raise ValueError("A frontier needs two quantities, the first a goal or the error; got the same, or the tail.")
+        raise ValueError(
+            "A frontier needs two different quantities, and the first must be a goal or the error. You chose the "
+            "same quantity twice, or the tail first."
+        )
     others = tuple(one for one in setting.goals if one.on and one.goal not in (across, up))
     base = replace(setting, goals=(SettingGoal(across), *others), budget=None)
     tightest = yield from _tightest(session, base, 0)
@@ -215,7 +218,7 @@ def _frontier(session: Session, setting: Setting, x: Any = None, y: Any = None) 
         return
     loosest = _value(_optimum(session, replace(base, goals=others), up), across)
     if math.isnan(loosest):
-        raise ValueError(f"{across.left} is of {HIDDEN}: no frontier of it is shown.")
+        raise ValueError(f"{across.left} is computed on {HIDDEN}, so the explorer does not show its frontier.")
     points = []
     for level in _levels(across, tightest, loosest):
         yield None
@@ -250,7 +253,7 @@ def _quantity(session: Session, setting: Setting, word: Any) -> Goal | str:
         raise ValueError(f"A quantity is the place of a goal, {ERROR!r} or {TAIL!r}; got {word!r}.")
     goal = setting.goals[word].goal
     if session.few.why(goal):
-        raise ValueError(f"{goal.left} is of {HIDDEN}: no frontier of it is shown.")
+        raise ValueError(f"{goal.left} is computed on {HIDDEN}, so the explorer does not show its frontier.")
     return goal
 
 

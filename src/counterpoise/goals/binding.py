@@ -233,8 +233,8 @@ class Views:
         if of is None and several and self.classes.positive is None:
             raise ValueError(
                 f"A rate needs a positive class; got {len(several)} classes: {', '.join(map(repr, several[:10]))}. "
-                f"Name the one that is meant with of, as in recall(train, of={text_of(several[0])}), or with pos_label "
-                "(data.positive in a goals file)."
+                f"Name the class that you mean with of, as in recall(train, of={text_of(several[0])}), or with "
+                "pos_label (data.positive in a goals file)."
             )
         if of is None:
             return several.index(self.classes.positive) if several else 1

@@ -206,7 +206,7 @@ def check_denominators(goals: Sequence[Goal], views: Views) -> None:
         if value < -FEASIBLE * goal.left.denominator.whole_size:  # type: ignore[union-attr]
             raise ValueError(
                 f"The goal {goal} cannot be multiplied through: its denominator falls to {value:.4g} for some "
-                "predictions, and the comparison would turn round. Use a denominator that is never negative."
+                "predictions, which would reverse the comparison. Use a denominator that is never negative."
             )
 
 

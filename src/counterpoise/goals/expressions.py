@@ -414,7 +414,7 @@ def make_rate(constant: float, terms: Iterable[Term]) -> Rate:
         for count in term.metric.counts:
             if abs(count.coefficient) != 1 and not check_finite(term.coefficient * count.coefficient):
                 raise ValueError(
-                    f"The numbers in a goal must not vanish; {term.coefficient!r} * {term} is rounded to 0."
+                    f"A factor in a goal must not be so small that it rounds to 0; got {term.coefficient!r} * {term}."
                 )
     return Rate(check_finite(constant), remaining)
 

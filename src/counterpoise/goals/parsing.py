@@ -274,7 +274,7 @@ class _Reader:
         if "<=" in signs and "<" not in signs:  # between the two sides of a goal
             odd = next((one for one in (token, self.next) if one.text in {"<", ">"}), None)
             if odd is not None:
-                raise self.wrong(odd.place, f"a goal is written with <= or >=, found {odd.text!r}")
+                raise self.wrong(odd.place, f"a goal is written with <= or >=, got {odd.text!r}")
         if token.text not in signs:
             raise self._expected(token, " or ".join(map(repr, signs)))
         return token
@@ -301,7 +301,7 @@ class _Reader:
         got = "the end of the text" if token.kind == "end" else repr(token.text)
         # What goes on where a condition should end is a value of several words or signs.
         quotes = what == "')'" and token.kind != "end" and self.text[: token.place].rpartition("(")[2].count("=")
-        hint = "; values that are no plain word stand in quotes, as in sex='not known'" if quotes else hint
+        hint = "; put a value of several words in quotes, as in sex='not known'" if quotes else hint
         return self.wrong(token.place, f"expected {what}, found {got}{hint}")
 
     def wrong(self, place: int, problem: str) -> GoalSyntaxError:
@@ -315,7 +315,7 @@ class _Reader:
 
 def _describe_character(character: str) -> str:
     if character in "\u2264\u2265":
-        return f"a goal is written with <= or >=, found {character!r}"
+        return f"a goal is written with <= or >=, got {character!r}"
     if character == "%":
         return "found '%'; write a share as a number, 0.9 for 90 %"
     got = "an unfinished quote" if character in "'\"" else repr(character)

@@ -257,10 +257,10 @@ class Table:
         if self.sample_weight is None or self.sample_weight.min() >= EQUAL:
             return None
         raise ValueError(
-            f"Dataset {name!r} needs largest_weight, the most that a row of its population can weigh: its weights "
-            f"differ (the lightest is {self.sample_weight.min():.3g} times the heaviest), and rows that were not drawn "
-            "may be heavier still. Name it: largest_weight beside sample_weight, data.largest_weight in a goals file, "
-            "--largest-weight where a run is audited; or leave the weights out."
+            f"Dataset {name!r} needs largest_weight, the largest weight that a row of its population can have: its "
+            f"weights differ (the lightest is {self.sample_weight.min():.3g} times the heaviest), and rows that were "
+            "not drawn may weigh more. Pass it: largest_weight beside sample_weight, data.largest_weight in a goals "
+            "file, --largest-weight where a run is audited; or leave the weights out."
         )
 
     def copy_weight_limit(self, table: "Table", places: Any = slice(None)) -> "Table":
@@ -424,7 +424,9 @@ def with_train(train: Table | None, datasets: Any) -> dict[str, Table]:
     if train is None:
         return others
     if DEFAULT in others:
-        raise ValueError("The dataset 'train' is X and y themselves: give the others in datasets another name.")
+        raise ValueError(
+            "The dataset 'train' is X and y themselves. Give the dataset that you pass in datasets another name."
+        )
     return {DEFAULT: train, **others}
 
 

@@ -221,8 +221,8 @@ def find_device(name: str) -> Any:
     device = torch.device("cuda", torch.cuda.current_device()) if name == "cuda" and n_devices else torch.device(name)
     if device.type == "cuda" and (device.index or 0) >= n_devices:
         raise ValueError(
-            f"device={name!r} does not exist: torch sees {n_devices} CUDA devices here. "
-            "Use device='auto' to take one where there is one."
+            f"device={name!r} does not exist: torch sees {n_devices} CUDA devices here. Use device='auto', which "
+            "takes a CUDA device if there is one."
         )
     return device
 

@@ -177,8 +177,8 @@ def load_model(model_uri: str, *, dst_path: str | None = None, trusted: Sequence
     flavours = mlflow.models.Model.load(str(folder)).flavors
     if FLAVOUR not in flavours:
         raise UnreadableModel(
-            f"{model_uri} has no model of counterpoise; it has {', '.join(sorted(flavours)) or 'none'}. Load it with "
-            "mlflow.pyfunc.load_model."
+            f"{model_uri} holds no counterpoise model; its flavours are {', '.join(sorted(flavours)) or 'none'}. "
+            "Load it with mlflow.pyfunc.load_model."
         )
     return load(folder / str(flavours[FLAVOUR]["data"]), trusted=trusted)
 
@@ -233,8 +233,8 @@ class _ServedModel(NamedTuple):
         missing = [name for name in columns if name not in getattr(rows, "columns", ())]
         if missing:
             raise ValueError(
-                f"The rows need the column {missing[0]!r}, which the model was saved with: pass a data frame that "
-                f"holds it; got {', '.join(map(str, getattr(rows, 'columns', ()))) or type(rows).__name__}."
+                f"The model was saved with the column {missing[0]!r}, so the rows need it too: pass a data frame "
+                f"that holds it; got {', '.join(map(str, getattr(rows, 'columns', ()))) or type(rows).__name__}."
             )
         return rows[names]
 

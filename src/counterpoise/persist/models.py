@@ -54,7 +54,7 @@ def save(model: Any, path: str | os.PathLike[str], *, trusted: Sequence[str] = (
     refuse_unfitted(model, "cp.save")
     target = Path(path)
     if target.is_dir():
-        raise UnstorableModel(f"{target} is a folder: give the name of a file in it.")
+        raise UnstorableModel(f"{target} is a folder. Pass the name of a file in it.")
     content = dumps(model, trusted=trusted)
     write_atomically(target, [content], private=not target.exists())  # it may hold the key of draws
 
@@ -99,7 +99,7 @@ def load_lazily(path: str | os.PathLike[str]) -> Any:
 def _read(path: str | os.PathLike[str], trusted: Sequence[str], *, waits: bool) -> Any:
     target = Path(path)
     if target.is_dir():
-        raise UnreadableModel(f"{target} is a folder, not a model: give the name of a file in it.")
+        raise UnreadableModel(f"{target} is a folder, not a model. Pass the name of a file in it.")
     try:
         with open_regular(target) as stream:
             data = stream.read()
@@ -108,10 +108,10 @@ def _read(path: str | os.PathLike[str], trusted: Sequence[str], *, waits: bool) 
     except OSError as error:
         raise UnreadableModel(f"{target} cannot be read: {error.strerror}.") from error
     except MemoryError as error:
-        raise UnreadableModel(f"{target} cannot be read: it has more bytes than there is memory.") from error
+        raise UnreadableModel(f"{target} cannot be read: it is larger than the free memory.") from error
     model = _decode(data, str(target), trusted, waits=waits)
     if not _is_fitted(model):
-        raise UnreadableModel(f"{target} holds a {type(model).__name__}, which is no fitted model.")
+        raise UnreadableModel(f"{target} holds a {type(model).__name__}, which is not a fitted model.")
     return model
 
 
@@ -213,7 +213,7 @@ def _description(value: Any) -> dict[str, Any]:
 def refuse_unfitted(model: Any, before: str) -> None:
     """Raise an error where a value is no fitted model; ``before`` names the function called."""
     if not _is_fitted(model):
-        raise UnstorableModel(f"This {type(model).__name__} is no fitted model: call fit before {before}.")
+        raise UnstorableModel(f"This {type(model).__name__} is not fitted: call fit before {before}.")
 
 
 def _is_fitted(model: Any) -> bool:

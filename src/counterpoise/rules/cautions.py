@@ -102,8 +102,8 @@ def warn_of_the_positive_class(goals: Iterable[Any], classes: AnyArray, pos_labe
     if not any(_OF_POSITIVE.search(str(goal)) and not _OF_NAMED.search(str(goal)) for goal in goals):
         return
     warn_caller(
-        f"The goals refer to a positive class, which is taken to be {labels[1]!r}, as it sorts behind {labels[0]!r}. "
-        f"Name the one that is meant: pos_label={labels[0]!r} or pos_label={labels[1]!r}.",
+        f"The goals refer to a positive class, and you did not name it. counterpoise takes {labels[1]!r}, because it "
+        f"sorts after {labels[0]!r}. Set pos_label={labels[0]!r} or pos_label={labels[1]!r}.",
         UnnamedPositive,
     )
 
@@ -111,40 +111,45 @@ def warn_of_the_positive_class(goals: Iterable[Any], classes: AnyArray, pos_labe
 def warn_of_a_constant(decision: str, error: float, constant_error: float) -> None:
     """Say that all training rows get one decision, whatever their features."""
     warn_caller(
-        f"The goals are met on the training rows, but only by a constant: {decision} for every row, which counts as a "
-        f"miss. {_beside_constant(error, constant_error)} Loosen the goals, add features, or lower regularization.",
+        f"The decisions meet the goals on the training rows only because they are constant: {decision} for every "
+        f"row. That counts as a miss. {_beside_constant(error, constant_error)} Relax the goals, add features, or "
+        "lower regularization.",
         ConstantDecisions,
     )
 
 
 def warn_of_missed_goals(missed: Iterable[str], error: float, constant_error: float, *, has_offset: bool) -> None:
     """Say by how much decisions miss goals that the ramp rates meet."""
-    other = "loosen the goals, or add features" if has_offset else "set fit_intercept=True, or loosen the goals"
+    other = "relax the goals, or add features" if has_offset else "set fit_intercept=True, or relax the goals"
     warn_caller(
-        "The ramp rates meet the goals on the training rows, but no threshold was found whose decisions do: "
-        f"{'; '.join(missed)}. {_beside_constant(error, constant_error)} Set decision='ramp', whose draws meet the "
-        f"goals in expectation, {other}.",
+        "The ramp rates meet the goals on the training rows, but the decisions of every threshold that was tried "
+        f"miss them: {'; '.join(missed)}. {_beside_constant(error, constant_error)} Set decision='ramp', whose draws "
+        f"meet the goals in expectation, {other}.",
         MissedGoals,
     )
 
 
 def _beside_constant(error: float, constant_error: float) -> str:
-    return f"The decisions err on {error:.2%} of the training rows, the best constant decision on {constant_error:.2%}."
+    return (
+        f"The decisions are wrong for {error:.2%} of the training rows, the best constant decision for "
+        f"{constant_error:.2%}."
+    )
 
 
 def warn_of_one_answer(deferred: float, constant: Any) -> None:
     """Say that hardly anybody is decided about, or that all are called one class, whatever their scores."""
     if deferred >= _NEARLY_ALL:
         warn_caller(
-            f"{deferred:.1%} of the rows are deferred: by the cost of deferral and the goals that is the least loss. "
-            "Raise the cost, loosen the goals, or limit how many are deferred, as in the goal "
+            f"The rules defer {deferred:.1%} of the rows, because that has the least loss with this cost of deferral "
+            "and these goals. Raise the cost, relax the goals, or limit deferral with a goal such as "
             "defer_rate(train) <= 0.1.",
             ConstantDecisions,
         )
     if constant is not None:
         warn_caller(
-            f"The goals are met by calling everybody {constant!r}, whatever their scores. Is that the positive class, "
-            "and are scores higher for it? pos_label (positive on the command line) names it.",
+            f"The rules decide {constant!r} for every row, whatever its score, and so meet the goals. Check the "
+            "positive class, whose scores must be the higher ones: set it with pos_label (positive on the command "
+            "line).",
             ConstantDecisions,
         )
 
@@ -155,21 +160,23 @@ def warn_of_margins(margins: Margins | None, confidence: float | None) -> None:
         return
     if margins.reason:
         warn_caller(
-            f"confidence={confidence} is not used: {margins.reason}. The goals are met on the selection rows, and each "
-            "may fail on new rows about half of the time. Set confidence=None to decide without margins.",
+            f"confidence={confidence} is not used: {margins.reason}. The decisions meet the goals on the selection "
+            "rows, but each goal may fail on new rows about half of the time. Set confidence=None to decide without "
+            "margins.",
             ConfidenceNotReached,
         )
         return
     needed = "" if margins.rows_needed is None else f" About {margins.rows_needed:,} selection rows would be enough."
     if margins.is_costly:
         needed = (
-            " Rules with enough of a margin are nearly trivial: they cost a quarter of the objective more, or 0.02."
+            " Rules with a large enough margin are nearly trivial: they raise the objective by a quarter, or by 0.02."
         )
-    goal = "" if margins.limiting is None else f" The goal that limits it is {margins.limiting}."
+    goal = "" if margins.limiting is None else f" The goal {margins.limiting} limits the confidence."
     warn_caller(
-        f"The goals are met on the selection rows, but not with a confidence of {confidence} on new rows: the rule "
-        f"that comes nearest was taken, which costs {margins.cost:.4g} of the objective.{goal}{needed} Loosen a goal, "
-        "give more rows, ask for less confidence, or set confidence=None to decide without margins.",
+        f"The decisions meet the goals on the selection rows, but not with a confidence of {confidence} on new rows. "
+        "counterpoise chose the rule that comes closest, which raises the objective by "
+        f"{margins.cost:.4g}.{goal}{needed} Relax a goal, pass more rows, lower the confidence, or set "
+        "confidence=None to decide without margins.",
         ConfidenceNotReached,
     )
 
@@ -180,11 +187,11 @@ def warn_of_the_average(mixed: float, alone: float, whose: str, problem: Any) ->
         return
     has_tail = getattr(problem.objective, "tail_fraction", None) != 1.0
     ways = [f"set budget={_FAR / 2}, which limits it"] if has_tail and problem.budget is None else []
-    ways += ["take a larger alpha"] if has_tail else []
-    ways += ["loosen the goals"] if problem.goals else []
+    ways += ["set a larger alpha"] if has_tail else []
+    ways += ["relax the goals"] if problem.goals else []
     price = " and ".join([*(["the tail"] if has_tail else []), *(["the goals"] if problem.goals else [])])
     warn_caller(
-        f"On the selection rows the decisions err on {mixed:.1%} on average, {whose} alone on "
-        f"{max(alone, 0.0):.1%}: that is the price of {price}. To pay less {', or '.join(ways)}.",
+        f"On the selection rows the decisions are wrong for {mixed:.1%} of the rows, and those of {whose} alone for "
+        f"{max(alone, 0.0):.1%}. The difference is the price of {price}. To lower it, {', or '.join(ways)}.",
         CostlyMixture,
     )

@@ -339,8 +339,8 @@ def _weights(sample_weight: ArrayLike | None, n_samples: int, largest_weight: fl
         return np.asarray(weights) * (heaviest / limit)
     if weights is not None and weights.min() < EQUAL:
         raise ValueError(
-            "largest_weight must be given where weights differ: rows that were not drawn may be heavier than these. "
-            "Name the most that a row of the population can weigh, known beforehand."
+            "Pass largest_weight, because the weights differ: rows that were not drawn may weigh more than these. "
+            "It is the largest weight that a row of the population can have."
         )
     return np.ones(n_samples)
 

@@ -346,7 +346,7 @@ class WorstGroup(WorstCase):
 
     def subgradient(self, losses: ArrayLike, sample_weight: ArrayLike | None = None) -> FloatArray:  # noqa: ARG002
         """Refuse: which row is in which group is known at fit."""
-        raise ValueError(f"{self!r} needs the groups of the rows: it is bound to sensitive_features at fit.")
+        raise ValueError(f"{self!r} needs the groups of the rows. Pass sensitive_features to fit.")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -402,7 +402,9 @@ class _Ball(WorstCase):
     def subgradient(self, losses: ArrayLike, sample_weight: ArrayLike | None = None) -> FloatArray:
         """Return the worst weights in the ball."""
         if isinstance(self.radius, str):
-            raise ValueError(f"{self!r} gets its radius from the rows at fit; name a number to use it by itself.")  # noqa: TRY004
+            raise ValueError(  # noqa: TRY004
+                f"{self!r} computes its radius from the rows at fit. Pass a number as radius to use it by itself."
+            )
         return worst_case_weights(losses, self.radius, divergence=self.divergence, sample_weight=sample_weight)
 
     def __repr__(self) -> str:

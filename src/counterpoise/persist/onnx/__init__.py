@@ -75,7 +75,7 @@ def to_onnx(model: Any) -> Any:
     try:
         shares = decision_shares(graph, graph.rows, model)
     except UnstorableModel as error:
-        raise UnstorableModel(f"This {name} cannot be written for ONNX: {error}.") from error
+        raise UnstorableModel(f"This {name} cannot be exported to ONNX: {error}.") from error
     words = {"classes": json.dumps(model.classes_.tolist(), default=str)}
     if graph.asks_for_groups:
         words["groups"] = json.dumps(model.groups_.names)

@@ -73,8 +73,8 @@ def find_groups(by: Groups, table: Table, n_rows: FloatArray | None = None) -> R
     if thin and not pools:
         first = next(iter(thin))
         raise ValueError(
-            f"The group {first!r} has {thin[first]} rows to find a threshold on, fewer than {by.min_rows}. Give more "
-            f"rows, name fewer columns in by, merge small groups, or set by={_pooling_text(by.names)}, which "
+            f"The group {first!r} has {thin[first]} rows to choose a threshold on, fewer than {by.min_rows}. Pass "
+            f"more rows, name fewer columns in by, merge small groups, or set by={_pooling_text(by.names)}, which "
             "decides about small groups together."
         )
     own = [name for name in names if name not in thin]
@@ -106,8 +106,8 @@ def _name_groups(table: Table, by: tuple[str, ...], what: str) -> tuple[IntArray
     twice = next((name for name, count in Counter(names).items() if count > 1), None)
     if twice is not None:
         raise ValueError(
-            f"{what} hold two groups with the same name {twice!r}, which no rule could distinguish: change the "
-            f"values of {', '.join(by)}."
+            f"{what} hold two groups with the same name {twice!r}, so that no rule could distinguish them: change "
+            f"the values of {', '.join(by)}."
         )
     return codes, names
 
