@@ -397,7 +397,7 @@ def _decision_shares(estimator: Any, X: Any, columns: dict[str, Any]) -> FloatAr
 
 
 def _draws(estimator: Any) -> bool:
-    """Tell whether a classifier draws its answers."""
+    """Return whether a classifier draws its answers."""
     return kind_of_decision(getattr(_innermost(estimator), "decision", None)) in _DRAWN
 
 

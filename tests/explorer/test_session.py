@@ -150,7 +150,7 @@ def test_every_view_is_shown(kind):
         own.answer(asked(kind, bound=min(recall["tightest"] + 0.02, 1.0)))["kind"] == "unmet"
         or recall["tightest"] > 0.98
     )
-    assert found["segments"]["why"] == "the held-out rows came without a data frame of features"
+    assert found["segments"]["why"] == "the held-out rows have no data frame of features"
 
 
 def test_a_frontier_is_of_any_two_quantities():
@@ -234,7 +234,7 @@ def test_without_goals_plain_training_is_kept_and_how_far_it_is_from_the_best_is
     told = own.answer(Setting.of({"alpha": 1.0}), exact=True)
     (member,) = told["members"]
     assert member["thresholds"] == [pytest.approx(0.5, abs=0.01)]
-    (more,) = re.findall(r"^Plain training is kept, .*: it is within ([\d.]+) of the best", told["note"])
+    (more,) = re.findall(r"^There are no goals, .* which is within ([\d.]+) of the best", told["note"])
     assert float(more) == pytest.approx(told["value"] - told["lower"], abs=1e-3)
     with_goal = own.answer(Setting.of({"alpha": 1.0, "goals": [{"text": "recall(train) >= 0.1"}]}), exact=True)
     assert with_goal["note"] == ""

@@ -238,7 +238,7 @@ def test_a_refused_model_leaves_the_older_file(tmp_path):
     with pytest.raises(UnstorableModel, match="not fitted"):
         cp.save(Stump(), tmp_path / "model.cp")
     assert_same(cp.load(tmp_path / "model.cp"), model, NUMBERS)
-    with pytest.raises(UnstorableModel, match="is a folder. Pass the name of a file"):
+    with pytest.raises(UnstorableModel, match=r"is a folder\. Pass the name of a file"):
         cp.save(model, tmp_path)
 
 

@@ -131,7 +131,7 @@ def as_numbers(values: ArrayLike, name: str) -> AnyArray:
 
 
 def is_frame(X: Any) -> bool:
-    """Tell whether X is a data frame, which pipelines may want as it is; a table of Arrow is read as an array."""
+    """Return whether X is a data frame, which pipelines may want as it is; a table of Arrow is read as an array."""
     return hasattr(X, "columns") and not hasattr(X, "column_names")
 
 
@@ -149,7 +149,7 @@ def refuse_texts(X: Any, who: Any) -> None:
 
 
 def _holds_texts(column: Any) -> bool:
-    """Tell whether a column holds texts that are no numbers, as they are or as categories."""
+    """Return whether a column holds texts that are no numbers, as they are or as categories."""
     kind = str(getattr(column, "dtype", "")).lower()
     is_text = kind.startswith(("object", "str", "category", "enum", "categorical"))
     return is_text and any(isinstance(value, str) and not _is_number(value) for value in column.unique())

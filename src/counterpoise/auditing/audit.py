@@ -58,7 +58,7 @@ class GoalAudit(NamedTuple):
 
     @property
     def has_estimate(self) -> bool:
-        """Tell whether there is an estimate: the rows hold some that each rate of the goal counts."""
+        """Return whether there is an estimate: the rows hold some that each rate of the goal counts."""
         return bool(self.counts)
 
     @property
@@ -106,7 +106,7 @@ class Audit(tuple[GoalAudit, ...]):
 
     @property
     def holds(self) -> bool:
-        """Tell whether every goal is shown to hold."""
+        """Return whether every goal is shown to hold."""
         return all(row.verdict == HOLDS for row in self)
 
     @property

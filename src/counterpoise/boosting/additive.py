@@ -256,7 +256,7 @@ class AdditiveClassifier(ClassifierMixin, BaseEstimator):
         return check_predict_input(self, self._learner(), X)
 
     def __sklearn_is_fitted__(self) -> bool:
-        """Tell whether there are votes to decide by."""
+        """Return whether there are votes to decide by."""
         return "ensembles_" in vars(self)
 
     def __sklearn_tags__(self) -> Any:

@@ -182,7 +182,7 @@ def _absent_class(codes: IntArray, classes: AnyArray) -> Any:
 
 
 def is_word(value: Any, name: str, words: tuple[str, ...]) -> bool:
-    """Tell whether a parameter that may be a number is one of the words, and refuse other words."""
+    """Return whether a parameter that may be a number is one of the words, and refuse other words."""
     if isinstance(value, str):
         check_choice(value, f"{name}, where it is a word,", words)
     return isinstance(value, str)

@@ -189,7 +189,7 @@ class RoundsProgram:
         self._prices = None
 
     def is_over(self, *, is_random: bool) -> bool:
-        """Tell whether the learner finds no model that helps."""
+        """Return whether the learner finds no model that helps."""
         return self.n_idle >= (_TRIES if is_random or self._may_differ else 1)
 
     def price(self, history: History) -> FloatArray:

@@ -417,7 +417,7 @@ class LPBoostClassifier(MixtureBase):
 
     @property
     def trains_inside(self) -> bool:
-        """Tell whether rounds look at the goals."""
+        """Return whether rounds look at the goals."""
         return self.beta is None and has_goals(self.goals)
 
     def __init__(
@@ -577,7 +577,7 @@ class LPBoostClassifier(MixtureBase):
 
     @property
     def decides_by_scores(self) -> bool:
-        """Tell whether rules of scores decide, or will."""
+        """Return whether rules of scores decide, or will."""
         return self.scores is True or super().decides_by_scores
 
     def solve_and_store(self, family: Family, problem: Problem, choice: Any = None) -> None:

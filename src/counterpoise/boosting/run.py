@@ -182,7 +182,7 @@ class BoostingRun:
         return self.program.standing
 
     def _is_last(self, number: int) -> bool:
-        """Tell whether patience is at its end, the target is reached, or another round would be of no use."""
+        """Return whether patience is at its end, the target is reached, or another round would be of no use."""
         program = self.program
         if self.patience is not None:
             value = self._value_so_far()
@@ -211,7 +211,7 @@ class BoostingRun:
 
     @property
     def repeats(self) -> bool:
-        """Tell whether the next round would only repeat a model: all samples fared alike, so they weigh as at first."""
+        """Return whether the next round would repeat a model, because all samples have the same loss."""
         is_stuck = self.history.n_rounds >= self.n_plain and self.history.rows.are_all_alike()
         return self.program is None and is_stuck and not self.fit.is_random
 

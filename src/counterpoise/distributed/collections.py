@@ -138,7 +138,7 @@ class RowCollections:
 
 
 def is_column(value: Any) -> bool:
-    """Tell whether it is the name of a column, or a list of names."""
+    """Return whether it is the name of a column, or a list of names."""
     if isinstance(value, str):
         return True
     return isinstance(value, (list, tuple)) and len(value) > 0 and all(isinstance(one, str) for one in value)
@@ -218,7 +218,7 @@ class Load:
 
 
 def is_path(value: Any) -> bool:
-    """Tell whether it is a path, or a list of paths."""
+    """Return whether it is a path, or a list of paths."""
     if isinstance(value, (list, tuple)) and value:
         return all(isinstance(one, (str, os.PathLike)) for one in value)
     return isinstance(value, (str, os.PathLike))

@@ -60,7 +60,7 @@ class Calls:
         return await asyncio.gather(*(self._is_reached(one, workers.get(one, {}).get("id")) for one in addresses))
 
     async def _is_reached(self, address: str, name: Any) -> bool:
-        """Tell whether the worker of that name answers: in another network the address may be someone else's."""
+        """Return whether the worker of that name answers: in another network the address may be someone else's."""
         with suppress(Exception):
             return bool((await asyncio.wait_for(self._client.rpc(address).identity(), _SOON))["id"] == name)
         return False

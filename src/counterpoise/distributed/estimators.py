@@ -256,7 +256,7 @@ class OverDask(ClassifierMixin, BaseEstimator):
             raise ValueError(f"it must hold a {self.kind.__name__}, and holds a {type(self.local).__name__}")
 
     def __sklearn_is_fitted__(self) -> bool:
-        """Tell whether there is a mixture to decide by."""
+        """Return whether there is a mixture to decide by."""
         return hasattr(self.local, "mixture_")
 
     def fit(

@@ -158,7 +158,7 @@ class _Groups(NamedTuple):
 
     @property
     def has_baseline(self) -> bool:
-        """Tell whether a column holds the baseline predictions."""
+        """Return whether a column holds the baseline predictions."""
         return self.load.names_by_role.get(BASELINE) is not None
 
     def stamps(self) -> dict[str, Any]:

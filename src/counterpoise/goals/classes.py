@@ -256,7 +256,7 @@ def resolve_classes(
 
 
 def is_positive_word(label: str) -> bool:
-    """Tell whether a text is a word for the positive class, whatever it is about."""
+    """Return whether a text is a word for the positive class, whatever it is about."""
     return label.strip().lower() in _YES
 
 

@@ -280,7 +280,7 @@ class _Reader:
         return token
 
     def skip(self, sign: str) -> bool:
-        """Go on behind a sign where it is next, and tell whether it was."""
+        """Go on behind a sign where it is next, and return whether it was."""
         return self.next.text == sign and bool(self.advance())
 
     def expect_end(self) -> None:
@@ -439,7 +439,7 @@ def as_goals(goals: Any) -> tuple[Goal, ...]:
 
 
 def has_goals(goals: Any) -> bool:
-    """Tell whether there are goals, of what ``as_goals`` takes, without reading their texts.
+    """Return whether there are goals, of what ``as_goals`` takes, without reading their texts.
 
     Examples
     --------

@@ -96,7 +96,7 @@ class Share(NamedTuple):
         return upper_share(math.ceil(n_rows * max(failures - _EXACT, 0.0)), n_rows, risk)
 
     def can_show(self, allowed: float, risk: float, n_rows: float | None = None) -> bool:
-        """Tell whether these rows, or another number, show a share of at most ``allowed`` without a single failure."""
+        """Return whether these rows, or ``n_rows`` rows, show a share of at most ``allowed`` if there is no failure."""
         return upper_share(0, self.trials if n_rows is None else n_rows, risk) <= allowed
 
 
@@ -132,7 +132,7 @@ class WeightedShare(NamedTuple):
         return upper_weighted_mean(self._planned(failures), risk)
 
     def can_show(self, allowed: float, risk: float, n_rows: float | None = None) -> bool:
-        """Tell whether these rows, or another number, show a share of at most ``allowed`` without a single failure."""
+        """Return whether these rows, or ``n_rows`` rows, show a share of at most ``allowed`` if there is no failure."""
         return is_below(self._planned(0.0, n_rows), allowed, risk)
 
     def _planned(self, failures: float, n_rows: float | None = None) -> WeightedSample:
@@ -167,7 +167,7 @@ def certified_bound(goal: Goal, share: AnyShare, value: float, risk: float) -> f
 
 
 def can_certify(goal: Goal, share: AnyShare, risk: float) -> bool:
-    """Tell whether so many rows can certify the goal at all: without a single failure."""
+    """Return whether so many rows can certify the goal at all: without a single failure."""
     return bool(share.trials) and share.can_show(allowed_failures(goal, share), risk)
 
 

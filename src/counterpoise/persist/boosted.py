@@ -166,7 +166,7 @@ def _check_xgboost_tree(tree: dict[str, Any], n_features: int) -> None:
 
 
 def _is_tree(left: IntArray, right: IntArray, parents: IntArray, n_deleted: int) -> bool:
-    """Tell whether every way down from the root ends, inside of the arrays."""
+    """Return whether every way down from the root ends, inside of the arrays."""
     inner = np.flatnonzero(left != -1)
     children, above = np.concatenate([left[inner], right[inner]]), np.concatenate([inner, inner])
     is_inside = left.size > 0 and bool((right[left == -1] == -1).all()) and _are_below(children - 1, left.size - 1)
@@ -198,7 +198,7 @@ def _whole(values: Any, size: int | None = None) -> IntArray:
 
 
 def _are_below(values: AnyArray, most: int) -> bool:
-    """Tell whether all values are whole numbers from 0 to below ``most``."""
+    """Return whether all values are whole numbers from 0 to below ``most``."""
     return bool(((values >= 0) & (values < most) & (values == np.floor(values))).all())
 
 

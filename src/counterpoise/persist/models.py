@@ -217,7 +217,7 @@ def refuse_unfitted(model: Any, before: str) -> None:
 
 
 def _is_fitted(model: Any) -> bool:
-    """Tell whether a value is a model that can predict."""
+    """Return whether a value is a model that can predict."""
     from sklearn.utils.validation import check_is_fitted  # noqa: PLC0415 - this file lies below scikit-learn
 
     if isinstance(model, type) or not hasattr(model, "predict"):

@@ -235,7 +235,7 @@ def state_of(value: Any) -> dict[str, Any]:
 
 
 def holds_known_only(root: Any) -> bool:
-    """Tell whether everything inside of a value can be stored here; else skops may be able to."""
+    """Return whether everything inside of a value can be stored here; else skops may be able to."""
     return all(inner is not None for _, inner in scikit_learn.walk(root, _inside))
 
 

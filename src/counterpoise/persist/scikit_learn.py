@@ -45,7 +45,7 @@ TRUSTED = frozenset(
 
 
 def is_foreign(value: Any) -> bool:
-    """Tell whether a value is an estimator, fitted or not, which skops may know."""
+    """Return whether a value is an estimator, fitted or not, which skops may know."""
     return hasattr(value, "get_params") and not isinstance(value, type)
 
 
@@ -260,7 +260,7 @@ class Rounds(NamedTuple):
 
 
 def is_of_scikit_learn(kind: type) -> bool:
-    """Tell whether a class is one of those that are stored by their attributes."""
+    """Return whether a class is one of those that are stored by their attributes."""
     return ESTIMATORS.get(kind.__name__) == kind.__module__
 
 

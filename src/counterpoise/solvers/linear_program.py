@@ -235,7 +235,7 @@ class HotProgram:
 
     @property
     def is_infeasible(self) -> bool:
-        """Tell whether the last solve proved that there is no solution."""
+        """Return whether the last solve proved that there is no solution."""
         import highspy  # noqa: PLC0415 - as above
 
         return bool(self._lp.getModelStatus() == highspy.HighsModelStatus.kInfeasible)

@@ -181,7 +181,7 @@ class SVMBounds:
 
     @property
     def is_done(self) -> bool:
-        """Tell whether the gap is at most the tolerance."""
+        """Return whether the gap is at most the tolerance."""
         return self.value - self.lower <= max(self.tol, _BOUND_ROUNDING * self.value)
 
 

@@ -118,7 +118,7 @@ def upper_weighted_mean(sample: WeightedSample, risk: float) -> float:
 
 
 def is_below(sample: WeightedSample, mean: float, risk: float) -> bool:
-    """Tell whether the upper bound on the weighted mean is at most ``mean``."""
+    """Return whether the upper bound on the weighted mean is at most ``mean``."""
     if not sample.span[0] < mean < sample.span[1]:
         return mean >= sample.span[1]
     return bool(_Wealth.of(sample, risk).logs(np.array([mean]))[0] >= -math.log(risk))

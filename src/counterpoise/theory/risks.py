@@ -110,12 +110,12 @@ class WeightedSum(Risk):
 
     @property
     def is_worst_case(self) -> bool:  # type: ignore[override]
-        """Tell whether all parts are."""
+        """Return whether all parts are."""
         return all(risk.is_worst_case for _, risk in self.parts)
 
     @property
     def is_law_invariant(self) -> bool:  # type: ignore[override]
-        """Tell whether all parts are."""
+        """Return whether all parts are."""
         return all(risk.is_law_invariant for _, risk in self.parts)
 
     @property
