@@ -134,7 +134,7 @@ def realised_cvar(
 
     A mixture spreads its errors, so that no sample is failed for certain *before* the draw. With the key of the draws
     fixed each sample is right or wrong for good, and the losses are those of a deterministic classifier with the same
-    error. ``cvar_loss`` of the expected losses does not tell this number.
+    error. ``cvar_loss`` of the expected losses is another number.
 
     Parameters
     ----------

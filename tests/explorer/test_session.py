@@ -262,7 +262,7 @@ def test_a_model_of_one_rule_is_shown_and_exported_as_one_rule():
 
 def test_of_a_model_of_one_rule_no_tail_can_be_asked_for_and_all_else_is_shown():
     own = session_of_one_rule()
-    with pytest.raises(ValueError, match=r"alpha must be 1 here, got 0.5: .* one rule.* decision='sticky'"):
+    with pytest.raises(ValueError, match=r"alpha must be 1 here; got 0.5. .* one rule.* decision='sticky'"):
         own.answer(replace(own.start, alpha=0.5))
     found = {view: show_view(own, own.start, view) for view in VIEWS}
     assert found["curve"]["best"] == []

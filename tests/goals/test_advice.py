@@ -123,7 +123,7 @@ def test_two_conflicts_at_once_are_mended_together_by_the_least_change():
         MixtureClassifier([y, 1 - y, 0 * y], goals=goals).fit(np.zeros((8, 1)), y)
     found = caught.value
     assert found.nearest_bounds == {}
-    assert "With all other goals kept no single bound is enough" in str(found)
+    assert "To change a single bound is not enough while all other goals are kept" in str(found)
     assert found.joint_change == pytest.approx(1.0, abs=1e-3)  # recall 0 to 0.5 costs as much as what it frees
     assert len(found.conflict) < len(goals)
 
@@ -160,4 +160,4 @@ def test_goals_that_hold_an_offered_bound_where_it_is_are_named():
     with pytest.raises(InfeasibleGoals) as caught:
         MixtureClassifier(said, alpha=1.0, goals=goals).fit(np.zeros((100, 1)), y)
     assert [str(goal) for goal in caught.value.conflict] == ["recall(train) >= 0.99"]
-    assert "Beside it stands coverage(train) <= 0.1. The nearest bounds" in str(caught.value)
+    assert "It must hold together with coverage(train) <= 0.1. The nearest bounds" in str(caught.value)

@@ -184,7 +184,7 @@ def value_range(array: AnyArray, name: str, *, differ: bool = True) -> tuple[flo
 
 
 def check_losses(losses: ArrayLike, *, ndim: int | None = 2) -> AnyArray:
-    """Return ``losses`` as an array of the wanted dimension; its values are not looked at."""
+    """Return ``losses`` as an array of the wanted dimension; its values are not checked."""
     array = as_numbers(losses, "losses")
     shape = {1: "(n_samples,)", 2: "(n_samples, n_models)", None: "(n_samples,) or (n_samples, n_models)"}[ndim]
     if array.ndim != ndim and not (ndim is None and array.ndim in (1, 2)):

@@ -211,18 +211,18 @@ _HINTS = {
 
 
 class UnusableCheckpoint(ValueError):  # noqa: N818 - reads as what it is
-    """A folder from which this fit cannot go on; the message says why and what to do."""
+    """A fit cannot continue from this folder; the message explains why, and what to do."""
 
 
 class Seeds(NamedTuple):
-    """What the system drew where ``random_state`` is None: entropy of the rounds, key of the sticky draws."""
+    """Random seeds where ``random_state`` is None: entropy of the rounds, key of the sticky draws."""
 
     entropy: int
     key: Secret
 
 
 class RunRecord(NamedTuple):
-    """What decides the rounds, as texts, and the seeds where no setting decides them."""
+    """Settings and data that determine the rounds, as texts, and the seeds where ``random_state`` is None."""
 
     settings: dict[str, str]
     data: dict[str, str]
@@ -230,7 +230,7 @@ class RunRecord(NamedTuple):
 
 
 class SavedRound(NamedTuple):
-    """What a round leaves behind."""
+    """A round as it is stored in a checkpoint."""
 
     model: Any
     losses: ByteArray  # on the training rows, zero-one
@@ -240,26 +240,26 @@ class SavedRound(NamedTuple):
     best: tuple[float, int]  # the least risk so far and its round, where patience looks at it
     is_last: bool  # patience is over, or the target is reached
     uses_shared: bool  # the learner had something learned once for all rounds
-    said: AnyArray | None = None  # class codes by models that did not see the rows, or inside goals
+    codes: AnyArray | None = None  # class codes by models that did not see the rows, or inside goals
     scores: FloatArray | None = None  # of the positive class by models that did not see the rows, where needed
 
 
 @dataclass(frozen=True, init=False)
 class Checkpoint:
-    """A folder where a booster saves every round, and from which an interrupted fit goes on.
+    """A folder where a booster saves every round, so that an interrupted fit can continue.
 
-    ``fit`` goes on after the last round that was saved: a fit that was interrupted, even killed, ends with the same
+    ``fit`` continues after the last round that was saved. A fit that was interrupted, even killed, ends with the same
     models, losses and mixture as one that was not. A folder is for one fit, with its settings and data.
 
     Parameters
     ----------
     folder : str or path
-        The folder, which is made where it does not exist. It is kept as a text.
+        The folder, which is created if it does not exist. It is stored as a text.
 
     Raises
     ------
     TypeError
-        If ``folder`` is no path.
+        If ``folder`` is not a path.
 
     Examples
     --------
@@ -303,7 +303,7 @@ class Checkpoint:
         return self
 
     def check_loaded(self) -> None:
-        """Check what came from a file."""
+        """Check the values that were read from a file."""
         if not isinstance(self.folder, str):
             raise TypeError(f"the folder of a Checkpoint must be a text; got {self.folder!r}")
 

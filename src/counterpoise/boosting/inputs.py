@@ -124,7 +124,7 @@ def split_rows(
     *,
     entropy: int,
 ) -> tuple[CheckedRows, CheckedRows | None]:
-    """Return the rows to train on, and those held out: as they were given, checked, or set aside by ``stopping``."""
+    """Return the rows to train on and the held-out rows, which were passed or are set aside by ``stopping``."""
     if X_val is None and y_val is None:
         return _set_aside(rows, estimator.classes_, stopping_of(estimator), entropy)
     if X_val is None or y_val is None:

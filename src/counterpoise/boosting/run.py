@@ -125,11 +125,11 @@ class BoostingRun:
     settings : dict
         Of the rounds, as far as ``fit`` chose them, such as a step size.
     risk : Risk, optional
-        That ``target`` is about, where rounds do not look at goals.
+        The loss that ``target`` limits, where rounds do not use goals.
     target : float, optional
         For 1 minus the least risk.
     program : RoundsProgram, optional
-        The mixture problem of the models so far, where rounds look at goals.
+        The mixture problem of the models so far, where rounds use goals.
     """
 
     def __init__(
@@ -234,7 +234,7 @@ class BoostingRun:
             best=self.best,
             is_last=is_last,
             uses_shared=shared is not None,
-            said=latest.answers if self.data.keeps_answers else None,
+            codes=latest.answers if self.data.keeps_answers else None,
             scores=latest.scores,
         )
         folder.write(latest.number, saved_round)

@@ -385,7 +385,7 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
             The most that the mean loss may be above the least that is possible under the goals; 1 for no limit.
             Default: the present one.
         by : str, list of str or Groups, optional
-            For rules of scores: other columns that they may look at; ``()`` for none. Default: the present ones.
+            For rules of scores: other columns that they may use; ``()`` for none. Default: the current ones.
         deferral : Deferral or "never", optional
             For rules of scores: what deferring a row costs and is called, or that none is. Default: the present one.
         decision : str or Draws, optional
@@ -403,7 +403,8 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
         datasets : dict from names to Table, optional
             Other datasets that goals or the objective use, beside those of ``fit``.
         largest_weight : float, optional
-            The most that a row of the population can weigh, for goals that carry a confidence: as for ``Table``.
+            The largest weight that a row of the population can have, for goals that carry a confidence: as for
+            ``Table``.
         tables : dict from names to Table, optional
             Other tables for the rows of datasets, ``train`` among them, for goals and objective: with all columns of a
             data frame of which the models use a part, or with the predictions of the deployed model.
@@ -693,7 +694,7 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
         return "mixture_" in vars(self)
 
     def check_loaded(self) -> None:
-        """Check what came from a file."""
+        """Check the values that were read from a file."""
         if hasattr(self, "classes_"):  # it is fitted
             if not isinstance(vars(self).get("draws_"), KeyedDraws):
                 raise ValueError("it has no key to draw with")

@@ -339,7 +339,7 @@ class OverDask(ClassifierMixin, BaseEstimator):
         X : dask DataFrame or Array, or path of Parquet files; or rows in memory
             Columns of a data frame that are no features are passed over.
         **more : dask Series, DataFrame or Array, or names of columns of X
-            What ``predict`` of one machine takes beside X: ``ids``, and of rules that look at them
+            Further arguments of ``predict`` on one machine: ``ids``, and for rules that use them
             ``sensitive_features`` and ``baseline``.
 
         Returns
@@ -392,7 +392,7 @@ class DaskLPBoostClassifier(OverDask):
 class DaskMixtureClassifier(OverDask):
     """``MixtureClassifier`` on Dask collections.
 
-    The parameters are those of ``MixtureClassifier``: models that are fitted, sent to the rows and asked there.
+    The parameters are those of ``MixtureClassifier``: fitted models, which are sent to the workers and predict there.
 
     Examples
     --------

@@ -79,7 +79,7 @@ def choose_from_files(
     sensitive_features : str or list of str, optional
         Names of columns that goals and ``by`` use, which are no features.
     features : list of str, optional
-        Names of the columns that the models look at. Default: those that they were trained on, where they know names,
+        Names of the columns that the models use. Default: those that they were trained on, where they know names,
         else all that are named nowhere else.
     folder : path, optional
         Where scores and cells are kept while rules are chosen, 12 bytes a row and model. Default: one of the system.

@@ -52,7 +52,7 @@ from counterpoise.theory.risks import Mean, Risk, RiskRows, WorstGroup
 
 
 def check_fits_shards(problem: Problem) -> None:
-    """Refuse what cannot be found from sums over shards."""
+    """Refuse objectives and goals that cannot be computed from sums over shards."""
     objective = problem.objective
     if not isinstance(objective, (Rate, WorstGroup)) and objective.tail_fraction is None:
         raise ValueError(
@@ -78,7 +78,9 @@ def predictions_of(rows: ShardRows, positive: Positive) -> PoolPredictions:
     shares = np.stack(rows.answers, axis=1) / mass[:, None, None]
     groups = group_codes(table)[0] if table.sensitive_columns else None
     losses: Any = rows.losses  # as for rows, but means
-    return PoolPredictions(losses, table.weights(), groups, CellAnswers({TRAIN: table}, {}, positive, said=shares))
+    return PoolPredictions(
+        losses, table.weights(), groups, CellAnswers({TRAIN: table}, {}, positive, class_shares=shares)
+    )
 
 
 class ShardLosses(NamedTuple):
@@ -179,7 +181,7 @@ class ShardFitData:
         labels, mass = self.cells.labels, np.where(self.cells.mass > 0, self.cells.mass, 1.0)[:, None, None]
 
         def make_answers(masses: AnyArray) -> CellAnswers:  # shape (n_cells, n_models, n_classes)
-            return CellAnswers({TRAIN: self.table}, {}, self.positive, said=masses / mass)
+            return CellAnswers({TRAIN: self.table}, {}, self.positive, class_shares=masses / mass)
 
         no_model = make_answers(np.empty((labels.size, 0, len(self.classes))))
         places = {TRAIN: slice(0, labels.size)}
@@ -262,8 +264,8 @@ def take_models(model: Any, pool_models: list[tuple[str, Any]], classes: AnyArra
     model.forget_choice()
     model.classes_, model.names_ = classes, [name for name, _ in pool_models]
     model.estimators_ = [one for _, one in pool_models]
-    tells = None if model.decides_by_scores else ANSWERS
-    return Pool.of(titled_models(pool_models), find_positive(classes, model.pos_label), model.n_jobs, tells)
+    output = None if model.decides_by_scores else ANSWERS
+    return Pool.of(titled_models(pool_models), find_positive(classes, model.pos_label), model.n_jobs, output)
 
 
 def choose_and_store(model: Any, shards: Shards, family: PooledModels, problem: Problem) -> None:

@@ -31,7 +31,7 @@ class Classes(NamedTuple):
 
     @property
     def n_columns(self) -> int:
-        """Return how many numbers tell a prediction: how positive it is, or how much it is of each answer."""
+        """Return how many numbers a prediction has: the share of the positive class, or a share for each answer."""
         return len(self.several) or 1 if self.deferred is None else len(self.labels) + 1
 
     def codes(self, labels: AnyArray, name: str) -> IntArray:

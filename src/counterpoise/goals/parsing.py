@@ -1,4 +1,4 @@
-"""Goals and rates from whatever they are given as: themselves, lists of them, their texts.
+"""Goals and rates from goals, from lists of them, or from their texts.
 
     goal    = sum ("<=" | ">=") sum ["with" "confidence" number]
     sum     = product (("+" | "-") product)*

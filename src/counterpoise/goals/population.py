@@ -2,8 +2,8 @@
 
 The population's rate is conditional, as the goal reads: recall(train, sex=F) is the probability of a positive
 prediction given a positive label and sex F. Groups have random sizes; given its size, the rows of a group are
-independent draws from that part of the population, so every bound is taken at the sizes found and holds whatever they
-are.
+independent draws from that part of the population, so every bound is computed at the observed sizes and holds whatever
+they are.
 
 A goal's left side less the rates on its right is ``top / bottom``, with ``bottom = 1`` unless the goal is on a ratio.
 Its bounds are, in order of preference, and chosen by the goal and not by the outcome:
@@ -61,7 +61,7 @@ from counterpoise.theory.confidence import (
 )
 
 _EXACT = 1e-12  # to which a share is known; shares lie from 0 to 1, so this is a part of the whole
-_ROUNDING = 1e-9  # of the same whole: by so much a bound is looser than the share it was found from
+_ROUNDING = 1e-9  # of the same whole: by so much a bound is looser than its share
 _HALVINGS = 40  # of the shares from 0 to 1
 
 
@@ -147,7 +147,7 @@ class WeightedShare(NamedTuple):
         return WeightedSample(values, np.tile(self.levels, 2), np.concatenate([failing, others]), (0.0, 1.0))
 
     def check_loaded(self) -> None:
-        """Check what came from a file."""
+        """Check the values that were read from a file."""
         if {self.levels.shape, self.hits.shape, self.misses.shape} != {(self.levels.size,)}:
             raise ValueError("the numbers of rows are not those of its weights")
 

@@ -147,15 +147,15 @@ class Table:
     y : array of shape (n_samples,), optional
         Labels; goals on unlabelled rows (coverage, churn) need none.
     sensitive_features : data frame, dict of arrays, or array, optional
-        Columns for ``where``; looked at before those of X. A bare array is the column ``group``.
+        Columns for ``where``; they come before those of X. A bare array is the column ``group``.
     baseline : array of shape (n_samples,), optional
         The labels that the deployed model predicts, for churn, wins and losses.
     sample_weight : array of shape (n_samples,), optional
         Non-negative; every rate on these rows is then a weighted rate.
     largest_weight : float, optional
-        The most that a row of the population can weigh, in the units of ``sample_weight``, known before the rows were
-        drawn. Statements about the population (audits, goals with a confidence) need it unless all weights are
-        equal: rows that were not drawn may weigh more than these.
+        The largest weight that a row of the population can have, in the units of ``sample_weight``, known before the
+        rows were drawn. Statements about the population (audits, goals with a confidence) need it unless all weights
+        are equal: rows that were not drawn may weigh more than these.
     counts : array of shape (n_samples,), optional
         How many rows each stands for, whole numbers: rows that are alike in all that goals may ask need be there once,
         and rates, intervals and verdicts are those of all of them. Not together with ``sample_weight``.
@@ -356,7 +356,7 @@ class Table:
         return is_inside
 
     def levels(self, column: str, *, are_compared: bool = True) -> Levels:
-        """Return the distinct texts of a column and where each stands, found once.
+        """Return the distinct texts of a column and the place of each, computed once.
 
         One that is compared must not hold the text ``(missing)``: goals and rules could not tell it from a missing
         value.
@@ -374,7 +374,7 @@ class Table:
         return levels
 
     def check_loaded(self) -> None:
-        """Check what came from a file."""
+        """Check the values that were read from a file."""
         parts = [self.y, self.baseline, self.sample_weight, self.counts, *self._own_columns.values()]
         if any(part is not None and part.shape != (self.n_samples,) for part in parts):
             raise ValueError(f"a table of {self.n_samples} rows has columns of other lengths")

@@ -1,4 +1,4 @@
-"""Files: read whatever they are, written so that a reader sees the old content or the new one, never a part of it.
+"""Files: read safely, and written so that a reader sees the old content or the new one, never a part of it.
 
 A file that is read may be anything: a pipe that never speaks, a device that never ends, more than was foreseen. And
 all functions that write, remove or lock a file of ours announce it first, so that a test can stop them there:

@@ -68,9 +68,9 @@ def save_model(
         The column that names the person, for models with ``decision="sticky"``: rows of one id are decided alike, in
         whatever batch they come. It is taken out before the model sees the row. Default: the row is its own id.
     sensitive_features : sequence of str, default=()
-        Columns that the rules look at (``by``); the model sees those that it was fitted on too.
+        Columns that the rules use (``by``); the model sees those that it was fitted on too.
     baseline : str, optional
-        The column with the deployed model's answers, where rules look at them.
+        The column with the baseline predictions, where rules use them.
     input_example : data frame or array, optional
         Some rows, with the columns above; MLflow stores them, and takes the signature from them.
     signature : mlflow.models.ModelSignature, optional

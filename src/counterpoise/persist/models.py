@@ -19,7 +19,7 @@ _DEEPEST = 10  # mixtures of mixtures
 def save(model: Any, path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> None:
     """Write a fitted model to one file, without pickle.
 
-    The file is written beside its place and renamed, so an older one is there whole until the new one is.
+    A temporary file is written and renamed, so an older file stays intact until the new one is complete.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ def save(model: Any, path: str | os.PathLike[str], *, trusted: Sequence[str] = (
         stored as arrays; its other models need skops: ``pip install "counterpoise[models]"``. Classifiers of LightGBM,
         XGBoost and CatBoost are stored as files of their own format inside of this one. Callbacks are not stored.
     path : path
-        The file; any name does.
+        The file; its name can be anything.
     trusted : sequence of str, default=()
         Types of other libraries, with their modules, that may be stored in addition to those of scikit-learn.
 
@@ -60,7 +60,7 @@ def save(model: Any, path: str | os.PathLike[str], *, trusted: Sequence[str] = (
 
 
 def load(path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> Any:
-    """Read a model that ``save`` wrote. Nothing in the file is run, whatever it holds.
+    """Read a model that ``save`` wrote. Nothing in the file is executed.
 
     Parameters
     ----------
@@ -78,7 +78,8 @@ def load(path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> Any:
     Raises
     ------
     UnreadableModel
-        If the file is not there, not of ``save``, of a newer format, damaged, altered, or holds what is not trusted.
+        If the file does not exist, was not written by ``save``, has another format version, is damaged or altered, or
+        holds types that are not trusted.
 
     Examples
     --------

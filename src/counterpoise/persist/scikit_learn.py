@@ -55,7 +55,7 @@ def write_foreign(models: Sequence[Any], paths: Sequence[str], trusted: Sequence
     try:
         data = bytes(skops.dumps(list(models)))
         is_known = not _unknown(skops, data, trusted)
-    except Exception:  # noqa: BLE001 - skops raises what it meets; which model it was is found below
+    except Exception:  # noqa: BLE001 - skops raises what it meets; the model is identified below
         is_known = False
     if not is_known:
         for model, path in zip(models, paths, strict=True):

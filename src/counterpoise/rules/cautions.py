@@ -1,6 +1,6 @@
-"""What is refused before a model is trained or asked, and what a fit says that ended not as its user would expect.
+"""Checks of a problem before any model is trained, and warnings about a fit with an unexpected result.
 
-Checks of goals, objective and groups need no model. Cautions are of a fit that ended well by its own measure.
+Checks of goals, objective and groups need no model. Cautions are warnings about a fit that succeeded.
 """
 
 import re
@@ -23,9 +23,9 @@ from counterpoise.theory.risks import RiskRows
 _PAIR = 2  # classes
 # every metric of goals/rates.py that depends on the positive class: a new one goes here too
 _OF_POSITIVE = re.compile("positive|negative|recall|precision|f1_score|coverage")
-_OF_NAMED = re.compile(r"\bof=|every_class")  # which say themselves of what class they speak
-_NEARLY_ALL = 0.5  # part of the rows that may be deferred before it is said
-_FAR = 0.1  # part of the rows by which a mixture may err more often than a model alone before it is said
+_OF_NAMED = re.compile(r"\bof=|every_class")  # which name their class themselves
+_NEARLY_ALL = 0.5  # part of the rows that may be deferred before a warning
+_FAR = 0.1  # part of the rows by which a mixture may err more often than a model alone before a warning
 
 
 def check_problem(
@@ -38,7 +38,7 @@ def check_problem(
     counts: FloatArray | None = None,
     trains: bool = True,
 ) -> None:
-    """Refuse goals, an objective or groups that do not fit the rows, whatever the models will say about them.
+    """Refuse goals, an objective or groups that do not fit the rows, whatever the models predict.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def check_problem(
     groups : array of shape (n_samples,), optional
         The group of each row of ``train`` by all sensitive features.
     by : str, list of str or Groups
-        Columns that rules look at, and what to do about small groups.
+        Columns that rules use, and what to do about small groups.
     counts : array of shape (n_samples,), optional
         How many rows each row of ``train`` stands for. Default: itself.
     trains : bool, default=True
@@ -71,7 +71,7 @@ def check_problem(
 
 
 class Caution(UserWarning):
-    """What classifiers warn of."""
+    """Base class of the warnings of classifiers."""
 
 
 class CostlyMixture(Caution):
@@ -79,11 +79,11 @@ class CostlyMixture(Caution):
 
 
 class ConstantDecisions(Caution):
-    """Rules that call everybody the same."""
+    """The decision is the same for all rows, or nearly all rows are deferred."""
 
 
 class ConfidenceNotReached(Caution):
-    """Goals are met on the selection rows, but not with the confidence asked for on new rows."""
+    """Goals are met on the selection rows, but not with the requested confidence on new rows."""
 
 
 class MissedGoals(Caution):
@@ -95,7 +95,7 @@ class UnnamedPositive(Caution):
 
 
 def warn_of_the_positive_class(goals: Iterable[Any], classes: AnyArray, pos_label: Any) -> None:
-    """Say which of two texts is taken for the positive class, where that is but their order, and goals refer to it."""
+    """Warn if goals refer to a positive class that only the order of two texts decides."""
     labels = classes.tolist()
     if pos_label is not None or len(labels) != _PAIR or not isinstance(labels[1], str) or is_positive_word(labels[1]):
         return
@@ -109,7 +109,7 @@ def warn_of_the_positive_class(goals: Iterable[Any], classes: AnyArray, pos_labe
 
 
 def warn_of_a_constant(decision: str, error: float, constant_error: float) -> None:
-    """Say that all training rows get one decision, whatever their features."""
+    """Warn that all training rows get the same decision."""
     warn_caller(
         f"The decisions meet the goals on the training rows only because they are constant: {decision} for every "
         f"row. That counts as a miss. {_beside_constant(error, constant_error)} Relax the goals, add features, or "
@@ -119,7 +119,7 @@ def warn_of_a_constant(decision: str, error: float, constant_error: float) -> No
 
 
 def warn_of_missed_goals(missed: Iterable[str], error: float, constant_error: float, *, has_offset: bool) -> None:
-    """Say by how much decisions miss goals that the ramp rates meet."""
+    """Warn that decisions miss goals that the ramp rates meet, and by how much."""
     other = "relax the goals, or add features" if has_offset else "set fit_intercept=True, or relax the goals"
     warn_caller(
         "The ramp rates meet the goals on the training rows, but the decisions of every threshold that was tried "
@@ -137,7 +137,7 @@ def _beside_constant(error: float, constant_error: float) -> str:
 
 
 def warn_of_one_answer(deferred: float, constant: Any) -> None:
-    """Say that hardly anybody is decided about, or that all are called one class, whatever their scores."""
+    """Warn that most rows are deferred, or that all rows get one class whatever their scores."""
     if deferred >= _NEARLY_ALL:
         warn_caller(
             f"The rules defer {deferred:.1%} of the rows, because that has the least loss with this cost of deferral "
@@ -155,7 +155,7 @@ def warn_of_one_answer(deferred: float, constant: Any) -> None:
 
 
 def warn_of_margins(margins: Margins | None, confidence: float | None) -> None:
-    """Say that goals may fail on new rows more often than was asked for: which one, and what would help."""
+    """Warn that goals may fail on new rows more often than requested: which one, and what would help."""
     if margins is None or margins.confidence is not None:
         return
     if margins.reason:
@@ -182,7 +182,7 @@ def warn_of_margins(margins: Margins | None, confidence: float | None) -> None:
 
 
 def warn_of_the_average(mixed: float, alone: float, whose: str, problem: Any) -> None:
-    """Say where a mixture chosen for an ``Problem`` errs far more often than a model alone, and what limits that."""
+    """Warn if a mixture is wrong far more often than a model alone, with ways to limit that."""
     if mixed <= alone + _FAR:
         return
     has_tail = getattr(problem.objective, "tail_fraction", None) != 1.0

@@ -292,7 +292,7 @@ class PoolPredictions(NamedTuple):
         return self._replace(answers=self.answers.with_tables(tables, sizes))
 
     def check_loaded(self) -> None:
-        """Check what came from a file."""
+        """Check the values that were read from a file."""
         n_samples, n_models = self.losses.shape
         rows = [part for part in (self.sample_weight, self.groups) if part is not None]
         if any(part.shape != (n_samples,) for part in rows) or self.answers.pool_sizes - {n_models}:
@@ -501,7 +501,7 @@ def choose_few(program: Program, max_models: int) -> Choice:
     if not few:
         n_goals = 0 if program.limits is None else len(program.limits.goals)
         raise ValueError(
-            f"No mixture of at most {max_models} models was found that meets the goals; the best of all mixes "
+            f"The search found no mixture of at most {max_models} models that meets the goals; the best mixture uses "
             f"{np.count_nonzero(best.mixture)}. Allow more models: {n_goals + 1} are enough for {n_goals} goals."
         )
     best_few = min(few, key=lambda choice: choice.value)

@@ -92,7 +92,7 @@ class Grid(NamedTuple):
         return cls(np.full(size, -BITS), np.ones(size, dtype=np.bool_), np.full(size, SINGLE))
 
     def check_loaded(self) -> None:
-        """Check what came from a file."""
+        """Check the values that were read from a file."""
         kinds = (np.int64, np.bool_, np.int64)
         if any(part.shape != (self.cells.size,) or part.dtype != kind for part, kind in zip(self, kinds, strict=True)):
             raise ValueError("its parts must be numbers for each column")

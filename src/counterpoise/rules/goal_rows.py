@@ -191,7 +191,7 @@ class Answers:
         return [goal.evaluate_where_possible(prepared) for goal in goals]
 
     def check_loaded(self) -> None:
-        """Check what came from a file."""
+        """Check the values that were read from a file."""
         for name, n_rows in self.sizes.items():
             if n_rows != self.tables[name].n_samples:
                 raise ValueError(f"the answers on dataset {name!r} are on {n_rows} rows of another number")

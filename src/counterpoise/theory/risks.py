@@ -55,7 +55,7 @@ class RiskRows(NamedTuple):
 class Risk(ABC):
     """One number from the losses of samples, convex in them. Subclass it for a risk of your own.
 
-    ``minimize_risk`` and everything that chooses a mixture use the two methods, and refuse a risk that is found not to
+    ``minimize_risk`` and everything that chooses a mixture use the two methods, and refuse a risk that turns out not to
     be convex. ``0.5 * Mean() + 0.5 * CVaR(0.1)`` is a risk again.
     """
 

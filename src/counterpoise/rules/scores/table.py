@@ -56,7 +56,7 @@ class RuleGroups(NamedTuple):
         return {name: self.codes(table, what[name]) for name, table in tables.items()}
 
     def check_loaded(self) -> None:
-        """Check what came from a file."""
+        """Check the values that were read from a file."""
         if not self.names or not all(isinstance(text, str) for text in (*self.by, *self.names)):
             raise ValueError("its groups have no names")
 
@@ -168,7 +168,7 @@ class ScoreTable(NamedTuple):
         return self._replace(scores=scores, usual=self.usual[:n_models])
 
     def check_loaded(self) -> None:
-        """Check what came from a file."""
+        """Check the values that were read from a file."""
         if TRAIN not in self.scores or len(self.answers.positive.classes) != _TWO:
             raise ValueError("it lacks the scores of labelled rows of two classes")
         rows = [part for part in (self.sample_weight, self.groups, self.persons) if part is not None]
