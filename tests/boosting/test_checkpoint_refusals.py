@@ -125,7 +125,7 @@ DAMAGE = {
     r"holds 'notes\.txt', which does not belong to a checkpoint": [
         lambda folder: (folder / "notes.txt").write_text("x")
     ],
-    r"lacks manifest\.json, which says whose rounds": [lambda folder: (folder / "manifest.json").unlink()],
+    r"lacks manifest\.json, the record of the fit": [lambda folder: (folder / "manifest.json").unlink()],
     r"has a manifest\.json that is incomplete or does not belong to a checkpoint": [
         lambda folder: truncated(folder / "manifest.json", 50),
         lambda folder: (folder / "manifest.json").write_text("[]"),
@@ -138,7 +138,7 @@ DAMAGE = {
         lambda folder: flipped(folder / "manifest.json", (folder / "manifest.json").read_bytes().index(b"0.3"))
     ],
     "has format 2, newer than 1, .*: update counterpoise, choose": [lambda folder: rewritten(folder, version=2)],
-    "was begun by counterpoise 9.9, and this is .*: install that version, choose": [
+    "was started by counterpoise 9.9, but you have .*: install that version, choose": [
         lambda folder: rewritten(folder, library="9.9")
     ],
     r"round-00001\.cp, which is incomplete, altered or from another fit": [

@@ -72,7 +72,7 @@ def offers(error):
     if single:
         texts = single.group(1).split(", or ")
         return [{goal: parse_goal(text)} for goal, text in zip(error.nearest_bounds, texts, strict=True)]
-    joint = re.search(r"least change that is(?:, \S+ in all)?: (.*)\.$", str(error)).group(1).split(" and ")
+    joint = re.search(r"smallest change that is enough(?:, \S+ in all)?: (.*)\.$", str(error)).group(1).split(" and ")
     return [dict(zip(error.joint_bounds, map(parse_goal, joint), strict=True))]
 
 

@@ -47,9 +47,9 @@ MODELS = {
 }
 UNWRITTEN = {  # estimators of the common list that have no form
     "DROBoostClassifier, regressor": "a DROBoostClassifier with loss='squared' is not supported; you can export",
-    "ConstrainedClassifier, rbf": "a ConstrainedClassifier with the kernel 'rbf' is not supported; what can be",
-    "Resampled": "a Resampled of counterpoise is not supported; you can export are trees of counterpoise",
-    "NetworkLearner": "a NetworkLearner of counterpoise is not supported; you can export are trees of",
+    "ConstrainedClassifier, rbf": "a ConstrainedClassifier with the kernel 'rbf' is not supported; you can export",
+    "Resampled": "a Resampled of counterpoise is not supported; you can export trees of counterpoise",
+    "NetworkLearner": "a NetworkLearner of counterpoise is not supported; you can export trees of",
 }
 
 
@@ -205,7 +205,7 @@ REFUSED = {
         lambda: HistGradientBoostingClassifier(max_iter=2, categorical_features=[0]).fit(X.round() % 9, Y),
         r"a HistGradientBoostingClassifier with categorical features is not supported; you can export",
     ),
-    "no probabilities": (lambda: LinearSVC().fit(X / 1000, Y), r"a LinearSVC has no probabilities: what can be"),
+    "no probabilities": (lambda: LinearSVC().fit(X / 1000, Y), r"a LinearSVC has no probabilities: you can export"),
     "not fitted": (HistogramTree, r"This HistogramTree is not fitted: call fit before to_onnx\."),
     "stored answers": (lambda: cp.MixtureClassifier([Y]).fit(X, Y), r"a ndarray of numpy is not supported; what can"),
 }

@@ -214,7 +214,7 @@ def test_without_skops_the_message_says_what_to_install(tmp_path, monkeypatch):
         ({"a": 1}, "This dict is not fitted"),
         (
             cp.MixtureClassifier([lambda X: CODES[: len(X)]]).fit(NUMBERS, CODES),
-            r"estimators\[0\] is a function or callable \(<lambda>\), which cannot be stored",
+            r"estimators\[0\] is a function or callable \(<lambda>\), which no file can hold",
         ),
         (
             make_pipeline(FunctionTransformer(lambda X: X), Stump()).fit(NUMBERS, CODES),

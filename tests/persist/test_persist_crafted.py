@@ -160,7 +160,7 @@ CRAFTED = {
     "parameter missing": (without_attribute("AdaLPBoostClassifier", "alpha"), "its AdaLPBoostClassifier lacks alpha"),
     "no draws": (without_attribute("AdaLPBoostClassifier", "draws_"), "it has no key to draw with"),
     "fitted part missing": (without_attribute("AdaLPBoostClassifier", "mixture_"), "does not look like a fitted one"),
-    "field missing": (without_attribute("Tree", "left"), "its Tree has other parts"),
+    "field missing": (without_attribute("Tree", "left"), "its Tree has unexpected parts"),
     "array outside": (node_of("array", "<f8", 10**9, "C", 5), "lies outside of the stored ones"),
     "array of negative size": (node_of("array", "<f8", 0, "C", -1), "described in an unknown way"),
     "array of unknown order": (node_of("array", "<f8", 0, "X", 1), "described in an unknown way"),

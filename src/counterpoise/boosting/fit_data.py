@@ -238,7 +238,7 @@ class ArrayFitData:
         return self.costs
 
     def model_fit(self, booster: Any, learner: Any, seeds: Seeds) -> ArrayFit:
-        """Return the fit of the rounds' models: a strong one first by default, judged by folds if ``stopping`` asks so."""
+        """Return the fit of the rounds' models: by default a strong one first; judged by folds if requested."""
         is_inside, is_default = self.costs is not None, booster.estimator is None
         self.scores, n_folds = booster.scores, stopping_of(booster).n_folds
         if n_folds == AUTO:

@@ -150,8 +150,9 @@ class InfeasibleGoals(ValueError):  # noqa: N818 - named for the state it report
         if self.joint_bounds:
             is_of_shares = all(goal_unit(goal) == 1 for goal in self.joint_bounds)
             total = f", {self.joint_change:.4g} in all" if is_of_shares else ""
-            least = f"To change a single bound is not enough while all other goals are kept. The smallest change that is enough{total}"
-            return f" {least}: {' and '.join(replacements)}."
+            least = f"The smallest change that is enough{total}"
+            alone = "To change a single bound is not enough while all other goals are kept."
+            return f" {alone} {least}: {' and '.join(replacements)}."
         return ""
 
 
