@@ -260,7 +260,7 @@ BAD = {
         ValueError,
         "losses must be finite everywhere; got NaN",
     ),
-    "infinite losses": (lambda: minimize_cvar([[0.5, np.inf]], 0.5), ValueError, "found infinity"),
+    "infinite losses": (lambda: minimize_cvar([[0.5, np.inf]], 0.5), ValueError, "got infinity"),
     "negative alpha": (lambda: minimize_cvar(TINY, -0.1), ValueError, r"alpha must lie in \(0, 1\].*got -0.1"),
     "zero alpha": (lambda: minimize_cvar(TINY, 0), ValueError, r"alpha must lie in \(0, 1\].*got 0"),
     "alpha above one": (lambda: minimize_cvar(TINY, 1.5), ValueError, r"alpha must lie in \(0, 1\].*got 1.5"),

@@ -301,7 +301,7 @@ def test_units_of_the_weights_do_not_matter(scale):
 ONE = np.ones(1)
 BAD = {
     "NaN": (lambda: solve_svm([[np.nan]], ONE, ONE, 1.0), "X must be finite everywhere; got NaN"),
-    "sparse NaN": (lambda: solve_svm(sp.csr_array([[np.inf]]), ONE, ONE, 1.0), "X must be finite.*found infinity"),
+    "sparse NaN": (lambda: solve_svm(sp.csr_array([[np.inf]]), ONE, ONE, 1.0), "X must be finite.*got infinity"),
     "squares overflow": (
         lambda: solve_svm([[1e151]], ONE, ONE, 1.0),
         r"at most 1e\+150 in size.*got 1e\+151. Divide its",

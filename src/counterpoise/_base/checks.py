@@ -219,7 +219,7 @@ def check_largest_weight(largest_weight: Any, sample_weight: ArrayLike | None) -
     if sample_weight is None:
         raise ValueError(
             "largest_weight needs sample_weight: it is the largest weight that a row can have; got "
-            f"largest_weight={limit:g} and no sample_weight. Pass both, or neither."
+            f"{limit:g} and no sample_weight. Pass both, or neither."
         )
     weights = np.asarray(sample_weight, dtype=np.float64)
     row = int(weights.argmax())

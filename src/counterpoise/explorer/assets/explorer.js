@@ -795,8 +795,8 @@ class Explorer {
       part(range.tightest, loose, "band");
       const inside = sense === "<=" ? free > range.tightest : free < range.tightest;
       if (inside) part(range.tightest, free, "f1");
-      const [toward, away] = sense === "<=" ? ["down", "up"] : ["up", "down"];
-      row.room.textContent = `Can be met ${toward} to ${shown(range.tightest)}; costs nothing from ${shown(free)} ${away}.`;
+      const [toward, beyond] = sense === "<=" ? ["down", "more"] : ["up", "less"];
+      row.room.textContent = `The bound can go ${toward} to ${shown(range.tightest)}. At ${shown(free)} or ${beyond} it costs nothing.`;
     });
   }
 
