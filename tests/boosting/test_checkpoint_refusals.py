@@ -137,7 +137,9 @@ DAMAGE = {
     r"has a manifest\.json that was altered": [
         lambda folder: flipped(folder / "manifest.json", (folder / "manifest.json").read_bytes().index(b"0.3"))
     ],
-    "has format 2, newer than 1, .*: update counterpoise, choose": [lambda folder: rewritten(folder, version=2)],
+    "has format 2, newer than the 1 known here.*: update counterpoise, choose": [
+        lambda folder: rewritten(folder, version=2)
+    ],
     "was started by counterpoise 9.9, but you have .*: install that version, choose": [
         lambda folder: rewritten(folder, library="9.9")
     ],

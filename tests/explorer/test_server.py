@@ -316,7 +316,7 @@ def test_the_commands_serve_a_run_or_write_its_page(server, folder, capsys):
     assert main(["explore", str(folder / "nowhere")]) == 2
     assert "There is no run folder" in capsys.readouterr().err
     assert main(["explore", str(folder / "run"), "--port", str(server.port)]) == 2
-    assert f"The server cannot listen on 127.0.0.1, port {server.port}" in capsys.readouterr().err
+    assert f"The server cannot listen on 127.0.0.1:{server.port}" in capsys.readouterr().err
 
 
 def test_no_row_is_among_what_a_page_is_told(server):

@@ -213,9 +213,7 @@ def test_held_out_rows_that_lack_what_the_model_needs_are_refused_at_the_call():
 
 def test_a_goal_is_asked_once():
     twice = [{"text": GOALS[1]}, {"text": GOALS[1], "bound": 0.5}]
-    with pytest.raises(
-        ValueError, match=r"The goal recall\(train\) >= 0.5 is already in the list, perhaps with another bound"
-    ):
+    with pytest.raises(ValueError, match=r"The goal recall\(train\) >= 0.5 is already in the list"):
         session("pool").answer(asked("pool", goals=twice))
 
 
@@ -262,7 +260,7 @@ def test_a_model_of_one_rule_is_shown_and_exported_as_one_rule():
 
 def test_of_a_model_of_one_rule_no_tail_can_be_asked_for_and_all_else_is_shown():
     own = session_of_one_rule()
-    with pytest.raises(ValueError, match=r"alpha must be 1 here; got 0.5. .* one rule.* decision='sticky'"):
+    with pytest.raises(ValueError, match=r"alpha must be 1 here; got 0.5. One rule.* decision='sticky'"):
         own.answer(replace(own.start, alpha=0.5))
     found = {view: show_view(own, own.start, view) for view in VIEWS}
     assert found["curve"]["best"] == []

@@ -175,5 +175,5 @@ def test_a_cost_is_called_no_share_and_its_moves_are_not_summed_with_those_of_sh
     assert "share" not in text
     assert "It must hold together with recall(train) >= 0.9." in text
     joint = str(InfeasibleGoals([costs, recall], 18.5, joint_bounds={costs: 20.0, recall: 0.8}))
-    assert "The smallest change that is enough: cost" in joint
+    assert "The smallest change that is: cost" in joint
     assert "A share is a number from 0 to 1" in str(InfeasibleGoals(as_goals("recall(train) >= 80"), 79.0))

@@ -41,7 +41,7 @@ OF_GOALS: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     ({"goals": ["positive_rate(live) >= 0.1"]}, {"datasets": {"live": Table(X[:, :2])}}, "X has 2 features"),
     ({"goals": ["positive_rate(live) >= 0.1"]}, {"datasets": {"live": Table(None, Y)}}, "needs features"),
     ({"goals": RECALL}, {"datasets": {"live": X}}, "must be bound to a counterpoise.goals.Table"),
-    ({"goals": RECALL}, {"datasets": {"train": Table(X)}}, "Give the dataset that you pass in datasets another name"),
+    ({"goals": RECALL}, {"datasets": {"train": Table(X)}}, "Give your dataset another name"),
     ({"goals": RECALL, "pos_label": "yes"}, {}, "pos_label|not among the classes"),
     ({"goals": ["recall(train) >= 0.99 with confidence 0.9999"]}, {}, "cannot be certified here: too few rows"),
     (

@@ -269,7 +269,7 @@ BAD = {
     "a range that overflows": (
         lambda: minimize_cvar([[1e308], [-1e308]], 0.5),
         ValueError,
-        r"The entries of losses must differ by less than 1.8e308; they range from -1e\+308 to 1e\+308",
+        r"The entries of losses must differ by less than 1.8e308; got -1e\+308 to 1e\+308",
     ),
     "a start of another size": (
         lambda: minimize_cvar(TINY, 0.5, start=[0.5, 0.5]),

@@ -177,8 +177,7 @@ def value_range(array: AnyArray, name: str, *, differ: bool = True) -> tuple[flo
         least, largest = min(least, low), max(largest, high)
     if differ and math.isinf(largest - least):
         raise ValueError(
-            f"The entries of {name} must differ by less than 1.8e308; they range from {least!r} to {largest!r}. "
-            "Divide them by a constant first."
+            f"The entries of {name} must differ by less than 1.8e308; got {least!r} to {largest!r}. Scale them first."
         )
     return least, largest
 
@@ -217,18 +216,14 @@ def check_largest_weight(largest_weight: Any, sample_weight: ArrayLike | None) -
     """Return the limit on a population's weights and the heaviest weight given, after checking that it is a limit."""
     limit = check_positive(largest_weight, "largest_weight")
     if sample_weight is None:
-        raise ValueError(
-            "largest_weight needs sample_weight: it is the largest weight that a row can have; got "
-            f"{limit:g} and no sample_weight. Pass both, or neither."
-        )
+        raise ValueError(f"largest_weight needs sample_weight; got {limit:g} and no sample_weight. Pass both.")
     weights = np.asarray(sample_weight, dtype=np.float64)
     row = int(weights.argmax())
     heaviest = float(weights[row])
     if limit < EQUAL * heaviest:
         raise ValueError(
             f"largest_weight must be at least as large as every weight of the population; got {limit:g}, but row "
-            f"{row} weighs {heaviest:g}. Pass the largest weight that any row of the population can have, not only "
-            "these rows."
+            f"{row} weighs {heaviest:g}. Pass the largest that any row can have."
         )
     return max(limit, heaviest), heaviest
 

@@ -299,10 +299,7 @@ def audit(
     if not isinstance(data, (Table, Mapping)):
         data = Table(None, data, sensitive_features, baseline, **weights)
     elif any(part is not None for part in (sensitive_features, baseline, *weights.values())):
-        raise ValueError(
-            "You passed a Table together with columns or weights, and a Table has its own. Pass them to the Table, "
-            "or pass an array of labels instead of the Table."
-        )
+        raise ValueError("You passed columns or weights beside a Table. Pass them to the Table itself.")
     if not all_goals:
         raise ValueError("An audit needs at least one goal, as in recall(train) >= 0.9; got none.")
     check_choice(kind, "kind", _KINDS)

@@ -492,11 +492,7 @@ def _check_manifest(folder: Path, data: bytes) -> dict[str, Any]:
     if not is_ours:
         raise _refusal(folder, f"has a {_MANIFEST} that is incomplete or does not belong to a checkpoint")
     if version > _VERSION:
-        raise _refusal(
-            folder,
-            f"has format {version}, but this version of counterpoise reads formats up to {_VERSION}",
-            "update counterpoise, ",
-        )
+        raise _refusal(folder, f"has format {version}, newer than the {_VERSION} known here", "update counterpoise, ")
     fingerprint = manifest.pop("fingerprint", None)
     if fingerprint != _fingerprint(manifest):
         raise _refusal(folder, f"has a {_MANIFEST} that was altered")

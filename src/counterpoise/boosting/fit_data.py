@@ -249,7 +249,7 @@ class ArrayFitData:
         if self.scores and not isinstance(self.scores, str):
             lack = self._lack_of_scores([base_learner(booster.estimator)])
             if lack:
-                raise ValueError(f"scores=True needs models with scores, because it mixes thresholds of them: {lack}")
+                raise ValueError(f"scores=True mixes thresholds of scores, and {lack}")
         # Rules are chosen on scores of folds where those of models trained on all rows hardly differ.
         n_enough = _ROWS_FOR_SCORES if isinstance(self.scores, str) else 0
         is_binary = len(self.classes) == _BINARY

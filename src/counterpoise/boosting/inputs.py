@@ -97,10 +97,7 @@ def training_rows(
         groups = None if groups is None else np.unique(groups[live], return_inverse=True)[1]
     lost = _absent_class(codes, classes)
     if lost is not None:
-        raise ValueError(
-            f"Every sample of the class {lost!r} has a weight of zero or close to zero. Raise their weights, or "
-            "remove the class from y."
-        )
+        raise ValueError(f"All samples of the class {lost!r} have weights of about 0. Raise them, or drop the class.")
     return classes, CheckedRows(X, codes.astype(np.int64), weights / weights.sum(), groups, np.flatnonzero(live))
 
 

@@ -60,11 +60,9 @@ def check_booster(booster: Any) -> None:
     check_choice(booster.mixture, "mixture", MIXTURES)
     is_optimal, got = booster.mixture == "optimal", f"got mixture={booster.mixture!r}."
     if validate_goals(booster.goals, trains=True, defers=False) and not is_optimal:
-        raise ValueError(f"Goals need mixture='optimal', which chooses the mixture so that it meets them; {got}")
+        raise ValueError(f"Goals need mixture='optimal', which chooses a mixture that meets them; {got}")
     if booster.budget not in (None, BUDGET) and not is_optimal:  # the default has nothing to limit there
-        raise ValueError(
-            f"budget needs mixture='optimal', which chooses the mixture so that it keeps the budget; {got}"
-        )
+        raise ValueError(f"budget needs mixture='optimal', which chooses a mixture that keeps it; {got}")
     check_stopping(booster, takes_folds=True)
     as_checkpoint(booster.checkpoint)
 

@@ -427,9 +427,7 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
             changed["deferral"] = None
         if not (isinstance(confidence, str) and confidence == SAME):
             if "confidence" not in other.get_params(deep=False):
-                raise ValueError(
-                    f"Only GoalClassifier takes confidence; {type(self).__name__} has no margins. Leave confidence out."
-                )
+                raise ValueError(f"Only GoalClassifier takes confidence; {type(self).__name__} has no margins.")
             changed["confidence"] = confidence
         other.set_params(**changed)
         other.check_decision()
@@ -629,9 +627,8 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
         as_groups(self.by)
         if self.decision == FIXED and not self.decides_by_scores:
             raise ValueError(
-                "decision='fixed' decides by one rule of the models' scores, and this classifier mixes their "
-                "predictions. Use GoalClassifier(models, cv='prefit') for one rule, or set decision to one of "
-                f"{', '.join(DECISIONS)}."
+                "decision='fixed' needs scores, and this classifier mixes predictions. Use GoalClassifier(models, "
+                f"cv='prefit'), or set decision to one of {', '.join(DECISIONS)}."
             )
 
     def _check_labelled(self, X: Any, y: Any) -> tuple[Any, AnyArray]:

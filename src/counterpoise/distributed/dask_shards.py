@@ -310,8 +310,7 @@ class DaskShards:
                     has = f"has counterpoise {version}"
                 raise RuntimeError(
                     f"The Dask worker {address} {has}; this process has counterpoise {__version__}. Install the same "
-                    f'version on all workers: pip install "counterpoise[dask]=={__version__}" in the environment '
-                    "that they start from."
+                    f'version on all workers: pip install "counterpoise[dask]=={__version__}" where they start.'
                 )
             self._compatible_workers.add(address)
 

@@ -63,10 +63,7 @@ def _of_array(model: Any, method: str, X: Any, options: dict[str, Any]) -> Any:
 
     for name, value in options.items():
         if is_column(value):
-            raise ValueError(
-                f"{name} names the column {value!r}, but X is an array and has no column names. Pass {name} as a "
-                "Dask array."
-            )
+            raise ValueError(f"{name} names the column {value!r}, but X has no column names. Pass a Dask array.")
     answers, rows = _answers(model, method), X.rechunk({1: -1})
     others = {name: one.to_dask_array() if hasattr(one, "to_dask_array") else one for name, one in options.items()}
     sizes = [one.numblocks[0] if hasattr(one, "chunks") else None for one in others.values()]

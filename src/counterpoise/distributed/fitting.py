@@ -237,10 +237,7 @@ def check(model: Any) -> None:
             )
     check_fits_shards(model.problem_of_fit())
     if getattr(model, "deferral", None) is not None:
-        raise ValueError(
-            f"deferral={model.deferral!r} is not supported over shards yet. Leave deferral at None, or fit on one "
-            "machine."
-        )
+        raise ValueError(f"deferral={model.deferral!r} is not supported over shards. Set it to None.")
 
 
 def check_rows(model: Any, cells: Cells) -> None:

@@ -136,10 +136,7 @@ def check_facts(shard_facts: Sequence[Facts]) -> tuple[AnyArray, float | None]:
     if not weight > 0:
         raise ValueError("sample_weight must have at least one entry above zero; got zeros only.")
     if not _SANE[0] < weight < _SANE[1]:
-        raise ValueError(
-            f"sample_weight must have a sum that is neither tiny nor huge; got {weight:g}. Divide the weights by "
-            "their mean."
-        )
+        raise ValueError(f"sample_weight must have a sum neither tiny nor huge; got {weight:g}. Scale it.")
     return classes, None if all(one.are_equal for one in shard_facts) else weight
 
 

@@ -220,10 +220,7 @@ def _dataset(name: str, table: Table) -> dict[str, Any]:
     return {"name": name, "rows": table.n_samples, **has, "columns": values}
 
 
-_ONE_RULE = (
-    "This model decides by one rule. While you move a value, the page shows the best mixture of rules; when you stop, "
-    "it shows the best single rule."
-)
+_ONE_RULE = "One rule decides. While you move a value, the page shows the best mixture of rules instead."
 GOALS, MODEL, REPORT = "goals", "model", "report"
 _MOST = 1000  # files of one name
 

@@ -249,7 +249,5 @@ def _listen_on(host: str, port: int) -> socket.socket:
         listener.listen()  # pages that come before the server runs wait a moment
     except OSError as error:
         listener.close()
-        raise ValueError(
-            f"The server cannot listen on {host}, port {port}: {error.strerror}. Choose another port or host."
-        ) from error
+        raise ValueError(f"The server cannot listen on {host}:{port}: {error.strerror}. Choose another.") from error
     return listener

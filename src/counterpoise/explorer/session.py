@@ -35,11 +35,7 @@ def why_not_least(result: Any, model: Any) -> str:
         return ""
     if model.decision == FIXED:
         is_more = solution.cost > RELEASED * scale_of(objective)
-        return (
-            f"One rule decides, without draws. A mixture would lower the objective by {solution.cost:.2g}."
-            if is_more
-            else ""
-        )
+        return f"One rule decides, without draws. A mixture would have {solution.cost:.2g} less." if is_more else ""
     more = solution.value - solution.lower
     if not more > RELEASED * scale_of(objective):
         return ""
@@ -60,11 +56,7 @@ def refuse_deferral_here(goal: Goal, *, can_defer: bool) -> None:
     try:
         refuse_deferral([goal])
     except ValueError as error:
-        way = (
-            "Allow deferral below the goals, then add this goal."
-            if can_defer
-            else "These models decide about every row."
-        )
+        way = "Allow deferral below the goals, then add it." if can_defer else "This model decides every row."
         raise ValueError(f"The goal {goal} uses deferred rows, but no row is deferred. {way}") from error
 
 
@@ -268,9 +260,8 @@ class Session:
                 raise ValueError("alpha must be a number in (0, 1], because this model minimises the loss of a tail.")
             if setting.alpha is not None and setting.alpha < 1 and self.decides_by_one_rule:
                 raise ValueError(
-                    f"alpha must be 1 here; got {setting.alpha:g}. This model decides by one rule, and the loss of "
-                    "its tail depends on its error alone. To improve the tail, fit with decision='sticky', which "
-                    "mixes rules."
+                    f"alpha must be 1 here; got {setting.alpha:g}. One rule decides, and the loss of its tail "
+                    "depends on its error alone. For a tail, fit with decision='sticky'."
                 )
             if setting.alpha is not None and setting.alpha < self.least_alpha:
                 raise ValueError(
@@ -286,10 +277,7 @@ class Session:
                 name = shape(one.goal)
                 counts[name] += 1
                 if counts[name] > max(self._own_counts[name], 1):
-                    raise ValueError(
-                        f"The goal {one.goal} is already in the list, perhaps with another bound. Move that bound "
-                        "instead."
-                    )
+                    raise ValueError(f"The goal {one.goal} is already in the list. Move its bound instead.")
                 self.few.check(one.goal)
                 if setting.defer is None:
                     refuse_deferral_here(one.goal, can_defer=self.has_scores)

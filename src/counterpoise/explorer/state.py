@@ -380,8 +380,7 @@ def groups_of(parts: SessionParts, by: tuple[str, ...]) -> RuleGroups:
     groups = own if by == own.by else _other_groups(parts, by)
     if len(groups.names) > MOST_EXPLORED:
         raise ValueError(
-            f"{', '.join(by)} divide the rows into {len(groups.names)} groups; the explorer shows at most "
-            f"{MOST_EXPLORED}. Choose fewer columns."
+            f"{', '.join(by)} make {len(groups.names)} groups; at most {MOST_EXPLORED} can be explored. Choose fewer."
         )
     return groups
 

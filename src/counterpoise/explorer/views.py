@@ -206,10 +206,7 @@ def _frontier(session: Session, setting: Setting, x: Any = None, y: Any = None) 
     x, y = ERROR if x is None else x, TAIL if y is None else y
     across, up = _quantity(session, setting, x), _quantity(session, setting, y)
     if isinstance(across, str) or across == up:
-        raise ValueError(
-            "A frontier needs two different quantities, and the first must be a goal or the error. You chose the "
-            "same quantity twice, or the tail first."
-        )
+        raise ValueError("A frontier needs two different quantities, of which the first is a goal or the error.")
     others = tuple(one for one in setting.goals if one.on and one.goal not in (across, up))
     base = replace(setting, goals=(SettingGoal(across), *others), budget=None)
     tightest = yield from _tightest(session, base, 0)

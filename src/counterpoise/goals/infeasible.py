@@ -143,16 +143,16 @@ class InfeasibleGoals(ValueError):  # noqa: N818 - named for the state it report
         if self.nearest_bounds:
             holding = dict.fromkeys(goal for goals in self.held_by.values() for goal in goals)
             others = " and ".join(str(goal) for goal in holding if goal not in self.conflict)
-            subject = "They" if len(self.conflict) > 1 else "It"
-            context = f" {subject} must hold together with {others}." if others else ""
+            context = (
+                f" {'They' if len(self.conflict) > 1 else 'It'} must hold together with {others}." if others else ""
+            )
             how, condition = "" if self.nearest_proven else " found", "one at a time and with all other goals kept"
             return f"{context} The nearest bounds{how} that can be met, {condition}: {', or '.join(replacements)}."
         if self.joint_bounds:
             is_of_shares = all(goal_unit(goal) == 1 for goal in self.joint_bounds)
             total = f", {self.joint_change:.4g} in all" if is_of_shares else ""
-            least = f"The smallest change that is enough{total}"
-            alone = "To change a single bound is not enough while all other goals are kept."
-            return f" {alone} {least}: {' and '.join(replacements)}."
+            least = f"With all other goals kept, no single bound is enough. The smallest change that is{total}"
+            return f" {least}: {' and '.join(replacements)}."
         return ""
 
 

@@ -424,9 +424,7 @@ def with_train(train: Table | None, datasets: Any) -> dict[str, Table]:
     if train is None:
         return others
     if DEFAULT in others:
-        raise ValueError(
-            "The dataset 'train' is X and y themselves. Give the dataset that you pass in datasets another name."
-        )
+        raise ValueError("The dataset 'train' is X and y themselves. Give your dataset another name.")
     return {DEFAULT: train, **others}
 
 

@@ -81,8 +81,7 @@ def _refuse_unknown(skops: Any, model: Any, path: str, trusted: Sequence[str]) -
     nameless = [word for word in unknown if "<" in word]
     if nameless:
         raise UnstorableModel(
-            f"{path} holds the function {nameless[0]}, which cannot be stored: use a function that is defined by "
-            "name in a module"
+            f"{path} holds the function {nameless[0]}, which cannot be stored: use a named function of a module"
         )
     if unknown:
         raise UnstorableModel(
@@ -315,9 +314,7 @@ def _columns(nodes: AnyArray) -> dict[str, AnyArray]:
 def _records(columns: Any, dtype: Any, n_nodes: int) -> AnyArray:
     """Return columns as records, after checking that they are those of this version."""
     if set(columns) != set(dtype.names) or any(column.shape != (n_nodes,) for column in columns.values()):
-        raise UnreadableModel(
-            "a tree of scikit-learn in it has other columns than the installed version of scikit-learn writes"
-        )
+        raise UnreadableModel("a tree of scikit-learn in it has other columns than your version of it writes")
     nodes = np.zeros(n_nodes, dtype=dtype)
     for name, column in columns.items():
         if column.dtype.kind not in "biuf" or not np.can_cast(column.dtype, dtype[name], casting="same_kind"):

@@ -111,9 +111,8 @@ def warn_of_the_positive_class(goals: Iterable[Any], classes: AnyArray, pos_labe
 def warn_of_a_constant(decision: str, error: float, constant_error: float) -> None:
     """Warn that all training rows get the same decision."""
     warn_caller(
-        f"The decisions meet the goals on the training rows only because they are constant: {decision} for every "
-        f"row. That counts as a miss. {_beside_constant(error, constant_error)} Relax the goals, add features, or "
-        "lower regularization.",
+        f"The decisions meet the goals only because they are constant: {decision} for every row. That counts as a "
+        f"miss. {_beside_constant(error, constant_error)} Relax the goals, add features, or lower regularization.",
         ConstantDecisions,
     )
 
@@ -131,8 +130,7 @@ def warn_of_missed_goals(missed: Iterable[str], error: float, constant_error: fl
 
 def _beside_constant(error: float, constant_error: float) -> str:
     return (
-        f"The decisions are wrong for {error:.2%} of the training rows, the best constant decision for "
-        f"{constant_error:.2%}."
+        f"{error:.2%} of the decisions on training rows are wrong; of the best constant decision {constant_error:.2%}."
     )
 
 
@@ -148,8 +146,7 @@ def warn_of_one_answer(deferred: float, constant: Any) -> None:
     if constant is not None:
         warn_caller(
             f"The rules decide {constant!r} for every row, whatever its score, and so meet the goals. Check the "
-            "positive class, whose scores must be the higher ones: set it with pos_label (positive on the command "
-            "line).",
+            "positive class, which must have the higher scores: set pos_label (positive on the command line).",
             ConstantDecisions,
         )
 
@@ -161,8 +158,7 @@ def warn_of_margins(margins: Margins | None, confidence: float | None) -> None:
     if margins.reason:
         warn_caller(
             f"confidence={confidence} is not used: {margins.reason}. The decisions meet the goals on the selection "
-            "rows, but each goal may fail on new rows about half of the time. Set confidence=None to decide without "
-            "margins.",
+            "rows, but each may fail on new rows about half of the time. Set confidence=None for no margins.",
             ConfidenceNotReached,
         )
         return
@@ -174,9 +170,8 @@ def warn_of_margins(margins: Margins | None, confidence: float | None) -> None:
     goal = "" if margins.limiting is None else f" The goal {margins.limiting} limits the confidence."
     warn_caller(
         f"The decisions meet the goals on the selection rows, but not with a confidence of {confidence} on new rows. "
-        "counterpoise chose the rule that comes closest, which raises the objective by "
-        f"{margins.cost:.4g}.{goal}{needed} Relax a goal, pass more rows, lower the confidence, or set "
-        "confidence=None to decide without margins.",
+        f"The rule that comes closest was chosen; it raises the objective by {margins.cost:.4g}.{goal}{needed} Relax "
+        "a goal, pass more rows, lower the confidence, or set it to None.",
         ConfidenceNotReached,
     )
 

@@ -367,11 +367,8 @@ class ClassRules(NamedTuple):
         (rule,) = chosen.rules
         probabilities = chosen.calibrations[rule.model](rows.output_of(rule.model))
         groups = [chosen.groups.names[code] for code in rows.groups.tolist()]
-        weighed = (
-            rule.first_tier_benefits(probabilities, rows.groups)
-            if hasattr(rule, "first_tier_benefits")
-            else probabilities
-        )
+        has_tiers = hasattr(rule, "first_tier_benefits")
+        weighed = rule.first_tier_benefits(probabilities, rows.groups) if has_tiers else probabilities
         own = weighed[np.arange(len(places)), places]
         others = weighed.copy()
         others[np.arange(len(places)), places] = -np.inf

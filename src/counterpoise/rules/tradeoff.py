@@ -276,10 +276,7 @@ def _path_of_selection(
 
 
 def _no_groups(names: tuple[str, ...]) -> IntArray:
-    raise ValueError(
-        f"An array of losses has no groups of {', '.join(names) or 'the rows'}. Pass a fitted mixture instead of "
-        "losses, or an objective without groups."
-    )
+    raise ValueError(f"Losses have no groups of {', '.join(names) or 'the rows'}. Pass a fitted mixture instead.")
 
 
 def _goals_of_model(model: Any, goal: Any) -> tuple[Goal, ...]:

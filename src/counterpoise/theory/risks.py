@@ -402,9 +402,7 @@ class _Ball(WorstCase):
     def subgradient(self, losses: ArrayLike, sample_weight: ArrayLike | None = None) -> FloatArray:
         """Return the worst weights in the ball."""
         if isinstance(self.radius, str):
-            raise ValueError(  # noqa: TRY004
-                f"{self!r} computes its radius from the rows at fit. Pass a number as radius to use it by itself."
-            )
+            raise ValueError(f"{self!r} computes its radius from the rows at fit. Pass a number.")  # noqa: TRY004
         return worst_case_weights(losses, self.radius, divergence=self.divergence, sample_weight=sample_weight)
 
     def __repr__(self) -> str:
