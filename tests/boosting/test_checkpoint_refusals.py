@@ -215,7 +215,7 @@ def test_a_full_disk_names_the_folder_and_the_fit_goes_on_when_there_is_room(fol
         if path.name == "round-00004.cp":
             raise OSError(errno.ENOSPC, "No space left on device")
 
-    message = r"The checkpoint .*copy .* round-00004\.cp, .*No space left.* after round 3"
+    message = r"The checkpoint .*copy .* round-00004\.cp .*No space left.* after round 3"
     with persist.watch_changes(full), pytest.raises(OSError, match=message):
         go_on(folder)
     assert len(go_on(folder).estimators_) == 7

@@ -160,4 +160,4 @@ def test_goals_that_hold_an_offered_bound_where_it_is_are_named():
     with pytest.raises(InfeasibleGoals) as caught:
         MixtureClassifier(said, alpha=1.0, goals=goals).fit(np.zeros((100, 1)), y)
     assert [str(goal) for goal in caught.value.conflict] == ["recall(train) >= 0.99"]
-    assert "It must hold together with coverage(train) <= 0.1. The nearest bounds" in str(caught.value)
+    assert "It must hold beside coverage(train) <= 0.1. The nearest bounds" in str(caught.value)

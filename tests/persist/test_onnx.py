@@ -191,7 +191,7 @@ def test_votes_that_deny_every_class_leave_probabilities():
 REFUSED = {
     "a part without a form": (
         lambda: cp.MixtureClassifier([KNeighborsClassifier().fit(X, Y)]).fit(X, Y),
-        r"This MixtureClassifier cannot be exported to ONNX: a KNeighborsClassifier of sklearn is not supported; what",
+        r"This MixtureClassifier cannot be exported to ONNX: a KNeighborsClassifier of sklearn is not supported; you can",
     ),
     "draws inside": (
         lambda: cp.MixtureClassifier([cp.AdaLPBoostClassifier(n_estimators=2, random_state=0).fit(X, Y)]).fit(X, Y),
@@ -199,7 +199,7 @@ REFUSED = {
     ),
     "another step": (
         lambda: make_pipeline(MinMaxScaler(), LogisticRegression()).fit(X, Y),
-        r"the step MinMaxScaler of a Pipeline is not supported; you can export are",
+        r"the step MinMaxScaler of a Pipeline is not supported; you can export",
     ),
     "categories of scikit-learn": (
         lambda: HistGradientBoostingClassifier(max_iter=2, categorical_features=[0]).fit(X.round() % 9, Y),
@@ -207,7 +207,10 @@ REFUSED = {
     ),
     "no probabilities": (lambda: LinearSVC().fit(X / 1000, Y), r"a LinearSVC has no probabilities: you can export"),
     "not fitted": (HistogramTree, r"This HistogramTree is not fitted: call fit before to_onnx\."),
-    "stored answers": (lambda: cp.MixtureClassifier([Y]).fit(X, Y), r"a ndarray of numpy is not supported; what can"),
+    "stored answers": (
+        lambda: cp.MixtureClassifier([Y]).fit(X, Y),
+        r"a ndarray of numpy is not supported; you can can",
+    ),
 }
 
 

@@ -143,9 +143,7 @@ class InfeasibleGoals(ValueError):  # noqa: N818 - named for the state it report
         if self.nearest_bounds:
             holding = dict.fromkeys(goal for goals in self.held_by.values() for goal in goals)
             others = " and ".join(str(goal) for goal in holding if goal not in self.conflict)
-            context = (
-                f" {'They' if len(self.conflict) > 1 else 'It'} must hold together with {others}." if others else ""
-            )
+            context = f" {'They' if len(self.conflict) > 1 else 'It'} must hold beside {others}." if others else ""
             how, condition = "" if self.nearest_proven else " found", "one at a time and with all other goals kept"
             return f"{context} The nearest bounds{how} that can be met, {condition}: {', or '.join(replacements)}."
         if self.joint_bounds:

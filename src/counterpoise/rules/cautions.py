@@ -129,9 +129,7 @@ def warn_of_missed_goals(missed: Iterable[str], error: float, constant_error: fl
 
 
 def _beside_constant(error: float, constant_error: float) -> str:
-    return (
-        f"{error:.2%} of the decisions on training rows are wrong; of the best constant decision {constant_error:.2%}."
-    )
+    return f"On the training rows {error:.2%} of the decisions are wrong, of the best constant {constant_error:.2%}."
 
 
 def warn_of_one_answer(deferred: float, constant: Any) -> None:
