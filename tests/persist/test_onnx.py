@@ -191,7 +191,7 @@ def test_votes_that_deny_every_class_leave_probabilities():
 REFUSED = {
     "a part without a form": (
         lambda: cp.MixtureClassifier([KNeighborsClassifier().fit(X, Y)]).fit(X, Y),
-        r"This MixtureClassifier cannot be exported to ONNX: a KNeighborsClassifier of sklearn is not supported; you can",
+        r"This MixtureClassifier cannot be exported to ONNX: a KNeighborsClassifier of sklearn is not supported",
     ),
     "draws inside": (
         lambda: cp.MixtureClassifier([cp.AdaLPBoostClassifier(n_estimators=2, random_state=0).fit(X, Y)]).fit(X, Y),
@@ -209,7 +209,7 @@ REFUSED = {
     "not fitted": (HistogramTree, r"This HistogramTree is not fitted: call fit before to_onnx\."),
     "stored answers": (
         lambda: cp.MixtureClassifier([Y]).fit(X, Y),
-        r"a ndarray of numpy is not supported; you can can",
+        r"a ndarray of numpy is not supported; you can",
     ),
 }
 

@@ -365,10 +365,9 @@ class ClassRules(NamedTuple):
         if len(chosen.rules) > 1 or chosen.rules[0].draws:
             return ScoreComparison.none(len(places), "rules that share rows among classes")
         (rule,) = chosen.rules
-        probabilities = chosen.calibrations[rule.model](rows.output_of(rule.model))
+        proba = chosen.calibrations[rule.model](rows.output_of(rule.model))
         groups = [chosen.groups.names[code] for code in rows.groups.tolist()]
-        has_tiers = hasattr(rule, "first_tier_benefits")
-        weighed = rule.first_tier_benefits(probabilities, rows.groups) if has_tiers else probabilities
+        weighed = rule.first_tier_benefits(proba, rows.groups) if hasattr(rule, "first_tier_benefits") else proba
         own = weighed[np.arange(len(places)), places]
         others = weighed.copy()
         others[np.arange(len(places)), places] = -np.inf
