@@ -57,7 +57,7 @@ TRAIN = Dataset("train")
         (lambda: MODEL.check_goals(X, Y, datasets={"train": Table(X)}), ValueError, "'train' is X and y"),
         (lambda: fitted(pos_label=2), ValueError, r"pos_label must be one of the classes \[0, 1\]; got 2"),
         (lambda: fitted(kernel="cubic"), ValueError, "kernel must be one of 'linear'.*got 'cubic'"),
-        (lambda: fitted(kernel="sigmoid"), ValueError, "'sigmoid' is not taken any more.*Fit again with kernel='rbf'"),
+        (lambda: fitted(kernel="sigmoid"), ValueError, "'sigmoid' is not supported.*Fit with kernel='rbf'"),
         (
             lambda: ConstrainedClassifier(kernel="rbf").fit(np.column_stack([X, 1e6 * Y]), Y),
             ValueError,
@@ -147,9 +147,9 @@ def test_solvers_of_the_multipliers_agree(solver):
 
 def test_a_model_saved_with_a_kernel_that_is_not_taken_any_more_says_what_to_do():
     model = ConstrainedClassifier(kernel="rbf").fit(X[:100], Y[:100]).set_params(kernel="sigmoid")
-    with pytest.raises(UnreadableModel, match=r"kernel='sigmoid' is not taken any more.*Fit again with kernel='rbf'"):
+    with pytest.raises(UnreadableModel, match=r"kernel='sigmoid' is not supported.*Fit with kernel='rbf'"):
         loads(dumps(model))
-    with pytest.raises(ValueError, match="'sigmoid' is not taken any more"):  # of one that was pickled, for instance
+    with pytest.raises(ValueError, match="'sigmoid' is not supported"):  # of one that was pickled, for instance
         model.predict(X)
 
 

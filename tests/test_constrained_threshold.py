@@ -89,8 +89,8 @@ def test_a_constant_is_said_to_be_one_beside_its_error():
     cautions = heard(model, rows[:, 1:2], labels, sensitive_features=group)
     assert model.is_constant_
     assert len(set(model.predict(rows[:, 1:2]))) == 1
-    assert "only by a constant: 0 for every row, which counts as a miss" in cautions[ConstantDecisions]
-    assert f"the best constant decision on {model.constant_error_:.2%}" in cautions[ConstantDecisions]
+    assert "only because they are constant: 0 for every row. That counts as a miss" in cautions[ConstantDecisions]
+    assert f"of the best constant {model.constant_error_:.2%}" in cautions[ConstantDecisions]
 
 
 def test_decisions_that_miss_goals_say_by_how_much_beside_the_ramp_rates():
@@ -105,7 +105,7 @@ def test_decisions_that_miss_goals_say_by_how_much_beside_the_ramp_rates():
     assert str(check) in cautions[MissedGoals]
     assert f"missed by {check.violation:.4g} ({check.value:.4g}, bound 0.1: " in str(check)
     assert f"; ramp rates {check.ramp.value:.4g}, bound 0.1)" in str(check)
-    assert f"the best constant decision on {model.constant_error_:.2%}" in cautions[MissedGoals]
+    assert f"of the best constant {model.constant_error_:.2%}" in cautions[MissedGoals]
     assert "set fit_intercept=True" in cautions[MissedGoals]
     assert model.threshold_ == 0
     drawn = ConstrainedClassifier(goals=goal, fit_intercept=False, decision="ramp")

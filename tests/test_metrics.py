@@ -67,7 +67,7 @@ def test_losses_of_1e300_do_not_overflow():
 
 
 BAD = {
-    "NaN": (lambda: cvar_loss([0.0, np.nan], 0.5), "losses must be finite everywhere; found NaN"),
+    "NaN": (lambda: cvar_loss([0.0, np.nan], 0.5), "losses must be finite everywhere; got NaN"),
     "negative alpha": (lambda: cvar_loss([0.0], -1), r"alpha must lie in \(0, 1\].*got -1"),
     "large alpha": (lambda: cvar_loss([0.0], 1.01), r"alpha must lie in \(0, 1\].*got 1.01"),
     "empty": (lambda: cvar_loss([], 0.5), r"at least one sample.*got shape \(0,\)"),
@@ -79,7 +79,7 @@ BAD = {
         r"mixture must have shape \(3,\).*got shape \(2,\)",
     ),
     "weights": (lambda: cvar_loss([0.1, 0.2], 0.5, [1.0]), r"sample_weight must have shape \(2,\).*got shape \(1,\)"),
-    "NaN weight": (lambda: cvar_loss([0.1], 0.5, [np.nan]), "sample_weight must be finite everywhere; found NaN"),
+    "NaN weight": (lambda: cvar_loss([0.1], 0.5, [np.nan]), "sample_weight must be finite everywhere; got NaN"),
     "alphas": (lambda: cvar_curve([0.1], [[0.5]]), r"alphas must be a non-empty.*got shape \(1, 1\)"),
 }
 

@@ -44,7 +44,7 @@ class CVaRCurveDisplay:
     cvar : array of shape (n_alphas,)
         Average loss over the worst-off fraction alpha.
     name : str, optional
-        What the legend calls the curve.
+        The curve's name in the legend.
     realised : array of shape (n_alphas,), optional
         The same once decisions are drawn, where they are.
 
@@ -94,7 +94,7 @@ class CVaRCurveDisplay:
         estimator : fitted classifier
         X, y : rows and their labels
         sensitive_features, baseline : optional
-            What a classifier needs whose rules look at groups, or at the deployed model's answers.
+            Columns and baseline predictions that the classifier's rules use.
         name : str, optional
             Default: the name of the class.
         **kwargs
@@ -111,7 +111,7 @@ class CVaRCurveDisplay:
     ) -> Self:
         """Draw the curve of predicted labels; ``kwargs`` are those of ``from_losses``.
 
-        A prediction that is neither in ``y_true`` nor among ``classes``, all there are, is refused.
+        A prediction that is neither in ``y_true`` nor among ``classes`` is refused.
         """
         return cls.from_losses(_wrong(as_labels(y_true), as_labels(y_pred), classes), **kwargs)
 
@@ -142,7 +142,7 @@ class CVaRCurveDisplay:
         realised : bool, default=False
             Draw a second curve, of the losses once decisions are drawn, where losses are probabilities of an error.
         name : str, optional
-            What the legend calls the curve.
+            The curve's name in the legend.
         ax : matplotlib axes, optional
         **kwargs
             Passed to matplotlib's ``plot``.
@@ -177,7 +177,7 @@ class RateDisplay:
     groups : list of str
         In the order in which they are drawn, from the top.
     rates, low, high : array of shape (n_groups,)
-        Not a number where a rate has no meaning, such as the recall of a group without positives, and where a rate has
+        NaN where a rate has no value, such as the recall of a group without positives, and where a rate has
         no interval.
     rate : str
         Name of the rate.
@@ -191,8 +191,8 @@ class RateDisplay:
     --------
     >>> from counterpoise import RateDisplay
     >>> sex = {"sex": ["F"] * 40 + ["M"] * 60}
-    >>> said, labels = [1] * 10 + [0] * 30 + [1] * 30 + [0] * 30, [0, 1] * 50
-    >>> display = RateDisplay.from_predictions(labels, said, sensitive_features=sex)
+    >>> decisions, labels = [1] * 10 + [0] * 30 + [1] * 30 + [0] * 30, [0, 1] * 50
+    >>> display = RateDisplay.from_predictions(labels, decisions, sensitive_features=sex)
     >>> for group, rate, low, high in zip(display.groups, display.rates, display.low, display.high):
     ...     print(f"{group:5} {rate:.3f} ({low:.3f} to {high:.3f})")
     all   0.400 (0.303 to 0.503)
@@ -256,9 +256,9 @@ class RateDisplay:
         rate : str
             Name of a metric of ``counterpoise.goals``, or of one that was registered.
         baseline : array of shape (n_samples,), optional
-            What the deployed model predicts, for the churn.
+            The predictions of the deployed model, for churn.
         confidence : float in (0, 1), default=0.95
-            With which each interval, by itself, holds the rate of the group's population: exact (Clopper and Pearson).
+            The confidence of each interval by itself: exact (Clopper and Pearson).
         pos_label : label, optional
             The positive class; by default the last of the sorted classes.
         defer_label, classes : optional
@@ -304,7 +304,7 @@ class TradeoffDisplay:
     tradeoff : Tradeoff
         The frontier, from ``counterpoise.tradeoff``.
     name : str, optional
-        What the legend calls the frontier.
+        The frontier's name in the legend.
 
     Attributes
     ----------
@@ -344,7 +344,7 @@ class TradeoffDisplay:
 
     @classmethod
     def from_tradeoff(cls, tradeoff: Tradeoff, *, name: str | None = None, ax: Any = None, **kwargs: Any) -> Self:
-        """Draw a frontier that was found before."""
+        """Draw a frontier that ``tradeoff`` returned."""
         return cls(tradeoff=tradeoff, name=name).plot(ax, **kwargs)
 
     def plot(self, ax: Any = None, *, name: str | None = None, **kwargs: Any) -> Self:
@@ -397,12 +397,12 @@ def _decision_shares(estimator: Any, X: Any, columns: dict[str, Any]) -> FloatAr
 
 
 def _draws(estimator: Any) -> bool:
-    """Tell whether a classifier draws its answers."""
+    """Return whether a classifier draws its answers."""
     return kind_of_decision(getattr(_innermost(estimator), "decision", None)) in _DRAWN
 
 
 def _prediction_arguments(estimator: Any, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what is given of that which a classifier looks at when it decides: most look at X alone."""
+    """Return those of the columns and baseline predictions that a classifier uses to decide; most use only X."""
     looks_at_groups = bool(getattr(getattr(_innermost(estimator), "groups_", None), "by", ()))
     names = ("sensitive_features", "baseline") if looks_at_groups else ()
     return {name: arguments[name] for name in names if arguments.get(name) is not None}

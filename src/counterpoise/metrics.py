@@ -134,7 +134,7 @@ def realised_cvar(
 
     A mixture spreads its errors, so that no sample is failed for certain *before* the draw. With the key of the draws
     fixed each sample is right or wrong for good, and the losses are those of a deterministic classifier with the same
-    error. ``cvar_loss`` of the expected losses does not tell this number.
+    error. ``cvar_loss`` of the expected losses is another number.
 
     Parameters
     ----------
@@ -294,12 +294,12 @@ def rate_table(
     sex=M          2            1         1.0000      0.5000  1.0000               1.0000     0.5000
     """
     if predictions is None:
-        raise ValueError("predictions must have an answer for each row; got None.")
+        raise ValueError("predictions must hold one prediction for each row; got None.")
     is_drawn = check_choice(kind, "kind", ("labels", "probabilities")) == "probabilities"
     labels = np.asarray(predictions) if is_drawn else as_labels(predictions)
     table = Table(labels, y, sensitive_features, baseline, sample_weight=sample_weight, counts=counts)
     if not is_drawn and labels.shape != (table.n_samples,):
-        raise ValueError(f"predictions must be a vector, one answer for each row; got shape {labels.shape}.")
+        raise ValueError(f"predictions must be a vector, one prediction for each row; got shape {labels.shape}.")
     options = {"classes": classes, "pos_label": pos_label, "defer_label": defer_label}
     all_classes = resolve_classes([table.y], {} if is_drawn else {"predictions": labels}, **options)
     several = all_classes.several

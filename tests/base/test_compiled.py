@@ -52,8 +52,8 @@ def test_a_kernel_compiles_where_nothing_can_be_cached_and_says_once_what_helps(
     """A function without a source file has no place in any cache."""
     printed, warned = run(NO_SOURCE, tmp_path)
     assert printed == "3"
-    assert warned.count("Compiled kernels cannot be kept") == 1
-    assert "Set the variable NUMBA_CACHE_DIR to a folder that can be written to." in warned
+    assert warned.count("counterpoise cannot store its compiled kernels") == 1
+    assert "Set the environment variable NUMBA_CACHE_DIR to a folder that you can write to." in warned
 
 
 @pytest.mark.slow

@@ -184,7 +184,7 @@ BAD = {
     ),
     "auto without samples": (
         lambda: VadaBoostClassifier(penalty="auto").fit(NOISE_X, [0, 1] * 5),
-        "penalty='auto' needs samples to choose on",
+        "penalty='auto' needs held-out samples",
     ),
     "no better than chance": (
         lambda: AdaBoostClassifier(Stump()).fit(NOISE_X, [0, 1] * 5),

@@ -61,7 +61,9 @@ OTHER_SETTINGS = {
 @pytest.mark.parametrize("match", OTHER_SETTINGS)
 def test_other_settings_are_refused(match, folder):
     settings = {"sensitive_features_val": SEX[160:]} if "groups" in match else {}
-    with pytest.raises(UnusableCheckpoint, match=f"is of other settings .*{match}.*choose another folder, or delete"):
+    with pytest.raises(
+        UnusableCheckpoint, match=f"belongs to a fit with other settings .*{match}.*choose another folder, or delete"
+    ):
         go_on(folder, OTHER_SETTINGS[match], **settings)
 
 
@@ -81,7 +83,9 @@ OTHER_DATA = {
 
 @pytest.mark.parametrize("match", OTHER_DATA)
 def test_other_data_are_refused(match, folder):
-    with pytest.raises(UnusableCheckpoint, match=f"is of other data .*{match}.*choose another folder, or delete"):
+    with pytest.raises(
+        UnusableCheckpoint, match=f"belongs to a fit with other data .*{match}.*choose another folder, or delete"
+    ):
         go_on(folder, **OTHER_DATA[match])
 
 
@@ -109,7 +113,7 @@ def twice(path):
 
 
 DAMAGE = {
-    r"round-00002\.cp, which is torn, altered": [
+    r"round-00002\.cp, which is incomplete, altered": [
         lambda folder: truncated(folder / "round-00002.cp", -1),
         lambda folder: truncated(folder / "round-00002.cp", 40),
         lambda folder: truncated(folder / "round-00002.cp", 0),
@@ -118,9 +122,11 @@ DAMAGE = {
         lambda folder: shutil.copy(folder / "round-00001.cp", folder / "round-00002.cp"),
     ],
     r"lacks round-00002\.cp but holds round-00003\.cp": [lambda folder: (folder / "round-00002.cp").unlink()],
-    r"holds 'notes\.txt', which is no part of a checkpoint": [lambda folder: (folder / "notes.txt").write_text("x")],
-    r"lacks manifest\.json, which says whose rounds": [lambda folder: (folder / "manifest.json").unlink()],
-    r"has a manifest\.json that is torn or of something else": [
+    r"holds 'notes\.txt', which does not belong to a checkpoint": [
+        lambda folder: (folder / "notes.txt").write_text("x")
+    ],
+    r"lacks manifest\.json, the record of the fit": [lambda folder: (folder / "manifest.json").unlink()],
+    r"has a manifest\.json that is incomplete or does not belong to a checkpoint": [
         lambda folder: truncated(folder / "manifest.json", 50),
         lambda folder: (folder / "manifest.json").write_text("[]"),
         lambda folder: twice(folder / "manifest.json"),
@@ -131,11 +137,13 @@ DAMAGE = {
     r"has a manifest\.json that was altered": [
         lambda folder: flipped(folder / "manifest.json", (folder / "manifest.json").read_bytes().index(b"0.3"))
     ],
-    "has format 2, newer than 1, .*: update counterpoise, choose": [lambda folder: rewritten(folder, version=2)],
-    "was begun by counterpoise 9.9, and this is .*: install that version, choose": [
+    "has format 2, newer than the 1 known here.*: update counterpoise, choose": [
+        lambda folder: rewritten(folder, version=2)
+    ],
+    "was started by counterpoise 9.9, but you have .*: install that version, choose": [
         lambda folder: rewritten(folder, library="9.9")
     ],
-    r"round-00001\.cp, which is torn, altered or of another run": [
+    r"round-00001\.cp, which is incomplete, altered or from another fit": [
         lambda folder: rewritten(folder, note="the fingerprint is now another")
     ],
 }
@@ -181,7 +189,7 @@ def test_fit_more_does_not_take_over_the_rounds_of_another_fit(tmp_path):
     for path in tmp_path.iterdir():
         path.unlink()
     ada(random_state=None, checkpoint=tmp_path).fit(X, Y)
-    with pytest.raises(UnusableCheckpoint, match="is of another fit, for which the system drew other seeds"):
+    with pytest.raises(UnusableCheckpoint, match="belongs to another fit, which has other random seeds"):
         first.fit_more(1)
 
 
@@ -207,7 +215,7 @@ def test_a_full_disk_names_the_folder_and_the_fit_goes_on_when_there_is_room(fol
         if path.name == "round-00004.cp":
             raise OSError(errno.ENOSPC, "No space left on device")
 
-    message = r"The checkpoint .*copy .* round-00004\.cp, .*No space left.* after round 3"
+    message = r"The checkpoint .*copy .* round-00004\.cp .*No space left.* after round 3"
     with persist.watch_changes(full), pytest.raises(OSError, match=message):
         go_on(folder)
     assert len(go_on(folder).estimators_) == 7

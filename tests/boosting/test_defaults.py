@@ -111,7 +111,7 @@ def test_an_interrupted_fit_with_folds_goes_on_as_if_it_had_not_been(tmp_path):
 def test_a_learner_without_error_is_fitted_once_and_told():
     for booster in (cp.AdaLPBoostClassifier, cp.LPBoostClassifier):
         with pytest.warns(
-            NothingToLearn, match=r"ended with 1 model\. Give a weaker learner.*or set Stopping\(n_folds=5\)"
+            NothingToLearn, match=r"ended with 1 model\. Use a weaker learner.*or set Stopping\(n_folds=5\)"
         ):
             model = booster(HistogramTree(), random_state=0).fit(*TUMOURS)
         assert len(model.estimators_) == 1
@@ -138,7 +138,8 @@ def test_models_that_draw_differ_and_are_not_taken_for_repeats():
 def test_a_mixture_that_pays_much_on_average_says_so_and_a_budget_limits_it():
     X, y = make_classification(600, 8, flip_y=0.3, random_state=3)
     settings = {"n_estimators": 15, "random_state": 0}
-    with pytest.warns(CostlyMixture, match=r"err on \d+\.\d% on average, its first model alone on .* set budget=0\.05"):
+    text = r"wrong for \d+\.\d% of the rows, and those of its first model alone for .* set budget=0\.05"
+    with pytest.warns(CostlyMixture, match=text):
         free = cp.AdaLPBoostClassifier(alpha=0.05, budget=None, **settings).fit(X, y)
     means = free.selection_.losses.mean(axis=0)
     with warnings.catch_warnings():

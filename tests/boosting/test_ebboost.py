@@ -176,7 +176,7 @@ BAD = {
     ),
     "auto without samples": (
         lambda: EBBoostClassifier(Stump(), penalty="auto").fit(NOISE_X, [0, 1] * 5),
-        "penalty='auto' needs samples to choose on",
+        "penalty='auto' needs held-out samples",
     ),
     "bins": (
         lambda: EBBoostClassifier(Stump(max_bins=2)).fit(NOISE_X, [0, 1] * 5),

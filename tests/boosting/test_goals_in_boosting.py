@@ -96,7 +96,7 @@ def test_many_classes_with_a_goal_on_one_of_them():
     model.fit(X, y)
     says = np.column_stack([one.predict(X) == 8 for one in model.estimators_])[y == 8].mean(axis=0)
     assert says @ model.mixture_ >= 0.8 - 1e-8
-    with pytest.raises(ValueError, match=r"got 10 classes.*Name the one that is meant with of.*or with pos_label"):
+    with pytest.raises(ValueError, match=r"got 10 classes.*Name the class that you mean with of.*or with pos_label"):
         AdaLPBoostClassifier(tree, n_estimators=2, goals=["recall(train) >= 0.8"]).fit(X, y)
 
 

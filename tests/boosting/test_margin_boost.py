@@ -128,7 +128,7 @@ BAD = {
     "unknown word": (lambda: RLPBoostClassifier(C="best").fit(X_BAD, Y_BAD), "C.*must be one of 'auto'; got 'best'"),
     "auto without samples": (
         lambda: RQPBoostClassifier(C="auto").fit(X_BAD, Y_BAD),
-        "C='auto' needs samples to choose on: pass X_val and y_val, or set stopping=Stopping",
+        "C='auto' needs held-out samples: pass X_val and y_val, or set stopping=Stopping",
     ),
     "no better than chance": (lambda: RLPBoostClassifier(Stump()).fit(X_BAD, Y_BAD), "no better than chance"),
 }

@@ -315,7 +315,7 @@ def test_strict_makes_a_gate(capsys):
 def test_labels_alone_take_columns_and_a_table_has_its_own():
     found = cp.audit("churn(train) <= 0.9", [0, 1] * 50, [0, 1] * 50, baseline=[1, 1] * 50, sample_weight=np.ones(100))
     assert found[0].estimate == 0.5
-    with pytest.raises(ValueError, match="a Table has its own: pass them to it"):
+    with pytest.raises(ValueError, match=r"beside a Table\. Pass them to the Table itself"):
         cp.audit("recall(train) >= 0.5", [0, 1], Table(None, [0, 1]), baseline=[0, 1])
 
 

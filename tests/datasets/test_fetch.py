@@ -232,7 +232,9 @@ def test_a_damaged_table_of_openml_is_named(openml_calls, cache, n_bytes):
     fetch.openml(44)(cache)
     path = cache / "openml-44.npz"
     path.write_bytes(path.read_bytes()[:n_bytes])
-    with pytest.raises(ChecksumMismatch, match=rf"{re.escape(str(path))} must be a table.*delete it and get it again"):
+    with pytest.raises(
+        ChecksumMismatch, match=rf"{re.escape(str(path))} is not the OpenML table.*delete it and fetch it again"
+    ):
         load_dataset("spambase")
     assert openml_calls == [44]
 

@@ -224,8 +224,11 @@ def test_goals_that_cannot_hold_say_so():
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (AdaLPBoostClassifier(outlier_fraction=0.1), "outlier_fraction=0.1 is not taken over shards: leave it at 0.0"),
-        (LPBoostClassifier(beta=10.0), "beta=10.0 is not taken over shards"),
+        (
+            AdaLPBoostClassifier(outlier_fraction=0.1),
+            "outlier_fraction=0.1 is not supported over shards: leave it at 0.0",
+        ),
+        (LPBoostClassifier(beta=10.0), "beta=10.0 is not supported over shards"),
         (AdaLPBoostClassifier(objective="KL(0.3)"), "objective must be a CVaR, WorstGroup or a rate"),
         (AdaLPBoostClassifier(reweigh="groups"), "needs sensitive_features"),
     ],
@@ -288,7 +291,7 @@ def test_rounds_train_for_goals_with_a_confidence_where_rows_weigh_the_same():
     assert fitted.check_goals() == twin.check_goals()
     equal, _ = _fitted("threads", 3, LPBoostClassifier(**params), sample_weight=np.ones(N_ROWS))
     assert equal.check_goals() == twin.check_goals()
-    with pytest.raises(ValueError, match="confidence where all rows weigh the same; got sample_weight beside recall"):
+    with pytest.raises(ValueError, match="confidence only if all rows weigh the same; got sample_weight beside recall"):
         _fitted("threads", 3, LPBoostClassifier(**params), sample_weight=WEIGHTS)
 
 
@@ -309,5 +312,5 @@ def test_a_model_fitted_over_shards_is_saved_and_rebalanced_where_that_needs_no_
     assert loaded.check_goals() == fitted.check_goals()
     whole = fitted.rebalance(X, Y, alpha=1.0, sensitive_features={"sex": SEX})
     np.testing.assert_allclose(fitted.rebalance(alpha=1.0).value_, whole.value_, atol=1e-6)
-    with pytest.raises(ValueError, match=r"are not enough for CVaR\(alpha=0.2\): pass X and y"):
+    with pytest.raises(ValueError, match=r"are not enough for CVaR\(alpha=0.2\). Pass X and y"):
         fitted.rebalance(alpha=0.2)

@@ -57,7 +57,7 @@ def test_an_audit_over_shards_is_that_of_rows_in_one_place_to_the_last_digit(eng
 
 def test_rows_with_weights_are_refused():
     weighed = partial(dict, X=X, y=Y, sample_weight=np.ones(N_ROWS))
-    with LocalShards([weighed]) as shards, pytest.raises(ValueError, match="count rows alike; got sample_weight"):
+    with LocalShards([weighed]) as shards, pytest.raises(ValueError, match="counts every row once; got sample_weight"):
         audit_over(GOALS[:1], shards, MODEL)
 
 

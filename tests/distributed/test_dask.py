@@ -104,7 +104,7 @@ def test_rules_by_group_look_at_columns_of_collections_and_ids_decide(tmp_path):
     FRAME.reset_index().to_parquet(tmp_path / "rows.parquet")
     assert model.predict(tmp_path, ids="index", sensitive_features=["sex"]).compute().tolist() == expected
     rows, sexes, ids = (frame[part].to_dask_array() for part in (["a", "b", "c"], "sex", "index"))
-    with pytest.raises(ValueError, match="sensitive_features names the column 'sex', and an array has no names"):
+    with pytest.raises(ValueError, match="sensitive_features names the column 'sex', but X has no column names"):
         model.predict(rows, sensitive_features="sex")
     with pytest.raises(ValueError, match="ids must be a Dask collection that is cut at the rows of X, with 4 "):
         model.predict(frame, ids=FRAME.index, sensitive_features=["sex"])
@@ -207,7 +207,9 @@ def test_the_score_of_a_collection_is_that_of_its_rows(tmp_path):
     assert model.score(FEATURES, FRAME.label) == model.score(tmp_path, "label") == pytest.approx(expected)
     expected = model.to_local().score(FEATURES, FRAME.label, sample_weight=weighed.weight)
     assert model.score(dd.from_pandas(weighed, npartitions=2), "label", "weight") == pytest.approx(expected)
-    with pytest.raises(ValueError, match="ids names the column 'persn', and X has none of that name; it has a, b, c"):
+    with pytest.raises(
+        ValueError, match="ids names the column 'persn', which X does not have; its columns are a, b, c"
+    ):
         model.predict(dd.from_pandas(FRAME, npartitions=2), ids="persn")
 
 

@@ -104,7 +104,10 @@ def test_columns_that_differ_between_partitions_are_named(n_shards):
 
 @pytest.mark.usefixtures("client")
 def test_a_column_that_is_not_there_is_named():
-    with pytest.raises(ValueError, match="with the column 'label', which was named; a partition of it has a, b, sex"):
+    with pytest.raises(
+        ValueError,
+        match="You named the column 'label', so X must be a data frame that has it; a partition of X has a, b, sex",
+    ):
         _fitted(dd.from_pandas(FRAME.drop(columns="label"), npartitions=2))
 
 
@@ -184,7 +187,7 @@ def test_without_a_client_or_workers_a_fit_says_so():
     frame = dd.from_pandas(FRAME, npartitions=2)
     with distributed.LocalCluster(n_workers=0, processes=False, dashboard_address=":0") as cluster:
         client = distributed.Client(cluster, set_as_default=False)
-        refused = pytest.raises(RuntimeError, match="has no workers, and none came in 1 seconds")
+        refused = pytest.raises(RuntimeError, match="has no workers, and none joined within 1 seconds")
         with refused, dask.config.set({"distributed.comm.timeouts.connect": "1s"}):
             _fitted(frame, client=client)
         client.close()
@@ -227,7 +230,7 @@ BAD = [
     ({"objective": 'WorstGroup("sx")'}, "Did you mean 'sex'"),
     ({"pos_label": "maybe"}, "pos_label must be one of the classes"),
 ]
-OF_RULES = [({"by": "sx"}, "Did you mean 'sex'"), ({"deferral": Deferral(0.2)}, "is not taken over shards")]
+OF_RULES = [({"by": "sx"}, "Did you mean 'sex'"), ({"deferral": Deferral(0.2)}, "is not supported over shards")]
 
 
 @pytest.mark.slow

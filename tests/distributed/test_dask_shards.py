@@ -166,7 +166,7 @@ def test_a_cluster_without_workers_says_so():
     with (
         distributed.LocalCluster(n_workers=0, processes=False, **QUIET) as cluster,
         distributed.Client(cluster) as client,
-        pytest.raises(RuntimeError, match=r"has no workers, and none came in 0.1 seconds. Start some"),
+        pytest.raises(RuntimeError, match=r"has no workers, and none joined within 0.1 seconds. Start some"),
     ):
         DaskShards(cut(1, x=X), client, patience=0.1)
 

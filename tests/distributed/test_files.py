@@ -47,12 +47,12 @@ def test_rules_chosen_from_files_are_those_of_rows_in_memory(folder, weighs):
 
 
 def test_models_that_only_answer_are_refused(folder):
-    with pytest.raises(TypeError, match="pass a GoalClassifier; got MixtureClassifier"):
+    with pytest.raises(TypeError, match="Only a GoalClassifier can be fitted on rows in files; got MixtureClassifier"):
         choose_from_files(MixtureClassifier([SCORER]), folder, "label")
 
 
 def test_a_column_that_is_not_in_the_files_is_named(folder):
-    with pytest.raises(ValueError, match="with the column 'age'"):
+    with pytest.raises(ValueError, match="You named the column 'age'"):
         choose_from_files(GoalClassifier([SCORER], cv="prefit", decision="sticky", alpha=0.1), folder, "age")
 
 
@@ -94,7 +94,7 @@ def test_columns_that_are_features_can_be_named(folder):
     assert choose_from_files(model, folder, "label", features=["a", "b"]).feature_names_in_.tolist() == ["a", "b"]
     with pytest.raises(TypeError, match="features must be a list of names"):
         choose_from_files(model, folder, "label", features="a")
-    with pytest.raises(ValueError, match="with the column 'z', which was named"):
+    with pytest.raises(ValueError, match="You named the column 'z'"):
         choose_from_files(model, folder, "label", features=["a", "z"])
 
 
@@ -117,7 +117,8 @@ def test_files_that_change_while_they_are_read_are_refused(folder, n_left):
 
 
 @pytest.mark.parametrize(
-    ("weight", "message"), [(1e308, "sum to a number"), (1e-320, "sum to a number"), ("one", "must hold numbers")]
+    ("weight", "message"),
+    [(1e308, "neither tiny nor huge"), (1e-320, "neither tiny nor huge"), ("one", "must hold numbers")],
 )
 def test_weights_that_cannot_be_summed_are_refused(tmp_path, weight, message):
     FRAME.assign(weight=weight).to_parquet(tmp_path / "0.parquet")

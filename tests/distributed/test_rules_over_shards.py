@@ -109,5 +109,5 @@ def test_goals_that_no_rules_meet_say_so():
 
 
 def test_deferral_is_refused_over_shards():
-    with pytest.raises(ValueError, match=r"deferral=Deferral\(cost=0\.2.* is not taken over shards"):
+    with pytest.raises(ValueError, match=r"deferral=Deferral\(cost=0\.2.* is not supported over shards"):
         _chosen("threads", 2, FEW[:, None], alpha=1.0, deferral=Deferral(0.2))

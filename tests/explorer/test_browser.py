@@ -92,11 +92,11 @@ def state(page):
 
 def outdated(page):
     """Check that where goals cannot be met nothing is said to hold or to be under way, and old views are called so."""
-    api.expect(page.locator(".goals")).to_contain_text("No answer for these goals together")
+    api.expect(page.locator(".goals")).to_contain_text("No result: these goals cannot be met together")
     api.expect(page.locator(".goals .verdict")).to_have_count(0)
     api.expect(page.locator("[aria-busy=true]")).to_have_count(0)
     words = page.locator(".views section:visible .stale-word").all_inner_texts()
-    assert set(words) <= {"of the last setting that can be met", ""}
+    assert set(words) <= {"from the last setting that could be met", ""}
     assert words.count("") <= 1  # what is pinned
     api.expect(page.get_by_role("button", name="Pin", exact=True)).to_be_disabled()
 
@@ -117,7 +117,7 @@ def test_a_person_finds_out_what_the_models_can_do(server, page, folder):
     opened(page, server.address)
     loss = page.get_by_role("region", name="Loss", exact=True)
     before = loss.inner_text()
-    slider = page.get_by_label("Tail: the worst fraction that counts")
+    slider = page.get_by_label("Tail: the worst-off fraction of the rows (alpha)")
     box = slider.bounding_box()
     page.mouse.move(box["x"] + box["width"] * 0.9, box["y"] + box["height"] / 2)
     page.mouse.down()
@@ -164,7 +164,7 @@ def test_a_person_finds_out_what_the_models_can_do(server, page, folder):
     text = Path(found.value.path()).read_text()
     assert f"alpha = {alpha}" in text
     page.get_by_role("button", name="Model file").click()
-    written = page.get_by_text("Written where the server runs")
+    written = page.get_by_text("The server wrote the file")
     written.wait_for(timeout=_LONG)
     model = load(written.inner_text().partition(": ")[2])
     frame = pd.read_csv(folder / "people.csv")
@@ -179,7 +179,7 @@ def test_goals_are_picked_or_typed_and_errors_are_the_parsers_own(server, page):
     page.get_by_label("Metric", exact=True).select_option("false_positive_rate")
     page.get_by_label("Group", exact=True).select_option("sex")
     page.get_by_label("Value", exact=True).select_option(HOSTILE)
-    page.get_by_label("Is", exact=True).select_option("<=")
+    page.get_by_label("Must be", exact=True).select_option("<=")
     assert text.input_value() == f"false_positive_rate(train, sex='{HOSTILE}') <= 0.5"
     page.get_by_role("button", name="Add", exact=True).click()
     settled(page)
@@ -194,7 +194,7 @@ def test_goals_are_picked_or_typed_and_errors_are_the_parsers_own(server, page):
     page.get_by_role("button", name="Add", exact=True).click()
     api.expect(page.locator(".goals > li")).to_have_count(4, timeout=_LONG)
     page.get_by_role("button", name="Add", exact=True).click()
-    api.expect(page.locator("pre.error")).to_contain_text("is there already", timeout=_LONG)
+    api.expect(page.locator("pre.error")).to_contain_text("is already in the list", timeout=_LONG)
     text.fill("recal(train) >= 0.9")
     page.get_by_role("button", name="Add", exact=True).click()
     api.expect(page.locator("pre.error")).to_contain_text("Did you mean 'recall'", timeout=_LONG)
@@ -215,7 +215,7 @@ def test_the_page_is_operable_by_keyboard_and_good_on_a_phone(server, browser):
         page.set_default_timeout(_LONG)
         opened(page, server.address)
         assert page.evaluate("document.documentElement.scrollWidth") <= width
-        slider = page.get_by_label("Tail: the worst fraction that counts")
+        slider = page.get_by_label("Tail: the worst-off fraction of the rows (alpha)")
         slider.focus()
         before = state(page)["setting"]["alpha"] if page.evaluate("location.hash") else 0.6
         slider.press("ArrowLeft")
@@ -233,8 +233,8 @@ def test_the_page_is_operable_by_keyboard_and_good_on_a_phone(server, browser):
 
 def test_a_link_that_cannot_be_answered_shows_the_start_and_says_why(server, page):
     said = linked(page, server.address, {"setting": {"alpha": 0.5, "goals": [{"text": "recal(train) >= 0.6"}]}})
-    assert "cannot be answered: Unknown metric 'recal'" in said
-    assert said.endswith("The start is shown.")
+    assert "was refused: Unknown metric 'recal'" in said
+    assert said.endswith("The page shows the model's own setting.")
     assert page.locator(".goals > li").count() == 2
     goal = {"text": "recall(train) >= 0.61", "left": "accuracy(train)"}  # its bound is that of the text
     assert linked(page, server.address, {"setting": {"alpha": 0.5, "goals": [goal]}}) == ""
@@ -260,7 +260,7 @@ def test_the_widget_is_mounted_in_a_notebook_page(page):
     recall.fill("7")
     recall.press("Enter")
     said = page.locator(".goals [role=alert]").filter(visible=True)
-    api.expect(said).to_have_text("A number from 0 to 1 is expected; got 7. 0.7 stays.")
+    api.expect(said).to_have_text("Enter a number from 0 to 1; got 7. The value is still 0.7.")
     assert recall.input_value() == "0.7"
     recall.fill("0.75")
     recall.press("Enter")
@@ -289,7 +289,7 @@ def test_a_static_file_works_from_disk(page, file):
     settled(page)
     loss = page.get_by_role("region", name="Loss", exact=True)
     before = loss.inner_text()
-    slider = page.get_by_label("Tail: the worst fraction that counts")
+    slider = page.get_by_label("Tail: the worst-off fraction of the rows (alpha)")
     slider.focus()
     slider.press("End")
     api.expect(loss).not_to_have_text(before)
@@ -304,7 +304,7 @@ def test_a_static_file_shows_answers_of_its_own_settings_alone(page, file):
     recall = bound_of(page, "recall(train)")
     recall.fill("0.99")
     recall.press("Enter")
-    api.expect(page.locator(".goals")).to_contain_text("This file holds no answer for 0.99.")
+    api.expect(page.locator(".goals")).to_contain_text("This file has no result for 0.99.")
     settled(page)
     shown = float(recall.input_value())
     assert 0.7 < shown < 0.99
@@ -316,11 +316,11 @@ def test_a_static_file_shows_answers_of_its_own_settings_alone(page, file):
     page.get_by_role("switch").first.uncheck()
     settled(page)
     api.expect(page.locator(".goals > li").first).to_contain_text("off")
-    api.expect(page.locator(".goals")).not_to_contain_text("no answer for 0.99")
+    api.expect(page.locator(".goals")).not_to_contain_text("no result for 0.99")
     goals = state(page)["setting"]["goals"]
     assert [goal["on"] for goal in goals] == [False, True]
     assert goals[1]["bound"] == 0.3
-    api.expect(page.get_by_text("which was put back")).to_contain_text("false_positive_rate(train) <= ")
+    api.expect(page.get_by_text("which was reset")).to_contain_text("false_positive_rate(train) <= ")
 
 
 GOAL = {"text": "recall(train) >= 0.7", "bound": 0.7, "on": True}
@@ -332,19 +332,19 @@ GOAL = {"text": "recall(train) >= 0.7", "bound": 0.7, "on": True}
         ("%", "cannot be read"),
         ("{", "cannot be read"),
         ("[]", "holds no setting"),
-        ({"setting": {"alpha": 99, "goals": []}}, "alpha is above 0 and at most 1; got 99."),
+        ({"setting": {"alpha": 99, "goals": []}}, "alpha must be above 0 and at most 1; got 99."),
         ({"setting": {"alpha": "<b>", "goals": []}}, 'at most 1; got "<b>".'),
-        ({"setting": {"alpha": 0.6, "goals": [None]}}, "each goal is an object with a text; got null."),
-        ({"setting": {"alpha": 0.6, "goals": [GOAL | {"bound": "<b>"}]}}, "the bound of a goal is a number"),
-        ({"setting": {"alpha": 0.6, "goals": [GOAL | {"on": 1}]}}, "on is true or false; got 1."),
-        ({"setting": {"alpha": 0.6, "goals": [GOAL] * 60}}, "goals are a list of at most 20; got 60."),
-        ({"setting": {"alpha": 0.6, "budget": -3, "goals": []}}, "budget is from 0 to 1, or null; got -3."),
-        ({"setting": {"alpha": 0.6, "by": "x", "goals": []}}, "by lists at most 3 of no columns"),
-        ({"setting": {"alpha": 0.6, "goals": [GOAL]}}, "no answer for the setting in the address"),
+        ({"setting": {"alpha": 0.6, "goals": [None]}}, "each goal must be an object with a text; got null."),
+        ({"setting": {"alpha": 0.6, "goals": [GOAL | {"bound": "<b>"}]}}, "the bound of a goal must be a number"),
+        ({"setting": {"alpha": 0.6, "goals": [GOAL | {"on": 1}]}}, "on must be true or false; got 1."),
+        ({"setting": {"alpha": 0.6, "goals": [GOAL] * 60}}, "goals must be a list of at most 20; got 60."),
+        ({"setting": {"alpha": 0.6, "budget": -3, "goals": []}}, "budget must be from 0 to 1, or null; got -3."),
+        ({"setting": {"alpha": 0.6, "by": "x", "goals": []}}, "by must list at most 3 of no columns"),
+        ({"setting": {"alpha": 0.6, "goals": [GOAL]}}, "no result for the setting in the address"),
         ({"alpha": 0.6, "goals": "x"}, "has the parts setting, axes and pins; got alpha, goals."),
-        ({"axes": "q"}, "axes are an object of texts"),
-        ({"pins": {"a": 1}}, "pins are a list of at most 3"),
-        ({"pins": [{"alpha": 0.123}]}, "has no answer and is left out"),
+        ({"axes": "q"}, "axes must be an object of texts"),
+        ({"pins": {"a": 1}}, "pins must be a list of at most 3"),
+        ({"pins": [{"alpha": 0.123}]}, "has no result, so the page leaves it out"),
     ],
 )
 def test_what_is_wrong_with_a_link_is_said_and_the_start_is_shown(page, file, asked, said):

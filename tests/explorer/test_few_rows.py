@@ -135,7 +135,9 @@ def test_what_a_page_is_told_of_a_small_goal_has_no_number(tiny):
     assert small["price"] is None
     assert show_view(tiny, tiny.start, "verdicts")["verdicts"][1] == small["held_out"]
     assert [one["place"] for one in show_view(tiny, tiny.start, "ranges")["ranges"]] == [0]
-    with pytest.raises(ValueError, match="is of fewer than 10 rows: no frontier of it is shown"):
+    with pytest.raises(
+        ValueError, match="is computed on fewer than 10 rows, so the explorer does not show its frontier"
+    ):
         show_view(tiny, tiny.start, "frontier", x=1)
     assert [one["group"] for one in told["rates"]["groups"]] in (["all", "group=a"], ["all", "group=b"])
 
@@ -155,14 +157,14 @@ def test_ratios_out_of_few_rows_have_no_number():
     assert told["goals"][1]["choice"] == {"note": "fewer than 10 rows", "holds": True}
     assert told["goals"][1]["held_out"] == {"verdict": "not asked", "note": "fewer than 10 rows"}
     assert told["goals"][2]["held_out"]["rows"] > 50
-    with pytest.raises(ValueError, match="no frontier of it is shown"):
+    with pytest.raises(ValueError, match="the explorer does not show its frontier"):
         show_view(explored, asked, "frontier", x=1)
 
 
 def test_a_tail_has_ten_rows():
     explored = session()
     assert explored.least_alpha == pytest.approx(10 / 400)
-    with pytest.raises(ValueError, match=r"alpha must be at least .* a tail of fewer than 10 rows would reveal"):
+    with pytest.raises(ValueError, match=r"alpha must be at least .* A tail of fewer than 10 rows would reveal"):
         explored.check(Setting(alpha=0.02))
     assert min(show_view(explored, explored.start, "curve")["alphas"]) >= 0.025
 
@@ -171,7 +173,7 @@ def test_a_goal_on_deferred_rows_says_what_to_do_on_the_page():
     talk = Conversation(session())
     asked = {"type": "read", "text": "defer_rate(train) <= 0.1", "setting": {"alpha": 0.5}}
     told = json.loads(talk.reply(json.dumps(asked)))
-    assert told["message"].endswith("no row is deferred. Let rows be left to a person, below the goals, then add it.")
+    assert told["message"].endswith("no row is deferred. Allow deferral below the goals, then add it.")
     asked["setting"] |= {"defer": 0.2}
     assert json.loads(talk.reply(json.dumps(asked)))["goal"]["text"] == asked["text"]
 
@@ -181,7 +183,7 @@ def test_rules_look_only_at_what_is_offered():
     setting = {"alpha": 0.5, "by": ["age"]}
     for message in ({"type": "set"}, {"type": "export", "what": "goals"}, {"type": "view", "view": "curve"}):
         told = json.loads(talk.reply(json.dumps({**message, "setting": setting})))
-        assert told["message"] == "The rules cannot look at 'age' here. Columns that they can look at: 'sex'."
+        assert told["message"] == "The rules cannot use 'age' here. Columns that they can use: 'sex'."
         assert told["field"] == "by"
 
 

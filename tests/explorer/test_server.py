@@ -115,8 +115,8 @@ def test_a_socket_with_a_wrong_token_or_of_another_origin_is_refused_in_a_senten
             "At most 20",
         ),
         (json.dumps({"type": "view", "view": "rows", "setting": {"alpha": 1}}), "A view is one of curve"),
-        (json.dumps({"type": "export", "what": "rows", "setting": {"alpha": 1}}), "What can be exported here is goals"),
-        (json.dumps({"type": "set", "setting": {"alpha": 1, "by": ["shoe"]}}), "Columns that they can look at: 'sex'."),
+        (json.dumps({"type": "export", "what": "rows", "setting": {"alpha": 1}}), "You can export goals"),
+        (json.dumps({"type": "set", "setting": {"alpha": 1, "by": ["shoe"]}}), "Columns that they can use: 'sex'."),
     ],
 )
 def test_what_is_no_message_is_refused_in_a_sentence_and_the_server_goes_on(server, text, message):
@@ -316,7 +316,7 @@ def test_the_commands_serve_a_run_or_write_its_page(server, folder, capsys):
     assert main(["explore", str(folder / "nowhere")]) == 2
     assert "There is no run folder" in capsys.readouterr().err
     assert main(["explore", str(folder / "run"), "--port", str(server.port)]) == 2
-    assert f"The server cannot listen on 127.0.0.1, port {server.port}" in capsys.readouterr().err
+    assert f"The server cannot listen on 127.0.0.1:{server.port}" in capsys.readouterr().err
 
 
 def test_no_row_is_among_what_a_page_is_told(server):

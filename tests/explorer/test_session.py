@@ -150,7 +150,7 @@ def test_every_view_is_shown(kind):
         own.answer(asked(kind, bound=min(recall["tightest"] + 0.02, 1.0)))["kind"] == "unmet"
         or recall["tightest"] > 0.98
     )
-    assert found["segments"]["why"] == "the held-out rows came without a data frame of features"
+    assert found["segments"]["why"] == "the held-out rows have no data frame of features"
 
 
 def test_a_frontier_is_of_any_two_quantities():
@@ -161,7 +161,7 @@ def test_a_frontier_is_of_any_two_quantities():
     assert found["points"][0][1] > found["points"][-1][1]  # less recall, fewer false alarms
     with pytest.raises(ValueError, match="A quantity is the place of a goal, 'error' or 'tail'; got 7"):
         show_view(own, setting, "frontier", x=7)
-    with pytest.raises(ValueError, match="A frontier needs two quantities"):
+    with pytest.raises(ValueError, match="A frontier needs two different quantities"):
         show_view(own, setting, "frontier", x=1, y=1)
 
 
@@ -187,13 +187,13 @@ def test_segments_speak_of_the_columns_of_a_frame():
 
 
 def test_models_that_cannot_be_explored_are_refused():
-    with pytest.raises(TypeError, match="The explorer shows fitted classifiers that mix models"):
+    with pytest.raises(TypeError, match="The explorer needs a fitted classifier that mixes models"):
         session_of_model(GoalClassifier())
-    with pytest.raises(ValueError, match="X came without y"):
+    with pytest.raises(ValueError, match="You passed X without y"):
         session_of_model(fitted("score"), X[TEST])
-    with pytest.raises(ValueError, match="What belongs to held-out rows came without X"):
+    with pytest.raises(ValueError, match="You passed columns, weights or datasets of held-out rows without X"):
         session_of_model(fitted("score"), largest_weight=3.0)
-    with pytest.raises(ValueError, match="These models are mixed by their predictions"):
+    with pytest.raises(ValueError, match="This model mixes predictions"):
         session("pool").answer(asked("pool", by=["sex"]))
 
 
@@ -213,7 +213,7 @@ def test_held_out_rows_that_lack_what_the_model_needs_are_refused_at_the_call():
 
 def test_a_goal_is_asked_once():
     twice = [{"text": GOALS[1]}, {"text": GOALS[1], "bound": 0.5}]
-    with pytest.raises(ValueError, match=r"The goal recall\(train\) >= 0.5 is there already, up to its bound"):
+    with pytest.raises(ValueError, match=r"The goal recall\(train\) >= 0.5 is already in the list"):
         session("pool").answer(asked("pool", goals=twice))
 
 
@@ -232,7 +232,7 @@ def test_without_goals_plain_training_is_kept_and_how_far_it_is_from_the_best_is
     told = own.answer(Setting.of({"alpha": 1.0}), exact=True)
     (member,) = told["members"]
     assert member["thresholds"] == [pytest.approx(0.5, abs=0.01)]
-    (more,) = re.findall(r"^Plain training is kept, .*: it is within ([\d.]+) of the best", told["note"])
+    (more,) = re.findall(r"^There are no goals, .* which is within ([\d.]+) of the best", told["note"])
     assert float(more) == pytest.approx(told["value"] - told["lower"], abs=1e-3)
     with_goal = own.answer(Setting.of({"alpha": 1.0, "goals": [{"text": "recall(train) >= 0.1"}]}), exact=True)
     assert with_goal["note"] == ""
@@ -262,7 +262,7 @@ def test_a_model_of_one_rule_is_shown_and_exported_as_one_rule():
 
 def test_of_a_model_of_one_rule_no_tail_can_be_asked_for_and_all_else_is_shown():
     own = session_of_one_rule()
-    with pytest.raises(ValueError, match=r"alpha must be 1 here, got 0.5: .* one rule.* decision='sticky'"):
+    with pytest.raises(ValueError, match=r"alpha must be 1 here; got 0.5. One rule.* decision='sticky'"):
         own.answer(replace(own.start, alpha=0.5))
     found = {view: show_view(own, own.start, view) for view in VIEWS}
     assert found["curve"]["best"] == []

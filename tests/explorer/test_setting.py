@@ -51,7 +51,7 @@ def test_goals_are_read_without_a_dataset():
         ({"goals": [{"text": "recall(train) >= 0.9", "bound": 7}]}, "The bound of recall.train. must lie in .0, 1."),
         ({"goals": None}, "goals must be a list of objects with a text; got NoneType"),
         ({"by": "sex"}, "by must be a list of names of columns; got str"),
-        ({"by": ["a", "b", "c", "d"]}, "Rules can look at 3 columns at most here; got 4"),
+        ({"by": ["a", "b", "c", "d"]}, "Rules can use at most 3 columns here; got 4"),
     ],
 )
 def test_what_is_no_setting_is_refused_in_a_sentence(words, message):

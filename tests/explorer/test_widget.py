@@ -67,5 +67,5 @@ def test_of_a_run_folder_the_widget_gives_the_whole_model(run):
 
 
 def test_rows_beside_a_run_folder_are_refused(run):
-    with pytest.raises(ValueError, match=r"A run folder has test rows of its own.*; got X, y, baseline too"):
+    with pytest.raises(ValueError, match=r"A run folder is explored with its own test rows; got X, y, baseline too"):
         explore(str(run.folder), X[TEST], Y[TEST], baseline=Y[TEST])

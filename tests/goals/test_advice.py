@@ -72,7 +72,7 @@ def offers(error):
     if single:
         texts = single.group(1).split(", or ")
         return [{goal: parse_goal(text)} for goal, text in zip(error.nearest_bounds, texts, strict=True)]
-    joint = re.search(r"least change that is(?:, \S+ in all)?: (.*)\.$", str(error)).group(1).split(" and ")
+    joint = re.search(r"smallest change that is(?:, \S+ in all)?: (.*)\.$", str(error)).group(1).split(" and ")
     return [dict(zip(error.joint_bounds, map(parse_goal, joint), strict=True))]
 
 
@@ -123,7 +123,7 @@ def test_two_conflicts_at_once_are_mended_together_by_the_least_change():
         MixtureClassifier([y, 1 - y, 0 * y], goals=goals).fit(np.zeros((8, 1)), y)
     found = caught.value
     assert found.nearest_bounds == {}
-    assert "With all other goals kept no single bound is enough" in str(found)
+    assert "With all other goals kept, no single bound is enough" in str(found)
     assert found.joint_change == pytest.approx(1.0, abs=1e-3)  # recall 0 to 0.5 costs as much as what it frees
     assert len(found.conflict) < len(goals)
 
@@ -160,4 +160,4 @@ def test_goals_that_hold_an_offered_bound_where_it_is_are_named():
     with pytest.raises(InfeasibleGoals) as caught:
         MixtureClassifier(said, alpha=1.0, goals=goals).fit(np.zeros((100, 1)), y)
     assert [str(goal) for goal in caught.value.conflict] == ["recall(train) >= 0.99"]
-    assert "Beside it stands coverage(train) <= 0.1. The nearest bounds" in str(caught.value)
+    assert "It must hold beside coverage(train) <= 0.1. The nearest bounds" in str(caught.value)

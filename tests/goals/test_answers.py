@@ -202,7 +202,7 @@ def test_what_numpy_would_make_a_class_of_is_none():
             audit(GOAL, said, y)
     with pytest.raises(ValueError, match="lengths of time"):
         audit(GOAL, np.array([1, 0] * 50, dtype="m8[ns]"), [1, 0] * 50)
-    with pytest.raises(ValueError, match="one answer for each row"):
+    with pytest.raises(ValueError, match="one prediction for each row"):
         rate_table(pd.DataFrame({"said": y}), y)
 
 

@@ -122,7 +122,7 @@ def test_a_goal_may_be_written_from_either_side():
 
 
 BAD_TEXT = {
-    "recall(train) > 0.9": r"character 15: a goal is written with <= or >=, found '>'",
+    "recall(train) > 0.9": r"character 15: a goal is written with <= or >=, got '>'",
     "recall(train) = 0.9": r"character 15: expected '<=' or '>=', found '='",
     "recall(train)": r"character 14: expected '<=' or '>=', found the end of the text",
     "recall(train >= 0.9": r"character 20: expected '\)', found the end of the text",
@@ -147,7 +147,7 @@ BAD_TEXT = {
     "recall(train) - recall(train) <= 1": "A goal needs a rate that does not cancel; got 0 <= 1",
     "recall(train) <= recall(train) + 0.1": r"does not cancel; got recall\(train\) <= recall\(train\) \+ 0.1, which",
     "1e999 <= recall(train)": "must be finite; got inf",
-    "recall(train) \u2265 0.9": "character 15: a goal is written with <= or >=, found '\u2265'",
+    "recall(train) \u2265 0.9": "character 15: a goal is written with <= or >=, got '\u2265'",
     "recall(train) >= 90%": "character 20: found '%'; write a share as a number, 0.9 for 90 %",
 }
 
@@ -306,7 +306,7 @@ def test_binding_names_the_goal_that_cannot_be_bound():
 def test_a_denominator_that_can_be_negative_is_refused():
     table = Table(None, y=[0, 1])
     bind(recall(TRAIN) / (1 - positive_rate(TRAIN)) >= 0.5, table)
-    with pytest.raises(ValueError, match=r"denominator falls to -1 .*comparison would turn round"):
+    with pytest.raises(ValueError, match=r"denominator falls to -1 .*would reverse the comparison"):
         bind(recall(TRAIN) / (positive_rate(TRAIN) - recall(TRAIN) * 1.5) >= 0.5, table)
 
 

@@ -95,7 +95,7 @@ def test_thousands_of_groups_are_refused():
     table = Table(None, y, {"g": group, "h": group // 2})
     with pytest.raises(ValueError, match="over at most 50 groups; by 'g' there are 20000"):
         audit("every_group(recall, train, by=g) >= 0.5", y, table)
-    with pytest.raises(ValueError, match="The group 'g=0, h=0' has 2 rows to find a threshold on"):
+    with pytest.raises(ValueError, match="The group 'g=0, h=0' has 2 rows to choose a threshold on"):
         GoalClassifier([y / 2], cv="prefit", decision="sticky", alpha=1.0, by=["g", "h"]).fit(
             np.zeros((2 * n_groups, 1)), y, sensitive_features={"g": group, "h": group // 2}
         )

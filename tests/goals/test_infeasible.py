@@ -173,7 +173,7 @@ def test_a_cost_is_called_no_share_and_its_moves_are_not_summed_with_those_of_sh
     costs, recall = as_goals(["cost(train, {0->1: 100, 1->0: 300}) <= 10", "recall(train) >= 0.9"])
     text = str(InfeasibleGoals([costs], 18.5, {costs: 28.5}, held_by={costs: (recall,)}))
     assert "share" not in text
-    assert "Beside it stands recall(train) >= 0.9." in text
+    assert "It must hold beside recall(train) >= 0.9." in text
     joint = str(InfeasibleGoals([costs, recall], 18.5, joint_bounds={costs: 20.0, recall: 0.8}))
-    assert "the least change that is: cost" in joint
+    assert "The smallest change that is: cost" in joint
     assert "A share is a number from 0 to 1" in str(InfeasibleGoals(as_goals("recall(train) >= 80"), 79.0))

@@ -87,7 +87,7 @@ BAD = {
     ),
     "probability of 2": (lambda: recall().expected_value([0, 1, 2], TABLE), r"must lie in \[0, 1\]; got 2"),
     "matrix of probabilities": (lambda: recall().expected_value(np.zeros((3, 3)), TABLE), r"\(3,\) or \(3, 2\); got"),
-    "NaN probability": (lambda: recall().expected_value([0, 1, np.nan], TABLE), "must be finite everywhere; found NaN"),
+    "NaN probability": (lambda: recall().expected_value([0, 1, np.nan], TABLE), "must be finite everywhere; got NaN"),
     "short column": (
         lambda: Table(None, [0, 1], {"a": [1]}),
         r"one row for each of the 2 samples; column 'a' has shape",

@@ -127,7 +127,7 @@ WRONG = {
     "recall train >= 0.7": (GoalSyntaxError, "character 8: expected '(', found 'train'"),
     "recall 'train' >= 0.7": (GoalSyntaxError, "character 8: expected '('"),
     "recall = 0.7": (GoalSyntaxError, "character 8: expected '<=' or '>=', found '='"),
-    "recall > 0.7": (GoalSyntaxError, "character 8: a goal is written with <= or >=, found '>'"),
+    "recall > 0.7": (GoalSyntaxError, "character 8: a goal is written with <= or >=, got '>'"),
     "recall 0.7": (GoalSyntaxError, "character 8: expected '<=' or '>=', found '0.7'"),
     "recall": (GoalSyntaxError, "character 7: expected '<=' or '>=', found the end of the text"),
     "0.1 <= recall <= 0.9": (GoalSyntaxError, "a goal has one comparison"),

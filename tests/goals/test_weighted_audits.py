@@ -77,8 +77,8 @@ ROWS = {"y": [1, 0] * 30, "sample_weight": [1.0, 2.0, 3.0] * 20}
 @pytest.mark.parametrize("goal", ["recall(train) >= 0.5", "recall(train, group=a) >= recall(train, group=b)"])
 def test_weights_that_differ_need_a_limit(goal):
     told = (
-        r"Dataset 'train' needs largest_weight, the most that a row .* \(the lightest is 0.333 times the heaviest\).*"
-        r"leave the weights out\. Needed by recall\(train"
+        r"Dataset 'train' needs largest_weight, the largest weight that a row .* "
+        r"\(the lightest is 0.333 times the heaviest\).*leave the weights out\. Needed by recall\(train"
     )
     groups = {"sensitive_features": ["a", "a", "b"] * 20}
     with pytest.raises(ValueError, match=told):

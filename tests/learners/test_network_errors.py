@@ -120,9 +120,9 @@ def test_a_step_that_cannot_be_compiled_is_refused(monkeypatch):
 
 BAD_ROWS = {
     "NaN in X": ({"X": [[0.0, 1], [1, np.nan], [2, 3]]}, "contains NaN"),
-    "one class": ({"y": [1, 1, 1]}, "at least two classes to tell apart; got one class only: 1\\.$"),
+    "one class": ({"y": [1, 1, 1]}, "at least two classes; got one class only: 1\\.$"),
     "empty images": ({"X": np.empty((3, 1, 0, 4))}, r"rows with something in them; got .* \(3, 1, 0, 4\)"),
-    "NaN weight": ({"sample_weight": [1, np.nan, 1]}, "sample_weight must be finite everywhere; found NaN"),
+    "NaN weight": ({"sample_weight": [1, np.nan, 1]}, "sample_weight must be finite everywhere; got NaN"),
     "negative weight": ({"sample_weight": [1, -1, 1]}, "sample_weight must not be negative; got a weight of -1.0"),
     "no weight": ({"sample_weight": [0, 0, 0]}, "sample_weight must have at least one weight above zero"),
 }

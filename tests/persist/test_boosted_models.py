@@ -199,7 +199,7 @@ XGBOOST = {
     "more classes": (in_learner("learner_model_param", "num_class", "3"), "its rounds cannot be right"),
     "another objective": (in_learner("objective", "name", "reg:tweedie"), "its objective 'reg:tweedie'"),
     "another booster": (in_learner("gradient_booster", "name", "gblinear"), "its booster 'gblinear'"),
-    "no learner": (lambda model: model.clear(), "it is no model file of XGBoost"),
+    "no learner": (lambda model: model.clear(), "it is not a model file of XGBoost"),
 }
 
 
@@ -253,7 +253,7 @@ def test_without_the_library_a_sentence_names_it(package, title, monkeypatch):
 
 
 def test_more_files_than_one_holds_are_refused():
-    with pytest.raises(UnstorableModel, match="10000 files of arrays and models are more than the 9999 of a file"):
+    with pytest.raises(UnstorableModel, match="It has 10000 arrays and models, and a file can hold at most 9999"):
         dumps([ModelFile("txt", b"") for _ in range(10_000)])
 
 

@@ -232,7 +232,7 @@ BROKEN_XGBOOST = {
 
 @pytest.mark.parametrize("name", BROKEN_XGBOOST)
 def test_a_broken_file_of_xgboost_is_refused(name):
-    with pytest.raises(ValueError, match=r"cannot be right|is no model file of XGBoost"):
+    with pytest.raises(ValueError, match=r"cannot be right|is not a model file of XGBoost"):
         check_xgboost(xgboost_file(BROKEN_XGBOOST[name]))
 
 

@@ -107,7 +107,9 @@ def test_rules_are_told_the_columns_that_they_look_at(tmp_path):
     rows = FRAME.assign(person=PERSON, sex=SEX, old=said)
     expected = model.predict(FRAME, ids=PERSON, sensitive_features={"sex": SEX}, baseline=said)
     assert_array_equal(in_batches(asked, rows), expected)
-    with pytest.raises(ValueError, match="The rows need the column 'old', which the model was saved with: pass a data"):
+    with pytest.raises(
+        ValueError, match="The model was saved with the column 'old', so the rows need it too: pass a data"
+    ):
         asked.predict(rows.drop(columns="old"))
 
 
@@ -132,7 +134,7 @@ REFUSED = {
         lambda: (MODEL, {"method": "score"}),
         "method must be one of 'predict', 'predict_proba', 'decision_proba'; got 'score'",
     ),
-    "not fitted": (lambda: (Stump(), {}), "This Stump is no fitted model: call fit before save_model"),
+    "not fitted": (lambda: (Stump(), {}), "This Stump is not fitted: call fit before save_model"),
     "a function": (
         lambda: (
             cp.MixtureClassifier([lambda rows: np.repeat("bad", len(rows)), Stump().fit(FRAME, Y)]).fit(FRAME, Y),
@@ -155,7 +157,7 @@ def test_what_cannot_be_saved_is_refused_and_leaves_no_folder(case, tmp_path):
 def test_a_folder_of_another_flavour_is_refused(tmp_path):
     mlflow.models.Model(flavors={"other": {}}).save(tmp_path / "MLmodel")
     with pytest.raises(
-        UnreadableModel, match=r"has no model of counterpoise; it has other\. Load it with mlflow\.pyfu"
+        UnreadableModel, match=r"holds no counterpoise model; its flavours are other\. Load it with mlflow\.pyfu"
     ):
         load_model(str(tmp_path))
 

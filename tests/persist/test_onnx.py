@@ -1,4 +1,4 @@
-"""A graph of ONNX gives the probability of each decision, and what has no form there is refused."""
+"""A graph of ONNX gives the probability of each decision, and what is not supported is refused."""
 
 import json
 from functools import cache
@@ -46,10 +46,10 @@ MODELS = {
     ),
 }
 UNWRITTEN = {  # estimators of the common list that have no form
-    "DROBoostClassifier, regressor": "a DROBoostClassifier with loss='squared' has no form there; what can be written",
-    "ConstrainedClassifier, rbf": "a ConstrainedClassifier with the kernel 'rbf' has no form there; what can be",
-    "Resampled": "a Resampled of counterpoise has no form there; what can be written are trees of counterpoise",
-    "NetworkLearner": "a NetworkLearner of counterpoise has no form there; what can be written are trees of",
+    "DROBoostClassifier, regressor": "a DROBoostClassifier with loss='squared' is not supported; you can export",
+    "ConstrainedClassifier, rbf": "a ConstrainedClassifier with the kernel 'rbf' is not supported; you can export",
+    "Resampled": "a Resampled of counterpoise is not supported; you can export trees of counterpoise",
+    "NetworkLearner": "a NetworkLearner of counterpoise is not supported; you can export trees of",
 }
 
 
@@ -91,7 +91,7 @@ def test_every_estimator_that_can_be_written_agrees(name, table):
         return
     model = model.chosen_ if isinstance(model, TrainedMixture) else model
     if table == "three classes" and hasattr(model, "rules_"):
-        with pytest.raises(UnstorableModel, match="rules of more than two classes have no form there; what can be"):
+        with pytest.raises(UnstorableModel, match="rules of more than two classes are not supported; you can export"):
             to_onnx(model)
         return
     assert_allclose(told(model, rows), decided(model, rows), rtol=0, atol=1e-6)
@@ -100,7 +100,7 @@ def test_every_estimator_that_can_be_written_agrees(name, table):
 @pytest.mark.parametrize("name", [name for name in UNWRITTEN if name in CASES])
 def test_an_estimator_without_a_form_is_refused_with_what_has_one(name):
     model = unfitted(name).fit(X[:100], Y[:100])
-    with pytest.raises(UnstorableModel, match=f"^This {type(model).__name__} cannot be written for ONNX: .*") as caught:
+    with pytest.raises(UnstorableModel, match=f"^This {type(model).__name__} cannot be exported to ONNX: .*") as caught:
         to_onnx(model)
     assert UNWRITTEN[name] in str(caught.value)
 
@@ -193,23 +193,26 @@ def test_votes_that_deny_every_class_leave_probabilities():
 REFUSED = {
     "a part without a form": (
         lambda: cp.MixtureClassifier([KNeighborsClassifier().fit(X, Y)]).fit(X, Y),
-        r"This MixtureClassifier cannot be written for ONNX: a KNeighborsClassifier of sklearn has no form there; what",
+        r"This MixtureClassifier cannot be exported to ONNX: a KNeighborsClassifier of sklearn is not supported",
     ),
     "draws inside": (
         lambda: cp.MixtureClassifier([cp.AdaLPBoostClassifier(n_estimators=2, random_state=0).fit(X, Y)]).fit(X, Y),
-        r"AdaLPBoostClassifier that draws its answers, and draws stay outside: set decision='vote' in it",
+        r"AdaLPBoostClassifier that draws its decisions, and ONNX models cannot draw: set decision='vote' in it",
     ),
     "another step": (
         lambda: make_pipeline(MinMaxScaler(), LogisticRegression()).fit(X, Y),
-        r"the step MinMaxScaler of a Pipeline has no form there; what can be written are",
+        r"the step MinMaxScaler of a Pipeline is not supported; you can export",
     ),
     "categories of scikit-learn": (
         lambda: HistGradientBoostingClassifier(max_iter=2, categorical_features=[0]).fit(X.round() % 9, Y),
-        r"a HistGradientBoostingClassifier with categorical features has no form there; what can be written",
+        r"a HistGradientBoostingClassifier with categorical features is not supported; you can export",
     ),
-    "no probabilities": (lambda: LinearSVC().fit(X / 1000, Y), r"a LinearSVC has no probabilities: what can be"),
-    "not fitted": (HistogramTree, r"This HistogramTree is no fitted model: call fit before to_onnx\."),
-    "stored answers": (lambda: cp.MixtureClassifier([Y]).fit(X, Y), r"a ndarray of numpy has no form there; what can"),
+    "no probabilities": (lambda: LinearSVC().fit(X / 1000, Y), r"a LinearSVC has no probabilities: you can export"),
+    "not fitted": (HistogramTree, r"This HistogramTree is not fitted: call fit before to_onnx\."),
+    "stored answers": (
+        lambda: cp.MixtureClassifier([Y]).fit(X, Y),
+        r"a ndarray of numpy is not supported; you can",
+    ),
 }
 
 

@@ -127,16 +127,16 @@ CRAFTED = {
     "newer format": (with_entries(format_version=6, library="9.9"), "format version 6.* counterpoise 9.9.*: upgrade"),
     "older format": (with_entries(format_version=4, library="0.1"), "format version 4.* 0.1.*: fit the model again"),
     "no format version": (with_entries(format_version="1"), "impossible format version '1'"),
-    "another format": (with_entries(format="keras"), "its manifest is not of this format"),
-    "manifest of a list": (lambda *_: [1], "its manifest is not of this format"),
-    "manifest of no JSON": (lambda *_: "{", "its manifest is no JSON"),
-    "manifest with NaN": (lambda *_: '{"format": NaN}', "its manifest is no JSON"),
-    "deep nesting": (lambda *_: "[" * 200_000 + "]" * 200_000, "its manifest is no JSON"),
-    "huge number": (lambda *_: '{"format": ' + "9" * 10_000 + "}", "its manifest is no JSON"),
-    "no nodes": (with_entries(nodes=None), "something else where a list must be"),
-    "node of a dict": (with_entries(nodes=[{}]), "something else where a list must be"),
+    "another format": (with_entries(format="keras"), "its manifest has another format"),
+    "manifest of a list": (lambda *_: [1], "its manifest has another format"),
+    "manifest of no JSON": (lambda *_: "{", "its manifest is not valid JSON"),
+    "manifest with NaN": (lambda *_: '{"format": NaN}', "its manifest is not valid JSON"),
+    "deep nesting": (lambda *_: "[" * 200_000 + "]" * 200_000, "its manifest is not valid JSON"),
+    "huge number": (lambda *_: '{"format": ' + "9" * 10_000 + "}", "its manifest is not valid JSON"),
+    "no nodes": (with_entries(nodes=None), "lacks a list where one is expected"),
+    "node of a dict": (with_entries(nodes=[{}]), "lacks a list where one is expected"),
     "node of nothing": (with_entries(nodes=[[]]), "unknown kind None"),
-    "layouts of numbers": (with_entries(layouts=[1, 2]), "something else where a list must be"),
+    "layouts of numbers": (with_entries(layouts=[1, 2]), "lacks a list where one is expected"),
     "layouts of three": (with_entries(layouts=[["Tree", [], 1]]), "describes a class in an unknown way"),
     "unknown kind": (node_of("eval", "1 + 1"), "unknown kind 'eval'"),
     "kind of a number": (node_of(3, "1 + 1"), "unknown kind 3"),
@@ -159,8 +159,8 @@ CRAFTED = {
     "another class of the table": (renamed("HistogramTree", "Goal"), "its Goal lacks"),
     "parameter missing": (without_attribute("AdaLPBoostClassifier", "alpha"), "its AdaLPBoostClassifier lacks alpha"),
     "no draws": (without_attribute("AdaLPBoostClassifier", "draws_"), "it has no key to draw with"),
-    "fitted part missing": (without_attribute("AdaLPBoostClassifier", "mixture_"), "not as a fitted one"),
-    "field missing": (without_attribute("Tree", "left"), "its Tree has other parts"),
+    "fitted part missing": (without_attribute("AdaLPBoostClassifier", "mixture_"), "does not look like a fitted one"),
+    "field missing": (without_attribute("Tree", "left"), "its Tree has unexpected parts"),
     "array outside": (node_of("array", "<f8", 10**9, "C", 5), "lies outside of the stored ones"),
     "array of negative size": (node_of("array", "<f8", 0, "C", -1), "described in an unknown way"),
     "array of unknown order": (node_of("array", "<f8", 0, "X", 1), "described in an unknown way"),
@@ -170,7 +170,7 @@ CRAFTED = {
     "bits of floats": (node_of("array", "bits", 0, "C <f8", 8), "described in an unknown way"),
     "pickled array": (with_member("arrays/little-f8.npy", pickled_npy()), "which only pickle could read"),
     "array header that lies": (with_member("arrays/little-f8.npy", huge_npy()), "another size than its header gives"),
-    "no array": (with_member("arrays/little-f8.npy", b"text"), "no array of a known format"),
+    "no array": (with_member("arrays/little-f8.npy", b"text"), "not an array of a known format"),
     "array of another type": (
         lambda manifest, members: with_member("arrays/little-f8.npy", members["arrays/little-i8.npy"])(
             manifest, members
@@ -182,7 +182,7 @@ CRAFTED = {
     "child that is its parent": (changed_array("Tree", "left", set_first(0)), "points outside of its nodes"),
     "class out of range": (changed_array("Tree", "labels", set_first(2)), "points outside of its nodes"),
     "table out of range": (changed_array("Tree", "table", set_first(0)), "points outside of its nodes"),
-    "tree of another type": (changed_child("Tree", "threshold", "high"), "is not as a fitted one"),
+    "tree of another type": (changed_child("Tree", "threshold", "high"), "does not look like a fitted one"),
     "features of another number": (changed_child("HistogramTree", "n_features_in_", -1), "n_features_in_ must be"),
     "fewer features than used": (changed_child("HistogramTree", "n_features_in_", 1), "points outside of its nodes"),
     "mixture off the simplex": (
@@ -191,7 +191,7 @@ CRAFTED = {
     ),
     "mixture of another length": (
         changed_child("AdaLPBoostClassifier", "mixture_", None),
-        "is not as a fitted one",
+        "does not look like a fitted one",
     ),
     "bits of another number of models": (changed_child("BitRows", "n_models", 99), "are not 200 rows of 99 models"),
     "bits of another number of rows": (changed_child("BitRows", "n_rows", 10**6), "rows of 3 models"),
@@ -229,7 +229,7 @@ CRAFTED = {
     ),
     "keys that collide": (
         node_of("dict", *(key for number in range(100_000) for key in (number * (2**61 - 1), 0))),
-        "a dict has more than 2000 keys that are no texts",
+        "a dict has more than 2000 keys that are not strings",
     ),
 }
 
@@ -248,7 +248,7 @@ def test_a_crafted_file_is_refused_with_one_sentence(name, tmp_path):
 def test_a_value_that_is_no_model_is_refused(change, tmp_path):
     path = tmp_path / "model.cp"
     path.write_bytes(crafted(change))
-    with pytest.raises(UnreadableModel, match=r"holds a \w+, which is no fitted model\.$"):
+    with pytest.raises(UnreadableModel, match=r"holds a \w+, which is not a fitted model\.$"):
         load(path)
 
 
@@ -270,7 +270,7 @@ def test_a_matrix_that_points_outside_is_refused():
         np.save(stream, values)
         members[member] = stream.getvalue()
 
-    with pytest.raises(UnreadableModel, match=r"a part of the kind 'form' is not as it must be"):
+    with pytest.raises(UnreadableModel, match=r"a part of the kind 'form' is malformed"):
         loads(crafted(astray, whole))
 
 
@@ -282,7 +282,9 @@ def test_what_could_not_be_read_is_not_written(value):
 
 def test_a_manifest_that_grows_beyond_all_models_is_refused():
     whole = crafted(lambda *_: '{"format": "counterpoise", "x": "' + "x" * 100_000 + '"}', packing=zipfile.ZIP_DEFLATED)
-    with pytest.raises(UnreadableModel, match=r"its member 'manifest\.json' would unpack to far more than it is"):
+    with pytest.raises(
+        UnreadableModel, match=r"its member 'manifest\.json' would unpack to far more bytes than it has"
+    ):
         loads(whole)
 
 
@@ -309,7 +311,7 @@ def test_a_crafted_tree_of_scikit_learn_is_refused():
         state["nodes"][field][0] = value
         other = DecisionTreeClassifier().fit(X, y)
         other.tree_.__setstate__(state)
-        with pytest.raises(UnreadableModel, match="a tree of scikit-learn in it points where nothing is"):
+        with pytest.raises(UnreadableModel, match="a tree of scikit-learn in it refers to a node that does not exist"):
             check_foreign({"model": [other]})
 
 
@@ -317,7 +319,7 @@ def test_a_forest_of_trees_on_other_features_is_refused():
     forest = RandomForestClassifier(3, random_state=0).fit(X, y)
     check_foreign(forest)
     forest.estimators_[1] = DecisionTreeClassifier().fit(np.hstack([X, X]), y)
-    with pytest.raises(UnreadableModel, match="a tree of scikit-learn in it points where nothing is"):
+    with pytest.raises(UnreadableModel, match="a tree of scikit-learn in it refers to a node that does not exist"):
         check_foreign(forest)
 
 
@@ -330,7 +332,7 @@ def test_crafted_histogram_trees_of_scikit_learn_are_refused(field, value):
     nodes = model._predictors[0][0].nodes
     assert nodes["is_categorical"][0]
     nodes[field][0] = value
-    with pytest.raises(UnreadableModel, match="a tree of scikit-learn in it points where nothing is"):
+    with pytest.raises(UnreadableModel, match="a tree of scikit-learn in it refers to a node that does not exist"):
         check_foreign(model)
 
 
@@ -345,7 +347,7 @@ def test_models_of_other_types_and_broken_ones_are_refused():
     with pytest.raises(UnreadableModel, match="its models of scikit-learn are broken"):
         loads(crafted(with_member("foreign.skops", b"PK nonsense"), whole))
     packed = skops.io.dumps([DecisionTreeClassifier()], compression=zipfile.ZIP_DEFLATED)
-    with pytest.raises(UnreadableModel, match="would unpack to far more than it is"):
+    with pytest.raises(UnreadableModel, match="would unpack to far more bytes than it has"):
         loads(crafted(with_member("foreign.skops", packed), whole))
 
 

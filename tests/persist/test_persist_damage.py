@@ -27,19 +27,19 @@ def unsigned_change(old, new):
 
 CONTAINERS = {
     "empty": (b"", "it is empty"),
-    "text": (b"hello", "it is no file of cp.save"),
+    "text": (b"hello", "it was not written by cp.save"),
     "pickle": (pickle.dumps(MODEL), "perhaps a pickle, which could run any program"),
-    "foreign zip": (signed([("a.txt", "hello")]), "it is a zip file, but not of cp.save"),
+    "foreign zip": (signed([("a.txt", "hello")]), "it is a zip file, but cp.save did not write it"),
     "altered checksum": (WHOLE[:-1] + b"x", "it was cut short or altered"),
     "something behind": (WHOLE + b"x", "it was cut short or altered"),
-    "something before": (b"x" + WHOLE, "it is no file of cp.save"),
+    "something before": (b"x" + WHOLE, "it was not written by cp.save"),
     "two of a name": (None, "two of its members have the same name"),
     "a way out": (signed([*ENTRIES, ("../../evil", "x")]), "points out of the file"),
     "a way from the root": (signed([*ENTRIES, ("/etc/evil", "x")]), "points out of the file"),
     "a way by backslashes": (signed([*ENTRIES, ("..\\evil", "x")]), "points out of the file"),
-    "a member that is not listed": (signed([*ENTRIES, ("more", "x")]), "not those that its manifest lists"),
-    "a member that is missing": (signed(ENTRIES[:-1]), "not those that its manifest lists"),
-    "an altered member": (signed([*ENTRIES[:-1], (ENTRIES[-1][0], b"x")]), "not those that its manifest lists"),
+    "a member that is not listed": (signed([*ENTRIES, ("more", "x")]), "differ from the list in its manifest"),
+    "a member that is missing": (signed(ENTRIES[:-1]), "differ from the list in its manifest"),
+    "an altered member": (signed([*ENTRIES[:-1], (ENTRIES[-1][0], b"x")]), "differ from the list in its manifest"),
     "many members": (signed([*ENTRIES, *((f"m{n}", "") for n in range(10_001))]), "more than any model needs"),
     "packed members": (signed(ENTRIES, packing=zipfile.ZIP_DEFLATED), "packed in a way that cp.save does not use"),
     "bomb": (signed([("manifest.json", "[" + " " * 10**7)], packing=zipfile.ZIP_DEFLATED), "unpack to far more"),
@@ -60,7 +60,7 @@ def test_a_file_that_is_no_whole_container_is_refused(name):
 def test_a_member_that_lies_about_its_size_is_refused():
     place = WHOLE.rindex(b"PK\x01\x02") + 24  # where the directory says how large the last member is
     body = WHOLE[:place] + struct.pack("<I", 2**31) + WHOLE[place + 4 : -64]
-    with pytest.raises(UnreadableModel, match="would unpack to far more than it is"):
+    with pytest.raises(UnreadableModel, match="would unpack to far more bytes than it has"):
         loads(body + hashlib.sha256(body).hexdigest().encode())
 
 

@@ -134,7 +134,7 @@ def test_crafted_trees_are_refused(form, column, value):
     tree = DecisionTreeClassifier(max_depth=3, random_state=0)
     data = dumps(tree.fit(X, y) if form == TREE else boosting.fit(FRAME, labels))
     loads(crafted(lambda _manifest, _members: None, data))
-    with pytest.raises(UnreadableModel, match="a tree of scikit-learn in it points where nothing is"):
+    with pytest.raises(UnreadableModel, match="a tree of scikit-learn in it refers to a node that does not exist"):
         loads(crafted(in_column(form, column, value), data))
 
 
@@ -142,7 +142,7 @@ def test_a_preprocessor_that_drops_features_is_refused():
     model = HistGradientBoostingClassifier(max_iter=1, categorical_features="from_dtype").fit(FRAME, y)
     (name, step, mask), *others = model._preprocessor.transformers_
     model._preprocessor.transformers_ = [(name, step, ~mask), *others]
-    with pytest.raises(UnreadableModel, match="points where nothing is"):
+    with pytest.raises(UnreadableModel, match="refers to a node that does not exist"):
         loads(dumps(model))
 
 

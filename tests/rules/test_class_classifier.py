@@ -224,7 +224,7 @@ def test_the_price_of_a_goal_is_traced_at_given_bounds():
     assert points.values[0] <= points.values[1] + 1e-3
     for point in points:
         assert np.isnan(point.value) or point.mixture.shape == (len(points.rules),)
-    with pytest.raises(ValueError, match="not known beforehand which bounds can be met: pass bounds"):
+    with pytest.raises(ValueError, match=r"bounds that can be met are not known\. Pass bounds"):
         cp.tradeoff(model, "recall(train, of=ant) >= 0.8")
 
 

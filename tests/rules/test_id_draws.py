@@ -131,7 +131,7 @@ MISSING = [None, np.nan, float("nan"), pd.NA, pd.NaT, Decimal("NaN"), Decimal("s
 NONSENSE = {
     "must not be missing.* at position 1": [*MISSING, np.timedelta64("NaT", "s"), np.float32("nan")],
     "must be finite.* at position 1": [np.inf, -np.inf, Decimal("Infinity"), np.float32(-np.inf)],
-    "one is of the type .* at position 1": [[1], (1, 2), {"a": 1}, {1}, 1j, object(), np.array([1]), slice(2)],
+    "got an id of type .* at position 1": [[1], (1, 2), {"a": 1}, {1}, 1j, object(), np.array([1]), slice(2)],
     "of at most 3600 digits.* at position 1": [10**4000, Decimal("1e1000000"), Decimal("1e-1000000")],
 }
 

@@ -144,7 +144,9 @@ def test_a_higher_confidence_keeps_a_larger_margin(rows):
 
 
 def test_where_the_confidence_is_out_of_reach_the_goal_that_limits_it_is_named(rows):
-    with pytest.warns(ConfidenceNotReached, match=r"The goal that limits it is .* selection rows would be enough"):
+    with pytest.warns(
+        ConfidenceNotReached, match=r"The goal .* limits the confidence.* selection rows would be enough"
+    ):
         model = fitted(rows, ["recall(train) >= 0.85", "positive_rate(train) <= 0.69"], confidence=0.999)
     assert model.confidence_ is None
     assert all(check.holds for check in model.check_goals())

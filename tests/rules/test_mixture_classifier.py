@@ -154,7 +154,7 @@ def test_many_classes_with_goals_on_one_of_them():
     assert model.value_ == pytest.approx(cvar_loss(losses, 0.5, mixture=model.mixture_), abs=1e-9)
     again = model.rebalance(sensitive_features=y[800:] % 2, goals=["recall(train, group=1) >= 0.75"])
     assert again.check_goals()[0].holds
-    with pytest.raises(ValueError, match=r"got 10 classes.*Name the one that is meant with of.*or with pos_label"):
+    with pytest.raises(ValueError, match=r"got 10 classes.*Name the class that you mean with of.*or with pos_label"):
         MixtureClassifier(pool, goals=["recall(train) >= 0.9"]).fit(X[800:], y[800:])
     with pytest.raises(ValueError, match="pos_label must be one of the classes"):
         MixtureClassifier(pool, pos_label=11).fit(X[800:], y[800:])
@@ -261,5 +261,5 @@ def test_wrong_rows_are_refused(fitted, noisy, pool):
         fitted.rebalance(datasets={"mail": X})
     with pytest.raises(ValueError, match="without X"):
         fitted.rebalance(y=y)
-    with pytest.raises(ValueError, match="X came without y"):
+    with pytest.raises(ValueError, match="You passed X without y"):
         fitted.rebalance(X)

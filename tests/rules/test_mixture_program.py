@@ -98,7 +98,7 @@ def test_one_model_is_the_best_single_one_that_meets_the_goals():
     y = np.array([1, 1, 1, 0, 0])
     model = MixtureClassifier(list(predicted.T), alpha=1.0, max_models=1, goals=["recall(train) <= 0.7"])
     assert model.fit(predicted, y).mixture_.tolist() == [0, 0, 1]
-    with pytest.raises(ValueError, match="No mixture of at most 1 models was found"):
+    with pytest.raises(ValueError, match="found no mixture of at most 1 models"):
         model.set_params(goals=["recall(train) <= 0.5", "recall(train) >= 0.5"]).fit(predicted, y)
 
 

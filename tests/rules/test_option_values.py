@@ -128,7 +128,7 @@ def test_what_is_no_value_is_refused_where_it_is_written(make, error, text):
     ids=lambda model: type(model).__name__,
 )
 def test_a_key_that_is_given_as_it_is_is_refused_and_not_shown(model):
-    with pytest.raises(TypeError, match=r"decision must be a word, or Draws\(key\); got a key as it is") as caught:
+    with pytest.raises(TypeError, match=r"decision must be a word, or Draws\(key\); got the key itself") as caught:
         model.fit(X, Y)
     assert KEY.decode() not in str(caught.value)
 

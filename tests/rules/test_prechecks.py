@@ -41,7 +41,7 @@ OF_GOALS: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     ({"goals": ["positive_rate(live) >= 0.1"]}, {"datasets": {"live": Table(X[:, :2])}}, "X has 2 features"),
     ({"goals": ["positive_rate(live) >= 0.1"]}, {"datasets": {"live": Table(None, Y)}}, "needs features"),
     ({"goals": RECALL}, {"datasets": {"live": X}}, "must be bound to a counterpoise.goals.Table"),
-    ({"goals": RECALL}, {"datasets": {"train": Table(X)}}, "give the others in datasets another name"),
+    ({"goals": RECALL}, {"datasets": {"train": Table(X)}}, "Give your dataset another name"),
     ({"goals": RECALL, "pos_label": "yes"}, {}, "pos_label|not among the classes"),
     ({"goals": ["recall(train) >= 0.99 with confidence 0.9999"]}, {}, "cannot be certified here: too few rows"),
     (
@@ -157,7 +157,7 @@ def test_boosters_refuse_before_they_train(
 
 @pytest.mark.parametrize(
     ("params", "fit", "match"),
-    [*OF_GOALS, *OF_MIXTURES, ({"decision": "fixed"}, {}, r"use GoalClassifier\(models, cv='prefit'\)")],
+    [*OF_GOALS, *OF_MIXTURES, ({"decision": "fixed"}, {}, r"Use GoalClassifier\(models, cv='prefit'\)")],
 )
 def test_mixtures_refuse_before_they_ask_a_model(params: dict[str, Any], fit: dict[str, Any], match: str) -> None:
     assert_refused(MixtureClassifier([Counting().fit(X, Y)], **params), fit, match)

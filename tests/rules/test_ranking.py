@@ -96,7 +96,7 @@ def test_importances_are_averaged_as_often_as_models_decide():
     folds = cp.GoalClassifier(FOREST, random_state=0, cv=3).fit(X, y)
     assert_allclose(folds.feature_importances_.sum(), 1.0)
     with pytest.raises(
-        AttributeError, match=r"each of the 6 features; LogisticRegression has not\. sklearn\.inspection"
+        AttributeError, match=r"each of the 6 features; LogisticRegression does not have it\. sklearn\.inspection"
     ):
         _ = mixture([LINE]).feature_importances_
 

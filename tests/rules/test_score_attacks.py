@@ -75,7 +75,7 @@ def test_a_tail_bought_at_a_high_price_is_said_at_fit_and_at_rebalance():
     rng = np.random.default_rng(0)
     labels = (rng.random(400) < 0.5).astype(int)
     scores = np.clip(rng.normal(0.3 + 0.4 * labels, 0.2), 0, 1)
-    with pytest.warns(CostlyMixture, match=r"the best model alone on .* set budget=0\.05") as at_fit:
+    with pytest.warns(CostlyMixture, match=r"the best model alone for .* set budget=0\.05") as at_fit:
         chosen(scores, labels, alpha=0.02)
     with warnings.catch_warnings():
         warnings.simplefilter("error", CostlyMixture)

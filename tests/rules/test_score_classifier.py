@@ -257,7 +257,7 @@ def test_of_constant_scores_the_rules_say_one_class_of_a_whole_group():
 
 
 def test_goals_that_are_met_by_calling_everybody_one_class_are_told():
-    with pytest.warns(ConstantDecisions, match="by calling everybody 'yes', whatever their scores.*pos_label"):
+    with pytest.warns(ConstantDecisions, match="The rules decide 'yes' for every row, whatever its score.*pos_label"):
         fitted(by=(), goals=["recall(train) >= 1", "positive_rate(train) >= 1"])
     with warnings.catch_warnings():
         warnings.simplefilter("error", ConstantDecisions)
@@ -333,7 +333,7 @@ def test_what_cannot_be_is_refused_in_a_sentence(settings, message):
 
 def test_small_groups_and_rows_of_unknown_groups_are_refused(parity):
     odd = np.where(np.arange(N - 200) < 3, "X", SEX[CHOOSE])
-    with pytest.raises(ValueError, match=r"The group 'sex=X' has 3 rows to find a threshold on, fewer than 10"):
+    with pytest.raises(ValueError, match=r"The group 'sex=X' has 3 rows to choose a threshold on, fewer than 10"):
         cp.GoalClassifier([MODEL], cv="prefit", decision="sticky", alpha=0.1, by="sex").fit(
             X[CHOOSE], Y[CHOOSE], sensitive_features={"sex": odd}
         )

@@ -18,7 +18,7 @@ def fitted_to(goals, labels, **settings):
 
 
 def test_a_positive_class_that_is_but_the_last_of_two_texts_is_said():
-    with pytest.warns(UnnamedPositive, match=r"taken to be 'paid', as it sorts behind 'default'.*pos_label='default'"):
+    with pytest.warns(UnnamedPositive, match=r"takes 'paid', because it sorts after 'default'.*pos_label='default'"):
         fitted_to("recall(train) >= 0.1", TEXTS)
     with pytest.warns(UnnamedPositive):
         ConstrainedClassifier(goals="recall(train) >= 0.1").fit(SCORES, TEXTS)

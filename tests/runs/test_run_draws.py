@@ -204,7 +204,7 @@ def test_nested_and_missing_ids_of_a_file_are_refused(run, loans, tmp_path):
     rows = pa.Table.from_pandas(loans(2, seed=3))
     rows = rows.append_column("list", pa.array([[1], [2]])).append_column("some", pa.array([1, None]))
     pq.write_table(rows, tmp_path / "rows.parquet")
-    for name, text in (("list", "one is of the type list at position 0"), ("some", "missing.* at position 1")):
+    for name, text in (("list", "got an id of type list at position 0"), ("some", "missing.* at position 1")):
         with pytest.raises(ValueError, match=text):
             predict_run(run, tmp_path / "rows.parquet", tmp_path / "said.csv", ids=name)
     assert not (tmp_path / "said.csv").exists()

@@ -94,7 +94,7 @@ BAD = {
     "zero beta": (lambda: regularized_weights([[0.5]], 0.5, 0), "beta must be finite and above 0; got 0"),
     "infinite beta": (lambda: regularized_weights([[0.5]], 0.5, np.inf), "beta must be finite and above 0; got inf"),
     "alpha": (lambda: regularized_weights([[0.5]], 2, 1), r"alpha must lie in \(0, 1\].*got 2"),
-    "NaN": (lambda: regularized_weights([[np.nan]], 0.5, 1), "losses must be finite everywhere; found NaN"),
+    "NaN": (lambda: regularized_weights([[np.nan]], 0.5, 1), "losses must be finite everywhere; got NaN"),
     "max_iter": (lambda: regularized_weights([[0.5]], 0.5, 1, max_iter=0), "max_iter must be at least 1; got 0"),
     "start": (lambda: regularized_weights([[0.5]], 0.5, 1, start=[0.4]), "start must be a distribution"),
 }

@@ -258,9 +258,9 @@ BAD = {
     "NaN losses": (
         lambda: minimize_cvar([[0.5, np.nan]], 0.5),
         ValueError,
-        "losses must be finite everywhere; found NaN",
+        "losses must be finite everywhere; got NaN",
     ),
-    "infinite losses": (lambda: minimize_cvar([[0.5, np.inf]], 0.5), ValueError, "found infinity"),
+    "infinite losses": (lambda: minimize_cvar([[0.5, np.inf]], 0.5), ValueError, "got infinity"),
     "negative alpha": (lambda: minimize_cvar(TINY, -0.1), ValueError, r"alpha must lie in \(0, 1\].*got -0.1"),
     "zero alpha": (lambda: minimize_cvar(TINY, 0), ValueError, r"alpha must lie in \(0, 1\].*got 0"),
     "alpha above one": (lambda: minimize_cvar(TINY, 1.5), ValueError, r"alpha must lie in \(0, 1\].*got 1.5"),
@@ -269,7 +269,7 @@ BAD = {
     "a range that overflows": (
         lambda: minimize_cvar([[1e308], [-1e308]], 0.5),
         ValueError,
-        r"losses must differ by less than 1.8e308; got entries from -1e\+308 to 1e\+308",
+        r"The entries of losses must differ by less than 1.8e308; got -1e\+308 to 1e\+308",
     ),
     "a start of another size": (
         lambda: minimize_cvar(TINY, 0.5, start=[0.5, 0.5]),
@@ -372,5 +372,5 @@ def test_the_smallest_alpha_of_all_is_the_worst_sample(method):
 
 
 def test_rows_that_miss_by_little_show_by_how_much():
-    with pytest.raises(InfeasibleRows, match=r"ask for at most 0\.99999999, but every model has at least 1"):
+    with pytest.raises(InfeasibleRows, match=r"allow at most 0\.99999999, but every model has at least 1"):
         minimize_cvar(TINY, 0.5, rows=[[1, 1, 1]], bounds=[1 - 1e-8])

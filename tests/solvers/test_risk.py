@@ -98,7 +98,7 @@ def test_a_calibrated_ball_has_the_radius_of_its_rows():
     risk = EmpiricalLikelihood("calibrated", confidence=0.9)
     bound = bound_to(risk, np.zeros(1000, dtype=int), 31)
     assert bound.radius == pytest.approx(40.256 / 2000, rel=1e-4)  # the 90 % point of chi-square with 30 degrees
-    with pytest.raises(ValueError, match="gets its radius from the rows at fit"):
+    with pytest.raises(ValueError, match="computes its radius from the rows at fit"):
         risk.value([1.0, 2.0])
 
 

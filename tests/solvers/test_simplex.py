@@ -109,9 +109,9 @@ def test_projection_leaves_a_point_of_the_set_alone():
 
 BAD = {
     "caps too small": (lambda: project_capped([1.0, 2.0], 0.3), "caps must sum to at least 1.*they sum to 0.6"),
-    "unknown caps": (lambda: worst_mean([1.0, 2.0], np.nan), "caps must be finite everywhere; found NaN"),
+    "unknown caps": (lambda: worst_mean([1.0, 2.0], np.nan), "caps must be finite everywhere; got NaN"),
     "negative caps": (lambda: worst_mean([1.0, 2.0], [2.0, -0.5]), "caps must not be negative; got -0.5"),
-    "NaN": (lambda: capped_softmax([1.0, np.nan], 1.0), "scores must be finite everywhere; found NaN"),
+    "NaN": (lambda: capped_softmax([1.0, np.nan], 1.0), "scores must be finite everywhere; got NaN"),
     "empty": (lambda: worst_weights([], 1.0), "losses must hold at least one entry; got none"),
     "too few caps": (
         lambda: project_capped([1.0, 2.0, 3.0], [1.0, 1.0]),

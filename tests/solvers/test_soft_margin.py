@@ -251,7 +251,7 @@ BAD = {
         r"C must be at least 1 for the largest soft margin; got 0\.5\. Below 1 there is none",
     ),
     "no C": (lambda: hinge_path([[1.0]], []), r"Cs must be a non-empty one-dimensional array"),
-    "NaN": (lambda: minimize_hinge([[np.nan, 1.0]], 1.0), "margins must be finite everywhere; found NaN"),
+    "NaN": (lambda: minimize_hinge([[np.nan, 1.0]], 1.0), "margins must be finite everywhere; got NaN"),
     "infinity": (lambda: maximize_soft_margin([[np.inf, 1.0]], 2.0), "margins must be finite everywhere"),
     "one dimension": (lambda: minimize_hinge([1.0, 2.0], 1.0), r"margins must have shape \(n_samples, n_models\)"),
     "empty": (lambda: minimize_hinge(np.empty((0, 3)), 1.0), "at least one sample and one model"),

@@ -300,8 +300,8 @@ def test_units_of_the_weights_do_not_matter(scale):
 
 ONE = np.ones(1)
 BAD = {
-    "NaN": (lambda: solve_svm([[np.nan]], ONE, ONE, 1.0), "X must be finite everywhere; found NaN"),
-    "sparse NaN": (lambda: solve_svm(sp.csr_array([[np.inf]]), ONE, ONE, 1.0), "X must be finite.*found infinity"),
+    "NaN": (lambda: solve_svm([[np.nan]], ONE, ONE, 1.0), "X must be finite everywhere; got NaN"),
+    "sparse NaN": (lambda: solve_svm(sp.csr_array([[np.inf]]), ONE, ONE, 1.0), "X must be finite.*got infinity"),
     "squares overflow": (
         lambda: solve_svm([[1e151]], ONE, ONE, 1.0),
         r"at most 1e\+150 in size.*got 1e\+151. Divide its",
@@ -319,7 +319,7 @@ BAD = {
         lambda: solve_svm([[1.0]], [1, 2], ONE, 1.0),
         r"up must have shape \(1,\), one weight for each row",
     ),
-    "NaN weight": (lambda: solve_svm([[1.0]], ONE, [np.nan], 1.0), "down must be finite everywhere; found NaN"),
+    "NaN weight": (lambda: solve_svm([[1.0]], ONE, [np.nan], 1.0), "down must be finite everywhere; got NaN"),
     "negative weight": (
         lambda: solve_svm([[1.0]], ONE, [-2], 1.0),
         r"down must not be negative; got a weight of -2\.0",

@@ -86,7 +86,7 @@ def test_what_no_kernel_gives_is_refused(kernel):
 def test_a_matrix_is_checked_before_anything_is_solved_and_named():
     with pytest.raises(ValueError, match="The kernel must be symmetric"):
         check_gram([[1.0, 0.0], [0.1, 1.0]], "The kernel")
-    with pytest.raises(ValueError, match="gram must be finite everywhere; found NaN"):
+    with pytest.raises(ValueError, match="gram must be finite everywhere; got NaN"):
         check_gram([[1.0, np.nan], [np.nan, 1.0]])
     with pytest.raises(ValueError, match=r"gram must have shape \(n_rows, n_rows\)"):
         check_gram(np.ones((2, 3)))

@@ -192,7 +192,7 @@ def test_corollary_2_recovers_adaboosts_weights(margins):
         (lambda: worst_case_weights([1.0, 2.0], np.nan), ValueError, "radius must lie in \\[0, inf\\].*got nan"),
         (lambda: worst_case_weights([1.0, 2.0], "wide"), TypeError, "radius must be a number.*got 'wide'"),
         (lambda: worst_case_weights([1.0, 2.0], 1, divergence="js"), ValueError, "divergence must be one of.*got 'js'"),
-        (lambda: worst_case_weights([1.0, np.nan], 1.0), ValueError, "losses must be finite everywhere; found NaN"),
+        (lambda: worst_case_weights([1.0, np.nan], 1.0), ValueError, "losses must be finite everywhere; got NaN"),
         (lambda: worst_case_weights([[1.0]], 1.0), ValueError, r"losses must have shape \(n_samples,\)"),
         (lambda: worst_case_weights([1.0, 2.0], 1.0, sample_weight=[1.0]), ValueError, r"shape \(2,\)"),
     ],

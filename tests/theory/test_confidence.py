@@ -118,7 +118,7 @@ def test_a_sum_of_two_shares_is_bounded_on_large_samples():
         (lambda: weighted_mean_bounds([0, 2], confidence=0.9), r"values must lie in the span \(0.0, 1.0\)"),
         (
             lambda: weighted_mean_bounds([0, 1], [1, 2], confidence=0.9),
-            "largest_weight must be given where weights differ",
+            "Pass largest_weight, because the weights differ",
         ),
         (
             lambda: weighted_mean_bounds([0, 1], [1, 2], confidence=0.9, largest_weight=1.5),

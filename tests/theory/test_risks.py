@@ -148,7 +148,7 @@ def test_columns_may_be_listed_in_any_way():
         (lambda: ball_risk(["kl"], 1.0), ValueError, r"divergence must be one of.*got \['kl'\]"),
         (lambda: MeanVariance(0.5).step_cost([1.0, 2.0], [1], 0.1), ValueError, r"wrong must have shape \(2,\)"),
         (lambda: Mean().value([]), ValueError, "losses must hold at least one sample"),
-        (lambda: bound_group(3).value([0.0, 1.0, math.nan]), ValueError, "losses must be finite everywhere; found NaN"),
+        (lambda: bound_group(3).value([0.0, 1.0, math.nan]), ValueError, "losses must be finite everywhere; got NaN"),
         (lambda: WorstGroup([1]), ValueError, r"columns must be the name of a column.*got \[1\]"),
     ],
 )

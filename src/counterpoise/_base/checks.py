@@ -131,7 +131,7 @@ def as_numbers(values: ArrayLike, name: str) -> AnyArray:
 
 
 def is_frame(X: Any) -> bool:
-    """Tell whether X is a data frame, which pipelines may want as it is; a table of Arrow is read as an array."""
+    """Return whether X is a data frame, which pipelines may want as it is; a table of Arrow is read as an array."""
     return hasattr(X, "columns") and not hasattr(X, "column_names")
 
 
@@ -149,7 +149,7 @@ def refuse_texts(X: Any, who: Any) -> None:
 
 
 def _holds_texts(column: Any) -> bool:
-    """Tell whether a column holds texts that are no numbers, as they are or as categories."""
+    """Return whether a column holds texts that are no numbers, as they are or as categories."""
     kind = str(getattr(column, "dtype", "")).lower()
     is_text = kind.startswith(("object", "str", "category", "enum", "categorical"))
     return is_text and any(isinstance(value, str) and not _is_number(value) for value in column.unique())
@@ -173,17 +173,17 @@ def value_range(array: AnyArray, name: str, *, differ: bool = True) -> tuple[flo
         low, high = float(piece.min()), float(piece.max())  # both are NaN if any entry is
         if not (math.isfinite(low) and math.isfinite(high)):
             kind = "NaN" if np.isnan(piece).any() else "infinity"
-            raise ValueError(f"{name} must be finite everywhere; found {kind}. Drop or impute those entries first.")
+            raise ValueError(f"{name} must be finite everywhere; got {kind}. Drop or impute those entries first.")
         least, largest = min(least, low), max(largest, high)
     if differ and math.isinf(largest - least):
         raise ValueError(
-            f"{name} must differ by less than 1.8e308; got entries from {least!r} to {largest!r}. Divide them first."
+            f"The entries of {name} must differ by less than 1.8e308; got {least!r} to {largest!r}. Scale them first."
         )
     return least, largest
 
 
 def check_losses(losses: ArrayLike, *, ndim: int | None = 2) -> AnyArray:
-    """Return ``losses`` as an array of the wanted dimension; its values are not looked at."""
+    """Return ``losses`` as an array of the wanted dimension; its values are not checked."""
     array = as_numbers(losses, "losses")
     shape = {1: "(n_samples,)", 2: "(n_samples, n_models)", None: "(n_samples,) or (n_samples, n_models)"}[ndim]
     if array.ndim != ndim and not (ndim is None and array.ndim in (1, 2)):
@@ -216,14 +216,14 @@ def check_largest_weight(largest_weight: Any, sample_weight: ArrayLike | None) -
     """Return the limit on a population's weights and the heaviest weight given, after checking that it is a limit."""
     limit = check_positive(largest_weight, "largest_weight")
     if sample_weight is None:
-        raise ValueError(f"largest_weight is the most that sample_weight can be; got {limit:g} and no sample_weight.")
+        raise ValueError(f"largest_weight needs sample_weight; got {limit:g} and no sample_weight. Pass both.")
     weights = np.asarray(sample_weight, dtype=np.float64)
     row = int(weights.argmax())
     heaviest = float(weights[row])
     if limit < EQUAL * heaviest:
         raise ValueError(
-            f"largest_weight must be at least as large as every weight of the population; got {limit:g}, but row {row} "
-            f"weighs {heaviest:g}. Name the most that any row can weigh, known before these were drawn."
+            f"largest_weight must be at least as large as every weight of the population; got {limit:g}, but row "
+            f"{row} weighs {heaviest:g}. Pass the largest that any row can have."
         )
     return max(limit, heaviest), heaviest
 

@@ -81,8 +81,8 @@ def _warn_once(error: Exception) -> None:
     if not _has_warned:
         _has_warned = True
         warnings.warn(
-            f"Compiled kernels cannot be kept ({error}), so every process compiles them again, for some seconds. Set "
-            "the variable NUMBA_CACHE_DIR to a folder that can be written to.",
+            f"counterpoise cannot store its compiled kernels ({error}), so every process compiles them again, which "
+            "takes some seconds. Set the environment variable NUMBA_CACHE_DIR to a folder that you can write to.",
             RuntimeWarning,
             stacklevel=2,
         )

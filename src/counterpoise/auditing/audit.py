@@ -2,7 +2,7 @@
 
 Any classifier can be audited; nothing is trained. What is proven, and how, is in ``theory.confidence`` and
 ``goals.population``: verdicts on all goals are right together with the requested confidence, whatever the
-population, if the rows are independent draws from it and the classifier was fixed before they were looked at.
+population, if the rows are independent draws from it and the classifier was fixed before anyone saw them.
 """
 
 import math
@@ -58,7 +58,7 @@ class GoalAudit(NamedTuple):
 
     @property
     def has_estimate(self) -> bool:
-        """Tell whether there is an estimate: the rows hold some that each rate of the goal counts."""
+        """Return whether there is an estimate: the rows hold some that each rate of the goal counts."""
         return bool(self.counts)
 
     @property
@@ -106,7 +106,7 @@ class Audit(tuple[GoalAudit, ...]):
 
     @property
     def holds(self) -> bool:
-        """Tell whether every goal is shown to hold."""
+        """Return whether every goal is shown to hold."""
         return all(row.verdict == HOLDS for row in self)
 
     @property
@@ -160,8 +160,8 @@ def certify(
     goals : goals or their texts
         A goal may carry its own confidence: ``goal.with_confidence(0.99)``.
     X, y : held-out rows and labels, optional
-        They take the place of the dataset ``train``. X is not needed where the predictions are given, nor y where no
-        goal asks for labels.
+        They become the dataset ``train``. X is not needed if you pass predictions, nor y if no goal needs
+        labels.
     sensitive_features : data frame, dict of arrays or array, optional
         Columns that goals use; a bare array is the column ``group``.
     datasets : dict from names to Table, optional
@@ -171,16 +171,17 @@ def certify(
     sample_weight : array of shape (n_samples,), optional
         Non-negative weights of the rows X; rates are then weighted, on the population too.
     largest_weight : float, optional
-        The most that a row of the population can weigh, in the units of ``sample_weight``, known before the rows were
-        drawn. Needed unless all weights are equal; the verdicts are right for every population that keeps to it.
+        The largest weight that a row of the population can have, in the units of ``sample_weight``, known before the
+        rows were drawn. Needed unless all weights are equal; the verdicts are right for every population that keeps to
+        it.
     pos_label : label, optional
         The positive class; by default the model's own ``pos_label``, else the last of the sorted classes.
     defer_label : label, optional
         What predictions hold for rows that are deferred to a person; by default the model's own, where it defers.
     classes : array of labels, optional
-        All there are, where y does not hold each of them; by default the model's ``classes_``. A prediction that is
-        neither among them, nor in y of any dataset, nor the ``defer_label`` is refused: it is no answer that could be
-        right or wrong.
+        All classes, where y does not hold each of them; by default the model's ``classes_``. A prediction that is
+        neither among them, nor in y of any dataset, nor the ``defer_label`` is refused, because it could be neither
+        right nor wrong.
 
     Returns
     -------
@@ -263,17 +264,17 @@ def audit(
         Held-out rows: the classifier was neither fitted nor chosen on them. An array, or a single table, is the dataset
         ``train``.
     sensitive_features, baseline, sample_weight, largest_weight
-        What belongs to an array of labels, as for ``Table``.
+        Columns, baseline predictions and weights of the rows, where ``data`` is an array of labels; as for ``Table``.
     confidence, pos_label
         As for ``certify``.
     defer_label : label, optional
         What predictions hold for rows that are deferred to a person.
     classes : array of labels, optional
-        All there are, where y need not show each of them. A prediction that is neither among them, nor in y of any
-        dataset, nor the ``defer_label`` is refused: it is no answer that could be right or wrong.
+        All classes, where y may lack some of them. A prediction that is neither among them, nor in y of any
+        dataset, nor the ``defer_label`` is refused, because it could be neither right nor wrong.
     kind : {"labels", "probabilities"}, default="labels"
-        What predictions are. The audit of labels is of these decisions; that of probabilities is of the rates in
-        expectation over the draws, which do not depend on the key of the draws.
+        The kind of the predictions. Labels are audited as decisions. Probabilities are audited by their expected
+        rates over the draws, which do not depend on the key.
 
     Returns
     -------
@@ -284,11 +285,11 @@ def audit(
     --------
     >>> from counterpoise.auditing.audit import audit
     >>> from counterpoise.goals import Table
-    >>> found = audit("recall(train) >= 0.8", [0, 1] * 100, Table(None, y=[0, 1] * 100))
-    >>> found.holds, round(found[0].low, 3)
+    >>> result = audit("recall(train) >= 0.8", [0, 1] * 100, Table(None, y=[0, 1] * 100))
+    >>> result.holds, round(result[0].low, 3)
     (True, 0.97)
-    >>> said, true, sex = [0, 1, 1, 1] * 100, [0, 1, 0, 1] * 100, ["F", "M"] * 200
-    >>> print(audit("false_positive_rate(train, sex=F) <= 0.6", said, true, sensitive_features={"sex": sex}))
+    >>> decisions, labels, sex = [0, 1, 1, 1] * 100, [0, 1, 0, 1] * 100, ["F", "M"] * 200
+    >>> print(audit("false_positive_rate(train, sex=F) <= 0.6", decisions, labels, sensitive_features={"sex": sex}))
     goal                                      estimate     low    high   bound  margin  verdict  rows
     false_positive_rate(train, sex=F) <= 0.6    0.5000  0.4396  0.5604  0.6000  0.0396  holds     200
     All verdicts are right together with confidence 0.95.
@@ -298,7 +299,7 @@ def audit(
     if not isinstance(data, (Table, Mapping)):
         data = Table(None, data, sensitive_features, baseline, **weights)
     elif any(part is not None for part in (sensitive_features, baseline, *weights.values())):
-        raise ValueError("Columns and weights go with an array of labels; a Table has its own: pass them to it.")
+        raise ValueError("You passed columns or weights beside a Table. Pass them to the Table itself.")
     if not all_goals:
         raise ValueError("An audit needs at least one goal, as in recall(train) >= 0.9; got none.")
     check_choice(kind, "kind", _KINDS)
@@ -400,8 +401,8 @@ def add_confidence(goals: Any, confidence: float | None) -> list[Goal]:
 def _audit_goal(goal: Goal, prepared: PreparedPredictions, risk: float, *, quick: bool = False) -> GoalAudit:
     """Return what rows show about a goal.
 
-    Where it is missed it is so in some part, whichever that is: to show that it holds, each part may take the whole
-    risk. To show that it fails one part is enough, which may be found by chance: each takes its share of the risk.
+    A goal that is missed is missed in some part: to show that it holds, each part may take the whole
+    risk. To show that it fails one part is enough, which may happen by chance: each takes its share of the risk.
     A part on rows of which there are none may be anything: the goal cannot be shown to hold, only to fail.
     """
     views, chances, are_drawn = prepared

@@ -65,7 +65,7 @@ class ExponentialStep:
         if history.n_rounds == 0:
             raise ValueError(
                 "The base learner's first model is no better than chance: its weighted error is "
-                f"{latest.weighted_loss:.3g}. Give a stronger learner, or look for labels that are all noise."
+                f"{latest.weighted_loss:.3g}. Pass a stronger estimator, or check whether the labels are only noise."
             )
         return 0.0
 
@@ -92,7 +92,7 @@ def prepare(
     """Prepare the rows for the learner; ``auto`` is the parameter that ``"auto"`` chooses on held-out samples."""
     if auto and getattr(booster, auto) == "auto" and held_out is None:
         raise ValueError(
-            f"{auto}='auto' needs samples to choose on: pass X_val and y_val, or set "
+            f"{auto}='auto' needs held-out samples: pass X_val and y_val, or set "
             "stopping=Stopping(validation_fraction=0.2)."
         )
     learner = base_learner(booster.estimator, train.codes.size)

@@ -243,7 +243,7 @@ class AdditiveClassifier(ClassifierMixin, BaseEstimator):
         return {**state, "callbacks": ()}
 
     def check_loaded(self) -> None:
-        """Check what came from a file."""
+        """Check the values that were read from a file."""
         if hasattr(self, "classes_"):
             n_models = sum(len(ensemble.models) for ensemble in self.ensembles_)
             check_vector(self.votes_, "votes_", n_models, "one for each model")
@@ -256,7 +256,7 @@ class AdditiveClassifier(ClassifierMixin, BaseEstimator):
         return check_predict_input(self, self._learner(), X)
 
     def __sklearn_is_fitted__(self) -> bool:
-        """Tell whether there are votes to decide by."""
+        """Return whether there are votes to decide by."""
         return "ensembles_" in vars(self)
 
     def __sklearn_tags__(self) -> Any:

@@ -211,18 +211,18 @@ _HINTS = {
 
 
 class UnusableCheckpoint(ValueError):  # noqa: N818 - reads as what it is
-    """A folder from which this fit cannot go on; the message says why and what to do."""
+    """A fit cannot continue from this folder; the message explains why, and what to do."""
 
 
 class Seeds(NamedTuple):
-    """What the system drew where ``random_state`` is None: entropy of the rounds, key of the sticky draws."""
+    """Random seeds where ``random_state`` is None: entropy of the rounds, key of the sticky draws."""
 
     entropy: int
     key: Secret
 
 
 class RunRecord(NamedTuple):
-    """What decides the rounds, as texts, and the seeds where no setting decides them."""
+    """Settings and data that determine the rounds, as texts, and the seeds where ``random_state`` is None."""
 
     settings: dict[str, str]
     data: dict[str, str]
@@ -230,7 +230,7 @@ class RunRecord(NamedTuple):
 
 
 class SavedRound(NamedTuple):
-    """What a round leaves behind."""
+    """A round as it is stored in a checkpoint."""
 
     model: Any
     losses: ByteArray  # on the training rows, zero-one
@@ -240,26 +240,26 @@ class SavedRound(NamedTuple):
     best: tuple[float, int]  # the least risk so far and its round, where patience looks at it
     is_last: bool  # patience is over, or the target is reached
     uses_shared: bool  # the learner had something learned once for all rounds
-    said: AnyArray | None = None  # class codes by models that did not see the rows, or inside goals
+    codes: AnyArray | None = None  # class codes by models that did not see the rows, or inside goals
     scores: FloatArray | None = None  # of the positive class by models that did not see the rows, where needed
 
 
 @dataclass(frozen=True, init=False)
 class Checkpoint:
-    """A folder where a booster saves every round, and from which an interrupted fit goes on.
+    """A folder where a booster saves every round, so that an interrupted fit can continue.
 
-    ``fit`` goes on after the last round that was saved: a fit that was interrupted, even killed, ends with the same
+    ``fit`` continues after the last round that was saved. A fit that was interrupted, even killed, ends with the same
     models, losses and mixture as one that was not. A folder is for one fit, with its settings and data.
 
     Parameters
     ----------
     folder : str or path
-        The folder, which is made where it does not exist. It is kept as a text.
+        The folder, which is created if it does not exist. It is stored as a text.
 
     Raises
     ------
     TypeError
-        If ``folder`` is no path.
+        If ``folder`` is not a path.
 
     Examples
     --------
@@ -303,7 +303,7 @@ class Checkpoint:
         return self
 
     def check_loaded(self) -> None:
-        """Check what came from a file."""
+        """Check the values that were read from a file."""
         if not isinstance(self.folder, str):
             raise TypeError(f"the folder of a Checkpoint must be a text; got {self.folder!r}")
 
@@ -331,8 +331,8 @@ def open_checkpoint(checkpoint: Any) -> "Iterator[CheckpointFolder | None]":
             yield CheckpointFolder(lock)
     except FolderInUse as error:
         raise UnusableCheckpoint(
-            f"Another fit (process {error.holder}) is writing to the checkpoint {folder}: wait for its end, or choose "
-            "another folder."
+            f"Another fit (process {error.holder}) is writing to the checkpoint {folder}. Wait until it ends, or "
+            "choose another folder."
         ) from None
 
 
@@ -358,8 +358,8 @@ class CheckpointFolder:
         """Check that the folder's rounds are of this run, ``n_done`` of which it has itself, or begin it."""
         if n_done > self.n_rounds:
             raise UnusableCheckpoint(
-                f"The checkpoint {self.folder} has {self.n_rounds} of the {n_done} rounds so far, so that later ones "
-                "would be of no use in it: give checkpoint to the first fit, or set it to None."
+                f"The checkpoint {self.folder} holds {self.n_rounds} of the {n_done} rounds so far, so a fit could "
+                "not continue from it. Set checkpoint before the first fit, or set it to None."
             )
         if self._manifest is None:
             seeds = None if run.seeds is None else {"entropy": run.seeds.entropy, "key": run.seeds.key.hex()}
@@ -375,9 +375,9 @@ class CheckpointFolder:
                 if texts[0] != texts[1]:
                     was, now = (text if len(text) <= _LONG else f"{text[: _LONG - 3]}..." for text in texts)
                     different = f"{name} was {was} and is {now}{_HINTS.get(name, '')}"
-                    raise _refusal(self.folder, f"is of other {part} ({different})")
+                    raise _refusal(self.folder, f"belongs to a fit with other {part} ({different})")
         if run.seeds != self.seeds:
-            raise _refusal(self.folder, "is of another fit, for which the system drew other seeds")
+            raise _refusal(self.folder, "belongs to another fit, which has other random seeds")
 
     def write(self, number: int, saved_round: SavedRound) -> None:
         """Put a round on disk."""
@@ -390,8 +390,8 @@ class CheckpointFolder:
                 persist.loads(payload)  # a model that can be saved but not restored must cost no more time than this
         except (persist.UnstorableModel, persist.UnreadableModel) as error:
             raise persist.UnstorableModel(
-                f"A checkpoint cannot hold the model of round {number}: {error} Checkpoints take no types beyond "
-                "those known: fit with checkpoint=None."
+                f"A checkpoint cannot hold the model of round {number}: {error} Checkpoints store only known types. "
+                "Fit with checkpoint=None."
             ) from error
         self._write_with_header(_round_name(number), payload)
         self.n_rounds = number
@@ -424,7 +424,7 @@ class CheckpointFolder:
         with opened_file(self.folder / name) as stream:
             header, _, payload = stream.read().partition(b"\n")
         if header != self._header(name, payload):
-            raise _refusal(self.folder, f"has the file {name}, which is torn, altered or of another run")
+            raise _refusal(self.folder, f"has the file {name}, which is incomplete, altered or from another fit")
         values: dict[str, Any] = persist.loads(payload)
         return values
 
@@ -435,16 +435,16 @@ class CheckpointFolder:
     def _write(self, name: str, *chunks: bytes) -> None:
         if not self._lock.is_there():
             raise UnusableCheckpoint(
-                f"The checkpoint {self.folder} was removed or moved while this fit was writing to it, so that later "
-                "rounds would be of no use in it: fit again, and leave the folder until the fit ends."
+                f"The checkpoint {self.folder} was removed or moved while this fit was writing to it, so a fit could "
+                "not continue from it. Fit again, and leave the folder in place until the fit ends."
             )
         try:
             persist.write_atomically(self.folder / name, chunks, private=name == _MANIFEST)  # which may hold a key
         except OSError as error:
             raise OSError(
                 error.errno,
-                f"The checkpoint {self.folder} must take a file of {sum(map(len, chunks))} bytes, {name}, and cannot "
-                f"({error.strerror}): make room and fit again, which goes on after round {self.n_rounds}",
+                f"The checkpoint {self.folder} cannot store the file {name} of {sum(map(len, chunks))} bytes "
+                f"({error.strerror}). Free some space and fit again; the fit continues after round {self.n_rounds}",
             ) from error
 
 
@@ -468,10 +468,10 @@ def _survey(folder: Path) -> int:
     names = sorted(path.name for path in folder.iterdir() if not path.name.startswith("."))
     foreign = [name for name in names if name not in {_MANIFEST, _SHARED} and not _ROUND.fullmatch(name)]
     if foreign:
-        raise _refusal(folder, f"holds {foreign[0]!r}, which is no part of a checkpoint")
+        raise _refusal(folder, f"holds {foreign[0]!r}, which does not belong to a checkpoint")
     rounds = [name for name in names if _ROUND.fullmatch(name)]
     if (rounds or _SHARED in names) and _MANIFEST not in names:
-        raise _refusal(folder, f"lacks {_MANIFEST}, which says whose rounds it holds")
+        raise _refusal(folder, f"lacks {_MANIFEST}, the record of the fit that it belongs to")
     names_of_rounds = set(rounds)
     for number in range(1, len(rounds) + 1):
         if _round_name(number) not in names_of_rounds:
@@ -490,16 +490,16 @@ def _check_manifest(folder: Path, data: bytes) -> dict[str, Any]:
     except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
         is_ours, version = False, 0
     if not is_ours:
-        raise _refusal(folder, f"has a {_MANIFEST} that is torn or of something else")
+        raise _refusal(folder, f"has a {_MANIFEST} that is incomplete or does not belong to a checkpoint")
     if version > _VERSION:
-        raise _refusal(folder, f"has format {version}, newer than {_VERSION}, the last known", "update counterpoise, ")
+        raise _refusal(folder, f"has format {version}, newer than the {_VERSION} known here", "update counterpoise, ")
     fingerprint = manifest.pop("fingerprint", None)
     if fingerprint != _fingerprint(manifest):
         raise _refusal(folder, f"has a {_MANIFEST} that was altered")
     if manifest["library"] != __version__:
         raise _refusal(
             folder,
-            f"was begun by counterpoise {manifest['library']}, and this is {__version__}, whose models may differ",
+            f"was started by counterpoise {manifest['library']}, but you have {__version__}, whose models may differ",
             "install that version, ",
         )
     return {**manifest, "fingerprint": fingerprint}

@@ -336,9 +336,9 @@ class DROBoostClassifier(AdditiveClassifier):
         result = self._descend(train, held_out, classes, entropy, factor, self.callbacks)
         if not result.models:
             raise ValueError(
-                "The base learner's first model is no better than chance under the worst weights: the robust loss at "
-                f"radius {result.details.radius:.3g} does not fall along it. Give a stronger learner or a smaller "
-                "radius, or look for labels that are all noise."
+                "The base learner's first model is no better than chance under the worst weights: the robust loss "
+                f"at radius {result.details.radius:.3g} does not fall along it. Pass a stronger estimator or a "
+                "smaller radius, or check whether the labels are only noise."
             )
         return result
 

@@ -125,7 +125,7 @@ class ArrayFitData:
     Parameters
     ----------
     booster : classifier
-        Whose parameters are looked at; it knows its classes.
+        The booster whose parameters are used; it knows its classes.
     all_rows : CheckedRows
         The rows of ``inputs`` after they were checked.
     inputs, validation : InputRows
@@ -238,7 +238,7 @@ class ArrayFitData:
         return self.costs
 
     def model_fit(self, booster: Any, learner: Any, seeds: Seeds) -> ArrayFit:
-        """Return what fits the models of the rounds: a strong one first by default, judged by folds where asked."""
+        """Return the fit of the rounds' models: by default a strong one first; judged by folds if requested."""
         is_inside, is_default = self.costs is not None, booster.estimator is None
         self.scores, n_folds = booster.scores, stopping_of(booster).n_folds
         if n_folds == AUTO:
@@ -270,7 +270,7 @@ class ArrayFitData:
 
     def saved_answers(self, number: int, saved_round: SavedRound) -> AnyArray | None:  # noqa: ARG002 - as over shards
         """Return the answers of a saved round's model about the rows."""
-        return saved_round.said
+        return saved_round.codes
 
     def least_value(self, history: History, problem: Problem) -> float:
         """Return the least risk of a mixture where it will be chosen, or raise ``InfeasibleGoals``."""

@@ -85,7 +85,7 @@ def training_rows(
     classes, codes = np.unique(np.asarray(y), return_inverse=True)
     if len(classes) < 2:  # noqa: PLR2004
         only = classes.tolist()[0]
-        raise ValueError(f"y must hold at least two classes to tell apart; got one class only: {only!r}.")
+        raise ValueError(f"y must hold at least two classes; got one class only: {only!r}.")
     weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     if not weights.max() > 0:
         raise ValueError("sample_weight must have at least one weight above zero; got zeros only.")
@@ -97,7 +97,7 @@ def training_rows(
         groups = None if groups is None else np.unique(groups[live], return_inverse=True)[1]
     lost = _absent_class(codes, classes)
     if lost is not None:
-        raise ValueError(f"Every sample of the class {lost!r} has a weight of zero, or next to zero.")
+        raise ValueError(f"All samples of the class {lost!r} have weights of about 0. Raise them, or drop the class.")
     return classes, CheckedRows(X, codes.astype(np.int64), weights / weights.sum(), groups, np.flatnonzero(live))
 
 
@@ -121,7 +121,7 @@ def split_rows(
     *,
     entropy: int,
 ) -> tuple[CheckedRows, CheckedRows | None]:
-    """Return the rows to train on, and those held out: as they were given, checked, or set aside by ``stopping``."""
+    """Return the rows to train on and the held-out rows, which were passed or are set aside by ``stopping``."""
     if X_val is None and y_val is None:
         return _set_aside(rows, estimator.classes_, stopping_of(estimator), entropy)
     if X_val is None or y_val is None:
@@ -131,8 +131,8 @@ def split_rows(
     absent = _absent_class(codes, classes)
     if absent is not None:
         raise ValueError(
-            "y_val must hold every class, or what is chosen on it would be chosen blindly for some; "
-            f"it has no sample of the class {absent!r}."
+            f"y_val must hold samples of every class; it has none of the class {absent!r}. Add some, or leave X_val "
+            "and y_val out."
         )
     groups = None if sensitive_features is None else groups_of(sensitive_features, codes.size)[0]
     return rows, CheckedRows(X, codes, np.full(codes.size, 1 / codes.size), groups)
@@ -179,7 +179,7 @@ def _absent_class(codes: IntArray, classes: AnyArray) -> Any:
 
 
 def is_word(value: Any, name: str, words: tuple[str, ...]) -> bool:
-    """Tell whether a parameter that may be a number is one of the words, and refuse other words."""
+    """Return whether a parameter that may be a number is one of the words, and refuse other words."""
     if isinstance(value, str):
         check_choice(value, f"{name}, where it is a word,", words)
     return isinstance(value, str)

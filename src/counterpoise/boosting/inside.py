@@ -6,8 +6,8 @@ the mixture most. If the learner finds the best model of its class, that price b
 reach (Demiriz, Bennett, Shawe-Taylor 2002 for boosting; Agarwal et al. 2018 train inside goals without the program).
 
 Where the models so far cannot meet the goals, the multipliers that prove it are priced alone: a model that does not
-keep the proof helps, and where none is found the goals are out of the learner's reach. Until one does not
-help, the rows' own losses are asked for beside the proof: it names few goals at a time, and a model that is fitted to
+keep the proof helps, and if there is none, the learner cannot meet the goals. Until one does not
+help, the rows' own losses count beside the proof: it names few goals at a time, and a model that is fitted to
 them alone knows nothing else. Ten goals, a recall for each digit of MNIST, took a small network 12 rounds so, and 55
 by the proof alone.
 
@@ -189,7 +189,7 @@ class RoundsProgram:
         self._prices = None
 
     def is_over(self, *, is_random: bool) -> bool:
-        """Tell whether the learner finds no model that helps."""
+        """Return whether the learner finds no model that helps."""
         return self.n_idle >= (_TRIES if is_random or self._may_differ else 1)
 
     def price(self, history: History) -> FloatArray:

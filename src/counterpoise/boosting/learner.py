@@ -280,7 +280,7 @@ def folds_of(codes: IntArray, n_folds: int, generator: np.random.Generator) -> I
 
 
 def is_ensemble(learner: Any) -> bool:
-    """Tell whether a learner is itself made of many models: strong alone, and slow to fit."""
+    """Return whether a learner is itself made of many models: strong alone, and slow to fit."""
     if isinstance(learner, Pipeline):
         return is_ensemble(learner.steps[-1][1])
     if isinstance(learner, Resampled):

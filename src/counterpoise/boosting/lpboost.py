@@ -88,8 +88,8 @@ class AdaLPBoostClassifier(MixtureBase):
     outlier_fraction : float in [0, 1), default=0
         Part of the samples, those with the highest losses, that is ignored when weights and mixture are chosen.
     goals : goals or their texts, default=()
-        What the mixture must meet where it is chosen, the dataset ``train``, and on other datasets: see
-        ``counterpoise.goals``. The rounds ignore them, so that the same models serve any goals;
+        Goals that the mixture must meet on the rows where it is chosen, the dataset ``train``, and on other datasets:
+        see ``counterpoise.goals``. The rounds ignore them, so that the same models serve any goals;
         ``LPBoostClassifier`` trains for them.
     budget : float in [0, 1] or None, default=0.03
         The most that the mean loss may be above the least that is possible under the goals, so that a better
@@ -110,8 +110,8 @@ class AdaLPBoostClassifier(MixtureBase):
     callbacks : sequence of callables, default=()
         Each is called with a ``Round`` after it; a true result stops the boosting. See ``boosting.callbacks``.
     checkpoint : Checkpoint, optional
-        Save every round in its folder, and go on after the last one saved: see ``Checkpoint``. The path of the folder
-        is short for it.
+        Save every round in its folder, and continue after the last one saved: see ``Checkpoint``. The path of the
+        folder is short for it.
 
     Attributes
     ----------
@@ -237,7 +237,8 @@ class AdaLPBoostClassifier(MixtureBase):
         sensitive_features_val, baseline_val : optional
             The groups of ``X_val`` and the columns that goals use there, and the deployed model's predictions.
         largest_weight : float, optional
-            The most that a row of the population can weigh, for goals that carry a confidence: as for ``Table``.
+            The largest weight that a row of the population can have, for goals that carry a confidence: as for
+            ``Table``.
         table, table_val : Table, optional
             What goals may use of the rows of ``X`` and of ``X_val`` beside ``sensitive_features`` and ``baseline``:
             all columns of a data frame of which the models take a part. Labels and weights are those of ``fit``.
@@ -292,7 +293,7 @@ class AdaLPBoostClassifier(MixtureBase):
             check_positive(self.eta, "eta")
 
     def problem_of_fit(self) -> Problem:
-        """Return what the mixture is chosen for."""
+        """Return the problem that the mixture solves."""
         return (
             self.build_problem(None, WORST_GROUP, self.goals) if self.reweigh == "groups" else super().problem_of_fit()
         )
@@ -326,7 +327,7 @@ class AdaLPBoostClassifier(MixtureBase):
         return state_to_store(super().__getstate__())
 
     def stored_state(self) -> dict[str, Any]:
-        """Return what ``save`` stores: no callbacks, which belong to one fit."""
+        """Return the state that ``save`` stores, without callbacks, which belong to one fit."""
         return {**self.__getstate__(), "callbacks": ()}
 
     def __sklearn_tags__(self) -> Any:
@@ -361,7 +362,7 @@ class LPBoostClassifier(MixtureBase):
         Stop as soon as the accuracy on the worst-off fraction alpha of the training samples, 1 minus the least risk,
         exceeds this, with goals inside of them. Default: run all rounds.
     goals : goals or their texts, default=()
-        What must hold, on the rows of ``fit``, the dataset ``train``, and on other datasets, labelled or not: see
+        Goals that must hold on the rows of ``fit``, the dataset ``train``, and on other datasets, labelled or not: see
         ``counterpoise.goals``. Rounds train for them: each fits a model to the weights that the program of the mixture
         has for every answer about every row, those of other datasets included. They end where no model helps. The
         mixture then meets the goals where it is chosen: on rows that were set aside (of other datasets
@@ -372,7 +373,7 @@ class LPBoostClassifier(MixtureBase):
         Mix rules of the models' scores, every threshold of every model, instead of their predictions, as
         ``GoalClassifier(decision="sticky")`` does. For two classes, models with ``predict_proba`` or
         ``decision_function``, and selection rows that no model was trained on. ``"auto"``: inside goals, on held-out
-        rows, and from 20,000 rows on by folds, whose models then score hardly otherwise than those trained on all rows.
+        rows, and from 20,000 rows on by folds, whose models then score nearly as those trained on all rows.
     mixture, outlier_fraction, budget, decision, pos_label
         As for ``AdaLPBoostClassifier``.
     random_state, n_jobs, callbacks, checkpoint
@@ -417,7 +418,7 @@ class LPBoostClassifier(MixtureBase):
 
     @property
     def trains_inside(self) -> bool:
-        """Tell whether rounds look at the goals."""
+        """Return whether rounds use the goals."""
         return self.beta is None and has_goals(self.goals)
 
     def __init__(
@@ -577,7 +578,7 @@ class LPBoostClassifier(MixtureBase):
 
     @property
     def decides_by_scores(self) -> bool:
-        """Tell whether rules of scores decide, or will."""
+        """Return whether rules of scores decide, or will."""
         return self.scores is True or super().decides_by_scores
 
     def solve_and_store(self, family: Family, problem: Problem, choice: Any = None) -> None:
@@ -634,7 +635,7 @@ class LPBoostClassifier(MixtureBase):
         return state_to_store(super().__getstate__())
 
     def stored_state(self) -> dict[str, Any]:
-        """Return what ``save`` stores: no callbacks, which belong to one fit."""
+        """Return the state that ``save`` stores, without callbacks, which belong to one fit."""
         return {**self.__getstate__(), "callbacks": ()}
 
     def __sklearn_tags__(self) -> Any:

@@ -70,7 +70,7 @@ class RowStore(Protocol):
         """Return the loss of the newest model under the dual weights, as ``minimizer`` returned them."""
 
     def are_all_alike(self) -> bool:
-        """Tell whether as many models fail on every row: no row then weighs more than at first."""
+        """Return whether as many models fail on every row: no row then weighs more than at first."""
 
 
 class ArrayRows:
@@ -160,7 +160,7 @@ class ArrayRows:
         return float(np.asarray(weights) @ self._losses[:, self.n_models - 1])
 
     def are_all_alike(self) -> bool:
-        """Tell whether as many models fail on every row."""
+        """Return whether as many models fail on every row."""
         return bool(np.ptp(self.totals) == 0)
 
     def without_outliers(self, fraction: float) -> Self:

@@ -90,7 +90,7 @@ def regularized_dual(alpha: float, beta: float, tol: float = 1e-4) -> Rule:
     return reweigh
 
 
-_MIXTURE = "mixture"  # in the memory: the one that a solve found
+_MIXTURE = "mixture"  # in the memory: the mixture of the last solve
 _FRESH = 0.1  # share of the newest model in the mixture that a solve starts from
 
 

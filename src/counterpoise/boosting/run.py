@@ -60,9 +60,9 @@ def check_booster(booster: Any) -> None:
     check_choice(booster.mixture, "mixture", MIXTURES)
     is_optimal, got = booster.mixture == "optimal", f"got mixture={booster.mixture!r}."
     if validate_goals(booster.goals, trains=True, defers=False) and not is_optimal:
-        raise ValueError(f"Goals need mixture='optimal', which is free to meet them; {got}")
+        raise ValueError(f"Goals need mixture='optimal', which chooses a mixture that meets them; {got}")
     if booster.budget not in (None, BUDGET) and not is_optimal:  # the default has nothing to limit there
-        raise ValueError(f"budget needs mixture='optimal', which is free to keep it; {got}")
+        raise ValueError(f"budget needs mixture='optimal', which chooses a mixture that keeps it; {got}")
     check_stopping(booster, takes_folds=True)
     as_checkpoint(booster.checkpoint)
 
@@ -123,11 +123,11 @@ class BoostingRun:
     settings : dict
         Of the rounds, as far as ``fit`` chose them, such as a step size.
     risk : Risk, optional
-        That ``target`` is about, where rounds do not look at goals.
+        The loss that ``target`` limits, where rounds do not use goals.
     target : float, optional
         For 1 minus the least risk.
     program : RoundsProgram, optional
-        The mixture problem of the models so far, where rounds look at goals.
+        The mixture problem of the models so far, where rounds use goals.
     """
 
     def __init__(
@@ -180,7 +180,7 @@ class BoostingRun:
         return self.program.standing
 
     def _is_last(self, number: int) -> bool:
-        """Tell whether patience is at its end, the target is reached, or another round would be of no use."""
+        """Return whether patience is at its end, the target is reached, or another round would be of no use."""
         program = self.program
         if self.patience is not None:
             value = self._value_so_far()
@@ -209,7 +209,7 @@ class BoostingRun:
 
     @property
     def repeats(self) -> bool:
-        """Tell whether the next round would only repeat a model: all samples fared alike, so they weigh as at first."""
+        """Return whether the next round would repeat a model, because all samples have the same loss."""
         is_stuck = self.history.n_rounds >= self.n_plain and self.history.rows.are_all_alike()
         return self.program is None and is_stuck and not self.fit.is_random
 
@@ -232,7 +232,7 @@ class BoostingRun:
             best=self.best,
             is_last=is_last,
             uses_shared=shared is not None,
-            said=latest.answers if self.data.keeps_answers else None,
+            codes=latest.answers if self.data.keeps_answers else None,
             scores=latest.scores,
         )
         folder.write(latest.number, saved_round)
@@ -303,8 +303,8 @@ def more_rounds(run: BoostingRun | None, n_rounds: int, checkpoint: Any, callbac
     n_more = check_count(n_rounds, "n_estimators")
     if run is None:
         raise ValueError(
-            "fit_more needs the samples that the classifier was fitted on; one that was loaded, copied or "
-            "rebalanced does not have them. Call it on the one that was fitted."
+            "fit_more needs the samples that the classifier was fitted on. A classifier that was loaded, copied or "
+            "rebalanced does not keep them: call fit_more on the classifier that you fitted."
         )
     with open_checkpoint(checkpoint) as folder:
         run.go_on(n_more, folder, callbacks)

@@ -15,13 +15,13 @@ class Stopping:
     """When a booster stops, and which samples decide it: the parameter ``stopping`` of every booster.
 
     Fields that you leave out have the defaults below, not those of the booster. The default of a
-    booster is its ``default_stopping``; ``stopping=None`` asks for it. ``Stopping()`` never stops early.
+    booster is its ``default_stopping``; ``stopping=None`` selects it. ``Stopping()`` never stops early.
 
     Parameters
     ----------
     patience : int >= 1, optional
-        Stop when so many rounds in a row have brought no improvement. Additive boosters look at the loss on held-out
-        samples and keep the rounds up to its least; ``LPBoostClassifier`` and ``AdaLPBoostClassifier`` look at the risk
+        Stop when so many rounds in a row have brought no improvement. Additive boosters use the loss on held-out
+        samples and keep the rounds up to its least; ``LPBoostClassifier`` and ``AdaLPBoostClassifier`` use the risk
         of the best mixture where it is chosen, which must fall by 0.001. Default: run all rounds.
     validation_fraction : float in (0, 1) or "auto", optional
         Part of the samples that no model is trained on, where ``fit`` is not given ``X_val`` and ``y_val``: additive
@@ -37,7 +37,7 @@ class Stopping:
     Raises
     ------
     TypeError, ValueError
-        Where a value is not as above.
+        If a value is out of its range.
 
     Examples
     --------
@@ -79,7 +79,7 @@ class Stopping:
         return self
 
     def check_loaded(self) -> None:
-        """Check what came from a file."""
+        """Check the values that were read from a file."""
         self.__post_init__()
 
 
@@ -126,14 +126,14 @@ def check_stopping(booster: Any, *, takes_auto: bool = False, takes_folds: bool 
 
 
 class NothingToLearn(Caution):
-    """A base learner makes no error on the rows it is fitted to, so that boosting ends before it begins."""
+    """The base learner makes no error on the rows that it is fitted on, so boosting ends early."""
 
 
 def warn_of_no_errors(n_models: int, other_way: str = "") -> None:
-    """Say that a learner left nothing to boost."""
+    """Warn that the base learner makes no error, so there is nothing to boost."""
     warn_caller(
-        f"The base learner makes no error on the rows it is fitted to: no row weighs more than another, and boosting "
-        f"ended with {n_models} model{'s' if n_models > 1 else ''}. Give a weaker learner, as by a larger "
-        f"min_samples_leaf or a smaller max_depth{other_way}.",
+        "The base learner makes no error on the rows that it is fitted on, so all rows get the same weight, and "
+        f"boosting ended with {n_models} model{'s' if n_models > 1 else ''}. Use a weaker learner, for example with "
+        f"a larger min_samples_leaf or a smaller max_depth{other_way}.",
         NothingToLearn,
     )

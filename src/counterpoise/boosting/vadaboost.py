@@ -202,7 +202,7 @@ class EBBoostClassifier(AdditiveClassifier):
     ----------
     estimator : classifier, optional
         Base learner, as for ``VadaBoostClassifier``, whose models are fitted to the weights along which the cost falls
-        fastest. ``Stump()`` is the paper's algorithm: the best of all stumps in every round, found exhaustively.
+        fastest. ``Stump()`` is the paper's algorithm: the best of all stumps in every round, by exhaustive search.
     n_estimators : int, default=500
         Largest number of rounds.
     learning_rate : float in (0, 1], optional
@@ -261,7 +261,7 @@ class EBBoostClassifier(AdditiveClassifier):
         self.callbacks = callbacks
 
     def _check_own_parameters(self) -> None:
-        # Above 1 the cost may rise along a model that gets more right, which only stumps look at. Losses that are
+        # Above 1 the cost may rise along a model that gets more right, which only stumps use. Losses that are
         # equal, as at first, have no variance: votes are of size 1 / p.
         if not is_word(self.penalty, "penalty", ("auto",)):
             check_penalty(self.penalty, 1e6 if isinstance(self.estimator, Stump) else 1.0)

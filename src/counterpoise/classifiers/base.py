@@ -192,8 +192,8 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
             return np.asarray(mean)
         if scores.min(initial=0.0) < 0 or scores.max(initial=1.0) > 1:
             raise ValueError(
-                "The scores of the models are no probabilities: some are below 0 or above 1. decision_function returns "
-                "them as they are."
+                "The scores of the models are not probabilities: some are below 0 or above 1. Call "
+                "decision_function, which returns the scores unchanged."
             )
         mean = np.clip(mean, 0.0, 1.0)  # shares may sum to 1 + 1e-16
         columns = [mean, 1.0 - mean] if self.family_.pool.positive.place == 0 else [1.0 - mean, mean]
@@ -239,8 +239,8 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
             if own is None or np.shape(own) != (self.n_features_in_,):
                 raise AttributeError(
                     f"feature_importances_ needs models that have it for each of the {self.n_features_in_} features; "
-                    f"{type(self.estimators_[place]).__name__} has not. sklearn.inspection.permutation_importance "
-                    "works for any classifier."
+                    f"{type(self.estimators_[place]).__name__} does not have it. "
+                    "sklearn.inspection.permutation_importance works for any classifier."
                 )
             importances.append(shares[place] * np.asarray(own, dtype=np.float64))
         return np.asarray(np.sum(importances, axis=0))
@@ -387,7 +387,7 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
             The most that the mean loss may be above the least that is possible under the goals; 1 for no limit.
             Default: the present one.
         by : str, list of str or Groups, optional
-            For rules of scores: other columns that they may look at; ``()`` for none. Default: the present ones.
+            For rules of scores: other columns that they may use; ``()`` for none. Default: the current ones.
         deferral : Deferral or "never", optional
             For rules of scores: what deferring a row costs and is called, or that none is. Default: the present one.
         decision : str or Draws, optional
@@ -407,7 +407,8 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
         datasets : dict from names to Table, optional
             Other datasets that goals or the objective use, beside those of ``fit``.
         largest_weight : float, optional
-            The most that a row of the population can weigh, for goals that carry a confidence: as for ``Table``.
+            The largest weight that a row of the population can have, for goals that carry a confidence: as for
+            ``Table``.
         tables : dict from names to Table, optional
             Other tables for the rows of datasets, ``train`` among them, for goals and objective: with all columns of a
             data frame of which the models use a part, or with the predictions of the deployed model.
@@ -430,7 +431,7 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
             changed["deferral"] = None
         if not (isinstance(confidence, str) and confidence == SAME):
             if "confidence" not in other.get_params(deep=False):
-                raise ValueError(f"confidence is for GoalClassifier; {type(self).__name__} has no margins.")
+                raise ValueError(f"Only GoalClassifier takes confidence; {type(self).__name__} has no margins.")
             changed["confidence"] = confidence
         other.set_params(**changed)
         other.check_decision()
@@ -632,8 +633,8 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
         as_groups(self.by)
         if self.decision == FIXED and not self.decides_by_scores:
             raise ValueError(
-                "decision='fixed' is one rule of the scores of models: use GoalClassifier(models, cv='prefit'), or one "
-                f"of {', '.join(DECISIONS)} to mix the predictions of models."
+                "decision='fixed' needs scores, and this classifier mixes predictions. Use GoalClassifier(models, "
+                f"cv='prefit'), or set decision to one of {', '.join(DECISIONS)}."
             )
 
     def _check_labelled(self, X: Any, y: Any) -> tuple[Any, AnyArray]:
@@ -668,9 +669,9 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
         """Return the family of ``fit``, with other rows, columns or datasets where they are passed."""
         labels_and_weights = [y, columns.get("sample_weight"), columns.get("largest_weight")]
         if X is None and any(part is not None for part in labels_and_weights):
-            raise ValueError("y or weights came without X; pass X and y together, or neither.")
+            raise ValueError("You passed y or weights without X. Pass X and y together, or neither.")
         if X is not None and y is None:
-            raise ValueError("X came without y; mixtures are chosen and checked on labelled rows.")
+            raise ValueError("You passed X without y. Pass both: mixtures are chosen and checked on labelled rows.")
         family: Any = self.family_._replace(pool=self.pool())
         features = columns.get("sensitive_features"), columns.get("baseline")
         if X is not None:
@@ -696,7 +697,7 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
         return "mixture_" in vars(self)
 
     def check_loaded(self) -> None:
-        """Check what came from a file."""
+        """Check the values that were read from a file."""
         if hasattr(self, "classes_"):  # it is fitted
             if not isinstance(vars(self).get("draws_"), KeyedDraws):
                 raise ValueError("it has no key to draw with")
@@ -704,7 +705,7 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
             if n_members != n_models:
                 raise ValueError(f"it has {n_members} members for {n_models} models")
             if not np.array_equal(self.classes_, self.family_.pool.positive.classes):
-                raise ValueError("its models are of other classes")
+                raise ValueError("its models have other classes")
             self.family_.check_chosen(self.chosen_rules(), self.mixture_, self.selection_)
 
 

@@ -77,14 +77,14 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     objective : rate or its text, optional
-        What is minimised: any linear combination of rates. Default: ``error_rate(train)``.
+        The rate to minimise: any linear combination of rates. Default: ``error_rate(train)``.
     goals : goals or their texts, default=()
-        What must hold on the training data: see ``counterpoise.goals``.
+        Goals that must hold on the training data: see ``counterpoise.goals``.
     kernel : {"linear", "rbf", "poly"}, default="linear"
         Linear scores, or scores in the feature space of a kernel, for some thousands of rows:
         ``exp(-gamma * |x - z|**2)`` or ``(gamma * <x, z> + 1)**3``.
     gamma : float > 0, optional
-        Of the kernel; by default 1 / n_features.
+        Coefficient of the kernel; by default 1 / n_features.
     regularization : float > 0, optional
         Weight of the squared norm of the coefficients, halved, beside the rates. Default: 1 over the number of training
         rows, where a weight counts as so many rows, as in scikit-learn: weights in thousands regularize a thousand
@@ -122,15 +122,15 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         where decisions meet the goals there, without goals, with ``fit_intercept=False`` and ``decision="ramp"``.
     goals_ : tuple of Goal
     ramp_checks_, indicator_checks_ : lists of GoalCheck
-        How each goal stands on the training data: for the ramp rates that were trained, which are those of draws, and
-        for the rates of decisions by the threshold.
+        Value and violation of each goal on the training data: for the ramp rates that were trained, which are those of
+        draws, and for the rates of decisions by the threshold.
     is_constant_ : bool
         Whether all rows that count in the objective or in a goal get the same decision or, for ``decision="ramp"``, the
         same probability. Goals that are met by that count as missed, and ``fit`` warns.
     train_error_, constant_error_ : float
         The error of the decisions on the training rows, and that of the better of the two constant decisions.
     multipliers_ : array of shape (n_goals,)
-        What the objective would gain, about, for each unit by which a goal is relaxed; 0 for goals that cost nothing.
+        About how much the objective would fall for each unit by which a goal is relaxed; 0 for goals that cost nothing.
     objective_value_ : float
         The objective at the end, regularization included.
     lower_, gap_ : float
@@ -229,7 +229,8 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         datasets : dict from names to Table, optional
             Other datasets that goals or the objective use.
         largest_weight : float, optional
-            The most that a row of the population can weigh, for goals that carry a confidence: as for ``Table``.
+            The largest weight that a row of the population can have, for goals that carry a confidence: as for
+            ``Table``.
 
         Returns
         -------
@@ -243,7 +244,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         Warns
         -----
         MissedGoals
-            For ``decision="fixed"``, where the ramp rates meet the goals but no threshold was found whose decisions do.
+            For ``decision="fixed"``, where the ramp rates meet the goals but the decisions of no threshold do.
         ConstantDecisions
             Where all training rows get the same decision, though there are goals.
         """
@@ -282,7 +283,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         return self._scores(rows, shift=0.0 if self._kind == _FIXED else self.threshold_)
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """Return the probability of either class under ``decision="ramp"``, whatever the decision and its threshold."""
+        """Return the probability of either class under ``decision="ramp"``, for any ``decision`` and threshold."""
         check_is_fitted(self)
         rows = _as_numbers(self, X)
         positive = ramp(self._scores(rows, shift=self.threshold_))
@@ -387,7 +388,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         return kernel_noise(rows, support, self.kernel, self.gamma, point[:-1], point[-1])
 
     def check_loaded(self) -> None:
-        """Check what came from a file."""
+        """Check the values that were read from a file."""
         check_kernel(self.kernel)
         if hasattr(self, "classes_"):
             require_draws(self)
@@ -447,9 +448,9 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         rate_weights = [objective.weights.get(name, sp.csr_array((1, sizes[name]))) for name in used]
         if self.regularization is None and not _LEAST_TOTAL <= rows.total <= _MOST_TOTAL:
             raise ValueError(
-                f"The weights of the training rows sum to {rows.total:.4g}, and a weight counts as so many rows: by "
-                "default the regularization is 1 over their number, which would be no number to train with. Scale the "
-                "weights to an average of 1, or pass regularization."
+                f"The weights of the training rows sum to {rows.total:.4g}. By default the regularization is 1 "
+                "divided by that sum, which is too large or too small to train with. Scale the weights to an "
+                "average of 1, or pass regularization."
             )
         regularization = 1.0 / rows.total if self.regularization is None else float(self.regularization)
         if self.kernel == LINEAR:

@@ -166,13 +166,13 @@ def _checked_splits(splits: list[Split], labels: AnyArray) -> list[Split]:
     if twice.size:
         raise ValueError(
             f"cv must score each of the {labels.size} rows at most once, as KFold and TimeSeriesSplit do; row "
-            f"{twice[0]} is scored {times[twice[0]]} times. For selection rows that are no folds pass X_val and y_val."
+            f"{twice[0]} is scored {times[twice[0]]} times. To choose on rows that are not folds, pass X_val and y_val."
         )
     lost = np.setdiff1d(labels, labels[is_scored])
     if lost.size:
         raise ValueError(
-            f"cv scores {int(is_scored.sum())} of the {labels.size} rows, and none of class {lost.tolist()[0]!r}; rules "
-            "are chosen on scored rows of every class. Give more rows, or other folds."
+            f"cv scores {int(is_scored.sum())} of the {labels.size} rows, and none of class {lost.tolist()[0]!r}; rules are "
+            "chosen on scored rows of every class. Pass more rows, or other folds."
         )
     for number, (outside, inside) in enumerate(splits):
         if np.intersect1d(outside, inside).size:

@@ -35,11 +35,13 @@ class MixtureClassifier(MixtureBase):
         Tail fraction; 1 is the plain error. Short for ``objective=CVaR(alpha)``, so pass one of them. Default: 0.1
         where there is no objective.
     objective : risk or rate, or the text of one, optional
-        What is minimised: a risk of the losses such as ``WorstGroup("sex")``, ``EmpiricalLikelihood("calibrated")`` or
-        ``0.5 * Mean() + 0.5 * CVaR(0.1)`` (see ``counterpoise.theory.risks``), or any linear combination of rates such
-        as ``"false_positive_rate(train)"``. ``"worst-group"`` is ``WorstGroup()``.
+        The objective to minimise: a risk of the losses such as ``WorstGroup("sex")``,
+        ``EmpiricalLikelihood("calibrated")`` or ``0.5 * Mean() + 0.5 * CVaR(0.1)`` (see
+        ``counterpoise.theory.risks``), or any linear combination of rates such as ``"false_positive_rate(train)"``.
+        ``"worst-group"`` is ``WorstGroup()``.
     goals : goals or their texts, default=()
-        What must hold on the rows of ``fit``, the dataset ``train``, and on other datasets: see ``counterpoise.goals``.
+        Goals that must hold on the rows of ``fit``, the dataset ``train``, and on other datasets: see
+        ``counterpoise.goals``.
     budget : float in [0, 1], optional
         The most by which the average loss may exceed the least that the goals allow, so that a better tail does not
         cost more than you accept.
@@ -149,7 +151,8 @@ class MixtureClassifier(MixtureBase):
         datasets : dict from names to Table, optional
             Other datasets that goals or the objective use.
         largest_weight : float, optional
-            The most that a row of the population can weigh, for goals that carry a confidence: as for ``Table``.
+            The largest weight that a row of the population can have, for goals that carry a confidence: as for
+            ``Table``.
 
         Returns
         -------

@@ -131,7 +131,7 @@ def _join(columns: Sequence[Column]) -> Column:
 
 
 class GroupColumn(NamedTuple):
-    """A sensitive column: where it is found, and what its codes stand for where they are numbers."""
+    """A sensitive column: its place in the file, and the meaning of its codes where they are numbers."""
 
     column: str
     names: Mapping[int, str] | None = None

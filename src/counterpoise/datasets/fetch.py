@@ -110,8 +110,8 @@ def _unpack(path: Path) -> Columns:
             return {name: _unpack_column(arrays, at) for at, name in enumerate(arrays["columns"].tolist())}
     except (ValueError, LookupError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise ChecksumMismatch(
-            f"the file {path} must be a table of OpenML as it was kept when it was fetched; it is not. "
-            "It is damaged, incomplete or another file: delete it and get it again."
+            f"the file {path} is not the OpenML table that was fetched. It is damaged, incomplete or another file: "
+            "delete it and fetch it again."
         ) from error
 
 

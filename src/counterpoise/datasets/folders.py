@@ -119,8 +119,8 @@ def check_sha256(content: bytes, file: str, meaning: str) -> None:
     got = hashlib.sha256(content).hexdigest()
     if got != SHA256[file]:
         raise ChecksumMismatch(
-            f"{meaning} must have the sha256 {SHA256[file]}; got {got} ({len(content)} bytes). "
-            "It is damaged, incomplete or another version: delete it and get it again."
+            f"{meaning} must have the sha256 {SHA256[file]}; got {got} ({len(content)} bytes). It is damaged, "
+            "incomplete or another version: delete it and fetch it again."
         )
 
 

@@ -1,6 +1,6 @@
 """The data sets by name: one recipe each, as data, and their loading.
 
-Counts and columns are the published ones. Every description tells how the table is made from its source.
+Counts and columns are the published ones. Every description explains how the table is made from its source.
 """
 
 import os
@@ -326,16 +326,17 @@ def dataset_names() -> list[str]:
 def load_dataset(name: str, *, folder: str | os.PathLike[str] | None = None) -> TableData:
     """Return a data set by its name.
 
-    Its file is looked for in ``folder``, then in the folder that the environment variable ``COUNTERPOISE_DATA`` names,
-    then in the cache (``COUNTERPOISE_CACHE``, by default under the user's cache directory). What is found must have the
-    checksum that the library knows. Otherwise the data are fetched from their public home and kept in the cache.
+    The loader searches for its file in ``folder``, then in the folder that the environment variable
+    ``COUNTERPOISE_DATA`` names, then in the cache (``COUNTERPOISE_CACHE``, by default under the user's cache
+    directory). The file must have the checksum that the library knows. If there is none, the data are fetched from
+    their public home and stored in the cache.
 
     Parameters
     ----------
     name : str
         One of ``dataset_names()``.
     folder : path, optional
-        A folder with data files, looked into first.
+        A folder with data files, searched first.
 
     Returns
     -------
@@ -389,8 +390,8 @@ def _check_classes(data: TableData, recipe: Recipe) -> None:
     expected = dict(recipe.classes)
     if got != expected:
         raise ChecksumMismatch(
-            f"data set {data.name!r} must have the published classes {_format(expected)}; got {_format(got)}. "
-            f"Its source has changed, or the cache {cache_folder()} holds another version: empty it and try again."
+            f"data set {data.name!r} must have the published classes {_format(expected)}; got {_format(got)}. Its "
+            f"source has changed, or the cache {cache_folder()} holds another version: empty the cache and try again."
         )
 
 

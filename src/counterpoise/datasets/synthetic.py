@@ -132,9 +132,9 @@ _LAST_YEAR = -0.15  # the log odds from which the deployed model refused
 
 
 def loans(n_samples: int, *, random_state: Any) -> tuple[Any, FloatArray]:
-    """Draw people who ask for a loan, with what became of it, and the chance that it would.
+    """Draw people who apply for a loan, whether they defaulted, and the probability of it.
 
-    Women earn less for the same work here, so a model that looks at income refuses more of those women who would have
+    Women earn less for the same work here, so a model that uses income refuses more of the women who would have
     paid. ``last_year`` are the predictions of the deployed model, a scorecard of few columns. About a quarter default.
 
     Parameters
@@ -147,10 +147,10 @@ def loans(n_samples: int, *, random_state: Any) -> tuple[Any, FloatArray]:
     Returns
     -------
     frame : DataFrame
-        Numbers, two columns of categories, missing values in ``savings``, the group ``sex``, the answers
+        Numbers, two columns of categories, missing values in ``savings``, the group ``sex``, the decisions
         ``last_year``, and the label ``default``, each "yes" or "no".
     chance : array of shape (n_samples,)
-        How likely each of them defaults: what no model can know better.
+        The true probability that each of them defaults: no model can do better.
 
     Examples
     --------

@@ -189,7 +189,7 @@ def _check_parts(parts: Sequence[float]) -> FloatArray:
     if not (fractions > 0).all() or not abs(total - 1.0) <= _ROUNDING:  # NaN fails too
         raise ValueError(
             f"parts must be fractions above 0 that sum to 1; got {tuple(fractions.tolist())} with sum {total:.12g}. "
-            "Rows that no part should have need a part of their own."
+            "To leave rows out, give them a part of their own."
         )
     return np.asarray(fractions / total, dtype=np.float64)
 

@@ -66,7 +66,7 @@ def rows_at(shard: Shard, places: IntArray, firsts: IntArray) -> Any:
 
 
 def sample_over(shards: Shards) -> Any:
-    """Return the sample of rows from which bins are found, as they are: the same whatever the shards."""
+    """Return the sample of rows that bins are computed from; it does not depend on the shards."""
     sizes = np.array(shards.map(_n_rows))
     places = sample_places(int(sizes.sum()))
     numbers = np.arange(sizes.sum()) if places is None else places
@@ -86,7 +86,7 @@ def _settle(
     shard: Shard, edges: list[FloatArray], is_categorical: BoolArray, flags: ValueFlags, names: AnyArray | None
 ) -> None:
     shard[BINNED] = make_binned(shard.pop(_UNSETTLED), edges, is_categorical, flags, names)
-    del shard[X]  # bins are all that trees look at from here on
+    del shard[X]  # trees use only the bins from here on
 
 
 def bin_over(

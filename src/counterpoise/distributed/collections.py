@@ -29,7 +29,7 @@ def require_columns(features: Any, names: Sequence[str]) -> None:
     missing = [name for name in names if name not in columns]
     if missing:
         raise ValueError(
-            f"X must be a data frame with the column {missing[0]!r}, which was named; a partition of it has "
+            f"You named the column {missing[0]!r}, so X must be a data frame that has it; a partition of X has "
             f"{', '.join(columns) or 'no named columns'}."
         )
 
@@ -138,7 +138,7 @@ class RowCollections:
 
 
 def is_column(value: Any) -> bool:
-    """Tell whether it is the name of a column, or a list of names."""
+    """Return whether it is the name of a column, or a list of names."""
     if isinstance(value, str):
         return True
     return isinstance(value, (list, tuple)) and len(value) > 0 and all(isinstance(one, str) for one in value)
@@ -218,7 +218,7 @@ class Load:
 
 
 def is_path(value: Any) -> bool:
-    """Tell whether it is a path, or a list of paths."""
+    """Return whether it is a path, or a list of paths."""
     if isinstance(value, (list, tuple)) and value:
         return all(isinstance(one, (str, os.PathLike)) for one in value)
     return isinstance(value, (str, os.PathLike))

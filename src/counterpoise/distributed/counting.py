@@ -115,7 +115,7 @@ def audit_over(
 def _count_decisions(shard: Shard, model: Any) -> tuple[Counter[Values], tuple[str, ...], bool]:
     if shard.get(SAMPLE_WEIGHT) is not None:
         raise ValueError(
-            f"Audits over shards count rows alike; got sample_weight in shard {shard.number}: leave it out."
+            f"An audit over shards counts every row once; got sample_weight in shard {shard.number}. Leave it out."
         )
     inputs = {"sensitive_features": shard.get(COLUMNS), "baseline": shard.get(BASELINE)}
     names = tuple(shard.get(COLUMNS) or ())

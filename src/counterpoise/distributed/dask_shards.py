@@ -60,7 +60,7 @@ class Calls:
         return await asyncio.gather(*(self._is_reached(one, workers.get(one, {}).get("id")) for one in addresses))
 
     async def _is_reached(self, address: str, name: Any) -> bool:
-        """Tell whether the worker of that name answers: in another network the address may be someone else's."""
+        """Return whether the worker of that name answers: in another network the address may be someone else's."""
         with suppress(Exception):
             return bool((await asyncio.wait_for(self._client.rpc(address).identity(), _SOON))["id"] == name)
         return False
@@ -284,9 +284,9 @@ class DaskShards:
         while not (workers := sorted(self._client.nthreads())):
             if monotonic() > end:
                 raise RuntimeError(
-                    f"The Dask cluster at {self._client.scheduler.address} has no workers, and none came in "
-                    f"{self._patience:g} seconds. Start some, as cluster.scale(2) does, and see the logs of those that "
-                    "end."
+                    f"The Dask cluster at {self._client.scheduler.address} has no workers, and none joined within "
+                    f"{self._patience:g} seconds. Start some, for example with cluster.scale(2), and read the logs "
+                    "of workers that ended."
                 )
             with suppress(TimeoutError):
                 self._client.wait_for_workers(1, timeout=min(_GLANCE, self._patience))
@@ -310,7 +310,7 @@ class DaskShards:
                     has = f"has counterpoise {version}"
                 raise RuntimeError(
                     f"The Dask worker {address} {has}; this process has counterpoise {__version__}. Install the same "
-                    f'version on all workers: pip install "counterpoise[dask]=={__version__}", where they start from.'
+                    f'version on all workers: pip install "counterpoise[dask]=={__version__}" where they start.'
                 )
             self._compatible_workers.add(address)
 
@@ -382,8 +382,8 @@ def as_client(client: Any) -> Any:
             client = default_client()
         except ValueError:
             raise ValueError(
-                "client=None takes the present Dask client, and there is none. Make one, for this machine with "
-                "`from distributed import Client; client = Client(threads_per_worker=1)`, or pass one."
+                "client=None uses the current Dask client, and there is none. Make one, for this machine with `from "
+                "distributed import Client; client = Client(threads_per_worker=1)`, or pass one."
             ) from None
     if not isinstance(client, Client):
         raise TypeError(f"client must be a distributed.Client, or None for the present one; got {client!r}.")
@@ -399,6 +399,6 @@ def require_open(client: Any) -> None:
     """Refuse a client that is closed, or has lost its scheduler."""
     if client.status not in ("running", "connecting"):
         raise RuntimeError(
-            f"The Dask client is {client.status}: its cluster was shut down, or cannot be reached any more. Make a new "
-            "Client; a fit with a checkpoint goes on from there."
+            f"The Dask client is {client.status}: its cluster was shut down, or cannot be reached. Make a new "
+            "Client; a fit with a checkpoint continues from it."
         )

@@ -63,7 +63,7 @@ def _of_array(model: Any, method: str, X: Any, options: dict[str, Any]) -> Any:
 
     for name, value in options.items():
         if is_column(value):
-            raise ValueError(f"{name} names the column {value!r}, and an array has no names: pass a Dask array.")
+            raise ValueError(f"{name} names the column {value!r}, but X has no column names. Pass a Dask array.")
     answers, rows = _answers(model, method), X.rechunk({1: -1})
     others = {name: one.to_dask_array() if hasattr(one, "to_dask_array") else one for name, one in options.items()}
     sizes = [one.numblocks[0] if hasattr(one, "chunks") else None for one in others.values()]
@@ -98,7 +98,7 @@ def _of_frame(model: Any, method: str, X: Any, options: dict[str, Any]) -> Any:
         missing = [one for one in ([value] if isinstance(value, str) else value) if one not in X.columns]
         if missing:
             raise ValueError(
-                f"{name} names the column {missing[0]!r}, and X has none of that name; it has "
+                f"{name} names the column {missing[0]!r}, which X does not have; its columns are "
                 f"{', '.join(map(str, X.columns))}."
             )
     sizes = [getattr(one, "npartitions", None) for one in others.values()]
@@ -253,7 +253,7 @@ class OverDask(ClassifierMixin, BaseEstimator):
             raise ValueError(f"it must hold a {self.kind.__name__}, and holds a {type(self.local).__name__}")
 
     def __sklearn_is_fitted__(self) -> bool:
-        """Tell whether there is a mixture to decide by."""
+        """Return whether there is a mixture to decide by."""
         return hasattr(self.local, "mixture_")
 
     def fit(
@@ -336,7 +336,7 @@ class OverDask(ClassifierMixin, BaseEstimator):
         X : dask DataFrame or Array, or path of Parquet files; or rows in memory
             Columns of a data frame that are no features are passed over.
         **more : dask Series, DataFrame or Array, or names of columns of X
-            What ``predict`` of one machine takes beside X: ``ids``, and of rules that look at them
+            Further arguments of ``predict`` on one machine: ``ids``, and for rules that use them
             ``sensitive_features`` and ``baseline``.
 
         Returns
@@ -389,7 +389,7 @@ class DaskLPBoostClassifier(OverDask):
 class DaskMixtureClassifier(OverDask):
     """``MixtureClassifier`` on Dask collections.
 
-    The parameters are those of ``MixtureClassifier``: models that are fitted, sent to the rows and asked there.
+    The parameters are those of ``MixtureClassifier``: fitted models, which are sent to the workers and predict there.
 
     Examples
     --------

@@ -79,7 +79,7 @@ def choose_from_files(
     sensitive_features : str or list of str, optional
         Names of columns that goals and ``by`` use, which are no features.
     features : list of str, optional
-        Names of the columns that the models look at. Default: those that they were trained on, where they know names,
+        Names of the columns that the models use. Default: those that they were trained on, where they know names,
         else all that are named nowhere else.
     folder : path, optional
         Where scores and cells are kept while rules are chosen, 12 bytes a row and model. Default: one of the system.
@@ -95,15 +95,15 @@ def choose_from_files(
     >>> choose_from_files(model, "rows/", "label", sensitive_features=["sex"])  # doctest: +SKIP
     """
     if not isinstance(model, GoalClassifier):
-        raise TypeError(f"Rows in files are for rules of scores: pass a GoalClassifier; got {type(model).__name__}.")
+        raise TypeError(f"Only a GoalClassifier can be fitted on rows in files; got {type(model).__name__}.")
     names = [sensitive_features] if isinstance(sensitive_features, str) else sensitive_features
     names = None if names is None else list(names)
     if not is_path(files):
         raise TypeError(f"files must be the path of Parquet files, or a list of paths; got {type(files).__name__}.")
     if not model.is_prefit:
         raise ValueError(
-            f"Rows in files are read in parts, and models are not trained on them: train on a sample, and pass "
-            f"GoalClassifier(model, cv='prefit'); got cv={model.cv!r}."
+            "No model is trained on rows in files, because they are read in parts. Train a model on a sample, and "
+            f"pass GoalClassifier(model, cv='prefit'); got cv={model.cv!r}."
         )
     models = [one for _, one in named_models(list(list_models(model.estimator)))]
     rows = RowCollections(files, y, names, baseline, sample_weight, features).with_features_of(models)
@@ -117,8 +117,8 @@ def choose_from_files(
         changed_paths = [path for path, stamp in before.items() if after[path] != stamp]
         if changed_paths:
             raise ValueError(
-                f"{changed_paths[0]} changed while it was read, so the rules fit neither state of it. Fit again once "
-                "nobody writes there."
+                f"{changed_paths[0]} changed while it was read, so the rules match neither version of it. Fit again "
+                "when nothing writes to it."
             )
 
 
@@ -158,7 +158,7 @@ class _Groups(NamedTuple):
 
     @property
     def has_baseline(self) -> bool:
-        """Tell whether a column holds the baseline predictions."""
+        """Return whether a column holds the baseline predictions."""
         return self.load.names_by_role.get(BASELINE) is not None
 
     def stamps(self) -> dict[str, Any]:

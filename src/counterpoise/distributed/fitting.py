@@ -52,7 +52,7 @@ from counterpoise.theory.risks import Mean, Risk, RiskRows, WorstGroup
 
 
 def check_fits_shards(problem: Problem) -> None:
-    """Refuse what cannot be found from sums over shards."""
+    """Refuse objectives and goals that cannot be computed from sums over shards."""
     objective = problem.objective
     if not isinstance(objective, (Rate, WorstGroup)) and objective.tail_fraction is None:
         raise ValueError(
@@ -66,8 +66,8 @@ def check_confidences(goals: Sequence[Goal], facts: TotalFacts) -> None:
     for goal in goals:
         if goal.confidence is not None and not facts.are_equal:
             raise ValueError(
-                f"Over shards goals carry a confidence where all rows weigh the same; got sample_weight beside {goal}. "
-                "Leave the weights or the confidence out, or choose on one machine."
+                "Over shards a goal can carry a confidence only if all rows weigh the same; got sample_weight "
+                f"beside {goal}. Leave out the weights or the confidence, or fit on one machine."
             )
 
 
@@ -78,7 +78,9 @@ def predictions_of(rows: ShardRows, positive: Positive) -> PoolPredictions:
     shares = np.stack(rows.answers, axis=1) / mass[:, None, None]
     groups = group_codes(table)[0] if table.sensitive_columns else None
     losses: Any = rows.losses  # as for rows, but means
-    return PoolPredictions(losses, table.weights(), groups, CellAnswers({TRAIN: table}, {}, positive, said=shares))
+    return PoolPredictions(
+        losses, table.weights(), groups, CellAnswers({TRAIN: table}, {}, positive, class_shares=shares)
+    )
 
 
 class ShardLosses(NamedTuple):
@@ -179,7 +181,7 @@ class ShardFitData:
         labels, mass = self.cells.labels, np.where(self.cells.mass > 0, self.cells.mass, 1.0)[:, None, None]
 
         def make_answers(masses: AnyArray) -> CellAnswers:  # shape (n_cells, n_models, n_classes)
-            return CellAnswers({TRAIN: self.table}, {}, self.positive, said=masses / mass)
+            return CellAnswers({TRAIN: self.table}, {}, self.positive, class_shares=masses / mass)
 
         no_model = make_answers(np.empty((labels.size, 0, len(self.classes))))
         places = {TRAIN: slice(0, labels.size)}
@@ -224,18 +226,18 @@ def check(model: Any) -> None:
     model.check_parameters()
     if hasattr(model, "stopping") and stopping_of(model).validation_fraction is not None:
         raise ValueError(
-            f"stopping={model.stopping!r} is not taken over shards: leave validation_fraction at None, or fit "
+            f"stopping={model.stopping!r} is not supported over shards: leave validation_fraction at None, or fit "
             f"{type(model).__name__} on one machine."
         )
     for name, nothing in _NOT_TAKEN.items():
         if getattr(model, name, nothing) != nothing:
             raise ValueError(
-                f"{name}={getattr(model, name)!r} is not taken over shards: leave it at {nothing!r}, or fit "
+                f"{name}={getattr(model, name)!r} is not supported over shards: leave it at {nothing!r}, or fit "
                 f"{type(model).__name__} on one machine."
             )
     check_fits_shards(model.problem_of_fit())
     if getattr(model, "deferral", None) is not None:
-        raise ValueError(f"deferral={model.deferral!r} is not taken over shards: no rule defers there yet.")
+        raise ValueError(f"deferral={model.deferral!r} is not supported over shards. Set it to None.")
 
 
 def check_rows(model: Any, cells: Cells) -> None:
@@ -248,7 +250,7 @@ def check_rows(model: Any, cells: Cells) -> None:
     if table.counts is None:  # the number of rows of a group is known later, with the scores
         by = replace(by, unknown="pool")
     if isinstance(model, GoalClassifier) and not positive.is_binary:
-        raise ValueError(f"Rules of scores over shards are for two classes; got {len(facts.classes)}.")
+        raise ValueError(f"Over shards, rules of scores need exactly two classes; got {len(facts.classes)}.")
     problem = model.problem_of_fit()
     is_trained = not isinstance(model, MixtureClassifier)
     check_problem(problem, {TRAIN: table}, positive, groups=groups, counts=table.counts, trains=is_trained, by=by)
@@ -259,8 +261,8 @@ def take_models(model: Any, pool_models: list[tuple[str, Any]], classes: AnyArra
     model.forget_choice()
     model.classes_, model.names_ = classes, [name for name, _ in pool_models]
     model.estimators_ = [one for _, one in pool_models]
-    tells = None if model.decides_by_scores else ANSWERS
-    return Pool.of(titled_models(pool_models), find_positive(classes, model.pos_label), model.n_jobs, tells)
+    output = None if model.decides_by_scores else ANSWERS
+    return Pool.of(titled_models(pool_models), find_positive(classes, model.pos_label), model.n_jobs, output)
 
 
 def choose_and_store(model: Any, shards: Shards, family: PooledModels, problem: Problem) -> None:
@@ -307,7 +309,7 @@ def decide_over(model: Any, rows: PreparedShards, pool_models: list[tuple[str, A
         choose_and_store(model, shards, family, model.problem_of_fit())
         return model
     if not pool.positive.is_binary:
-        raise ValueError(f"Rules of scores over shards are for two classes; got {len(facts.classes)}.")
+        raise ValueError(f"Over shards, rules of scores need exactly two classes; got {len(facts.classes)}.")
     shards.change(SCORES, _score, pool.members)
     usual = np.array([member.usual(own) for member, own in zip(pool.members, ranges_over(shards), strict=True)])
     return choose_rules_over(model, pool, shards, rows.cells, usual)

@@ -201,7 +201,7 @@ def choose_rules_over(model: Any, pool: Pool, shards: Shards, cells: Cells, usua
     problem = model.problem_of_fit()
     noise = [noise_of(counts) for counts in total(shards.map(_orders))]  # what rounding may leave of a score of zero
     edges = first_edges(shards, usual, noise)
-    # A budget is counted from the least mean loss: that too is found over every threshold.
+    # A budget is counted from the least mean loss: that too is computed over every threshold.
     problems = [problem] if problem.budget is None else [problem._replace(objective=Mean(), budget=None), problem]
     for n_passes in range(1, _MAX_PASSES + 1):  # noqa: B007 - stored at the end
         lumps = lump_over(shards, edges)

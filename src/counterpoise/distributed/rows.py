@@ -27,7 +27,7 @@ from counterpoise.goals.terms import Dataset
 from counterpoise.rules.goal_rows import TRAIN, Answers
 from counterpoise.solvers.rows import BitRows, whole_masses
 
-# Names in a shard: features, labels, columns that goals and rules may look at, answers of the deployed model, weights;
+# Names in a shard: features, labels, columns that goals and rules may use, baseline predictions, weights;
 # then the labels as codes, and what each row weighs as whole numbers.
 X, Y, COLUMNS, BASELINE, SAMPLE_WEIGHT = "X", "y", "columns", "baseline", "sample_weight"
 CODES, MASS = "codes", "mass"
@@ -136,7 +136,7 @@ def check_facts(shard_facts: Sequence[Facts]) -> tuple[AnyArray, float | None]:
     if not weight > 0:
         raise ValueError("sample_weight must have at least one entry above zero; got zeros only.")
     if not _SANE[0] < weight < _SANE[1]:
-        raise ValueError(f"sample_weight must sum to a number that can be divided; got {weight:g}. Scale it.")
+        raise ValueError(f"sample_weight must have a sum neither tiny nor huge; got {weight:g}. Scale it.")
     return classes, None if all(one.are_equal for one in shard_facts) else weight
 
 
@@ -297,25 +297,25 @@ def _number_cells(shard: Shard, values: list[Values]) -> FloatArray:
 class CellAnswers(Answers):
     """Answers about cells, whose rows may get different answers from a model."""
 
-    said: AnyArray = field(kw_only=True)  # (n_cells, n_models, n_classes): shares
+    class_shares: AnyArray = field(kw_only=True)  # of each class: (n_cells, n_models, n_classes)
 
     has_single_rows: ClassVar[bool] = False
 
     @property
     def sizes(self) -> dict[str, int]:
         """Return the number of rows of each dataset that the models answered."""
-        return {TRAIN: len(self.said), **super().sizes}
+        return {TRAIN: len(self.class_shares), **super().sizes}
 
     @property
     def pool_sizes(self) -> set[int]:
         """Return how many models the answers are of."""
-        return {self.said.shape[1], *super().pool_sizes}
+        return {self.class_shares.shape[1], *super().pool_sizes}
 
-    def with_dataset(self, name: str, table: Table, said: BitRows | AnyArray | None) -> Answers:
+    def with_dataset(self, name: str, table: Table, predictions: BitRows | AnyArray | None) -> Answers:
         """Return the same answers with another dataset; other rows in the place of the cells are rows again."""
-        if name != TRAIN or said is None:
-            return super().with_dataset(name, table, said)
-        return Answers(self.tables, self.positives, self.positive, self.codes).with_dataset(name, table, said)
+        if name != TRAIN or predictions is None:
+            return super().with_dataset(name, table, predictions)
+        return Answers(self.tables, self.positives, self.positive, self.codes).with_dataset(name, table, predictions)
 
     def counter(self, views: Views) -> Tally:
         """Return what counts the weight of the rows that each model calls a class, every set of rows once."""
@@ -329,7 +329,7 @@ class CellAnswers(Answers):
             if self.positive.is_binary:  # place 1 is the positive class
                 own = cast("int", self.positive.place)
                 place = own if place == 1 else 1 - own
-            return np.asarray(weights @ self.said[places, :, place])
+            return np.asarray(weights @ self.class_shares[places, :, place])
 
         return count
 
@@ -337,5 +337,5 @@ class CellAnswers(Answers):
         """Return the share of the mixture, and of a cell's rows, that calls each cell positive, or each class."""
         if name != TRAIN:
             return super().shares(name, mixture)
-        shares = np.einsum("cmk,m->ck", self.said, mixture)
+        shares = np.einsum("cmk,m->ck", self.class_shares, mixture)
         return np.asarray(shares[:, self.positive.place] if self.positive.is_binary else shares)

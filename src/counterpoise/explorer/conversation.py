@@ -54,7 +54,7 @@ class RateLimit:
         self._tokens, self._last = burst, now()
 
     def take(self) -> bool:
-        """Take one, and tell whether there was one."""
+        """Take one, and return whether there was one."""
         now = self._now()
         self._tokens = min(self._tokens + (now - self._last) * self._per_second, self._burst)
         self._last = now
@@ -65,14 +65,14 @@ class RateLimit:
 
 
 class PlainLines(logging.Filter):
-    """Lets so many lines pass, with how many were left out before, and without characters that steer a terminal."""
+    """A log filter that limits the number of lines, counts those left out, and escapes terminal control characters."""
 
     def __init__(self, rate: RateLimit) -> None:
         super().__init__()
         self._rate, self._n_skipped = rate, 0
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Tell whether a line passes, as plain text."""
+        """Return whether a line passes, as plain text."""
         if not self._rate.take():
             self._n_skipped += 1
             return False
@@ -83,7 +83,7 @@ class PlainLines(logging.Filter):
 
 
 def plain(text: str) -> str:
-    r"""Return a text with everything that is no printable character written out.
+    r"""Return a text whose unprintable characters are escaped.
 
     Examples
     --------
@@ -103,7 +103,7 @@ Send = Callable[[str], None]
 
 
 class Job:
-    """Something under way: whether it was given up, and whether it is over."""
+    """A task of the worker: whether it was cancelled, and whether it has ended."""
 
     def __init__(self, steps: Steps, send: Send, later: "Worker | None" = None) -> None:
         self.steps, self.send, self.later = steps, send, later
@@ -114,7 +114,7 @@ class Job:
         self.is_cancelled = True
 
     def step(self) -> bool:
-        """Take a step, and tell whether there are more; the last value is sent."""
+        """Take a step, and return whether there are more; the last value is sent."""
         reply = None if self.is_cancelled else next(self.steps, "")
         self.is_done = self.is_cancelled or reply is not None
         if reply and not self.is_cancelled:
@@ -136,19 +136,19 @@ class Worker:
         self._thread.start()
 
     def submit(self, steps: Steps, send: Send, *, urgent: bool, later: "Worker | None" = None) -> Job:
-        """Queue a job, and return it; all its steps but the first are left to another worker where one is given."""
+        """Queue a job, and return it. With ``later``, another worker runs all its steps but the first."""
         job = Job(steps, send, later)
         self.push(0 if urgent else 1, job)
         return job
 
     def push(self, priority: int, job: Job) -> None:
-        """Queue a job that may have begun elsewhere."""
+        """Queue a job that another worker may have started."""
         with self._ready:
             heapq.heappush(self._jobs, (priority, next(self._numbers), job))
             self._ready.notify()
 
     def close(self) -> None:
-        """Let the job at hand end its step, and forget all others."""
+        """Let the current job end its step, and drop all others."""
         with self._ready:
             self._is_over = True
             self._jobs.clear()
@@ -183,7 +183,7 @@ def describe(session: Session) -> dict[str, Any]:
         "models": len(parts.names),
         "classes": {"positive": str(session.classes.positive), "negative": str(session.classes.negative)},
         "start": _start(session),
-        "bounds_asked": parts.original_bounds,
+        "file_bounds": parts.original_bounds,
         "objective": str(parts.estimator.objective_),
         "datasets": [_dataset(name, table) for name, table in tables.items()],
         "held_out": None if parts.held_out is None else parts.held_out.tables[TRAIN].n_samples,
@@ -202,14 +202,14 @@ def describe(session: Session) -> dict[str, Any]:
 
 
 def _start(session: Session) -> dict[str, Any]:
-    """Return what the model was chosen for, its goals with both of their sides."""
+    """Return the setting that the model was fitted for, with both sides of each goal."""
     words = session.start.as_words()
     goals = zip(words["goals"], session.start.goals, strict=True)
     return words | {"goals": [own | describe_goal(one.goal) for own, one in goals]}
 
 
 def _form(name: str) -> dict[str, Any]:
-    """Return what a kind of phrase leaves open, and whether it compares rates: none of those may be a ratio."""
+    """Return which parts of a kind of goal are free, and whether it compares rates, which then cannot be ratios."""
     form = FORMS[name]
     return {"sense": form.sense, "takes_metric": not form.metrics, "by": form.by, "compares": form.combine is not None}
 
@@ -220,19 +220,19 @@ def _dataset(name: str, table: Table) -> dict[str, Any]:
     return {"name": name, "rows": table.n_samples, **has, "columns": values}
 
 
-_ONE_RULE = "One rule decides: it is searched for where values rest. Until then the best mixture of rules is shown."
+_ONE_RULE = "One rule decides. While you move a value, the page shows the best mixture of rules instead."
 GOALS, MODEL, REPORT = "goals", "model", "report"
 _MOST = 1000  # files of one name
 
 
 class Exporter:
-    """Exports of a session whose model stands alone.
+    """Exports of a session whose model is not part of a run.
 
     Parameters
     ----------
     session : Session
     folder : path, optional
-        Where models go. Default: none are written.
+        The folder that models are written to. Default: no models are written.
     """
 
     def __init__(self, session: Session, folder: str | Path | None = None) -> None:
@@ -240,22 +240,22 @@ class Exporter:
 
     @property
     def kinds(self) -> dict[str, Callable[[Setting], dict[str, str]]]:
-        """Return what can be exported, and what writes it."""
+        """Return the kinds of exports, each with the method that writes it."""
         kinds: dict[str, Callable[[Setting], dict[str, str]]] = {GOALS: self.goals_file}
         return kinds if self.folder is None else kinds | {MODEL: self.model_file}
 
     def export(self, what: Any, setting: Setting) -> dict[str, Any]:
-        """Return the text of a goals file, or where a model or report was written."""
+        """Return the text of a goals file, or the path of the model or report that was written."""
         if what not in self.kinds:
-            raise ValueError(f"What can be exported here is {', '.join(self.kinds)}; got {str(what)[:40]!r}.")
+            raise ValueError(f"You can export {', '.join(self.kinds)} here; got {str(what)[:40]!r}.")
         return {"what": what, **self.kinds[what](setting)}
 
     def model(self, setting: Setting) -> Any:
-        """Return the model whose mixture the page shows, with what stands before it, as a run's model has it."""
+        """Return the model whose mixture the page shows, with the pipeline steps before it."""
         return self._whole(self._choose(setting))
 
     def _choose(self, setting: Setting) -> Any:
-        """Return the classifier whose mixture the page shows; that of its own setting is the model as it was fitted."""
+        """Return the classifier whose mixture the page shows; for the model's own setting, the fitted model itself."""
         parts, result = self.session.parts, self.session.solve_exactly(setting)
         model = copy.copy(parts.estimator)
         if setting == self.session.start:
@@ -276,13 +276,13 @@ class Exporter:
         return model
 
     def goals_file(self, setting: Setting) -> dict[str, str]:
-        """Return what a setting asks for as a part of a goals file, beside which data and models are to be named."""
+        """Return a setting as part of a goals file; you add the data and the models."""
         from counterpoise.runs.goals_file import as_toml  # noqa: PLC0415 - needs optional packages
 
         words: dict[str, Any] = {} if setting.alpha is None else {"alpha": setting.alpha}
         goals = [
             {"goal": str(goal.with_confidence(None)), "confidence": goal.confidence}
-            for goal in self.session.asked_for(setting)
+            for goal in self.session.goals_of_file(setting)
         ]
         options: dict[str, Any] = {"budget": setting.budget, "by": list(setting.by) or None}
         if setting.defer is not None:
@@ -294,19 +294,19 @@ class Exporter:
         return {"name": "goals.toml", "text": as_toml(words | {"goals": goals} | method)}
 
     def model_file(self, setting: Setting) -> dict[str, str]:
-        """Write the classifier of a setting, and return where it is."""
+        """Write the classifier of a setting, and return its path."""
         model = self.model(setting)
         with self._fresh(".cp", lambda path: path.touch(exist_ok=False)) as path:
             persist.save(model, path)
         return {"path": str(path)}
 
     def _whole(self, model: Any) -> Any:
-        """Return the model with what stands before it."""
+        """Return the model with the pipeline steps before it."""
         return model
 
     @contextmanager
     def _fresh(self, ending: str, make: Callable[[Path], None]) -> Iterator[Path]:
-        """Give a path in the folder at which nothing was: made here, so that no other server can have it too."""
+        """Yield a new path in the folder; it is created here, so that no other server can take it."""
         assert self.folder is not None  # noqa: S101 - else nothing is written
         self.folder.mkdir(parents=True, exist_ok=True)
         path = _make_path(self.folder, f"{self.session.parts.title}-explored", ending, make)
@@ -334,7 +334,7 @@ _MOST_LOGGED = 120  # of them, in the log
 
 
 class Message(NamedTuple):
-    """What a page asks."""
+    """A request of a page."""
 
     type: str
     seq: int
@@ -366,7 +366,7 @@ class Conversation:
         self.session, self.exporter = session, exporter or Exporter(session)
 
     def hello(self) -> str:
-        """Return what a page is told first."""
+        """Return the first message to a page."""
         return self._hello
 
     @cached_property
@@ -408,7 +408,7 @@ class Conversation:
         elif message.type == "export":
             if words.get("what") != GOALS:
                 self.session.solve_exactly(setting)
-            yield None  # the mixture is found: what writes it may be another thread
+            yield None  # the mixture is solved: another thread may write it
             yield {"type": "export", "seq": seq, **self.exporter.export(words.get("what"), setting)}
         else:
             view, options = words.get("view"), {name: words[name] for name in ("x", "y") if name in words}
@@ -416,7 +416,7 @@ class Conversation:
                 yield None if result is None else {"type": "view", "seq": seq, "view": view, **result}
 
     def _read_goal(self, text: Any, beside: Setting) -> dict[str, Any]:
-        """Return a goal as it is understood, after checking that it can be asked beside those of a setting."""
+        """Return the parsed goal, after checking that it can be added to the goals of a setting."""
         goal = read_goal(text)
         check_bound(goal)
         self.session.check(beside.with_goal(goal))
@@ -448,8 +448,8 @@ TOO_MANY = f"Too many messages: a page may send at most {PER_SECOND:g} a second.
 class Client:
     """Reads the messages of one page and lets the worker answer them.
 
-    A setting takes the place of the one before that waits; a view that of the same view. Whatever is still under way
-    for an older setting is given up. Exports, which take long, are solved in turn and written beside.
+    A new setting replaces one that still waits, and a new view the same view. Work for an older setting is cancelled.
+    Exports take long: they are solved in turn, and another thread writes them.
     """
 
     def __init__(self, conversation: Conversation, worker: Worker, writer: Worker, send: Send) -> None:
@@ -459,7 +459,7 @@ class Client:
         self._exports: list[Job] = []  # nothing makes them stale
 
     def hear(self, text: object) -> bool:
-        """Take a message, and tell whether the page may go on; what is no message is refused at once."""
+        """Take a message, and return whether the page may continue; refuse at once what is not a message."""
         if not self._rate.take():
             self._send(refusal(0, TOO_MANY))
             return False
@@ -470,7 +470,7 @@ class Client:
         return True
 
     def leave(self) -> None:
-        """Give up whatever is under way."""
+        """Cancel all work for this page."""
         for job in (*self._waiting.values(), *self._exports):
             job.cancel()
 
@@ -493,7 +493,7 @@ class Client:
 
 
 def _name(message: Message) -> str:
-    """Return what a newer message takes the place of: a conflict stands for its setting."""
+    """Return the kind of message that a newer one replaces; a conflict counts as its setting."""
     if message.type == "view":
         return f"view {message.words.get('view')}"
     return "set" if message.type == "conflict" else message.type

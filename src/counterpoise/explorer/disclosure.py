@@ -1,4 +1,4 @@
-"""What the explorer hides because it rests on so few rows that it would reveal single ones.
+"""Numbers that the explorer hides because they would reveal single rows.
 
 Everyone who has the address of a page may see sums over rows, but no rows. A goal of your own is refused if fewer than
 ten rows count for it, or if its conditions leave out fewer than ten. Goals that the model was chosen for stay, and
@@ -43,7 +43,7 @@ class DisclosureGuard:
         The second is empty where there are no held-out rows.
     classes : Classes
     own : iterable of Goal
-        That the model was chosen for: they stay, whatever their rows.
+        The goals that the model was fitted for. They stay, however few their rows are.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class DisclosureGuard:
         self._reasons: dict[str, str] = {}
 
     def check(self, goal: Goal) -> None:
-        """Refuse a goal of one's own on few rows."""
+        """Refuse a goal that the user adds, if it is about few rows."""
         why = self.why(goal)
         if why and shape(goal) not in self._own:
             raise ValueError(why)
@@ -69,7 +69,7 @@ class DisclosureGuard:
         return self._reasons[name]
 
     def _find_reason(self, goal: Goal) -> str:
-        """Look at the selection rows, and at held-out ones that can answer."""
+        """Check the selection rows, and held-out rows that have what the goal needs."""
         why = _why(goal, Views(self._choice, self._classes), "")
         if why or not self._held_out:
             return why
@@ -81,7 +81,7 @@ class DisclosureGuard:
 
 def _why(goal: Goal, views: Views, which: str) -> str:
     left, reason = goal.left, ""
-    if isinstance(left, WorstRate):  # whose rows are looked at before its groups are looked up
+    if isinstance(left, WorstRate):  # its rows are checked before its groups are looked up
         table = views.table(left.rows.name)
         many = [name for name in left.by if name in table.columns and _n_values(table, name) > MOST_GROUPS]
         reason = _of_columns(left.rows, views, which)
@@ -94,7 +94,7 @@ def _why(goal: Goal, views: Views, which: str) -> str:
     if reason or not any(_are_few(views, parts) for parts in _row_sets(goal, views)):
         return reason
     return (
-        f"The goal {goal} is about fewer than {LEAST_ROWS} rows of {which}its datasets, or leaves out fewer: it would "
+        f"The goal {goal} is about fewer than {LEAST_ROWS} rows of {which}its datasets, or leaves out fewer. It would "
         "reveal single rows. Use a wider group or range."
     )
 
@@ -110,7 +110,7 @@ def _of_columns(rows: Dataset, views: Views, which: str) -> str:
 
 
 def _row_sets(goal: Goal, views: Views) -> Iterator[tuple[Dataset, ...]]:
-    """Yield the rows of which shares are taken, and the parts that are counted together, of every group."""
+    """Yield the rows that shares are taken of, and the parts that are counted together, for every group."""
     try:
         goals = goal.parts(views)
     except NoRows:  # there is no group to compare
@@ -122,7 +122,7 @@ def _row_sets(goal: Goal, views: Views) -> Iterator[tuple[Dataset, ...]]:
 
 
 def _are_few(views: Views, parts: tuple[Dataset, ...]) -> bool:
-    """Tell whether parts of rows, or what they leave out, are few: what is left out follows from what the whole has."""
+    """Return whether parts of rows, or the rows that they leave out, are few: the rest follows from the whole."""
     count = sum(_count(views, rows) for rows in parts)
     wholes = (sum(_count(views, rows) for rows in wider) for wider in _wider(parts))
     return count < LEAST_ROWS or any(0 < whole - count < LEAST_ROWS for whole in wholes)
@@ -148,7 +148,7 @@ def _count(views: Views, rows: Dataset) -> int:
 
 
 def is_of_few(goal: Goal, mixture: MixtureRates) -> bool:
-    """Tell whether a goal on ratios, such as precision, is out of few rows: how many depends on what is decided."""
+    """Return whether a goal on ratios, such as precision, counts few rows; their number depends on the decisions."""
     ratios = [part.left for part in goal.parts(mixture.views) if isinstance(part.left, Ratio)]
     rates = [one.denominator for one in ratios]
     behind = [mixture.value(rate) * min(_count(mixture.views, one.out_of) for one in rate.row_counts) for rate in rates]
@@ -241,7 +241,7 @@ IntervalOf: TypeAlias = Callable[[float, float], tuple[float, float]]
 
 
 class GroupRates:
-    """Labelled rows by group, label and deployed answer; what is predicted makes them kinds."""
+    """Labelled rows by group, label and baseline prediction; with the decisions these make kinds of rows."""
 
     def __init__(self, table: Table, classes: Classes) -> None:
         labels, baseline = (None if part is None else part == classes.positive for part in (table.y, table.baseline))
@@ -265,9 +265,9 @@ class GroupRates:
     def of_shares(
         self, shares: FloatArray, deferred: FloatArray | None, *, held_out: bool = False
     ) -> list[dict[str, Any]]:
-        """Return the rates of each group in expectation, given how likely rows are called positive, and deferred.
+        """Return the expected rates of each group, from the probabilities of positive decisions and of deferral.
 
-        Of held-out rows those have intervals that are out of rows whose number no answer changes.
+        On held-out rows, a rate has an interval if the decisions do not change the number of rows that it is out of.
         """
         deferral = np.zeros(shares.size) if deferred is None else deferred
         answers = (1.0 - shares - deferral, shares, deferral)
@@ -286,7 +286,7 @@ class GroupRates:
     def _groups(
         self, counts: FloatArray, rows: FloatArray, *, with_intervals: bool, defers: bool, are_drawn: bool = False
     ) -> list[dict[str, Any]]:
-        """Return each group that is shown, with those of its rates behind which there are enough rows."""
+        """Return each group that is shown, with its rates that rest on enough rows."""
         # how many rows of each kind there are: in all, then in each group
         by_group = (some.reshape(-1, _KINDS) for some in (counts, rows))
         weights, n_rows = (np.vstack([some.sum(axis=0), some]) for some in by_group)
@@ -304,7 +304,7 @@ class GroupRates:
         return groups
 
     def _are_shown(self, *counts: Any) -> list[bool]:
-        """Return what is shown of all rows together, and of each group, by counts of rows behind it."""
+        """Return what is shown for all rows together and for each group, from the counts of their rows."""
         of_names = [np.asarray(some)[: len(self.names)] for some in counts]
         every = all(some[0] >= LEAST_ROWS for some in of_names)
         return [every, *shown_groups(*(some[1:].tolist() for some in of_names))]
@@ -324,13 +324,13 @@ def group_codes(table: Table) -> tuple[Any, list[str]]:
 
 
 def _has_interval(part: Fraction, *, are_drawn: bool) -> bool:
-    """Tell whether a rate is a share of rows; where answers are drawn, of rows whose number does not depend on them."""
+    """Return whether a rate is a share of rows; of drawn decisions, of rows whose number does not depend on them."""
     by_answer = part.bottom.reshape(-1, _ANSWERS)
     return part.is_count and (not are_drawn or bool((by_answer == by_answer[:, :1]).all()))
 
 
 def _bounds(top: float, bottom: float, *, are_drawn: bool) -> tuple[float, float]:
-    """Return the exact interval of a share of rows; where answers are drawn, one of the mean of any chances."""
+    """Return the exact interval of a share of rows; where decisions are drawn, that of a mean of probabilities."""
     if not are_drawn:
         return 1.0 - upper_share(bottom - top, bottom, _RISK), upper_share(top, bottom, _RISK)
     n_rows, mean = round(bottom), min(top / bottom, 1.0)

@@ -29,11 +29,11 @@ class ExplorerWidget(anywidget.AnyWidget):
 
     @property
     def setting(self) -> Setting:
-        """Return the setting at present."""
+        """Return the current setting."""
         return Setting.of(load_json(self.state)["setting"]) if self.state else self._exporter.session.start
 
     def model(self) -> Any:
-        """Return the classifier that the library chooses for the setting at present; nothing is trained."""
+        """Return the classifier of the current setting; nothing is trained."""
         return self._exporter.model(self.setting)
 
     def _send_text(self, text: str) -> None:

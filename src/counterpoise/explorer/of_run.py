@@ -10,7 +10,7 @@ from counterpoise.classifiers.base import NEVER
 from counterpoise.explorer.conversation import REPORT, Exporter
 from counterpoise.explorer.session import Session
 from counterpoise.explorer.setting import Setting
-from counterpoise.explorer.source import asked, check_model, names_of, uniforms_of
+from counterpoise.explorer.source import check_model, member_outputs, names_of, uniforms_of
 from counterpoise.explorer.state import HeldOutRows, SessionParts
 from counterpoise.rules.goal_rows import TRAIN
 from counterpoise.rules.scores.table import ScoreTable
@@ -25,7 +25,7 @@ from counterpoise.runs.rebalanced import changed, write_chosen
 from counterpoise.runs.results import TEST
 from counterpoise.runs.use import check_own_data, own_data
 
-_WITHOUT_ROOM = "# Fitting adds the margin for the audit: the bounds below are what must hold, and are met with room.\n"
+_WITHOUT_ROOM = "# Fitting adds the margin for the audit: the fitted rules keep the bounds below with a margin.\n"
 
 
 class ReadRun(NamedTuple):
@@ -41,8 +41,8 @@ def read_run(run: Run) -> ReadRun:
     model = run.model()
     if not mixes(model):
         raise ValueError(
-            f"The run in {run.folder} cannot be explored: the method {run.settings.method.name!r} has no mixture to "
-            "choose anew. Methods that mix models have one, such as goals, adalpboost and pool."
+            f"The run in {run.folder} cannot be explored: its method {run.settings.method.name!r} has no mixture to "
+            "choose again. Fit with a method that mixes models or rules, such as goals, adalpboost or pool."
         )
     estimator, data = final_estimator(model), own_data(run)
     evidence = check_model(estimator)
@@ -52,28 +52,28 @@ def read_run(run: Run) -> ReadRun:
     tables = {name: one.table() for name, one in parts.items() if name in known and len(one) == own[name].n_samples}
     evidence = evidence.with_tables(tables)
     held = _held_out(model, estimator, evidence, data) if TEST in data.splits else None
-    notes = () if held is not None else ("The run has no test rows: verdicts on held-out rows are not shown.",)
+    notes = () if held is not None else ("The run has no test rows, so the page shows no verdicts on held-out rows.",)
     pairs = zip(goals_of(run.settings), estimator.goals_, strict=False)  # aimed elsewhere, with a margin for the audit
-    asked_bounds = {str(problem): goal.bound for goal, problem in pairs if goal.bound != problem.bound}
+    file_bounds = {str(problem): goal.bound for goal, problem in pairs if goal.bound != problem.bound}
     names, title = _names(run, estimator, evidence), run.folder.resolve().name
-    told = SessionParts(title, estimator, evidence, held, names, run.settings.confidence, asked_bounds, notes)
-    return ReadRun(run, model, told)
+    session_parts = SessionParts(title, estimator, evidence, held, names, run.settings.confidence, file_bounds, notes)
+    return ReadRun(run, model, session_parts)
 
 
 def _held_out(model: Any, estimator: Any, evidence: Any, data: Data) -> HeldOutRows:
-    """Return the test rows, and the further rows that goals name, with what the models say about them."""
+    """Return the test rows, and the further rows that goals name, with the models' scores or predictions for them."""
     parts: dict[str, RunRows] = {TRAIN: data.splits[TEST], **data.extra}
     tables = {name: part.table() for name, part in parts.items()}
-    said, uniforms, is_of_scores = {}, {}, isinstance(evidence, ScoreTable)
+    outputs, uniforms, is_of_scores = {}, {}, isinstance(evidence, ScoreTable)
     for name, part in parts.items():
         X = seen_by_last(model, part.X)
         known = known_answers(data, TEST if name == TRAIN else name, estimator, "f" if is_of_scores else "iu")
         if known is not None and not is_of_scores:
             known = np.asarray(known == evidence.answers.positive.place)
-        said[name] = asked(estimator, evidence, X) if known is None else known
+        outputs[name] = member_outputs(estimator, evidence, X) if known is None else known
         uniforms[name] = uniforms_of(estimator, X)
     groups = {name: values for name, values in parts[TRAIN].groups.items() if name not in parts[TRAIN].X}
-    return HeldOutRows(tables, said, uniforms, parts[TRAIN].X.assign(**groups))
+    return HeldOutRows(tables, outputs, uniforms, parts[TRAIN].X.assign(**groups))
 
 
 def _names(run: Run, estimator: Any, evidence: Any) -> list[str]:
@@ -97,14 +97,14 @@ class RunExporter(Exporter):
         return super().kinds | ({} if self.folder is None else {REPORT: self.report})
 
     def goals_file(self, setting: Setting) -> dict[str, str]:
-        """Return the goals file that asks for a setting: that of the run, but for what was moved.
+        """Return the goals file of a setting: the run's own file with the values that you moved.
 
         Data files are named by their whole paths, so that it can be fitted from wherever a page saved it.
         """
         run = self._read.run
         settings = run.settings.model_copy(update=self._changes(setting))
         text = rewritten((run.folder / OWN_GOALS).read_bytes(), settings, sources=run.sources)
-        parse_goals_file(text.encode(), Path("goals.toml"))  # says what of the setting no goals file can ask for
+        parse_goals_file(text.encode(), Path("goals.toml"))  # refuses what a goals file cannot express
         return {"name": "goals.toml", "text": _WITHOUT_ROOM + text if settings.room_for_audit else text}
 
     def report(self, setting: Setting) -> dict[str, str]:
@@ -133,7 +133,7 @@ class RunExporter(Exporter):
             others["by"] = list(setting.by)
         if setting.defer != start.defer:
             others["defer_cost"] = NEVER if setting.defer is None else setting.defer
-        goals = self.session.asked_for(setting)
+        goals = self.session.goals_of_file(setting)
         return changed(settings, goals=None if goals == goals_of(settings) else goals, **others)
 
     def _whole(self, model: Any) -> Any:

@@ -34,13 +34,13 @@ def explore_run(
     Parameters
     ----------
     folder : path
-        What ``counterpoise fit`` wrote.
+        A folder that ``counterpoise fit`` wrote.
     output : path, default="."
         The folder that models and reports are exported to.
     host : str, default="127.0.0.1"
-        The name of this machine that is listened on: by default nobody else can reach it.
+        The address that the server listens on. By default other machines cannot reach it.
     port : int, default=0
-        0 for any that is free.
+        The port; 0 for any free one.
     say : callable, optional
         Called with a line of text before each step.
     ready : callable
@@ -86,13 +86,13 @@ def explore(
     ----------
     model : fitted classifier that mixes models or rules of scores
         Of two classes, such as ``GoalClassifier``, ``MixtureClassifier`` or ``AdaLPBoostClassifier``; or a run folder,
-        whose own test rows and confidence are taken: pass nothing else with it but ``output``.
+        which is explored with its own test rows and confidence: pass only ``output`` with it.
     X, y : held-out rows and labels, optional
-        Verdicts and rates by group are of them; no model was fitted or chosen on them.
+        Rows that took no part in fitting or choosing. Verdicts and rates by group are computed on them.
     sensitive_features, baseline, sample_weight, largest_weight, datasets
         What belongs to these rows, as for ``Table``.
     confidence : float in (0, 1), default=0.95
-        Of verdicts on goals that carry none.
+        The confidence of verdicts on goals that carry none.
     output : path, optional
         A folder that the page may export model files to, and reports of a run. Default: none; ``widget.model()``
         returns the model.
@@ -101,7 +101,7 @@ def explore(
     -------
     widget
         Shown where a notebook shows the value of a cell, in Jupyter, marimo, Colab or VS Code. ``widget.setting`` is
-        the setting at present, ``widget.model()`` the classifier that the library chooses for it.
+        the current setting, ``widget.model()`` the classifier of that setting.
 
     Examples
     --------
@@ -126,14 +126,14 @@ def explore(
 
 
 def _of_run(folder: Path, output: str | Path | None, rows: Mapping[str, Any]) -> Any:
-    """Return what exports of a run folder; its held-out rows are the run's own, and no others are taken."""
+    """Return the exporter of a run folder, whose held-out rows are the run's own; refuse others."""
     from counterpoise.explorer.of_run import RunExporter, read_run  # noqa: PLC0415 - heavy, and needs optional packages
 
     beside = [name for name, value in rows.items() if value is not None]
     if beside:
         raise ValueError(
-            f"A run folder has test rows of its own, and is explored with these; got {', '.join(beside)} too. Pass the "
-            f"folder alone, or the model in it: counterpoise.runs.open_run({str(folder)!r}).model()."
+            f"A run folder is explored with its own test rows; got {', '.join(beside)} too. Pass the folder alone, "
+            f"or the model in it: counterpoise.runs.open_run({str(folder)!r}).model()."
         )
     run = read_run(runs.open_run(folder))
     return RunExporter(Session(run.parts), run, output)
@@ -153,14 +153,14 @@ def write_interactive(run_folder: str | Path, output: str | Path | None = None) 
     Parameters
     ----------
     run_folder : path
-        What ``counterpoise fit`` wrote. Its data files must be where they were.
+        A folder that ``counterpoise fit`` wrote. Its data files must still be in their places.
     output : path, optional
-        Where the page goes. Default: ``explorer.html`` in the run folder.
+        The path of the page. Default: ``explorer.html`` in the run folder.
 
     Returns
     -------
     Path
-        Of a page that holds all it needs: no network, and of the rows only sums over groups of ten or more.
+        The path of the page. It needs no network, and holds no rows, only sums over groups of ten or more.
     """
     from counterpoise.runs.folder import check_place, write_output  # noqa: PLC0415 - needs optional packages
 
@@ -171,7 +171,7 @@ def write_interactive(run_folder: str | Path, output: str | Path | None = None) 
 
 
 def page_of(session: Session) -> str:
-    """Return the page of a session, with answers for a grid of settings around that of its model, and for no others."""
+    """Return the page of a session, with the results for a grid of settings around the model's own."""
     answers = list(_answers(session))
     start = session.start
     fixed = {"settings": len(answers), "by": list(start.by), "budget": start.budget, "defer": start.defer}
@@ -210,7 +210,7 @@ def _goals(session: Session, most: int) -> list[_Goals]:
 
 
 def _one_at_a_time(own: _Goals, others: Sequence[Sequence[SettingGoal]]) -> list[_Goals]:
-    """Return the goals with one of them replaced, by each of those that may stand in its place."""
+    """Return the goals with one of them replaced, once for each replacement."""
     return [(*own[:place], one, *own[place + 1 :]) for place, some in enumerate(others) for one in some]
 
 
@@ -234,7 +234,7 @@ def _vary_bounds(own: _Goals, ends: Sequence[tuple[float, float] | None], n_leve
 
 
 def _answers(session: Session) -> Iterator[dict[str, Any]]:
-    """Yield the answer to each setting; whether goals can be met does not depend on the tail, so it is found once."""
+    """Yield the answer to each setting; whether goals can be met does not depend on the tail, so it is checked once."""
     unmet: dict[_Goals, dict[str, Any]] = {}
     for setting in _settings(session):
         answer = unmet.get(setting.goals) or session.answer(setting, exact=True)

@@ -26,16 +26,16 @@ _LAST_WORDS = 10.0  # seconds for a page to take the last message
 
 
 class Visit(H11Protocol):
-    """A connection over which files are asked for: where there are many, the oldest gives way to a new one.
+    """A connection that requests files. If there are too many, a new one replaces the oldest.
 
-    Who connects and is silent, or slow, holds nothing that others need; a request is answered long before it is the
-    oldest of so many.
+    A silent or slow client therefore blocks nobody, and a request is answered long before its connection is the
+    oldest.
     """
 
     since: float = 0.0
 
     def connection_made(self, transport: asyncio.Transport) -> None:
-        """Cut off the oldest connections beyond so many."""
+        """Close the oldest connections beyond the limit."""
         super().connection_made(transport)
         self.since = self.loop.time()
         visits = sorted((one for one in self.connections if isinstance(one, Visit)), key=lambda one: one.since)
@@ -45,16 +45,16 @@ class Visit(H11Protocol):
 
 
 class Page(WebSocketsSansIOProtocol):
-    """A socket that closes a while after the last message, whether or not the page took it."""
+    """A socket that closes a while after the last message, whether or not the page received it."""
 
     async def send(self, message: Any) -> None:
-        """Send, and know that a refusal in place of a handshake completes it."""
+        """Send; a refusal instead of a handshake completes the handshake."""
         await super().send(message)
         if self.initial_response is not None:
             self.handshake_complete = True
 
     async def run_asgi(self) -> None:
-        """Talk, and then wait only so long."""
+        """Handle the connection, then wait a limited time."""
         try:
             await super().run_asgi()
         finally:
@@ -98,7 +98,7 @@ def make_app(conversation: Conversation, token: str, hosts: Callable[[], tuple[s
     ----------
     conversation : Conversation
     token : str
-        That addresses must hold.
+        The secret part of every address.
     hosts : callable
         Returns the names with ports by which the server may be called, known once it listens.
     """
@@ -144,7 +144,7 @@ def make_app(conversation: Conversation, token: str, hosts: Callable[[], tuple[s
 async def _talk(
     websocket: WebSocket, conversation: Conversation, workers: tuple[Worker, Worker], clients: set[Client]
 ) -> None:
-    """Read messages until the page leaves or is let go; answers go out in the order in which they are found."""
+    """Read messages until the page leaves or is disconnected; send answers in the order in which they are ready."""
     loop, outgoing = asyncio.get_running_loop(), asyncio.Queue[str]()
 
     def send(text: str) -> None:
@@ -180,7 +180,7 @@ async def _listen(websocket: WebSocket, client: Client, outgoing: "asyncio.Queue
 
 
 async def _let_go(websocket: WebSocket, code: int, why: str) -> None:
-    """Close a socket with a sentence, as its last message and as the reason; wait only so long for it to be taken."""
+    """Close a socket with a sentence, as its last message and as the reason; wait only a limited time."""
     with suppress(TimeoutError, WebSocketDisconnect, RuntimeError):
         async with asyncio.timeout(_PATIENCE):
             await websocket.send_text(refusal(0, why))
@@ -249,5 +249,5 @@ def _listen_on(host: str, port: int) -> socket.socket:
         listener.listen()  # pages that come before the server runs wait a moment
     except OSError as error:
         listener.close()
-        raise ValueError(f"The server cannot listen on {host}, port {port}: {error.strerror}. Name another.") from error
+        raise ValueError(f"The server cannot listen on {host}:{port}: {error.strerror}. Choose another.") from error
     return listener

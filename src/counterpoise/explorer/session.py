@@ -29,39 +29,39 @@ from counterpoise.rules.scores.table import ScoreTable
 
 
 def why_not_least(result: Any, model: Any) -> str:
-    """Return why the objective is above its least over mixtures; an empty text where it is not."""
+    """Return why the objective is above the best over mixtures; an empty text where it is not."""
     solution, objective = result.solution, result.problem.objective
     if solution.mixture.size > 1 or solution.thresholds is None:
         return ""
     if model.decision == FIXED:
         is_more = solution.cost > RELEASED * scale_of(objective)
-        return f"One rule decides, without draws: a mixture would have {solution.cost:.2g} less." if is_more else ""
+        return f"One rule decides, without draws. A mixture would have {solution.cost:.2g} less." if is_more else ""
     more = solution.value - solution.lower
     if not more > RELEASED * scale_of(objective):
         return ""
     if tail_of(objective) == 1.0 and not result.problem.goals and model.keeps_default_threshold:
-        return f"Plain training is kept, as there are no goals: it is within {more:.2g} of the best."
+        return f"There are no goals, so the model keeps its usual threshold, which is within {more:.2g} of the best."
     return ""
 
 
 def describe_goal(goal: Goal) -> dict[str, Any]:
-    """Return the two sides of a goal as texts, and between what its bound can move."""
+    """Return the two sides of a goal as texts, and the range in which its bound can move."""
     low, high = reach(goal)
     words = {"left": str(goal.left), "sense": goal.sense, "right": str(goal.right)}
     return words | {"low": number(low), "high": number(high)}
 
 
 def refuse_deferral_here(goal: Goal, *, can_defer: bool) -> None:
-    """Refuse a goal on deferred rows where none are, with what to do on the page."""
+    """Refuse a goal on deferred rows where no row can be deferred, and say what to do on the page."""
     try:
         refuse_deferral([goal])
     except ValueError as error:
-        way = "Let rows be left to a person, below the goals, then add it." if can_defer else "These models decide all."
+        way = "Allow deferral below the goals, then add it." if can_defer else "This model decides every row."
         raise ValueError(f"The goal {goal} uses deferred rows, but no row is deferred. {way}") from error
 
 
 def standing(goal: Goal, rates: Any) -> dict[str, Any]:
-    """Return how a goal stands on the selection rows."""
+    """Return the value of a goal on the selection rows, and whether it holds."""
     try:
         check = goal.at(rates)
         if is_of_few(goal, rates):
@@ -73,7 +73,7 @@ def standing(goal: Goal, rates: Any) -> dict[str, Any]:
 
 
 def verdict_of(one: GoalAudit) -> dict[str, Any]:
-    """Return what held-out rows show about a goal."""
+    """Return the verdict of held-out rows on a goal."""
     if any(count < LEAST_ROWS for _, count in one.counts):  # of ratios: how many rows count depends on decisions
         return {"verdict": "not asked", "note": HIDDEN}
     words: dict[str, Any] = {name: number(getattr(one, name)) for name in ("estimate", "low", "high")}
@@ -82,7 +82,7 @@ def verdict_of(one: GoalAudit) -> dict[str, Any]:
 
 
 def ways_out(error: InfeasibleGoals) -> dict[str, Any]:
-    """Return the goals that conflict, and each set of bounds that would do."""
+    """Return the goals that conflict, and each set of bounds that can be met."""
     ways = [
         [{"goal": str(old), "instead": str(new), "bound": new.bound} for old, new in way.items()]
         for way in error.ways_out
@@ -90,7 +90,7 @@ def ways_out(error: InfeasibleGoals) -> dict[str, Any]:
     return {"conflict": [str(goal) for goal in error.conflict], "ways": ways}
 
 
-_MOST_STATES = 3  # sets of columns that rules look at, for which everything is kept
+_MOST_STATES = 3  # sets of columns that rules use, for which everything is stored
 _MOST_MEMBERS = 40  # of a mixture that are listed
 _MOST_SOLUTIONS = 500  # mixtures: one for each setting, for all pages
 _NOT_MET = "These goals cannot hold together."  # where the nearest bounds would reveal few rows
@@ -142,7 +142,7 @@ class Session:
         self.classes = answers.positive.labels
         self._held_out_views: dict[bool, Views] = {}
         self._rates = GroupRates((held_out or answers.tables)[TRAIN], self.classes)
-        self.columns = columns_of(parts)  # that rules may look at
+        self.columns = columns_of(parts)  # that rules may use
         own = [one.goal for one in self.start.goals]
         self._own_counts = Counter(map(shape, own))
         self.few = DisclosureGuard(answers.tables, held_out, self.classes, own)
@@ -154,12 +154,12 @@ class Session:
 
     @property
     def has_scores(self) -> bool:
-        """Tell whether rules of scores are mixed."""
+        """Return whether rules of scores are mixed."""
         return isinstance(self.parts.evidence, ScoreTable)
 
     @property
     def decides_by_one_rule(self) -> bool:
-        """Tell whether one rule decides, which no tail can be chosen for."""
+        """Return whether the model decides by one rule, for which alpha must be 1."""
         return bool(self.parts.estimator.decision == FIXED)
 
     def problem(self, setting: Setting) -> Problem:
@@ -171,7 +171,7 @@ class Session:
         return estimator.build_problem(setting.alpha, objective, setting.active, **limits)  # type: ignore[no-any-return]
 
     def state(self, setting: Setting) -> SessionState:
-        """Return what is kept for rules that look at some columns, and may defer or not."""
+        """Return the rows and the program for rules that use some columns, with or without deferral."""
         name = setting.by, setting.defer
         if name not in self._states:
             self._states[name] = state_of(self.parts, *name)
@@ -181,7 +181,7 @@ class Session:
         return self._states[name]
 
     def _views(self, *, defers: bool) -> Views | None:
-        """Return the held-out rows as rates see them, with a third answer where rows may be deferred."""
+        """Return the held-out rows as rates read them, with a third decision where rows may be deferred."""
         held_out = self.parts.held_out
         if held_out is None:
             return None
@@ -194,8 +194,8 @@ class Session:
     def solve(self, setting: Setting, tol: float = DRAGGED) -> SettingResult:
         """Return the mixture of a setting, or raise ``Unmet``.
 
-        That of the model's own setting is the model's own. One that was found where a value rests is kept, so that
-        what is shown, drawn and exported of a setting is one and the same.
+        The model's own setting has the model's own mixture. The mixture of a setting where the user stops is stored, so
+        that the page shows, draws and exports the same one.
         """
         self.check(setting)
         problem, state, name = self.problem(setting), self.state(setting), setting.to_json()
@@ -213,7 +213,7 @@ class Session:
         return self._remember(SettingResult(setting, problem, state, state.program.explain(problem)))
 
     def solve_exactly(self, setting: Setting) -> SettingResult:
-        """Return the mixture where a setting rests, or raise ``InfeasibleGoals``."""
+        """Return the mixture of a setting where the user stops, or raise ``InfeasibleGoals``."""
         with self.lock:
             try:
                 return self.solve(setting, RELEASED)
@@ -227,10 +227,10 @@ class Session:
         return result
 
     def answer(self, setting: Setting, *, exact: bool = False) -> dict[str, Any]:
-        """Return all that follows a value while it is dragged; where it is exact, with a smaller gap.
+        """Return the panels that change while a value is dragged; with ``exact``, at a smaller gap.
 
-        Where no mixture is found that meets the goals its kind is "unmet"; which of them conflict takes longer:
-        ``conflict``.
+        If no mixture meets the goals, the kind of the answer is "unmet". ``conflict`` returns which of them
+        conflict, and takes longer.
         """
         with self.lock:
             try:
@@ -239,12 +239,12 @@ class Session:
                 return {"kind": "unmet", "setting": setting.as_words()}
 
     def recent(self, setting: Setting) -> SettingResult:
-        """Return the mixture that a setting was answered with, solved anew where it did not rest there."""
+        """Return the mixture that the page shows for a setting; solve it again where only a preview was computed."""
         with self.lock:
             return self.solve(setting)
 
     def conflict(self, setting: Setting) -> dict[str, Any]:
-        """Return which goals conflict, and the nearest bounds that can be met; the answer, where none do after all."""
+        """Return the goals that conflict and the nearest bounds that can be met, or the answer if all can be met."""
         with self.lock:
             try:
                 return self._describe(self.explain(setting))
@@ -257,16 +257,16 @@ class Session:
         """Refuse, before anything is computed, settings that do not fit these models or would reveal few rows."""
         with in_field("alpha"):
             if setting.alpha is None and self.start.alpha is not None:
-                raise ValueError("alpha must be a number in (0, 1]: the models are chosen for a tail.")
+                raise ValueError("alpha must be a number in (0, 1], because this model minimises the loss of a tail.")
             if setting.alpha is not None and setting.alpha < 1 and self.decides_by_one_rule:
                 raise ValueError(
-                    f"alpha must be 1 here, got {setting.alpha:g}: the model decides by one rule, and the loss of its "
-                    "tail follows from its error alone. For a tail, fit it with decision='sticky', which mixes rules."
+                    f"alpha must be 1 here; got {setting.alpha:g}. One rule decides, and the loss of its tail "
+                    "depends on its error alone. For a tail, fit with decision='sticky'."
                 )
             if setting.alpha is not None and setting.alpha < self.least_alpha:
                 raise ValueError(
-                    f"alpha must be at least {self.least_alpha:.4g} here, got {setting.alpha:g}: a tail of fewer than "
-                    f"{LEAST_ROWS} rows would reveal single rows."
+                    f"alpha must be at least {self.least_alpha:.4g} here; got {setting.alpha:g}. A tail of fewer "
+                    f"than {LEAST_ROWS} rows would reveal single rows."
                 )
         with in_field("by"):
             if setting.by != self.start.by and (setting.by, setting.defer) not in self._states:
@@ -277,7 +277,7 @@ class Session:
                 name = shape(one.goal)
                 counts[name] += 1
                 if counts[name] > max(self._own_counts[name], 1):
-                    raise ValueError(f"The goal {one.goal} is there already, up to its bound: move that.")
+                    raise ValueError(f"The goal {one.goal} is already in the list. Move its bound instead.")
                 self.few.check(one.goal)
                 if setting.defer is None:
                     refuse_deferral_here(one.goal, can_defer=self.has_scores)
@@ -302,7 +302,7 @@ class Session:
         }
 
     def _goals(self, result: SettingResult, answers: Mapping[str, RowAnswers]) -> list[dict[str, Any]]:
-        """Return how each goal stands on the selection rows and on held-out rows, with its price."""
+        """Return the value of each goal on the selection rows and on held-out rows, with its price."""
         rates, prices = result.state.program.rates(result.solution), iter(result.solution.prices.tolist())
         verdicts = self.verdicts(result.setting, answers, quick=True)
         goals = []
@@ -317,7 +317,7 @@ class Session:
         return goals
 
     def verdicts(self, setting: Setting, rows: Mapping[str, RowAnswers], *, quick: bool) -> list[dict[str, Any] | None]:
-        """Return what held-out rows show about each goal, in expectation over the draws; None without such rows.
+        """Return the verdict of held-out rows on each goal, in expectation over the draws; None without such rows.
 
         A goal that a run fits with a margin is judged by the bound in its goals file, as in the report.
         """
@@ -339,7 +339,7 @@ class Session:
                 words["note"] = f"{words['note']} (of {goal.bound:g}, as the goals file asks)".strip()
         return verdicts
 
-    def asked_for(self, setting: Setting) -> tuple[Goal, ...]:
+    def goals_of_file(self, setting: Setting) -> tuple[Goal, ...]:
         """Return the goals that count with the bounds of the goals file, without the margin that fitting adds."""
         return tuple(map(self._original_goal, setting.active))
 
@@ -354,7 +354,7 @@ class Session:
         if name not in self._refusals:
             if len(self._refusals) > _MOST_CHECKED:
                 self._refusals.clear()
-                self._held_out_views.clear()  # they keep the rows of every goal that was asked
+                self._held_out_views.clear()  # they store the rows of every goal so far
             nobody = {one: np.zeros(table.n_samples) for one, table in views.tables.items()}
             try:
                 goals = add_confidence(goal, self.parts.confidence)
@@ -365,7 +365,7 @@ class Session:
         return self._refusals[name]
 
     def _losses(self, result: SettingResult) -> dict[str, Any]:
-        """Return the mean and the tail's loss of the mixture and of plain training, on both sets of rows."""
+        """Return the mean loss and the loss of the tail of the mixture and of plain training, on both sets of rows."""
         alpha, state, losses = result.setting.alpha, result.state, {}
         for name, rows in {"choice": "selection", "held_out": "held_out"}.items():
             if rows == "held_out" and self.parts.held_out is None:
@@ -410,7 +410,7 @@ class Session:
 
 
 def start_of(parts: SessionParts) -> Setting:
-    """Return what the model was chosen for."""
+    """Return the setting that the model was fitted for."""
     estimator = parts.estimator
     by = estimator.groups_.by if isinstance(parts.evidence, ScoreTable) else ()
     goals = tuple(SettingGoal(goal) for goal in estimator.goals_)

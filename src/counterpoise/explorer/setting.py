@@ -63,7 +63,7 @@ def threshold(value: float) -> float | str:
 
 MOST_GOALS = 20
 MOST_CHARACTERS = 2000  # of the text of a goal
-MOST_COLUMNS = 3  # that rules may look at together
+MOST_COLUMNS = 3  # that rules may use together
 _BEYOND = 10.0  # how far a ratio is looked at, whose reach is not known
 _GOAL_FIELDS = ("text", "bound", "on")
 
@@ -77,17 +77,17 @@ class SettingGoal(NamedTuple):
 
 @dataclass(frozen=True)
 class Setting:
-    """What you ask of the models; two settings that ask the same are equal.
+    """Tail, budget, goals and columns that you choose on the page; settings with equal values are equal.
 
     Attributes
     ----------
     alpha : float in (0, 1], or None
         The tail; None for the objective that the model was chosen for, where that is no tail.
     budget : float in [0, 1], or None
-        Of average loss above the least that is possible under the goals.
+        The most by which the average loss may exceed the least that the goals allow.
     goals : tuple of SettingGoal
     by : tuple of str
-        Columns that rules may look at.
+        Columns that rules may use.
     defer : float in [0, 1], or None
         The loss of a row that a rule leaves to a person; None: every row is decided.
 
@@ -114,7 +114,7 @@ class Setting:
 
     @classmethod
     def read(cls, text: str) -> "Setting":
-        """Return the setting that a JSON text stands for."""
+        """Read a setting from a JSON text."""
         try:
             words = load_json(text)
         except (ValueError, RecursionError) as error:
@@ -123,7 +123,7 @@ class Setting:
 
     @classmethod
     def of(cls, words: Any) -> "Setting":
-        """Return the setting that plain values stand for, checked."""
+        """Return the setting of plain values, checked."""
         _check_object(words, "A setting", tuple(_READ))
         fields = {}
         for field, value in words.items():
@@ -132,22 +132,22 @@ class Setting:
         return cls(**fields)
 
     def with_goal(self, goal: Goal) -> "Setting":
-        """Return the same with a goal more."""
+        """Return the setting with one more goal."""
         return replace(self, goals=(*self.goals, SettingGoal(goal)))
 
     def as_words(self) -> dict[str, Any]:
-        """Return the same as plain values."""
+        """Return the setting as plain values."""
         goals = [{"text": str(one.goal), "bound": one.goal.bound, "on": one.on} for one in self.goals]
         return {"alpha": self.alpha, "budget": self.budget, "goals": goals, "by": list(self.by), "defer": self.defer}
 
     def to_json(self) -> str:
-        """Return the same as JSON text."""
+        """Return the setting as a JSON text."""
         return json.dumps(self.as_words(), allow_nan=False)
 
 
 @contextmanager
 def in_field(field: str, place: int | None = None) -> Iterator[None]:
-    """Note on an error which field of a setting it is about, and which of the goals; ``field_of`` returns it."""
+    """Add to an error the field of the setting, and the goal, that it is about; ``field_of`` returns it."""
     try:
         yield
     except (ValueError, TypeError) as error:
@@ -157,7 +157,7 @@ def in_field(field: str, place: int | None = None) -> Iterator[None]:
 
 
 def field_of(error: Exception) -> dict[str, Any]:
-    """Return which field of a setting an error is about, for the page to show it there."""
+    """Return the field of a setting that an error is about, so that the page can show it there."""
     return dict(getattr(error, "field", {}))
 
 
@@ -205,12 +205,12 @@ def check_bound(goal: Goal) -> None:
 
 
 def shape(goal: Goal) -> str:
-    """Return the text that goals share which differ in their bound alone."""
+    """Return the text of a goal without its bound: goals that differ only in their bound share it."""
     return str(goal.with_bound(0.0))
 
 
 def reach(goal: Goal) -> Bounds:
-    """Return between what the bound of a goal can move, found once for all bounds; of some ratios it is not known."""
+    """Return the range in which the bound of a goal can move, the same for all bounds; unknown for some ratios."""
     return _reach(goal.with_bound(0.0))
 
 
@@ -236,7 +236,7 @@ def _columns_of(by: Any) -> tuple[str, ...]:
     if not isinstance(by, list):
         raise TypeError(f"by must be a list of names of columns; got {type(by).__name__}.")
     if len(by) > MOST_COLUMNS:
-        raise ValueError(f"Rules can look at {MOST_COLUMNS} columns at most here; got {len(by)}.")
+        raise ValueError(f"Rules can use at most {MOST_COLUMNS} columns here; got {len(by)}.")
     return as_groups(by).names  # type: ignore[no-any-return]
 
 

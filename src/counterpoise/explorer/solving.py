@@ -51,11 +51,11 @@ _MOST_COUNTS = 100  # sets of rows that are counted before all are forgotten
 
 
 class Unmet(Exception):  # noqa: N818 - a state, not an error
-    """No mixture was found that meets the goals; ``MixtureProgram.explain`` finds which of them conflict."""
+    """The search has no mixture that meets the goals; ``MixtureProgram.explain`` finds which of them conflict."""
 
 
 def scale_of(objective: Risk | Rate) -> float:
-    """Return what gaps are parts of: 1 for a risk, as losses are from 0 to 1, and for a rate the size of its terms.
+    """Return the scale of gaps: 1 for a risk, as losses are from 0 to 1, and for a rate the size of its terms.
 
     Examples
     --------
@@ -69,18 +69,18 @@ def scale_of(objective: Risk | Rate) -> float:
 
 
 def tail_of(objective: Risk | Rate) -> float | None:
-    """Return which part of the rows the objective is the mean loss of; None where it is no such tail."""
+    """Return the fraction alpha whose mean loss is the objective; None where the objective is not of a tail."""
     return objective.tail_fraction if isinstance(objective, Risk) else None
 
 
 def is_priced(price: float, goal: Goal, objective: Risk | Rate) -> bool:
-    """Tell whether a goal costs anything: its price, over all that its bound can move, beside the objective's scale."""
+    """Return whether a goal costs anything: its price times the range of its bound, against the objective's scale."""
     low, high = reach(goal)
     return price * (high - low) > _NO_PRICE * scale_of(objective)
 
 
 class BestMixture(NamedTuple):
-    """A mixture and what proves it."""
+    """A mixture and its certificate."""
 
     models: IntArray  # the model of each member
     # (n_members, n_groups) where members are rules, those below which nobody is deferred behind them where rows may be
@@ -95,7 +95,7 @@ class BestMixture(NamedTuple):
 
     @property
     def choice(self) -> Choice:
-        """Return the same as the library's classifiers take it."""
+        """Return the mixture in the form that the library's classifiers use."""
         rules = None if self.cuts is None else CutRules(self.models, self.cuts)
         return Choice(self.mixture, self.value, self.lower, self.prices, rules, self.cost, self.risk)
 
@@ -112,7 +112,7 @@ class MixtureRates(NamedTuple):
 
 
 class GoalRowCache:
-    """Goals as rows of a program, those of a few sets of goals kept: another bound changes right sides alone."""
+    """Goals as rows of a program, stored for a few sets of goals: another bound changes only the right sides."""
 
     def __init__(self, answers: Answers) -> None:
         self._answers = answers
@@ -145,37 +145,37 @@ class GoalRowCache:
         return rows
 
     def count(self, rows: Dataset, place: int) -> FloatArray:
-        """Return the weight of the rows that each model, or cut, calls a class."""
+        """Return the weight of the rows for which each model, or cut, decides a class."""
         self._counted_rows.add((rows, place))
         return self._tally(rows, place)
 
 
 _MEAN = Objective(None, Mean())  # of the rules of a grid, which knows their losses
-_EDGE = 1e-9  # gap to which the edge of what is possible is found, as a part of the size of the goal's terms
+_EDGE = 1e-9  # gap at which the search for a tightest bound ends, relative to the size of the goal's terms
 _MOST_COARSE, _MOST_FINE = 250, 700  # cuts of a grid, from which it begins anew
 _MOST_RULES = 60  # that a search begins with
 
 
 def _is_moved_by(rows: GoalRows, place: int) -> bool:
-    """Tell whether another bound of a goal moves the right sides of its rows by as much, and nothing else."""
+    """Return whether another bound of a goal moves the right sides of its rows by as much, and nothing else."""
     own = rows.rows_of(place)
     return not rows.row_slopes[own].any() and all(rows.shares[row] is None for row in own)
 
 
 def _size_of(rows: GoalRows, place: int) -> float:
-    """Return how large the terms of a goal can be: what its gaps are parts of."""
+    """Return how large the terms of a goal can be, which is the scale of its gaps."""
     own = rows.rows_of(place)
     return float(np.abs(rows.rows[own]).max() if rows.sizes is None else rows.sizes[own].max()) or 1.0
 
 
 def _prices(model: Any) -> FloatArray:
-    """Return the prices of a model's goals; none are known where its mixture was not chosen inside of them."""
+    """Return the prices of a model's goals; none are known where its mixture was not chosen inside the goals."""
     prices = np.asarray(model.multipliers_, dtype=np.float64)
     return prices if prices.size == len(model.goals_) else np.zeros(len(model.goals_))
 
 
 class ModelProgram:
-    """Mixtures of models, from the bits where each of them errs."""
+    """Mixtures of models, from the bits that mark their errors."""
 
     def __init__(self, evidence: PoolPredictions) -> None:
         self.evidence, self.goal_rows = evidence, GoalRowCache(evidence.answers)
@@ -193,11 +193,11 @@ class ModelProgram:
             raise Unmet from error
 
     def explain(self, problem: Problem) -> BestMixture:
-        """Return the best mixture where there is one after all, or raise ``InfeasibleGoals``."""
+        """Return the best mixture if there is one after all, or raise ``InfeasibleGoals``."""
         return self._as_the_library(self._selection(problem), problem)
 
     def can_hold(self, goals: tuple[Goal, ...]) -> bool:
-        """Tell whether some mixture meets goals."""
+        """Return whether some mixture meets goals."""
         rows = self.goal_rows.rows(goals)
         try:
             if rows is not None:
@@ -239,7 +239,7 @@ class ModelProgram:
         return BestMixture(every, None, best.mixture, best.value, best.lower, best.multipliers, cost=best.cost)
 
     def _of_tail(self, selection: Selection, problem: Problem, tol: float) -> BestMixture:
-        """Return the mixture with the least CVaR, from what the settings before left."""
+        """Return the mixture with the least CVaR, started from earlier settings."""
         assert isinstance(problem.objective, Risk)  # noqa: S101 - a tail
         family = ModelFamily(selection)
         limits, _ = with_budget(family, selection.goals, problem.budget, explains=False)
@@ -277,7 +277,7 @@ class RulesProgram:
             raise Unmet from error
 
     def explain(self, problem: Problem) -> BestMixture:
-        """Return the best mixture where there is one after all, or raise ``InfeasibleGoals``."""
+        """Return the best mixture if there is one after all, or raise ``InfeasibleGoals``."""
         limits, _ = with_budget(self.family, self._limits(problem), problem.budget, self._start)
         solution = self._generate(limits, problem, RELEASED)
         if self._grid is not None and solution.cuts is not None:
@@ -285,7 +285,7 @@ class RulesProgram:
         return solution
 
     def can_hold(self, goals: tuple[Goal, ...]) -> bool:
-        """Tell whether some mixture meets goals."""
+        """Return whether some mixture meets goals."""
         limits = RuleLimits(self.ranked.cuts, self.goal_rows.rows(goals))
         try:
             if self._grid is not None:
@@ -336,7 +336,7 @@ class RulesProgram:
         return RuleLimits(self.ranked.cuts, self.goal_rows.rows(problem.goals))
 
     def _within_budget(self, problem: Problem) -> RuleLimits:
-        """Return the limits with a budget above the least mean loss under the goals, which is kept."""
+        """Return the limits with a budget above the least mean loss under the goals, which is stored."""
         limits = self._limits(problem)
         if problem.budget is None:
             return limits
@@ -374,7 +374,7 @@ class RulesProgram:
         return self._finish(self.family.choice(program, optimum), problem, tol)
 
     def _learn(self, cuts: IntArray, grid: IntArray, tol: float) -> None:
-        """Begin the next time with the grid that was needed, unless it has grown large, and with the cuts in use."""
+        """Store the grid, unless it has grown large, and the cuts in use as the start of the next solve."""
         assert self._grid is not None  # noqa: S101 - there is one
         own = np.union1d(self._grid.start(), cuts)
         if tol <= RELEASED:
@@ -383,7 +383,7 @@ class RulesProgram:
             self._coarse = grid if grid.size <= _MOST_COARSE else own
 
     def _finish(self, choice: Choice, problem: Problem, tol: float) -> BestMixture:
-        """Return a choice as the library makes it of the best mixture; under goals only where it rests."""
+        """Return the choice that the library makes from the best mixture; under goals only where the user stops."""
         if tol <= RELEASED or not problem.goals:
             own = problem._replace(decision=self.decision, keeps_default_threshold=self.keeps_default_threshold)
             choice = deciding_rules(self.ranked, own, choice)

@@ -45,13 +45,13 @@ def session_of_model(
     model : fitted classifier that mixes models or rules of scores
         Of two classes, such as ``GoalClassifier``, ``MixtureClassifier`` or ``AdaLPBoostClassifier``.
     X, y : held-out rows and labels, optional
-        That nobody fitted or chose on: verdicts and rates by group are of them.
+        Rows that took no part in fitting or choosing. Verdicts and rates by group are computed on them.
     sensitive_features, baseline, sample_weight, largest_weight
         What belongs to these rows, as for ``Table``.
     datasets : dict from names to Table, optional
         Held-out rows of other datasets that goals use. Default: those of ``fit``.
     confidence : float in (0, 1), default=0.95
-        Of verdicts on goals that carry none.
+        The confidence of verdicts on goals that carry none.
 
     Returns
     -------
@@ -61,7 +61,7 @@ def session_of_model(
     held = None
     if X is not None:
         if y is None:
-            raise ValueError("X came without y: verdicts are on labelled rows. Pass both, or neither.")
+            raise ValueError("You passed X without y. Verdicts need labelled rows: pass both, or neither.")
         weighed: dict[str, Any] = {"sample_weight": sample_weight, "largest_weight": largest_weight}
         features = X if is_frame(X) else np.empty((len(np.asarray(y)), 0))
         table = Table(features, np.asarray(y), sensitive_features, baseline, **weighed)
@@ -69,44 +69,44 @@ def session_of_model(
         check_held_out(model, evidence, others)
         held = held_out(model, evidence, table, X, {name: one for name, one in others.items() if name != TRAIN})
     elif any(part is not None for part in (y, sensitive_features, baseline, sample_weight, largest_weight, datasets)):
-        raise ValueError("What belongs to held-out rows came without X; pass X and y with it.")
+        raise ValueError("You passed columns, weights or datasets of held-out rows without X. Pass X and y too.")
     title = type(model).__name__
     return Session(SessionParts(title, model, evidence, held, names_of(model, evidence), confidence))
 
 
-def check_held_out(model: Any, evidence: Any, given: Mapping[str, Table]) -> None:
-    """Refuse held-out rows with other labels, or without what the goals and the rules of a model look at."""
-    tables = {**evidence.answers.tables, **given}
+def check_held_out(model: Any, evidence: Any, held_out_tables: Mapping[str, Table]) -> None:
+    """Refuse held-out rows with other labels, or without the columns that the goals and the rules of a model use."""
+    tables = {**evidence.answers.tables, **held_out_tables}
     views = Views(tables, evidence.answers.positive.labels)
-    for name, part in [(name, part) for name in given for part in ("y", "baseline")]:
+    for name, part in [(name, part) for name in held_out_tables for part in ("y", "baseline")]:
         if getattr(tables[name], part) is not None:
             views.codes(name, part)  # which says what labels there are
     for goal in model.goals_:
-        with suppress(NoRows):  # that none of them has a value is told on the page
+        with suppress(NoRows):  # the page shows that none of them has a value
             for one in [one for part in goal.parts(views) for term in terms_of(part) for one in term.row_counts()]:
                 views.rows(one.rows)
     if isinstance(evidence, ScoreTable):
-        for name in given:
+        for name in held_out_tables:
             model.groups_.codes(tables[name], f"The held-out rows of {name!r}")
 
 
 def check_model(model: Any) -> Any:
-    """Return what the mixture of a model was chosen on, or say why it cannot be explored."""
+    """Return the data that the mixture of a model was chosen on; refuse models that cannot be explored."""
     if not hasattr(model, "mixture_") or not hasattr(model, "family_"):
         raise TypeError(
-            "The explorer shows fitted classifiers that mix models or rules of scores, such as GoalClassifier; got "
-            f"{type(model).__name__}, which is not fitted or mixes none."
+            "The explorer needs a fitted classifier that mixes models or rules, such as GoalClassifier; got "
+            f"{type(model).__name__}, which is not fitted or is of another kind."
         )
     if len(model.classes_) != 2:  # noqa: PLR2004 - what is shown has a positive class
         raise ValueError(
-            f"The explorer shows models of two classes; this one tells {len(model.classes_)} apart: "
+            f"The explorer needs a model of two classes; this one has {len(model.classes_)}: "
             f"{model.classes_.tolist()[:10]}."
         )
     return model.family_.selection_data
 
 
 def names_of(model: Any, evidence: Any) -> list[str]:
-    """Return what the models are called."""
+    """Return the names of the models."""
     n_models = evidence.usual.size if isinstance(evidence, ScoreTable) else evidence.losses.shape[1]
     known = list(getattr(model, "names_", None) or [])[:n_models]
     known += [""] * (n_models - len(known))
@@ -114,27 +114,27 @@ def names_of(model: Any, evidence: Any) -> list[str]:
 
 
 def held_out(model: Any, evidence: Any, table: Table, X: Any, datasets: dict[str, Table]) -> HeldOutRows:
-    """Ask the models once about rows, and note what draws are made with."""
+    """Compute the models' outputs for held-out rows, and the uniform numbers that decisions are drawn with."""
     tables, rows = {TRAIN: table}, {TRAIN: X}
     tables |= {name: known for name, known in evidence.answers.tables.items() if name != TRAIN} | datasets
     rows |= {name: one.X for name, one in datasets.items()}
-    said, uniforms = {}, {}
+    outputs, uniforms = {}, {}
     for name, own in tables.items():
         if name in rows:
-            said[name], uniforms[name] = asked(model, evidence, rows[name]), uniforms_of(model, rows[name])
-        else:  # those of fit, about which the models were asked then
-            said[name], uniforms[name] = _kept(evidence, name), generated(model, own.n_samples)
-    return HeldOutRows(tables, said, uniforms, X if is_frame(X) else None)
+            outputs[name], uniforms[name] = member_outputs(model, evidence, rows[name]), uniforms_of(model, rows[name])
+        else:  # rows of fit, whose outputs are stored
+            outputs[name], uniforms[name] = _stored_outputs(evidence, name), generated(model, own.n_samples)
+    return HeldOutRows(tables, outputs, uniforms, X if is_frame(X) else None)
 
 
-def asked(model: Any, evidence: Any, X: Any) -> AnyArray:
-    """Return the scores of rows, or which of them each model calls positive."""
+def member_outputs(model: Any, evidence: Any, X: Any) -> AnyArray:
+    """Return each model's scores or, in a mixture of predictions, whether it predicts the positive class."""
     checked = model.check_predict_input(X)
-    told = np.asarray(model.pool().ask(checked, checked.shape[0]))
-    return told if isinstance(evidence, ScoreTable) else np.asarray(told == evidence.answers.positive.place)
+    outputs = np.asarray(model.pool().ask(checked, checked.shape[0]))
+    return outputs if isinstance(evidence, ScoreTable) else np.asarray(outputs == evidence.answers.positive.place)
 
 
-def _kept(evidence: Any, name: str) -> AnyArray:
+def _stored_outputs(evidence: Any, name: str) -> AnyArray:
     if isinstance(evidence, ScoreTable):
         return np.asarray(evidence.scores[name])
     bits = evidence.answers.positives[name]
@@ -143,7 +143,7 @@ def _kept(evidence: Any, name: str) -> AnyArray:
 
 
 def uniforms_of(model: Any, X: Any) -> FloatArray | None:
-    """Return what the draws about rows are made with, as ``predict`` makes them; None where the models vote."""
+    """Return the uniform numbers that decide the draws of rows, as in ``predict``; None where the models vote."""
     checked = model.check_predict_input(X)
     if kind_of_decision(model.decision) != STICKY:
         return generated(model, checked.shape[0])
@@ -152,7 +152,7 @@ def uniforms_of(model: Any, X: Any) -> FloatArray | None:
 
 
 def generated(model: Any, n_samples: int) -> FloatArray | None:
-    """Return numbers to draw with that stand for any others; None where the models vote."""
+    """Return uniform numbers of a fixed seed, as an example of the draws; None where the models vote."""
     return np.random.default_rng(_SEED).random(n_samples) if kind_of_decision(model.decision) in DRAWN else None
 
 
@@ -162,7 +162,7 @@ def session_of_run(folder: str | Path) -> Session:
     Parameters
     ----------
     folder : path
-        What ``counterpoise fit`` wrote. Its data files must be where they were.
+        A folder that ``counterpoise fit`` wrote. Its data files must still be in their places.
 
     Returns
     -------

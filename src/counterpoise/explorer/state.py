@@ -1,4 +1,4 @@
-"""The rows and programs of a session: what a mixture decides and loses, and what solves for the columns of rules."""
+"""The rows and programs of a session: decisions and losses of a mixture, and the program for the columns of rules."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -50,44 +50,44 @@ _HALF = 0.5
 
 
 class Labels(NamedTuple):
-    """Which rows are positive, and what they weigh."""
+    """The rows' labels, as positive or not, and their weights."""
 
     is_positive: BoolArray
     weights: FloatArray | None
     defer_cost: float = 0.0  # of a row that is not decided
 
     def losses(self, shares: FloatArray, deferred: FloatArray | None = None) -> FloatArray:
-        """Return the expected loss of each row, given how likely it is called positive, and how likely deferred."""
+        """Return the expected loss of each row from its probabilities of a positive decision and of deferral."""
         wrong = np.abs(shares - self.is_positive)
         return wrong if deferred is None else wrong + deferred * (self.defer_cost - self.is_positive)
 
 
 class Loss(NamedTuple):
-    """The mean loss, and that of the tail where there is one."""
+    """The mean loss, and the loss of the tail where there is one."""
 
     mean: float
     tail: float | None
 
 
 class RowAnswers(NamedTuple):
-    """What an audit is made of: codes of decisions, or where these are drawn how likely each of them is."""
+    """The predictions of an audit: codes of decisions, or their probabilities where decisions are drawn."""
 
     answers: ByteArray | FloatArray
     are_drawn: bool
 
     @property
     def positive(self) -> FloatArray:
-        """Return how likely each row is called positive, where answers are drawn."""
+        """Return the probability of a positive decision for each row, where decisions are drawn."""
         return np.asarray(self.answers if self.answers.ndim == 1 else self.answers[:, 1])
 
     @property
     def deferred(self) -> FloatArray | None:
-        """Return how likely each row is deferred; None where none may be."""
+        """Return the probability that each row is deferred; None where no row may be."""
         return None if self.answers.ndim == 1 else np.asarray(self.answers[:, 2])
 
 
 class SortedDraws:
-    """Numbers from 0 to 1 that decide by which member each row is decided, sorted once."""
+    """Uniform numbers that choose the member that decides about each row, sorted once."""
 
     def __init__(self, uniforms: FloatArray) -> None:
         self._order = np.argsort(uniforms, kind="stable")
@@ -106,18 +106,18 @@ class SortedDraws:
 
 
 class ExplorerRows:
-    """Rows with scores or answers of all models; only labelled ones have losses."""
+    """Rows with scores or predictions of all models; only labelled rows have losses."""
 
     def __init__(self, n_rows: int, uniforms: FloatArray | None, labels: Labels | None) -> None:
         self.labels, self._n_rows = labels, n_rows
         self._draws = None if uniforms is None else SortedDraws(uniforms)
 
     def positive_chances(self, solution: BestMixture) -> FloatArray:
-        """Return how likely a draw from the mixture calls each row positive."""
+        """Return the probability of a positive decision for each row, over the draws."""
         raise NotImplementedError
 
     def deferred_chances(self, solution: BestMixture) -> FloatArray | None:  # noqa: ARG002 - some defer
-        """Return how likely each row is deferred; None where none may be."""
+        """Return the probability that each row is deferred; None where no row may be."""
         return None
 
     def loss(self, solution: BestMixture, alpha: float | None) -> Loss:
@@ -125,11 +125,11 @@ class ExplorerRows:
         raise NotImplementedError
 
     def _answers_of_member(self, solution: BestMixture, member: int, rows: IntArray) -> ByteArray:
-        """Return what one member of the mixture answers about rows."""
+        """Return the decisions of one member of the mixture about rows."""
         raise NotImplementedError
 
     def decide(self, solution: BestMixture) -> ByteArray:
-        """Return 1 for rows that are called positive, 2 for deferred ones: by the model's draws, or else by vote."""
+        """Return 1 for rows that are decided positive, 2 for deferred ones: by the model's draws, or else by vote."""
         answers = np.empty(self._n_rows, dtype=np.uint8)
         if self._draws is not None:
             for member, rows in self._draws.by_member(solution.mixture):
@@ -147,7 +147,7 @@ class ExplorerRows:
         return self.labels.losses(self.positive_chances(solution), self.deferred_chances(solution))
 
     def answers(self, solution: BestMixture) -> RowAnswers:
-        """Return what an audit is made of: expectations where decisions are drawn, so that no key plays a part."""
+        """Return the predictions for an audit: probabilities where decisions are drawn, whatever the key."""
         if self._draws is None or np.count_nonzero(solution.mixture) == 1:
             return RowAnswers(self.decide(solution), are_drawn=False)
         positive, deferred = self.positive_chances(solution), self.deferred_chances(solution)
@@ -158,7 +158,7 @@ class ExplorerRows:
 
 
 class RowsWithAnswers(ExplorerRows):
-    """Rows with the answers of each model."""
+    """Rows with the predictions of each model."""
 
     def __init__(self, bits: BitRows, uniforms: FloatArray | None, labels: Labels | None) -> None:
         super().__init__(bits.n_rows, uniforms, labels)
@@ -166,7 +166,7 @@ class RowsWithAnswers(ExplorerRows):
         self._oracle: TailOracle | None = None
 
     def positive_chances(self, solution: BestMixture) -> FloatArray:
-        """Return how likely a draw from the mixture calls each row positive."""
+        """Return the probability of a positive decision for each row, over the draws."""
         shares = np.empty(self._n_rows)
         self._bits.scores(solution.mixture, shares)
         return np.minimum(shares, 1.0)
@@ -190,7 +190,7 @@ class RowsWithAnswers(ExplorerRows):
 
 
 class RowsWithScores(ExplorerRows):
-    """Rows with the scores of each model, and the groups that rules look at."""
+    """Rows with the scores of each model, and the groups that rules use."""
 
     def __init__(
         self, scores: FloatArray, groups: IntArray, n_groups: int, uniforms: FloatArray | None, labels: Labels | None
@@ -200,11 +200,11 @@ class RowsWithScores(ExplorerRows):
         self._ranks: _SortedScore | None = None
 
     def positive_chances(self, solution: BestMixture) -> FloatArray:
-        """Return how likely a draw from the mixture calls each row positive."""
+        """Return the probability of a positive decision for each row, over the draws."""
         return self._chances(solution, 1)
 
     def deferred_chances(self, solution: BestMixture) -> FloatArray | None:
-        """Return how likely each row is deferred; None where none may be."""
+        """Return the probability that each row is deferred; None where no row may be."""
         return self._chances(solution, 2) if self._defers(solution) else None
 
     def loss(self, solution: BestMixture, alpha: float | None) -> Loss:
@@ -222,14 +222,14 @@ class RowsWithScores(ExplorerRows):
         return solution.thresholds is not None and solution.thresholds.shape[1] > self._n_groups
 
     def _chances(self, solution: BestMixture, answer: int) -> FloatArray:
-        """Return how likely each row gets an answer."""
+        """Return the probability that each row gets a decision."""
         shares = np.zeros(self._n_rows)
         for member in np.flatnonzero(solution.mixture).tolist():
             shares += solution.mixture[member] * (self._answers_of_member(solution, member, slice(None)) == answer)
         return np.minimum(shares, 1.0)
 
     def _answers_of_member(self, solution: BestMixture, member: int, rows: IntArray | slice) -> ByteArray:
-        """Return what one rule answers."""
+        """Return the decisions of one rule."""
         assert solution.thresholds is not None  # noqa: S101 - of rules
         groups, column = self.groups[rows], self.scores[rows, int(solution.models[member])]
         upper, *lower = solution.thresholds[member].reshape(-1, self._n_groups)
@@ -238,7 +238,7 @@ class RowsWithScores(ExplorerRows):
 
 
 class _SortedScore:
-    """The rows of one score in falling order by group, summed by class: what rules lose takes a few look-ups."""
+    """The rows of one score in falling order by group, summed by class, so that a rule's loss takes a few look-ups."""
 
     def __init__(self, scores: FloatArray, groups: IntArray, n_groups: int, labels: Labels) -> None:
         weights = np.ones(len(groups)) if labels.weights is None else labels.weights
@@ -306,7 +306,7 @@ class SessionState(NamedTuple):
 
 
 def deferral_at(estimator: Any, cost: float | None) -> Deferral | None:
-    """Return that rows may be deferred at some cost, with the label that the estimator has for them."""
+    """Return the ``Deferral`` of a cost, with the label that the estimator has for deferred rows."""
     if cost is None:
         return None
     own = estimator.deferral
@@ -314,11 +314,11 @@ def deferral_at(estimator: Any, cost: float | None) -> Deferral | None:
 
 
 def state_of(parts: SessionParts, by: tuple[str, ...], defer: float | None = None) -> SessionState:
-    """Return what is needed for rules that look at some columns, and defer at a cost where one is given."""
+    """Return the rows and the program for rules that use some columns, and defer at a cost where there is one."""
     data, held_out = parts.evidence, parts.held_out
     if isinstance(data, PoolPredictions):
         if defer is not None:
-            raise ValueError("These models are mixed by their predictions: no row is deferred. Leave defer empty.")
+            raise ValueError("This model mixes predictions, so no row can be deferred. Leave defer empty.")
         return _of_models(data, held_out)
     estimator, groups = parts.estimator, groups_of(parts, by)
     deferral = deferral_at(estimator, defer)
@@ -345,7 +345,7 @@ def state_of(parts: SessionParts, by: tuple[str, ...], defer: float | None = Non
 
 
 def columns_of(parts: SessionParts) -> list[str]:
-    """Return the columns that rules may look at: the sensitive ones of few values, and the deployed model's answers."""
+    """Return the columns that rules may use: sensitive columns of few values, and the baseline predictions."""
     if isinstance(parts.evidence, PoolPredictions):
         return []
     tables = [parts.evidence.answers.tables[TRAIN], *([] if parts.held_out is None else [parts.held_out.tables[TRAIN]])]
@@ -355,22 +355,22 @@ def columns_of(parts: SessionParts) -> list[str]:
         few.append("baseline")
     names = []
     for name in few:
-        with suppress(ValueError):  # it makes no groups that rules can look at
+        with suppress(ValueError):  # it makes no groups that rules can use
             groups_of(parts, (name,))
             names.append(name)
     return names
 
 
 def check_columns(parts: SessionParts, by: tuple[str, ...], columns: Iterable[str]) -> None:
-    """Refuse columns that are not offered, and such as make groups with few rows, before anything is computed."""
+    """Refuse columns that are not offered, and columns that make groups with few rows, before computing anything."""
     if isinstance(parts.evidence, PoolPredictions):
         if by:
-            raise ValueError("These models are mixed by their predictions: no rules use columns. Leave by empty.")
+            raise ValueError("This model mixes predictions, so its rules use no columns. Leave by empty.")
         return
     for name in by:
         if name not in columns:
             names = ", ".join(map(repr, columns)) or "none"
-            raise ValueError(f"The rules cannot look at {name[:40]!r} here. Columns that they can look at: {names}.")
+            raise ValueError(f"The rules cannot use {name[:40]!r} here. Columns that they can use: {names}.")
     groups_of(parts, by)
 
 
@@ -380,7 +380,7 @@ def groups_of(parts: SessionParts, by: tuple[str, ...]) -> RuleGroups:
     groups = own if by == own.by else _other_groups(parts, by)
     if len(groups.names) > MOST_EXPLORED:
         raise ValueError(
-            f"by makes {len(groups.names)} groups of {', '.join(by)}; at most {MOST_EXPLORED} can be explored."
+            f"{', '.join(by)} make {len(groups.names)} groups; at most {MOST_EXPLORED} can be explored. Choose fewer."
         )
     return groups
 
@@ -393,8 +393,8 @@ def _other_groups(parts: SessionParts, by: tuple[str, ...]) -> RuleGroups:
             groups.codes(table, "The rows")
     except ValueError as error:
         raise ValueError(
-            f"The rules cannot look at {' and '.join(by)} here: that makes a group with fewer than {LEAST_ROWS} rows, "
-            "or one that some dataset has alone. Name other columns, or fewer."
+            f"The rules cannot use {' and '.join(by)} here: some group would have fewer than {LEAST_ROWS} rows, or "
+            "exist in one dataset only. Choose other columns, or fewer."
         ) from error
     return groups
 

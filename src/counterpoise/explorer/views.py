@@ -25,7 +25,7 @@ from counterpoise.theory.risks import Mean
 
 TAIL, ERROR = "tail", "error"  # quantities of a frontier beside the goals
 _ALPHAS = np.geomspace(0.01, 1.0, 25)
-_SOLVED_ALPHAS = np.geomspace(0.02, 1.0, 8)  # of a curve, at which the mixture is chosen anew
+_SOLVED_ALPHAS = np.geomspace(0.02, 1.0, 8)  # of a curve, at which the mixture is chosen again
 _POINTS = 10  # of a frontier
 _HALVINGS = 20  # of the range of a bound: a millionth of it
 _MOST_CACHED = 1000  # edges of ranges and other things that stay the same from one setting to another
@@ -38,7 +38,7 @@ Steps: TypeAlias = Generator[None, None, _Result]
 
 
 def steps(session: Session, setting: Setting, view: str, **words: Any) -> Iterator[dict[str, Any] | None]:
-    """Yield None after each step, and what the view shows in the end."""
+    """Yield None after each step, and finally the content of the view."""
     if view not in VIEWS:
         raise ValueError(f"A view is one of {', '.join(VIEWS)}; got {view!r}.")
     unknown = [name for name in words if view != "frontier" or name not in ("x", "y")]
@@ -51,7 +51,7 @@ def steps(session: Session, setting: Setting, view: str, **words: Any) -> Iterat
 
 
 def show_view(session: Session, setting: Setting, view: str, **words: Any) -> dict[str, Any]:
-    """Return what a view shows."""
+    """Return the content of a view."""
     return next(result for result in steps(session, setting, view, **words) if result is not None)
 
 
@@ -89,7 +89,7 @@ def _best(session: Session, setting: Setting, rows: ExplorerRows) -> Steps[list[
 
 
 def _once(session: Session, name: Any, find: Steps[_Result]) -> Steps[_Result]:
-    """Return a result found in steps, from the cache where it is there."""
+    """Return a result that is computed in steps, from the cache where it is stored."""
     if name not in session.cache:
         result = yield from find
         if len(session.cache) >= _MOST_CACHED:
@@ -113,7 +113,7 @@ def _ranges(session: Session, setting: Setting) -> Iterator[dict[str, Any] | Non
 def _tightest(session: Session, setting: Setting, place: int) -> Steps[float | None]:
     """Return the tightest bound of a goal that can be met beside all others, None where they cannot be met, in steps.
 
-    It depends neither on the goal's own bound nor on the tail, so that it is found once.
+    It depends neither on the goal's own bound nor on the tail, so it is computed once.
     """
     others = tuple(str(one.goal) for other, one in enumerate(setting.goals) if one.on and other != place)
     name = "edge", shape(setting.goals[place].goal), others, setting.by, setting.defer
@@ -121,7 +121,7 @@ def _tightest(session: Session, setting: Setting, place: int) -> Steps[float | N
 
 
 def _edge(session: Session, setting: Setting, place: int) -> Steps[float | None]:
-    """Return where a goal's range ends: the optimum of a linear program, or searched for ratios and with confidence."""
+    """Return the end of a goal's range: the optimum of a linear program; of a search for ratios and with confidence."""
     goal, goals = setting.goals[place].goal, setting.active
     own = sum(one.on for one in setting.goals[:place])
     low, high = reach(goal)
@@ -139,7 +139,7 @@ def _edge(session: Session, setting: Setting, place: int) -> Steps[float | None]
 
 
 def _bisect(session: Session, program: MixtureProgram, goals: tuple[Goal, ...], place: int) -> Steps[float | None]:
-    """Return the same by halving, which finds the edge: what can be met grows as the bound is loosened."""
+    """Return the same by bisection: the feasible set grows as the bound is relaxed."""
     goal = goals[place]
 
     def can_hold(bound: float) -> bool:
@@ -160,7 +160,7 @@ def _bisect(session: Session, program: MixtureProgram, goals: tuple[Goal, ...], 
 
 
 def _free(session: Session, setting: Setting, place: int, tightest: float) -> float | None:
-    """Return the bound from which on a goal costs nothing: its value where it is not asked for."""
+    """Return the bound from which a goal costs nothing: its value in the best mixture without it."""
     goal = setting.goals[place].goal
     try:
         without, has_price = _without(session, setting, place)
@@ -174,7 +174,7 @@ def _free(session: Session, setting: Setting, place: int, tightest: float) -> fl
 
 
 def _without(session: Session, setting: Setting, place: int) -> tuple[SettingResult, bool]:
-    """Return the best mixture without a goal: the present one, where the goal has no price; and whether it has."""
+    """Return the best mixture without a goal (the current one if the goal has no price), and whether it has a price."""
     has_price = False
     goals = tuple(one._replace(on=one.on and other != place) for other, one in enumerate(setting.goals))
     with suppress(Unmet):
@@ -189,7 +189,7 @@ def _without(session: Session, setting: Setting, place: int) -> tuple[SettingRes
 
 
 def _value(result: SettingResult, goal: Goal) -> float:
-    """Return what a goal's bound would have to be for a mixture to meet it exactly; nothing where few rows count."""
+    """Return the bound that a mixture meets exactly; None where few rows count."""
     rates = result.state.program.rates(result.solution)
     if is_of_few(goal, rates):
         return math.nan
@@ -206,7 +206,7 @@ def _frontier(session: Session, setting: Setting, x: Any = None, y: Any = None) 
     x, y = ERROR if x is None else x, TAIL if y is None else y
     across, up = _quantity(session, setting, x), _quantity(session, setting, y)
     if isinstance(across, str) or across == up:
-        raise ValueError("A frontier needs two quantities, the first a goal or the error; got the same, or the tail.")
+        raise ValueError("A frontier needs two different quantities, of which the first is a goal or the error.")
     others = tuple(one for one in setting.goals if one.on and one.goal not in (across, up))
     base = replace(setting, goals=(SettingGoal(across), *others), budget=None)
     tightest = yield from _tightest(session, base, 0)
@@ -215,7 +215,7 @@ def _frontier(session: Session, setting: Setting, x: Any = None, y: Any = None) 
         return
     loosest = _value(_optimum(session, replace(base, goals=others), up), across)
     if math.isnan(loosest):
-        raise ValueError(f"{across.left} is of {HIDDEN}: no frontier of it is shown.")
+        raise ValueError(f"{across.left} is computed on {HIDDEN}, so the explorer does not show its frontier.")
     points = []
     for level in _levels(across, tightest, loosest):
         yield None
@@ -225,7 +225,7 @@ def _frontier(session: Session, setting: Setting, x: Any = None, y: Any = None) 
         except Unmet:  # at the very edge, by rounding
             continue
         points.append([number(level), number(_height(result, up))])
-    here = None  # where no mixture meets the goals of the present setting
+    here = None  # where no mixture meets the goals of the current setting
     with suppress(Unmet):
         present = session.recent(setting)
         here = [number(_value(present, across)), number(_height(present, up))]
@@ -234,14 +234,14 @@ def _frontier(session: Session, setting: Setting, x: Any = None, y: Any = None) 
 
 
 def _levels(goal: Goal, tightest: float, loosest: float) -> list[float]:
-    """Return bounds from the tightest to somewhat beyond where the goal costs nothing, as far as it can reach."""
+    """Return bounds from the tightest to slightly beyond the bound from which the goal costs nothing."""
     low, high = reach(goal)
     end = float(np.clip(tightest + (loosest - tightest) * (1 + _MARGIN), low, high))
     return [float(level) for level in np.linspace(tightest, end, _POINTS)]
 
 
 def _quantity(session: Session, setting: Setting, word: Any) -> Goal | str:
-    """Return a goal by its place among those of the setting, the error as one, or the tail."""
+    """Return a goal by its place in the setting, the error rate as a goal, or the tail."""
     if word == TAIL:
         return TAIL
     if word == ERROR:
@@ -250,12 +250,12 @@ def _quantity(session: Session, setting: Setting, word: Any) -> Goal | str:
         raise ValueError(f"A quantity is the place of a goal, {ERROR!r} or {TAIL!r}; got {word!r}.")
     goal = setting.goals[word].goal
     if session.few.why(goal):
-        raise ValueError(f"{goal.left} is of {HIDDEN}: no frontier of it is shown.")
+        raise ValueError(f"{goal.left} is computed on {HIDDEN}, so the explorer does not show its frontier.")
     return goal
 
 
 def _optimum(session: Session, setting: Setting, up: Goal | str) -> SettingResult:
-    """Return the mixture with the least, or for a goal that wants more the most, of a quantity."""
+    """Return the mixture with the least of a quantity, or with the most for a goal with ``>=``."""
     with session.lock:
         problem, state = session.problem(setting), session.state(setting)
         problem = problem._replace(objective=_objective(up, problem), budget=None)
@@ -284,7 +284,7 @@ def _segments(session: Session, setting: Setting) -> Iterator[dict[str, Any] | N
 
     held_out = session.parts.held_out
     if held_out is None or held_out.features is None:
-        yield {"segments": [], "why": "the held-out rows came without a data frame of features"}
+        yield {"segments": [], "why": "the held-out rows have no data frame of features"}
         return
     alpha = 1.0 if setting.alpha is None else setting.alpha
     why = why_no_segments(held_out.tables[TRAIN].n_samples, alpha)
@@ -300,7 +300,7 @@ def _segments(session: Session, setting: Setting) -> Iterator[dict[str, Any] | N
     for one in segments:
         parts = {name: number(getattr(one, name)) for name in ("share", "part", "lift")}
         words.append({"text": one.text, "rows": one.n_rows, **parts})
-    yield {"segments": words, "why": "" if words else "no segment has notably more of the tail than others"}
+    yield {"segments": words, "why": "" if words else "no segment has a notably larger share of the tail than others"}
 
 
 def _verdicts(session: Session, setting: Setting) -> Iterator[dict[str, Any] | None]:

@@ -46,7 +46,7 @@ class Constraints(NamedTuple):
     owners: IntArray  # the place of the goal that each row belongs to
 
     def can_hold(self) -> bool:
-        """Tell whether they can hold together."""
+        """Return whether they can hold together."""
         return can_hold(self.matrix, self.bounds, scale=self.scale, domain=self.domain)
 
     def conflict(self) -> tuple[list[int], float] | None:

@@ -6,7 +6,7 @@ With ``predictions`` the positive predictions of a classifier (indicators, ramp 
 
 because a negative prediction counts as ``1 - prediction``. Of more than two classes a row has a prediction for each,
 how much it is of that class, one behind the other; where rows may be deferred the last is how much of it is. Constants
-and weights depend on the labels, groups, baseline and sample weights alone, so they are found once and serve any
+and weights depend on the labels, groups, baseline and sample weights alone, so they are computed once and serve any
 classifier.
 
 Predictions of any kind, labels, probabilities or scores, become such numbers in ``prepare``.
@@ -172,18 +172,18 @@ def _cached(method: "Callable[Concatenate[Views, P], Result]") -> "Callable[Conc
 
 
 class Views:
-    """Rows of the tables, found once: what they take is of the order of the result."""
+    """Rows of the tables, computed once; they take about as much memory as the result."""
 
     def __init__(self, tables: Mapping[str, Table], classes: Classes) -> None:
         self.tables, self.classes = tables, classes
         self._cache: dict[Any, Any] = {}
 
     def cache(self, key: Any, find: Callable[[], Result]) -> Result:
-        """Return what ``find`` finds about the rows, called once for each key."""
+        """Return the result of ``find``, which is called once for each key."""
         if key not in self._cache:
             self._cache[key] = find()
-        found: Result = self._cache[key]
-        return found
+        result: Result = self._cache[key]
+        return result
 
     @_cached
     def rows(self, rows: Dataset) -> tuple[IntArray, FloatArray]:
@@ -233,8 +233,8 @@ class Views:
         if of is None and several and self.classes.positive is None:
             raise ValueError(
                 f"A rate needs a positive class; got {len(several)} classes: {', '.join(map(repr, several[:10]))}. "
-                f"Name the one that is meant with of, as in recall(train, of={text_of(several[0])}), or with pos_label "
-                "(data.positive in a goals file)."
+                f"Name the class that you mean with of, as in recall(train, of={text_of(several[0])}), or with "
+                "pos_label (data.positive in a goals file)."
             )
         if of is None:
             return several.index(self.classes.positive) if several else 1

@@ -97,7 +97,7 @@ def bind(
     data : Table, or dict of Tables by dataset
         A single table is the dataset ``train``.
     classes : array of labels, optional
-        The negative and the positive one, or more than two; by default the labels found in the data, sorted.
+        The negative and the positive one, or more than two; by default the sorted labels of the data.
     pos_label : label, optional
         The positive class, if not the last of the classes.
     defer_label : label, optional
@@ -151,7 +151,7 @@ class GoalLimits(NamedTuple):
     def of(cls, goals: Sequence[Goal], views: Views) -> Self:
         """Write goals out for the classes and groups there are, and check that ratios can be multiplied through.
 
-        A goal that fails does so in some part, whichever it is, so that each may take the whole risk of the goal.
+        A goal that fails does so in some part, so each part may take the whole risk of the goal.
         """
         parts: list[Goal] = []
         owners: list[int] = []
@@ -206,7 +206,7 @@ def check_denominators(goals: Sequence[Goal], views: Views) -> None:
         if value < -FEASIBLE * goal.left.denominator.whole_size:  # type: ignore[union-attr]
             raise ValueError(
                 f"The goal {goal} cannot be multiplied through: its denominator falls to {value:.4g} for some "
-                "predictions, and the comparison would turn round. Use a denominator that is never negative."
+                "predictions, which would reverse the comparison. Use a denominator that is never negative."
             )
 
 

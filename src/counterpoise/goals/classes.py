@@ -31,7 +31,7 @@ class Classes(NamedTuple):
 
     @property
     def n_columns(self) -> int:
-        """Return how many numbers tell a prediction: how positive it is, or how much it is of each answer."""
+        """Return how many numbers a prediction has: the share of the positive class, or a share for each answer."""
         return len(self.several) or 1 if self.deferred is None else len(self.labels) + 1
 
     def codes(self, labels: AnyArray, name: str) -> IntArray:
@@ -256,7 +256,7 @@ def resolve_classes(
 
 
 def is_positive_word(label: str) -> bool:
-    """Tell whether a text is a word for the positive class, whatever it is about."""
+    """Return whether a text is a word for the positive class, whatever it is about."""
     return label.strip().lower() in _YES
 
 

@@ -328,7 +328,7 @@ class Ratio(Expression):
         return (-self).__add__(other)
 
     def _takes(self, other: Any) -> bool:
-        """Tell whether it can be combined with a value: with numbers, never with rates."""
+        """Return whether it can be combined with a value: with numbers, never with rates."""
         if isinstance(other, Expression):
             raise TypeError(
                 f"A ratio can be combined with numbers only: {self} and {other} together are not linear once multiplied"
@@ -389,7 +389,7 @@ def terms_of(expression: "Goal | Expression") -> tuple[Term, ...]:
 
 
 def needs(rate: Rate | Ratio, part: str) -> bool:
-    """Tell whether a rate depends on the "label" or on the "baseline" of rows."""
+    """Return whether a rate depends on the "label" or on the "baseline" of rows."""
     counts = (one for term in terms_of(rate) for one in term.row_counts())
     return any(getattr(rows, part) is not None for one in counts for rows in (one.rows, one.out_of))
 
@@ -414,7 +414,7 @@ def make_rate(constant: float, terms: Iterable[Term]) -> Rate:
         for count in term.metric.counts:
             if abs(count.coefficient) != 1 and not check_finite(term.coefficient * count.coefficient):
                 raise ValueError(
-                    f"The numbers in a goal must not vanish; {term.coefficient!r} * {term} is rounded to 0."
+                    f"A factor in a goal must not be so small that it rounds to 0; got {term.coefficient!r} * {term}."
                 )
     return Rate(check_finite(constant), remaining)
 
@@ -470,7 +470,7 @@ class Goal:
 
     @property
     def has_parts(self) -> bool:
-        """Tell whether the goal is on the worst of several rates."""
+        """Return whether the goal is on the worst of several rates."""
         return isinstance(self.left, WorstOf)
 
     @property
@@ -480,7 +480,7 @@ class Goal:
 
     @property
     def is_ratio(self) -> bool:
-        """Tell whether the bound multiplies a denominator."""
+        """Return whether the bound multiplies a denominator."""
         return any(isinstance(one, Ratio) for one in self.left.members())
 
     @property
@@ -525,19 +525,19 @@ class Goal:
     def evaluate(
         self, predictions: Any, data: Any, *, pos_label: Any = None, defer_label: Any = None, classes: Any = None
     ) -> "GoalCheck":
-        """Tell whether the goal holds for predicted labels; the arguments are those of ``Rate.value``."""
+        """Return whether the goal holds for predicted labels; the arguments are those of ``Rate.value``."""
         options = {"pos_label": pos_label, "defer_label": defer_label, "classes": classes}
         return self.at(prepare(predictions, data, kind="labels", **options))
 
     def evaluate_expected(
         self, probabilities: Any, data: Any, *, pos_label: Any = None, defer_label: Any = None, classes: Any = None
     ) -> "GoalCheck":
-        """Tell whether the goal holds in expectation for a randomized classifier, as ``Rate.expected_value``."""
+        """Return whether the goal holds in expectation for a randomized classifier, as ``Rate.expected_value``."""
         options = {"pos_label": pos_label, "defer_label": defer_label, "classes": classes}
         return self.at(prepare(probabilities, data, kind="probabilities", **options))
 
     def evaluate_ramp(self, scores: Any, data: Any, *, pos_label: Any = None, classes: Any = None) -> "GoalCheck":
-        """Tell whether the goal holds for the ramp rates of scores, as ``Rate.ramp_value``."""
+        """Return whether the goal holds for the ramp rates of scores, as ``Rate.ramp_value``."""
         return self.at(prepare(scores, data, kind="scores", pos_label=pos_label, classes=classes))
 
     def at(self, prepared: PreparedPredictions) -> "GoalCheck":

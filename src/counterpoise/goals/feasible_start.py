@@ -92,7 +92,7 @@ def _constant_start(problem: RampProblem) -> FloatArray | None:
 
 
 class _Search(NamedTuple):
-    """The best point that a search has found, and the price of each constraint there."""
+    """The best point of a search, and the price of each constraint there."""
 
     state: RampState
     multipliers: FloatArray
@@ -124,7 +124,7 @@ class _Searcher:
         return best
 
     def as_error(self, bound: BoundGoals, search: _Search) -> InfeasibleGoals:
-        """Return the error for goals that no point was found for, with as small a conflict as searching finds."""
+        """Return the error for goals that no known point meets, with the smallest conflict that a search finds."""
         # Those that are exceeded or have a price, if they alone are out of reach too; else all.
         members = np.flatnonzero((search.state.excess > FEASIBLE) | (search.multipliers > FEASIBLE))
         reduced = self.least_violation(members)
@@ -135,14 +135,14 @@ class _Searcher:
         for candidate in members if members.size <= _MAX_DELETIONS else ():
             rest = members[members != candidate]
             reduced = self.least_violation(rest)
-            if reduced.state.violation > FEASIBLE:  # without it still no point is found
+            if reduced.state.violation > FEASIBLE:  # without it the goals are still missed
                 members, search = rest, reduced
         places = np.unique(bound.owners[members])
         violation = float(np.maximum(search.state.excess, 0.0) @ bound.units[members])
         return InfeasibleGoals([bound.goals[place] for place in places], violation, proven=False)
 
     def least_excess(self, one: int, others: IntArray) -> float | None:
-        """Return the least found by which one constraint is exceeded where all others hold, or None if they do not."""
+        """Return the least known excess of one constraint where all others hold, or None if they do not."""
         start = self.least_violation(others).state
         if start.violation > FEASIBLE:
             return None
@@ -197,7 +197,7 @@ class _Adviser:
         return {} if bounds is None else {self.bound.goals[place]: bound for place, bound in bounds.items()}
 
     def _reachable_bounds(self, guesses: BoundChanges) -> BoundChanges | None:
-        """Return the guesses as they would be printed, moved on until a point is found that meets them."""
+        """Return the guesses as they would be printed, moved on until some point meets them."""
         for factor in _FURTHER:
             bounds = {}
             for place, guess in guesses.items():

@@ -21,7 +21,7 @@ class InfeasibleGoals(ValueError):  # noqa: N818 - named for the state it report
     Attributes
     ----------
     conflict : tuple of Goal
-        The smallest set of goals found that cannot hold together; without any one of them the others can. Where it is
+        The smallest known set of goals that cannot hold together; without any one of them the others can. Where it is
         not ``proven`` all goals that took part.
     least_violation : float
         The least total by which these goals must be missed.
@@ -31,17 +31,17 @@ class InfeasibleGoals(ValueError):  # noqa: N818 - named for the state it report
     joint_bounds : dict from Goal to float
         Where no single bound is enough: numbers for the right sides of several goals that can be met together, all
         others kept. The sum of the moves is the least, each in parts of the size of what its goal limits: 1 for shares,
-        the largest amount for costs. Where ratios or a search take part, it is the least that was found.
+        the largest amount for costs. With ratios or a search, it is the least that is known.
     held_by : dict from Goal to tuple of Goal
         For each nearest bound the goals beside which it cannot be tighter: of the conflict, and others.
     proven : bool
         True where no classifier whatsoever, or no mixture of the given models, can meet them; False where none of the
-        requested kind was found.
+        requested kind is known.
     nearest_proven : bool
         True where every bound of ``nearest_bounds`` is proven to be the nearest: with one that is tighter by 1e-5 of
         its scale, or by one in its last printed digit, no classifier, or no mixture of the given models or of their
         rules, meets the goals. The scale is the bound itself or the size of what it limits, whichever is larger: about
-        1 for shares. False where bounds were found by a search, so that nearer ones may exist.
+        1 for shares. False where bounds come from a search, so that nearer ones may exist.
     ways_out : list of dict from Goal to Goal
         The same as goals: each entry maps the goals to replace to their replacements.
     kind : str
@@ -49,7 +49,7 @@ class InfeasibleGoals(ValueError):  # noqa: N818 - named for the state it report
     hints : tuple of str
         What else would meet the goals, a sentence each.
     closest : classifier or None
-        A fitted one that misses the goals least, where boosting inside goals found no mixture that meets them.
+        A fitted one that misses the goals least, where boosting inside goals reached no mixture that meets them.
 
     Examples
     --------
@@ -143,13 +143,13 @@ class InfeasibleGoals(ValueError):  # noqa: N818 - named for the state it report
         if self.nearest_bounds:
             holding = dict.fromkeys(goal for goals in self.held_by.values() for goal in goals)
             others = " and ".join(str(goal) for goal in holding if goal not in self.conflict)
-            stands = f" Beside {'them' if len(self.conflict) > 1 else 'it'} stands {others}." if others else ""
+            context = f" {'They' if len(self.conflict) > 1 else 'It'} must hold beside {others}." if others else ""
             how, condition = "" if self.nearest_proven else " found", "one at a time and with all other goals kept"
-            return f"{stands} The nearest bounds{how} that can be met, {condition}: {', or '.join(replacements)}."
+            return f"{context} The nearest bounds{how} that can be met, {condition}: {', or '.join(replacements)}."
         if self.joint_bounds:
             is_of_shares = all(goal_unit(goal) == 1 for goal in self.joint_bounds)
             total = f", {self.joint_change:.4g} in all" if is_of_shares else ""
-            least = f"With all other goals kept no single bound is enough; the least change that is{total}"
+            least = f"With all other goals kept, no single bound is enough. The smallest change that is{total}"
             return f" {least}: {' and '.join(replacements)}."
         return ""
 

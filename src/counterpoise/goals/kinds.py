@@ -49,7 +49,7 @@ class CountedRows(NamedTuple):
 
     @property
     def is_weighted(self) -> bool:
-        """Tell whether some rows of the population may weigh more than others."""
+        """Return whether some rows of the population may weigh more than others."""
         return self.spread is not None
 
     def sample(self, values: FloatArray, factors: FloatArray | None = None) -> WeightedSample:
@@ -308,7 +308,7 @@ def _by_kind(
 
 
 def are_disjoint(one: Dataset, other: Dataset) -> bool:
-    """Tell whether two parts of one dataset can have no row in common, as their conditions say."""
+    """Return whether two parts of one dataset can have no row in common, as their conditions say."""
     if one.name != other.name:  # the same rows may be known under two names
         return False
     values = dict(other.conditions)
@@ -321,7 +321,7 @@ def are_disjoint(one: Dataset, other: Dataset) -> bool:
 
 
 def _are_opposite(one: bool | None, other: bool | None, of: str | None, other_of: str | None) -> bool:
-    """Tell whether no label is both of a class (or not) and of another (or not)."""
+    """Return whether no label is both of a class (or not) and of another (or not)."""
     if of == other_of:
         return {one, other} == {True, False}
     return one is True and other is True and of is not None and other_of is not None and not may_be_same(of, other_of)

@@ -1,4 +1,4 @@
-"""Goals and rates from whatever they are given as: themselves, lists of them, their texts.
+"""Goals and rates from goals, from lists of them, or from their texts.
 
     goal    = sum ("<=" | ">=") sum ["with" "confidence" number]
     sum     = product (("+" | "-") product)*
@@ -274,13 +274,13 @@ class _Reader:
         if "<=" in signs and "<" not in signs:  # between the two sides of a goal
             odd = next((one for one in (token, self.next) if one.text in {"<", ">"}), None)
             if odd is not None:
-                raise self.wrong(odd.place, f"a goal is written with <= or >=, found {odd.text!r}")
+                raise self.wrong(odd.place, f"a goal is written with <= or >=, got {odd.text!r}")
         if token.text not in signs:
             raise self._expected(token, " or ".join(map(repr, signs)))
         return token
 
     def skip(self, sign: str) -> bool:
-        """Go on behind a sign where it is next, and tell whether it was."""
+        """Go on behind a sign where it is next, and return whether it was."""
         return self.next.text == sign and bool(self.advance())
 
     def expect_end(self) -> None:
@@ -301,7 +301,7 @@ class _Reader:
         got = "the end of the text" if token.kind == "end" else repr(token.text)
         # What goes on where a condition should end is a value of several words or signs.
         quotes = what == "')'" and token.kind != "end" and self.text[: token.place].rpartition("(")[2].count("=")
-        hint = "; values that are no plain word stand in quotes, as in sex='not known'" if quotes else hint
+        hint = "; put a value of several words in quotes, as in sex='not known'" if quotes else hint
         return self.wrong(token.place, f"expected {what}, found {got}{hint}")
 
     def wrong(self, place: int, problem: str) -> GoalSyntaxError:
@@ -315,7 +315,7 @@ class _Reader:
 
 def _describe_character(character: str) -> str:
     if character in "\u2264\u2265":
-        return f"a goal is written with <= or >=, found {character!r}"
+        return f"a goal is written with <= or >=, got {character!r}"
     if character == "%":
         return "found '%'; write a share as a number, 0.9 for 90 %"
     got = "an unfinished quote" if character in "'\"" else repr(character)
@@ -439,7 +439,7 @@ def as_goals(goals: Any) -> tuple[Goal, ...]:
 
 
 def has_goals(goals: Any) -> bool:
-    """Tell whether there are goals, of what ``as_goals`` takes, without reading their texts.
+    """Return whether there are goals, of what ``as_goals`` takes, without reading their texts.
 
     Examples
     --------

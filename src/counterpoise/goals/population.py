@@ -2,8 +2,8 @@
 
 The population's rate is conditional, as the goal reads: recall(train, sex=F) is the probability of a positive
 prediction given a positive label and sex F. Groups have random sizes; given its size, the rows of a group are
-independent draws from that part of the population, so every bound is taken at the sizes found and holds whatever they
-are.
+independent draws from that part of the population, so every bound is computed at the observed sizes and holds whatever
+they are.
 
 A goal's left side less the rates on its right is ``top / bottom``, with ``bottom = 1`` unless the goal is on a ratio.
 Its bounds are, in order of preference, and chosen by the goal and not by the outcome:
@@ -61,7 +61,7 @@ from counterpoise.theory.confidence import (
 )
 
 _EXACT = 1e-12  # to which a share is known; shares lie from 0 to 1, so this is a part of the whole
-_ROUNDING = 1e-9  # of the same whole: by so much a bound is looser than the share it was found from
+_ROUNDING = 1e-9  # of the same whole: by so much a bound is looser than its share
 _HALVINGS = 40  # of the shares from 0 to 1
 
 
@@ -96,7 +96,7 @@ class Share(NamedTuple):
         return upper_share(math.ceil(n_rows * max(failures - _EXACT, 0.0)), n_rows, risk)
 
     def can_show(self, allowed: float, risk: float, n_rows: float | None = None) -> bool:
-        """Tell whether these rows, or another number, show a share of at most ``allowed`` without a single failure."""
+        """Return whether these rows, or ``n_rows`` rows, show a share of at most ``allowed`` if there is no failure."""
         return upper_share(0, self.trials if n_rows is None else n_rows, risk) <= allowed
 
 
@@ -132,7 +132,7 @@ class WeightedShare(NamedTuple):
         return upper_weighted_mean(self._planned(failures), risk)
 
     def can_show(self, allowed: float, risk: float, n_rows: float | None = None) -> bool:
-        """Tell whether these rows, or another number, show a share of at most ``allowed`` without a single failure."""
+        """Return whether these rows, or ``n_rows`` rows, show a share of at most ``allowed`` if there is no failure."""
         return is_below(self._planned(0.0, n_rows), allowed, risk)
 
     def _planned(self, failures: float, n_rows: float | None = None) -> WeightedSample:
@@ -147,7 +147,7 @@ class WeightedShare(NamedTuple):
         return WeightedSample(values, np.tile(self.levels, 2), np.concatenate([failing, others]), (0.0, 1.0))
 
     def check_loaded(self) -> None:
-        """Check what came from a file."""
+        """Check the values that were read from a file."""
         if {self.levels.shape, self.hits.shape, self.misses.shape} != {(self.levels.size,)}:
             raise ValueError("the numbers of rows are not those of its weights")
 
@@ -167,7 +167,7 @@ def certified_bound(goal: Goal, share: AnyShare, value: float, risk: float) -> f
 
 
 def can_certify(goal: Goal, share: AnyShare, risk: float) -> bool:
-    """Tell whether so many rows can certify the goal at all: without a single failure."""
+    """Return whether so many rows can certify the goal at all: without a single failure."""
     return bool(share.trials) and share.can_show(allowed_failures(goal, share), risk)
 
 

@@ -268,7 +268,7 @@ correct = _rate(
     "correct", "right predictions, for examples that must not go wrong: ``correct(D) >= 1``", _TP, _TN, of_each=(_TP,)
 )
 recall = _rate("recall", "positive predictions among the rows labelled positive", _TP, out_of=_POSITIVES)
-false_negative_rate = _rate("false_negative_rate", "positives that are not found", _FN, out_of=_POSITIVES)
+false_negative_rate = _rate("false_negative_rate", "positives that are decided negative", _FN, out_of=_POSITIVES)
 false_positive_rate = _rate("false_positive_rate", "negatives that are predicted positive", _FP, out_of=_NEGATIVES)
 true_negative_rate = _rate("true_negative_rate", "negatives that are predicted negative", _TN, out_of=_NEGATIVES)
 METRICS["balanced_accuracy"] = Metric(

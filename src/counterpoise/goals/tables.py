@@ -147,15 +147,15 @@ class Table:
     y : array of shape (n_samples,), optional
         Labels; goals on unlabelled rows (coverage, churn) need none.
     sensitive_features : data frame, dict of arrays, or array, optional
-        Columns for ``where``; looked at before those of X. A bare array is the column ``group``.
+        Columns for ``where``; they come before those of X. A bare array is the column ``group``.
     baseline : array of shape (n_samples,), optional
         The labels that the deployed model predicts, for churn, wins and losses.
     sample_weight : array of shape (n_samples,), optional
         Non-negative; every rate on these rows is then a weighted rate.
     largest_weight : float, optional
-        The most that a row of the population can weigh, in the units of ``sample_weight``, known before the rows were
-        drawn. Statements about the population (audits, goals with a confidence) need it unless all weights are
-        equal: rows that were not drawn may weigh more than these.
+        The largest weight that a row of the population can have, in the units of ``sample_weight``, known before the
+        rows were drawn. Statements about the population (audits, goals with a confidence) need it unless all weights
+        are equal: rows that were not drawn may weigh more than these.
     counts : array of shape (n_samples,), optional
         How many rows each stands for, whole numbers: rows that are alike in all that goals may ask need be there once,
         and rates, intervals and verdicts are those of all of them. Not together with ``sample_weight``.
@@ -257,10 +257,10 @@ class Table:
         if self.sample_weight is None or self.sample_weight.min() >= EQUAL:
             return None
         raise ValueError(
-            f"Dataset {name!r} needs largest_weight, the most that a row of its population can weigh: its weights "
-            f"differ (the lightest is {self.sample_weight.min():.3g} times the heaviest), and rows that were not drawn "
-            "may be heavier still. Name it: largest_weight beside sample_weight, data.largest_weight in a goals file, "
-            "--largest-weight where a run is audited; or leave the weights out."
+            f"Dataset {name!r} needs largest_weight, the largest weight that a row of its population can have: its "
+            f"weights differ (the lightest is {self.sample_weight.min():.3g} times the heaviest), and rows that were "
+            "not drawn may weigh more. Pass it: largest_weight beside sample_weight, data.largest_weight in a goals "
+            "file, --largest-weight where a run is audited; or leave the weights out."
         )
 
     def copy_weight_limit(self, table: "Table", places: Any = slice(None)) -> "Table":
@@ -356,7 +356,7 @@ class Table:
         return is_inside
 
     def levels(self, column: str, *, are_compared: bool = True) -> Levels:
-        """Return the distinct texts of a column and where each stands, found once.
+        """Return the distinct texts of a column and the place of each, computed once.
 
         One that is compared must not hold the text ``(missing)``: goals and rules could not tell it from a missing
         value.
@@ -374,7 +374,7 @@ class Table:
         return levels
 
     def check_loaded(self) -> None:
-        """Check what came from a file."""
+        """Check the values that were read from a file."""
         parts = [self.y, self.baseline, self.sample_weight, self.counts, *self._own_columns.values()]
         if any(part is not None and part.shape != (self.n_samples,) for part in parts):
             raise ValueError(f"a table of {self.n_samples} rows has columns of other lengths")
@@ -424,7 +424,7 @@ def with_train(train: Table | None, datasets: Any) -> dict[str, Table]:
     if train is None:
         return others
     if DEFAULT in others:
-        raise ValueError("The dataset 'train' is X and y themselves: give the others in datasets another name.")
+        raise ValueError("The dataset 'train' is X and y themselves. Give your dataset another name.")
     return {DEFAULT: train, **others}
 
 

@@ -152,7 +152,7 @@ class Range(NamedTuple):
 
     @property
     def is_empty(self) -> bool:
-        """Tell whether no number at all is in the range."""
+        """Return whether no number at all is in the range."""
         if self.low is None or self.high is None:
             return False
         return self.low > self.high or (self.low == self.high and not (self.has_low and self.has_high))
@@ -241,7 +241,7 @@ def merge_ranges(ranges: Iterable[Range]) -> tuple[Range, ...]:
 
 
 def is_missing(value: Any) -> bool:
-    """Tell whether a value is missing: None, NaN, NaT, pandas' NA or an empty text; words such as NA are values.
+    """Return whether a value is missing: None, NaN, NaT, pandas' NA or an empty text; words such as NA are values.
 
     Examples
     --------
@@ -277,7 +277,7 @@ def as_number(text: str, kind: str) -> int | float | None:
 
 
 def may_be_same(one: str, other: str) -> bool:
-    """Tell whether two texts may select the same rows: equal numbers, or truth values, are one however written."""
+    """Return whether two texts may select the same rows: equal numbers, or truth values, are one however written."""
     if one == other:
         return True
     truth, number = as_truth(one), as_number(one, "f")
@@ -541,7 +541,7 @@ def without_negatives(rows: Dataset, out_of: Dataset) -> Iterator[tuple[float, D
 
 
 def is_number(value: Any) -> bool:
-    """Tell whether a value may stand in a goal as a number."""
+    """Return whether a value may stand in a goal as a number."""
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
@@ -564,7 +564,7 @@ class Fraction(NamedTuple):
 
     @property
     def is_count(self) -> bool:
-        """Tell whether some of the rows that count are counted, each once."""
+        """Return whether some of the rows that count are counted, each once."""
         return bool(np.isin([self.top, self.bottom], (0.0, 1.0)).all() and (self.top <= self.bottom).all())
 
 

@@ -221,8 +221,8 @@ def find_device(name: str) -> Any:
     device = torch.device("cuda", torch.cuda.current_device()) if name == "cuda" and n_devices else torch.device(name)
     if device.type == "cuda" and (device.index or 0) >= n_devices:
         raise ValueError(
-            f"device={name!r} does not exist: torch sees {n_devices} CUDA devices here. "
-            "Use device='auto' to take one where there is one."
+            f"device={name!r} does not exist: torch sees {n_devices} CUDA devices here. Use device='auto', which "
+            "takes a CUDA device if there is one."
         )
     return device
 
@@ -253,12 +253,12 @@ def find_place(settings: Settings) -> NetworkPlace:
 
 
 def is_host(place: NetworkPlace) -> bool:
-    """Tell whether a network as it was built is in its place."""
+    """Return whether a network as it was built is in its place."""
     return bool(place.device.type == "cpu" and place.dtype == torch.float32)
 
 
 def is_small(module: nn.Module) -> bool:
-    """Tell whether a network is too small for several threads: few parameters, none of convolutions."""
+    """Return whether a network is too small for several threads: few parameters, none of convolutions."""
     parameters = list(module.parameters())
     return all(one.ndim <= _MATRIX for one in parameters) and sum(one.numel() for one in parameters) < _SMALL
 

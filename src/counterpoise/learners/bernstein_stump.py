@@ -1,4 +1,4 @@
-"""The stump of least mean-and-variance cost, found among all of them.
+"""The stump of least mean-and-variance cost, by a search over all stumps.
 
 Shivaswamy and Jebara, NIPS 2011, Algorithm 3 (EBBoost): a round takes the stump, of all, that lowers their cost (3)
 most when its vote is the best one. That cost is not a sum over samples, so no weights make an ordinary stump do it; but
@@ -15,7 +15,7 @@ edges, right minus wrong::
 The reverse stump has ``-E`` and ``-F``. With ``A = (1-p) ((W + E)/2)^2 + p (S + F)/2`` for what is right and ``B``, the
 same of ``-E`` and ``-F``, for what is wrong, the sum ``A + B + (1-p) (W^2 - E^2)/2`` is the same for all stumps: the
 cost before the step. The cost after the best step is ``2 sqrt(A B) + (1-p) (W^2 - E^2)/2``, so its decrease, the gain,
-is ``(sqrt A - sqrt B)^2``, and two running sums over the bins tell it.
+is ``(sqrt A - sqrt B)^2``, which two running sums over the bins give.
 
 Neither is below zero for any penalty ``p >= 0``: over any samples the square of the sum of ``w`` is at most the sum of
 ``w^2 / q``, because the start weights sum to 1 at the most. So they are computed as ``W^2 + p (S - W^2)``, with the

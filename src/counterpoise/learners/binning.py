@@ -178,7 +178,7 @@ class BinnedFeatures:
 
     @cached_property
     def layout(self) -> Layout:
-        """The slots of the features, found once for all trees."""
+        """The slots of the features, computed once for all trees."""
         # A feature without missing values needs no bin for them.
         widths = np.where(self.has_missing, MISSING_BIN + 1, self.n_bins)
         base = np.append(0, np.cumsum(widths)).astype(np.uint64)
@@ -206,7 +206,7 @@ def bin_features(X: Any, *, max_bins: int = 256, categorical_features: ArrayLike
     Returns
     -------
     BinnedFeatures
-        The bins and how they came about. Beside them one column of floats for each thread is held.
+        The bins and their edges. While it runs, the function holds one column of floats for each thread.
 
     Examples
     --------

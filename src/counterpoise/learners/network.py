@@ -219,7 +219,7 @@ class NetworkLearner(CodeLearner):
         """
         if len(classes) < 2:  # noqa: PLR2004
             only = classes.tolist()[0]
-            raise ValueError(f"y must hold at least two classes to tell apart; got one class only: {only!r}.")
+            raise ValueError(f"y must hold at least two classes; got one class only: {only!r}.")
         if codes.min() < 0 or codes.max() >= len(classes):
             raise ValueError(f"codes must lie from 0 to {len(classes) - 1}; got {codes.min()} to {codes.max()}.")
         check_sample_weight(weights, len(prepared.inputs) if rows is None else len(rows))

@@ -41,7 +41,7 @@ def fresh_copy(learner: Any, seed: int, *, only_unset: bool = False) -> Any:
 
 
 def may_take_missing(estimator: Any) -> bool:
-    """Tell whether missing values may reach an estimator; a pipeline may impute them, and no tag shows it."""
+    """Return whether missing values may reach an estimator; a pipeline may impute them, and no tag shows it."""
     return bool(get_tags(estimator).input_tags.allow_nan) or isinstance(estimator, Pipeline)
 
 

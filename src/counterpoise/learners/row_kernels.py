@@ -26,8 +26,8 @@ def check_kernel(kernel: Any) -> None:
     """Check that it is the name of a kernel."""
     if kernel == "sigmoid":
         raise ValueError(
-            "kernel='sigmoid' is not taken any more: it is not positive semidefinite, so the bounds and the gap of a "
-            "fit with it can be false. Fit again with kernel='rbf' or 'poly'."
+            "kernel='sigmoid' is not supported: it is not positive semidefinite, so the bounds and the gap of a fit "
+            "with it can be wrong. Fit with kernel='rbf' or 'poly'."
         )
     check_choice(kernel, "kernel", _KERNELS)
 

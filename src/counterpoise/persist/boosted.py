@@ -116,7 +116,7 @@ def check_xgboost(content: bytes) -> Shape:
     try:
         return _check_xgboost(load_json(content)["learner"])
     except (AttributeError, LookupError, TypeError, RecursionError) as error:
-        raise ValueError(f"it is no model file of XGBoost ({error})") from error
+        raise ValueError(f"it is not a model file of XGBoost ({error})") from error
 
 
 def _check_xgboost(learner: dict[str, Any]) -> Shape:
@@ -166,7 +166,7 @@ def _check_xgboost_tree(tree: dict[str, Any], n_features: int) -> None:
 
 
 def _is_tree(left: IntArray, right: IntArray, parents: IntArray, n_deleted: int) -> bool:
-    """Tell whether every way down from the root ends, inside of the arrays."""
+    """Return whether every way down from the root ends, inside of the arrays."""
     inner = np.flatnonzero(left != -1)
     children, above = np.concatenate([left[inner], right[inner]]), np.concatenate([inner, inner])
     is_inside = left.size > 0 and bool((right[left == -1] == -1).all()) and _are_below(children - 1, left.size - 1)
@@ -198,7 +198,7 @@ def _whole(values: Any, size: int | None = None) -> IntArray:
 
 
 def _are_below(values: AnyArray, most: int) -> bool:
-    """Tell whether all values are whole numbers from 0 to below ``most``."""
+    """Return whether all values are whole numbers from 0 to below ``most``."""
     return bool(((values >= 0) & (values < most) & (values == np.floor(values))).all())
 
 
@@ -258,9 +258,9 @@ def _compare(model: Any, n_features: int, n_outputs: int) -> None:
     """Check that the restored model has the classes and features of its file."""
     n_classes = len(np.asarray(model.classes_))
     if n_outputs != (1 if n_classes == _PAIR else n_classes):
-        raise ValueError(f"its trees score {n_outputs} classes, and {n_classes} are named")
+        raise ValueError(f"its trees score {n_outputs} classes, but it names {n_classes}")
     if int(model.n_features_in_) != n_features:
-        raise ValueError(f"its trees know {n_features} features, and {model.n_features_in_} are named")
+        raise ValueError(f"its trees use {n_features} features, but it names {model.n_features_in_}")
 
 
 _LIGHTGBM_LEARNED = {"_best_iteration": int, "_fitted_with_feature_names": bool, "_objective": str}

@@ -51,7 +51,7 @@ def write_container(manifest: dict[str, Any], members: dict[str, bytes]) -> byte
     """Return the file's bytes."""
     if len(members) >= _MOST_MEMBERS:
         raise UnstorableModel(
-            f"{len(members)} files of arrays and models are more than the {_MOST_MEMBERS - 1} of a file."
+            f"It has {len(members)} arrays and models, and a file can hold at most {_MOST_MEMBERS - 1}."
         )
     sums = {name: hashlib.sha256(content).hexdigest() for name, content in members.items()}
     head = {"format": FORMAT, "format_version": VERSION, **manifest, "members": sums}
@@ -83,7 +83,7 @@ def read_container(data: bytes) -> tuple[dict[str, Any], dict[str, bytes]]:
     manifest = _read_manifest(contents.pop(_MANIFEST))
     sums = {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
     if manifest.get("members") != sums:
-        raise UnreadableModel("its members are not those that its manifest lists, or were altered")
+        raise UnreadableModel("its members were altered, or differ from the list in its manifest")
     return manifest, contents
 
 
@@ -92,9 +92,9 @@ def check_stored(data: bytes) -> None:
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         members = archive.infolist()
     if any(info.compress_type != _STORED or info.file_size > info.compress_size for info in members):
-        raise UnreadableModel("a file inside of it would unpack to far more than it is")
+        raise UnreadableModel("a file inside it would unpack to far more bytes than it has")
     if sum(info.compress_size for info in members) > len(data):
-        raise UnreadableModel("files inside of it overlap")
+        raise UnreadableModel("files inside it overlap")
 
 
 def _check_bytes(data: bytes) -> None:
@@ -102,14 +102,14 @@ def _check_bytes(data: bytes) -> None:
         raise UnreadableModel("it is empty (0 bytes)")
     if not data.startswith(_START):
         hint = ", but perhaps a pickle, which could run any program" if data.startswith(b"\x80") else ""
-        raise UnreadableModel(f"it is no file of cp.save{hint}")
+        raise UnreadableModel(f"it was not written by cp.save{hint}")
     name = data[_NAME_AT : _NAME_AT + len(_MANIFEST)]
     if name != _MANIFEST.encode()[: len(name)]:
-        raise UnreadableModel("it is a zip file, but not of cp.save")
+        raise UnreadableModel("it is a zip file, but cp.save did not write it")
     if hashlib.sha256(data[:-_DIGEST]).hexdigest().encode() != data[-_DIGEST:]:
         raise UnreadableModel(
-            "it was cut short or altered: its checksum does not match; "
-            "copy it again from where it came, or save the model again"
+            "it was cut short or altered: its checksum does not match; copy it again from its source, or save the "
+            "model again"
         )
 
 
@@ -127,20 +127,20 @@ def _check_members(members: list[zipfile.ZipInfo], n_bytes: int) -> None:
         if info.compress_type not in allowed or info.flag_bits & _ENCRYPTED:
             raise UnreadableModel(f"its member {info.filename!r} is packed in a way that cp.save does not use")
         if info.file_size > info.compress_size * allowed[info.compress_type]:
-            raise UnreadableModel(f"its member {info.filename!r} would unpack to far more than it is")
+            raise UnreadableModel(f"its member {info.filename!r} would unpack to far more bytes than it has")
     if sum(info.compress_size for info in members) > n_bytes:
         raise UnreadableModel("its members overlap")
     if _MANIFEST not in names or members[names.index(_MANIFEST)].file_size > _MOST_MANIFEST:
-        raise UnreadableModel("it has no manifest of a possible size")
+        raise UnreadableModel("its manifest is missing, or has an impossible size")
 
 
 def _read_manifest(text: bytes) -> dict[str, Any]:
     try:
         manifest = load_json(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
-        raise UnreadableModel(f"its manifest is no JSON of a possible kind ({str(error)[:_SHOWN]})") from error
+        raise UnreadableModel(f"its manifest is not valid JSON ({str(error)[:_SHOWN]})") from error
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
-        raise UnreadableModel("its manifest is not of this format")
+        raise UnreadableModel("its manifest has another format")
     version = manifest.get("format_version")
     if type(version) is not int or version < 1:
         raise UnreadableModel(f"its manifest has the impossible format version {version!r}")
@@ -148,7 +148,7 @@ def _read_manifest(text: bytes) -> dict[str, Any]:
         what_to_do = "upgrade counterpoise" if version > VERSION else "fit the model again and save it"
         raise UnreadableModel(
             f"it has format version {version}, written by counterpoise {manifest.get('library')}, and this version "
-            f"reads version {VERSION} alone: {what_to_do}"
+            f"of counterpoise reads only format version {VERSION}: {what_to_do}"
         )
     return manifest
 
@@ -243,7 +243,7 @@ def _read_npy(data: bytes, member: str) -> AnyArray:
         np.lib.format.read_magic(stream)
         shape, _, dtype = np.lib.format.read_array_header_1_0(stream)  # as any array of one plain type has
     except Exception as error:  # the header is a literal, and may fail to be one in many ways
-        raise UnreadableModel(f"{member!r} is no array of a known format") from error
+        raise UnreadableModel(f"{member!r} is not an array of a known format") from error
     if dtype.hasobject or dtype.kind not in _KINDS or dtype.itemsize == 0:
         raise UnreadableModel(f"{member!r} holds objects ({dtype}), which only pickle could read")
     values: ByteArray = np.frombuffer(bytearray(data[stream.tell() :]), dtype=np.uint8)  # which can be written to

@@ -1,4 +1,4 @@
-"""Files: read whatever they are, written so that a reader sees the old content or the new one, never a part of it.
+"""Files: read safely, and written so that a reader sees the old content or the new one, never a part of it.
 
 A file that is read may be anything: a pipe that never speaks, a device that never ends, more than was foreseen. And
 all functions that write, remove or lock a file of ours announce it first, so that a test can stop them there:
@@ -65,7 +65,7 @@ def open_regular(path: Path) -> Iterator[BinaryIO]:
         raise OSError(errno.EINVAL, "no file has a zero byte in its name")
     with open(path, "rb", opener=without_waiting) as stream:
         if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
-            raise OSError(errno.EINVAL, "it is a pipe or a device, and only files are read")
+            raise OSError(errno.EINVAL, "it is a pipe or a device, not a file")
         yield stream
 
 
@@ -91,7 +91,7 @@ def read_file(path: Path, most: int) -> bytes:
     with open_regular(path) as stream:
         size = os.fstat(stream.fileno()).st_size
         if size > most:
-            raise OSError(errno.EFBIG, f"it has {size} bytes, and of such a file at most {most} are read")
+            raise OSError(errno.EFBIG, f"it has {size} bytes, and such a file may have at most {most}")
         content = stream.read(size + 1)
     if len(content) > size:
         raise OSError(errno.EAGAIN, "it grows while it is read")

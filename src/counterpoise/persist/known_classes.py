@@ -71,7 +71,7 @@ CLASSES = ESTIMATORS | {name: home for home, names in _CLASSES_OF.items() for na
 
 
 def is_known(kind: type) -> bool:
-    """Tell whether a class is in the table, and not another one of the same name."""
+    """Return whether a class is in the table, and not another one of the same name."""
     return CLASSES.get(kind.__name__) == kind.__module__
 
 

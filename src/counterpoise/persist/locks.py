@@ -87,7 +87,7 @@ class FolderLock:
             self._release()
 
     def is_there(self) -> bool:
-        """Tell whether the folder is still the one that was locked, neither removed nor moved."""
+        """Return whether the folder is still the one that was locked, neither removed nor moved."""
         try:
             return os.path.samestat(self._file, self._path.stat())
         except OSError:

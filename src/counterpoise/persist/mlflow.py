@@ -68,9 +68,9 @@ def save_model(
         The column that names the person, for models with ``decision="sticky"``: rows of one id are decided alike, in
         whatever batch they come. It is taken out before the model sees the row. Default: the row is its own id.
     sensitive_features : sequence of str, default=()
-        Columns that the rules look at (``by``); the model sees those that it was fitted on too.
+        Columns that the rules use (``by``); the model sees those that it was fitted on too.
     baseline : str, optional
-        The column with the deployed model's answers, where rules look at them.
+        The column with the baseline predictions, where rules use them.
     input_example : data frame or array, optional
         Some rows, with the columns above; MLflow stores them, and takes the signature from them.
     signature : mlflow.models.ModelSignature, optional
@@ -177,8 +177,8 @@ def load_model(model_uri: str, *, dst_path: str | None = None, trusted: Sequence
     flavours = mlflow.models.Model.load(str(folder)).flavors
     if FLAVOUR not in flavours:
         raise UnreadableModel(
-            f"{model_uri} has no model of counterpoise; it has {', '.join(sorted(flavours)) or 'none'}. Load it with "
-            "mlflow.pyfunc.load_model."
+            f"{model_uri} holds no counterpoise model; its flavours are {', '.join(sorted(flavours)) or 'none'}. "
+            "Load it with mlflow.pyfunc.load_model."
         )
     return load(folder / str(flavours[FLAVOUR]["data"]), trusted=trusted)
 
@@ -233,8 +233,8 @@ class _ServedModel(NamedTuple):
         missing = [name for name in columns if name not in getattr(rows, "columns", ())]
         if missing:
             raise ValueError(
-                f"The rows need the column {missing[0]!r}, which the model was saved with: pass a data frame that "
-                f"holds it; got {', '.join(map(str, getattr(rows, 'columns', ()))) or type(rows).__name__}."
+                f"The model was saved with the column {missing[0]!r}, so the rows need it too: pass a data frame "
+                f"that holds it; got {', '.join(map(str, getattr(rows, 'columns', ()))) or type(rows).__name__}."
             )
         return rows[names]
 

@@ -19,7 +19,7 @@ _DEEPEST = 10  # mixtures of mixtures
 def save(model: Any, path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> None:
     """Write a fitted model to one file, without pickle.
 
-    The file is written beside its place and renamed, so an older one is there whole until the new one is.
+    A temporary file is written and renamed, so an older file stays intact until the new one is complete.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ def save(model: Any, path: str | os.PathLike[str], *, trusted: Sequence[str] = (
         stored as arrays; its other models need skops: ``pip install "counterpoise[models]"``. Classifiers of LightGBM,
         XGBoost and CatBoost are stored as files of their own format inside of this one. Callbacks are not stored.
     path : path
-        The file; any name does.
+        The file; its name can be anything.
     trusted : sequence of str, default=()
         Types of other libraries, with their modules, that may be stored in addition to those of scikit-learn.
 
@@ -54,13 +54,13 @@ def save(model: Any, path: str | os.PathLike[str], *, trusted: Sequence[str] = (
     refuse_unfitted(model, "cp.save")
     target = Path(path)
     if target.is_dir():
-        raise UnstorableModel(f"{target} is a folder: give the name of a file in it.")
+        raise UnstorableModel(f"{target} is a folder. Pass the name of a file in it.")
     content = dumps(model, trusted=trusted)
     write_atomically(target, [content], private=not target.exists())  # it may hold the key of draws
 
 
 def load(path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> Any:
-    """Read a model that ``save`` wrote. Nothing in the file is run, whatever it holds.
+    """Read a model that ``save`` wrote. Nothing in the file is executed.
 
     Parameters
     ----------
@@ -78,7 +78,8 @@ def load(path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> Any:
     Raises
     ------
     UnreadableModel
-        If the file is not there, not of ``save``, of a newer format, damaged, altered, or holds what is not trusted.
+        If the file does not exist, was not written by ``save``, has another format version, is damaged or altered, or
+        holds types that are not trusted.
 
     Examples
     --------
@@ -99,7 +100,7 @@ def load_lazily(path: str | os.PathLike[str]) -> Any:
 def _read(path: str | os.PathLike[str], trusted: Sequence[str], *, waits: bool) -> Any:
     target = Path(path)
     if target.is_dir():
-        raise UnreadableModel(f"{target} is a folder, not a model: give the name of a file in it.")
+        raise UnreadableModel(f"{target} is a folder, not a model. Pass the name of a file in it.")
     try:
         with open_regular(target) as stream:
             data = stream.read()
@@ -108,10 +109,10 @@ def _read(path: str | os.PathLike[str], trusted: Sequence[str], *, waits: bool) 
     except OSError as error:
         raise UnreadableModel(f"{target} cannot be read: {error.strerror}.") from error
     except MemoryError as error:
-        raise UnreadableModel(f"{target} cannot be read: it has more bytes than there is memory.") from error
+        raise UnreadableModel(f"{target} cannot be read: it is larger than the free memory.") from error
     model = _decode(data, str(target), trusted, waits=waits)
     if not _is_fitted(model):
-        raise UnreadableModel(f"{target} holds a {type(model).__name__}, which is no fitted model.")
+        raise UnreadableModel(f"{target} holds a {type(model).__name__}, which is not a fitted model.")
     return model
 
 
@@ -213,11 +214,11 @@ def _description(value: Any) -> dict[str, Any]:
 def refuse_unfitted(model: Any, before: str) -> None:
     """Raise an error where a value is no fitted model; ``before`` names the function called."""
     if not _is_fitted(model):
-        raise UnstorableModel(f"This {type(model).__name__} is no fitted model: call fit before {before}.")
+        raise UnstorableModel(f"This {type(model).__name__} is not fitted: call fit before {before}.")
 
 
 def _is_fitted(model: Any) -> bool:
-    """Tell whether a value is a model that can predict."""
+    """Return whether a value is a model that can predict."""
     from sklearn.utils.validation import check_is_fitted  # noqa: PLC0415 - this file lies below scikit-learn
 
     if isinstance(model, type) or not hasattr(model, "predict"):

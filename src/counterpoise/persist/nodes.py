@@ -36,7 +36,7 @@ _LARGEST = 10**8  # parts
 def check_keys(keys: Iterable[Any]) -> None:
     """Raise a ValueError where the keys of a dict might take a time that grows with the square of their number."""
     if sum(type(key) is not str for key in keys) > _MOST_KEYS:
-        raise ValueError(f"a dict has more than {_MOST_KEYS} keys that are no texts")
+        raise ValueError(f"a dict has more than {_MOST_KEYS} keys that are not strings")
 
 
 class Extents:
@@ -235,7 +235,7 @@ def state_of(value: Any) -> dict[str, Any]:
 
 
 def holds_known_only(root: Any) -> bool:
-    """Tell whether everything inside of a value can be stored here; else skops may be able to."""
+    """Return whether everything inside of a value can be stored here; else skops may be able to."""
     return all(inner is not None for _, inner in scikit_learn.walk(root, _inside))
 
 
@@ -309,7 +309,7 @@ class Decoder:
             except UnreadableModel:
                 raise
             except _FAILURES as error:
-                raise UnreadableModel(f"a part of the kind {kind!r} is not as it must be ({error})") from error
+                raise UnreadableModel(f"a part of the kind {kind!r} is malformed ({error})") from error
             self._values.append(value)
         return self._get(root)
 
@@ -360,7 +360,7 @@ class Decoder:
             try:
                 instance.check_loaded()
             except _FAILURES as error:
-                raise UnreadableModel(f"its {name} is not as a fitted one ({error})") from error
+                raise UnreadableModel(f"its {name} does not look like a fitted one ({error})") from error
         return instance
 
 
@@ -369,8 +369,8 @@ def _build_object(kind: Any, state: dict[str, Any]) -> Any:
     if issubclass(kind, tuple):
         if tuple(state) != kind._fields:
             raise UnreadableModel(
-                f"its {kind.__name__} has other parts than it must have, as if another version had written it; fit or "
-                "save the model again"
+                f"its {kind.__name__} has unexpected parts, so another version may have written it; fit or save the "
+                "model again"
             )
         return tuple.__new__(kind, state.values())
     if scikit_learn.is_of_scikit_learn(kind):
@@ -402,7 +402,7 @@ def _place(number: Any, among: list[Any]) -> int:
 
 def _check_list(value: Any) -> list[Any]:
     if not isinstance(value, list):
-        raise UnreadableModel("its manifest holds something else where a list must be")
+        raise UnreadableModel("its manifest lacks a list where one is expected")
     return value
 
 

@@ -45,7 +45,7 @@ TRUSTED = frozenset(
 
 
 def is_foreign(value: Any) -> bool:
-    """Tell whether a value is an estimator, fitted or not, which skops may know."""
+    """Return whether a value is an estimator, fitted or not, which skops may know."""
     return hasattr(value, "get_params") and not isinstance(value, type)
 
 
@@ -55,7 +55,7 @@ def write_foreign(models: Sequence[Any], paths: Sequence[str], trusted: Sequence
     try:
         data = bytes(skops.dumps(list(models)))
         is_known = not _unknown(skops, data, trusted)
-    except Exception:  # noqa: BLE001 - skops raises what it meets; which model it was is found below
+    except Exception:  # noqa: BLE001 - skops raises what it meets; the model is identified below
         is_known = False
     if not is_known:
         for model, path in zip(models, paths, strict=True):
@@ -75,18 +75,18 @@ def _refuse_unknown(skops: Any, model: Any, path: str, trusted: Sequence[str]) -
         raise UnstorableModel(f"{path} is of the type {name}, which skops cannot store ({error})") from error
     if any(word.startswith("counterpoise.") for word in unknown):
         raise UnstorableModel(
-            f"{path} is a {type(model).__name__} of scikit-learn with a model of counterpoise inside, and of those "
-            "only a Pipeline can be stored: save the inner model itself, such as best_estimator_"
+            f"{path} is a {type(model).__name__} of scikit-learn with a model of counterpoise inside, and only a "
+            "Pipeline of that kind can be stored: save the inner model itself, such as best_estimator_"
         )
     nameless = [word for word in unknown if "<" in word]
     if nameless:
         raise UnstorableModel(
-            f"{path} holds the function {nameless[0]}, which no file can hold: use a function that a module has by name"
+            f"{path} holds the function {nameless[0]}, which cannot be stored: use a named function of a module"
         )
     if unknown:
         raise UnstorableModel(
-            f"{path} holds what is not on the list of trusted types: {', '.join(unknown)}. If you trust them, pass "
-            f"trusted={unknown!r} here and to cp.load"
+            f"{path} holds types that are not on the list of trusted types: {', '.join(unknown)}. If you trust them, "
+            f"pass trusted={unknown!r} here and to cp.load"
         )
 
 
@@ -109,8 +109,8 @@ def refuse_untrusted(unknown: list[str]) -> None:
     """Refuse types that are not trusted, and name them."""
     if unknown:
         raise UnreadableModel(
-            f"it holds what is not on the list of trusted types: {', '.join(unknown)}. If you know who wrote the file "
-            f"and trust them, pass trusted={unknown!r}"
+            f"it holds types that are not on the list of trusted types: {', '.join(unknown)}. If you know who wrote "
+            f"the file and trust them, pass trusted={unknown!r}"
         )
 
 
@@ -226,7 +226,7 @@ def check_nodes(left: Any, right: Any, feature: Any, is_leaf: Any, n_features: i
 
 def _require(condition: bool) -> None:
     if not condition:
-        raise UnreadableModel("a tree of scikit-learn in it points where nothing is")
+        raise UnreadableModel("a tree of scikit-learn in it refers to a node that does not exist")
 
 
 ESTIMATORS = {
@@ -259,7 +259,7 @@ class Rounds(NamedTuple):
 
 
 def is_of_scikit_learn(kind: type) -> bool:
-    """Tell whether a class is one of those that are stored by their attributes."""
+    """Return whether a class is one of those that are stored by their attributes."""
     return ESTIMATORS.get(kind.__name__) == kind.__module__
 
 
@@ -314,7 +314,7 @@ def _columns(nodes: AnyArray) -> dict[str, AnyArray]:
 def _records(columns: Any, dtype: Any, n_nodes: int) -> AnyArray:
     """Return columns as records, after checking that they are those of this version."""
     if set(columns) != set(dtype.names) or any(column.shape != (n_nodes,) for column in columns.values()):
-        raise UnreadableModel("a tree of scikit-learn in it has other columns than those of the version installed")
+        raise UnreadableModel("a tree of scikit-learn in it has other columns than your version of it writes")
     nodes = np.zeros(n_nodes, dtype=dtype)
     for name, column in columns.items():
         if column.dtype.kind not in "biuf" or not np.can_cast(column.dtype, dtype[name], casting="same_kind"):
@@ -366,7 +366,7 @@ def _rounds_together(widths: Any, sizes: Any, columns: Any, sets: Any) -> list[l
     n_nodes, n_sets = (np.asarray(one, dtype=np.int64) for one in sizes)
     whole = all(type(width) is int and width >= 0 for width in widths)
     if not whole or n_nodes.shape != n_sets.shape or n_nodes.shape != (sum(widths),) or (n_nodes < 0).any():
-        raise UnreadableModel("the trees of scikit-learn in it are of another number")
+        raise UnreadableModel("it holds another number of scikit-learn trees than it names")
     for one in sets.values():
         if one.dtype != np.uint32 or one.shape != (n_sets.sum(), _WORDS) or (n_sets < 0).any():
             raise UnreadableModel("the trees of scikit-learn in it lack categories")

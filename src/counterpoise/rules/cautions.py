@@ -1,6 +1,6 @@
-"""What is refused before a model is trained or asked, and what a fit says that ended not as its user would expect.
+"""Checks of a problem before any model is trained, and warnings about a fit with an unexpected result.
 
-Checks of goals, objective and groups need no model. Cautions are of a fit that ended well by its own measure.
+Checks of goals, objective and groups need no model. Cautions are warnings about a fit that succeeded.
 """
 
 import re
@@ -23,9 +23,9 @@ from counterpoise.theory.risks import RiskRows
 _PAIR = 2  # classes
 # every metric of goals/rates.py that depends on the positive class: a new one goes here too
 _OF_POSITIVE = re.compile("positive|negative|recall|precision|f1_score|coverage")
-_OF_NAMED = re.compile(r"\bof=|every_class")  # which say themselves of what class they speak
-_NEARLY_ALL = 0.5  # part of the rows that may be deferred before it is said
-_FAR = 0.1  # part of the rows by which a mixture may err more often than a model alone before it is said
+_OF_NAMED = re.compile(r"\bof=|every_class")  # which name their class themselves
+_NEARLY_ALL = 0.5  # part of the rows that may be deferred before a warning
+_FAR = 0.1  # part of the rows by which a mixture may err more often than a model alone before a warning
 
 
 def check_problem(
@@ -38,7 +38,7 @@ def check_problem(
     counts: FloatArray | None = None,
     trains: bool = True,
 ) -> None:
-    """Refuse goals, an objective or groups that do not fit the rows, whatever the models will say about them.
+    """Refuse goals, an objective or groups that do not fit the rows, whatever the models predict.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def check_problem(
     groups : array of shape (n_samples,), optional
         The group of each row of ``train`` by all sensitive features.
     by : str, list of str or Groups
-        Columns that rules look at, and what to do about small groups.
+        Columns that rules use, and what to do about small groups.
     counts : array of shape (n_samples,), optional
         How many rows each row of ``train`` stands for. Default: itself.
     trains : bool, default=True
@@ -71,7 +71,7 @@ def check_problem(
 
 
 class Caution(UserWarning):
-    """What classifiers warn of."""
+    """Base class of the warnings of classifiers."""
 
 
 class CostlyMixture(Caution):
@@ -79,11 +79,11 @@ class CostlyMixture(Caution):
 
 
 class ConstantDecisions(Caution):
-    """Rules that call everybody the same."""
+    """The decision is the same for all rows, or nearly all rows are deferred."""
 
 
 class ConfidenceNotReached(Caution):
-    """Goals are met on the selection rows, but not with the confidence asked for on new rows."""
+    """Goals are met on the selection rows, but not with the requested confidence on new rows."""
 
 
 class MissedGoals(Caution):
@@ -95,96 +95,96 @@ class UnnamedPositive(Caution):
 
 
 def warn_of_the_positive_class(goals: Iterable[Any], classes: AnyArray, pos_label: Any) -> None:
-    """Say which of two texts is taken for the positive class, where that is but their order, and goals refer to it."""
+    """Warn if goals refer to a positive class that only the order of two texts decides."""
     labels = classes.tolist()
     if pos_label is not None or len(labels) != _PAIR or not isinstance(labels[1], str) or is_positive_word(labels[1]):
         return
     if not any(_OF_POSITIVE.search(str(goal)) and not _OF_NAMED.search(str(goal)) for goal in goals):
         return
     warn_caller(
-        f"The goals refer to a positive class, which is taken to be {labels[1]!r}, as it sorts behind {labels[0]!r}. "
-        f"Name the one that is meant: pos_label={labels[0]!r} or pos_label={labels[1]!r}.",
+        f"The goals refer to a positive class, and you did not name it. counterpoise takes {labels[1]!r}, because it "
+        f"sorts after {labels[0]!r}. Set pos_label={labels[0]!r} or pos_label={labels[1]!r}.",
         UnnamedPositive,
     )
 
 
 def warn_of_a_constant(decision: str, error: float, constant_error: float) -> None:
-    """Say that all training rows get one decision, whatever their features."""
+    """Warn that all training rows get the same decision."""
     warn_caller(
-        f"The goals are met on the training rows, but only by a constant: {decision} for every row, which counts as a "
-        f"miss. {_beside_constant(error, constant_error)} Loosen the goals, add features, or lower regularization.",
+        f"The decisions meet the goals only because they are constant: {decision} for every row. That counts as a "
+        f"miss. {_beside_constant(error, constant_error)} Relax the goals, add features, or lower regularization.",
         ConstantDecisions,
     )
 
 
 def warn_of_missed_goals(missed: Iterable[str], error: float, constant_error: float, *, has_offset: bool) -> None:
-    """Say by how much decisions miss goals that the ramp rates meet."""
-    other = "loosen the goals, or add features" if has_offset else "set fit_intercept=True, or loosen the goals"
+    """Warn that decisions miss goals that the ramp rates meet, and by how much."""
+    other = "relax the goals, or add features" if has_offset else "set fit_intercept=True, or relax the goals"
     warn_caller(
-        "The ramp rates meet the goals on the training rows, but no threshold was found whose decisions do: "
-        f"{'; '.join(missed)}. {_beside_constant(error, constant_error)} Set decision='ramp', whose draws meet the "
-        f"goals in expectation, {other}.",
+        "The ramp rates meet the goals on the training rows, but the decisions of every threshold that was tried "
+        f"miss them: {'; '.join(missed)}. {_beside_constant(error, constant_error)} Set decision='ramp', whose draws "
+        f"meet the goals in expectation, {other}.",
         MissedGoals,
     )
 
 
 def _beside_constant(error: float, constant_error: float) -> str:
-    return f"The decisions err on {error:.2%} of the training rows, the best constant decision on {constant_error:.2%}."
+    return f"On the training rows {error:.2%} of the decisions are wrong, of the best constant {constant_error:.2%}."
 
 
 def warn_of_one_answer(deferred: float, constant: Any) -> None:
-    """Say that hardly anybody is decided about, or that all are called one class, whatever their scores."""
+    """Warn that most rows are deferred, or that all rows get one class whatever their scores."""
     if deferred >= _NEARLY_ALL:
         warn_caller(
-            f"{deferred:.1%} of the rows are deferred: by the cost of deferral and the goals that is the least loss. "
-            "Raise the cost, loosen the goals, or limit how many are deferred, as in the goal "
+            f"The rules defer {deferred:.1%} of the rows, because that has the least loss with this cost of deferral "
+            "and these goals. Raise the cost, relax the goals, or limit deferral with a goal such as "
             "defer_rate(train) <= 0.1.",
             ConstantDecisions,
         )
     if constant is not None:
         warn_caller(
-            f"The goals are met by calling everybody {constant!r}, whatever their scores. Is that the positive class, "
-            "and are scores higher for it? pos_label (positive on the command line) names it.",
+            f"The rules decide {constant!r} for every row, whatever its score, and so meet the goals. Check the "
+            "positive class, which must have the higher scores: set pos_label (positive on the command line).",
             ConstantDecisions,
         )
 
 
 def warn_of_margins(margins: Margins | None, confidence: float | None) -> None:
-    """Say that goals may fail on new rows more often than was asked for: which one, and what would help."""
+    """Warn that goals may fail on new rows more often than requested: which one, and what would help."""
     if margins is None or margins.confidence is not None:
         return
     if margins.reason:
         warn_caller(
-            f"confidence={confidence} is not used: {margins.reason}. The goals are met on the selection rows, and each "
-            "may fail on new rows about half of the time. Set confidence=None to decide without margins.",
+            f"confidence={confidence} is not used: {margins.reason}. The decisions meet the goals on the selection "
+            "rows, but each may fail on new rows about half of the time. Set confidence=None for no margins.",
             ConfidenceNotReached,
         )
         return
     needed = "" if margins.rows_needed is None else f" About {margins.rows_needed:,} selection rows would be enough."
     if margins.is_costly:
         needed = (
-            " Rules with enough of a margin are nearly trivial: they cost a quarter of the objective more, or 0.02."
+            " Rules with a large enough margin are nearly trivial: they raise the objective by a quarter, or by 0.02."
         )
-    goal = "" if margins.limiting is None else f" The goal that limits it is {margins.limiting}."
+    goal = "" if margins.limiting is None else f" The goal {margins.limiting} limits the confidence."
     warn_caller(
-        f"The goals are met on the selection rows, but not with a confidence of {confidence} on new rows: the rule "
-        f"that comes nearest was taken, which costs {margins.cost:.4g} of the objective.{goal}{needed} Loosen a goal, "
-        "give more rows, ask for less confidence, or set confidence=None to decide without margins.",
+        f"The decisions meet the goals on the selection rows, but not with a confidence of {confidence} on new rows. "
+        f"The rule that comes closest was chosen; it raises the objective by {margins.cost:.4g}.{goal}{needed} Relax "
+        "a goal, pass more rows, lower the confidence, or set it to None.",
         ConfidenceNotReached,
     )
 
 
 def warn_of_the_average(mixed: float, alone: float, whose: str, problem: Any) -> None:
-    """Say where a mixture chosen for an ``Problem`` errs far more often than a model alone, and what limits that."""
+    """Warn if a mixture is wrong far more often than a model alone, with ways to limit that."""
     if mixed <= alone + _FAR:
         return
     has_tail = getattr(problem.objective, "tail_fraction", None) != 1.0
     ways = [f"set budget={_FAR / 2}, which limits it"] if has_tail and problem.budget is None else []
-    ways += ["take a larger alpha"] if has_tail else []
-    ways += ["loosen the goals"] if problem.goals else []
+    ways += ["set a larger alpha"] if has_tail else []
+    ways += ["relax the goals"] if problem.goals else []
     price = " and ".join([*(["the tail"] if has_tail else []), *(["the goals"] if problem.goals else [])])
     warn_caller(
-        f"On the selection rows the decisions err on {mixed:.1%} on average, {whose} alone on "
-        f"{max(alone, 0.0):.1%}: that is the price of {price}. To pay less {', or '.join(ways)}.",
+        f"On the selection rows the decisions are wrong for {mixed:.1%} of the rows, and those of {whose} alone for "
+        f"{max(alone, 0.0):.1%}. The difference is the price of {price}. To lower it, {', or '.join(ways)}.",
         CostlyMixture,
     )

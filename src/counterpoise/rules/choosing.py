@@ -292,7 +292,7 @@ class PoolPredictions(NamedTuple):
         return self._replace(answers=self.answers.with_tables(tables, sizes))
 
     def check_loaded(self) -> None:
-        """Check what came from a file."""
+        """Check the values that were read from a file."""
         n_samples, n_models = self.losses.shape
         rows = [part for part in (self.sample_weight, self.groups) if part is not None]
         if any(part.shape != (n_samples,) for part in rows) or self.answers.pool_sizes - {n_models}:
@@ -350,8 +350,8 @@ def _risk_or_rate(alpha: float | None, objective: Any, default_alpha: float | No
         return CVaR(check_alpha(default_alpha if alpha is None else alpha))
     if alpha is not None:
         raise ValueError(
-            f"alpha={alpha!r} is short for objective=CVaR({alpha!r}), the loss of the worst-off part of the rows, and "
-            f"objective={objective!r} is minimised in its place: pass one of them."
+            f"alpha={alpha!r} is short for objective=CVaR({alpha!r}), and you also passed objective={objective!r}. "
+            "Pass one of them."
         )
     if isinstance(objective, Risk):
         return objective
@@ -379,8 +379,8 @@ def select(predictions: PoolPredictions, problem: Problem) -> Selection:
     is_mean = isinstance(problem.objective, Rate | WorstGroup) or problem.objective.tail_fraction == 1.0
     if not answers.has_single_rows and not is_mean:
         raise ValueError(
-            f"For rows in shards only the means of groups are kept, which are not enough for {problem.objective!r}: "
-            "pass X and y to choose on, or fit again."
+            "A model fitted over shards keeps only the means of groups, which are not enough for "
+            f"{problem.objective!r}. Pass X and y to choose on, or fit again."
         )
     table = answers.tables[TRAIN]
     selection = Selection(losses, sample_weight, None, goal_rows(answers, problem.goals))
@@ -435,9 +435,9 @@ def check_one_rule(objective: Risk | Rate) -> None:
     if isinstance(objective, Rate | WorstGroup) or objective.tail_fraction == 1.0:
         return
     raise ValueError(
-        f"decision='fixed' decides by one rule, which is right or wrong about each row: {objective!r} of its losses "
-        "follows from its error alone, and no other rule of the same error has less. Set decision='sticky', which "
-        "mixes rules, or alpha=1.0 for the least error."
+        f"decision='fixed' decides by one rule, and the {objective!r} of one rule depends on its error alone, so "
+        "there is no tail to improve. Set decision='sticky', which mixes rules, or alpha=1.0, which minimises the "
+        "error."
     )
 
 
@@ -501,7 +501,7 @@ def choose_few(program: Program, max_models: int) -> Choice:
     if not few:
         n_goals = 0 if program.limits is None else len(program.limits.goals)
         raise ValueError(
-            f"No mixture of at most {max_models} models was found that meets the goals; the best of all mixes "
+            f"The search found no mixture of at most {max_models} models that meets the goals; the best mixture uses "
             f"{np.count_nonzero(best.mixture)}. Allow more models: {n_goals + 1} are enough for {n_goals} goals."
         )
     best_few = min(few, key=lambda choice: choice.value)

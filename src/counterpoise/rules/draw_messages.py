@@ -92,7 +92,7 @@ class Grid(NamedTuple):
         return cls(np.full(size, -BITS), np.ones(size, dtype=np.bool_), np.full(size, SINGLE))
 
     def check_loaded(self) -> None:
-        """Check what came from a file."""
+        """Check the values that were read from a file."""
         kinds = (np.int64, np.bool_, np.int64)
         if any(part.shape != (self.cells.size,) or part.dtype != kind for part, kind in zip(self, kinds, strict=True)):
             raise ValueError("its parts must be numbers for each column")
@@ -401,7 +401,7 @@ def id_message(value: Any) -> bytes:
     if isinstance(value, UUID) or (isinstance(value, str) and value):
         return b"text " + str(value).encode(errors="surrogatepass")
     if _is_missing(value):
-        raise BadId("ids must not be missing, or all without one would share a draw; one is")
+        raise BadId("ids must not be missing, because all rows without an id would share a draw; an id is missing")
     if _is_number(value):
         return b"number " + _number(value)
     if isinstance(value, (bytes, bytearray)):
@@ -409,7 +409,7 @@ def id_message(value: Any) -> bytes:
     if isinstance(value, (date, time, timedelta, np.datetime64, np.timedelta64)):
         return _time_message(value)
     raise BadId(
-        "ids must be numbers, texts, times or bytes (make a text of anything else); one is of the type "
+        "ids must be numbers, strings, times or bytes (convert others to strings); got an id of type "
         f"{type(value).__name__}"
     )
 
@@ -438,7 +438,7 @@ def _number(value: Any) -> bytes:
     if isinstance(value, Decimal) and value.is_finite() and abs(int(value.as_tuple().exponent)) > _MOST_DIGITS:
         raise BadId(_TOO_LONG)
     if not math.isfinite(value):
-        raise BadId("ids must be finite; one is infinite")
+        raise BadId("ids must be finite; got an infinite id")
     if isinstance(value, (float, np.floating)) and value == float(value):
         return _digits(int(value)) if float(value).is_integer() else repr(float(value)).encode()
     ratio = Fraction(value) if isinstance(value, Rational) else Fraction(*value.as_integer_ratio())
@@ -482,7 +482,7 @@ def _time_message(value: Any) -> bytes:
             value, unit, step = value.astype("datetime64[D]"), "D", 1
         length = _MONTHS.get(unit) or _UNITS.get(unit)
         if length is None:
-            raise BadId("ids that are spans must have a unit; one has none")
+            raise BadId("ids that are time spans must have a unit; got an id without one")
         kind += b" of months" if unit in _MONTHS else b""
         count = int(value.view(np.int64)) * step * length
     return b"%s %d" % (kind, count)

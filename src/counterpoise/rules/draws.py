@@ -118,7 +118,7 @@ class KeyedDraws:
         return _uniforms([id_messages(ids, n_rows)], self.key, _ID)
 
     def check_loaded(self) -> None:
-        """Check what came from a file."""
+        """Check the values that were read from a file."""
         if not isinstance(self.key, bytes) or not 0 < len(self.key) <= hashlib.blake2b.MAX_KEY_SIZE:
             raise ValueError("it lacks a key")
         if self.grid is not None and not isinstance(self.grid, Grid):

@@ -110,7 +110,7 @@ class Explanation:
             next_one = f"the next class, {text_of(self.runner_up)}, has {self.threshold:.4g}"
             return f"Weighted probability {score}{whose}; {next_one}"
         if not math.isfinite(self.threshold):
-            return f"Score {score}, whatever it is: the rule decides alike about everybody{whose}"
+            return f"Score {score}, which does not matter: the rule makes the same decision for every row{whose}"
         if self.lower is not None and self.score <= self.threshold:
             if self.score > self.lower:
                 return f"Score {score}, between {self.lower:.4g} and {self.threshold:.4g}{whose}: deferred"

@@ -8,7 +8,7 @@
 ``solve(problem)``
     the best mixture of its rules, a ``Solution``;
 ``rules(chosen)``
-    what each rule says of rows to decide about, for a ``Decider``;
+    the decisions of each rule about new rows, for a ``Decider``;
 ``predictions(chosen)``
     what rules say about all rows that were kept;
 ``stage(n_models, problem, selection)``
@@ -16,7 +16,7 @@
 ``compare(chosen, rows, ...)``, ``check_chosen(chosen, ...)``
     what the scores of rows were compared with, for explanations, and whether what came from a file fits;
 ``with_rows``, ``with_dataset``
-    the same models, asked about other rows.
+    the same models on other rows.
 
 Rules of scores also have ``usual``, the first model as it decides by itself. ``with_tables``, ``with_columns`` and
 ``answers_of`` are functions of any family.
@@ -88,7 +88,7 @@ class Solution(NamedTuple):
     errors: tuple[float, float] | None = None  # mean loss of the mixture, and of the best model alone
     deferred: float = 0.0  # share of the selection rows
     constant: Any = None  # the one answer that all rows get, whatever their scores
-    margins: Margins | None = None  # between the goals and what the selection rows show; None where none were asked for
+    margins: Margins | None = None  # between the goals and what the selection rows show; None where none were requested
 
 
 class PooledModels(NamedTuple):
@@ -104,7 +104,7 @@ class PooledModels(NamedTuple):
         return cls(pool, empty).with_rows(data, dataset)
 
     def with_rows(self, data: LabelledData, dataset: str | None = None) -> "PooledModels":
-        """Return the same models, asked about other selection rows, of a name that stored columns may know."""
+        """Return the same models on other selection rows; stored predictions are looked up by the rows' name."""
         codes = self.pool.ask(data.X, data.codes.size, dataset)
         answers = self.selection_data.answers.with_dataset(TRAIN, data.table, self.pool.positive.encode(codes))
         return self._replace(
@@ -112,16 +112,16 @@ class PooledModels(NamedTuple):
         )
 
     def with_dataset(self, name: str, table: Table, X: Any) -> "PooledModels":
-        """Return the same models, asked about the rows of another dataset too."""
-        said = self.pool.positive.encode(self.pool.ask(X, table.n_samples, name))
+        """Return the same models on the rows of another dataset too."""
+        predictions = self.pool.positive.encode(self.pool.ask(X, table.n_samples, name))
         return self._replace(
             selection_data=self.selection_data._replace(
-                answers=self.selection_data.answers.with_dataset(name, table, said)
+                answers=self.selection_data.answers.with_dataset(name, table, predictions)
             )
         )
 
     def prepared(self, problem: Problem) -> "PooledModels":  # noqa: ARG002 - as the others
-        """Return the same: whatever is asked, the answers are those."""
+        """Return the family unchanged: its predictions are stored."""
         return self
 
     def solve(self, problem: Problem, choice: Choice | None = None) -> Solution:
@@ -139,7 +139,7 @@ class PooledModels(NamedTuple):
         return self.solution(choose_or_nearest(first, problem), first)
 
     def rules(self, chosen: ChosenRules | None) -> tuple[list[RuleFunction], IntArray]:  # noqa: ARG002 - as the others
-        """Return what each model says of rows, and the places of the models."""
+        """Return the predictions of each model for rows, and the places of the models."""
         places = range(len(self.pool.members))
         return [partial(_answer, place) for place in places], np.arange(len(places))
 
@@ -152,7 +152,7 @@ class PooledModels(NamedTuple):
         return ScoreComparison.none(len(places), f"one of {n_used}")
 
     def check_chosen(self, chosen: ChosenRules | None, mixture: FloatArray, selection: Selection) -> None:  # noqa: ARG002
-        """Check what came from a file."""
+        """Check the values that were read from a file."""
         n_models = len(self.pool.members)
         check_mixture(mixture, n_models)
         if {part.losses.shape[1] for part in (self.selection_data, selection)} != {n_models}:
@@ -170,11 +170,11 @@ class Thresholds(NamedTuple):
     selection_data: ScoreTable
 
     def with_rows(self, data: LabelledData, dataset: str | None = None) -> "Thresholds":
-        """Return the same models, asked about other selection rows, of a name that stored columns may know."""
+        """Return the same models on other selection rows; stored predictions are looked up by the rows' name."""
         return self._replace(selection_data=_with_rows(self, data, dataset))
 
     def with_dataset(self, name: str, table: Table, X: Any) -> "Thresholds":
-        """Return the same models, asked about the rows of another dataset too."""
+        """Return the same models on the rows of another dataset too."""
         return self._replace(
             selection_data=self.selection_data.with_dataset(name, table, self.pool.ask(X, table.n_samples, name))
         )
@@ -206,7 +206,7 @@ class Thresholds(NamedTuple):
         if problem.confidence is not None and problem.goals:
             choice, margins = with_margins(ranked, problem, choice) if is_fixed else (choice, NO_MARGINS)
         rules = ranked.as_rules(choice.rules, are_usual=choice.is_usual)
-        said = ranked.predictions_of(choice.rules)
+        predictions = ranked.predictions_of(choice.rules)
         errors = None
         if isinstance(problem.objective, Risk):
             loss, usual = CutFamily(ranked).mean_losses(), ranked.usual_rules()
@@ -216,7 +216,7 @@ class Thresholds(NamedTuple):
         deferred = 0.0
         if self.selection_data.deferral is not None:
             weights = table.weights()
-            deferred = float(weights @ (said.answers.codes[TRAIN] == DEFERRED) @ choice.mixture / weights.sum())
+            deferred = float(weights @ (predictions.answers.codes[TRAIN] == DEFERRED) @ choice.mixture / weights.sum())
         levels = self._levels([rule for rule, share in zip(rules, choice.mixture, strict=True) if share > 0])
         is_constant = problem.goals and np.isinf(levels).all() and np.ptp(np.sign(levels)) == 0
         return Solution(
@@ -224,7 +224,7 @@ class Thresholds(NamedTuple):
             choice.value,
             choice.value - choice.lower,
             choice.multipliers,
-            select(said, problem)._replace(risk=choice.risk),
+            select(predictions, problem)._replace(risk=choice.risk),
             ChosenRules(rules, ranked.groups),
             ONE_RULE if is_fixed else THRESHOLDS,
             choice.cost,
@@ -246,7 +246,7 @@ class Thresholds(NamedTuple):
         return self._replace(selection_data=self.selection_data.first(n_models)).solve(problem)
 
     def rules(self, chosen: ChosenRules) -> tuple[list[RuleFunction], IntArray]:
-        """Return what each rule says of rows, and the place of the model that it asks."""
+        """Return the decisions of each rule about rows, and the place of its model."""
         place, rules = self.pool.positive.place, chosen.rules
         return [partial(_cut, rule, place) for rule in rules], np.array([rule.model for rule in rules])
 
@@ -272,7 +272,7 @@ class Thresholds(NamedTuple):
         return ScoreComparison(scores, uppers, below, nearest_changes(scores, uppers, below), groups, str(rule))
 
     def check_chosen(self, chosen: ChosenRules, mixture: FloatArray, selection: Selection) -> None:
-        """Check what came from a file."""
+        """Check the values that were read from a file."""
         n_scores, names = self.selection_data.usual.size, chosen.groups.names
         _check_rules(self.pool, chosen, mixture, selection, n_scores, "scores")
         if any(not 0 <= rule.model < n_scores or tuple(rule.thresholds) != names for rule in chosen.rules):
@@ -280,13 +280,13 @@ class Thresholds(NamedTuple):
 
 
 def _cut(rule: Rule, place: Any, rows: DecisionRows) -> IntArray:
-    """Return the place of the class that a rule says of each row, or that behind both where it defers."""
+    """Return the place of the class that a rule decides for each row; 2 where it defers."""
     scores, (upper, lower) = rows.output_of(rule.model), map(np.array, rule.levels)
     is_above = scores > upper[rows.groups]
-    said = np.asarray(np.where(is_above, place, 1 - place))
+    codes = np.asarray(np.where(is_above, place, 1 - place))
     if rule.lower is not None:
-        said[~is_above & (scores > lower[rows.groups])] = _PAIR
-    return said
+        codes[~is_above & (scores > lower[rows.groups])] = _PAIR
+    return codes
 
 
 class ClassRules(NamedTuple):
@@ -296,11 +296,11 @@ class ClassRules(NamedTuple):
     selection_data: ClassTable
 
     def with_rows(self, data: LabelledData, dataset: str | None = None) -> "ClassRules":
-        """Return the same models, asked about other selection rows, of a name that stored columns may know."""
+        """Return the same models on other selection rows; stored predictions are looked up by the rows' name."""
         return self._replace(selection_data=_with_rows(self, data, dataset))
 
     def with_dataset(self, name: str, table: Table, X: Any) -> "ClassRules":
-        """Return the same models, asked about the rows of another dataset too."""
+        """Return the same models on the rows of another dataset too."""
         return self._replace(
             selection_data=self.selection_data.with_dataset(name, table, self.pool.ask(X, table.n_samples, name))
         )
@@ -312,7 +312,7 @@ class ClassRules(NamedTuple):
         return self._replace(selection_data=self.selection_data._replace(deferral=problem.deferral).with_calibrations())
 
     def solve(self, problem: Problem, choice: Choice | None = None) -> Solution:  # noqa: ARG002 - the explorer has none
-        """Return the best rules that are found, with shares; raise ``InfeasibleGoals`` where none meet the goals."""
+        """Return the best rules of the search, with shares; raise ``InfeasibleGoals`` where none meet the goals."""
         kept = self.selection_data
         groups, calibrations = find_groups(problem.by, kept.answers.tables[TRAIN]), kept.calibrations or ()
         known = kept.calibrated_scores(groups, calibrations)
@@ -327,18 +327,18 @@ class ClassRules(NamedTuple):
         if problem.confidence is not None and problem.goals:
             is_fixed = problem.decision == FIXED
             chosen, margins = with_class_margins(known, problem, chosen) if is_fixed else (chosen, NO_MARGINS)
-        said = known.predictions_of(chosen.rules)
+        predictions = known.predictions_of(chosen.rules)
         errors = None
         if isinstance(problem.objective, Risk):
             likeliest = [argmax_rule(model, known.shape) for model in range(kept.n_models)]
             alone = min(float(kept.mass @ known.losses(known.answer_shares(rule)[TRAIN])) for rule in likeliest)
-            errors = float(kept.mass @ said.losses @ chosen.mixture), alone
+            errors = float(kept.mass @ predictions.losses @ chosen.mixture), alone
         return Solution(
             chosen.mixture,
             chosen.value,
             chosen.value - chosen.lower,
             chosen.multipliers,
-            select(said, problem)._replace(risk=chosen.risk),
+            select(predictions, problem)._replace(risk=chosen.risk),
             ChosenRules(chosen.rules, groups, calibrations),
             chosen.covers,
             max(chosen.value - best.value, 0.0),
@@ -370,9 +370,9 @@ class ClassRules(NamedTuple):
         if len(chosen.rules) > 1 or chosen.rules[0].draws:
             return ScoreComparison.none(len(places), "rules that share rows among classes")
         (rule,) = chosen.rules
-        told = chosen.calibrations[rule.model](rows.output_of(rule.model))
+        proba = chosen.calibrations[rule.model](rows.output_of(rule.model))
         groups = [chosen.groups.names[code] for code in rows.groups.tolist()]
-        weighed = rule.first_tier_benefits(told, rows.groups) if hasattr(rule, "first_tier_benefits") else told
+        weighed = rule.first_tier_benefits(proba, rows.groups) if hasattr(rule, "first_tier_benefits") else proba
         own = weighed[np.arange(len(places)), places]
         others = weighed.copy()
         others[np.arange(len(places)), places] = -np.inf
@@ -381,7 +381,7 @@ class ClassRules(NamedTuple):
         return ScoreComparison(own, following, None, following - own, groups, str(rule), after)
 
     def check_chosen(self, chosen: ChosenRules, mixture: FloatArray, selection: Selection) -> None:
-        """Check what came from a file."""
+        """Check the values that were read from a file."""
         n_scores, classes = self.selection_data.n_models, self.selection_data.positive.classes
         _check_rules(self.pool, chosen, mixture, selection, n_scores, "probabilities")
         if not np.array_equal(classes, self.pool.positive.classes) or len(chosen.calibrations) != n_scores:
@@ -434,7 +434,7 @@ def _with_rows(family: Any, data: LabelledData, dataset: str | None) -> Any:
 
 
 def answers_of(family: Any) -> AnyArray:
-    """Return what may be said of rows: the classes, and that a person decides, where rules defer."""
+    """Return the possible decisions: the classes, and deferral where rules defer."""
     deferral, classes = getattr(family.selection_data, "deferral", None), family.pool.positive.classes
     return np.asarray(classes if deferral is None else with_label(classes, deferral.label))
 

@@ -155,8 +155,8 @@ class Answers:
     def _codes_of(self, name: str) -> AnyArray:
         if name not in self.codes:
             raise ValueError(
-                f"The predictions of the models on dataset {name!r} were not kept, as there were no goals: pass X "
-                "and y, or datasets, with the goals."
+                "The classifier was fitted without goals, so it did not keep its models' predictions on dataset "
+                f"{name!r}. Pass X and y, or datasets, with the goals."
             )
         return self.codes[name]
 
@@ -191,7 +191,7 @@ class Answers:
         return [goal.evaluate_where_possible(prepared) for goal in goals]
 
     def check_loaded(self) -> None:
-        """Check what came from a file."""
+        """Check the values that were read from a file."""
         for name, n_rows in self.sizes.items():
             if n_rows != self.tables[name].n_samples:
                 raise ValueError(f"the answers on dataset {name!r} are on {n_rows} rows of another number")
@@ -489,4 +489,4 @@ def own_bound(limits: GoalRows, excess: float) -> float:
 def check_range(limits: GoalRows) -> None:
     """Raise an error if the first goal is on a ratio, whose range is not known beforehand."""
     if limits.row_slopes[limits.rows_of(0)].any():
-        raise ValueError("The goal is on a ratio, whose range under a mixture is not known beforehand: pass bounds.")
+        raise ValueError("The goal is on a ratio, whose range under a mixture is not known in advance. Pass bounds.")

@@ -65,7 +65,7 @@ class Draws:
 def kind_of_decision(decision: Any) -> Any:
     """Return the word for how decisions are made: "sticky" for draws with a key."""
     if isinstance(decision, bytes):  # a message about words would show it
-        raise TypeError("decision must be a word, or Draws(key); got a key as it is. Write decision=Draws(key).")
+        raise TypeError("decision must be a word, or Draws(key); got the key itself. Write decision=Draws(key).")
     return STICKY if isinstance(decision, Draws) else decision
 
 

@@ -68,8 +68,8 @@ class StoredMember(NamedTuple):
     def ask(self, X: Any) -> NoReturn:  # noqa: ARG002 - whatever they are
         """Raise the error for rows that have no stored columns."""
         raise ValueError(
-            f"{self.name} is {_STORED[self.output]} for the rows of fit, and cannot predict other rows. Pass the model "
-            "itself to decide about those."
+            f"{self.name} is {_STORED[self.output]} for the rows of fit, and cannot predict other rows. Pass the "
+            "model itself."
         )
 
     def on(self, dataset: str | None, n_samples: int) -> AnyArray:
@@ -201,7 +201,7 @@ def ask_model(name: str, ask: Callable[[Any], Any], X: Any) -> Any:
     try:
         return ask(X)
     except NotFittedError as error:
-        raise ValueError(f"{name} is not fitted; a mixture is chosen among fitted models: {error}") from error
+        raise ValueError(f"{name} is not fitted. Pass fitted models: {error}") from error
     except Exception as error:
         raise ValueError(f"{name} failed to predict: {type(error).__name__}: {error}") from error
 
@@ -387,7 +387,5 @@ def all_classes(labels: AnyArray, models: Mapping[str, Any]) -> AnyArray:
         parts.append(array)
     classes = np.unique(np.concatenate(parts))
     if classes.size < _PAIR:
-        raise ValueError(
-            f"y must hold at least two classes to tell apart; got one class only: {classes.tolist()[0]!r}."
-        )
+        raise ValueError(f"y must hold at least two classes; got one class only: {classes.tolist()[0]!r}.")
     return classes

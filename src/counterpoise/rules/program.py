@@ -127,7 +127,7 @@ def generate_columns(search: Search, pool: Any, tol: float) -> tuple[Any, Any, f
         if gap <= tol or not search.goes_on(gap, grows=more is not None):
             return pool, solution, lower
         pool = pool if more is None else more
-    raise RuntimeError(f"The best mixture was not found in {_MAX_ROUNDS} rounds; please report this.")
+    raise RuntimeError(f"The solver did not reach the best mixture in {_MAX_ROUNDS} rounds; please report this.")
 
 
 class Program(NamedTuple):

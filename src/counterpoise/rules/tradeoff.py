@@ -154,8 +154,8 @@ def tradeoff(
     tol, n_points = check_positive(tol, "tol"), check_count(n_points, "n_points")
     if not hasattr(model, "selection_") and hasattr(model, "fit"):
         raise TypeError(
-            f"model must be a fitted classifier that mixes models, or their losses; got {type(model).__name__}, which "
-            "is not fitted or mixes none."
+            "model must be a fitted classifier that mixes models, or the losses of models; got "
+            f"{type(model).__name__}, which is not fitted or does not mix models."
         )
     path = (_path_of_model if hasattr(model, "selection_") else _path_of_losses)(model, goal, alpha, objective, tol)
     with closing(path):
@@ -276,14 +276,14 @@ def _path_of_selection(
 
 
 def _no_groups(names: tuple[str, ...]) -> IntArray:
-    raise ValueError(f"The groups of {', '.join(names) or 'the rows'} are known of a fitted mixture, not of losses.")
+    raise ValueError(f"Losses have no groups of {', '.join(names) or 'the rows'}. Pass a fitted mixture instead.")
 
 
 def _goals_of_model(model: Any, goal: Any) -> tuple[Goal, ...]:
     """Return the goal and then the model's other goals."""
     goals = as_goals(goal)
     if len(goals) != 1:
-        raise ValueError(f"A frontier is for one goal; got {len(goals)}.")
+        raise ValueError(f"A frontier needs exactly one goal; got {len(goals)}.")
     return (goals[0], *(other for other in model.goals_ if other.with_bound(goals[0].bound) != goals[0]))
 
 

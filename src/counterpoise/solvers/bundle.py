@@ -170,7 +170,7 @@ MultiplierOracle = Callable[[FloatArray, float], OracleAnswer]
 
 
 class MultiplierSolution(NamedTuple):
-    """The best multipliers found, and bounds on the greatest value."""
+    """The best known multipliers, and bounds on the greatest value."""
 
     multipliers: FloatArray  # where ``lower`` was reached
     lower: float
@@ -209,13 +209,13 @@ def maximize_concave(
     tol : float, default=1e-4
         Stop when ``upper - lower`` is at most this, in units of the function.
     start : array of shape (n_multipliers,), optional
-        Where to ask first; by default at zero.
+        The first point; by default zero.
     cuts : pair of arrays of shape (n_cuts,) and (n_cuts, n_multipliers), optional
         Offsets and slopes of linear functions ``offset + slope @ multipliers`` that are known to be nowhere below F.
     chooser : {"auto", "center-of-mass", "level", "maximum"}, default="auto"
         How the next point is chosen; "auto" is "center-of-mass" for one multiplier and "level" for more.
     max_iter : int, default=1000
-        Stop after so many answers, whatever the gap; and after three that are less accurate than was asked for.
+        Stop after so many answers, whatever the gap; and after three that are less accurate than requested.
 
     Returns
     -------

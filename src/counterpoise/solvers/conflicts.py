@@ -31,7 +31,7 @@ class Conflict(NamedTuple):
 
 
 def can_hold(matrix: Any, bounds: ArrayLike, *, scale: ArrayLike | None = None, domain: Domain = "box") -> bool:
-    """Tell whether some x in the domain has ``matrix @ x <= bounds``, up to ``FEASIBLE``; arguments as below."""
+    """Return whether some x in the domain has ``matrix @ x <= bounds``, up to ``FEASIBLE``; arguments as below."""
     program = _ConflictProgram(matrix, bounds, scale, domain)
     return program.holding(np.arange(program.n_constraints)) is not None
 

@@ -122,8 +122,8 @@ class InfeasibleRows(ValueError):  # noqa: N818 - named for the state it reports
         self.violation = least - bound
         names = ", ".join(f"{row} (multiplier {multipliers[row]:.4g})" for row in self.rows)
         super().__init__(
-            f"No mixture satisfies rows @ mixture <= bounds: row {names} together ask for at most "
-            f"{bound:.10g}, but every model has at least {least:.10g}. Relax one of these bounds."
+            f"No mixture satisfies rows @ mixture <= bounds: row {names} together allow at most {bound:.10g}, but "
+            f"every model has at least {least:.10g}. Relax one of these bounds."
         )
 
 
@@ -235,7 +235,7 @@ class HotProgram:
 
     @property
     def is_infeasible(self) -> bool:
-        """Tell whether the last solve proved that there is no solution."""
+        """Return whether the last solve proved that there is no solution."""
         import highspy  # noqa: PLC0415 - as above
 
         return bool(self._lp.getModelStatus() == highspy.HighsModelStatus.kInfeasible)

@@ -3,7 +3,7 @@
 A deterministic rule with a threshold for each group is such a choice, an option being a threshold of a group and what
 it adds to each rate. No convex program finds it. But prices of the limits, from the linear program over mixtures, give
 each option a bound of its own: what any choice with it costs at least. Only options, and pairs of them, whose bound is
-below the best choice known need to be looked at, and these are few where mixtures are hardly better than choices. So
+below the best choice known need to be tried, and these are few where mixtures are hardly better than choices. So
 the search is exact for two lists of tens of thousands of options, and returns what is left to prove where it had to
 stop.
 """
@@ -22,12 +22,12 @@ _MAX_ROUNDS = 60  # of the linear program that finds prices; each adds an option
 _CLOSED = 1e-10  # gap at which prices are good enough, in parts of the largest value
 _KEPT = 1e-9  # violation that is none
 _LARGEST_PRICE = 1e4  # of a limit, in parts of the objective
-_CHUNK = 1 << 18  # pairs of options that are looked at together
+_CHUNK = 1 << 18  # pairs of options that are tried together
 _MOST_MERGED = 1 << 20  # choices of some of the lists that are kept beside each other
 
 
 class OneOfEach(NamedTuple):
-    """The best choice that was found."""
+    """The best known choice."""
 
     places: IntArray  # of each list which option
     violation: float  # of all limits together; 0 where they are kept
@@ -62,11 +62,11 @@ def choose_one_of_each(
     constants : array of shape (n_limits + n_objectives,), optional
         What is added to the sums of every choice.
     start : array of places, one for each list, optional
-        A good choice to begin with: the better it is, the less is left to look at.
+        A good choice to begin with: the better it is, the fewer pairs remain.
     ordered : pairs of lists, optional
         In the first of a pair the option must not come after that of the second.
     max_looks : int, default=200_000_000
-        The most pairs of options that are looked at.
+        The largest number of pairs of options to try.
     nearest : bool, default=True
         Whether the least violation is looked for where no choice keeps the limits.
 
@@ -130,8 +130,8 @@ class _ChoiceSearch:
             places = np.zeros((len(self.options), order.size), dtype=np.int64)
             places[place] = order
             lists.append(_Choices(options[:, order], places, bounds[order]))
-        lost = np.inf  # the least bound of what is not looked at
-        while len(lists) > 2:  # noqa: PLR2004 - the last two are looked at in pairs
+        lost = np.inf  # the least bound of the pairs that are not tried
+        while len(lists) > 2:  # noqa: PLR2004 - the last two are tried in pairs
             slack = self._best(to_violation=to_violation) - floor
             lists.sort(key=lambda one: one.n_within(slack))
             join, above = lists[0].join(lists[1], slack)
@@ -148,7 +148,7 @@ class _ChoiceSearch:
         return self.value if self.violation == 0 else np.inf
 
     def _look(self, one: "_Choices", other: "_Choices", floor: float, looks: int, *, to_violation: bool) -> float:
-        """Look at pairs, by rising bound of the first; return the least bound of those that are not looked at."""
+        """Try pairs, by rising bound of the first; return the least bound of those that are not tried."""
         begin = 0
         while begin < one.bounds.size:
             best = self._best(to_violation=to_violation)

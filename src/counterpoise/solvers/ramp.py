@@ -290,7 +290,7 @@ def _merit(state: RampState, plan: Plan) -> float:
 
 
 def _stays(state: RampState, first: RampState) -> bool:
-    """Tell whether a point exceeds the constraints no more than the start, but for rounding."""
+    """Return whether a point exceeds the constraints no more than the start, but for rounding."""
     return state.violation <= max(first.violation, FEASIBLE)
 
 
@@ -547,7 +547,7 @@ def decide(problem: RampProblem, solution: RampSolution, noise_of: Noise, sizes:
 
 
 def _is_enough(cut: ThresholdCut | None, constant: ThresholdCut | None, ramp_value: float) -> bool:
-    """Tell whether decisions meet the constraints, and not by being next to constant where the ramps are not."""
+    """Return whether decisions meet the constraints, and not by being next to constant where the ramps are not."""
     if cut is None or cut.is_constant or not cut.holds:
         return False
     return constant is None or constant.value - cut.value >= _WORTH * (constant.value - ramp_value)

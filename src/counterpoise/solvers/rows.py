@@ -326,7 +326,7 @@ def pack(losses: AnyArray) -> ByteArray | None:
 
 
 def is_zero_one(chunk: AnyArray) -> bool:
-    """Tell whether all losses are 0 or 1."""
+    """Return whether all losses are 0 or 1."""
     if chunk.dtype == np.bool_:
         return True
     if chunk.dtype == np.uint8:  # the common large case

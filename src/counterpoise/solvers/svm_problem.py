@@ -35,7 +35,7 @@ class Gram(NamedTuple):
 def check_gram(gram: "ArrayLike | Gram", name: str = "gram") -> Gram:
     """Return a Gram matrix after checking that it is finite, symmetric and positive semidefinite.
 
-    Eigenvalues may lie below zero by rounding, at most ``1e-10 * n_rows`` of the largest entry. By how much is told by
+    Eigenvalues may lie below zero by rounding, at most ``1e-10 * n_rows`` of the largest entry. The exact amount is in
     a Cholesky factorization, which takes another matrix of the same size and the time of some sweeps over it.
 
     Parameters
@@ -181,7 +181,7 @@ class SVMBounds:
 
     @property
     def is_done(self) -> bool:
-        """Tell whether the gap is at most the tolerance."""
+        """Return whether the gap is at most the tolerance."""
         return self.value - self.lower <= max(self.tol, _BOUND_ROUNDING * self.value)
 
 

@@ -42,7 +42,7 @@ from counterpoise.solvers.rows import (
 )
 
 _BINS = 1024  # of a histogram of scores: two rounds of them separate any million scores
-# Part of the way from the least loss to the edge of the last tail, from which on scores are looked at first. On pools
+# Part of the way from the least loss to the edge of the last tail, from which on scores are tried first. On pools
 # of other kinds than the benchmarks have, one tail in 100 begins below; at 0.9 one in 18, for 30 % fewer rows.
 _DOWN_TO = 0.7
 _FEW = 10_000  # scores that are looked through faster than a thread is woken
@@ -90,7 +90,7 @@ class Pending(NamedTuple):
 
 
 class TailRows:
-    """Some rows with their masses, and the scores of the mixture last asked about, which can be computed again."""
+    """Some rows with their masses, and the scores of the latest mixture, which can be computed again."""
 
     def __init__(self, rows: LossRows, mass: FloatArray | None) -> None:
         self.rows = rows
@@ -197,7 +197,7 @@ def _weigh(
     for tail, own, share in zip(tails, cuts, shares.tolist(), strict=True):
         if isinstance(own, list):
             codes = own[shard.number]
-        else:  # the mixture, by which the tail is found again
+        else:  # the mixture, from which the tail is computed again
             rows.score(own, (tail.span,))
             codes = rows.codes()
         add_coded_weights(codes, rows.mass, rows.step, share * tail.full, share * tail.partial, weights)
@@ -234,7 +234,7 @@ class TailOracle:
         sizes, models, lows, highs, totals = zip(*shards.map(_facts), strict=True)
         self.sizes, self.n_samples, self.n_models = sizes, sum(sizes), models[0]
         self.low, self.high, self.total = min(lows), max(highs), float(sum(totals))
-        self._first_low = self.low  # from where on scores are looked at first
+        self._first_low = self.low  # from where on scores are tried first
 
     @classmethod
     def of(cls, losses: AnyArray, sample_weight: FloatArray | None, alpha: float) -> Self:

@@ -284,7 +284,7 @@ def _clipped_weights(ball: Ball, radius: float, start: float) -> WorstWeights:
 
     With the mass m of the gaps below the edge, their mean and variance, ``edge = mean + sqrt(variance / (m (1 + 2
     radius) - 1))``. The search finds which those are, the formula then the weights to rounding. It is taken from the
-    gap of the heaviest sample, from which the mean may differ by less than the floats tell apart.
+    gap of the heaviest sample, from which the mean may differ by less than floats can distinguish.
     """
     heaviest = float(ball.gaps[0 if ball.is_equal else ball.base.argmax()])
     heights = heaviest - ball.gaps
@@ -315,7 +315,7 @@ def _heights(gaps: FloatArray, base: FloatArray, radius: float, outside: float, 
     mean = float(base @ heights) / inside
     variance = float(base @ (heights - mean) ** 2) / inside
     slack = 2.0 * radius * inside - outside  # m (1 + 2 radius) - 1
-    if not (slack > 0.0 and variance > 0.0):  # by rounding: the edge that was found is as good as it gets
+    if not (slack > 0.0 and variance > 0.0):  # by rounding: this edge is as good as it gets
         return np.asarray(np.maximum(edge - gaps, 0.0))
     return np.asarray(np.maximum(heights + (math.sqrt(variance / slack) - mean), 0.0))
 

@@ -19,7 +19,7 @@ stakes that do not depend on earlier rows: so the order of the rows plays no rol
 In units of the span, with ``t`` the gap between r and the high end and ``x`` that between v and the high end, ``r - v``
 is ``x - t``. The stakes are ``k t**-a``, for several k in (0, 1] and a = 0, 1/2 and 1: no factor is negative, as
 ``k w t**(1 - a) <= 1``, and every factor falls in t, as ``x t**-a - t**(1 - a)`` does. So the wealth grows with r, what
-is ruled out is all above some r, and that r is found by bisection. A stake of 0 is among them: no wealth is next to 0.
+is ruled out is all above some r, and bisection computes that r. A stake of 0 is among them: no wealth is next to 0.
 
 Empirical Bernstein bounds (Maurer and Pontil 2009) hold under the same conditions and need 2 to 3 times the rows.
 """
@@ -118,7 +118,7 @@ def upper_weighted_mean(sample: WeightedSample, risk: float) -> float:
 
 
 def is_below(sample: WeightedSample, mean: float, risk: float) -> bool:
-    """Tell whether the upper bound on the weighted mean is at most ``mean``."""
+    """Return whether the upper bound on the weighted mean is at most ``mean``."""
     if not sample.span[0] < mean < sample.span[1]:
         return mean >= sample.span[1]
     return bool(_Wealth.of(sample, risk).logs(np.array([mean]))[0] >= -math.log(risk))
@@ -294,15 +294,15 @@ def weighted_mean_bounds(
     confidence : float in (0, 1)
         Of each end by itself.
     largest_weight : float, optional
-        The most that a row of the population can weigh, in the units of ``sample_weight``, known beforehand. Without it
-        all rows must weigh the same.
+        The largest weight that a row of the population can have, in the units of ``sample_weight``, known beforehand.
+        Without it all rows must weigh the same.
     span : pair of float
         Between which all values of the population lie, known beforehand.
 
     Returns
     -------
     Bounds
-        The ends ``low`` and ``high``; how they are found is in ``counterpoise.theory.confidence``.
+        The ends ``low`` and ``high``; how they are computed is in ``counterpoise.theory.confidence``.
 
     Examples
     --------
@@ -339,8 +339,8 @@ def _weights(sample_weight: ArrayLike | None, n_samples: int, largest_weight: fl
         return np.asarray(weights) * (heaviest / limit)
     if weights is not None and weights.min() < EQUAL:
         raise ValueError(
-            "largest_weight must be given where weights differ: rows that were not drawn may be heavier than these. "
-            "Name the most that a row of the population can weigh, known beforehand."
+            "Pass largest_weight, because the weights differ: rows that were not drawn may weigh more than these. "
+            "It is the largest weight that a row of the population can have."
         )
     return np.ones(n_samples)
 

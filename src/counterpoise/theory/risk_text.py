@@ -14,12 +14,12 @@ _SHOWN = 100  # characters of a text in a message
 
 
 def is_risk_text(text: str) -> bool:
-    """Tell whether a text is a risk: whether it names one where a rate has its name."""
+    """Return whether a text is a risk: whether it names one where a rate has its name."""
     return any(name in _KINDS for name in re.findall(r"\w+(?=\s*\()", text))
 
 
 def is_nearly_risk_text(text: str, metrics: Collection[str]) -> bool:
-    """Tell whether a text was meant as a risk: whether a name in it is nearly that of one, and of no metric."""
+    """Return whether a text was meant as a risk: whether a name in it is nearly that of one, and of no metric."""
     names = [text, *re.findall(r"\w+(?=\s*\()", text)]
     return any(did_you_mean(name, _KINDS) and not did_you_mean(name, metrics) for name in names)
 

@@ -55,7 +55,7 @@ class RiskRows(NamedTuple):
 class Risk(ABC):
     """One number from the losses of samples, convex in them. Subclass it for a risk of your own.
 
-    ``minimize_risk`` and everything that chooses a mixture use the two methods, and refuse a risk that is found not to
+    ``minimize_risk`` and everything that chooses a mixture use the two methods, and refuse a risk that turns out not to
     be convex. ``0.5 * Mean() + 0.5 * CVaR(0.1)`` is a risk again.
     """
 
@@ -110,12 +110,12 @@ class WeightedSum(Risk):
 
     @property
     def is_worst_case(self) -> bool:  # type: ignore[override]
-        """Tell whether all parts are."""
+        """Return whether all parts are."""
         return all(risk.is_worst_case for _, risk in self.parts)
 
     @property
     def is_law_invariant(self) -> bool:  # type: ignore[override]
-        """Tell whether all parts are."""
+        """Return whether all parts are."""
         return all(risk.is_law_invariant for _, risk in self.parts)
 
     @property
@@ -346,7 +346,7 @@ class WorstGroup(WorstCase):
 
     def subgradient(self, losses: ArrayLike, sample_weight: ArrayLike | None = None) -> FloatArray:  # noqa: ARG002
         """Refuse: which row is in which group is known at fit."""
-        raise ValueError(f"{self!r} needs the groups of the rows: it is bound to sensitive_features at fit.")
+        raise ValueError(f"{self!r} needs the groups of the rows. Pass sensitive_features to fit.")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -402,7 +402,7 @@ class _Ball(WorstCase):
     def subgradient(self, losses: ArrayLike, sample_weight: ArrayLike | None = None) -> FloatArray:
         """Return the worst weights in the ball."""
         if isinstance(self.radius, str):
-            raise ValueError(f"{self!r} gets its radius from the rows at fit; name a number to use it by itself.")  # noqa: TRY004
+            raise ValueError(f"{self!r} computes its radius from the rows at fit. Pass a number.")  # noqa: TRY004
         return worst_case_weights(losses, self.radius, divergence=self.divergence, sample_weight=sample_weight)
 
     def __repr__(self) -> str:

@@ -1,10 +1,10 @@
-// The page of the explorer: plain DOM and SVG. What it is told is put into the page as text, never as markup.
+// The page of the explorer: plain DOM and SVG. Everything that the server sends becomes text on the page, never markup.
 
 const SVG = "http://www.w3.org/2000/svg";
 const MOST_PINS = 3;
 const VIEWS = ["verdicts", "ranges", "curve", "frontier", "segments"];
 const AT_ONCE = ["summary", "rates", "scores", "mixture"], LATER = ["curve", "frontier", "segments"]; // panels
-const COMPUTED = "being computed", OUTDATED = "of the last setting that can be met";
+const COMPUTED = "being computed", OUTDATED = "from the last setting that could be met";
 const LEAST_ALPHA = 0.01;
 
 // ---------------------------------------------------------------- small helpers
@@ -87,10 +87,10 @@ function ticks(low, high, log) {
   if (log) return [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1].filter((one) => one >= low * 0.999 && one <= high * 1.001);
   const rough = (high - low) / 4 || 0.1, unit = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].map((one) => one * unit).find((one) => one >= rough);
-  const found = [];
+  const places = [];
   // parts of a step: sums of steps are not exact
-  for (let at = Math.ceil(low / step - 1e-9) * step; at <= high + 1e-9 * step; at += step) found.push(Number((Math.round(at / step) * step).toPrecision(12)));
-  return found;
+  for (let at = Math.ceil(low / step - 1e-9) * step; at <= high + 1e-9 * step; at += step) places.push(Number((Math.round(at / step) * step).toPrecision(12)));
+  return places;
 }
 
 function frame(label, xs, ys, { log = false, xName = "", yName = "" } = {}) {
@@ -137,63 +137,63 @@ function table(label, head, rows) {
     el("thead", {}, el("tr", {}, head.map((text) => el("th", { scope: "col" }, text)))), el("tbody", {}, rows)));
 }
 
-// ---------------------------------------------------------------- what a link asks for
+// ---------------------------------------------------------------- the setting in a link
 
-class NotUnderstood extends Error {}
+class UnreadableLink extends Error {}
 
 function must(holds, what, got) {
-  if (!holds) throw new NotUnderstood(`${what}; got ${clipped(JSON.stringify(got) ?? "nothing")}`);
+  if (!holds) throw new UnreadableLink(`${what}; got ${clipped(JSON.stringify(got) ?? "nothing")}`);
 }
 const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
 const isNumber = (value, low, high) => typeof value === "number" && value >= low && value <= high;
 
-function readGoal(found) {
-  must(isObject(found) && typeof found.text === "string", "each goal is an object with a text", found);
-  const { text, bound, on = true } = found;
-  must(bound === undefined || isNumber(bound, -Infinity, Infinity), "the bound of a goal is a number", bound);
-  must(typeof on === "boolean", "on is true or false", on);
+function readGoal(goal) {
+  must(isObject(goal) && typeof goal.text === "string", "each goal must be an object with a text", goal);
+  const { text, bound, on = true } = goal;
+  must(bound === undefined || isNumber(bound, -Infinity, Infinity), "the bound of a goal must be a number", bound);
+  must(typeof on === "boolean", "on must be true or false", on);
   return { text, bound, on };
 }
 
-function readSetting(found, hello) {
-  must(isObject(found), "a setting is an object", found);
-  const { alpha = null, budget = null, goals = [], by = [], defer = null } = found;
-  if (hello.start.alpha === null) must(alpha === null, "these models are not chosen for a tail, so alpha is null", alpha);
-  else must(isNumber(alpha, Number.MIN_VALUE, 1), "alpha is above 0 and at most 1", alpha);
-  for (const [name, value] of Object.entries({ budget, defer })) must(value === null || isNumber(value, 0, 1), `${name} is from 0 to 1, or null`, value);
-  must(defer === null || hello.can_defer, "these models decide every row, so defer is null", defer);
+function readSetting(setting, hello) {
+  must(isObject(setting), "a setting must be an object", setting);
+  const { alpha = null, budget = null, goals = [], by = [], defer = null } = setting;
+  if (hello.start.alpha === null) must(alpha === null, "this model does not minimise the loss of a tail, so alpha must be null", alpha);
+  else must(isNumber(alpha, Number.MIN_VALUE, 1), "alpha must be above 0 and at most 1", alpha);
+  for (const [name, value] of Object.entries({ budget, defer })) must(value === null || isNumber(value, 0, 1), `${name} must be from 0 to 1, or null`, value);
+  must(defer === null || hello.can_defer, "this model decides about every row, so defer must be null", defer);
   must(Array.isArray(by) && by.length <= hello.most.by && by.every((one) => hello.by.includes(one) || hello.start.by.includes(one)),
-    `by lists at most ${hello.most.by} of ${hello.by.join(", ") || "no columns"}`, by);
-  must(Array.isArray(goals) && goals.length <= hello.most.goals, `goals are a list of at most ${hello.most.goals}`, Array.isArray(goals) ? goals.length : goals);
+    `by must list at most ${hello.most.by} of ${hello.by.join(", ") || "no columns"}`, by);
+  must(Array.isArray(goals) && goals.length <= hello.most.goals, `goals must be a list of at most ${hello.most.goals}`, Array.isArray(goals) ? goals.length : goals);
   return { alpha, budget, goals: goals.map(readGoal), by, defer };
 }
 
-// What a link asks for, as far as it can be understood, and in sentences what was not.
+// Returns the parts of a link that can be read, and a sentence for each problem.
 function readState(transport, hello) {
   const problems = [];
   const attempt = (read, otherwise, instead) => {
     try { return read(); } catch (error) {
-      problems.push(`${instead} ${error instanceof NotUnderstood ? error.message : "it is no JSON text"}.`);
+      problems.push(`${instead} ${error instanceof UnreadableLink ? error.message : "it is not JSON"}.`);
       return otherwise;
     }
   };
-  const found = attempt(() => JSON.parse(transport.readState() || "{}"), {}, "The address after # cannot be read:");
-  const kept = isObject(found) ? found : {};
-  if (kept !== found) problems.push("The address after # holds no setting.");
-  const { setting, axes = {}, pins = [], ...others } = kept;
+  const value = attempt(() => JSON.parse(transport.readState() || "{}"), {}, "The address after # cannot be read:");
+  const state = isObject(value) ? value : {};
+  if (state !== value) problems.push("The address after # holds no setting.");
+  const { setting, axes = {}, pins = [], ...others } = state;
   if (Object.keys(others).length) problems.push(`The address after # has the parts setting, axes and pins; got ${clipped(Object.keys(others).join(", "))}.`);
   return {
     problems,
     setting: setting === undefined ? null
-      : attempt(() => readSetting(setting, hello), null, "The address asks for something that is not understood:"),
+      : attempt(() => readSetting(setting, hello), null, "The setting in the address cannot be read:"),
     axes: attempt(() => {
-      must(isObject(axes) && Object.values(axes).every((one) => typeof one === "string"), "axes are an object of texts", axes);
+      must(isObject(axes) && Object.values(axes).every((one) => typeof one === "string"), "axes must be an object of texts", axes);
       return axes;
-    }, {}, "The axes in the address are not understood:"),
+    }, {}, "The axes in the address cannot be read:"),
     pins: attempt(() => {
-      must(Array.isArray(pins) && pins.length <= MOST_PINS, `pins are a list of at most ${MOST_PINS}`, pins);
+      must(Array.isArray(pins) && pins.length <= MOST_PINS, `pins must be a list of at most ${MOST_PINS}`, pins);
       return pins.map((one) => readSetting(one, hello));
-    }, [], "The pinned settings in the address are not understood:"),
+    }, [], "The pinned settings in the address cannot be read:"),
   };
 }
 
@@ -204,67 +204,67 @@ class Explorer {
     this.root = root;
     this.transport = transport;
     this.seq = 0; // of the newest setting that was sent
-    this.answered = 0; // the newest that was answered, in whichever way
+    this.answered = 0; // the newest that was answered or refused
     this.pins = [];
-    this.done = [];
-    this.undone = [];
+    this.undoStack = [];
+    this.redoStack = [];
     this.axes = {}; // of the frontier, where someone chose them
     this.ranges = new Map();
-    this.awaited = new Map();
+    this.requests = new Map();
     this.inputs = new Map(); // when the oldest input came that each setting answers
     this.counter = 0;
-    transport.listen((text) => this.hear(JSON.parse(text)), (word) => this.say(word));
+    transport.listen((text) => this.receive(JSON.parse(text)), (word) => this.say(word));
   }
 
   // -------- what comes in
 
-  hear(message) {
+  receive(message) {
     if (message.type === "hello") this.begin(message);
     else if (message.type === "answer") this.take(message);
     else if (message.type === "view") this.show(message);
-    else if (message.type === "read" || message.type === "export") this.settle(message);
+    else if (message.type === "read" || message.type === "export") this.resolveRequest(message);
     else if (message.type === "refused") this.refuse(message);
   }
 
   begin(hello) {
     const isFirst = !this.hello;
     this.hello = hello;
-    this.seq += 1; // what was under way when a connection was lost is answered by nobody
+    this.seq += 1; // requests under way when a connection was lost get no reply
     this.answered = this.seq;
-    if (!isFirst) { this.ask(true); return; }
+    if (!isFirst) { this.requestAnswer(true); return; }
     this.start = JSON.stringify(hello.start);
-    const { setting, axes, pins, problems } = this.linked();
+    const { setting, axes, pins, problems } = this.readLink();
     this.setting = setting ?? JSON.parse(this.start);
     this.axes = axes;
     this.restoring = pins;
     this.build();
-    this.tell(problems, setting ? "" : "The start is shown.");
+    this.showProblems(problems, setting ? "" : "The page shows the model's own setting.");
     this.transport.onState?.(() => this.arrive());
-    this.ask(true);
+    this.requestAnswer(true);
   }
 
-  linked() { // what the address asks for; a file answers only what it holds
-    const found = readState(this.transport, this.hello);
-    if (!found.setting || !this.transport.grid) return found;
-    const setting = this.transport.grid.own(found.setting);
-    return setting ? { ...found, setting } : { ...found, setting, problems: [...found.problems, "This file holds no answer for the setting in the address."] };
+  readLink() { // the setting in the address; a file has only some of them
+    const state = readState(this.transport, this.hello);
+    if (!state.setting || !this.transport.grid) return state;
+    const setting = this.transport.grid.own(state.setting);
+    return setting ? { ...state, setting } : { ...state, setting, problems: [...state.problems, "This file has no result for the setting in the address."] };
   }
 
   arrive() {
-    const { setting, problems } = this.linked();
+    const { setting, problems } = this.readLink();
     if (setting && !same(plain(setting), plain(this.setting))) this.move(setting);
-    this.tell(problems, "What was shown stays.");
+    this.showProblems(problems, "The page keeps the setting that it had.");
   }
 
   get leastAlpha() { return Math.max(LEAST_ALPHA, this.hello.least_alpha); }
 
-  tell(problems, instead = "") { this.notice.textContent = problems.length ? `${problems.join(" ")} ${instead}`.trim() : ""; }
+  showProblems(problems, instead = "") { this.notice.textContent = problems.length ? `${problems.join(" ")} ${instead}`.trim() : ""; }
 
   take(answer) {
     if (answer.seq < this.answered) return; // an old answer never overwrites a newer one
     this.answered = answer.seq;
-    this.isUnderstood = true; // what the link asked for
-    if (this.asksForPin) { this.restored(answer.kind === "answer" ? answer : null); return; }
+    this.isLinkAccepted = true;
+    if (this.isRestoringPin) { this.restored(answer.kind === "answer" ? answer : null); return; }
     if (answer.setting.goals.length === this.setting.goals.length) { // a link may leave the bound to the text of a goal
       this.setting.goals.forEach((goal, place) => { goal.bound ??= answer.setting.goals[place].bound; });
     }
@@ -272,7 +272,7 @@ class Explorer {
       this.answer = answer;
       this.conflict = null;
       this.paint();
-      if (answer.exact && !this.pending) this.askViews(answer.seq);
+      if (answer.exact && !this.pending) this.requestViews(answer.seq);
     } else {
       this.conflict = answer;
       this.paintConflict();
@@ -282,12 +282,12 @@ class Explorer {
     this.flush();
   }
 
-  restored(answer) { // one of the pinned settings of a link, or nothing where it has no answer
+  restored(answer) { // a pinned setting of a link has its result, or null where it has none
     if (answer) this.addPin(answer);
-    else this.tell(["A pinned setting of the address has no answer and is left out."]);
+    else this.showProblems(["A pinned setting in the address has no result, so the page leaves it out."]);
     this.restoring.shift();
-    this.asksForPin = false;
-    this.ask(true);
+    this.isRestoringPin = false;
+    this.requestAnswer(true);
   }
 
   show(view) {
@@ -301,12 +301,12 @@ class Explorer {
   }
 
   refuse(message) {
-    if (this.awaited.has(message.seq)) { this.settle(message); return; }
+    if (this.requests.has(message.seq)) { this.resolveRequest(message); return; }
     if (message.seq <= this.answered) { this.refuseView(message); return; }
     this.answered = message.seq;
-    if (this.asksForPin) { this.restored(null); return; }
-    if (!this.isUnderstood && !same(plain(this.setting), plain(JSON.parse(this.start)))) { // a link nobody can answer
-      this.tell([`The address asks for something that cannot be answered: ${message.message}`], "The start is shown.");
+    if (this.isRestoringPin) { this.restored(null); return; }
+    if (!this.isLinkAccepted && !same(plain(this.setting), plain(JSON.parse(this.start)))) { // a link whose setting is refused
+      this.showProblems([`The setting in the address was refused: ${message.message}`], "The page shows the model's own setting.");
       this.move(JSON.parse(this.start));
     } else {
       this.conflict = { kind: "refused", message: message.message, ways: [] };
@@ -320,13 +320,13 @@ class Explorer {
     this.say(message.message);
     if (this.conflict?.kind === "unmet") this.conflict = { ...this.conflict, kind: "refused", message: message.message };
     if (this.conflict) this.paintConflict();
-    else for (const name of LATER) if (this.panels?.[name]?.isAwaited) this.note(name, "not computed");
+    else for (const name of LATER) if (this.panels?.[name]?.isLoading) this.note(name, "not computed");
   }
 
-  settle(message) {
-    const heard = this.awaited.get(message.seq);
-    this.awaited.delete(message.seq);
-    if (heard) heard(message);
+  resolveRequest(message) {
+    const resolve = this.requests.get(message.seq);
+    this.requests.delete(message.seq);
+    if (resolve) resolve(message);
   }
 
   // -------- what goes out
@@ -335,25 +335,25 @@ class Explorer {
 
   request(type, words) {
     const seq = -(++this.counter); // settings count up, questions count down
-    return new Promise((heard) => {
-      this.awaited.set(seq, heard);
+    return new Promise((resolve) => {
+      this.requests.set(seq, resolve);
       this.send(type, { seq, ...words });
     });
   }
 
-  ask(exact) {
+  requestAnswer(exact) {
     this.pending = { exact: exact || (this.pending?.exact ?? false) };
     this.since ??= performance.now();
     this.stale();
-    if (!this.frameAsked) this.frameAsked = requestAnimationFrame(() => this.flush());
+    if (!this.frameRequest) this.frameRequest = requestAnimationFrame(() => this.flush());
   }
 
   flush() {
-    this.frameAsked = 0;
+    this.frameRequest = 0;
     if (!this.pending) return;
     if (this.seq - this.answered >= 2) return; // the answer to come lets this go on, with whatever is newest then
     const pin = this.restoring?.[0];
-    this.asksForPin = Boolean(pin);
+    this.isRestoringPin = Boolean(pin);
     const exact = pin ? true : this.pending.exact;
     if (!pin) this.pending = null;
     this.inputs.set(this.seq + 1, this.since);
@@ -361,7 +361,7 @@ class Explorer {
     this.send("set", { seq: ++this.seq, setting: plain(pin ?? this.setting), exact });
   }
 
-  askViews(seq) {
+  requestViews(seq) {
     this.viewSeq = seq;
     for (const view of VIEWS) {
       const words = view === "frontier" ? { x: this.axis("x"), y: this.axis("y") } : {};
@@ -394,12 +394,12 @@ class Explorer {
     const wanted = { ...this.setting, ...changes }, grid = this.transport.grid;
     this.setting = grid ? this.within(grid, wanted) : wanted;
     if (exact) this.remember(run);
-    this.ask(exact);
+    this.requestAnswer(exact);
   }
 
   within(grid, wanted) { // of a file: the setting it holds that has what was changed, the rest put back where needed
     const { setting, moved } = grid.nearest(wanted, this.setting);
-    this.fileNote.textContent = moved.length ? `This file holds no answer for that beside ${moved.join(" and ")}, which was put back.` : "";
+    this.fileNote.textContent = moved.length ? `This file has no result for that together with ${moved.join(" and ")}, which was reset.` : "";
     this.setting = structuredClone(setting);
     this.rows.forEach((row, place) => this.nameRow(row, this.setting.goals[place]));
     this.paintControls();
@@ -412,13 +412,13 @@ class Explorer {
   }
 
   remember(run = null) { // steps by keys on one control, one after the other, are undone together
-    const text = JSON.stringify(plain(this.setting)), last = this.done.length - 1;
+    const text = JSON.stringify(plain(this.setting)), last = this.undoStack.length - 1;
     const goesOn = run !== null && run === this.run && last > 0;
     this.run = run;
-    if (this.done[last] !== text) {
-      if (goesOn) this.done.pop();
-      if (this.done[this.done.length - 1] !== text) this.done.push(text);
-      this.undone = [];
+    if (this.undoStack[last] !== text) {
+      if (goesOn) this.undoStack.pop();
+      if (this.undoStack[this.undoStack.length - 1] !== text) this.undoStack.push(text);
+      this.redoStack = [];
     }
     this.keep();
     this.paintHistory();
@@ -436,19 +436,19 @@ class Explorer {
     this.buildGoals();
     this.paintControls();
     this.paintHistory();
-    this.ask(true);
+    this.requestAnswer(true);
   }
 
   undo() {
-    if (this.done.length < 2) return;
-    this.undone.push(this.done.pop());
-    this.move(JSON.parse(this.done[this.done.length - 1]));
+    if (this.undoStack.length < 2) return;
+    this.redoStack.push(this.undoStack.pop());
+    this.move(JSON.parse(this.undoStack[this.undoStack.length - 1]));
   }
 
   redo() {
-    if (!this.undone.length) return;
-    this.done.push(this.undone.pop());
-    this.move(JSON.parse(this.done[this.done.length - 1]));
+    if (!this.redoStack.length) return;
+    this.undoStack.push(this.redoStack.pop());
+    this.move(JSON.parse(this.undoStack[this.undoStack.length - 1]));
   }
 
   go(setting) {
@@ -473,8 +473,8 @@ class Explorer {
     this.status = el("p", { role: "status", class: "muted" });
     this.notice = el("p", { role: "alert", class: "error" });
     const rows = hello.datasets[0];
-    const about = `${rows.rows.toLocaleString("en")} rows to choose on` +
-      (hello.held_out ? `, ${hello.held_out.toLocaleString("en")} held out` : "") +
+    const about = `${rows.rows.toLocaleString("en")} selection rows` +
+      (hello.held_out ? `, ${hello.held_out.toLocaleString("en")} held-out rows` : "") +
       `; ${hello.models === 1 ? "one model" : `${hello.models} models`}; positive class ${hello.classes.positive}`;
     this.root.append(el("header", {}, el("h1", {}, hello.title), el("p", { class: "muted" }, about),
       hello.notes.map((note) => el("p", { class: "muted" }, note)), this.notice, this.status));
@@ -494,7 +494,7 @@ class Explorer {
     this.panels.scores.box.hidden = hello.kind !== "rules";
     for (const name of hello.is_file ? ["frontier", "segments"] : []) this.panels[name].box.hidden = true;
     this.root.append(el("main", { class: "columns" }, controls, views));
-    this.done = [JSON.stringify(plain(this.setting))];
+    this.undoStack = [JSON.stringify(plain(this.setting))];
     this.buildGoals();
     this.paintControls();
     this.paintHistory();
@@ -505,21 +505,21 @@ class Explorer {
     if (this.hello.is_file) return null; // whose bounds are listed beside each slider
     const bar = (style, text) => [draw("svg", { viewBox: "0 0 22 8", width: 22, height: 8, class: "swatch", "aria-hidden": "true" },
       draw("rect", { class: style, width: 22, height: 8 })), ` ${text} `];
-    return el("p", { class: "muted" }, "Bar below a bound: ", bar("f1", "can be met, at a price;"), bar("band", "costs nothing;"), "none: cannot be met.");
+    return el("p", { class: "muted" }, "The bar below a bound shows the values that can be met: ", bar("f1", "at a price;"), bar("band", "at no cost."), "The rest cannot be met.");
   }
 
   buildFileNote() {
     this.fileNote = el("p", { "aria-live": "polite" });
     const { settings, by, budget, defer } = this.hello.file;
     const fixed = [by.length ? `thresholds that differ by ${by.join(", ")}` : "", budget === null ? "" : `a budget of ${shown(budget)}`,
-      defer === null ? "" : `a cost of deferring of ${shown(defer)}`].filter(Boolean);
-    return el("div", {}, this.fileNote, el("p", { class: "muted" }, `This file holds the answers for ${settings} settings` +
-      `${fixed.length ? `, all with ${fixed.join(" and ")}` : ""}. Other bounds, other goals, frontiers and exports need counterpoise explore.`));
+      defer === null ? "" : `a cost of deferral of ${shown(defer)}`].filter(Boolean);
+    return el("div", {}, this.fileNote, el("p", { class: "muted" }, `This file has the results for ${settings} settings` +
+      `${fixed.length ? `, all with ${fixed.join(" and ")}` : ""}. For other bounds, other goals, frontiers and exports, run counterpoise explore.`));
   }
 
   buildMore() { return el("p", { class: "more", "aria-hidden": "true", hidden: true }, "more below ↓"); }
 
-  watchEnd(controls) { // says that the settings go on where they are cut
+  watchEnd(controls) { // shows "more below" while settings are out of sight
     const more = controls.lastChild;
     const look = () => { more.hidden = controls.scrollHeight - controls.scrollTop - controls.clientHeight < 24; };
     controls.addEventListener("scroll", look, { passive: true });
@@ -567,7 +567,7 @@ class Explorer {
       range.value = to(value);
       range.setAttribute("aria-valuetext", describe(value));
     };
-    const settle = (value, word) => {
+    const finish = (value, word) => {
       isTyping = false;
       write(value);
       problem.textContent = word;
@@ -578,18 +578,18 @@ class Explorer {
       one.addEventListener("pointerdown", steps);
       one.addEventListener("blur", () => { this.run = null; });
     }
-    range.addEventListener("input", () => { const value = from(Number(range.value)); settle(value, ""); change(value, false); });
+    range.addEventListener("input", () => { const value = from(Number(range.value)); finish(value, ""); change(value, false); });
     range.addEventListener("change", () => change(from(Number(range.value)), true, byKeys ? id : null));
     exact.addEventListener("input", () => { isTyping = !byKeys; });
     exact.addEventListener("change", () => {
       const typed = exact.value, value = Number(typed);
       if (typed === "" || (!values && !(value >= low && value <= high))) {
-        settle(current, `A number from ${fewDigits(low)} to ${fewDigits(high)} is expected; got ${typed || "none"}. ${fewDigits(current)} stays.`);
+        finish(current, `Enter a number from ${fewDigits(low)} to ${fewDigits(high)}; got ${typed || "none"}. The value is still ${fewDigits(current)}.`);
         return;
       }
       const own = values ? values[nearestPlace(values, value)] : value;
-      settle(own, Math.abs(own - value) <= 1e-4 * (high - low) ? "" : // as a part of the slider, whose steps are as fine
-         `This file holds no answer for ${typed}. The nearest that it holds is shown.`);
+      finish(own, Math.abs(own - value) <= 1e-4 * (high - low) ? "" : // as a part of the slider, whose steps are as fine
+         `This file has no result for ${typed}. The page shows the nearest value that it has.`);
       change(own, true, byKeys ? id : null);
     });
     const name = (text) => { range.setAttribute("aria-label", text); exact.setAttribute("aria-label", `${text}, as a number`); };
@@ -599,10 +599,10 @@ class Explorer {
 
   buildTail() {
     if (this.hello.start.alpha === null) {
-      return el("p", {}, "Minimised: ", el("code", {}, this.hello.objective));
+      return el("p", {}, "This model minimises ", el("code", {}, this.hello.objective));
     }
     if (this.hello.decision === "fixed") {
-      return el("p", {}, "Minimised: the average loss. For a tail, fit the model with ", el("code", {}, 'decision="sticky"'), ".");
+      return el("p", {}, "This model minimises the average loss. To improve a tail, fit it with ", el("code", {}, 'decision="sticky"'), ".");
     }
     this.alpha = this.slider("Tail", {
       low: this.leastAlpha, high: 1, step: 0.002, toSlider: (one) => Math.log10(Math.max(one, this.leastAlpha)), values: this.transport.grid?.alphas,
@@ -610,11 +610,11 @@ class Explorer {
       change: (alpha, exact, run) => this.change({ alpha }, exact, run),
     });
     this.alpha.range.removeAttribute("aria-label"); // it has a label that is seen
-    return el("div", { class: "field" }, el("label", { for: this.alpha.id }, "Tail: the worst fraction that counts"),
+    return el("div", { class: "field" }, el("label", { for: this.alpha.id }, "Tail: the worst-off fraction of the rows (alpha)"),
       this.alpha.exact, el("div", { class: "wide" }, this.alpha.range), this.alpha.problem, this.held(this.transport.grid?.alphas));
   }
 
-  held(values) { // what a file has answers for
+  held(values) { // the values that a file has results for
     return values ? el("p", { class: "muted wide" }, `In this file: ${values.map(fewDigits).join(", ")}.`) : null;
   }
 
@@ -627,19 +627,19 @@ class Explorer {
       change: (budget, exact, run) => { if (this.budgetOn.checked) this.change({ budget }, exact, run); },
     });
     return el("div", { class: "field" },
-      el("label", { for: id, class: "check" }, this.budgetOn, "Budget of average loss"), this.budget.exact,
+      el("label", { for: id, class: "check" }, this.budgetOn, "Limit the average loss (budget)"), this.budget.exact,
       el("div", { class: "wide" }, this.budget.range), this.budget.problem);
   }
 
   buildDeferral() {
     const id = freshId("defer");
     this.deferOn = el("input", { type: "checkbox", id, onchange: () => this.change({ defer: this.deferOn.checked ? 0.2 : null }, true) });
-    this.defer = this.slider("Cost of deferring", {
+    this.defer = this.slider("Cost of deferral", {
       low: 0, high: 0.5, step: 0.005, describe: (one) => `a deferred row counts as ${shown(one)} of an error`,
       change: (defer, exact, run) => { if (this.deferOn.checked) this.change({ defer }, exact, run); },
     });
     return el("div", { class: "field" },
-      el("label", { for: id, class: "check" }, this.deferOn, "Rows may be left to a person, at a cost"), this.defer.exact,
+      el("label", { for: id, class: "check" }, this.deferOn, "Allow deferral to a person, at a cost"), this.defer.exact,
       el("div", { class: "wide" }, this.defer.range), this.defer.problem);
   }
 
@@ -649,7 +649,7 @@ class Explorer {
         const by = this.byBoxes.filter((one) => one.box.checked).map((one) => one.name);
         if (by.length <= this.hello.most.by) { this.change({ by }, true); return; }
         box.checked = false;
-        this.byNote.textContent = `Decisions can look at ${this.hello.most.by} columns at most: take one of them away first.`;
+        this.byNote.textContent = `Thresholds can differ by at most ${this.hello.most.by} columns. Clear one of them first.`;
       } });
       return { name, box };
     });
@@ -667,11 +667,11 @@ class Explorer {
 
   async export(what) {
     const say = (text) => { this.exported.textContent = text; };
-    say(what === "goals" ? "" : "Being written.");
-    const found = await this.request("export", { what, setting: plain(this.setting) });
-    if (found.type === "refused") say(found.message);
-    else if (found.text !== undefined) download(found.name, found.text, "text/plain");
-    else say(`Written where the server runs: ${found.path}`);
+    say(what === "goals" ? "" : "Writing the file.");
+    const reply = await this.request("export", { what, setting: plain(this.setting) });
+    if (reply.type === "refused") say(reply.message);
+    else if (reply.text !== undefined) download(reply.name, reply.text, "text/plain");
+    else say(`The server wrote the file: ${reply.path}`);
   }
 
   buildAxes() {
@@ -688,12 +688,12 @@ class Explorer {
       } });
       return [el("label", { for: id }, label), this[`${name}Axis`]];
     };
-    return el("div", { class: "bar" }, choose("y", "Least"), choose("x", "for each bound of"));
+    return el("div", { class: "bar" }, choose("y", "Lowest"), choose("x", "for each bound of"));
   }
 
   paintAxes() {
     for (const name of ["x", "y"]) {
-      const first = name === "x" ? [["error", "error rate"]] : [["tail", this.setting.alpha === null ? "objective" : "tail's loss"], ["error", "error rate"]];
+      const first = name === "x" ? [["error", "error rate"]] : [["tail", this.setting.alpha === null ? "objective" : "loss of the tail"], ["error", "error rate"]];
       const goals = this.setting.goals.map((one, place) => [String(place), one.left || one.text]);
       const select = this[`${name}Axis`];
       const taken = String(this.axis(name === "x" ? "y" : "x"));
@@ -722,7 +722,7 @@ class Explorer {
     const on = el("input", { type: "checkbox", role: "switch", disabled: isFile && !this.transport.grid.switches[place],
       onchange: () => this.changeGoal(place, { on: on.checked }, true) });
     const track = draw("svg", { class: "track", viewBox: "0 0 100 8", preserveAspectRatio: "none", "aria-hidden": "true" });
-    const room = el("p", { class: "muted" }), standing = el("p", {}), held = el("p", {}), asked = this.hello.bounds_asked[goal.text];
+    const room = el("p", { class: "muted" }), standing = el("p", {}), held = el("p", {}), fileBound = this.hello.file_bounds[goal.text];
     const remove = isFile ? null : el("button", { type: "button", onclick: () => {
       this.change({ goals: this.setting.goals.filter((_, at) => at !== place) }, true);
       this.buildGoals();
@@ -731,7 +731,7 @@ class Explorer {
     const item = el("li", {},
       el("div", { class: "field" }, el("span", { class: "check" }, on, name), slider.exact, slider.problem),
       slider.range, isFile ? this.held(values) : [track, room], standing, held,
-      el("div", { class: "bar" }, asked === undefined ? null : el("span", { class: "muted" }, `the goals file asks for ${fewDigits(asked)}`), remove));
+      el("div", { class: "bar" }, fileBound === undefined ? null : el("span", { class: "muted" }, `bound in the goals file: ${fewDigits(fileBound)}`), remove));
     const row = { item, name, slider, on, track, room, standing, held, remove, low, high };
     this.nameRow(row, goal);
     return row;
@@ -750,29 +750,29 @@ class Explorer {
   }
 
   paintGoals() {
-    const told = this.answer.goals;
+    const goals = this.answer.goals;
     this.setting.goals.forEach((goal, place) => {
-      const { left, sense, right, low, high } = told[place] ?? {};
+      const { left, sense, right, low, high } = goals[place] ?? {};
       if (left) Object.assign(goal, { left, sense, right, low, high });
     });
     // how far a bound can move is known by now
-    if (this.rows.some((row, place) => told[place] && (row.low !== told[place].low || row.high !== told[place].high))) this.buildGoals();
+    if (this.rows.some((row, place) => goals[place] && (row.low !== goals[place].low || row.high !== goals[place].high))) this.buildGoals();
     this.rows.forEach((row, place) => {
-      const one = told[place];
+      const one = goals[place];
       if (!one) return;
       this.nameRow(row, this.setting.goals[place]);
       const price = !one.on ? "off" : one.price === null ? "" : one.is_free ? "costs nothing" : `price ${shown(one.price)}`;
       const choice = one.choice.note ?? `${shown(one.choice.value)}${one.choice.worst ? ` (${one.choice.worst})` : ""}`;
       const word = one.choice.note ? "" : one.choice.holds ? "holds" : "missed";
-      row.standing.replaceChildren("Where chosen: ", choice, " ", el("span", { class: `verdict ${word === "missed" ? "fails" : word}` }, word), price ? ` · ${price}` : "");
+      row.standing.replaceChildren("Selection rows: ", choice, " ", el("span", { class: `verdict ${word === "missed" ? "fails" : word}` }, word), price ? ` · ${price}` : "");
       this.paintHeld(row, one.held_out);
     });
   }
 
   paintHeld(row, held) {
     if (!held) { row.held.replaceChildren(); return; }
-    if (held.verdict === "not asked") { row.held.replaceChildren(el("span", { class: "muted" }, `Held out: ${held.note}`)); return; }
-    row.held.replaceChildren("Held out: ", `${shown(held.estimate)} (${shown(held.low)} to ${shown(held.high)}) `,
+    if (held.verdict === "not asked") { row.held.replaceChildren(el("span", { class: "muted" }, `Held-out rows: ${held.note}`)); return; }
+    row.held.replaceChildren("Held-out rows: ", `${shown(held.estimate)} (${shown(held.low)} to ${shown(held.high)}) `,
       el("span", { class: `verdict ${held.verdict}` }, held.words), held.note ? el("span", { class: "muted" }, ` ${held.note}`) : "");
   }
 
@@ -782,21 +782,21 @@ class Explorer {
 
   takeRanges(ranges) {
     this.rows.forEach((row, place) => {
-      const found = ranges.find((one) => one.place === place);
+      const range = ranges.find((one) => one.place === place);
       row.track.replaceChildren();
       row.room.textContent = "";
-      if (!found || found.tightest === null) return;
+      if (!range || range.tightest === null) return;
       const x = scale(row.low, row.high, 0, 100), sense = this.setting.goals[place].sense;
-      const loose = sense === "<=" ? row.high : row.low, free = found.free ?? found.tightest;
+      const loose = sense === "<=" ? row.high : row.low, free = range.free ?? range.tightest;
       const part = (from, to, style) => {
         const [a, b] = [x(from), x(to)].sort((one, other) => one - other);
         if (b > a) row.track.append(draw("rect", { class: style, x: Math.max(a, 0), y: 0, width: Math.min(b, 100) - Math.max(a, 0), height: 8 }));
       };
-      part(found.tightest, loose, "band");
-      const inside = sense === "<=" ? free > found.tightest : free < found.tightest;
-      if (inside) part(found.tightest, free, "f1");
-      const [toward, away] = sense === "<=" ? ["down", "up"] : ["up", "down"];
-      row.room.textContent = `Can be met ${toward} to ${shown(found.tightest)}; costs nothing from ${shown(free)} ${away}.`;
+      part(range.tightest, loose, "band");
+      const inside = sense === "<=" ? free > range.tightest : free < range.tightest;
+      if (inside) part(range.tightest, free, "f1");
+      const [toward, beyond] = sense === "<=" ? ["down", "more"] : ["up", "less"];
+      row.room.textContent = `The bound can go ${toward} to ${shown(range.tightest)}. At ${shown(free)} or ${beyond} it costs nothing.`;
     });
   }
 
@@ -811,47 +811,47 @@ class Explorer {
     const { metrics, phrases, datasets: data, classes: labels } = this.hello;
     const hasBaseline = data.some((one) => one.baseline), groupsOf = (name) => data.find((one) => one.name === name).columns;
     const suits = (one) => hasBaseline || !one.needs.split(", ").includes("baseline");
-    const phrase = select("Kind", [["", "a rate by itself"], ...phrases.filter(suits).map((one) => [one.name, one.name])], () => { shapes(); compose(); });
+    const phrase = select("Kind", [["", "one rate"], ...phrases.filter(suits).map((one) => [one.name, one.name])], () => { shapes(); compose(); });
     const metric = select("Metric", [], () => compose());
     const dataset = select("Rows", data.map((one) => [one.name, one.name]), () => { groups(); compose(); });
     const column = select("Group", [], () => { values(); compose(); });
     const value = select("Value", [], () => compose());
     const classes = select("Class", [["", `positive (${labels.positive})`], [labels.negative, labels.negative]], () => compose());
-    const sense = select("Is", [[">=", "at least"], ["<=", "at most"]], () => compose());
+    const sense = select("Must be", [[">=", "at least"], ["<=", "at most"]], () => compose());
     const help = el("p", { class: "muted", "aria-live": "polite" });
-    const options = (box, found) => {
+    const setOptions = (box, entries) => {
       const before = box.value;
-      box.replaceChildren(...found.map(([name, text]) => el("option", { value: name }, text)));
-      if (found.some(([name]) => name === before)) box.value = before;
+      box.replaceChildren(...entries.map(([name, text]) => el("option", { value: name }, text)));
+      if (entries.some(([name]) => name === before)) box.value = before;
     };
     const form = () => phrases.find((one) => one.name === phrase.box.value);
     const shapes = () => { // what a kind of goal leaves open
-      const found = form();
-      options(metric.box, metrics.filter((one) => suits(one) && !(found?.compares && one.is_ratio)).map((one) => [one.name, one.name]));
-      metric.field.hidden = found !== undefined && !found.takes_metric;
-      classes.field.hidden = found !== undefined && !found.by;
-      if (found?.sense) sense.box.value = found.sense;
-      sense.box.disabled = Boolean(found?.sense);
+      const kind = form();
+      setOptions(metric.box, metrics.filter((one) => suits(one) && !(kind?.compares && one.is_ratio)).map((one) => [one.name, one.name]));
+      metric.field.hidden = kind !== undefined && !kind.takes_metric;
+      classes.field.hidden = kind !== undefined && !kind.by;
+      if (kind?.sense) sense.box.value = kind.sense;
+      sense.box.disabled = Boolean(kind?.sense);
       groups();
     };
     const groups = () => {
       const known = Object.keys(groupsOf(dataset.box.value)).map((name) => [name, name]);
-      options(column.box, form()?.by ? known : [["", "all rows"], ...known]);
+      setOptions(column.box, form()?.by ? known : [["", "all rows"], ...known]);
       values();
     };
     const values = () => {
       const known = groupsOf(dataset.box.value)[column.box.value] || [];
-      options(value.box, known.map((name) => [name, name]));
+      setOptions(value.box, known.map((name) => [name, name]));
       value.field.hidden = !known.length || Boolean(form()?.by);
     };
     const compose = () => {
-      const found = form(), takes = !found || found.takes_metric, kind = metrics.find((one) => one.name === metric.box.value);
-      const where = column.box.value && !found?.by ? `, ${quoted(column.box.value)}=${quoted(value.box.value)}` : "";
+      const kind = form(), takes = !kind || kind.takes_metric, rate = metrics.find((one) => one.name === metric.box.value);
+      const where = column.box.value && !kind?.by ? `, ${quoted(column.box.value)}=${quoted(value.box.value)}` : "";
       const of = classes.box.value && !classes.field.hidden ? `, of=${quoted(classes.box.value)}` : "";
-      const by = found?.by ? `, by=${quoted(column.box.value)}` : "";
-      const rows = `${quoted(dataset.box.value)}${where}${of}${by}`, bound = { "<=": 0.1, ">=": 0.8 }[found?.sense] ?? 0.5;
-      input.value = `${found ? `${found.name}(${takes ? `${metric.box.value}, ` : ""}` : `${metric.box.value}(`}${rows}) ${sense.box.value} ${bound}`;
-      help.textContent = [found, takes ? kind : null].filter(Boolean).map((one) => `${one.name}: ${one.meaning}.`).join(" ");
+      const by = kind?.by ? `, by=${quoted(column.box.value)}` : "";
+      const rows = `${quoted(dataset.box.value)}${where}${of}${by}`, bound = { "<=": 0.1, ">=": 0.8 }[kind?.sense] ?? 0.5;
+      input.value = `${kind ? `${kind.name}(${takes ? `${metric.box.value}, ` : ""}` : `${metric.box.value}(`}${rows}) ${sense.box.value} ${bound}`;
+      help.textContent = [kind, takes ? rate : null].filter(Boolean).map((one) => `${one.name}: ${one.meaning}.`).join(" ");
       complete();
     };
     const list = el("datalist", { id: freshId("words") }), problem = el("pre", { class: "error", role: "alert" });
@@ -860,15 +860,15 @@ class Explorer {
     const names = [...this.hello.words, ...data.map((one) => one.name), ...new Set(data.flatMap((one) => Object.keys(one.columns)))];
     const complete = () => {
       const start = /[A-Za-z_0-9]*$/.exec(input.value)[0];
-      const found = start ? names.filter((name) => name.startsWith(start) && name !== start).slice(0, 12) : [];
+      const matches = start ? names.filter((name) => name.startsWith(start) && name !== start).slice(0, 12) : [];
       const before = input.value.slice(0, input.value.length - start.length);
-      list.replaceChildren(...found.map((name) => el("option", { value: before + quoted(name) })));
+      list.replaceChildren(...matches.map((name) => el("option", { value: before + quoted(name) })));
     };
     const add = async (event) => {
       event.preventDefault();
       const read = await this.request("read", { text: input.value, setting: plain(this.setting) });
       const isThere = this.setting.goals.some((one) => one.text === read.goal?.text);
-      problem.textContent = isThere ? "This goal is there already: move its bound." : read.type === "refused" ? read.message : "";
+      problem.textContent = isThere ? "This goal is already in the list. Move its bound instead." : read.type === "refused" ? read.message : "";
       if (problem.textContent) { input.setAttribute("aria-invalid", "true"); return; }
       input.removeAttribute("aria-invalid");
       this.change({ goals: [...this.setting.goals, read.goal] }, true);
@@ -888,20 +888,20 @@ class Explorer {
     for (const name of LATER) this.note(name, COMPUTED, true);
   }
 
-  note(name, word, isAwaited = false) { // what is to be known about what a panel shows; nothing where it is of the present
+  note(name, word, isLoading = false) { // a note on what a panel shows; empty where it shows the current setting
     const panel = this.panels?.[name];
     if (!panel) return;
-    panel.isAwaited = isAwaited;
+    panel.isLoading = isLoading;
     panel.body.classList.toggle("stale", Boolean(word));
-    panel.body.setAttribute("aria-busy", String(isAwaited));
+    panel.body.setAttribute("aria-busy", String(isLoading));
     panel.word.textContent = word;
   }
 
   say(text) { if (this.status) this.status.textContent = text; else this.root.querySelector("[role=status]")?.replaceChildren(text); }
 
   paintHistory() {
-    this.buttons.undo.disabled = this.done.length < 2;
-    this.buttons.redo.disabled = !this.undone.length;
+    this.buttons.undo.disabled = this.undoStack.length < 2;
+    this.buttons.redo.disabled = !this.redoStack.length;
     this.buttons.pin.disabled = this.pins.length >= MOST_PINS || Boolean(this.conflict);
   }
 
@@ -909,7 +909,7 @@ class Explorer {
     if (this.alpha) this.alpha.write(this.setting.alpha ?? 1);
     for (const { name, box } of this.byBoxes) box.checked = this.setting.by.includes(name);
     const { by } = this.setting, added = by.filter((name) => !this.hello.start.by.includes(name));
-    this.byNote.textContent = by.length ? `Decisions will look at ${by.join(" and ")}${added.length ? `; those of the model do not look at ${added.join(" or ")}` : ""}.` : "";
+    this.byNote.textContent = by.length ? `Decisions will use ${by.join(" and ")}${added.length ? `; those of the model do not use ${added.join(" or ")}` : ""}.` : "";
     if (this.deferOn) {
       this.deferOn.checked = this.setting.defer !== null && this.setting.defer !== undefined;
       this.defer.write(this.setting.defer ?? 0.2);
@@ -945,12 +945,12 @@ class Explorer {
     this.takeRanges([]);
     this.rows.forEach((row, place) => {
       this.nameRow(row, this.setting.goals[place]);
-      row.standing.replaceChildren(el("span", { class: "muted" }, kind === "refused" ? "No answer: the setting was refused." : "No answer for these goals together."));
+      row.standing.replaceChildren(el("span", { class: "muted" }, kind === "refused" ? "No result: this setting was refused." : "No result: these goals cannot be met together."));
       row.held.replaceChildren();
     });
     this.paintHistory();
     if (kind === "unmet") {
-      this.alert.replaceChildren(el("p", {}, "These goals cannot be met together. Which of them conflict is being found out."));
+      this.alert.replaceChildren(el("p", {}, "These goals cannot be met together. The explorer is finding out which of them conflict."));
       return;
     }
     this.alert.replaceChildren(el("p", {}, rounded(message)), el("div", { class: "bar" }, ways.map((way) =>
@@ -959,10 +959,10 @@ class Explorer {
   }
 
   accept(way) {
-    const told = this.conflict.setting.goals;
+    const refused = this.conflict.setting.goals;
     const goals = this.setting.goals.map((goal, place) => {
-      const found = way.find((one) => one.goal === told[place]?.text);
-      return found ? { ...goal, bound: found.bound } : goal;
+      const instead = way.find((one) => one.goal === refused[place]?.text);
+      return instead ? { ...goal, bound: instead.bound } : goal;
     });
     this.change({ goals }, true);
     this.buildGoals();
@@ -976,7 +976,7 @@ class Explorer {
     const line_ = (name, mean, tail) => el("tr", {}, el("th", { scope: "row" }, name), [mean, ...(tail === undefined ? [] : [tail])].map((value) => el("td", {}, shown(value))));
     this.panels.summary.body.replaceChildren(table("Loss, as a table", head, rows.flatMap(([name, one]) => [
       line_(names[name], one.mean, one.tail), line_(`plain, ${names[name]}`, one.plain_mean, one.plain_tail)])),
-      el("p", { class: "muted" }, `Plain is the first model by itself, at its usual threshold. ${this.hello.draws ? "Losses, rates and verdicts are expectations over the draws. " : ""}${this.answer.note || ""}`));
+      el("p", { class: "muted" }, `Plain is the first model alone, with its usual threshold. ${this.hello.draws ? "Losses, rates and verdicts are expectations over the draws. " : ""}${this.answer.note || ""}`));
   }
 
   paintRates() {
@@ -988,7 +988,7 @@ class Explorer {
     const open = this.panels.rates.body.querySelector("details")?.open;
     if (open) listed.open = true;
     this.panels.rates.body.replaceChildren(...figures, el("p", { class: "muted" },
-      rows === "held_out" ? "Of decisions about held-out rows; intervals of 95 %." : this.hello.decision === "fixed" ? "On the selection rows." : "In expectation, on the selection rows."), listed);
+      rows === "held_out" ? "Rates of the decisions on held-out rows, with 95 % intervals." : this.hello.decision === "fixed" ? "Rates on the selection rows." : "Expected rates on the selection rows."), listed);
   }
 
   rateFigure(name, groups) {
@@ -1020,7 +1020,7 @@ class Explorer {
         [member.thresholds, member.lower || []].map((cuts) => [cuts[at], member.share])));
     });
     body.replaceChildren(key([["s1", "positive"], ["s2 dashed", "negative"]]), ...figures,
-      el("p", { class: "muted" }, this.hello.models > 1 ? `Scores of model ${model + 1} of ${this.hello.models}.` : `Upright lines are thresholds${this.hello.decision === "fixed" ? "" : ", thicker where drawn more often"}.`));
+      el("p", { class: "muted" }, this.hello.models > 1 ? `Scores of model ${model + 1} of ${this.hello.models}.` : `Vertical lines are thresholds${this.hello.decision === "fixed" ? "" : "; thicker ones are drawn more often"}.`));
   }
 
   scoreFigure(one, rules) {
@@ -1055,7 +1055,7 @@ class Explorer {
     this.panels.mixture.body.replaceChildren(table("Mixture, as a table", ["model", "share", ...(isRules ? groups : [])],
       members.map((one) => el("tr", {}, el("th", { scope: "row" }, isRules ? ruleOf(one) : one.model), el("td", {}, percent(one.share)),
         (one.thresholds || []).map((value, at) => el("td", {}, one.lower ? `${cut(one.lower[at])} to ${cut(value)}` : cut(value)))))),
-      el("p", { class: "muted" }, isRules ? `Each rule says the positive class above its threshold of the group.${members.some((one) => one.lower) ? " From the lower to the upper one a person decides." : ""}` : "The share is how often a model decides."));
+      el("p", { class: "muted" }, isRules ? `Each rule decides the positive class where the score is above the threshold of the group.${members.some((one) => one.lower) ? " Between the lower and the upper threshold a person decides." : ""}` : "The share is the part of the rows that a model decides about."));
   }
 
   paintCurve(view) {
@@ -1071,25 +1071,25 @@ class Explorer {
       figure.append(draw("line", { class: "ink", x1: x(Math.max(this.setting.alpha, view.alphas[0])), x2: x(Math.max(this.setting.alpha, view.alphas[0])), y1: TOP, y2: HIGH - BOTTOM }));
     }
     body.replaceChildren(figure, key([["s1", "this mixture"], ["s2 dashed", "plain training"]]),
-      el("p", { class: "muted" }, `${best.length ? "Dots: the mixture chosen anew for that tail. " : ""}${view.rows === "held_out" ? "Held-out rows." : "Selection rows."}`));
+      el("p", { class: "muted" }, `${best.length ? "Dots: the best mixture for that tail. " : ""}${view.rows === "held_out" ? "On held-out rows." : "On the selection rows."}`));
   }
 
   paintFrontier(view) {
     const body = this.panels.frontier.body, points = view.points || [];
     if (view.unmet || !points.length) { body.replaceChildren(el("p", {}, "No mixture meets the other goals.")); return; }
     const here = view.here || [null, null];
-    const { figure, x, y } = frame(`Least ${view.y} for each bound of ${view.x}`, [...points.map((one) => one[0]), here[0]], [...points.map((one) => one[1]), here[1]], {
-      xName: view.x === "error_rate(train)" ? "error rate" : view.x, yName: view.y === "tail" ? "tail's loss" : view.y });
+    const { figure, x, y } = frame(`Lowest ${view.y} for each bound of ${view.x}`, [...points.map((one) => one[0]), here[0]], [...points.map((one) => one[1]), here[1]], {
+      xName: view.x === "error_rate(train)" ? "error rate" : view.x, yName: view.y === "tail" ? "loss of the tail" : view.y });
     figure.append(line(x, y, points, "s1"));
     if (here[0] !== null && here[1] !== null) figure.append(draw("circle", { class: "mark", cx: x(here[0]), cy: y(here[1]), r: 4.5 }));
-    body.replaceChildren(figure, el("p", { class: "muted" }, "The dot is the present setting; all other goals are kept."),
-      this.axis("x") === "error" && this.axis("y") === "tail" && this.setting.alpha === 1 ? el("p", {}, "Of all rows, the tail's loss is the error: choose another quantity above.") : "");
+    body.replaceChildren(figure, el("p", { class: "muted" }, "The dot is the current setting. All other goals are kept."),
+      this.axis("x") === "error" && this.axis("y") === "tail" && this.setting.alpha === 1 ? el("p", {}, "With alpha = 1 the loss of the tail is the error rate: choose another quantity above.") : "");
   }
 
   paintSegments(view) {
-    const body = this.panels.segments.body, found = view.segments || [];
-    if (!found.length) { body.replaceChildren(el("p", { class: "muted" }, `Not shown: ${view.why || "no mixture meets the goals"}.`)); return; }
-    body.replaceChildren(el("ul", {}, found.map((one) => el("li", {}, `${one.text}: ${shown(one.lift, 1)} times as often in the tail as others, ${percent(one.part)} of it (${one.rows.toLocaleString("en")} rows)`))));
+    const body = this.panels.segments.body, segments = view.segments || [];
+    if (!segments.length) { body.replaceChildren(el("p", { class: "muted" }, `Not shown: ${view.why || "no mixture meets the goals"}.`)); return; }
+    body.replaceChildren(el("ul", {}, segments.map((one) => el("li", {}, `${one.text}: ${shown(one.lift, 1)} times as often in the tail as other rows; ${percent(one.part)} of the tail (${one.rows.toLocaleString("en")} rows)`))));
   }
 
   paintPins() {
@@ -1103,7 +1103,7 @@ class Explorer {
       ["tail", (one) => shown(one.answer.setting.alpha)], ["budget", (one) => shown(one.answer.setting.budget)],
       ["objective", (one) => shown(one.answer.value)],
       ["average loss", (one) => shown(one.answer.losses[rows].mean)],
-      ...(this.setting.alpha === null ? [] : [["tail's loss", (one) => shown(one.answer.losses[rows].tail)]]),
+      ...(this.setting.alpha === null ? [] : [["loss of the tail", (one) => shown(one.answer.losses[rows].tail)]]),
       ...lefts.map((left) => [left, (one) => {
         const goal = one.answer.goals.find((other) => `${other.left} ${other.sense}` === left && other.on);
         return goal ? `${shown(goal.bound)}: ${shown(goal.held_out?.estimate ?? goal.choice.value)}` : "–";
@@ -1114,7 +1114,7 @@ class Explorer {
       el("tr", {}, el("th", { scope: "row" }, "actions"), all.map((one, place) => el("td", {}, place ? [
         el("button", { type: "button", "aria-label": `Go to ${one.name}`, onclick: () => this.go(structuredClone(one.setting)) }, "Go"), " ",
         el("button", { type: "button", "aria-label": `Remove ${one.name}`, onclick: () => { this.pins.splice(place - 1, 1); this.keep(); this.paintPins(); this.paintHistory(); } }, "Remove")] : ""))),
-    ]    ), el("p", { class: "muted" }, `Of goals: bound, then the value ${rows === "held_out" ? "on held-out rows" : "on the selection rows"}.`));
+    ]    ), el("p", { class: "muted" }, `Each goal shows its bound and then its value ${rows === "held_out" ? "on held-out rows" : "on the selection rows"}.`));
   }
 }
 
@@ -1122,7 +1122,7 @@ function plain(setting) {
   return { ...setting, goals: setting.goals.map(({ text, bound, on }) => ({ text, bound, on })) };
 }
 
-// ---------------------------------------------------------------- ways to talk
+// ---------------------------------------------------------------- connections
 
 class SocketTransport {
   constructor(place) {
@@ -1132,8 +1132,8 @@ class SocketTransport {
     this.waits = 300;
   }
 
-  listen(hear, say) {
-    this.hear = hear;
+  listen(receive, say) {
+    this.receive = receive;
     this.say = say;
     this.open();
     addEventListener("hashchange", () => { if (location.hash !== this.written) this.arrived?.(); });
@@ -1141,7 +1141,7 @@ class SocketTransport {
 
   open() {
     this.socket = new WebSocket(this.place);
-    this.socket.addEventListener("message", (event) => { this.waits = 300; this.hear(event.data); });
+    this.socket.addEventListener("message", (event) => { this.waits = 300; this.receive(event.data); });
     this.socket.addEventListener("close", (event) => {
       this.say(event.reason || "The server does not answer. Is counterpoise explore still running? Trying again.");
       setTimeout(() => this.open(), this.waits);
@@ -1163,8 +1163,8 @@ class SocketTransport {
 class WidgetTransport {
   constructor(model) { this.model = model; }
 
-  listen(hear) {
-    this.model.on("msg:custom", (content) => hear(content.text));
+  listen(receive) {
+    this.model.on("msg:custom", (content) => receive(content.text));
     this.model.send({ text: "hello" });
   }
 
@@ -1174,7 +1174,7 @@ class WidgetTransport {
   onState(arrived) { this.model.on("change:state", () => arrived()); }
 }
 
-// The settings that a file holds answers for. All have the same goals: a goal is known by its text, whatever its bound.
+// The settings that a file has results for. All have the same goals: a goal is known by its text, whatever its bound.
 class Grid {
   constructor({ hello, answers }) {
     this.answers = answers;
@@ -1186,13 +1186,13 @@ class Grid {
     this.texts = answers.flatMap(({ setting }) => setting.goals.map(({ text, bound }, place) => ({ text, bound, place })));
   }
 
-  own(setting) { // the setting of the file that asks the same; nothing where there is none
+  own(setting) { // the equal setting of the file; null where there is none
     const goals = [];
     for (const [at, { text, bound, on }] of setting.goals.entries()) {
       const known = this.texts.filter((one) => one.text === text && !goals[one.place]);
-      const found = known.find((one) => one.place === at) ?? known[0];
-      if (!found) return null;
-      goals[found.place] = { bound: bound ?? found.bound, on };
+      const match = known.find((one) => one.place === at) ?? known[0];
+      if (!match) return null;
+      goals[match.place] = { bound: bound ?? match.bound, on };
     }
     if (setting.goals.length !== this.bounds.length) return null;
     return this.settings.find((one) => same([one.by, one.budget, one.defer], [setting.by, setting.budget, setting.defer]) &&
@@ -1201,9 +1201,9 @@ class Grid {
 
   answer(setting) { return this.answers[this.settings.indexOf(this.own(setting))]; }
 
-  differences(one, other) { // what two settings ask differently: the tail as -1, goals by their places; a goal that is off asks nothing
-    const asked = (goal) => (goal.on ? goal.bound : null);
-    const goals = one.goals.map((goal, place) => (asked(goal) === asked(other.goals[place]) ? null : place));
+  differences(one, other) { // where two settings differ: the tail as -1, goals by their places; the bound of a goal that is off does not count
+    const boundOf = (goal) => (goal.on ? goal.bound : null);
+    const goals = one.goals.map((goal, place) => (boundOf(goal) === boundOf(other.goals[place]) ? null : place));
     return [one.alpha === other.alpha ? null : -1, ...goals].filter((place) => place !== null);
   }
 
@@ -1216,25 +1216,25 @@ class Grid {
   }
 }
 
-// A file without a server: answers for a grid of settings were computed before.
+// A file without a server: it has the results for a grid of settings.
 class StaticTransport {
   constructor(kept) {
     this.kept = kept;
     this.grid = new Grid(kept);
   }
 
-  listen(hear) {
-    this.hear = hear;
+  listen(receive) {
+    this.receive = receive;
     addEventListener("hashchange", () => this.arrived?.());
-    setTimeout(() => hear(JSON.stringify(this.kept.hello)));
+    setTimeout(() => receive(JSON.stringify(this.kept.hello)));
   }
 
   send(text) {
-    const message = JSON.parse(text), { seq, type, view } = message, found = message.setting && this.grid.answer(message.setting);
-    const reply = (words) => setTimeout(() => this.hear(JSON.stringify({ seq, ...words })));
-    if (!found) reply({ type: "refused", message: "This file holds no answer for this setting." });
-    else if (type === "view") reply({ type, view, segments: [], points: [], ...found.views?.[view] });
-    else reply({ type: "answer", exact: message.exact, ...found });
+    const message = JSON.parse(text), { seq, type, view } = message, answer = message.setting && this.grid.answer(message.setting);
+    const reply = (words) => setTimeout(() => this.receive(JSON.stringify({ seq, ...words })));
+    if (!answer) reply({ type: "refused", message: "This file has no result for this setting." });
+    else if (type === "view") reply({ type, view, segments: [], points: [], ...answer.views?.[view] });
+    else reply({ type: "answer", exact: message.exact, ...answer });
   }
 
   onState(arrived) { this.arrived = arrived; }

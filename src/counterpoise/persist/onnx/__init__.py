@@ -38,7 +38,7 @@ def to_onnx(model: Any) -> Any:
     -------
     onnx.ModelProto
         Its input ``rows`` is a matrix of doubles, columns in the order of ``fit``: single precision becomes double
-        without loss. Where rules look at groups (``by``) there is a second input ``groups``, whole numbers of 64 bits:
+        without loss. Where rules use groups (``by``) there is a second input ``groups``, whole numbers of 64 bits:
         places in the list under ``groups`` of its metadata. Its output ``probabilities`` has a column for each of the
         classes, which the metadata list under ``classes`` as JSON: the probability that this class is the decision, of
         models without ``decision_proba`` their ``predict_proba``. What is missing to 1 is how likely a row is deferred.
@@ -75,7 +75,7 @@ def to_onnx(model: Any) -> Any:
     try:
         shares = decision_shares(graph, graph.rows, model)
     except UnstorableModel as error:
-        raise UnstorableModel(f"This {name} cannot be written for ONNX: {error}.") from error
+        raise UnstorableModel(f"This {name} cannot be exported to ONNX: {error}.") from error
     words = {"classes": json.dumps(model.classes_.tolist(), default=str)}
     if graph.asks_for_groups:
         words["groups"] = json.dumps(model.groups_.names)

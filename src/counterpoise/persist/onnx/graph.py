@@ -81,7 +81,7 @@ def _concatenate(parts: list[dict[str, AnyArray]]) -> dict[str, Any]:
 
 
 def _looks_like_a_leaf(tree: PlainTree, n_nodes: int, n_leaves: int) -> bool:
-    """Tell whether the children of the root, one of them a leaf, would have the same number.
+    """Return whether the children of the root, one of them a leaf, would have the same number.
 
     ONNX Runtime up to 1.23 then takes the root for a leaf (its issue 24679).
     """

@@ -24,9 +24,9 @@ WriteOutput = Callable[[Graph, str, Any], str]  # a graph, its rows and a model:
 _BINARY = 2
 _VOTERS = ("Ada", "Vada", "EB", "RLP", "RQP", "DRO")  # boosters whose models vote
 _WHAT_CAN = (
-    "what can be written are trees of counterpoise; trees, forests, histogram gradient boosting without categories and "
-    "linear models of scikit-learn, also behind a StandardScaler in a Pipeline; boosters and mixtures of these, rules "
-    "of their scores for two classes, and a linear ConstrainedClassifier"
+    "you can export trees of counterpoise; trees, forests, histogram gradient boosting without categories and "
+    "linear models of scikit-learn, also behind a StandardScaler in a Pipeline; boosters and mixtures of these, "
+    "rules of their scores for two classes, and a linear ConstrainedClassifier"
 )
 
 
@@ -63,8 +63,8 @@ def answers(graph: Graph, rows: str, model: Any) -> str:
     kind, n_classes = _kind_of(model), len(model.classes_)
     if getattr(model, "decision", "fixed") not in ("vote", "fixed"):
         raise UnstorableModel(
-            f"a model of the mixture is a {type(model).__name__} that draws its answers, and draws stay outside: set "
-            "decision='vote' in it"
+            f"a model of the mixture is a {type(model).__name__} that draws its decisions, and ONNX models cannot "
+            "draw: set decision='vote' in it"
         )
     if kind.answers is not None:
         return kind.answers(graph, rows, model)
@@ -80,7 +80,7 @@ def _kind_of(model: Any) -> Translator:
     library = type(model).__module__.split(".", maxsplit=1)[0]
     kind = _KINDS.get(f"{library}.{type(model).__name__}")
     if kind is None or not isinstance(getattr(model, "classes_", None), np.ndarray):  # several outputs have a list
-        raise UnstorableModel(f"a {type(model).__name__} of {library} has no form there; {_WHAT_CAN}")
+        raise UnstorableModel(f"a {type(model).__name__} of {library} is not supported; {_WHAT_CAN}")
     return kind
 
 
@@ -123,7 +123,7 @@ def _of_forest(graph: Graph, rows: str, model: Any) -> str:
 
 def _of_gradient_boosting(graph: Graph, rows: str, model: Any) -> str:
     if model.is_categorical_ is not None:
-        raise UnstorableModel(f"a {type(model).__name__} with categorical features has no form there; {_WHAT_CAN}")
+        raise UnstorableModel(f"a {type(model).__name__} with categorical features is not supported; {_WHAT_CAN}")
     rounds = model._predictors  # noqa: SLF001 - of a kind that is known
     n_sums = len(rounds[0])
     trees = [
@@ -166,7 +166,7 @@ def _of_ramp(graph: Graph, rows: str, model: Any) -> str:
 def _constrained_scores(graph: Graph, rows: str, model: Any) -> str:
     if model.kernel != "linear":
         raise UnstorableModel(
-            f"a {type(model).__name__} with the kernel {model.kernel!r} has no form there; {_WHAT_CAN}"
+            f"a {type(model).__name__} with the kernel {model.kernel!r} is not supported; {_WHAT_CAN}"
         )
     return _linear_scores(graph, rows, model)
 
@@ -191,7 +191,7 @@ def _transform(graph: Graph, rows: str, step: Any) -> str:
     if step is None or (isinstance(step, str) and step == "passthrough"):
         return rows
     if type(step).__name__ != "StandardScaler" or not type(step).__module__.startswith("sklearn."):
-        raise UnstorableModel(f"the step {type(step).__name__} of a Pipeline has no form there; {_WHAT_CAN}")
+        raise UnstorableModel(f"the step {type(step).__name__} of a Pipeline is not supported; {_WHAT_CAN}")
     if step.with_mean:
         rows = graph.add("Sub", rows, step.mean_[None, :])
     return graph.add("Div", rows, step.scale_[None, :]) if step.with_std else rows
@@ -245,7 +245,7 @@ def _of_vote(graph: Graph, rows: str, model: Any) -> str:
 def _of_rules(graph: Graph, rows: str, model: Any) -> str:
     """Return the shares of the rules that predict each class."""
     if len(model.classes_) > _BINARY:
-        raise UnstorableModel(f"rules of more than two classes have no form there; {_WHAT_CAN}")
+        raise UnstorableModel(f"rules of more than two classes are not supported; {_WHAT_CAN}")
     label = model.classes_[model.family_.pool.positive.place]
     is_positive = (model.classes_ == label).astype(np.float64)
     active, terms = np.flatnonzero(model.mixture_).tolist(), []
@@ -299,7 +299,7 @@ def _votes(graph: Graph, rows: str, model: Any) -> str:
 def _of_votes(graph: Graph, rows: str, model: Any) -> str:
     loss = getattr(model, "loss", "exponential")
     if loss == "squared":
-        raise UnstorableModel(f"a {type(model).__name__} with loss='squared' has no form there; {_WHAT_CAN}")
+        raise UnstorableModel(f"a {type(model).__name__} with loss='squared' is not supported; {_WHAT_CAN}")
     sums, n_classes = _votes(graph, rows, model), len(model.classes_)
     odds = graph.add("Mul", sums, np.array(2.0)) if loss == "exponential" else sums
     if n_classes > _BINARY:  # each against the others: the logarithm of how likely it is

@@ -394,7 +394,7 @@ class ClassFamily:
 
     def excess(self, limits: ClassLimits, place: int) -> Program:  # noqa: ARG002 - as the others
         """Raise an error: not all rules are known, so the tightest bound is not known either."""
-        raise ValueError("Of more than two classes it is not known beforehand which bounds can be met: pass bounds.")
+        raise ValueError("Of more than two classes, the bounds that can be met are not known. Pass bounds.")
 
     def carry_over(self, rules: list[ClassRule] | None, optimum: Optimum) -> tuple[list[ClassRule], FloatArray]:
         """Return rules and then those that an optimum uses, and its mixture of them."""

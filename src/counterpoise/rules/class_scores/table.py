@@ -55,7 +55,7 @@ class Calibration(NamedTuple):
         return self.temperature == 1.0 and not self.biases.any()
 
     def check_loaded(self) -> None:
-        """Check what came from a file."""
+        """Check the values that were read from a file."""
         if type(self.temperature) is not float or not self.temperature > 0 or not np.isfinite(self.biases).all():
             raise ValueError("its temperature or biases are out of range")
 
@@ -209,7 +209,7 @@ class ClassTable(NamedTuple):
         return CalibratedScores(self, groups, codes, probabilities, self.codes, self.mass, shape, cost)
 
     def check_loaded(self) -> None:
-        """Check what came from a file."""
+        """Check the values that were read from a file."""
         if self.calibrations is not None and len(self.calibrations) != self.n_models:
             raise ValueError("its calibrations are not those of its models")
         if TRAIN not in self.scores or self.answers.positive.is_binary:
@@ -301,7 +301,7 @@ class SoftAnswers(Answers):
         return np.asarray(np.einsum("imk,m->ik", self.shares_of_each[name], mixture))
 
     def check_loaded(self) -> None:
-        """Check what came from a file."""
+        """Check the values that were read from a file."""
         for name, part in self.shares_of_each.items():
             if part.ndim != _TABLE or len(part) != self.tables[name].n_samples or part.dtype != np.float64:
                 raise ValueError(f"the answers on dataset {name!r} are of another shape")

@@ -208,7 +208,7 @@ class Rule(NamedTuple):
         return f"model {self.model} above {upper}; deferred above {lower}"
 
     def check_loaded(self) -> None:
-        """Check what came from a file."""
+        """Check the values that were read from a file."""
         if type(self.model) is not int or not all(type(one) is float for one in self.thresholds.values()):
             raise ValueError("it is no model with thresholds")
         if self.lower is None:

@@ -56,7 +56,7 @@ class RuleGroups(NamedTuple):
         return {name: self.codes(table, what[name]) for name, table in tables.items()}
 
     def check_loaded(self) -> None:
-        """Check what came from a file."""
+        """Check the values that were read from a file."""
         if not self.names or not all(isinstance(text, str) for text in (*self.by, *self.names)):
             raise ValueError("its groups have no names")
 
@@ -73,8 +73,8 @@ def find_groups(by: Groups, table: Table, n_rows: FloatArray | None = None) -> R
     if thin and not pools:
         first = next(iter(thin))
         raise ValueError(
-            f"The group {first!r} has {thin[first]} rows to find a threshold on, fewer than {by.min_rows}. Give more "
-            f"rows, name fewer columns in by, merge small groups, or set by={_pooling_text(by.names)}, which "
+            f"The group {first!r} has {thin[first]} rows to choose a threshold on, fewer than {by.min_rows}. Pass "
+            f"more rows, name fewer columns in by, merge small groups, or set by={_pooling_text(by.names)}, which "
             "decides about small groups together."
         )
     own = [name for name in names if name not in thin]
@@ -106,8 +106,8 @@ def _name_groups(table: Table, by: tuple[str, ...], what: str) -> tuple[IntArray
     twice = next((name for name, count in Counter(names).items() if count > 1), None)
     if twice is not None:
         raise ValueError(
-            f"{what} hold two groups with the same name {twice!r}, which no rule could distinguish: change the "
-            f"values of {', '.join(by)}."
+            f"{what} hold two groups with the same name {twice!r}, so that no rule could distinguish them: change "
+            f"the values of {', '.join(by)}."
         )
     return codes, names
 
@@ -169,7 +169,7 @@ class ScoreTable(NamedTuple):
         return self._replace(scores=scores, usual=self.usual[:n_models])
 
     def check_loaded(self) -> None:
-        """Check what came from a file."""
+        """Check the values that were read from a file."""
         if TRAIN not in self.scores or len(self.answers.positive.classes) != _TWO:
             raise ValueError("it lacks the scores of labelled rows of two classes")
         rows = [part for part in (self.sample_weight, self.groups, self.persons) if part is not None]
