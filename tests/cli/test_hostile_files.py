@@ -108,12 +108,12 @@ CASES = {
     ),
     "a goal of 5,000 groups": Case(
         FIT,
-        "cannot be asked of the train rows",
+        "cannot be measured on the train rows",
         goals(GOAL, '"' + "+".join(f"recall(train,size={number})" for number in range(3_000)) + ' >= 0.5"'),
     ),
     "a goal of 10,000 conditions": Case(
         FIT,
-        "cannot be asked of the train rows",
+        "cannot be measured on the train rows",
         goals(GOAL, '"recall(train,' + ",".join(f"c{number}=1" for number in range(9_000)) + ') >= 0.5"'),
     ),
     "a metric of 90,000 letters": Case(FIT, "Unknown metric 'xxx", goals(GOAL, '"' + "x" * 90_000 + '(train) >= 0.5"')),
@@ -151,8 +151,10 @@ CASES = {
     "done without an end": Case(PREDICT, "is not whole", endless("run/done.json")),
     "a model of a terabyte": Case(PREDICT, "it has more bytes than there is memory", huge("run/model.cp")),
     "a model without an end": Case(PREDICT, "lacks model.cp", endless("run/model.cp")),
-    "a result in lists in lists": Case("fit goals.toml -o run", "it is no JSON", written("run/result.json", DEEP)),
-    "report of a result in lists": Case("report run", "it is no JSON", written("run/result.json", DEEP)),
+    "a result in lists in lists": Case(
+        "fit goals.toml -o run", "it is not valid JSON", written("run/result.json", DEEP)
+    ),
+    "report of a result in lists": Case("report run", "it is not valid JSON", written("run/result.json", DEEP)),
     "report of a terabyte": Case("report run", "run/result.json cannot be read", huge("run/result.json")),
     "a result with one long value": Case(
         "report run",

@@ -34,7 +34,7 @@ def test_impossible_goals_pass_through_and_other_goals_go_on_from_the_same_round
     assert "stopped: InfeasibleGoals" in (tmp_path / "run" / "log.txt").read_text()
     events = []
     fit_run(goals_file(), output=tmp_path / "run", on_event=events.append)
-    assert events[0].startswith("goes on: ")
+    assert events[0].startswith("resumes: ")
     fit_afresh(goals_file(), tmp_path / "run")
     assert numbers(tmp_path / "run") == numbers(tmp_path / "fresh")
 

@@ -107,7 +107,7 @@ def test_goals_out_of_reach_tell_the_nearest_mixture_and_other_goals_train_anew(
     missed = [check for check in caught.value.closest.check_goals() if not check.holds]
     assert sum(check.violation for check in missed) == pytest.approx(caught.value.least_violation)
     assert [str(check.goal) for check in missed] in [[str(old) for old in way] for way in caught.value.ways_out]
-    assert kept.endswith("kept for them; other goals in the file train others.")
+    assert kept.endswith("kept for them. Other goals need new rounds.")
     assert len(list((tmp_path / "run" / CHECKPOINT).glob("round-*.cp"))) == n_models
     events = []
     with pytest.raises(InfeasibleGoals) as again:

@@ -90,11 +90,11 @@ def _made_backwards() -> list[Warmed]:
 
 
 def _made(kernel: "Kernel") -> Warmed:
-    started, told = time.monotonic(), list[str | None]()
-    with watch_compilation(told.append):
+    started, compilations = time.monotonic(), list[str | None]()
+    with watch_compilation(compilations.append):
         folder = kernel.dispatcher().stats.cache_path
     name = f"{kernel.__module__.removeprefix(_PACKAGE)}.{kernel.__name__}"
-    return Warmed(name, time.monotonic() - started, bool(told), folder)
+    return Warmed(name, time.monotonic() - started, bool(compilations), folder)
 
 
 def summary(made: list[Warmed]) -> str:

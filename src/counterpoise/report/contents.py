@@ -53,12 +53,12 @@ def _lines(words: Any, path: str = "") -> Iterator[tuple[str, str]]:
             yield from _lines(value, f"{path}.{key}" if path else str(key))
     elif _is_nested(words):
         for number, entry in enumerate(words, start=1):
-            yield f"{path} {number}".strip(), _told(entry)
+            yield f"{path} {number}".strip(), _entry_text(entry)
     elif (text := _shown(words)) != "":
         yield path, text
 
 
-def _told(entry: Any) -> str:
+def _entry_text(entry: Any) -> str:
     """Return a small table as one line; where only one key is set, its value says enough."""
     lines = list(_lines(entry))
     return lines[0][1] if len(lines) == 1 else "; ".join(f"{key} = {text}" if key else text for key, text in lines)

@@ -122,8 +122,8 @@ def goal_figure(name: str, text: str, dots: Sequence[Dot], bound: float, sense: 
             ax.axvspan(*((bound, high) if sense == ">=" else (low, bound)), color=FAINT, alpha=0.35, linewidth=0)
         ax.set_xlabel(f"shaded: allowed, {_SIDE[sense]} {number(bound)}" if sense else f"bound {number(bound)}")
 
-    told = "; ".join(f"{dot.name} {number(dot.value)}, from {number(dot.low)} to {number(dot.high)}" for dot in dots)
-    message, height = f"{told}. The bound is {number(bound)}.", _FRAME + _ROW * len(dots)
+    values = "; ".join(f"{dot.name} {number(dot.value)}, from {number(dot.low)} to {number(dot.high)}" for dot in dots)
+    message, height = f"{values}. The bound is {number(bound)}.", _FRAME + _ROW * len(dots)
     return draw(name, f"Estimates and intervals of {text}", message, fill, height=height)
 
 
@@ -134,7 +134,7 @@ def cvar_figure(
     alpha: float | None,
     loss: str = "share wrong",
 ) -> Markup:
-    """Draw the CVaR curves of several methods, and the tail fraction that was asked for."""
+    """Draw the CVaR curves of several methods, and the requested tail fraction."""
 
     def fill(ax: Any) -> None:
         for (label, (alphas, values)), colour, style in zip(curves.items(), SERIES, _STYLES, strict=False):
@@ -147,11 +147,11 @@ def cvar_figure(
         ax.set_xlabel("worst-off part of the rows")
 
     levels = sorted({level for level in (0.01, alpha, 1.0) if level is not None})
-    told = []
+    sentences = []
     for level in levels:
         values = ", ".join(f"{label} {percent(_at(curve, level))}" for label, curve in curves.items())
-        told.append(f"Worst-off {fraction(level)}: {values}.")
-    return draw(name, f"CVaR of the {loss} on the {rows} rows", " ".join(told), fill)
+        sentences.append(f"Worst-off {fraction(level)}: {values}.")
+    return draw(name, f"CVaR of the {loss} on the {rows} rows", " ".join(sentences), fill)
 
 
 def rate_figure(name: str, rate: str, dots: Sequence[Dot], show: Callable[[float], str]) -> Markup:
@@ -164,8 +164,8 @@ def rate_figure(name: str, rate: str, dots: Sequence[Dot], show: Callable[[float
         inside = (min(0.0, *values), max(1.0, *values))  # shares, but for some metrics of a user's own
         ax.set_xlim(*_limits([end for dot in dots for end in (dot.value, dot.low, dot.high)], inside))
 
-    told = "; ".join(f"{dot.name} {show(dot.value)}" for dot in dots)
-    return draw(name, f"{rate} by group".capitalize(), f"{told}.", fill, height=_FRAME + _ROW * len(dots))
+    rates = "; ".join(f"{dot.name} {show(dot.value)}" for dot in dots)
+    return draw(name, f"{rate} by group".capitalize(), f"{rates}.", fill, height=_FRAME + _ROW * len(dots))
 
 
 def score_figure(
@@ -197,11 +197,11 @@ def score_figure(
         ax.set_yticks([])
         ax.legend(frameon=False, loc="upper center")
 
-    cuts = "; ".join(f"{_told_cut(one)} for {percent(one.share)} of the people" for one in rules)
+    cuts = "; ".join(f"{_cut_text(one)} for {percent(one.share)} of the people" for one in rules)
     return draw(name, f"Scores of {text} by class", f"Thresholds: {cuts or 'none inside'}.", fill)
 
 
-def _told_cut(one: Cut) -> str:
+def _cut_text(one: Cut) -> str:
     return number(one.threshold) + (f" (deferred from {number(one.lower)})" if math.isfinite(one.lower) else "")
 
 
@@ -219,11 +219,11 @@ def deferral_figure(
         ax.set_ylim(bottom=0.0)
         ax.legend(frameon=False)
 
-    told = []
+    sentences = []
     for place in (0, -1):
         values = ", ".join(f"{label} {percent(some[place])}" for label, some in lines.items())
-        told.append(f"At most {percent(limits[place])} deferred: {values}.")
-    return draw(name, f"Losses on the {rows} rows against deferred rows", " ".join(told), fill)
+        sentences.append(f"At most {percent(limits[place])} deferred: {values}.")
+    return draw(name, f"Losses on the {rows} rows against deferred rows", " ".join(sentences), fill)
 
 
 def frontier_figure(
@@ -235,18 +235,18 @@ def frontier_figure(
     bound: float,
 ) -> Markup:
     """Draw how small the objective can be against a goal's bound: triples of bound, value and proven lower value."""
-    found = Tradeoff(tuple(TradeoffPoint(*point, math.nan, 0, None) for point in points), None, Mean())
+    curve = Tradeoff(tuple(TradeoffPoint(*point, math.nan, 0, None) for point in points), None, Mean())
 
     def fill(ax: Any) -> None:
-        TradeoffDisplay(tradeoff=found).plot(ax, color=SERIES[0])
+        TradeoffDisplay(tradeoff=curve).plot(ax, color=SERIES[0])
         ax.locator_params(axis="x", nbins=5)
         if math.isfinite(bound):
             ax.axvline(bound, color=INK, linewidth=1, linestyle=(0, (3, 2)))
-        ax.set_xlabel("bound of the goal" + (f"; asked: {number(bound)}" if math.isfinite(bound) else ""))
+        ax.set_xlabel("bound of the goal" + (f"; requested: {number(bound)}" if math.isfinite(bound) else ""))
         ax.set_ylabel(textwrap.fill(shortened(least, 2 * _UPRIGHT), _UPRIGHT), parse_math=False)
 
-    told = "; ".join(f"bound {number(edge)}: {show(value)}" for edge, value, _ in some(points))
-    return draw(name, f"The {least} against the bound of {text}", f"{told}.", fill)
+    values = "; ".join(f"bound {number(edge)}: {show(value)}" for edge, value, _ in some(points))
+    return draw(name, f"The {least} against the bound of {text}", f"{values}.", fill)
 
 
 def some(points: Sequence[tuple[float, float, float]], most: int = 5) -> list[tuple[float, float, float]]:

@@ -86,13 +86,13 @@ def _goal_card(result: RunResult, place: int, goal: GoalResult) -> GoalCard:
     lines: list[list[str | Noted]] = []
     dots = []
     for split in result.splits:
-        found, plain = goal.on(split), goal.on(split, results.FIRST).estimate
-        if not found.verdict and math.isnan(found.estimate):
+        standing, plain = goal.on(split), goal.on(split, results.FIRST).estimate
+        if not standing.verdict and math.isnan(standing.estimate):
             continue
-        numbers = [number(part) for part in (found.estimate, found.low, found.high, found.margin)]
-        stands = Noted(verdict_of(found.verdict), stand_on_rows(found.violation))
-        lines.append([split, stands, *numbers, count(found.rows), number(plain)])
-        dots.append(figures.Dot(split, found.estimate, found.low, found.high, plain))
+        numbers = [number(part) for part in (standing.estimate, standing.low, standing.high, standing.margin)]
+        stands = Noted(verdict_of(standing.verdict), stand_on_rows(standing.violation))
+        lines.append([split, stands, *numbers, count(standing.rows), number(plain)])
+        dots.append(figures.Dot(split, standing.estimate, standing.low, standing.high, plain))
     heads = ("rows of", "verdict", "estimate", "low", "high", "margin", "rows", "plain training")
     confidence = "" if math.isnan(goal.confidence) else f"{goal.confidence:g}"
     level = f", confidence {confidence}" if confidence else ""
@@ -115,9 +115,9 @@ def _goal_notes(goal: GoalResult, parsed: Any) -> list[str]:
     """Return what must be known to read the numbers of a goal."""
     notes = []
     if not math.isnan(goal.aimed):
-        notes.append(f"Decisions were chosen to meet {number(goal.aimed)}, to leave room for this audit.")
-    told = {split: goal.on(split).note for split in goal.splits}
-    notes += [f"The {split} rows cannot answer it: {note}." for split, note in told.items() if note]
+        notes.append(f"Decisions were chosen to meet {number(goal.aimed)}, to leave a margin for this audit.")
+    notes_by_split = {split: goal.on(split).note for split in goal.splits}
+    notes += [f"It cannot be measured on the {split} rows: {note}." for split, note in notes_by_split.items() if note]
     return [*notes, *([_BOTH_SIDES] if parsed is not None and parsed.right.terms else [])]
 
 
@@ -146,8 +146,8 @@ def verdict_table(result: RunResult, cards: Sequence[GoalCard]) -> PageTable:
     order = [result.judged, *(split for split in result.splits if split != result.judged)]
     known = [{str(line[0]): line[1] for line in card.table.rows} for card in cards]
     rows = [
-        [f"{card.name}: {card.text}", *(found.get(split, Noted(wording.UNKNOWN, "")) for split in order)]
-        for card, found in zip(cards, known, strict=True)
+        [f"{card.name}: {card.text}", *(verdicts.get(split, Noted(wording.UNKNOWN, "")) for split in order)]
+        for card, verdicts in zip(cards, known, strict=True)
     ]
     return PageTable("Verdicts", ("goal", *(f"{split} rows" for split in order)), rows, wide=range(1, len(order) + 1))
 
@@ -155,11 +155,11 @@ def verdict_table(result: RunResult, cards: Sequence[GoalCard]) -> PageTable:
 def curve_panels(result: RunResult) -> list[FigurePanel]:
     """Return the CVaR curves of each split."""
     panels = []
-    for place, (split, found) in enumerate(result.splits.items(), start=1):
+    for place, (split, part) in enumerate(result.splits.items(), start=1):
         curves = {}
         for decider, label in list(measured(result).items())[: figures.MOST_CURVES]:
             tails = sorted((one.alpha, one.value) for one in result.losses(decider, split).tails)
-            if tails and decider in found.losses:
+            if tails and decider in part.losses:
                 alphas, values = zip(*tails, strict=True)
                 curves[label] = (alphas, values)
         if curves:
@@ -193,8 +193,8 @@ def mixture(result: RunResult) -> dict[str, Any] | None:
     models: list[dict[str, Any]] = []
     for place in active[:_MOST_MODELS]:
         rule = result.rules[place]
-        told = {"title": rule.title or f"model {place + 1}", "description": rule.description}
-        models.append(told | {"error": percent(rule.error), "share": percent(rule.share), "bar": rule.share})
+        words = {"title": rule.title or f"model {place + 1}", "description": rule.description}
+        models.append(words | {"error": percent(rule.error), "share": percent(rule.share), "bar": rule.share})
     weight = f"{len(active)} of {many(len(shares), 'model')} {'carries' if len(active) == 1 else 'carry'} weight."
     notes = [weight] if len(shares) > 1 else []
     if len({model["description"] for model in models}) == 1 and len(models) > 1:
@@ -252,7 +252,7 @@ class ReportedObjective(NamedTuple):
 
 
 def reported_objective(result: RunResult) -> ReportedObjective:
-    """Return the aim of a run; of one that does not tell, the tail."""
+    """Return the objective of a run; the tail where the result names none."""
     kind, text = ("cvar", "") if result.objective is None else (result.objective.kind, result.objective.text)
     share = "the share wrong" if result.deferral is None else "the loss"  # which counts deferred rows too
     if kind in {results.RATE, results.RISK}:
@@ -266,8 +266,8 @@ def reported_objective(result: RunResult) -> ReportedObjective:
     return ReportedObjective(_TAIL, f"{share} of the worst-off {fraction(result.tail)}")
 
 
-def asked_lines(result: RunResult) -> list[tuple[str, str]]:
-    """Return what was to be small, as terms and their meaning."""
+def objective_lines(result: RunResult) -> list[tuple[str, str]]:
+    """Return what was minimised, as terms and their meaning."""
     aim = reported_objective(result)
     tail = "" if result.tail is None else f"the worst-off {fraction(result.tail)} of the rows (alpha = {result.tail:g})"
     if aim.is_tail:
@@ -295,16 +295,16 @@ def objective_fact(result: RunResult) -> tuple[str, str, str] | None:
         return None
     others = {name: result.losses(one).objective for one, name in measured(result, "objective").items()}
     others.pop(noun(result), None)
-    told = [f"{name}: {aim.show(value)}" for name, value in others.items() if math.isfinite(value)]
-    return aim.text if aim.is_code else f"{loss_word(result)}, worst group", aim.show(ours), ", ".join(told)
+    beside = [f"{name}: {aim.show(value)}" for name, value in others.items() if math.isfinite(value)]
+    return aim.text if aim.is_code else f"{loss_word(result)}, worst group", aim.show(ours), ", ".join(beside)
 
 
 def objective_sentence(result: RunResult) -> str:
     """Return how small the objective is on the rows that count, and beside it for others."""
-    found = objective_fact(result)
-    if found is None:
+    fact = objective_fact(result)
+    if fact is None:
         return ""
-    _, value, others = found
+    _, value, others = fact
     beside = f" ({others})" if others else ""
     return f"The objective, {reported_objective(result).text}, is {value} on the {result.judged} rows{beside}."
 
@@ -332,15 +332,15 @@ def _panel(result: RunResult, place: int, goal: GoalResult) -> FigurePanel:
         f"goal {place}",
     )
     figure = figures.frontier_figure(f"frontier-{place}", goal.text, points, aim.least, aim.show, bound)
-    edge, mark = (bound, " (asked)") if math.isnan(goal.aimed) else (goal.aimed, " (aimed at)")
+    edge, mark = (bound, " (requested)") if math.isnan(goal.aimed) else (goal.aimed, " (aimed at)")
     marked = dict.fromkeys(points_at(edge, points), mark)
     shown = sorted({*figures.some(points, _MOST_POINTS), *marked})
     lines = [[number(point[0]) + marked.get(point, ""), aim.show(point[1]), aim.show(point[2])] for point in shown]
-    heads = ("bound", aim.least, "not below, of these rules" if result.certificate else "proven: not below")
-    note = f"Found on the {result.chosen_on} rows, where the {noun(result)} was chosen."
+    heads = ("bound", aim.least, "lower bound, of these rules" if result.certificate else "proven lower bound")
+    note = f"Computed on the {result.chosen_on} rows, where the {noun(result)} was chosen."
     if not result.is_mixture:
-        note += " The model decides alone, and may lie a little above the curve."
-    if not is_ratio(goal.text) and not result.certificate:  # of which a few bounds near the asked one were tried
+        note += " A single model decides, and may lie a little above the curve."
+    if not is_ratio(goal.text) and not result.certificate:  # of which a few bounds near its own were tried
         note += " No mixture of these models meets a bound beyond the tight end of the curve."
     return FigurePanel(f"{name}: {goal.text}", figure, PageTable(f"Frontier of {name}", heads, lines), note)
 

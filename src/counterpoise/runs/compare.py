@@ -56,10 +56,10 @@ class Comparison(NamedTuple):
         """Return the heads, and a line for each quantity that some run has."""
         lines = [["", *(run.name for run in self.runs)]]
         for place, goal in enumerate(self.runs[0].goals):
-            found = [run.goals[place] for run in self.runs]
-            lines.append([goal.goal, *(f"{_number(one.estimate)} {one.verdict}".strip() for one in found)])
-            lines.append(["    margin", *(_number(one.margin) for one in found)])
-            lines.append(["    costs", *(_number(one.cost) for one in found)])
+            goals = [run.goals[place] for run in self.runs]
+            lines.append([goal.goal, *(f"{_number(one.estimate)} {one.verdict}".strip() for one in goals)])
+            lines.append(["    margin", *(_number(one.margin) for one in goals)])
+            lines.append(["    costs", *(_number(one.cost) for one in goals)])
         numbers = {
             "share wrong": "error",
             "    beyond plain training": "cost",
@@ -144,23 +144,23 @@ def _rows_measured(result: RunResult) -> Any:
 def _decided(path: Path, run: RunResult, goals: list[str], prediction: str) -> RunResult:
     """Return the result of decisions in a table, by the goals of a run on its own rows."""
     data = run.settings["data"]
-    asked: dict[str, Any] = {"target": data["target"], "prediction": prediction}
-    asked["goals"] = [text for text in goals if set(parse_goal(text).datasets) <= {TRAIN}]
-    if not asked["goals"]:
+    options: dict[str, Any] = {"target": data["target"], "prediction": prediction}
+    options["goals"] = [text for text in goals if set(parse_goal(text).datasets) <= {TRAIN}]
+    if not options["goals"]:
         raise DataError(f"{path} can be compared by goals on 'train' only; the runs have none.")
-    asked |= {name: data.get(name) for name in ("baseline", "weights", "largest_weight", "positive")}
-    asked["defer_label"] = None if run.deferral is None else run.deferral.label
-    return audit_table(path, **asked, confidence=run.settings.get("confidence")).result
+    options |= {name: data.get(name) for name in ("baseline", "weights", "largest_weight", "positive")}
+    options["defer_label"] = None if run.deferral is None else run.deferral.label
+    return audit_table(path, **options, confidence=run.settings.get("confidence")).result
 
 
 def _compared(name: str, result: RunResult, goals: list[str]) -> ComparedRun:
     judged, losses, plain = result.judged, result.losses(), result.losses(FIRST).error
-    asked, found = {goal.text: goal for goal in result.goals}, []
+    known, compared_goals = {goal.text: goal for goal in result.goals}, []
     for text in goals:
         one, cost = SplitStanding(verdict="not asked"), math.nan
-        if text in asked:
-            one, cost = asked[text].on(judged), asked[text].cost
-        found.append(ComparedGoal(text, one.estimate, one.bound, one.margin, one.verdict, one.violation, cost))
+        if text in known:
+            one, cost = known[text].on(judged), known[text].cost
+        compared_goals.append(ComparedGoal(text, one.estimate, one.bound, one.margin, one.verdict, one.violation, cost))
     return ComparedRun(
         name=name,
         split=judged,
@@ -174,7 +174,7 @@ def _compared(name: str, result: RunResult, goals: list[str]) -> ComparedRun:
         defer_rate=losses.defer_rate,
         objective="" if result.objective is None else result.objective.text or result.objective.kind,
         value=losses.objective,
-        goals=tuple(found),
+        goals=tuple(compared_goals),
     )
 
 

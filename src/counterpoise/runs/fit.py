@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from counterpoise.runs.folder import Run, Writer, fingerprints
+from counterpoise.runs.folder import Run, Writer, fingerprint
 from counterpoise.runs.goals_file import parse_goals_file, read_bytes
 from counterpoise.runs.settings import data_files
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from counterpoise._base.progress import ProgressCallback
 
 
-def unheard(_event: Any) -> None:
+def ignore_event(_event: Any) -> None:
     """Tell nobody."""
 
 
@@ -25,8 +25,8 @@ def fit_run(
     goals_path: str | Path,
     *,
     output: str | Path | None = None,
-    tell: "ProgressCallback" = unheard,
-    on_event: Callable[[str], None] = unheard,
+    tell: "ProgressCallback" = ignore_event,
+    on_event: Callable[[str], None] = ignore_event,
 ) -> Run:
     """Fit what a goals file asks for and write the run folder.
 
@@ -80,7 +80,7 @@ def fit_run(
     content = read_bytes(path)
     settings = parse_goals_file(content, path)
     folder = Path(output) if output is not None else path.parent / (settings.output or path.stem)
-    prints = fingerprints(settings, data_files(settings, path.parent))
+    fingerprints = fingerprint(settings, data_files(settings, path.parent))
     writer = Writer(folder)
     command = [*program(), "fit", path.name, *([] if output is None else ["--output", folder.name])]
 
@@ -88,11 +88,11 @@ def fit_run(
         writer.log(event)
         on_event(event)
 
-    with writer.claim(prints) as is_to_do:
+    with writer.claim(fingerprints) as is_to_do:
         if is_to_do:
             from counterpoise.runs.steps import fit_steps  # noqa: PLC0415 - heavy: faults of the file are told before
 
-            fit_steps(settings, content, path.parent, writer, prints, shlex.join(command), tell, say)
+            fit_steps(settings, content, path.parent, writer, fingerprints, shlex.join(command), tell, say)
         else:
             on_event(f"{folder} is done already: same settings, same data")
     return Run(folder, settings)

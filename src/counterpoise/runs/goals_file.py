@@ -140,10 +140,10 @@ def rewritten(content: bytes, settings: RunSettings, *, sources: Path) -> str:
         (words.get(table, {}), getattr(settings, table), keys) for table, keys in _FILES.items()
     ]
     tables += [(one, settings.datasets[name], ("files",)) for name, one in words.get("datasets", {}).items()]
-    for table, asked, keys in tables:
+    for table, part, keys in tables:
         for key in keys:
             if key in table:
-                names = getattr(asked, key)
+                names = getattr(part, key)
                 paths = [str((sources / name).resolve()) for name in ([names] if isinstance(names, str) else names)]
                 table[key] = paths[0] if len(paths) == 1 else paths
     return as_toml(words)
@@ -192,12 +192,12 @@ def sample_faults(settings: RunSettings) -> Faults:
         yield ("data", "files"), f"data.sample reads Parquet files in parts; got {csv!r}. Write it as Parquet first."
     if method.name != GOALS:
         yield ("method", "name"), f'data.sample is for the method "goals", rules of scores; got {method.name!r}.'
-    asked: dict[tuple[str, ...], Any] = {("data", key): getattr(data, key) for key in ("weights", "baseline_model")}
+    refused: dict[tuple[str, ...], Any] = {("data", key): getattr(data, key) for key in ("weights", "baseline_model")}
     names = ("column", "validation", "validation_files", "test_files")
-    asked |= {("splits", key): getattr(splits, key) for key in names}
-    asked |= {("datasets",): settings.datasets or None, ("room_for_audit",): settings.room_for_audit or None}
-    asked |= {("method", "parameters", "cv"): method.parameters.get("cv")}
-    for key, value in asked.items():
+    refused |= {("splits", key): getattr(splits, key) for key in names}
+    refused |= {("datasets",): settings.datasets or None, ("room_for_audit",): settings.room_for_audit or None}
+    refused |= {("method", "parameters", "cv"): method.parameters.get("cv")}
+    for key, value in refused.items():
         if value is not None:
             yield key, f"{_WHY}: leave it out; got {value!r}."
     if defers(method):
@@ -274,15 +274,15 @@ def parse_goals_file(content: bytes, path: Path) -> RunSettings:
     if deep:
         raise GoalsFileError(f"{path}, {deep}.")
     try:
-        given: Any = tomllib.loads(text)
+        content_values: Any = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise GoalsFileError(f"{path} must be TOML: {error}.") from error
     except ValueError:  # of Python, for a number of thousands of digits
-        given = 1 << _MOST_BITS
-    if _has_long_number(given):
+        content_values = 1 << _MOST_BITS
+    if _has_long_number(content_values):
         raise GoalsFileError(f"{path} must be TOML: a whole number has at most {_MOST_BITS} bits.")
     try:
-        settings = RunSettings.model_validate(given)
+        settings = RunSettings.model_validate(content_values)
     except ValidationError as error:
         raise GoalsFileError(_words(error, text, path)) from error
     for key, message in _faults(settings):
@@ -300,7 +300,7 @@ def goals_of(settings: RunSettings) -> "tuple[Goal, ...]":
     """Return the goals that settings ask for, each with the confidence it carries."""
     from counterpoise.goals import parse_goal  # noqa: PLC0415 - heavy: what is wrong with other keys is told before
 
-    read = [(parse_goal(asked.goal), asked.confidence) for asked in settings.goals]
+    read = [(parse_goal(entry.goal), entry.confidence) for entry in settings.goals]
     return tuple(goal if level is None else goal.with_confidence(level) for goal, level in read)
 
 
@@ -322,8 +322,8 @@ def _faults(settings: RunSettings) -> Faults:
     for name in settings.datasets:
         if name in SPLITS:
             yield ("datasets", name), f"a dataset must not be called {name!r}: those are rows of data."
-    for number, asked in enumerate(settings.goals):
-        yield from _goal_faults(asked.goal, {TRAIN, *settings.datasets}, ("goals", number), defers=defers(method))
+    for number, entry in enumerate(settings.goals):
+        yield from _goal_faults(entry.goal, {TRAIN, *settings.datasets}, ("goals", number), defers=defers(method))
 
 
 def _one_rule_faults(settings: RunSettings) -> Faults:
@@ -454,8 +454,8 @@ def _inner_model(annotation: Any) -> Any:
     """Return the table class inside an annotation such as ``list[ModelSettings]``."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
-    found = (_inner_model(part) for part in get_args(annotation))
-    return next((one for one in found if one is not None), None)
+    models = (_inner_model(part) for part in get_args(annotation))
+    return next((one for one in models if one is not None), None)
 
 
 def _line(text: str, key: Sequence[Any]) -> str:

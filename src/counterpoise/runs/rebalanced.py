@@ -12,9 +12,9 @@ from counterpoise.rules.choosing import as_problem
 from counterpoise.rules.draws import make_key, require_draws
 from counterpoise.rules.options import STICKY, Draws, as_groups, kind_of_decision
 from counterpoise.runs.decisions import final_estimator, mixes
-from counterpoise.runs.fit import program, unheard
-from counterpoise.runs.fitting import Work, inside_goals, told_cautions
-from counterpoise.runs.folder import CHECKPOINT, GOALS, KEY, SETTINGS, Run, Writer, fingerprints, keep_key, read_json
+from counterpoise.runs.fit import ignore_event, program
+from counterpoise.runs.fitting import Work, inside_goals, report_cautions
+from counterpoise.runs.folder import CHECKPOINT, GOALS, KEY, SETTINGS, Run, Writer, fingerprint, keep_key, read_json
 from counterpoise.runs.goals_file import goals_of, rewritten
 from counterpoise.runs.methods import GOALS as SCORED
 from counterpoise.runs.methods import as_values, defers
@@ -34,7 +34,7 @@ def rebalance_run(
     defer_cost: float | str | None = None,
     decision: str | None = None,
     output: str | Path,
-    on_event: Callable[[str], None] = unheard,
+    on_event: Callable[[str], None] = ignore_event,
 ) -> Run:
     """Choose the mixture of a run's models anew, for another tail, objective or goals; nothing is trained.
 
@@ -75,7 +75,7 @@ def rebalance_run(
         model = run.waiting_model()
         if not mixes(model):
             raise ValueError(f"The method {run.settings.method.name!r} has no mixture to choose anew.")
-        with told_cautions(work.warn):
+        with report_cautions(work.warn):
             if others.get("decision") == STICKY and not (run.folder / KEY).exists():
                 others["decision"] = Draws(make_key(None))  # that of a run without draws follows from its seed
             if "defer_cost" in others:
@@ -111,8 +111,8 @@ def changed(
     is_changed = alpha is not None or objective is not None or bool(others) or cost is not None
     method = method.model_copy(update={"parameters": parameters}) if is_changed else method
     if goals is not None:
-        asked = [(str(goal.with_confidence(None)), goal.confidence) for goal in known_goals(goals, settings)]
-        changes["goals"] = [GoalSettings(goal=text, confidence=confidence) for text, confidence in asked]
+        texts = [(str(goal.with_confidence(None)), goal.confidence) for goal in known_goals(goals, settings)]
+        changes["goals"] = [GoalSettings(goal=text, confidence=confidence) for text, confidence in texts]
     return changes if method is settings.method else changes | {"method": method}
 
 
@@ -121,7 +121,7 @@ def write_chosen(
     changes: dict[str, Any],
     choose: Callable[[Work], Any],
     output: str | Path,
-    on_event: Callable[[str], None] = unheard,
+    on_event: Callable[[str], None] = ignore_event,
 ) -> Run:
     """Write a run of the same models with another mixture, measured anew.
 
@@ -146,22 +146,22 @@ def write_chosen(
     settings = run.settings.model_copy(update=changes)
     validate_goals(goals_of(settings), defers=defers(settings.method))
     origin = str(read_json(run.folder / SETTINGS)["fingerprint"])
-    prints = fingerprints(settings, data_files(settings, run.sources), origin=origin)
+    fingerprints = fingerprint(settings, data_files(settings, run.sources), origin=origin)
     writer = Writer(Path(output))
-    with writer.claim(prints) as is_to_do:
+    with writer.claim(fingerprints) as is_to_do:
         if is_to_do:
             data = own_data(run)
             goals = checked_goals(settings, data)
             checkpoint = writer.folder / CHECKPOINT
-            work = Work(settings, data, goals, checkpoint, unheard, on_event, writer.save_model, warnings=[])
+            work = Work(settings, data, goals, checkpoint, ignore_event, on_event, writer.save_model, warnings=[])
             model = choose(work)
             content = rewritten((run.folder / GOALS).read_bytes(), settings, sources=run.sources).encode()
-            writer.begin(content, settings, data.columns, prints, run.sources, origin=origin)
+            writer.begin(content, settings, data.columns, fingerprints, run.sources, origin=origin)
             writer.log(f"mixture of {run.folder.name} chosen anew")
             if kind_of_decision(final_estimator(model).decision) == STICKY:
                 keep_key(writer.folder, require_draws(final_estimator(model)).key)
             writer.save_model(model)
-            finish(work, writer, prints, model, [_command(run, settings, changes, writer.folder)])
+            finish(work, writer, fingerprints, model, [_command(run, settings, changes, writer.folder)])
     return Run(writer.folder, settings)
 
 

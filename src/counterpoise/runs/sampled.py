@@ -23,7 +23,7 @@ from counterpoise.distributed.files import choose_from_parts
 from counterpoise.distributed.rows import Facts, Values
 from counterpoise.rules.choosing import FIXED
 from counterpoise.runs import data
-from counterpoise.runs.decisions import told_by
+from counterpoise.runs.decisions import decisions_to_count
 from counterpoise.runs.errors import DataError
 from counterpoise.runs.fitting import Pace, Work, trained_pool
 from counterpoise.runs.methods import GOALS, describe, make, models_of, tail_of
@@ -47,8 +47,8 @@ class Rest(NamedTuple):
 
     def frames(self) -> Iterator[tuple[Path, Any, dict[str, AnyArray]]]:
         """Yield some rows at a time: the file, a frame, and which of its rows are in which split."""
-        number, asked = 0, self.settings.data
-        how: dict[str, Any] = {"missing": asked.missing, "values": data.compared_columns(self.settings)}
+        number, data_settings = 0, self.settings.data
+        how: dict[str, Any] = {"missing": data_settings.missing, "values": data.compared_columns(self.settings)}
         test, sample = self.shares
         for path in self.files:
             for frame in read_in_parts(path, self.wanted, **how):
@@ -67,8 +67,8 @@ class Rest(NamedTuple):
     @property
     def shares(self) -> tuple[float, float]:
         """Return which parts of the rows test, and are the sample."""
-        asked = self.settings.splits.test
-        return data.SET_ASIDE if asked is None else float(asked), (self.settings.data.sample or 0) / self.n_rows
+        test = self.settings.splits.test
+        return data.SET_ASIDE if test is None else float(test), (self.settings.data.sample or 0) / self.n_rows
 
     @property
     def has_baseline(self) -> bool:
@@ -112,7 +112,7 @@ def load_sample(settings: RunSettings, folder: Path) -> data.Data:
             kind = "texts" if name in _texts_of(frame) else "numbers"
             raise DataError(
                 f"Column {name!r} must be of one kind in all files; it holds {kind} in {path}, others in files before "
-                "it. Mend the files."
+                "it. Correct the files."
             )
     sample = data.joined(frames, _texts_of(frames[0]))
     columns = data.find_columns(sample, names, settings.data)
@@ -147,12 +147,12 @@ def _checked_classes(sample: data.RunRows, others: list[AnyArray], settings: Run
 
 def fit_on_sample(work: Work) -> Any:
     """Train models on the sample, and choose the rules of their scores on all rows that are set aside for it."""
-    asked, chosen = models_of(work.settings.method), work.data.rest
-    titles = [one.title or describe(one) for one in asked]
-    pool = list(zip(titles, trained_pool(work, asked, Pace(work.tell, len(asked))), strict=True))
+    models, chosen = models_of(work.settings.method), work.data.rest
+    titles = [one.title or describe(one) for one in models]
+    pool = list(zip(titles, trained_pool(work, models, Pace(work.tell, len(models))), strict=True))
     method = MethodSettings(name=GOALS, parameters={**work.settings.method.parameters, "cv": "prefit"})
-    told = {**tail_of(method, work.settings.alpha), "pos_label": work.pos_label, "goals": work.enforced}
-    chooser = make(method, seed=work.settings.seed, key=work.key, estimator=pool, **told)
+    options = {**tail_of(method, work.settings.alpha), "pos_label": work.pos_label, "goals": work.enforced}
+    chooser = make(method, seed=work.settings.seed, key=work.key, estimator=pool, **options)
     n_chosen = sum(one.n_rows for one in chosen.known)
     work.say(f"chooses the rules on {n_chosen} of {chosen.n_rows} rows, read in parts")
     spool = work.checkpoint / "spool"
@@ -176,20 +176,20 @@ def counted_data(work: Work, model: Any) -> tuple[data.Data, data.RunRows | None
     for number, parts in enumerate(rest.parts()):
         for split, part in parts.items():
             if len(part):
-                (by_each, decisions), shard = told_by(model, part, work.data.positive), _shard(number, part)
+                (by_each, decisions), shard = decisions_to_count(model, part, work.data.positive), _shard(number, part)
                 counts[split].update(count_by_values(shard, *by_each))
                 if split == TEST:
                     drawn.update(count_by_values(shard, decisions))
-    splits = {split: _part(found, rest) for split, found in counts.items() if found}
+    splits = {split: _part(counted, rest) for split, counted in counts.items() if counted}
     by_draws = _part(drawn, rest) if drawn else None
     if by_draws is not None:
-        by_draws = replace(by_draws, drawn=by_draws.told[0], told=())
+        by_draws = replace(by_draws, drawn=by_draws.predictions[0], predictions=())
     return work.data._replace(splits=splits, rest=None), by_draws
 
 
 def _part(counts: Counter[Values], rest: Rest) -> data.RunRows:
     names = rest.settings.data.groups
-    table, said = tabulate_counts(counts, names, has_baseline=rest.has_baseline)
+    table, predictions = tabulate_counts(counts, names, has_baseline=rest.has_baseline)
     groups = {name: table.column(name) for name in names}
     whole = data.RunRows(pd.DataFrame(index=range(table.n_samples)), table.y, groups, None, table.baseline)
-    return replace(whole, counts=table.counts, told=said)
+    return replace(whole, counts=table.counts, predictions=predictions)

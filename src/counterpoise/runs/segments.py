@@ -56,22 +56,22 @@ def find_segments(part: RunRows, losses: FloatArray, alpha: float) -> list[Segme
     tree = DecisionTreeRegressor(max_depth=_DEPTH, min_samples_leaf=least, random_state=_SEED).fit(matrix, membership)
     leaves = tree.apply(matrix)
     average = membership.mean()
-    found = []
+    segments = []
     for leaf, path in _paths(tree.tree_, features):
         inside = leaves == leaf
         share, count = float(membership[inside].mean()), round(inside.mean() * n_rows)
         if path and share >= _NOTABLE * average:
             part_of_tail = float(membership[inside].sum() / membership.sum())
             text = " and ".join(_conditions(path))
-            found.append(Segment(text, count, share, part_of_tail, share / float(average)))
-    return sorted(found, key=lambda one: -one.share)[:_MOST]
+            segments.append(Segment(text, count, share, part_of_tail, share / float(average)))
+    return sorted(segments, key=lambda one: -one.share)[:_MOST]
 
 
 def why_no_segments(n_rows: int, alpha: float) -> str:
     """Return why segments are not looked for; nothing where they are."""
     if alpha >= 1:
-        return "alpha is 1, so no tail was asked for"
-    return f"{n_rows} rows are too few to tell segments apart" if n_rows < _FEWEST else ""
+        return "alpha is 1, so there is no tail"
+    return f"{n_rows} rows are too few to find segments" if n_rows < _FEWEST else ""
 
 
 def tail_membership(losses: FloatArray, alpha: float, weights: FloatArray | None = None) -> FloatArray:
