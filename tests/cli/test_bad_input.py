@@ -103,7 +103,7 @@ CASES = {
     "a foreign folder": Case("evaluate other tumours.csv", "other is not a run folder", folder("other")),
     "a foreign folder to fit in": Case("fit goals.toml -o .", "must be new or empty"),
     "a file to fit in": Case("fit goals.toml -o tumours.csv", "there is a file of that name"),
-    "a run that is not whole": Case("certify run", "is not whole", gone("run/done.json")),
+    "a run that is not whole": Case("certify run", "is not finished", gone("run/done.json")),
     "another run's folder": Case(
         "fit goals.toml -o run", "holds a run with other settings", goals("alpha = 0.2", "alpha = 0.3")
     ),

@@ -149,7 +149,7 @@ def test_impossible_goals_give_1_and_leave_a_run_that_other_goals_finish(here, c
         path.name for path in (here / "hard").iterdir()
     }
     assert not list((here / "hard").rglob("*.part"))
-    assert "is not whole" in refusal(capsys, "evaluate", "hard", "tumours.csv", code=2)
+    assert "is not finished" in refusal(capsys, "evaluate", "hard", "tumours.csv", code=2)
     (here / "hard.toml").write_text(text)
     assert said(capsys, "fit", "hard.toml").startswith("resumes: ")
 

@@ -143,12 +143,12 @@ CASES = {
         changed("run/settings.json", lambda content: b'{"again": 1, "again": 2,' + content[1:]),
     ),
     "settings of a terabyte": Case(PREDICT, "run/settings.json cannot be read: it has", huge("run/settings.json")),
-    "settings from a pipe": Case(PREDICT, "run is no run folder", silent("run/settings.json")),
+    "settings from a pipe": Case(PREDICT, "run is not a run folder", silent("run/settings.json")),
     "settings with a number of 10,000 digits": Case(
         PREDICT, "settings.json cannot be read", written("run/settings.json", '{"seed": ' + "9" * 10_000 + "}")
     ),
     "done in lists in lists": Case(PREDICT, "run/done.json cannot be read", written("run/done.json", DEEP)),
-    "done without an end": Case(PREDICT, "is not whole", endless("run/done.json")),
+    "done without an end": Case(PREDICT, "is not finished", endless("run/done.json")),
     "a model of a terabyte": Case(PREDICT, "it has more bytes than there is memory", huge("run/model.cp")),
     "a model without an end": Case(PREDICT, "lacks model.cp", endless("run/model.cp")),
     "a result in lists in lists": Case(

@@ -162,7 +162,7 @@ BAD_FOLDS = {
     "another word": ({"fold": ["train", "dev"] * 20}, {}, "must hold train, validation or test; it holds 'dev'"),
     "numbers": ({"fold": [0, 1] * 20}, {}, "must hold train, validation or test; it holds 0"),
     "missing": ({"fold": ["train", None] * 20}, {}, "it holds a missing value"),
-    "no training": ({"fold": ["test"] * 40}, {}, "must hold train in some rows; it holds it in none"),
+    "no training": ({"fold": ["test"] * 40}, {}, "must hold train in some rows; it holds it in no row"),
     "twice": ({"fold": FOLDS}, {"test": 0.2}, r"splits\.test: column 'fold' has test rows already"),
     "no column": ({"folds": FOLDS}, {}, r"splits\.column: .* has no column 'fold'\. Did you mean 'folds'"),
 }
@@ -357,7 +357,9 @@ def test_days_beside_words_are_no_categories(tmp_path):
 
 def test_a_word_among_labels_that_are_numbers_is_a_class_and_a_warning_says_so(tmp_path):
     table(tmp_path, "loans.csv", paid=["0", "1", "1", "NA"] * 10)
-    with pytest.warns(WordsAmongNumbers, match=r"numbers but for 'NA' in 10 of 40 rows, .* row 4: the word is a class"):
+    with pytest.warns(
+        WordsAmongNumbers, match=r"numbers except 'NA' in 10 of 40 rows, first in row 4: the word counts as a class"
+    ):
         assert load_data(settings(), tmp_path).classes.tolist() == ["0", "1", "NA"]
     table(tmp_path, "plain.csv", paid=["0", "1"] * 20)
     asked = settings(files="plain.csv", splits={"test_files": "loans.csv"})

@@ -230,7 +230,7 @@ def test_folders_that_are_something_else_are_left_alone(goals_file, tmp_path):
     assert [path.name for path in (tmp_path / "notes").iterdir()] == ["diary.txt"]
     with pytest.raises(RunFolderError, match="there is a file of that name"):
         fit_run(goals_file(), output=tmp_path / "notes" / "diary.txt")
-    with pytest.raises(RunFolderError, match="is no run folder"):
+    with pytest.raises(RunFolderError, match="is not a run folder"):
         open_run(tmp_path / "notes")
     with pytest.raises(RunFolderError, match="There is no run folder"):
         open_run(tmp_path / "none")

@@ -29,7 +29,7 @@ def test_impossible_goals_pass_through_and_other_goals_go_on_from_the_same_round
     path = goals_file(replace={'"recall(train) >= 0.5"': '"recall(train) >= 0.99", "positive_rate(train) <= 0.1"'})
     with pytest.raises(InfeasibleGoals, match="cannot hold"):
         fit_run(path, output=tmp_path / "run")
-    with pytest.raises(RunFolderError, match="is not whole"):
+    with pytest.raises(RunFolderError, match="is not finished"):
         open_run(tmp_path / "run")
     assert "stopped: InfeasibleGoals" in (tmp_path / "run" / "log.txt").read_text()
     events = []

@@ -71,7 +71,7 @@ def test_a_second_fit_is_refused_and_changes_nothing(small, tmp_path):
     def meet():
         before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
         with pytest.raises(
-            RunFolderError, match=r"Another process \(\d+\) is writing to the run folder .*run: wait for"
+            RunFolderError, match=r"Another process \(\d+\) is writing to the run folder .*run\. Wait until"
         ):
             fit_run(small, output=folder)
         with pytest.raises(RunFolderError, match=r"is not finished\. Wait until its fit ends"):

@@ -114,7 +114,7 @@ def test_goals_out_of_reach_tell_the_nearest_mixture_and_other_goals_train_anew(
         fit_run(path, output=tmp_path / "run", on_event=events.append)
     assert str(again.value) == str(caught.value)
     fit_run(inside_file(*FEW, replace=ANSWERS), output=tmp_path / "run", on_event=events.append)
-    assert [event.partition(":")[0] for event in events[:2]] == ["goes on", "begins"]
+    assert [event.partition(":")[0] for event in events[:2]] == ["resumes", "starts"]
 
 
 CHANGES = {

@@ -113,7 +113,7 @@ def test_goals_that_rows_cannot_answer_are_told_with_the_file(run, loans, tmp_pa
     unanswered = [row for row in found if not row.has_estimate]
     assert unanswered
     assert all(row.verdict == "undecided" and row.note.startswith("There is no row") for row in unanswered)
-    with pytest.raises(DataError, match=r"of the test rows: .* name data\.baseline"):
+    with pytest.raises(DataError, match=r"on the test rows: .* name data\.baseline"):
         certify_run(run, goals="churn(train) <= 0.1")
 
 

@@ -81,7 +81,7 @@ def test_rows_heavier_than_the_limit_are_refused(run, loans, tmp_path):
     told = r"Column 'weight' of .*heavy.csv must hold weights of at most 5 \(largest_weight\); row 50 holds 49\."
     with pytest.raises(DataError, match=told):
         certify_run(run, tmp_path / "heavy.csv")
-    with pytest.raises(DataError, match="row 50 weighs 49"):
+    with pytest.raises(DataError, match="row 50 holds 49"):
         evaluate_run(run, tmp_path / "heavy.csv")
 
 

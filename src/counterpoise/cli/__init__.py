@@ -71,7 +71,7 @@ def _without_imports(tokens: list[str]) -> list[str]:
         _, path, *tokens = tokens
         if not Path(path).is_file():
             raise ValueError(f"{_IMPORT} must name a Python file; there is no file {path}.")
-        import runpy  # noqa: PLC0415 - only where asked
+        import runpy  # noqa: PLC0415 - only with --import
 
         try:
             runpy.run_path(path)

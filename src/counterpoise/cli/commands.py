@@ -244,7 +244,7 @@ def rebalance(
     strict: Annotated[bool, Flag] = False,
     shown: Out = PRINTED,
 ) -> int:
-    """Choose the mixture of a run's models anew, for another tail, objective or goals, without training.
+    """Choose another mixture of a run's models, for another tail, objective or goals, without training.
 
     Parameters
     ----------
@@ -424,7 +424,7 @@ def explore(
     def ready(server: Any) -> None:
         shown.answer(f"explorer: {server.address}\nCtrl-C ends it.", {"address": server.address})
         if open_:
-            import webbrowser  # noqa: PLC0415 - only where asked
+            import webbrowser  # noqa: PLC0415 - only with --open
 
             webbrowser.open(server.address)
 

@@ -57,8 +57,7 @@ def _loans(output: Path, say: Say, progress: Progress) -> Path:
     )
     run, page = _fitted(output, "loans", loans(_N_LOANS, random_state=0)[0], _truth_table, say, progress)
     n_rows = int(run.result().splits[TEST].rows)
-    rows = f"{n_rows:,} rows not used to train or choose; the truth is measured on {_N_TRUTH:,} others"
-    say(f"\n   The audit is on {rows}.\n")
+    say(f"\n   The audit uses {n_rows:,} rows held out from training; the truth is that of {_N_TRUTH:,} others.\n")
     return page
 
 

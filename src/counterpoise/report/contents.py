@@ -94,7 +94,7 @@ def render_comparison(comparison: "Comparison") -> str:
 
 
 def render(result: RunResult) -> str:
-    """Return the page of a result; the template asks each section for what it shows."""
+    """Return the page of a result; the template calls each section for its content."""
     shown = result.settings | ({"columns": result.data.columns} if result.data.columns else {})
     shown |= {name: result.checksums[name] for name in ("fingerprint", "origin") if name in result.checksums}
     template = page_environment().get_template("template.html")

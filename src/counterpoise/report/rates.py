@@ -32,8 +32,8 @@ def decision_table(result: RunResult) -> PageTable | None:
 
 def _cell_rates(hits: float, alarms: float, misses: float, rejections: float, *left: float) -> list[str]:
     """Return rates of all rows of their kind; ``left`` are deferred positives and negatives, the last their share."""
-    unsaid, unsaid_not = left or (0.0, 0.0)
-    positives, negatives = hits + misses + unsaid, alarms + rejections + unsaid_not
+    left_positives, left_negatives = left or (0.0, 0.0)
+    positives, negatives = hits + misses + left_positives, alarms + rejections + left_negatives
     total = positives + negatives
     return [
         _share(alarms + misses, total),
@@ -41,7 +41,7 @@ def _cell_rates(hits: float, alarms: float, misses: float, rejections: float, *l
         _share(hits, hits + alarms),
         _share(alarms, negatives),
         _share(hits + alarms, total),
-        _share(unsaid + unsaid_not, total),
+        _share(left_positives + left_negatives, total),
     ]
 
 
@@ -289,9 +289,7 @@ def deferral_panel(result: RunResult) -> FigurePanel | None:
     heads = ("deferred at most", "deferred", loss, "wrong", "wrong among the decided")
     caption = f"Best mixtures for other limits, on the {result.judged} rows"
     table = PageTable(caption, heads, [list(map(percent, point)) for point in points])
-    limits_note = (
-        f"Each limit is on the {result.chosen_on} rows, where mixtures were chosen anew inside the other goals"
-    )
+    limits_note = f"Each limit is on the {result.chosen_on} rows, where mixtures were chosen inside the other goals"
     others = "the other columns are on rows not used for choosing"
     note = f"{limits_note}; {'nothing was trained' if result.judged == result.chosen_on else others}."
     return FigurePanel("What does it buy?", figure, table, note)

@@ -185,7 +185,7 @@ def curve_table(result: RunResult) -> PageTable:
 
 
 def mixture(result: RunResult) -> dict[str, Any] | None:
-    """Return the models that carry weight, largest first; what is true of each of them is said once."""
+    """Return the models that carry weight, largest first; a description that all of them share is shown once."""
     shares = {place: rule.share for place, rule in enumerate(result.rules) if not math.isnan(rule.share)}
     active = sorted((place for place in shares if shares[place] > _NOTHING), key=lambda place: -shares[place])
     if not active:

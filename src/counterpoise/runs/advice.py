@@ -18,7 +18,7 @@ from counterpoise.runs.settings import RunSettings
 
 
 def columns_to_try(settings: RunSettings) -> list[list[str]]:
-    """Return what decisions could look at beside what they do: for churn the deployed model, and the groups."""
+    """Return further columns that decisions could use: for churn the deployed model's, and the groups."""
     now = list(as_groups(methods.as_values(settings.method.parameters).get("by", ())).names)
     data, choices = settings.data, []
     is_deployed = data.baseline is not None or data.baseline_model is not None
@@ -30,7 +30,7 @@ def columns_to_try(settings: RunSettings) -> list[list[str]]:
 
 
 def tried(work: Work, model: Any) -> Iterator[tuple[list[str], Evaluation]]:
-    """Yield what decisions may look at, and what is then chosen inside the goals; where they cannot hold, nothing."""
+    """Yield columns that decisions may use, with the run that is then chosen inside the goals, where these can hold."""
     if work.settings.method.name != methods.GOALS or work.data.rest is not None or not work.enforced:
         return
     for names in columns_to_try(work.settings):

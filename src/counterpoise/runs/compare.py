@@ -17,7 +17,7 @@ _OTHER_ROWS = "Not all were measured on the same rows: small differences may be 
 
 
 class ComparedGoal(NamedTuple):
-    """A goal in one run; NaN where it was not asked there."""
+    """A goal in one run; NaN where the run does not have it."""
 
     goal: str
     estimate: float
@@ -95,7 +95,7 @@ def compare_runs(places: Sequence[str | Path], *, prediction: str = "prediction"
     Returns
     -------
     Comparison
-        A goal that a run was not asked for has no numbers there.
+        A goal that a run does not have has no numbers there.
 
     Examples
     --------
@@ -103,7 +103,7 @@ def compare_runs(places: Sequence[str | Path], *, prediction: str = "prediction"
     >>> from pathlib import Path
     >>> from counterpoise.datasets import loans
     >>> from counterpoise.runs import compare_runs, fit_run
-    >>> asked = '''
+    >>> text = '''
     ... goals = ["recall(train) >= 0.6"]
     ... data = { files = "loans.csv", target = "default", positive = "yes" }
     ... method = { models = [{ name = "logistic" }], parameters = { cv = 2 } }
@@ -111,10 +111,10 @@ def compare_runs(places: Sequence[str | Path], *, prediction: str = "prediction"
     >>> with tempfile.TemporaryDirectory() as place:
     ...     table = Path(place) / "loans.csv"
     ...     loans(300, random_state=0)[0].to_csv(table, index=False)
-    ...     _ = (Path(place) / "goals.toml").write_text(asked)
+    ...     _ = (Path(place) / "goals.toml").write_text(text)
     ...     run = fit_run(Path(place) / "goals.toml")
-    ...     found = compare_runs([run.folder, table], prediction="last_year")
-    >>> [(one.name, one.rows, one.goals[0].goal) for one in found.runs]
+    ...     comparison = compare_runs([run.folder, table], prediction="last_year")
+    >>> [(one.name, one.rows, one.goals[0].goal) for one in comparison.runs]
     [('goals', 60.0, 'recall(train) >= 0.6'), ('loans.csv', 300.0, 'recall(train) >= 0.6')]
     """
     paths = list(dict.fromkeys(map(Path, places)))

@@ -28,7 +28,7 @@ _MOST_CLASSES = 1000
 
 
 def feature_names(known: Sequence[str], settings: RunSettings, path: Path) -> list[str]:
-    """Return which columns of a file are features: those asked for, or all that have no other part."""
+    """Return which columns of a file are features: those that the settings name, or all with no other role."""
     data, split = settings.data, settings.splits.column
     keys = ("target", "weights", "baseline", "columns", "drop", "groups", "categorical")
     for key, value in {**{f"data.{key}": getattr(data, key) for key in keys}, "splits.column": split}.items():
@@ -135,7 +135,7 @@ def _warn_of_words(column: Any, name: str, path: Path) -> None:
 
 
 def check_classes(labels: AnyArray, positive: Any, name: str, path: Path) -> AnyArray:
-    """Return the classes, after checking that there are some to tell apart and that the positive one is among them."""
+    """Return the classes, after checking that there are at least two, and that the positive one is among them."""
     classes = np.unique(labels)
     if len(classes) < 2:  # noqa: PLR2004
         raise DataError(
@@ -211,7 +211,7 @@ class RunRows:
     largest_weight: float | None = None  # that a row of their population can have
     counts: FloatArray | None = None  # how many rows each stands for, where rows that are alike are there once
     predictions: tuple[AnyArray, ...] = ()  # beside counts: those of plain training, then those of each rule
-    drawn: AnyArray | None = None  # the drawn decisions, where rows are told apart by them
+    drawn: AnyArray | None = None  # the drawn decisions, where rows are counted by them
 
     def __len__(self) -> int:
         return len(self.X)
@@ -229,7 +229,7 @@ class RunRows:
     @property
     def labels(self) -> AnyArray:
         """Return the labels of labelled rows."""
-        assert self.y is not None  # noqa: S101 - asked of labelled rows only
+        assert self.y is not None  # noqa: S101 - for labelled rows only
         return self.y
 
     def table(self, X: Any = None) -> Table:
@@ -478,7 +478,7 @@ def _check_labels(data: Data, settings: RunSettings) -> None:
 
 
 def with_baseline_model(data: Data, settings: RunSettings, folder: Path) -> Data:
-    """Return the rows with what the deployed model says of them, where the settings name its file."""
+    """Return the rows with the predictions of the deployed model, where the settings name its file."""
     name = settings.data.baseline_model
     if name is None:
         return data

@@ -1,4 +1,4 @@
-"""What a fitted model, and those it is compared with, decide about the rows of a run: asked once, by one function.
+"""What a fitted model, and those it is compared with, decide about the rows of a run: computed once, by one function.
 
 Where decisions are drawn, they are known as probabilities, which do not depend on the secret key of the run. What the
 key draws is asked for by ``Decisions.labels``, and kept apart.
@@ -49,7 +49,7 @@ def has_class_rules(model: Any) -> bool:
 
 
 def keeps_answers(model: Any) -> bool:
-    """Tell whether a model is a mixture of models of any kind, which may be slow to read and to ask: rounds are not."""
+    """Tell whether a model is a mixture of models of any kind, which may load and predict slowly: rounds do not."""
     return isinstance(model, GoalClassifier | MixtureClassifier)
 
 
@@ -59,12 +59,12 @@ def is_drawn(model: Any) -> bool:
 
 
 def deferral_of(model: Any) -> Deferral | None:
-    """Return what deferring a row costs, and what is then said of it; None where every row is decided about."""
+    """Return the cost of deferring a row, and the label of deferred rows; None where no row is deferred."""
     return final_estimator(model).family_.selection_data.deferral if has_rules(model) else None
 
 
 def decision_inputs(part: RunRows) -> dict[str, Any]:
-    """Return what rules may look at beside the features of rows, as ``predict`` takes it."""
+    """Return what rules may use beside the features of rows, as keyword arguments of ``predict``."""
     return {"sensitive_features": part.groups or None, "baseline": part.baseline}
 
 
@@ -85,7 +85,7 @@ def shares_rows(rule: Any) -> bool:
 class Decisions(NamedTuple):
     """What is decided about rows: a label for each or, where draws decide, how likely each answer is."""
 
-    answers: AnyArray  # the classes, and last what is said of deferred rows where some may be
+    answers: AnyArray  # the classes, and last the label of deferred rows where some may be
     fixed: AnyArray | None  # labels that no key of draws changes
     chances: FloatArray | None = None  # else, of shape (n_rows, n_answers)
     draw: Callable[[], AnyArray] | None = None  # what the key draws
@@ -122,20 +122,20 @@ def label_losses(decisions: AnyArray, labels: AnyArray, deferral: Deferral | Non
 
 
 class RowDecisions(NamedTuple):
-    """What every decider says of the rows of one dataset, and what else the models told of them."""
+    """The decisions of every decider about the rows of one dataset, with scores and errors of the models."""
 
     by: dict[str, Decisions]
     losses: dict[str, FloatArray]  # of labelled rows: in expectation, of an equal mixture of all models too
     member_errors: list[float]  # of each model or rule, on the rows that count
     scores: AnyArray | None = None  # by all models, where rules of scores decide
-    groups: IntArray | None = None  # that the rules look at
+    groups: IntArray | None = None  # that the rules use
 
 
 def decide_rows(model: Any, data: Data, name: str, plain: Any = None) -> RowDecisions:
-    """Ask a model of any kind, plain training and the deployed model about the rows of a split or extra dataset.
+    """Decide about the rows of a split or extra dataset, by the model, plain training and the deployed model.
 
     Plain training is the first model of a mixture, at its usual threshold where rules decide; else ``plain``. Models of
-    a pool are slow to ask: what they said is kept with the data, for any other mixture of them.
+    a pool predict slowly: their outputs are kept with the data, for any other mixture of them.
     """
     part, deferral = data.part(name), deferral_of(model)
     answers = data.classes if deferral is None else with_label(data.classes, deferral.label)
@@ -166,7 +166,7 @@ def with_deployed(decisions: RowDecisions, part: RunRows, deferral: Deferral | N
 
 
 def _decide_by_models(model: Any, data: Data, name: str, answers: AnyArray) -> RowDecisions:
-    """Ask a mixture of models."""
+    """Decide by a mixture of models."""
     part, estimator = data.part(name), final_estimator(model)
     X, mixture = seen_by_last(model, part.X), estimator.mixture_
     codes = known_answers(data, name, estimator, "iu")
@@ -192,7 +192,7 @@ def _decide_by_models(model: Any, data: Data, name: str, answers: AnyArray) -> R
 
 
 def _decide_by_rules(model: Any, data: Data, name: str, answers: AnyArray) -> RowDecisions:
-    """Ask rules of scores; the scores of rows that the rules were chosen on are by models that have not seen them."""
+    """Decide by rules of scores; rows that the rules were chosen on have scores of models that have not seen them."""
     part, estimator = data.part(name), final_estimator(model)
     X, kept = seen_by_last(model, part.X), estimator.family_.selection_data
     if name == data.chosen_on:
@@ -222,7 +222,7 @@ def _decide_by_rules(model: Any, data: Data, name: str, answers: AnyArray) -> Ro
 
 
 def _decide_counted(model: Any, data: Data, part: RunRows, answers: AnyArray) -> RowDecisions:
-    """Return what rules were found to say earlier about rows of which those that are alike are there once."""
+    """Return the stored decisions of rules about counted rows, of which those that are alike are there once."""
     mixture, is_positive = final_estimator(model).mixture_, data.classes == data.positive
     first = Decisions(answers, part.predictions[0] if part.predictions else None)
     if part.drawn is not None:
@@ -238,7 +238,7 @@ def _decide_counted(model: Any, data: Data, part: RunRows, answers: AnyArray) ->
 
 
 def decisions_to_count(model: Any, part: RunRows, positive: Any) -> tuple[list[AnyArray], AnyArray]:
-    """Return what plain training says of rows and whether each rule says yes, as rows keep it; the drawn decisions."""
+    """Return predictions of plain training and each rule, as ``RunRows.predictions``, and the drawn decisions."""
     estimator = final_estimator(model)
     rules, usual = estimator.decider(), estimator.usual_decider()
     rows = estimator.rows_to_decide(part.X, **decision_inputs(part)).with_outputs(range(len(estimator.estimators_)))
@@ -248,9 +248,9 @@ def decisions_to_count(model: Any, part: RunRows, positive: Any) -> tuple[list[A
 
 
 def known_answers(data: Data, name: str, estimator: Any, kinds: str, each: tuple[int, ...] = ()) -> AnyArray | None:
-    """Return what the models were found to say, or score, earlier; None where it is not known.
+    """Return the stored predictions or scores of the models; None where there are none.
 
-    ``each`` is the shape of what one model says of one row.
+    ``each`` is the shape of the output of one model for one row.
     """
     outputs, shape = data.pool_outputs.get(name), (len(data.part(name)), len(estimator.estimators_), *each)
     if outputs is None or outputs.shape != shape or outputs.dtype.kind not in kinds:

@@ -71,7 +71,7 @@ _COUNTED = "the rows were read in parts, and only counts of them were kept"
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """A run with its model; every dataset is asked about once."""
+    """A run with its model; the decisions about each dataset are computed once."""
 
     settings: RunSettings
     data: Data
@@ -84,7 +84,7 @@ class Evaluation:
 
     @classmethod
     def of(cls, settings: RunSettings, data: Data, model: Any, goals: Any, plain: Any = None) -> "Evaluation":
-        """Return what there is to evaluate, given a fitted model."""
+        """Return the evaluation of a fitted model."""
         return cls(settings, data, model, tuple(as_goals(goals)), plain, deferral_of(model))
 
     def on(self, name: str) -> RowDecisions:
@@ -105,7 +105,7 @@ class Evaluation:
 
     @property
     def labels(self) -> dict[str, Any]:
-        """Return the classes, the positive one and what is said of deferred rows, as rates are told of them."""
+        """Return the classes, the positive one and the label of deferred rows, as rates take them."""
         deferred = None if self.deferral is None else self.deferral.label
         return {"classes": self.data.classes, "pos_label": self.data.positive, "defer_label": deferred}
 
@@ -118,8 +118,8 @@ class Evaluation:
     ) -> Audit | None:
         """Return the audit of a decider, with a split in the place of ``train``; None where it decides not all rows.
 
-        It is in expectation over the draws, or of the drawn decisions: another key gives others. Of the deciders that
-        the model is compared with the estimates alone are told, and the intervals are quick ones.
+        It is in expectation over the draws, or of the drawn decisions: another key gives others. For the deciders that
+        the model is compared with only the estimates count, and the intervals are quick ones.
         """
         goals = self.goals if goals is None else tuple(goals)
         names = dict.fromkeys(name for goal in goals for name in goal.datasets)
@@ -137,7 +137,7 @@ class Evaluation:
 
 
 def evaluate(run: Evaluation, drawn: Evaluation | None = None) -> result.RunResult:
-    """Return the result of a run; ``drawn`` has the drawn decisions, where other rows tell them."""
+    """Return the result of a run; ``drawn`` has the drawn decisions, where other rows hold them."""
     data, judged, settings = run.data, run.data.judged, run.settings
     splits = {split: split_result(run, split, with_objective=True) for split in data.splits}
     goals = goal_results(run, list(data.splits), drawn or run)
@@ -243,7 +243,7 @@ def _expected(run: Evaluation, rate: Any, decider: str, split: str) -> float | N
 def goal_results(
     run: Evaluation, splits: list[str], drawn: Evaluation | None = None, skip_reasons: Mapping[int, str] | None = None
 ) -> list[result.GoalResult]:
-    """Return how each goal stands on some splits; ``unasked`` tells by their places why some are not asked."""
+    """Return how each goal stands on some splits; ``skip_reasons`` says by their places why some are left out."""
     reasons = skip_reasons or {}
     places = [place for place in range(len(run.goals)) if place not in reasons]
     goals = [run.goals[place] for place in places]
@@ -437,7 +437,7 @@ def _cut(rule: Any, group: str, share: float, edges: FloatArray) -> result.Cut |
 
 
 def _groups_shown(run: Evaluation, codes: IntArray) -> list[tuple[str, BoolArray, str]]:
-    """Return the largest groups that rules tell apart, or else those that the run names: text, rows, group of rules."""
+    """Return the largest groups that rules use, or else those that the run names: text, rows, group of rules."""
     groups, part = run.estimator.groups_, run.data.splits[run.data.chosen_on]
     names = list(groups.names)
     if not groups.by:
@@ -502,7 +502,7 @@ def aim_of(model: Any) -> Risk | Rate | None:
 
 
 def _kind(run: Evaluation, aim: Risk | Rate | None) -> str:
-    """Return which kind of thing was minimised, as the report tells them apart."""
+    """Return the kind of the objective, as the report distinguishes them."""
     if isinstance(aim, CVaR) and aim.alpha == run.settings.alpha:
         return results.CVAR
     kinds = {Rate: results.RATE, WorstGroup: results.WORST_GROUP, Risk: results.RISK}

@@ -1,6 +1,6 @@
-"""Fitting a run: what a goals file asks for, or going on where an earlier fit was stopped.
+"""Fitting a run: what a goals file asks for, or resuming an earlier fit that was stopped.
 
-Everything that can be wrong with the file is told before data are read, and before what fits models is loaded.
+Errors in the file are raised before data are read, and before the code that fits models is loaded.
 """
 
 import shlex
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def ignore_event(_event: Any) -> None:
-    """Tell nobody."""
+    """Do nothing with an event."""
 
 
 def fit_run(
@@ -30,8 +30,8 @@ def fit_run(
 ) -> Run:
     """Fit what a goals file asks for and write the run folder.
 
-    A fit that was stopped, by Ctrl-C or a crash, goes on where it was when it is called again with the same file; one
-    that is whole is returned as it is. One process writes to a run folder at a time, and others are refused.
+    A fit that was stopped, by Ctrl-C or a crash, resumes when it is called again with the same file; a finished one is
+    returned as it is. One process writes to a run folder at a time, and others are refused.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ def fit_run(
     output : path, optional
         The run folder. Default: the one that the goals file names, from its own folder; else beside it, with its name.
     tell : callable
-        Told after each round or model how far the fit is, as ``counterpoise._base.progress.RunProgress``.
+        Called after each round or model with the progress, a ``counterpoise._base.progress.RunProgress``.
     on_event : callable
         Called with the lines that also go into the log.
 
@@ -61,18 +61,18 @@ def fit_run(
     >>> from pathlib import Path
     >>> from counterpoise.datasets import loans
     >>> from counterpoise.runs import fit_run, open_run, predict_run
-    >>> asked = '''
+    >>> text = '''
     ... goals = ["recall(train) >= 0.6"]
     ... data = { files = "loans.csv", target = "default", positive = "yes" }
     ... method = { models = [{ name = "logistic" }], parameters = { cv = 2 } }
     ... '''
     >>> with tempfile.TemporaryDirectory() as place:
-    ...     _ = (Path(place) / "goals.toml").write_text(asked)
+    ...     _ = (Path(place) / "goals.toml").write_text(text)
     ...     loans(300, random_state=0)[0].to_csv(Path(place) / "loans.csv", index=False)
     ...     run = fit_run(Path(place) / "goals.toml")
     ...     again = open_run(Path(place) / "goals")
     ...     again == run, [line.goal for line in again.summary().goals]
-    ...     predict_run(again, Path(place) / "loans.csv", Path(place) / "said.csv")
+    ...     predict_run(again, Path(place) / "loans.csv", Path(place) / "predictions.csv")
     (True, ['recall(train) >= 0.6'])
     300
     """
@@ -90,7 +90,7 @@ def fit_run(
 
     with writer.claim(fingerprints) as is_to_do:
         if is_to_do:
-            from counterpoise.runs.steps import fit_steps  # noqa: PLC0415 - heavy: faults of the file are told before
+            from counterpoise.runs.steps import fit_steps  # noqa: PLC0415 - heavy: errors in the file come first
 
             fit_steps(settings, content, path.parent, writer, fingerprints, shlex.join(command), tell, say)
         else:

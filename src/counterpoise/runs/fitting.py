@@ -37,7 +37,7 @@ from counterpoise.theory.risks import CVaR
 
 
 class Pace:
-    """Tells how far the rounds are; what a resumed fit restores does not count in the time left."""
+    """Reports the progress of rounds; what a resumed fit restores does not count in the time left."""
 
     def __init__(self, tell: ProgressCallback, total: int = 1) -> None:
         self.tell, self.total = tell, total
@@ -51,12 +51,12 @@ class Pace:
         self.step(done.number, f"round {done.number}, {done.summary}")
 
     def trained(self, number: int, total: int, part: str) -> None:
-        """Tell that a model of so many is trained."""
+        """Report that a model of so many is trained."""
         self.total = total
         self.step(number, part)
 
     def step(self, number: int, part: str) -> None:
-        """Tell that a part is done."""
+        """Report that a part is done."""
         elapsed = time.monotonic() - self.started
         left = elapsed / max(number - self.restored, 1) * (self.total - number)
         self.tell(RunProgress(number, self.total, part, elapsed, left))
@@ -104,7 +104,7 @@ Keep = Callable[[Any, str], None]  # a model, and the name of its file in the ru
 
 @contextmanager
 def report_cautions(say: Say) -> Iterator[None]:
-    """Say in a line what classifiers warn of, as it was the last time: earlier choices were tries."""
+    """Report the last caution of each kind in a line: earlier choices were tries."""
     with collect_warnings(Caution) as cautions:
         yield
     for text in {type(one): str(one) for one in cautions}.values():
@@ -161,10 +161,10 @@ def fit_model(work: Work) -> Any:
 
 
 def inside_goals(work: Work, model: Any, *, alpha: float | None = None, objective: Any = None, **changes: Any) -> Any:
-    """Return a fitted mixture chosen anew, inside the goals, on the rows set aside for it. Nothing is trained.
+    """Return a fitted mixture chosen again, inside the goals, on the rows set aside for it. Nothing is trained.
 
-    ``alpha`` is another tail, ``objective`` anything else to make small; without either it is as before. ``changes``
-    are others that ``rebalance`` takes.
+    ``alpha`` is another tail, ``objective`` another objective; without either it is as before. ``changes`` are further
+    arguments of ``rebalance``.
     """
     data = work.data
     part, estimator = data.splits[data.chosen_on], final_estimator(model)
@@ -222,7 +222,7 @@ def _fit_mixture(work: Work) -> Any:
     if VALIDATION in data.splits:
         part = data.splits[VALIDATION]
         held_out = {"X_val": prepare.transform(part.X), "y_val": part.y, "sensitive_features_val": part.groups or None}
-    if methods.trains_inside(method):  # rounds that train for goals look at more than labelled rows
+    if methods.trains_inside(method):  # rounds that train for goals use more than labelled rows
         tables = {}
         for name, one in data.extra.items():  # features for models that take no frame, every column for goals
             columns = {str(column): one.X[column].to_numpy() for column in one.X.columns} | one.groups
@@ -311,13 +311,13 @@ def trained_pool(work: Work, models: Sequence[ModelSettings], pace: Pace) -> lis
 
 
 def predictions_per_model(work: Work) -> int:
-    """Return how often each model of a pool is asked: to choose the mixture, and about every set of rows."""
+    """Return how often each model of a pool predicts: to choose the mixture, and for every set of rows."""
     return 1 + len(work.data.splits) + 2 * len(work.data.extra)
 
 
 @contextmanager
 def report_predictions(work: Work) -> Iterator[None]:
-    """Tell how far the asking of a pool is, which goes on after all of its models are fitted."""
+    """Report the progress of a pool's predictions, which go on after all of its models are fitted."""
     n_models, numbers = len(work.settings.method.models), count(1)
     pace = Pace(work.tell, n_models * (1 + predictions_per_model(work)))
     pace.resume(n_models)
@@ -331,7 +331,7 @@ def report_predictions(work: Work) -> Iterator[None]:
 
 
 def kept_model(path: Path, say: Say, damaged: str) -> Any:
-    """Return the model that an earlier fit kept; None where there is none, or it cannot be read, which is said."""
+    """Return the model that an earlier fit kept; None where there is none, or, as ``say`` reports, it is unreadable."""
     try:
         return persist.load(path) if path.exists() else None
     except persist.UnreadableModel:  # damaged, or of another version of the library
@@ -412,7 +412,7 @@ def _class_weights(estimator: Any, classes: AnyArray, settings: MethodSettings |
         )
     from sklearn.ensemble import HistGradientBoostingClassifier  # noqa: PLC0415 - heavy
 
-    by_code = isinstance(estimator, HistGradientBoostingClassifier)  # which looks at the codes of the classes
+    by_code = isinstance(estimator, HistGradientBoostingClassifier)  # which uses the codes of the classes
     weights = {codes[str(name)]: float(weight) for name, weight in estimator.class_weight.items()}
     every = {code: weights.get(code, 1.0) for code in codes.values()}
     return {code if by_code else classes.tolist()[code]: weight for code, weight in every.items()}

@@ -1,6 +1,6 @@
-"""A run folder: what it holds, how it is written and found again.
+"""A run folder: what it holds, how it is written and read.
 
-    goals.toml        the goals file as read, byte for byte; where a mixture was chosen anew, one that asks for it
+    goals.toml        the goals file as read, byte for byte; that of a rebalanced run asks for its mixture
     settings.json     the checked settings with defaults filled in, the types of columns, fingerprints
     draws.key         the key of the draws, for nobody but the owner; the model has it too
     pool_outputs.cp   predictions or scores of a pool's models on the rows of the run, so that none predicts again
@@ -123,7 +123,7 @@ def check_place(path: Path, *, read: Path | None = None, option: str = "--output
 
 
 def write_output(path: Path, content: bytes, *, private: bool = False) -> None:
-    """Write a file that a user asked for, a private one for its owner alone where it is new.
+    """Write an output file of a user, a private one for its owner alone where it is new.
 
     Into a run folder it is written while nobody else writes there.
     """
@@ -158,7 +158,7 @@ def writing(path: Path) -> Iterator[None]:
     """Say of errors of the system that a part of a run cannot be written."""
     try:
         yield
-    except (RunFolderError, BrokenPipeError):  # the other is told: nobody reads on
+    except (RunFolderError, BrokenPipeError):  # the latter means that nobody reads on
         raise
     except OSError as error:
         reason = error.strerror or str(error)
@@ -285,7 +285,7 @@ def _check_finished(folder: Path) -> None:
 
 
 class Fingerprints(NamedTuple):
-    """What tells runs apart: all settings and data, and those that decide what is trained."""
+    """Hashes that identify a run: of all settings and data, and of those that training depends on."""
 
     run: str
     training: str
@@ -345,8 +345,8 @@ class Writer:
     def claim(self, fingerprints: Fingerprints) -> Iterator[bool]:
         """Keep all others from writing to the folder, and tell whether the run is still to be made.
 
-        A run that is whole never changes, so that one is told without the lock. One that is not may be by the time that
-        the lock is held, so it is looked at again. Nothing is written outside of this context.
+        A finished run never changes, so it is recognised without the lock. Another may be finished by the time that the
+        lock is held, so it is checked again. Nothing is written outside of this context.
         """
         if self._is_done(fingerprints):
             yield False

@@ -1,7 +1,7 @@
-"""A goals file: read as TOML, checked by pydantic, and written anew for other goals.
+"""A goals file: read as TOML, checked by pydantic, and rewritten for other goals.
 
-Errors say where, what was wanted and what was got. How deep a text goes is told in one pass before it is parsed: a
-parser follows lists in lists by recursion, and looks at every beginning of a dotted key, so that a few bytes make an
+Errors say where, what was expected and what was got. The depth of a text is checked in one pass before it is parsed: a
+parser follows lists in lists by recursion, and visits every beginning of a dotted key, so that a few bytes make an
 overflow, or work that grows with their square. No goals file needs either.
 """
 
@@ -30,7 +30,7 @@ _ENTRY = re.compile(r"\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\}")
 _DEEPEST = 16  # lists and tables inside one another; a goals file has four
 _MOST_PARTS = 16  # of a dotted key; a goals file has three
 # Strings and comments first, each as a whole: what they hold is no structure. One without its end goes as far as it
-# can, where a parser stops, so that no character is looked at twice.
+# can, where a parser stops, so that no character is read twice.
 _TOKEN = re.compile(
     r'"""(?:[^"\\]|\\.|"(?!""))*+(?:"{3,5})?'
     r"|'''(?:[^']|'(?!''))*+(?:'{3,5})?"
@@ -110,16 +110,16 @@ def as_toml(words: Mapping[str, Any]) -> str:
 def rewritten(content: bytes, settings: RunSettings, *, sources: Path) -> str:
     """Return a goals file that asks for settings, given that of the run whose models they are for.
 
-    What may be chosen anew, alpha, goals and the parameters of the method, is as the settings have it; all else is as
-    the file has it, but for comments and for ``output``, where the other run is. Data files are named by their whole
-    paths, so that the file can be anywhere.
+    What ``rebalance`` can change, alpha, goals and the parameters of the method, is as the settings have it; all else
+    is as the file has it, but for comments and for ``output``, where the other run is. Data files are named by their
+    whole paths, so that the file can be anywhere.
 
     Parameters
     ----------
     content : bytes
         Of the goals file of the run.
     settings : RunSettings
-        Of the same run but for what may be chosen anew.
+        Of the same run but for what ``rebalance`` can change.
     sources : path
         The folder that the settings name data files from.
     """
@@ -298,7 +298,7 @@ def _has_long_number(value: Any) -> bool:
 
 def goals_of(settings: RunSettings) -> "tuple[Goal, ...]":
     """Return the goals that settings ask for, each with the confidence it carries."""
-    from counterpoise.goals import parse_goal  # noqa: PLC0415 - heavy: what is wrong with other keys is told before
+    from counterpoise.goals import parse_goal  # noqa: PLC0415 - heavy: errors in other keys come first
 
     read = [(parse_goal(entry.goal), entry.confidence) for entry in settings.goals]
     return tuple(goal if level is None else goal.with_confidence(level) for goal, level in read)
@@ -327,7 +327,7 @@ def _faults(settings: RunSettings) -> Faults:
 
 
 def _one_rule_faults(settings: RunSettings) -> Faults:
-    """Yield that one rule cannot make a tail small; what is wrong with an objective is told with the parameters."""
+    """Yield that one rule cannot lower a tail; errors in an objective come with the parameters."""
     parameters = settings.method.parameters
     is_tail = settings.alpha < 1 and parameters.get("objective", CVAR) == CVAR
     if settings.method.name == GOALS and is_tail and parameters.get("decision", "fixed") == "fixed":

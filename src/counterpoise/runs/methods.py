@@ -107,7 +107,7 @@ def defers(method: MethodSettings) -> bool:
 
 
 def as_values(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return parameters as the classes take them, given tables of a goals file for those that are values.
+    """Return parameters as the classes take them, made from the tables of a goals file.
 
     Examples
     --------

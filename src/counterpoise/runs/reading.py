@@ -33,7 +33,7 @@ from counterpoise.runs.errors import ColumnError, DataError, check_columns, list
 from counterpoise.runs.settings import Written, how_written, is_parquet
 
 SEPARATORS = (";", "\t", "|")  # beside commas
-_FORMAT_BYTES = 1 << 16  # bytes of a file from which it is told how it is written
+_FORMAT_BYTES = 1 << 16  # of a file, from which its format is guessed
 _DECIMALS = re.compile(r"-?[0-9]+,[0-9]+")
 _POINTS = re.compile(r"-?[0-9]+\.[0-9]+")
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
@@ -42,7 +42,7 @@ _HOW = "{key} under [data] of a goals file, or --{key} on the command line"
 
 
 def refuse_other_kinds(path: Path) -> None:
-    """Say what a file is that is no CSV file in UTF-8, where its first bytes tell."""
+    """Refuse a file that is not CSV in UTF-8, where its first bytes show what it is."""
     with open_regular(path) as stream:
         start = stream.read(64)
     if start.startswith(_UTF_16) and how_written().encoding is None:
@@ -93,7 +93,7 @@ def guess_format(path: Path) -> Written:
 
 _CHUNK = 1 << 18  # bytes
 _QUOTE = b'"'
-_MOST = 1 << 30  # bytes that are looked at once more for the line of a quote
+_MOST = 1 << 30  # bytes that are read once more for the line of a quote
 _SHOWN = 60  # characters of a line
 
 
@@ -145,13 +145,13 @@ def _first_open_quote(text: str, delimiter: str, *, is_cut: bool) -> int | None:
 
 _TRUE, _FALSE = ("True", "TRUE", "true"), ("False", "FALSE", "false")  # as Arrow reads truth values in CSV files
 NO_NUMBERS = ("NA", "N/A", "NaN", "nan", "null", "NULL", "None", "#N/A")  # missing where all others are numbers
-_BLOCK = 1 << 24  # bytes of a CSV file from which types are told
+_BLOCK = 1 << 24  # bytes of a CSV file from which types are inferred
 _NO_COLUMN = re.compile(r"|__index_level_\d+__")  # the index that pandas writes beside the columns
 _MOST_COLUMNS = 100_000  # each costs some fifty microseconds, however few its rows
 _NUMBER = 8  # bytes
 _GLANCE = 100  # rows
 _ROWS, _BUFFER = 1 << 18, 1 << 20  # rows, and bytes of each column, read at once where rows are read in parts
-_LINE = 1 << 14  # bytes of a header that are looked at for what is between columns
+_LINE = 1 << 14  # bytes of a header that are searched for the separator of columns
 _ENCODED = (
     " Save the file as UTF-8, or name its encoding, such as latin-1, with encoding under [data] of a goals file, or "
     "--encoding on the command line."
@@ -164,7 +164,7 @@ class WordsAmongNumbers(UserWarning):
 
 @contextmanager
 def collect_warnings(kind: type[Warning]) -> Iterator[list[Warning | str]]:
-    """Collect warnings of a kind in the place of giving them; others are given when the context ends."""
+    """Collect warnings of a kind instead of showing them; others are shown when the context ends."""
     collected: list[Warning | str] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", kind)
@@ -253,7 +253,7 @@ def read_in_parts(
 ) -> Iterator[Any]:
     """Yield some columns of a Parquet file as data frames, of some rows each: no more is in memory at once."""
     check_columns(columns, column_names(path), path)
-    # Without a buffer a row group would be held as a whole, and groups that are asked for together one beside another.
+    # Without a buffer a row group would be held as a whole, and groups that are read together one beside another.
     with _guarded(path, lambda one: pq.ParquetFile(one, pre_buffer=False, buffer_size=_BUFFER)) as file:
         for group in range(file.num_row_groups):
             batches = file.iter_batches(_ROWS, row_groups=[group], columns=list(columns))
@@ -296,7 +296,7 @@ def _has_lost_words(column: Any) -> bool:
 
 
 def _as_numbers(column: Any, name: str, path: Path) -> Any:
-    """Return a column without words such as NA where all else are numbers, truth values or times; and say so."""
+    """Return a column without words such as NA where all else are numbers, truth values or times; and warn of them."""
     if not pa.types.is_string(column.type):
         return column
     is_word = pc.is_in(column, value_set=pa.array(NO_NUMBERS))
@@ -350,7 +350,7 @@ def read_column(path: Path, name: str) -> Any:
 
 
 def _guarded(path: Path, read: Callable[[Path], Any]) -> Any:
-    """Return what ``read`` returns; whatever goes wrong is said in one sentence."""
+    """Return what ``read`` returns; whatever goes wrong is raised as one sentence."""
     if path.is_dir():
         raise DataError(f"{path} must be a CSV or Parquet file; it is a folder.")
     if not path.exists():
@@ -404,7 +404,7 @@ def _check_width(path: Path, n_columns: int) -> None:
 
 
 def _memory() -> float:
-    """Return the bytes of memory that the machine has, where the system tells."""
+    """Return the bytes of memory that the machine has, where the system says it."""
     try:
         return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
     except (AttributeError, ValueError):  # Windows has no such call

@@ -1,4 +1,4 @@
-"""Choosing the mixture of a finished run anew: another run of the same models, which trains nothing."""
+"""Choosing another mixture of a finished run: another run of the same models, which trains nothing."""
 
 import shlex
 from collections.abc import Callable, Sequence
@@ -36,7 +36,7 @@ def rebalance_run(
     output: str | Path,
     on_event: Callable[[str], None] = ignore_event,
 ) -> Run:
-    """Choose the mixture of a run's models anew, for another tail, objective or goals; nothing is trained.
+    """Choose another mixture of a run's models, for another tail, objective or goals; nothing is trained.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def rebalance_run(
     budget : float in [0, 1], optional
         The most that the mean loss may be above the least that is possible under the goals; 1 for no limit.
     by : sequence of str, optional
-        For rules of scores: other columns that they may look at.
+        For rules of scores: other columns that they may use.
     defer_cost : float in [0, 1] or "never", optional
         Another loss of a row that is deferred, or that none is. Default: as before.
     decision : {"fixed", "sticky", "sample", "vote"}, optional
@@ -59,7 +59,7 @@ def rebalance_run(
     output : path
         The new run folder.
     on_event : callable
-        Called with lines for people, such as how much room is left for the audit.
+        Called with lines for people, such as how large the margin for the audit is.
 
     Returns
     -------
@@ -74,7 +74,7 @@ def rebalance_run(
     def choose(work: Work) -> Any:
         model = run.waiting_model()
         if not mixes(model):
-            raise ValueError(f"The method {run.settings.method.name!r} has no mixture to choose anew.")
+            raise ValueError(f"The method {run.settings.method.name!r} has no mixture to choose again.")
         with report_cautions(work.warn):
             if others.get("decision") == STICKY and not (run.folder / KEY).exists():
                 others["decision"] = Draws(make_key(None))  # that of a run without draws follows from its seed
@@ -123,7 +123,7 @@ def write_chosen(
     output: str | Path,
     on_event: Callable[[str], None] = ignore_event,
 ) -> Run:
-    """Write a run of the same models with another mixture, measured anew.
+    """Write a run of the same models with another mixture, and its result.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ def write_chosen(
     changes : dict
         The fields of the run's settings that are others, from ``changed``.
     choose : callable
-        Given the work to do, it returns the whole model with its mixture.
+        Called with the work to do, it returns the whole model with its mixture.
     output : path
         The new run folder.
     on_event : callable
@@ -157,7 +157,7 @@ def write_chosen(
             model = choose(work)
             content = rewritten((run.folder / GOALS).read_bytes(), settings, sources=run.sources).encode()
             writer.begin(content, settings, data.columns, fingerprints, run.sources, origin=origin)
-            writer.log(f"mixture of {run.folder.name} chosen anew")
+            writer.log(f"mixture of {run.folder.name} chosen again")
             if kind_of_decision(final_estimator(model).decision) == STICKY:
                 keep_key(writer.folder, require_draws(final_estimator(model)).key)
             writer.save_model(model)

@@ -1,6 +1,6 @@
 """The result of a run: one typed, versioned value, which is stored as one JSON file beside the model.
 
-The report, the tables of the command line, ``--json``, ``compare``, the explorer and what MLflow is given are functions
+The report, the tables of the command line, ``--json``, ``compare``, the explorer and what MLflow logs are functions
 of it. ``RunResult.model_json_schema()`` is its schema; ``docs/guide/run_result.md`` explains it. A number that was not
 measured is null.
 """
@@ -116,7 +116,7 @@ class FrontierPoint(_Part):
 
 
 class GoalResult(_Part):
-    """One goal: as it was asked for, how it stands for each decider on each split, and what other bounds cost."""
+    """One goal: its text, how it stands for each decider on each split, and what other bounds cost."""
 
     text: str
     confidence: Number = math.nan
@@ -317,7 +317,7 @@ class RunResult(_Part):
 
     @property
     def alpha(self) -> float | None:
-        """Return the tail fraction that was asked for."""
+        """Return the requested tail fraction."""
         alpha = self.settings.get("alpha")
         return float(alpha) if isinstance(alpha, (int, float)) and not isinstance(alpha, bool) else None
 
@@ -434,7 +434,7 @@ def _group_rows(result: RunResult) -> Iterator[tuple[Any, ...]]:
 
 
 def _goal_rows(decider: str, standing: SplitStanding, split: str, number: int) -> Iterator[tuple[Any, ...]]:
-    """Yield the numbers of a goal; where nothing was asked there are none."""
+    """Yield the numbers of a goal; where it was not measured there are none."""
     parts = ("estimate", "violation")
     if standing.verdict:
         yield decider, "goal verdict", split, VERDICTS.get(standing.verdict, math.nan), f"goal {number}"
@@ -449,7 +449,7 @@ def _answer_rows(result: RunResult) -> Iterator[tuple[Any, ...]]:
     for decider, cells in result.answers.items():
         for name, value in confusion(result, decider).items():
             yield decider, f"confusion {name}", judged, value
-        for cell in cells if len(result.data.classes) > 2 else ():  # noqa: PLR2004 - of two the others tell all
+        for cell in cells if len(result.data.classes) > 2 else ():  # noqa: PLR2004 - of two the others are enough
             answer = "deferred" if cell.answer is None else f"as class {cell.answer + 1}"
             yield decider, "called", judged, cell.rows, f"class {cell.label + 1} {answer}"
     for limit in () if result.deferral is None else result.deferral.curve:

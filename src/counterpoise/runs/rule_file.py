@@ -1,9 +1,9 @@
 """Rules of scores as a plain JSON file, which any language can read and apply.
 
-A person is decided about by one rule, drawn by the first 16 hexadecimal digits of SHA-256 of the text ``key:id``: the
-last rule whose ``from`` is not above them, compared as texts. The rule says the positive class where the person's score
-is above the threshold of their group. A rule with lower thresholds says ``deferred`` of a person
-who is above the lower one only. The group is named by the columns of ``by``, as in ``sex=F, region=north``, or is
+One rule decides about a person, drawn by the first 16 hexadecimal digits of SHA-256 of the text ``key:id``: the last
+rule whose ``from`` is not above them, compared as texts. The rule decides for the positive class where the person's
+score is above the threshold of their group. A rule with lower thresholds decides ``deferred`` about a person who is
+above the lower one only. The group is named by the columns of ``by``, as in ``sex=F, region=north``, or is
 ``all``; no threshold is infinite, as JSON has no such numbers.
 """
 
@@ -65,18 +65,18 @@ class FileRule(NamedTuple):
 
 
 class RuleFile(NamedTuple):
-    """Rules with how they are drawn, and what they say."""
+    """Rules with how they are drawn, and the labels of their decisions."""
 
     positive: Any
     negative: Any
     by: tuple[str, ...]
     key: str
     rules: tuple[FileRule, ...]
-    deferred: Any = None  # what is said of deferred rows; None where there are none
+    deferred: Any = None  # the label of deferred rows; None where there are none
 
     @property
     def scores(self) -> list[str]:
-        """Return the columns of scores that the rules look at."""
+        """Return the columns of scores that the rules use."""
         return list(dict.fromkeys(rule.score for rule in self.rules))
 
     @property
@@ -91,7 +91,7 @@ class RuleFile(NamedTuple):
         return np.searchsorted(np.array(starts), np.array(digits), side="right") - 1
 
     def decide(self, scores: Mapping[str, FloatArray], groups: IntArray, ids: Sequence[str]) -> AnyArray:
-        """Return what is said about each person; groups are places in ``groups``."""
+        """Return the decision about each person; groups are places in ``groups``."""
         drawn, codes = self.drawn(ids), np.zeros(len(ids), dtype=np.int64)
         for place, rule in enumerate(self.rules):
             rows = np.flatnonzero(drawn == place)
@@ -100,7 +100,7 @@ class RuleFile(NamedTuple):
         return np.asarray((answers if self.deferred is None else with_label(answers, self.deferred))[codes])
 
     def chances(self, scores: Mapping[str, FloatArray], groups: IntArray) -> FloatArray:
-        """Return how likely each row is told each label, in the order of the labels, and deferred."""
+        """Return how likely each row gets each label, in the order of the labels, and is deferred."""
         chances = np.zeros((len(groups), 2 if self.deferred is None else 3))
         for rule in self.rules:
             chances[np.arange(len(groups)), rule.decide(scores[rule.score], groups)] += rule.share
@@ -134,7 +134,7 @@ def as_file_rules(rules: Sequence[Rule], shares: FloatArray, scores: Sequence[st
 
 
 def check_text_key(key: str | None) -> str:
-    """Return a key that was given, after a look at its length, or one that the system draws."""
+    """Return a key after checking its length; without one, a key that the system draws."""
     if key is None:
         return secrets.token_hex(_FEWEST)
     if len(key) < _FEWEST:
@@ -187,7 +187,7 @@ def _check_words(words: Mapping[str, Any], wanted: Mapping[str, Any], where: str
 
 
 def _check_rules(file: RuleFile, path: Path) -> None:
-    """Check what the types of the words do not tell."""
+    """Check what the types of the words do not show."""
     starts, groups = [rule.start for rule in file.rules], [tuple(rule.thresholds) for rule in file.rules]
     numbers = [
         level for rule in file.rules for level in (rule.share, *rule.thresholds.values(), *(rule.lower or {}).values())

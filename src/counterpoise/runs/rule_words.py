@@ -1,4 +1,4 @@
-"""Rules in words, as a report tells them."""
+"""Rules in words, as a report shows them."""
 
 import math
 from collections.abc import Sequence
@@ -9,12 +9,12 @@ import numpy as np
 from counterpoise.rules.class_scores.rules import SOFT, RatioRule, TierRule
 
 _MOST_NAMED = 4  # classes, or groups, of a rule
-_ALIKE = 0.02  # part by which weights may differ and still be told as the same
+_ALIKE = 0.02  # part by which weights may differ and still be shown as the same
 _STEPS = ("first", "second", "third")
 
 
 def rule_text(rule: Any, models: Sequence[str], classes: Sequence[Any] = (), groups: Sequence[str] = ()) -> str:
-    """Return a rule in words, given what models, classes and the groups that it looks at are called."""
+    """Return a rule in words, with the names of models, classes and the groups that it uses."""
     if isinstance(rule, TierRule):
         return f"{models[rule.model]}: {_tiers(rule, classes, groups)}"
     if isinstance(rule, RatioRule):
@@ -48,7 +48,7 @@ def _weights(rule: TierRule, group: int, classes: Sequence[Any]) -> str:
     """Return how much the probability of each class counts beside that of the usual one, and what is added to it.
 
     The benefit of a class is taken apart into its own part and a rest. Those that differ most from the usual one come
-    first; nothing is said where all are alike.
+    first; the text is empty where all are alike.
     """
     n_classes = rule.benefits.shape[1]
     benefits, own = rule.benefits[group][:, :n_classes], np.eye(n_classes, dtype=np.bool_)

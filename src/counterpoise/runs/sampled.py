@@ -1,7 +1,7 @@
 """Runs on rows that need not fit in memory: some train, all others choose and judge, read in parts.
 
 A first pass draws the sample. With the models trained on it a second one writes down scores and cells, on which rules
-are chosen, and a third counts the rows that are alike in all that a report tells of them: label, groups, answers.
+are chosen, and a third counts the rows that are alike in all that a report shows of them: label, groups, decisions.
 Nothing else of a row is kept.
 """
 
@@ -159,16 +159,16 @@ def fit_on_sample(work: Work) -> Any:
     shutil.rmtree(spool, ignore_errors=True)  # what a fit that was killed left there
     spool.mkdir(parents=True)
     model = choose_from_parts(chooser, chosen, spool)
-    if model.decision != FIXED:  # which is found by a search, and proven by nothing
+    if model.decision != FIXED:  # which comes from a search, and is not proven
         work.say(f"the choice is within {model.gap_:.2g} of the best of all thresholds, after {model.n_passes_} passes")
     return model
 
 
 def counted_data(work: Work, model: Any) -> tuple[data.Data, data.RunRows | None]:
-    """Return the rows of all splits, those that are alike once, with what the model says of them; and the drawn.
+    """Return the rows of all splits, those that are alike once, with their predictions; and the drawn.
 
-    The first are told apart by what each rule says of them, and the same whatever the key of the draws. The other are
-    the test rows by the drawn decisions; None where there are no test rows.
+    The first are counted by the decision of each rule, and the same whatever the key of the draws. The other are the
+    test rows by the drawn decisions; None where there are no test rows.
     """
     drawn: Counter[Values] = Counter()
     counts: dict[str, Counter[Values]] = {split: Counter() for split in (TRAIN, VALIDATION, TEST)}

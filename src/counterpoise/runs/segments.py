@@ -15,11 +15,11 @@ from counterpoise.goals.tables import MISSING
 from counterpoise.runs.data import RunRows
 
 _DEPTH = 3
-_MOST = 5  # segments told
+_MOST = 5  # segments
 _LEAST_ROWS = 20
 _FEWEST = 2 * _LEAST_ROWS  # rows that can be two segments
 _LEAST_SHARE = 0.01  # of all rows that a segment has
-_NOTABLE = 1.2  # times the average share of the tail that is worth telling
+_NOTABLE = 1.2  # times the average share of the tail that is worth showing
 _ENOUGH = 200_000  # rows to find segments on
 _SEED = 0  # of the choice among more
 _LARGEST = float(np.finfo(np.float32).max)  # that trees of scikit-learn take
@@ -29,7 +29,7 @@ class Segment(NamedTuple):
     """Rows that share a few properties, and how much of the tail they are."""
 
     text: str  # the properties
-    n_rows: int  # about: where there are many, as some of them tell
+    n_rows: int  # an estimate where there are many rows
     share: float  # of its rows that are in the tail
     part: float  # of the tail that lies in it
     lift: float  # its share of rows in the tail, in terms of that of all rows

@@ -1,4 +1,4 @@
-"""A commented goals file to start from, written by looking at the data."""
+"""A commented goals file to start from, with guesses from the data."""
 
 import os
 import re
@@ -140,7 +140,7 @@ def _look(
         raise DataError(f"Column {target!r} of {path} must hold at least two classes; got {classes!r} only.")
     features = [name for name in frame.columns if name not in named]
     if not features:
-        raise DataError(f"{path} must have a column to learn from beside the target and the groups; it has none.")
+        raise DataError(f"{path} must have a feature column beside the target and the groups; it has none.")
     foreign = set() if baseline is None else set(labels_of(frame, baseline, path).tolist()) - set(classes)
     if foreign:
         raise DataError(
@@ -188,7 +188,7 @@ def _suggested(frame: Any, target: str, groups: Sequence[str], *, are_many: bool
 def _look_at_roles(
     frame: Any, target: str, groups: Sequence[str], baseline: str | None, classes: list[Any], guesses: list[Guess]
 ) -> dict[str, Any]:
-    """Return what is told of the columns that have a part, and add what was taken for granted about them."""
+    """Return what the template shows of columns with a role, and add the guesses about them."""
     sizes = {label: int((frame[target] == label).sum()) for label in classes}
     counts = ", ".join(f"{label!r}: {sizes[label]}" for label in classes[:_MOST_COUNTED])
     counts += " ..." if len(classes) > _MOST_COUNTED else ""

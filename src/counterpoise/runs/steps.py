@@ -1,8 +1,8 @@
 """The steps of a run once its settings are known: data read and checked, a model fitted, evaluated, written.
 
 Decisions that meet a bound exactly where they were chosen are as likely above it as below on other rows, and no audit
-can tell. With margin for the audit the bound is moved by what the audit's interval takes, and by what chance takes on
-both sets of rows, as far as that costs little.
+can decide. With a margin for the audit the bound is moved by the width of the audit's interval, and by the chance
+variation on both sets of rows, as far as that costs little.
 """
 
 import math
@@ -43,16 +43,16 @@ from counterpoise.runs.results import MIXTURE, TEST, TRAIN
 from counterpoise.runs.settings import RunSettings
 from counterpoise.theory.risks import Risk, RiskRows
 
-_PRICE = 0.01  # of what is minimised: the most that room may cost where nobody says how much
-_HALVINGS = 4  # of the room, where not all of it can be had
+_PRICE = 0.01  # of the objective: the most that a margin may cost where the settings set no limit
+_HALVINGS = 4  # of the margin, where the full one is infeasible
 _NAMED = " Columns of groups are named in data.groups."
 _MISSED = 0.1  # the chance that the test rows do not show what is so
 
 
 def add_audit_margin(work: fitting.Work, model: Any) -> Any:
-    """Return the mixture chosen anew with a margin for the audit; as it is where none is asked for, or there is none.
+    """Return the mixture chosen again with a margin for the audit; as it is where the settings ask for none.
 
-    Where all the room that the audit takes would cost more than it may, as much is left as it may cost.
+    Where the full margin that the audit needs would cost more than it may, the margin is as large as it may cost.
     """
     room = work.settings.room_for_audit
     if not room or not work.enforced or TEST not in work.data.splits or not mixes(model):
@@ -73,9 +73,9 @@ def add_audit_margin(work: fitting.Work, model: Any) -> Any:
 
 
 def _costs(model: Any) -> FloatArray:
-    """Return what room may raise: what is minimised, and where a budget limits it, the mean loss on all rows.
+    """Return what a margin may raise: the objective and, where a budget limits it, the mean loss on all rows.
 
-    A budget is counted above the least mean loss under the goals, which goals with room may raise as they like.
+    A budget is counted above the least mean loss under the goals, which goals with a margin may raise as they like.
     """
     estimator = final_estimator(model)
     if getattr(estimator, "budget", None) is None:
@@ -86,7 +86,7 @@ def _costs(model: Any) -> FloatArray:
 
 
 def _try(work: fitting.Work, model: Any, aims: list[Goal], part: float, most: FloatArray) -> Any:
-    """Return the mixture chosen with a part of the room; None where there is none that costs at most so much."""
+    """Return the mixture chosen with a part of the margin; None where none costs at most so much."""
     goals = [
         goal.with_bound(goal.bound + part * (problem.bound - goal.bound))
         for goal, problem in zip(as_goals(work.enforced), aims, strict=True)
@@ -105,7 +105,7 @@ def _try(work: fitting.Work, model: Any, aims: list[Goal], part: float, most: Fl
 
 
 def _aimed(work: fitting.Work, model: Any) -> list[Goal]:
-    """Return the goals that leave room, given a model that meets them as they stand."""
+    """Return the goals with margins for the audit, given a model that meets them without."""
     data = work.data
     part = data.splits[data.chosen_on]
     # on so few rows an audit would be as hard to pass as it is on the test rows, with chance counted in
@@ -232,7 +232,7 @@ def check_objective(settings: RunSettings, data: Data) -> None:
 
 
 def check_rules(settings: RunSettings, data: Data) -> None:
-    """Refuse models that rules have no scores of, and what these may not look at, before anything is trained."""
+    """Refuse models without the scores that rules need, and columns that rules may not use, before training."""
     method = settings.method
     if method.name == methods.GOALS and len(data.classes) > 2:  # noqa: PLR2004 - of two any score will do
         for place, one in enumerate(methods.models_of(method), start=1):
@@ -252,7 +252,7 @@ def check_rules(settings: RunSettings, data: Data) -> None:
 
 
 def goal_errors(goals: Iterable[Goal], part: RunRows, data: Data) -> Iterator[ValueError | None]:
-    """Yield for each goal why it cannot be asked of these rows, in the place of ``train``; None where it can."""
+    """Yield for each goal why it cannot be measured on these rows, in the place of ``train``; None where it can."""
     tables = _tables(part, data)
     for goal in goals:
         try:
@@ -260,7 +260,7 @@ def goal_errors(goals: Iterable[Goal], part: RunRows, data: Data) -> Iterator[Va
             for name in goal.datasets:
                 tables[name].heaviest(name)
         except ValueError as error:
-            reason = str(error).partition(NEEDED_BY)[0]  # which is said where the reason is told
+            reason = str(error).partition(NEEDED_BY)[0]  # which the message of the caller says too
             yield type(error)(reason)
         else:
             yield None
@@ -278,7 +278,7 @@ def _fit(work: fitting.Work, writer: Writer, fingerprints: Fingerprints, command
             writer.save_model(model)
         seconds = {"fit": time.monotonic() - started}
         work.say(f"fitted in {seconds['fit']:.1f} s; evaluates it on every split")
-        if work.settings.method.name != methods.POOL:  # whose bar goes on while its models are asked
+        if work.settings.method.name != methods.POOL:  # whose bar goes on while its models predict
             work.tell(RunProgress(0, 0, "measuring", seconds["fit"], 0.0))
         commands = [command, shlex.join(["counterpoise", "report", writer.folder.name])]
         finish(work, writer, fingerprints, model, commands, plain=fitting.plain_model(work), seconds=seconds)
@@ -304,7 +304,7 @@ def finish(
     plain: Any = None,
     seconds: dict[str, float] | None = None,
 ) -> None:
-    """Evaluate a model on every split, and write the result: the last steps of every run, trained or chosen anew."""
+    """Evaluate a model on every split, and write the result: the last steps of every run, trained or rebalanced."""
     data, drawn = work.data, None
     if data.rest is not None:
         from counterpoise.runs.sampled import counted_data  # noqa: PLC0415 - heavy

@@ -15,11 +15,11 @@ class GoalLine(NamedTuple):
     """One goal on the rows that judge."""
 
     goal: str
-    estimate: float  # NaN where the rows cannot answer
+    estimate: float  # NaN where it cannot be measured on the rows
     bound: float
-    verdict: str  # "holds", "undecided" or "fails" on the population, with the confidence asked for; or "not asked"
+    verdict: str  # "holds", "undecided" or "fails" on the population, with the requested confidence; or "not asked"
     violation: float  # of the estimate itself
-    note: str = ""  # why it is not asked, or cannot be answered
+    note: str = ""  # why it was not measured
 
 
 class RunSummary(NamedTuple):
@@ -97,7 +97,6 @@ def summarize_run(result: RunResult, split: str | None = None) -> RunSummary:
         on = goal.on(judged)
         lines.append(GoalLine(goal.text, on.estimate, on.bound, on.verdict, on.violation, on.note))
     objective = result.objective
-    has_objective = objective is not None and _known(ours.objective) is not None
     return RunSummary(
         judged,
         alpha,
@@ -106,7 +105,7 @@ def summarize_run(result: RunResult, split: str | None = None) -> RunSummary:
         _known(plain.error),
         _known(plain.tail(alpha).value),
         tuple(lines),
-        (objective.text or objective.kind) if objective is not None and has_objective else "",
+        (objective.text or objective.kind) if objective is not None and _known(ours.objective) is not None else "",
         _known(ours.objective),
         _known(deployed.error),
         _known(ours.defer_rate),

@@ -1,4 +1,4 @@
-"""Tables with answers or scores: answers audited, rules chosen and written as JSON, decisions made by such rules."""
+"""Tables with decisions or scores: audits of decisions, rules chosen and written as JSON, decisions by such rules."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -39,7 +39,7 @@ from counterpoise.runs.settings import RunColumns, RunSettings
 
 
 class TableRoles(NamedTuple):
-    """Which columns of a table play which part, and what is asked of the answers."""
+    """The roles of the columns of a table, and the goals of the decisions in it."""
 
     target: str
     goals: tuple[Goal, ...]
@@ -49,11 +49,11 @@ class TableRoles(NamedTuple):
     largest_weight: float | None = None
     positive: Any = None
     confidence: float | None = None
-    deferral: Deferral | None = None  # what deferring a row costs, and what is then said of it
+    deferral: Deferral | None = None  # the cost of deferring a row, and the label of deferred rows
 
 
 class TableAudit(NamedTuple):
-    """An audit of answers, and every number about them."""
+    """An audit of decisions, and every number about them."""
 
     audit: Audit
     result: RunResult
@@ -104,7 +104,7 @@ def read_table(path: Path, roles: TableRoles, others: dict[str, list[str]]) -> L
             f"{listed(classes.tolist(), most=10)}; got {min(foreign, key=str)!r}."
         )
     positive, texts = positive_of(classes, None), {str(label): label for label in classes.tolist()}
-    if roles.positive is not None:  # the command line tells numbers and texts apart as little as a CSV file
+    if roles.positive is not None:  # the command line has no types, as a CSV file has none
         if str(roles.positive) not in texts:
             raise DataError(
                 f"--positive must be a class of column {roles.target!r} of {path}: {listed(texts, most=10)}; got "
@@ -128,20 +128,20 @@ def audit_table(
     confidence: float | None = None,
     defer_label: str | None = None,
 ) -> TableAudit:
-    """Audit answers that stand in a column of a table: no run and no model is needed.
+    """Audit decisions in a column of a table: no run and no model is needed.
 
     Parameters
     ----------
     path : path
-        A CSV or Parquet file of rows that the answers were neither fitted nor chosen on.
+        A CSV or Parquet file of rows that were not used to fit or choose the model that decided.
     target, prediction : str
-        The columns with what is true and with what was said.
+        The columns with the true labels and with the decisions.
     goals : goals or their texts
         They refer to these rows as ``train``.
     groups : tuple of str
-        Columns by which the report tells groups apart; goals may refer to any column.
+        Columns by which the report groups rows; goals may refer to any column.
     baseline : str, optional
-        The column with the answers of another model, for churn, wins and losses.
+        The column with the predictions of another model, for churn, wins and losses.
     weights, largest_weight : optional
         The column of sample weights, and the most that a row of the population can weigh.
     positive : label, optional
@@ -149,7 +149,7 @@ def audit_table(
     confidence : float in (0, 1), optional
         For goals that carry none; default 0.95.
     defer_label : str, optional
-        What was said of rows that a person decides about, which are neither right nor wrong.
+        The label of rows that a person decides about, which are neither right nor wrong.
 
     Returns
     -------
@@ -163,11 +163,11 @@ def audit_table(
     >>> from counterpoise.datasets import loans
     >>> from counterpoise.runs.tables import audit_table
     >>> goals = ["recall(train) >= 0.5", "false_positive_rate(train, sex=F) <= 0.1"]
-    >>> asked = {"target": "default", "prediction": "last_year", "positive": "yes", "goals": goals}
+    >>> roles = {"target": "default", "prediction": "last_year", "positive": "yes", "goals": goals}
     >>> with tempfile.TemporaryDirectory() as place:
     ...     loans(2000, random_state=0)[0].to_csv(Path(place) / "loans.csv", index=False)
-    ...     found = audit_table(Path(place) / "loans.csv", **asked)
-    >>> [(str(row.goal.left), row.verdict) for row in found.audit]
+    ...     result = audit_table(Path(place) / "loans.csv", **roles)
+    >>> [(str(row.goal.left), row.verdict) for row in result.audit]
     [('recall(train)', 'holds'), ('false_positive_rate(train, sex=F)', 'fails')]
     """
     deferral = None if defer_label is None else Deferral(0.0, defer_label)  # at no loss: nobody chose it here
@@ -178,9 +178,7 @@ def audit_table(
     predictions = labels_of(table.frame, prediction, table.path)
     if deferral is not None:  # as classes are written: a column of numbers is one of texts where some rows are deferred
         known = {reads_as(label): label for label in (*table.classes.tolist(), deferral.label)}
-        answers = [known.get(reads_as(label), label) for label in predictions.tolist()]
-        predictions = np.empty(predictions.size, dtype=object)
-        predictions[:] = answers
+        predictions = np.array([known.get(reads_as(label), label) for label in predictions.tolist()], dtype=object)
     words = {"method": f"decisions in the column {prediction}", "source": table.path.name}
     return evaluate_decisions(table, predictions, roles, TEST, words)
 
@@ -205,10 +203,10 @@ def evaluate_decisions(
     words: dict[str, Any],
     chances: FloatArray | None = None,
 ) -> TableAudit:
-    """Return an audit of answers, and every number about them, as of rows of a split; ``words`` are added to these.
+    """Return an audit of decisions, and every number about them, as of rows of a split; ``words`` are added to these.
 
-    Where answers were drawn by rules, ``chances`` tell how likely each answer was in each row: the numbers are then
-    expectations over the draws.
+    Where decisions were drawn by rules, ``chances`` are the probabilities of each label in each row: the numbers are
+    then expectations over the draws.
     """
     left = np.zeros(decisions.size, dtype=np.bool_)
     if roles.deferral is not None:
@@ -257,7 +255,7 @@ def evaluate_decisions(
         },
         **words,
     )
-    assert audit is not None  # noqa: S101 - all rows have answers
+    assert audit is not None  # noqa: S101 - all rows have decisions
     return TableAudit(audit, run_result, positive)
 
 
@@ -266,7 +264,7 @@ DECISION_COLUMN = "said"  # the column of decisions
 
 
 class ChosenRules(NamedTuple):
-    """Rules of scores, how the goals stand in expectation over the draws, and every number about their answers."""
+    """Rules of scores, how the goals stand in expectation over the draws, and every number about their decisions."""
 
     rules: RuleFile
     checks: list[GoalCheck]
@@ -302,7 +300,7 @@ def choose_table(
     ids: str | None = None,
     key: str | None = None,
 ) -> ChosenRules:
-    """Choose the best mixture of all thresholds of scores that stand in a table, and write its rules as JSON.
+    """Choose the best mixture of all thresholds of scores in a table, and write its rules as JSON.
 
     Parameters
     ----------
@@ -311,17 +309,17 @@ def choose_table(
     output : path
         Where the rules go.
     target : str
-        The column with what is true.
+        The column with the true labels.
     scores : sequence of str
         Columns of scores: the higher, the more likely positive.
     goals : goals or their texts
         They refer to these rows as ``train``, and to any of their columns.
     by : sequence of str
-        Columns that may be looked at when deciding; ``baseline`` stands for the column of that part.
+        Columns that decisions may use; ``baseline`` stands for the column of that part.
     groups : sequence of str
-        Columns by which the report tells groups apart, beside those of ``by``.
+        Columns by which the report groups rows, beside those of ``by``.
     baseline : str, optional
-        The column with the answers of the deployed model.
+        The column with the predictions of the deployed model.
     weights, largest_weight : optional
         The column of sample weights, and the most that a row of the population can weigh, which intervals and verdicts
         need where weights differ.
@@ -330,9 +328,9 @@ def choose_table(
     alpha, objective, budget, decision
         As for ``GoalClassifier``; the decision is ``"fixed"`` or ``"sticky"``.
     defer_cost, defer_label : optional
-        The loss of a row that is left to a person, and what is said of it; default: every row is decided about.
+        The loss of a row that is left to a person, and the label of such rows; default: no row is deferred.
     ids : str, optional
-        The column that tells people apart, for the answers that the report shows. Default: the numbers of the rows.
+        The column that identifies people, for the decisions that the report shows. Default: the numbers of the rows.
     key : str, optional
         Of the draws, at least 16 characters; default: drawn by the system.
 
@@ -352,12 +350,12 @@ def choose_table(
     >>> from counterpoise.datasets import loans
     >>> from counterpoise.runs.tables import apply_rules, choose_table
     >>> frame, chance = loans(2000, random_state=0)
-    >>> asked = {"target": "default", "scores": ["chance"], "positive": "yes", "goals": ["recall(train) >= 0.7"]}
+    >>> roles = {"target": "default", "scores": ["chance"], "positive": "yes", "goals": ["recall(train) >= 0.7"]}
     >>> with tempfile.TemporaryDirectory() as place:
     ...     table, rules = Path(place) / "loans.csv", Path(place) / "rules.json"
     ...     frame.assign(chance=chance, id=range(2000)).to_csv(table, index=False)
-    ...     found = choose_table(table, rules, **asked)
-    ...     [check.holds for check in found.checks], apply_rules(rules, table, Path(place) / "said.csv", ids="id")
+    ...     chosen = choose_table(table, rules, **roles)
+    ...     [check.holds for check in chosen.checks], apply_rules(rules, table, Path(place) / "decided.csv", ids="id")
     ([True], 2000)
     """
     table_path, place, text_key = Path(path), Path(output), check_text_key(key)
@@ -370,7 +368,7 @@ def choose_table(
     )  # fmt: skip
     others = {"score": list(scores), "by": list(by), "ids": [] if ids is None else [ids]}
     table = read_table(table_path, roles, others)
-    if len(table.classes) != 2:  # noqa: PLR2004 - a threshold tells two classes apart
+    if len(table.classes) != 2:  # noqa: PLR2004 - a threshold separates two classes
         raise DataError(
             f"Column {target!r} of {table.path} must hold two classes, which a threshold separates; it holds "
             f"{len(table.classes)}: {listed(table.classes.tolist(), most=10)}. "
@@ -407,7 +405,7 @@ def choose_table(
 
 
 def make_deferral(cost: float | None, label: str | None) -> Deferral | None:
-    """Return what deferring a row costs and is called; None where every row is decided about."""
+    """Return the cost and the label of deferred rows; None where no row is deferred."""
     if cost is not None:
         cost = check_number(cost, "defer_cost", "[0, 1]", "the loss of a row that a person decides about")
         return Deferral(cost) if label is None else Deferral(cost, label)
@@ -432,7 +430,7 @@ def apply_rules(rules: str | Path, path: str | Path, output: str | Path, *, ids:
     output : path
         Parquet by its ending, else CSV: the column of ids, and ``said``.
     ids : str
-        The column that tells people apart, whole numbers or texts: one person always gets one answer.
+        The column that identifies people, whole numbers or texts: the same person always gets the same decision.
 
     Returns
     -------

@@ -1,8 +1,8 @@
 """Using a finished run: measure, predict and audit.
 
-Ids are told by what they say: a CSV file has no types, a Parquet file has many. So that a person gets the same answer
-from either, a text that reads as a plain number, a date or a time is one. What no number is written as, such as
-``007``, stays a text.
+Ids are compared by their values: a CSV file has no types, a Parquet file has many. So that a person gets the same
+decision from either, a text that reads as a plain number, a date or a time is one. Other texts, such as ``007``, stay
+texts.
 """
 
 import re
@@ -57,7 +57,7 @@ _LONGEST = 3000  # characters of what may be a number
 
 
 def read_ids(path: Path, name: str) -> tuple[Any, list[Any]]:
-    """Return a column of ids: as they stand, to be written again, and the values that people are told apart by."""
+    """Return a column of ids: as they are in the file, to be written again, and the values that identify people."""
     check_columns([name], column_names(path), path, "ids: ")
     column = read_column(path, name)
     if pa.types.is_float32(column.type) or pa.types.is_float16(column.type):  # as written: 0.1, not 0.10000000149
@@ -113,7 +113,7 @@ def evaluate_run(run: Run, data_path: str | Path, *, largest_weight: float | Non
     Returns
     -------
     RunSummary
-        A goal that these rows cannot answer, as recall where no row is positive, is "not asked", and its note says why.
+        A goal that these rows cannot measure, as recall where no row is positive, is "not asked"; its note says why.
     """
     evaluation = _evaluation(_limited(run, largest_weight), Path(data_path))
     errors = enumerate(goal_errors(evaluation.goals, evaluation.data.splits[TEST], evaluation.data))
@@ -138,10 +138,11 @@ def predict_run(
     output_path : path
         Parquet by its ending, else CSV.
     probabilities : bool, default=False
-        Add a column for each class: its probability by the model that decides. Where answers of models are mixed, how
-        likely a draw says it.
+        Add a column for each class: its probability by the model that decides. Where predictions of models are mixed,
+        the probability that a draw gives it.
     ids : str, optional
-        A column that tells people apart: one person gets one answer, whatever the other columns say. It is written too.
+        A column that identifies people: the same person gets the same decision, whatever the other columns hold. It is
+        written too.
 
     Returns
     -------
@@ -192,7 +193,7 @@ def predictions_of(run: Run, data_path: str | Path, *, probabilities: bool = Fal
 def explain_run(
     run: Run, data_path: str | Path, *, rows: Sequence[int] | None = None, ids: str | None = None
 ) -> dict[int, Explanation]:
-    """Say why rows of a file are decided as they are, by their number from 1.
+    """Explain the decisions about rows of a file, by their number from 1.
 
     Parameters
     ----------
@@ -202,7 +203,7 @@ def explain_run(
     rows : sequence of int, optional
         Numbers of rows, the first is 1. Default: the first ten.
     ids : str, optional
-        A column that tells people apart, as for ``predict_run``.
+        A column that identifies people, as for ``predict_run``.
 
     Returns
     -------
@@ -228,7 +229,7 @@ def explain_run(
 
 
 def _decision_inputs(run: Run, model: Any, part: RunRows, path: Path) -> dict[str, Any]:
-    """Return what the rules of a model look at, told by the deployed model too where the run has its file."""
+    """Return what the rules of a model use; the baseline by the deployed model where the run has its file."""
     if not has_rules(model):
         return {}
     data = Data(path.stem, run.columns, np.asarray(final_estimator(model).classes_), None, {TEST: part}, {}, {})
@@ -239,7 +240,7 @@ def _decision_inputs(run: Run, model: Any, part: RunRows, path: Path) -> dict[st
 
 
 def _check_rule_columns(run: Run, model: Any, part: RunRows, path: Path) -> None:
-    """Refuse rows that lack a column which the rules of a model look at."""
+    """Refuse rows that lack a column which the rules of a model use."""
     known = {*part.groups, *part.X.columns, *(() if part.baseline is None else (BASELINE,))}
     for name in final_estimator(model).groups_.by if has_rules(model) else ():
         if name not in known:
@@ -256,7 +257,7 @@ def certify_run(
     largest_weight: float | None = None,
     drawn: bool = False,
 ) -> Audit:
-    """Audit the run's model on rows that no one fitted or chose on: its own test rows, or those of a file.
+    """Audit the run's model on rows not used to fit or choose it: its own test rows, or those of a file.
 
     Where decisions are drawn the rates are expectations over the draws, the same whatever the key of the run.
 
