@@ -55,7 +55,7 @@ def _loans(output: Path, say: Say, progress: Progress) -> Path:
         "   70 % of those that will not be paid back, treat women and men alike, change few of last year's decisions,\n"
         "   else be wrong as rarely as possible. No decision uses sex.\n"
     )
-    run, page = _fitted(output, "loans", loans(_N_LOANS, random_state=0)[0], _truth_table, say, progress)
+    run, page = _fit_and_report(output, "loans", loans(_N_LOANS, random_state=0)[0], _truth_table, say, progress)
     n_rows = int(run.result().splits[TEST].rows)
     say(f"\n   The audit uses {n_rows:,} rows held out from training; the truth is that of {_N_TRUTH:,} others.\n")
     return page
@@ -98,7 +98,7 @@ def _tumours(output: Path, say: Say, progress: Progress) -> Path:
     table = load_breast_cancer(as_frame=True).frame
     table["diagnosis"] = table.pop("target").map({0: "malignant", 1: "benign"})
     say("2. A rate in place of the error: miss as few malignant tumours as possible, with few false alarms.\n")
-    return _fitted(output, "tumours", table, _tumour_table, say, progress)[1]
+    return _fit_and_report(output, "tumours", table, _tumour_table, say, progress)[1]
 
 
 def _tumour_table(run: Run) -> str:
@@ -112,7 +112,7 @@ def _tumour_table(run: Run) -> str:
     return text_table([heads, *rows], "<>>>>")
 
 
-def _fitted(
+def _fit_and_report(
     output: Path, name: str, frame: Any, summary: Callable[[Run], str], say: Say, progress: Progress
 ) -> tuple[Run, Path]:
     """Write a table and its goals file, fit it, say what came of it, and return the run with the path of its report."""

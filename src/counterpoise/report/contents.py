@@ -54,7 +54,7 @@ def _lines(words: Any, path: str = "") -> Iterator[tuple[str, str]]:
     elif _is_nested(words):
         for number, entry in enumerate(words, start=1):
             yield f"{path} {number}".strip(), _entry_text(entry)
-    elif (text := _shown(words)) != "":
+    elif (text := _format_value(words)) != "":
         yield path, text
 
 
@@ -64,11 +64,11 @@ def _entry_text(entry: Any) -> str:
     return lines[0][1] if len(lines) == 1 else "; ".join(f"{key} = {text}" if key else text for key, text in lines)
 
 
-def _shown(value: Any) -> str:
+def _format_value(value: Any) -> str:
     if value is None:
         return ""
     if isinstance(value, list):
-        return ", ".join(map(_shown, value))
+        return ", ".join(map(_format_value, value))
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

@@ -18,7 +18,7 @@ from markupsafe import Markup, escape
 
 from counterpoise._base.types import ArrayLike
 from counterpoise.displays import CVaRCurveDisplay, RateDisplay, TradeoffDisplay
-from counterpoise.report.wording import fraction, number, percent, shortened
+from counterpoise.report.wording import fraction, number, percent, shorten
 from counterpoise.rules.tradeoff import Tradeoff, TradeoffPoint
 from counterpoise.runs.result import Cut
 from counterpoise.theory.risks import Mean
@@ -60,7 +60,7 @@ def draw(name: str, title: str, message: str, fill: Callable[[Any], None], *, he
     body = stream.getvalue().partition("</metadata>")[2].rpartition("</svg>")[0]
     body = re.sub(r"<style.*?</style>|<!--.*?-->", "", body, flags=re.DOTALL)
     body = re.sub(r"\s*\n\s*", " ", body).strip()
-    drawn = Markup(_TAG.sub(lambda tag: _adapted(tag[0], name), body))  # noqa: S704 - matplotlib escaped the text inside
+    drawn = Markup(_TAG.sub(lambda tag: _adapt(tag[0], name), body))  # noqa: S704 - matplotlib escaped the text inside
     return Markup(
         '<svg role="img" aria-labelledby="{0}-title {0}-desc" viewBox="0 0 {1:g} {2:g}">'
         '<title id="{0}-title">{3}</title><desc id="{0}-desc">{4}</desc>{5}</svg>'
@@ -80,7 +80,7 @@ def _plain_style() -> Iterator[None]:
         yield
 
 
-def _adapted(tag: str, name: str) -> str:
+def _adapt(tag: str, name: str) -> str:
     for colour, variable in _VARIABLES.items():
         tag = tag.replace(colour, variable)
     tag = _NAME.sub(rf"\g<1>{name}-", tag)
@@ -192,7 +192,7 @@ def score_figure(
             if math.isfinite(one.lower):
                 ax.axvline(one.lower, color=INK, linewidth=1.2, alpha=faint, linestyle=(0, (2, 2)))
                 ax.axvspan(one.lower, one.threshold, color=FAINT, alpha=0.6 * one.share, linewidth=0, zorder=0)
-        ax.set(title=shortened(text, 2 * _LABEL), ylabel="part of its class")
+        ax.set(title=shorten(text, 2 * _LABEL), ylabel="part of its class")
         ax.set_xlabel("score; shaded: deferred" if defers else "score; upright: thresholds")
         ax.set_yticks([])
         ax.legend(frameon=False, loc="upper center")
@@ -243,7 +243,7 @@ def frontier_figure(
         if math.isfinite(bound):
             ax.axvline(bound, color=INK, linewidth=1, linestyle=(0, (3, 2)))
         ax.set_xlabel("bound of the goal" + (f"; requested: {number(bound)}" if math.isfinite(bound) else ""))
-        ax.set_ylabel(textwrap.fill(shortened(least, 2 * _UPRIGHT), _UPRIGHT), parse_math=False)
+        ax.set_ylabel(textwrap.fill(shorten(least, 2 * _UPRIGHT), _UPRIGHT), parse_math=False)
 
     values = "; ".join(f"bound {number(edge)}: {show(value)}" for edge, value, _ in some(points))
     return draw(name, f"The {least} against the bound of {text}", f"{values}.", fill)
@@ -256,7 +256,7 @@ def some(points: Sequence[tuple[float, float, float]], most: int = 5) -> list[tu
 
 
 def _dots(ax: Any, dots: Sequence[Dot], rate: str) -> None:
-    names = [shortened(dot.name, _LABEL) for dot in dots]
+    names = [shorten(dot.name, _LABEL) for dot in dots]
     values, low, high = (np.array([getattr(dot, part) for dot in dots]) for part in ("value", "low", "high"))
     display = RateDisplay(groups=names, rates=values, low=low, high=high, rate=rate)
     display.plot(ax, color=SERIES[0], elinewidth=1.4)

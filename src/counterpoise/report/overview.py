@@ -9,11 +9,11 @@ from counterpoise.report.rates import cost_words, deferral_fact, deferral_senten
 from counterpoise.report.sections import (
     GoalCard,
     PageTable,
+    decider_names,
     frontier_points,
     is_at_least,
     is_ratio,
     loss_word,
-    measured,
     noun,
     objective_fact,
     objective_lines,
@@ -49,7 +49,7 @@ _DIGITS = 2  # of a number of rows that is a guess
 def next_steps(result: RunResult, cards: Sequence[GoalCard]) -> list[str]:
     """Return what can be done, in sentences, the most urgent first."""
     open_ones = [card for card in cards if card.verdict in (FAILS, UNDECIDED)]
-    steps = [*_missed(result, cards), *(step for card in open_ones for step in _steps(result, card)), *result.advice]
+    steps = [*_misses(result, cards), *(step for card in open_ones for step in _steps(result, card)), *result.advice]
     if any(card.is_met is not True for card in open_ones) or any(card.verdict is FAILS for card in open_ones):
         steps += _aim(result)
     elif open_ones and not result.settings.get("room_for_audit") and not _reads_parts(result):
@@ -59,7 +59,7 @@ def next_steps(result: RunResult, cards: Sequence[GoalCard]) -> list[str]:
     return [*steps, *_behind_deployed(result), *_room(result), *_dearest(result, cards)]
 
 
-def _missed(result: RunResult, cards: Sequence[GoalCard]) -> Iterator[str]:
+def _misses(result: RunResult, cards: Sequence[GoalCard]) -> Iterator[str]:
     """Yield every goal that the rows miss: first those that are shown to fail, then by how much."""
     standings = [(card, goal.on(result.judged)) for card, goal in zip(cards, result.goals, strict=True)]
     missed = [(card, one) for card, one in standings if one.violation > 0]
@@ -78,7 +78,7 @@ def _behind_deployed(result: RunResult) -> Iterator[str]:
     if deployed_wrong < ours_wrong and percent(deployed_wrong) != percent(ours_wrong):
         behind.append(f"the share wrong ({percent(deployed_wrong)} in place of {percent(ours_wrong)})")
     if behind:
-        yield f"The deployed model is better in {_listed(behind)}."
+        yield f"The deployed model is better in {_join_names(behind)}."
 
 
 def _steps(result: RunResult, card: GoalCard) -> Iterator[str]:
@@ -180,7 +180,7 @@ def _beside_deployed(ours: float, deployed: float) -> str:
 
 def comparison(result: RunResult, cards: Sequence[GoalCard]) -> PageTable | None:
     """Return every goal and the error on the rows that count, for the model and those it is compared with."""
-    deciders = [decider for decider in (MIXTURE, FIRST, DEPLOYED) if decider in measured(result)]
+    deciders = [decider for decider in (MIXTURE, FIRST, DEPLOYED) if decider in decider_names(result)]
     if len(deciders) == 1 or not cards:
         return None
     rows: list[list[str | Noted]] = []
@@ -191,7 +191,7 @@ def comparison(result: RunResult, cards: Sequence[GoalCard]) -> PageTable | None
     errors = [result.losses(decider).error for decider in deciders]
     aim = "as few" if reported_objective(result).text.startswith("the share wrong of all") else ""
     rows.append(["share wrong" + (", expected" if result.is_drawn else ""), aim, *map(number, errors)])
-    heads = ("goal", "verdict", *(measured(result)[decider] for decider in deciders))
+    heads = ("goal", "verdict", *(decider_names(result)[decider] for decider in deciders))
     caption = f"On the {result.judged} rows, for which train stands in a goal; {_MISSED} misses the bound"
     return PageTable(caption, heads, rows, wide=(1,))
 
@@ -239,7 +239,7 @@ def _goals_in_words(cards: Sequence[GoalCard], split: str) -> tuple[Verdict, str
         return UNKNOWN, "No goals were set", []
     tally = Counter(card.verdict for card in cards)
     worst = next(verdict for verdict in (FAILS, UNDECIDED, UNKNOWN, HOLDS) if tally[verdict])
-    title = _all_alike(worst, len(cards)) if tally[worst] == len(cards) else _counted(tally, len(cards))
+    title = _all_alike(worst, len(cards)) if tally[worst] == len(cards) else _count_verdicts(tally, len(cards))
     if worst is HOLDS:
         shown = f"The {split} rows show it{_confidence(cards)}."
         return worst, _ready(worst, title, split), [shown]
@@ -248,7 +248,7 @@ def _goals_in_words(cards: Sequence[GoalCard], split: str) -> tuple[Verdict, str
     if tally[FAILS]:
         sentences.append(f"{_subject(named[FAILS])} shown by the {split} rows to fail{_confidence(cards)}.")
     if tally[UNDECIDED]:
-        sentences.append(_undecided(cards, named[UNDECIDED], split))
+        sentences.append(_undecided_sentence(cards, named[UNDECIDED], split))
     if tally[UNKNOWN]:
         sentences.append(f"{_subject(named[UNKNOWN])} not measured on the {split} rows.")
     return worst, _ready(worst, title, split), sentences
@@ -273,7 +273,7 @@ def _all_alike(verdict: Verdict, n_goals: int) -> str:
     return f"{'Both' if n_goals == _PAIR else f'All {n_goals}'} goals {more}"
 
 
-def _counted(tally: Mapping[Verdict, int], n_goals: int) -> str:
+def _count_verdicts(tally: Mapping[Verdict, int], n_goals: int) -> str:
     words = {FAILS: "fails" if tally[FAILS] == 1 else "fail", UNDECIDED: "undecided", UNKNOWN: "not measured"}
     return ", ".join(
         [
@@ -283,7 +283,7 @@ def _counted(tally: Mapping[Verdict, int], n_goals: int) -> str:
     )
 
 
-def _undecided(cards: Sequence[GoalCard], names: Sequence[str], split: str) -> str:
+def _undecided_sentence(cards: Sequence[GoalCard], names: Sequence[str], split: str) -> str:
     """Return how the rows themselves stand, and which goals they leave open."""
     n_met = _n_met(cards)
     if n_met is None:
@@ -291,7 +291,7 @@ def _undecided(cards: Sequence[GoalCard], names: Sequence[str], split: str) -> s
     if len(cards) == 1:
         return f"On the {split} rows as they are it is {'met' if n_met else 'missed'}; they are too few to be sure."
     standing = f"{n_met} of {len(cards)} goals {'is' if n_met == 1 else 'are'} met"
-    which = _listed(names) if len(names) < len(cards) else "either" if len(names) == _PAIR else "any"
+    which = _join_names(names) if len(names) < len(cards) else "either" if len(names) == _PAIR else "any"
     return f"On the {split} rows as they are {standing}; they are too few to be sure of {which}."
 
 
@@ -306,14 +306,14 @@ def _confidence(cards: Sequence[GoalCard]) -> str:
     return f", with confidence {levels.pop()}" if len(levels) == 1 and "" not in levels else ""
 
 
-def _listed(names: Sequence[str]) -> str:
+def _join_names(names: Sequence[str]) -> str:
     *others, last = names
     return f"{', '.join(others)} and {last}" if others else last
 
 
 def _subject(names: Sequence[str]) -> str:
     """Return names and a verb as the beginning of a sentence."""
-    return _upper(f"{_listed(names)} {'are' if len(names) > 1 else 'is'}")
+    return _upper(f"{_join_names(names)} {'are' if len(names) > 1 else 'is'}")
 
 
 def facts(result: RunResult, cards: Sequence[GoalCard]) -> list[tuple[str, str, str]]:
@@ -367,7 +367,7 @@ def _part(settings: Mapping[str, Any], table: str, key: str) -> str:
 
 def data_table(result: RunResult) -> PageTable:
     """Return how many rows each split has, and the plain errors there."""
-    deciders, rows = measured(result), []
+    deciders, rows = decider_names(result), []
     for split, part in result.splits.items():
         errors = [result.losses(decider, split).error for decider in deciders]
         rows.append([split, count(part.rows), *map(percent, errors)])

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from counterpoise.displays import count_bounds
 from counterpoise.report import figures
-from counterpoise.report.sections import FigurePanel, PageTable, measured, noun
+from counterpoise.report.sections import FigurePanel, PageTable, decider_names, noun
 from counterpoise.report.wording import MISSING, count, fraction, number, percent
 from counterpoise.runs import results
 from counterpoise.runs.result import GroupResult, RunResult, confusion
@@ -20,7 +20,7 @@ def decision_table(result: RunResult) -> PageTable | None:
     """Return right and wrong answers by class for every decider, and the rates that follow."""
     left = () if result.deferral is None else _LEFT
     rows = []
-    for decider, label in measured(result).items():
+    for decider, label in decider_names(result).items():
         counts = confusion(result, decider)
         if counts:
             cells = [counts[cell] for cell in (*_CELLS, *left)]
@@ -100,7 +100,7 @@ class _Answers(NamedTuple):
 
 def class_recalls(result: RunResult) -> PageTable | None:
     """Return how often each class is recognized by every method; of many classes those recognized least."""
-    texts, names = _texts(result), measured(result)
+    texts, names = _texts(result), decider_names(result)
     answers_by = {method: answers for method in names if (answers := _answers(result, method)) is not None}
     if not texts or results.MIXTURE not in answers_by:
         return None

@@ -64,7 +64,7 @@ def noun(result: RunResult) -> str:
     return "mixture" if result.is_mixture else "model"
 
 
-def measured(result: RunResult, quantity: str = "error") -> dict[str, str]:
+def decider_names(result: RunResult, quantity: str = "error") -> dict[str, str]:
     """Return the deciders for which a quantity was measured, and what they are called."""
     names = {results.MIXTURE: noun(result), results.FIRST: "plain training"}
     names |= {results.AVERAGE: "average of all", results.DEPLOYED: "deployed model"}
@@ -96,7 +96,7 @@ def _goal_card(result: RunResult, place: int, goal: GoalResult) -> GoalCard:
     heads = ("rows of", "verdict", "estimate", "low", "high", "margin", "rows", "plain training")
     confidence = "" if math.isnan(goal.confidence) else f"{goal.confidence:g}"
     level = f", confidence {confidence}" if confidence else ""
-    parsed = _parsed(goal.text)
+    parsed = _parse(goal.text)
     sense = "" if parsed is None else parsed.sense
     return GoalCard(
         name=name,
@@ -121,7 +121,7 @@ def _goal_notes(goal: GoalResult, parsed: Any) -> list[str]:
     return [*notes, *([_BOTH_SIDES] if parsed is not None and parsed.right.terms else [])]
 
 
-def _parsed(text: str) -> Any:
+def _parse(text: str) -> Any:
     """Return a goal, or None where the text is no goal of ours."""
     from counterpoise.goals import parse_goal  # noqa: PLC0415 - only where there are goals
 
@@ -133,12 +133,12 @@ def _parsed(text: str) -> Any:
 
 def is_ratio(text: str) -> bool:
     """Tell whether a goal is on a ratio, such as precision."""
-    return hasattr(getattr(_parsed(text), "left", None), "denominator")
+    return hasattr(getattr(_parse(text), "left", None), "denominator")
 
 
 def is_at_least(text: str) -> bool:
     """Tell whether a goal asks for at least its bound, so that a lower one is looser."""
-    return getattr(_parsed(text), "sense", None) == ">="
+    return getattr(_parse(text), "sense", None) == ">="
 
 
 def verdict_table(result: RunResult, cards: Sequence[GoalCard]) -> PageTable:
@@ -157,7 +157,7 @@ def curve_panels(result: RunResult) -> list[FigurePanel]:
     panels = []
     for place, (split, part) in enumerate(result.splits.items(), start=1):
         curves = {}
-        for decider, label in list(measured(result).items())[: figures.MOST_CURVES]:
+        for decider, label in list(decider_names(result).items())[: figures.MOST_CURVES]:
             tails = sorted((one.alpha, one.value) for one in result.losses(decider, split).tails)
             if tails and decider in part.losses:
                 alphas, values = zip(*tails, strict=True)
@@ -170,7 +170,7 @@ def curve_panels(result: RunResult) -> list[FigurePanel]:
 
 def curve_table(result: RunResult) -> PageTable:
     """Return the CVaR at some tail fractions on the rows that count: alpha, and those near round numbers."""
-    deciders = measured(result)
+    deciders = decider_names(result)
     known = {tail.alpha for decider in deciders for tail in result.losses(decider).tails}
     levels = {min(known, key=lambda alpha: abs(math.log(alpha / level))) for level in _SOME_ALPHAS if known}
     rows = []
@@ -279,7 +279,7 @@ def objective_lines(result: RunResult) -> list[tuple[str, str]]:
 def objective_table(result: RunResult) -> PageTable | None:
     """Return the objective on every split, for each method it was measured for."""
     aim = reported_objective(result)
-    deciders = measured(result, "objective")
+    deciders = decider_names(result, "objective")
     if not aim.has_values or not deciders:
         return None
     rows = [
@@ -293,7 +293,7 @@ def objective_fact(result: RunResult) -> tuple[str, str, str] | None:
     aim, ours = reported_objective(result), result.losses().objective
     if not aim.has_values or not math.isfinite(ours):
         return None
-    others = {name: result.losses(one).objective for one, name in measured(result, "objective").items()}
+    others = {name: result.losses(one).objective for one, name in decider_names(result, "objective").items()}
     others.pop(noun(result), None)
     beside = [f"{name}: {aim.show(value)}" for name, value in others.items() if math.isfinite(value)]
     return aim.text if aim.is_code else f"{loss_word(result)}, worst group", aim.show(ours), ", ".join(beside)

@@ -101,7 +101,7 @@ def many(value: int, noun: str) -> str:
     return f"{value:,} {noun}" + ("" if value == 1 else "s")
 
 
-def shortened(text: str, length: int) -> str:
+def shorten(text: str, length: int) -> str:
     """Return a text that fits beside an axis: on one line, its end left out where it is long."""
     line = " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
     return line if len(line) <= length else line[: length - 1] + "\N{HORIZONTAL ELLIPSIS}"

@@ -29,7 +29,7 @@ def columns_to_try(settings: RunSettings) -> list[list[str]]:
     return choices
 
 
-def tried(work: Work, model: Any) -> Iterator[tuple[list[str], Evaluation]]:
+def try_columns(work: Work, model: Any) -> Iterator[tuple[list[str], Evaluation]]:
     """Yield columns that decisions may use, with the run that is then chosen inside the goals, where these can hold."""
     if work.settings.method.name != methods.GOALS or work.data.rest is not None or not work.enforced:
         return
@@ -48,7 +48,7 @@ def ways_to_hold(work: Work, model: Any) -> Iterator[str]:
     method, split = work.settings.method, work.data.chosen_on
     if method.name != methods.GOALS:
         return
-    for names, run in tried(work, model) if model is not None else ():
+    for names, run in try_columns(work, model) if model is not None else ():
         wrong = error_and_deferral(run, MIXTURE, run.on(split).losses[MIXTURE], split)["error"]
         yield (
             f"If decisions may use these columns, they meet the goals: by = {json.dumps(names)} in "
@@ -66,7 +66,7 @@ def ways_to_meet(work: Work, model: Any, run_result: RunResult) -> list[str]:
     judged, sentences = run_result.judged, []
     if not any(goal.on(judged).violation > 0 for goal in run_result.goals):
         return []
-    for names, run in tried(work, model):
+    for names, run in try_columns(work, model):
         audit = run.audit(judged)
         if audit is not None and all(row.violation == 0 for row in audit):
             wrong = error_and_deferral(run, MIXTURE, run.on(judged).losses[MIXTURE], judged)["error"]

@@ -127,11 +127,11 @@ def compare_runs(places: Sequence[str | Path], *, prediction: str = "prediction"
     results = {path: open_run(path).result() for path in paths if path not in tables}
     first = next(iter(results.values()))
     goals = list(dict.fromkeys(goal.text for result in results.values() for goal in result.goals))
-    known = {path: _decided(path, first, goals, prediction) if path in tables else results[path] for path in paths}
+    known = {path: _audit_table(path, first, goals, prediction) if path in tables else results[path] for path in paths}
     names = [path.name if path in tables else path.resolve().name for path in paths]
     names = [str(path) for path in paths] if twice_in(names) else names
     rows = [_rows_measured(result) for result in known.values()]
-    runs = tuple(_compared(name, result, goals) for name, result in zip(names, known.values(), strict=True))
+    runs = tuple(_summarize(name, result, goals) for name, result in zip(names, known.values(), strict=True))
     return Comparison(runs, (_OTHER_ROWS,) if any(one != rows[0] for one in rows) else ())
 
 
@@ -141,7 +141,7 @@ def _rows_measured(result: RunResult) -> Any:
     return files, result.judged, result.settings.get("splits"), result.settings.get("seed")
 
 
-def _decided(path: Path, run: RunResult, goals: list[str], prediction: str) -> RunResult:
+def _audit_table(path: Path, run: RunResult, goals: list[str], prediction: str) -> RunResult:
     """Return the result of decisions in a table, by the goals of a run on its own rows."""
     data = run.settings["data"]
     options: dict[str, Any] = {"target": data["target"], "prediction": prediction}
@@ -153,7 +153,7 @@ def _decided(path: Path, run: RunResult, goals: list[str], prediction: str) -> R
     return audit_table(path, **options, confidence=run.settings.get("confidence")).result
 
 
-def _compared(name: str, result: RunResult, goals: list[str]) -> ComparedRun:
+def _summarize(name: str, result: RunResult, goals: list[str]) -> ComparedRun:
     judged, losses, plain = result.judged, result.losses(), result.losses(FIRST).error
     known, compared_goals = {goal.text: goal for goal in result.goals}, []
     for text in goals:

@@ -363,10 +363,10 @@ def _read_all(files: Sequence[Path], names: Sequence[str], settings: RunSettings
             )
     if mixed:
         frames = [read_frame(path, names, texts=[*texts, *mixed], **how) for path in files]
-    return joined(frames, {name for name in names if any(is_text[name])})
+    return join_frames(frames, {name for name in names if any(is_text[name])})
 
 
-def joined(frames: Sequence[Any], texts: Collection[str]) -> Any:
+def join_frames(frames: Sequence[Any], texts: Collection[str]) -> Any:
     """Return the rows of frames together; columns of texts as categories of all of them."""
     merged = {}
     for name in frames[0].columns:

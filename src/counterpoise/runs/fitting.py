@@ -50,7 +50,7 @@ class Pace:
     def __call__(self, done: Any) -> None:
         self.step(done.number, f"round {done.number}, {done.summary}")
 
-    def trained(self, number: int, total: int, part: str) -> None:
+    def report_model(self, number: int, total: int, part: str) -> None:
         """Report that a model of so many is trained."""
         self.total = total
         self.step(number, part)
@@ -244,7 +244,7 @@ def _fit_goals(work: Work) -> Any:
     path = work.checkpoint / TRAINED
     model = kept_model(path, work.say, f"{path.name} of the checkpoint cannot be read; the models are trained again")
     if model is None:
-        model = _trained_for_goals(work)
+        model = _train_for_goals(work)
         work.keep(model, f"{work.checkpoint.name}/{path.name}")
     return choose_rules(work, model)
 
@@ -260,7 +260,7 @@ def choose_rules(work: Work, model: Any, **changes: Any) -> Any:
     return inside_goals(work, model, **options | changes)
 
 
-def _trained_for_goals(work: Work) -> Any:
+def _train_for_goals(work: Work) -> Any:
     """Return strong models with the scores that rules are chosen on; goals wait, so that others need no training."""
     data, model_settings = work.data, methods.models_of(work.settings.method)
     method = work.settings.method.model_copy(update={"parameters": methods.split_parameters(work.settings.method)[0]})
@@ -275,7 +275,7 @@ def _trained_for_goals(work: Work) -> Any:
         part = data.splits[VALIDATION]
         held_out |= {"X_val": part.X, "y_val": part.y, "sample_weight_val": part.weights}
         held_out |= {f"{name}_val": value for name, value in decision_inputs(part).items()}
-    with estimator.report_training_to(pace.trained):
+    with estimator.report_training_to(pace.report_model):
         estimator.fit(train.X, train.y, train.weights, **decision_inputs(train), **held_out)
     return estimator
 
@@ -284,7 +284,7 @@ def _fit_pool(work: Work) -> Any:
     method, data = work.settings.method, work.data
     pace = Pace(work.tell, len(method.models) * (1 + predictions_per_model(work)))
     titles = [one.title or f"{number}: {methods.describe(one)}" for number, one in enumerate(method.models, start=1)]
-    pool = list(zip(titles, trained_pool(work, method.models, pace), strict=True))
+    pool = list(zip(titles, train_pool(work, method.models, pace), strict=True))
     parts = {**methods.tail_of(method, work.settings.alpha), "pos_label": work.pos_label}
     mixture = methods.make(method, seed=work.settings.seed, key=work.key, estimators=pool, **parts)
     part = data.splits[data.chosen_on]
@@ -294,7 +294,7 @@ def _fit_pool(work: Work) -> Any:
     return inside_goals(work, mixture)
 
 
-def trained_pool(work: Work, models: Sequence[ModelSettings], pace: Pace) -> list[Any]:
+def train_pool(work: Work, models: Sequence[ModelSettings], pace: Pace) -> list[Any]:
     """Return models one after the other, and say which of the goals file it was that could not be fitted."""
     pool = []
     for number, one in enumerate(models, start=1):

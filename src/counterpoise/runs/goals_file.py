@@ -397,12 +397,12 @@ def _goal_faults(text: str, known: Iterable[str], key: Sequence[Any], *, defers:
         (goal,) = validate_goals(text, trains=True, defers=defers)
     except (TypeError, ValueError) as error:
         reason = str(error).partition("\n")[0]  # what follows points into the text
-        yield key, f"expected a goal such as recall(train) >= 0.9; got {_shown(text)}. {reason}"
+        yield key, f"expected a goal such as recall(train) >= 0.9; got {_quote(text)}. {reason}"
         return
     for name in goal.datasets:
         if name not in known:
             hint, names = did_you_mean(name, known), listed(sorted(known))
-            yield key, f"unknown dataset {_shown(name)} in the goal {short(goal, _SHOWN)}.{hint} Known: {names}."
+            yield key, f"unknown dataset {_quote(name)} in the goal {short(goal, _SHOWN)}.{hint} Known: {names}."
 
 
 def _words(error: ValidationError, text: str, path: Path) -> str:
@@ -415,13 +415,13 @@ def _words(error: ValidationError, text: str, path: Path) -> str:
         known = _known_keys(key[:-1])
         table = f"the table {_dotted(key[:-1])}" if len(key) > 1 else "a goals file"
         hint = did_you_mean(str(key[-1]), known)
-        return f"{where}: unknown key {_shown(key[-1])} in {table}.{hint} Known: {', '.join(known)}."
+        return f"{where}: unknown key {_quote(key[-1])} in {table}.{hint} Known: {', '.join(known)}."
     if first["type"] == "missing":
         wanted = {"files": "a CSV or Parquet file", "target": "the column to predict", "data": "a table [data]"}
         return f"{where}: {_dotted(key)} is missing; expected {wanted.get(str(key[-1]), 'a value')}."
     kinds = {one["type"] for one in error.errors() if one["loc"][: len(key)] == first["loc"][: len(key)]}
     expected = "a number" if kinds == {"int_type", "float_type"} else _expected(first)
-    return f"{where}, {_dotted(key)}: expected {expected}; got {_shown(first['input'])}."
+    return f"{where}, {_dotted(key)}: expected {expected}; got {_quote(first['input'])}."
 
 
 def _expected(error: Any) -> str:
@@ -481,5 +481,5 @@ def _dotted(key: Sequence[Any]) -> str:
     return "".join(parts).removeprefix(".")
 
 
-def _shown(value: Any) -> str:
+def _quote(value: Any) -> str:
     return short(repr(value), _SHOWN)

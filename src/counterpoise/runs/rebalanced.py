@@ -19,7 +19,7 @@ from counterpoise.runs.goals_file import goals_of, rewritten
 from counterpoise.runs.methods import GOALS as SCORED
 from counterpoise.runs.methods import as_values, defers
 from counterpoise.runs.settings import GoalSettings, RunSettings, data_files
-from counterpoise.runs.steps import add_audit_margin, checked_goals, finish
+from counterpoise.runs.steps import add_audit_margin, check_goals, finish
 from counterpoise.runs.use import known_goals, own_data
 
 
@@ -151,7 +151,7 @@ def write_chosen(
     with writer.claim(fingerprints) as is_to_do:
         if is_to_do:
             data = own_data(run)
-            goals = checked_goals(settings, data)
+            goals = check_goals(settings, data)
             checkpoint = writer.folder / CHECKPOINT
             work = Work(settings, data, goals, checkpoint, ignore_event, on_event, writer.save_model, warnings=[])
             model = choose(work)

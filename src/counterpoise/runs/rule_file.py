@@ -54,8 +54,8 @@ class FileRule(NamedTuple):
     lower: dict[str, float] | None = None  # where scores begin that are deferred
 
     def __str__(self) -> str:
-        text = f"{self.score} above {_shown(self.thresholds)}"
-        return text if self.lower is None else f"{text}; deferred above {_shown(self.lower)}"
+        text = f"{self.score} above {_format_levels(self.thresholds)}"
+        return text if self.lower is None else f"{text}; deferred above {_format_levels(self.lower)}"
 
     def decide(self, scores: FloatArray, groups: IntArray) -> IntArray:
         """Return 1 for the positive class, 0 for the negative one and 2 for deferred rows; groups are places."""
@@ -84,7 +84,7 @@ class RuleFile(NamedTuple):
         """Return the names of the groups that have thresholds."""
         return list(self.rules[0].thresholds)
 
-    def drawn(self, ids: Sequence[str]) -> IntArray:
+    def draw(self, ids: Sequence[str]) -> IntArray:
         """Return which rule each person draws."""
         starts = [rule.start for rule in self.rules]
         digits = [hashlib.sha256(f"{self.key}:{one}".encode()).hexdigest()[:_DIGITS] for one in ids]
@@ -92,7 +92,7 @@ class RuleFile(NamedTuple):
 
     def decide(self, scores: Mapping[str, FloatArray], groups: IntArray, ids: Sequence[str]) -> AnyArray:
         """Return the decision about each person; groups are places in ``groups``."""
-        drawn, codes = self.drawn(ids), np.zeros(len(ids), dtype=np.int64)
+        drawn, codes = self.draw(ids), np.zeros(len(ids), dtype=np.int64)
         for place, rule in enumerate(self.rules):
             rows = np.flatnonzero(drawn == place)
             codes[rows] = rule.decide(scores[rule.score][rows], groups[rows])
@@ -147,7 +147,7 @@ def _finite(levels: Mapping[str, float]) -> dict[str, float]:
     return {name: float(np.clip(level, -most, most)) for name, level in levels.items()}
 
 
-def _shown(levels: Mapping[str, float]) -> str:
+def _format_levels(levels: Mapping[str, float]) -> str:
     return ", ".join(f"{group}: {level:.6g}" for group, level in levels.items())
 
 

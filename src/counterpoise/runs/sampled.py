@@ -25,7 +25,7 @@ from counterpoise.rules.choosing import FIXED
 from counterpoise.runs import data
 from counterpoise.runs.decisions import decisions_to_count
 from counterpoise.runs.errors import DataError
-from counterpoise.runs.fitting import Pace, Work, trained_pool
+from counterpoise.runs.fitting import Pace, Work, train_pool
 from counterpoise.runs.methods import GOALS, describe, make, models_of, tail_of
 from counterpoise.runs.reading import column_names, count_rows, read_in_parts
 from counterpoise.runs.results import TEST, TRAIN, VALIDATION
@@ -114,10 +114,10 @@ def load_sample(settings: RunSettings, folder: Path) -> data.Data:
                 f"Column {name!r} must be of one kind in all files; it holds {kind} in {path}, others in files before "
                 "it. Correct the files."
             )
-    sample = data.joined(frames, _texts_of(frames[0]))
+    sample = data.join_frames(frames, _texts_of(frames[0]))
     columns = data.find_columns(sample, names, settings.data)
     part = data.part_of(sample, columns, settings, files[0])
-    classes = _checked_classes(part, labels, settings, files[0])
+    classes = _check_classes(part, labels, settings, files[0])
     features, groups = tuple(columns.features), tuple(settings.data.groups)
     facts = [Facts(len(one), len(features), features, groups, np.unique(one), float(len(one)), 1.0) for one in labels]
     rest = rest._replace(columns=columns, known=facts)
@@ -129,7 +129,7 @@ def _texts_of(frame: Any) -> set[str]:
     return {name for name in frame.columns if frame[name].dtype.name == "category"}
 
 
-def _checked_classes(sample: data.RunRows, others: list[AnyArray], settings: RunSettings, path: Path) -> AnyArray:
+def _check_classes(sample: data.RunRows, others: list[AnyArray], settings: RunSettings, path: Path) -> AnyArray:
     """Return the classes, after checking that there are two, and that the sample shows both."""
     target, seen = settings.data.target, np.unique(sample.labels)
     every = np.concatenate([seen, *map(np.unique, others)])
@@ -149,7 +149,7 @@ def fit_on_sample(work: Work) -> Any:
     """Train models on the sample, and choose the rules of their scores on all rows that are set aside for it."""
     models, chosen = models_of(work.settings.method), work.data.rest
     titles = [one.title or describe(one) for one in models]
-    pool = list(zip(titles, trained_pool(work, models, Pace(work.tell, len(models))), strict=True))
+    pool = list(zip(titles, train_pool(work, models, Pace(work.tell, len(models))), strict=True))
     method = MethodSettings(name=GOALS, parameters={**work.settings.method.parameters, "cv": "prefit"})
     options = {**tail_of(method, work.settings.alpha), "pos_label": work.pos_label, "goals": work.enforced}
     chooser = make(method, seed=work.settings.seed, key=work.key, estimator=pool, **options)

@@ -22,11 +22,11 @@ Fraction: TypeAlias = Annotated[StrictFloat | StrictInt, Field(ge=0, lt=1)]
 Confidence: TypeAlias = Annotated[StrictFloat, Field(gt=0, lt=1)]
 
 
-def _listed(value: Any) -> Any:
+def _as_list(value: Any) -> Any:
     return [value] if isinstance(value, str) else value
 
 
-Names: TypeAlias = Annotated[list[Name], BeforeValidator(_listed)]  # one name, or a list of them
+Names: TypeAlias = Annotated[list[Name], BeforeValidator(_as_list)]  # one name, or a list of them
 
 
 class Written(NamedTuple):

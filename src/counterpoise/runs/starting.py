@@ -150,7 +150,7 @@ def _look(
     change = "write other fields, or set missing under [data]"
     guesses += [Guess("words among numbers", str(one).partition(" Leave ")[0], change) for one in words]
     seen = {"path": path, "frame": frame, "target": target, "groups": groups, "baseline": baseline}
-    seen |= {"n_classes": len(classes), "goals": list(_suggested(frame, target, groups, are_many=len(classes) > _PAIR))}
+    seen |= {"n_classes": len(classes), "goals": list(_suggest(frame, target, groups, are_many=len(classes) > _PAIR))}
     seen |= _look_at_roles(frame, target, groups, baseline, classes, guesses)
     return seen | _look_at_features(frame, features, refused, guesses)
 
@@ -163,7 +163,7 @@ def write_new(path: str | Path, text: str) -> None:
     write_output(path, text.encode())
 
 
-def _suggested(frame: Any, target: str, groups: Sequence[str], *, are_many: bool) -> Iterator[str]:
+def _suggest(frame: Any, target: str, groups: Sequence[str], *, are_many: bool) -> Iterator[str]:
     """Yield goals to choose from: of many classes on all of them, and on the rarest."""
     if are_many:
         rarest = format_value(text_of(frame[target].value_counts().idxmin()))

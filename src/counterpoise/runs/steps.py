@@ -57,7 +57,7 @@ def add_audit_margin(work: fitting.Work, model: Any) -> Any:
     room = work.settings.room_for_audit
     if not room or not work.enforced or TEST not in work.data.splits or not mixes(model):
         return model
-    aims = _aimed(work, model)
+    aims = _add_margins(work, model)
     most = _costs(model) + (_PRICE if room is True else float(room))
     whole = _try(work, model, aims, 1.0, most)
     if whole is not None:
@@ -104,7 +104,7 @@ def _try(work: fitting.Work, model: Any, aims: list[Goal], part: float, most: Fl
     return candidate
 
 
-def _aimed(work: fitting.Work, model: Any) -> list[Goal]:
+def _add_margins(work: fitting.Work, model: Any) -> list[Goal]:
     """Return the goals with margins for the audit, given a model that meets them without."""
     data = work.data
     part = data.splits[data.chosen_on]
@@ -152,8 +152,8 @@ def fit_steps(
 ) -> None:
     """Read data, check goals on them, fit and evaluate, in a run folder that nobody else writes to."""
     with collect_warnings(WordsAmongNumbers) as words:
-        data, seen = _loaded(settings, folder)
-    goals = checked_goals(settings, seen)
+        data, seen = _load(settings, folder)
+    goals = check_goals(settings, seen)
     check_objective(settings, seen)
     check_rules(settings, seen)
     checkpoint = writer.folder / CHECKPOINT
@@ -168,7 +168,7 @@ def fit_steps(
         _fit(work, writer, fingerprints, command)
 
 
-def _loaded(settings: RunSettings, folder: Path) -> tuple[Data, Data]:
+def _load(settings: RunSettings, folder: Path) -> tuple[Data, Data]:
     """Return the data, and what of them goals may refer to: where only counts are kept, the columns of groups."""
     if settings.data.sample is None:
         data = load_data(settings, folder)
@@ -180,7 +180,7 @@ def _loaded(settings: RunSettings, folder: Path) -> tuple[Data, Data]:
     return data, data._replace(splits=seen)
 
 
-def _trained(work: fitting.Work) -> Any:
+def _train(work: fitting.Work) -> Any:
     if work.data.rest is None:
         return fitting.fit_model(work)
     from counterpoise.runs.sampled import fit_on_sample  # noqa: PLC0415 - heavy
@@ -188,7 +188,7 @@ def _trained(work: fitting.Work) -> Any:
     return fit_on_sample(work)
 
 
-def checked_goals(settings: RunSettings, data: Data) -> tuple[Goal, ...]:
+def check_goals(settings: RunSettings, data: Data) -> tuple[Goal, ...]:
     """Return the goals after checking on all rows that what they refer to is there."""
     goals = goals_of(settings)
     for split, part in data.splits.items() if goals else ():
@@ -274,7 +274,7 @@ def _fit(work: fitting.Work, writer: Writer, fingerprints: Fingerprints, command
         model = fitting.kept_model(writer.folder / MODEL, work.say, damaged)
         if model is None:
             with fitting.report_cautions(work.warn):
-                model = add_audit_margin(work, _trained(work))
+                model = add_audit_margin(work, _train(work))
             writer.save_model(model)
         seconds = {"fit": time.monotonic() - started}
         work.say(f"fitted in {seconds['fit']:.1f} s; evaluates it on every split")

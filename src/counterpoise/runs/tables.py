@@ -263,7 +263,7 @@ DECISIONS = (FIXED, "sticky")
 DECISION_COLUMN = "said"  # the column of decisions
 
 
-class ChosenRules(NamedTuple):
+class TableRules(NamedTuple):
     """Rules of scores, how the goals stand in expectation over the draws, and every number about their decisions."""
 
     rules: RuleFile
@@ -299,7 +299,7 @@ def choose_table(
     defer_label: str | None = None,
     ids: str | None = None,
     key: str | None = None,
-) -> ChosenRules:
+) -> TableRules:
     """Choose the best mixture of all thresholds of scores in a table, and write its rules as JSON.
 
     Parameters
@@ -401,7 +401,7 @@ def choose_table(
     answers = evaluate_decisions(table, decisions, roles, TRAIN, words, chances)
     chosen_on = {"table": table_path.name, "goals": [str(goal) for goal in roles.goals]}
     write_output(place, rule_file.as_json(chosen_on=chosen_on).encode(), private=True)  # it holds the key of draws
-    return ChosenRules(rule_file, model.check_goals(), model.value_, answers)
+    return TableRules(rule_file, model.check_goals(), model.value_, answers)
 
 
 def make_deferral(cost: float | None, label: str | None) -> Deferral | None:

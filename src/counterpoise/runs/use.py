@@ -115,7 +115,7 @@ def evaluate_run(run: Run, data_path: str | Path, *, largest_weight: float | Non
     RunSummary
         A goal that these rows cannot measure, as recall where no row is positive, is "not asked"; its note says why.
     """
-    evaluation = _evaluation(_limited(run, largest_weight), Path(data_path))
+    evaluation = _evaluation(_set_largest_weight(run, largest_weight), Path(data_path))
     errors = enumerate(goal_errors(evaluation.goals, evaluation.data.splits[TEST], evaluation.data))
     skip_reasons = {place: str(error) for place, error in errors if isinstance(error, NoRows)}
     with as_data_error(f"The goals cannot be measured on the rows of {data_path}: "):
@@ -288,7 +288,7 @@ def certify_run(
         )
     if confidence is not None:
         audited_goals = tuple(add_confidence(audited_goals, confidence))
-    limited = _limited(run, largest_weight)
+    limited = _set_largest_weight(run, largest_weight)
     if data_path is not None:
         evaluation, rows = _evaluation(limited, Path(data_path)), f"rows of {data_path}"
     else:
@@ -302,7 +302,7 @@ def certify_run(
     return audit
 
 
-def _limited(run: Run, largest_weight: float | None) -> Run:
+def _set_largest_weight(run: Run, largest_weight: float | None) -> Run:
     """Return the run with another limit on the weights of its rows, where one is given."""
     if largest_weight is None:
         return run
