@@ -212,7 +212,7 @@ def shown(request, tmp_path_factory):
 
 def test_answers_are_counted_and_their_rates_follow(shown):
     run, tables, _ = shown
-    found = tables.columns("Answers on the test rows")
+    found = tables.columns("Decisions on the test rows")
     for method in ("mixture", "first model", "deployed model"):
         said, labels, name = run.said[method, "test"], run.labels["test"], METHODS[method]
         assert found["wrong"][name] == share(run.wrong(method, "test").mean())

@@ -1,4 +1,4 @@
-"""Answers and scores in a report: who is right how often, which classes and groups, and who is left to a person."""
+"""Decisions and scores in a report: who is right how often, which classes and groups, and who is left to a person."""
 
 import math
 from collections import defaultdict
@@ -17,7 +17,7 @@ _LEFT = ("deferred positives", "deferred negatives")
 
 
 def decision_table(result: RunResult) -> PageTable | None:
-    """Return right and wrong answers by class for every decider, and the rates that follow."""
+    """Return right and wrong decisions by class for every decider, and the rates that follow."""
     left = () if result.deferral is None else _LEFT
     rows = []
     for decider, label in decider_names(result).items():
@@ -26,8 +26,8 @@ def decision_table(result: RunResult) -> PageTable | None:
             cells = [counts[cell] for cell in (*_CELLS, *left)]
             rows.append([label, *_cell_rates(*cells)[: None if left else -1], *map(count, cells)])
     rates = ("wrong", "recall", "precision", "false positive rate", "called positive", *(("deferred",) if left else ()))
-    heads = ("answers of", *rates, *_CELLS, *left)
-    return PageTable(f"Answers on the {result.judged} rows", heads, rows) if rows else None
+    heads = ("decisions of", *rates, *_CELLS, *left)
+    return PageTable(f"Decisions on the {result.judged} rows", heads, rows) if rows else None
 
 
 def _cell_rates(hits: float, alarms: float, misses: float, rejections: float, *left: float) -> list[str]:
@@ -176,7 +176,7 @@ def _texts(result: RunResult) -> list[str]:
 
 
 def _answers(result: RunResult, decider: str) -> _Answers | None:
-    """Return the answers of a decider on the rows that count; None where they were not counted."""
+    """Return the decisions of a decider on the rows that count; None where they were not counted."""
     cells = {(one.label, one.answer): one.rows for one in result.answers.get(decider, [])}  # type: ignore[call-overload]
     rows: dict[int, float] = defaultdict(float)
     totals: dict[int | None, float] = defaultdict(float)

@@ -72,7 +72,7 @@ def decider_names(result: RunResult, quantity: str = "error") -> dict[str, str]:
 
 
 def loss_noun(result: RunResult) -> str:
-    """Return what the tail is a tail of: wrong answers, or with deferred rows a loss."""
+    """Return what the tail is a tail of: wrong decisions, or with deferred rows a loss."""
     return "share wrong" if result.deferral is None else "loss"
 
 
@@ -310,7 +310,7 @@ def objective_sentence(result: RunResult) -> str:
 
 
 def loss_word(result: RunResult) -> str:
-    """Return what is counted, as a label: wrong answers, or with deferred rows a loss."""
+    """Return what is counted, as a label: wrong decisions, or with deferred rows a loss."""
     return "Wrong" if result.deferral is None else "Loss"
 
 
