@@ -122,7 +122,7 @@ def test_scores_are_judged_by_weighted_rows(fit, folder):
 def test_other_goals_after_impossible_ones_train_nothing(fit):
     with pytest.raises(InfeasibleGoals, match="No single rule meets") as caught:
         fit("hard", f'{RECALL}, "coverage(train) <= 0.1"')
-    assert "What was trained is kept" in "".join(caught.value.__notes__)
+    assert "The trained models are kept" in "".join(caught.value.__notes__)
     run, said, told = fit("hard", RECALL)
     assert said[0].startswith("resumes")
     assert {progress.part for progress in told} == {"measuring"}

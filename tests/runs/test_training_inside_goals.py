@@ -88,7 +88,7 @@ def test_an_interrupt_leaves_rounds_that_go_on_to_the_same_result(inside_file, t
         tell=lambda progress: rounds.append(progress.done),
         on_event=events.append,
     )
-    assert events[0].startswith("goes on: ")
+    assert events[0].startswith("resumes: ")
     assert rounds[0] == 3
     (tmp_path / "fresh").mkdir()
     shutil.copy(tmp_path / "run" / "draws.key", tmp_path / "fresh")

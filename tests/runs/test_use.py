@@ -248,7 +248,7 @@ def test_the_starting_file_of_a_long_table_sorted_by_class_has_all_classes(tmp_p
     assert "100000 rows read" in text
     counts = re.search(r"# classes: 'no': (\d+), 'yes': (\d+)", text)
     assert [int(count) / 100_000 for count in counts.groups()] == pytest.approx([0.8, 0.2], abs=0.01)
-    assert re.search(r"first in row 1400\d\d: taken for missing", text)
+    assert re.search(r"first in row 1400\d\d: taken as missing", text)
 
 
 def test_the_one_sign_that_json_writes_and_toml_refuses_can_be_in_a_name(tmp_path):
