@@ -70,7 +70,7 @@ CASES = {
         FIT, "cannot be read as CSV", written("tumours.csv", "x,size,diagnosis\n1,small,benign\n2,large\n")
     ),
     "infinite numbers": Case(FIT, "finite numbers", table(lambda frame: frame.assign(**{"worst area": float("inf")}))),
-    "only a target": Case(FIT, "a column to learn from", table(lambda frame: frame[["size", "diagnosis"]])),
+    "only a target": Case(FIT, "must have a feature column", table(lambda frame: frame[["size", "diagnosis"]])),
     "too few rows": Case(FIT, "rows", table(lambda frame: frame.iloc[[0, -1]])),
     "torn Parquet": Case(
         "init tumours.parquet --target diagnosis -o new.toml",
@@ -91,7 +91,7 @@ CASES = {
         "init tumours.csv --target diagnosis -o none/goals.toml", "There is no folder none for goals.toml"
     ),
     "init on only a target": Case(
-        "init one.csv --target y -o new.toml", "a column to learn from", written("one.csv", "y\na\nb\n")
+        "init one.csv --target y -o new.toml", "must have a feature column", written("one.csv", "y\na\nb\n")
     ),
     "init with a target of fractions": Case(
         ["init", "tumours.csv", "--target", "mean radius", "-o", "new.toml"],
@@ -100,10 +100,10 @@ CASES = {
     # the run folder
     "no run folder": Case("evaluate nowhere tumours.csv", "There is no run folder nowhere"),
     "a file as run folder": Case("evaluate goals.toml tumours.csv", "There is no run folder goals.toml"),
-    "a foreign folder": Case("evaluate other tumours.csv", "other is no run folder", folder("other")),
+    "a foreign folder": Case("evaluate other tumours.csv", "other is not a run folder", folder("other")),
     "a foreign folder to fit in": Case("fit goals.toml -o .", "must be new or empty"),
     "a file to fit in": Case("fit goals.toml -o tumours.csv", "there is a file of that name"),
-    "a run that is not whole": Case("certify run", "is not whole", gone("run/done.json")),
+    "a run that is not whole": Case("certify run", "is not finished", gone("run/done.json")),
     "another run's folder": Case(
         "fit goals.toml -o run", "holds a run with other settings", goals("alpha = 0.2", "alpha = 0.3")
     ),

@@ -84,7 +84,7 @@ def test_shell_completion_installs(shell, tmp_path, capsys, monkeypatch):
 
 
 def test_a_fault_of_our_own_says_so_and_how_to_see_more():
-    assert "fault of counterpoise" in sentence(RuntimeError("unreachable"))
+    assert "bug in counterpoise" in sentence(RuntimeError("unreachable"))
     assert "COUNTERPOISE_TRACEBACK=1" in sentence(KeyError("x"))
 
 

@@ -50,7 +50,7 @@ def test_from_a_table_to_a_report(here, capsys):
     text = (here / "mine.toml").read_text()
     (here / "mine.toml").write_text(text.replace('    # "recall(train) >= 0.8"', '    "recall(train) >= 0.8"'))
     told = said(capsys, "fit", "mine.toml").splitlines()
-    assert told[0] == "begins: 455 train, 114 test rows, 5 features, positive class malignant"
+    assert told[0] == "starts: 455 train, 114 test rows, 5 features, positive class malignant"
     assert any(line.startswith("5 of 5: ") for line in told)  # on a busy machine lines say before that it goes on
     assert any(line.split() == ["verdict", "estimate", "bound", "goal"] for line in told)
     assert told[-1] == f"report: {os.path.join('mine', 'report.html')}"  # noqa: PTH118 - as printed
@@ -135,7 +135,7 @@ def test_impossible_goals_give_1_and_leave_a_run_that_other_goals_finish(here, c
     told = capsys.readouterr().err
     assert "cannot hold" in told
     first, head, *lines = told.splitlines()
-    assert first.endswith("What was trained is kept: change the goals in the file and give the same command.")
+    assert first.endswith("The trained models are kept: change the goals in the file and run the same command again.")
     assert head == "A way out, as lines for goals = [...] in the goals file:"
     assert ",    # instead of " in lines[0]
     assert main(["fit", "hard.toml", "--json"]) == 1
@@ -149,9 +149,9 @@ def test_impossible_goals_give_1_and_leave_a_run_that_other_goals_finish(here, c
         path.name for path in (here / "hard").iterdir()
     }
     assert not list((here / "hard").rglob("*.part"))
-    assert "is not whole" in refusal(capsys, "evaluate", "hard", "tumours.csv", code=2)
+    assert "is not finished" in refusal(capsys, "evaluate", "hard", "tumours.csv", code=2)
     (here / "hard.toml").write_text(text)
-    assert said(capsys, "fit", "hard.toml").startswith("goes on: ")
+    assert said(capsys, "fit", "hard.toml").startswith("resumes: ")
 
 
 def test_predictions_can_be_piped_and_tables_written_otherwise(here, capsys):
@@ -224,10 +224,10 @@ def test_ctrl_c_gives_130_and_the_same_command_ends_with_the_same_result(here, c
     finally:
         signal.signal(signal.SIGINT, before)
     told = capsys.readouterr().err
-    assert told == "\ncounterpoise: stopped. What was finished is kept: the same command goes on from there.\n"
+    assert told == "\ncounterpoise: stopped. Finished parts are kept: run the same command again to resume.\n"
     assert Checkpoint(here / "long" / "checkpoint").rounds_done() == 3
     assert not (here / "long" / "done.json").exists()
-    assert said(capsys, "fit", "goals.toml", "-o", "long").startswith("goes on: ")
+    assert said(capsys, "fit", "goals.toml", "-o", "long").startswith("resumes: ")
     assert numbers(here / "long") == numbers(here / "run")
 
 
@@ -264,11 +264,11 @@ def test_init_never_guesses_the_deployed_model_and_prints_every_guess(tmp_path, 
     churn().to_csv("churn.csv", index=False, sep=";")
     told = said(capsys, "init", "churn.csv", "--target", "churn")
     text = Path("goals.toml").read_text()
-    assert '\n# baseline = "COLUMN"    # what the deployed model predicts' in text
+    assert '\n# baseline = "COLUMN"    # predictions of the deployed model' in text
     assert not re.search("^baseline", text, flags=re.MULTILINE)
     for guess, change in {
         "delimiter of the file: ';'": "delimiter under [data], or --delimiter",
-        "target: \"churn\" holds 2 classes, texts (rows looked at: 'No': 30, 'Yes': 30)": "--target COLUMN",
+        "target: \"churn\" holds 2 classes, texts (rows read: 'No': 30, 'Yes': 30)": "--target COLUMN",
         'positive class: "Yes"': "positive under [data]",
         "groups: none": "--groups COLUMN",
         "deployed model: none": "--baseline COLUMN",
@@ -277,7 +277,7 @@ def test_init_never_guesses_the_deployed_model_and_prints_every_guess(tmp_path, 
         'ids: ["number"]': "add those that only number rows to drop",
         'missing values: ["?"]': "missing under [data]",
         'numbers of few values: ["plan"]': "categorical under [data]",
-        "words among numbers: Column 'charge' of churn.csv holds numbers but for 'NA' in 7 of 60 rows": "missing under",
+        "words among numbers: Column 'charge' of churn.csv holds numbers except 'NA' in 7 of 60 rows": "missing under",
     }.items():
         assert re.search(rf"^{re.escape(guess)}.*\n    to change it: .*{re.escape(change)}", told, flags=re.MULTILINE)
     words = answer(capsys, "init", "churn.csv", "--target", "churn", "-o", "other.toml")
@@ -288,7 +288,7 @@ def test_init_takes_the_deployed_model_that_is_named(tmp_path, monkeypatch, caps
     monkeypatch.chdir(tmp_path)
     churn().to_csv("churn.csv", index=False)
     told = said(capsys, "init", "churn.csv", "--target", "churn", "--baseline", "partner", "--groups", "sex")
-    assert '\nbaseline = "partner"    # what the deployed model predicts' in Path("goals.toml").read_text()
+    assert '\nbaseline = "partner"    # predictions of the deployed model' in Path("goals.toml").read_text()
     assert "deployed model: none" not in told
     assert "columns with the classes of the target" not in told
     churn().assign(left=churn()["churn"]).to_csv("leak.csv", index=False)

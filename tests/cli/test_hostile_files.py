@@ -108,12 +108,12 @@ CASES = {
     ),
     "a goal of 5,000 groups": Case(
         FIT,
-        "cannot be asked of the train rows",
+        "cannot be measured on the train rows",
         goals(GOAL, '"' + "+".join(f"recall(train,size={number})" for number in range(3_000)) + ' >= 0.5"'),
     ),
     "a goal of 10,000 conditions": Case(
         FIT,
-        "cannot be asked of the train rows",
+        "cannot be measured on the train rows",
         goals(GOAL, '"recall(train,' + ",".join(f"c{number}=1" for number in range(9_000)) + ') >= 0.5"'),
     ),
     "a metric of 90,000 letters": Case(FIT, "Unknown metric 'xxx", goals(GOAL, '"' + "x" * 90_000 + '(train) >= 0.5"')),
@@ -143,16 +143,18 @@ CASES = {
         changed("run/settings.json", lambda content: b'{"again": 1, "again": 2,' + content[1:]),
     ),
     "settings of a terabyte": Case(PREDICT, "run/settings.json cannot be read: it has", huge("run/settings.json")),
-    "settings from a pipe": Case(PREDICT, "run is no run folder", silent("run/settings.json")),
+    "settings from a pipe": Case(PREDICT, "run is not a run folder", silent("run/settings.json")),
     "settings with a number of 10,000 digits": Case(
         PREDICT, "settings.json cannot be read", written("run/settings.json", '{"seed": ' + "9" * 10_000 + "}")
     ),
     "done in lists in lists": Case(PREDICT, "run/done.json cannot be read", written("run/done.json", DEEP)),
-    "done without an end": Case(PREDICT, "is not whole", endless("run/done.json")),
+    "done without an end": Case(PREDICT, "is not finished", endless("run/done.json")),
     "a model of a terabyte": Case(PREDICT, "it is larger than the free memory", huge("run/model.cp")),
     "a model without an end": Case(PREDICT, "lacks model.cp", endless("run/model.cp")),
-    "a result in lists in lists": Case("fit goals.toml -o run", "it is no JSON", written("run/result.json", DEEP)),
-    "report of a result in lists": Case("report run", "it is no JSON", written("run/result.json", DEEP)),
+    "a result in lists in lists": Case(
+        "fit goals.toml -o run", "it is not valid JSON", written("run/result.json", DEEP)
+    ),
+    "report of a result in lists": Case("report run", "it is not valid JSON", written("run/result.json", DEEP)),
     "report of a terabyte": Case("report run", "run/result.json cannot be read", huge("run/result.json")),
     "a result with one long value": Case(
         "report run",

@@ -136,7 +136,7 @@ REFUSED = {
     ),
     "label without a cost": (
         CHOOSING + " recall(train)>=0.5 --defer-label ask",
-        "and nothing is deferred; got 'ask' and no defer_cost",
+        "which need a defer_cost; got 'ask' and no defer_cost",
         None,
     ),
     "deferred rows called as a class": (
@@ -159,7 +159,7 @@ REFUSED = {
     ),
     "texts as scores": (
         APPLY,
-        "must hold scores, numbers; row 1 holds 'high', and 199 more are no numbers",
+        "must hold scores, numbers; row 1 holds 'high', and 199 more are not numbers",
         rewritten(lambda frame: frame.assign(p="high")),
     ),
     "unknown group": (APPLY, "hold the group 'sex=X'", rewritten(lambda frame: frame.assign(sex="X"))),
@@ -170,7 +170,7 @@ REFUSED = {
     ),
     "ids called said": (
         APPLY.replace("id ", "said "),
-        "must not be called 'said'",
+        "must not be named 'said'",
         rewritten(lambda frame: frame.rename(columns={"id": "said"})),
     ),
     "decisions over the table": (APPLY.replace("new.csv", "loans.csv"), "is the data file itself", None),
@@ -194,7 +194,7 @@ REFUSED = {
     ),
     "three classes": (
         CHOOSING + " recall(train)>=0.5",
-        "must hold two classes, which thresholds tell apart; it holds 3",
+        "must hold two classes, which a threshold separates; it holds 3",
         rewritten(lambda frame: frame.assign(paid=np.arange(200) % 3)),
     ),
     "short key to choose": (CHOOSING + " recall(train)>=0.5 --key short", "at least 16 characters", None),

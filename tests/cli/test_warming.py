@@ -101,7 +101,7 @@ def test_what_another_process_compiled_is_told_beside_what_this_one_did(monkeypa
     there = [Warmed("two", 3.0, compiled=True, folder=None), Warmed("one", 0.0, compiled=False, folder=None)]
     helper = Future()
     monkeypatch.setattr(warming, "_kernels", lambda: here)
-    monkeypatch.setattr(warming, "_made", lambda kernel: kernel)
+    monkeypatch.setattr(warming, "_compile_kernel", lambda kernel: kernel)
     monkeypatch.setattr(warming, "_begin_at_the_end", lambda _until_done: helper)
     helper.set_result(there)
     said = []
@@ -118,7 +118,7 @@ def test_where_there_can_be_no_other_process_this_one_compiles_all(monkeypatch):
 
     here = [Warmed("one", 2.0, compiled=True, folder=None)] * 2
     monkeypatch.setattr(warming, "_kernels", lambda: here)
-    monkeypatch.setattr(warming, "_made", lambda kernel: kernel)
+    monkeypatch.setattr(warming, "_compile_kernel", lambda kernel: kernel)
     monkeypatch.setattr(warming, "available_cpus", lambda: 2)
     monkeypatch.setattr(warming, "ProcessPoolExecutor", refuse)
     assert warming.compile_all() == here

@@ -29,7 +29,7 @@ def test_few_classes_are_told_in_their_order_each_against_each():
         ["<2>", "4", "75.0\N{NO-BREAK SPACE}%"],
     ]
     assert confusions(few).rows[2] == ["<2>", "\N{EN DASH}", "1", "3"]
-    assert worst_class(few) == "Recognized least often is <0>, 50.0\N{NO-BREAK SPACE}% of its rows."
+    assert worst_class(few) == "The class recognized least often is <0>, with 50.0\N{NO-BREAK SPACE}% of its rows."
 
 
 def test_of_many_classes_the_worst_are_told():

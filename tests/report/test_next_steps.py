@@ -15,12 +15,12 @@ from counterpoise.report.wording import MISSING, number, percent
 
 pytestmark = pytest.mark.usefixtures("undrawn")
 
-AUDIT = "Audit it again on fresh rows now and then."
-SET = "Set room_for_audit = true, which aims at tighter bounds, so that new rows show the goals to hold."
-OR_SET = "Or set room_for_audit = true, which meets the goals with room for the rows there are."
-LOOSEN = "Loosen a bound, give more rows, or let decisions look at more (method.parameters.by)."
+AUDIT = "Repeat the audit on new rows from time to time."
+SET = "Set room_for_audit = true, which aims at tighter bounds, so that new rows can show the goals to hold."
+OR_SET = "Or set room_for_audit = true, which meets the goals with a margin for the audit on these rows."
+LOOSEN = "Loosen a bound, add rows, or let decisions use more columns (method.parameters.by)."
 MISSED = "Goal {} is missed by {} on the test rows."
-ASK = "Ask for bounds that are tighter by the width of an interval, so that new rows show the goals to hold."
+ASK = "Set bounds that are tighter by the width of an interval, so that new rows can show the goals to hold."
 
 
 def record(*goals, settings=None, met_on="validation", texts=None, more=()):
@@ -96,7 +96,7 @@ def test_rows_that_would_decide_are_counted_by_the_side_of_the_bound(given, rows
 @pytest.mark.parametrize(("cost", "is_told"), [(0.03, True), (0.00001, False), (None, False)])
 def test_the_price_of_room_is_told_where_it_shows(cost, is_told):
     told = steps(HOLDS, texts={"room_cost": cost, "objective": {"kind": "rate", "text": "fpr(train)"}})
-    assert told == [AUDIT, *([f"Of the price, {number(cost)} is the margin for the audit."] if is_told else [])]
+    assert told == [AUDIT, *([f"The margin for the audit raises the objective by {number(cost)}."] if is_told else [])]
 
 
 @pytest.mark.parametrize("value", [0.0733, math.nan])
@@ -140,5 +140,5 @@ def test_where_the_deployed_model_is_better_the_report_says_so(violation, error,
 
 
 def test_ways_that_were_tried_stand_in_the_advice():
-    found = record(FAILS).model_copy(update={"advice": ["If decisions may look at sex, all goals are met."]})
-    assert "If decisions may look at sex, all goals are met." in next_steps(found, goal_cards(found))
+    found = record(FAILS).model_copy(update={"advice": ["If decisions may use sex, all goals are met."]})
+    assert "If decisions may use sex, all goals are met." in next_steps(found, goal_cards(found))

@@ -70,10 +70,10 @@ def test_another_objective_is_named_and_shown_on_every_split(tmp_path, objective
         for value in values:
             assert " ".join(show(value).split()) in page.text
     assert "worst-off 100" not in page.text
-    assert "costs" not in page.text.partition("What was asked")[0]
-    assert f"How small {name} can be" in " ".join(page.text.split())
-    assert f"bound least {name.removeprefix('the ')} proven: not below" in page.text
-    assert f"0.8000 (asked) {' '.join(show(0.0522).split())}" in page.text
+    assert "costs" not in page.text.partition("What was requested")[0]
+    assert f"The least value of {name} over" in " ".join(page.text.split())
+    assert f"bound least {name.removeprefix('the ')} proven lower bound" in page.text
+    assert f"0.8000 (requested) {' '.join(show(0.0522).split())}" in page.text
 
 
 def test_an_alpha_of_one_is_the_plain_error(tmp_path):
@@ -99,7 +99,7 @@ def test_verdicts_say_whether_the_rows_themselves_meet_the_bound(tmp_path):
     assert "Goals shown to hold 0 of 2 1 met on the test rows as they are" in page.text
     assert page.text.count("? undecided met on these rows") == 6  # three splits, in two tables
     assert page.text.count("? undecided missed by 0.0192") == 6
-    assert "On the validation rows the decisions were chosen inside the goals" in page.text
+    assert "The decisions were chosen inside the goals on the validation rows" in " ".join(page.text.split())
     assert "met by construction" in page.text
 
 
@@ -120,11 +120,11 @@ def test_one_goal_alone_is_met_or_missed(tmp_path):
 
 
 def test_reasons_stand_in_the_place_of_what_is_missing(tmp_path):
-    why = {"groups": "there are 10 classes", "frontier": "no goals were asked for", "segments": "alpha is 1"}
+    why = {"groups": "there are 10 classes", "frontier": "no goals were set", "segments": "alpha is 1"}
     rows = [row("mixture", "error", "test", 0.1)]
     text = page_of(tmp_path, objective={"kind": "cvar"}, rows=rows, goals=[], why=why).text
     assert "No rates by group were measured: there are 10 classes." in text
-    assert "No frontier was computed: no goals were asked for." in text
+    assert "No frontier was computed: no goals were set." in text
     assert "The worst-off rows were not described: alpha is 1." in text
 
 

@@ -167,7 +167,7 @@ def test_what_deferring_buys_is_drawn_by_limit(drawn):
         + "."
     )
     assert panel.note.startswith("Each limit is on the validation rows")
-    assert "the other columns are of rows that nothing was chosen on" in panel.note
+    assert "the other columns are on rows not used for choosing" in panel.note
 
 
 @pytest.mark.parametrize("sense", [">=", "<="])

@@ -212,7 +212,7 @@ def shown(request, tmp_path_factory):
 
 def test_answers_are_counted_and_their_rates_follow(shown):
     run, tables, _ = shown
-    found = tables.columns("Answers on the test rows")
+    found = tables.columns("Decisions on the test rows")
     for method in ("mixture", "first model", "deployed model"):
         said, labels, name = run.said[method, "test"], run.labels["test"], METHODS[method]
         assert found["wrong"][name] == share(run.wrong(method, "test").mean())
@@ -229,7 +229,7 @@ def test_answers_are_counted_and_their_rates_follow(shown):
 
 def test_scores_are_told_by_tenth(shown):
     run, tables, text = shown
-    found = tables.columns("Do the scores mean what they say?")
+    found = tables.columns("Are the scores calibrated?")
     for place in range(1, 11):
         for part, head in (("score", "mean score"), ("share", "positive")):
             asked = run.value("first model", f"calibration {part}", "test", f"tenth {place}")
@@ -338,7 +338,7 @@ def test_a_frontier_is_told_with_the_bound_that_was_asked_for(shown):
     run, tables, _ = shown
     found = tables.columns("Frontier of goal 1")
     heads = tables.heads("Frontier of goal 1")
-    texts = {0.3: "0.3000 (asked)", 0.35: "0.3500", 0.4: "0.4000", 0.45: "0.4500"}
+    texts = {0.3: "0.3000 (requested)", 0.35: "0.3500", 0.4: "0.4000", 0.45: "0.4500"}
     assert list(found["bound"]) == list(texts.values())
     for bound, text in texts.items():
         for head, part in zip(heads[1:], ("value", "lower"), strict=True):
@@ -392,8 +392,8 @@ def test_deferred_rows_are_told_by_group_and_by_limit(shown):
             )
     plain = share(run.wrong("first model", "test").mean())
     decided = share(of_all["decided_error_rate"])
-    told = f"{share(of_all['defer_rate'])} of the test rows are left to a person; of the others the mixture decides "
-    assert f"{told}{decided} wrongly (plain training, which decides about all rows: {plain})." in text
+    told = f"{share(of_all['defer_rate'])} of the test rows are left to a person; the mixture decides "
+    assert f"{told}{decided} of the others wrongly (plain training, which decides about all rows: {plain})." in text
 
 
 def test_the_first_lines_tell_the_numbers_of_the_rows_that_count(shown):
@@ -410,4 +410,4 @@ def test_the_first_lines_tell_the_numbers_of_the_rows_that_count(shown):
     worst = f"{'Loss' if run.defers else 'Wrong'}, worst-off 10 %, expected"
     beside = f"once drawn: {share(drawn)}, plain training: {share(tails[1])}, deployed: {share(tails[2])}"
     assert f"{worst} {share(tails[0])} {beside}" in text
-    assert "Test rows 211 the judgement rests on these" in text
+    assert "Test rows 211 used for the audit" in text

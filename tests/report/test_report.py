@@ -195,12 +195,12 @@ def test_what_a_user_wrote_is_only_text(run_folder):
 def test_without_parts_a_sentence_stands_in_their_place(tmp_path):
     page = page_of(build_plain_run(tmp_path))
     for sentence in (
-        "No goals were asked for",
+        "No goals were set",
         "No rates by group were measured",
         "No frontier was computed",
-        "The model itself answers for every row",
+        "The model itself decides every row",
         "worst-off rows were not described",
-        "The run says no command",
+        "The run has no command",
     ):
         assert sentence in page.text
     assert len(page.svgs) == 2  # the curves on train and test rows
@@ -214,7 +214,7 @@ def test_without_parts_a_sentence_stands_in_their_place(tmp_path):
         ("groups", "No rates by group"),
         ("tradeoff", "No frontier"),
         ("segments", "not described"),
-        ("rules", "The model itself answers for every row"),
+        ("rules", "The model itself decides every row"),
     ],
 )
 @pytest.mark.usefixtures("undrawn")
@@ -348,7 +348,7 @@ def test_a_folder_that_is_no_run_is_named(tmp_path, run_folder):
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ("{", "must hold the result of a run; it is no JSON"),
+        ("{", "must hold the result of a run; it is not valid JSON"),
         ("[]", "of the format 'counterpoise run result 1'; got 'list'"),
         ('{"format": "counterpoise run result 9"}', "got 'counterpoise run result 9'"),
         ('{"format": "counterpoise run result 1", "goals": [{"txt": 1}]}', r"is damaged at 'goals.0.text'"),
@@ -357,7 +357,7 @@ def test_a_folder_that_is_no_run_is_named(tmp_path, run_folder):
             "damaged at 'splits.test.rows'",
         ),
         ('{"format": "counterpoise run result 1", "surprise": 1}', "damaged at 'surprise'"),
-        ("[" * 100_000, "must hold the result of a run; it is no JSON"),
+        ("[" * 100_000, "must hold the result of a run; it is not valid JSON"),
     ],
 )
 def test_a_corrupt_or_foreign_result_is_refused_in_a_sentence(run_folder, content, said):

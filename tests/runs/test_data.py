@@ -162,7 +162,7 @@ BAD_FOLDS = {
     "another word": ({"fold": ["train", "dev"] * 20}, {}, "must hold train, validation or test; it holds 'dev'"),
     "numbers": ({"fold": [0, 1] * 20}, {}, "must hold train, validation or test; it holds 0"),
     "missing": ({"fold": ["train", None] * 20}, {}, "it holds a missing value"),
-    "no training": ({"fold": ["test"] * 40}, {}, "must hold train in some rows; it holds it in none"),
+    "no training": ({"fold": ["test"] * 40}, {}, "must hold train in some rows; it holds it in no row"),
     "twice": ({"fold": FOLDS}, {"test": 0.2}, r"splits\.test: column 'fold' has test rows already"),
     "no column": ({"folds": FOLDS}, {}, r"splits\.column: .* has no column 'fold'\. Did you mean 'folds'"),
 }
@@ -218,7 +218,7 @@ BAD_FILES = {
     "age,paid\n1,caf\xe9\n".encode("latin-1"): "must be UTF-8 text; column 'paid' is not",
     "\xe9,paid\n1,yes\n".encode("latin-1"): "must be UTF-8 text; its header is not",
     b"age,payed\n1,yes\n": "data.target: .* has no column 'paid'. Did you mean 'payed'?",
-    b"paid\nyes\nno\n": "must have a column to learn from",
+    b"paid\nyes\nno\n": "must have a feature column",
     b"age,paid\n1,yes\n2,yes\n3,yes\n": "must hold at least two classes; it holds 'yes' only",
     b"age,paid\n1,yes\n2,\n3,no\n": "must hold a label in each row; 1 of 3 are missing",
     b"age,paid\n1,0.5\n2,0.7\n": "must hold classes; row 1 holds the fraction 0.5",
@@ -338,7 +338,7 @@ def test_words_such_as_na_are_values_of_groups_labels_and_categories_in_either_k
 def test_words_among_numbers_are_missing_numbers_and_a_warning_says_so(words, tmp_path):
     table(tmp_path, "loans.csv", income=words * 10)
     table(tmp_path, "empty.csv", income=["" if word in {"NA", "null", "nan"} else word for word in words] * 10)
-    with pytest.warns(WordsAmongNumbers, match=r"Column 'income' of .* holds numbers but for 'NA'.* in .* of 40 rows"):
+    with pytest.warns(WordsAmongNumbers, match=r"Column 'income' of .* holds numbers except 'NA'.* in .* of 40 rows"):
         worded = read_frame(tmp_path / "loans.csv", ["income"])
     empty = read_frame(tmp_path / "empty.csv", ["income"])
     assert worded["income"].astype(float).tolist() == pytest.approx(empty["income"].astype(float).tolist(), nan_ok=True)
@@ -357,7 +357,9 @@ def test_days_beside_words_are_no_categories(tmp_path):
 
 def test_a_word_among_labels_that_are_numbers_is_a_class_and_a_warning_says_so(tmp_path):
     table(tmp_path, "loans.csv", paid=["0", "1", "1", "NA"] * 10)
-    with pytest.warns(WordsAmongNumbers, match=r"numbers but for 'NA' in 10 of 40 rows, .* row 4: the word is a class"):
+    with pytest.warns(
+        WordsAmongNumbers, match=r"numbers except 'NA' in 10 of 40 rows, first in row 4: the word counts as a class"
+    ):
         assert load_data(settings(), tmp_path).classes.tolist() == ["0", "1", "NA"]
     table(tmp_path, "plain.csv", paid=["0", "1"] * 20)
     asked = settings(files="plain.csv", splits={"test_files": "loans.csv"})

@@ -250,7 +250,7 @@ def test_the_page_tells_who_is_deferred_and_what_it_buys(run, tmp_path):
     )
     left, decided = one(run, "defer rate"), one(run, "decided error")
     assert f"{100 * left:.1f} % of the test rows are left to a person" in page
-    assert f"decides {100 * decided:.1f} % wrongly" in page
+    assert f"decides {100 * decided:.1f} % of the others wrongly" in page
     assert "a deferred row counts as 0.2 of a wrong one" in page
     assert "Deferred test rows by group" in page
     assert "Best mixtures for other limits, on the test rows" in page

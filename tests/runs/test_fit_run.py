@@ -201,7 +201,7 @@ def test_goals_on_one_of_many_classes_are_checked_before_anything_is_trained(tmp
     (tmp_path / "goals.toml").write_text(
         'goals = ["recall(train, sex=F) >= 0.5"]\n[data]\nfiles = "t.csv"\ntarget = "y"\npositive = "high"\n'
     )
-    with pytest.raises(DataError, match=r"cannot be asked of the train rows: Unknown column 'sex'"):
+    with pytest.raises(DataError, match=r"cannot be measured on the train rows: Unknown column 'sex'"):
         fit_run(tmp_path / "goals.toml")
     assert not (tmp_path / "goals").exists()
 
@@ -209,7 +209,7 @@ def test_goals_on_one_of_many_classes_are_checked_before_anything_is_trained(tmp
 BAD_GOALS = {
     "recall(train, sexe=F) >= 0.5": "Unknown column 'sexe' .* Did you mean 'sex'?",
     "recall(train, sex=W) >= 0.5": "Unknown value 'W' of column 'sex'",
-    "churn(train) <= 0.5": "cannot be asked of the train rows",
+    "churn(train) <= 0.5": "cannot be measured on the train rows",
 }
 
 
@@ -230,7 +230,7 @@ def test_folders_that_are_something_else_are_left_alone(goals_file, tmp_path):
     assert [path.name for path in (tmp_path / "notes").iterdir()] == ["diary.txt"]
     with pytest.raises(RunFolderError, match="there is a file of that name"):
         fit_run(goals_file(), output=tmp_path / "notes" / "diary.txt")
-    with pytest.raises(RunFolderError, match="is no run folder"):
+    with pytest.raises(RunFolderError, match="is not a run folder"):
         open_run(tmp_path / "notes")
     with pytest.raises(RunFolderError, match="There is no run folder"):
         open_run(tmp_path / "none")

@@ -71,7 +71,7 @@ WRONG = {  # text of the file -> what the error says
         r"method.models\[1\]: 'deployed' is the model in the file that data.baseline_model names; it names none"
     ),
     DATA + 'baseline_model = "b.cp"\n[method]\nname = "pool"\n[[method.models]]\nname = "deployed"\n'
-    "parameters = {C = 1}": "the deployed model is taken as it is; got parameters",
+    "parameters = {C = 1}": "the deployed model takes no parameters; got some",
     DATA + '[method]\nname = "deployed"': "unknown method 'deployed'",
     DATA + '[method]\nname = "adaboost"\nlearner = {name = "deployed"}': "unknown model 'deployed'",
     DATA + 'baseline_model = "b.cp"\n[method]\n[[method.models]]\nname = "deployed"': "unknown model 'deployed'",

@@ -122,9 +122,9 @@ def test_scores_are_judged_by_weighted_rows(fit, folder):
 def test_other_goals_after_impossible_ones_train_nothing(fit):
     with pytest.raises(InfeasibleGoals, match="No single rule meets") as caught:
         fit("hard", f'{RECALL}, "coverage(train) <= 0.1"')
-    assert "What was trained is kept" in "".join(caught.value.__notes__)
+    assert "The trained models are kept" in "".join(caught.value.__notes__)
     run, said, told = fit("hard", RECALL)
-    assert said[0].startswith("goes on")
+    assert said[0].startswith("resumes")
     assert {progress.part for progress in told} == {"measuring"}
     assert run.model().value_ > 0
     told = [progress for progress in fit("fresh", RECALL)[2] if progress.part != "measuring"]
@@ -139,7 +139,7 @@ def test_room_for_the_audit_moves_the_bound_and_the_report_tells_it(fit):
     assert [goal.bound for goal in run.model().goals_] == [entry.aimed]
     assert run.summary().goals[0].bound == 0.6
     page = write_report(run.folder).read_text(encoding="utf-8")
-    assert f"chosen to meet {entry.aimed:.4f}, to leave room for this audit" in page
+    assert f"chosen to meet {entry.aimed:.4f}, to leave a margin for this audit" in page
     again = rebalance_run(open_run(run.folder), goals=["recall(train) >= 0.5"], output=run.folder.parent / "less")
     assert again.result().goals[0].aimed > 0.55
 
@@ -148,7 +148,7 @@ def test_room_for_the_audit_moves_the_bound_and_the_report_tells_it(fit):
 def test_room_that_cannot_be_had_is_given_in_part_and_said(fit):
     goals = '"recall(train) >= 0.75", "false_positive_rate(train) <= 0.3"'
     run, said, _ = fit("part", goals, "room_for_audit = true")
-    (told,) = [line for line in said if "of the room that the audit takes" in line]
+    (told,) = [line for line in said if "of the margin that the audit needs" in line]
     assert 0 <= float(re.search(r"leaves (\d+)%", told)[1]) < 100
     as_asked, _, _ = fit("asked", goals)
     assert 0 < run.result().room_cost <= 0.01
@@ -170,7 +170,7 @@ def test_room_does_not_buy_what_a_budget_limits(fit):
 def test_rows_too_few_to_show_a_goal_leave_it_as_it_stands(fit):
     run, said, _ = fit("few", '"false_positive_rate(train) <= 0.001"', "room_for_audit = true")
     assert any(
-        line.startswith("no room can be left for the audit of false_positive_rate(train) <= 0.001") for line in said
+        line.startswith("leaves no margin for the audit of false_positive_rate(train) <= 0.001") for line in said
     )
     assert [goal.bound for goal in run.model().goals_] == [0.001]
 
@@ -184,7 +184,7 @@ def test_what_rules_may_not_look_at_is_refused_before_training(fit, folder):
 def test_init_writes_what_fits_the_number_of_classes(folder):
     two, many = (starting_file(folder / "loans.csv", target, groups=["sex"]) for target in ("default", "job"))
     assert 'name = "goals"' in two
-    assert '\n# baseline = "COLUMN"    # what the deployed model predicts' in two
+    assert '\n# baseline = "COLUMN"    # predictions of the deployed model' in two
     assert '# ["last_year"] hold the classes of the target. They are features' in two
     assert 'positive = "yes"    # the class that goals such as recall refer to' in two
     assert '# by = ["sex"]' in two
@@ -246,7 +246,7 @@ def test_the_report_of_a_budget_has_the_aimed_bound_and_says_what_the_goals_cost
     text = " ".join(write_report(tail.folder).read_text(encoding="utf-8").split())
     least = f"{100 * without[0]:.1f} %"
     assert f"Goal 1 costs most: without it the share wrong of the worst-off 50 % could be {least}" in text
-    assert "0.7000 (asked)" in text
+    assert "0.7000 (requested)" in text
 
 
 @pytest.mark.slow

@@ -29,12 +29,12 @@ def test_impossible_goals_pass_through_and_other_goals_go_on_from_the_same_round
     path = goals_file(replace={'"recall(train) >= 0.5"': '"recall(train) >= 0.99", "positive_rate(train) <= 0.1"'})
     with pytest.raises(InfeasibleGoals, match="cannot hold"):
         fit_run(path, output=tmp_path / "run")
-    with pytest.raises(RunFolderError, match="is not whole"):
+    with pytest.raises(RunFolderError, match="is not finished"):
         open_run(tmp_path / "run")
     assert "stopped: InfeasibleGoals" in (tmp_path / "run" / "log.txt").read_text()
     events = []
     fit_run(goals_file(), output=tmp_path / "run", on_event=events.append)
-    assert events[0].startswith("goes on: ")
+    assert events[0].startswith("resumes: ")
     fit_afresh(goals_file(), tmp_path / "run")
     assert numbers(tmp_path / "run") == numbers(tmp_path / "fresh")
 

@@ -68,16 +68,19 @@ def test_models_that_are_gone_are_missed_only_where_they_must_decide(run, tmp_pa
 @pytest.mark.slow
 def test_where_kept_answers_are_damaged_the_models_are_asked_again(run, tmp_path):
     folder = shutil.copytree(run.folder, tmp_path / "run")
-    kept = loads((folder / "said.cp").read_bytes())
-    name = next(iter(kept["said"]))
-    others = {name: 1 - kept["said"][name]}
-    odd = {name: np.full_like(kept["said"][name], 200)}
+    kept = loads((folder / "pool_outputs.cp").read_bytes())
+    name = next(iter(kept["outputs"]))
+    others = {name: 1 - kept["outputs"][name]}
+    odd = {name: np.full_like(kept["outputs"][name], 200)}
     first = rebalance_run(run, alpha=0.6, output=tmp_path / "first")
-    spoiled = [b"damaged", *(dumps(one) for one in ({"run": "another", "said": others}, kept | {"said": {name: 5}}))]
-    if kept["said"][name].dtype.kind != "f":
-        spoiled.append(dumps(kept | {"said": odd}))
+    spoiled = [
+        b"damaged",
+        *(dumps(one) for one in ({"run": "another", "outputs": others}, kept | {"outputs": {name: 5}})),
+    ]
+    if kept["outputs"][name].dtype.kind != "f":
+        spoiled.append(dumps(kept | {"outputs": odd}))
     for number, content in enumerate(spoiled):
-        (folder / "said.cp").write_bytes(content)
+        (folder / "pool_outputs.cp").write_bytes(content)
         again = rebalance_run(open_run(folder), alpha=0.6, output=tmp_path / f"again {number}")
         assert numbers(again) == numbers(first)
 
@@ -90,5 +93,5 @@ def test_the_bar_moves_while_a_pool_is_asked(loans_folder, tmp_path):
     assert {progress.total for progress in told} == {21}
     assert [progress.part for progress in told[2:4]] == [
         "decision tree with max_depth = 2",
-        "asking the models about the rows",
+        "predicting with each model of the pool",
     ]

@@ -68,7 +68,7 @@ def test_rows_without_a_column_that_rules_look_at_are_refused(run, loans_folder,
     rows = pd.read_csv(loans_folder / "more.csv")
     for column in ("sex", "today"):
         rows.drop(columns=column).to_csv(tmp_path / "less.csv", index=False)
-        text = f"less.csv must have the column '{column}', which the rules of this run look at"
+        text = f"less.csv must have the column '{column}', which the rules of this run use"
         with pytest.raises(DataError, match=text):
             predict_run(run, tmp_path / "less.csv", tmp_path / "said.csv")
         with pytest.raises(DataError, match=text):

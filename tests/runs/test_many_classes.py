@@ -138,9 +138,9 @@ def test_words_and_page_tell_classes_and_no_thresholds(run):
     for words in (
         "recall: plain training",
         "recall: mixture" if run.model().n_models_ > 1 else "recall: model",
-        "Recognized least often is",
+        "The class recognized least often is",
         "What the rows of each class are called",
-        "not below, of these rules",
+        "lower bound, of these rules",
     ):
         assert words in page
     assert "threshold" not in page
@@ -159,7 +159,7 @@ def test_a_run_is_measured_audited_and_applied(run, folder, tmp_path):
 
 
 def test_another_choice_asks_no_model_and_may_defer(run, folder):
-    kept = open_run(run.folder).said()
+    kept = open_run(run.folder).pool_outputs()
     assert kept["test"].shape == (200, 1, 3)
     other = rebalance_run(
         run,
@@ -168,7 +168,7 @@ def test_another_choice_asks_no_model_and_may_defer(run, folder):
         defer_cost=0.2,
         output=folder / "deferring",
     )
-    assert np.array_equal(other.said()["test"], kept["test"])
+    assert np.array_equal(other.pool_outputs()["test"], kept["test"])
     assert 0 < one(other, "defer rate", split="train") <= 0.1 + 1e-9
     deferred = [row.value for row in other.results().where(quantity="called") if row.settings.endswith("deferred")]
     assert sum(deferred) == pytest.approx(200 * one(other, "group defer_rate", settings="group 0"))
@@ -181,7 +181,7 @@ def test_goals_that_were_not_met_leave_what_was_trained(fit):
     with pytest.raises(InfeasibleGoals, match="No classifier of this kind was found that meets"):
         fit("hard", '"every_class(recall, train) >= 0.9"')
     run, said, told = fit("hard", more="room_for_audit = true")
-    assert said[0].startswith("goes on")
+    assert said[0].startswith("resumes")
     assert {progress.part for progress in told} == {"measuring"}
     assert run.model().value_ > 0
     assert run.result().goals[0].aimed > 0.5
@@ -209,8 +209,8 @@ def test_rules_of_several_models_need_class_probabilities(fit):
     models = 'models = [{ name = "naive_bayes" }]'
     run, _, _ = fit("two", replace=(models, 'models = [{ name = "naive_bayes" }, { name = "logistic" }]'))
     assert all(check.holds for check in run.model().check_goals())
-    assert run.said()["test"].shape == (200, 2, 3)
-    with pytest.raises(DataError, match=r"method.models\[2\]: support vector machine tells no probabilities"):
+    assert run.pool_outputs()["test"].shape == (200, 2, 3)
+    with pytest.raises(DataError, match=r"method.models\[2\]: support vector machine does not predict probabilities"):
         fit("svm", replace=(models, 'models = [{ name = "naive_bayes" }, { name = "svm" }]'))
 
 
@@ -236,7 +236,7 @@ RULES = {
     f"{TOP}: b x 1.00 + 0.50, others x 1": TierRule(0, 0.0, np.inf, ADDED),
     "the class of the second largest probability": TierRule(0, 0.5, np.inf, np.eye(4)[None], layer=1),
     "classes share a row by probability, at most 0.5 each at first": TierRule(0, 0.5, 0.1, np.eye(4)[None]),
-    f"{TOP}: single confusions apart": TierRule(0, 0.0, np.inf, FORBIDDEN),
+    f"{TOP}: single confusions have their own weights": TierRule(0, 0.0, np.inf, FORBIDDEN),
     f"{TOP} for sex=F: all alike; sex=M: c x 2.00, others x 1": TierRule(0, 0.0, np.inf, GROUPS),
     "the likeliest class": RatioRule(0, np.array([0.5]), np.zeros(2)),
     "the likeliest class, or the second with a chance of up to 0.4 where it is nearly as likely": RatioRule(

@@ -67,7 +67,7 @@ def test_a_rate_is_measured_on_every_split_for_all_who_decide(fit_pool):
     result = run.result()
     assert result.objective == ObjectiveResult(kind="rate", text="false_positive_rate(train)")
     assert result.method == "mixture of a pool of 3 models"
-    assert result.why == {"segments": "alpha is 1, so no tail was asked for"}
+    assert result.why == {"segments": "alpha is 1, so there is no tail"}
     assert result.met_on == "validation"
 
 
@@ -123,7 +123,7 @@ def test_a_risk_is_measured_on_every_split_and_kept_where_only_the_goals_change(
 def test_goals_that_are_judged_only_have_no_frontier(fit_pool):
     run, _ = fit_pool("enforce_goals = false")
     result = run.result()
-    assert result.why["frontier"] == "the goals are judged only; the mixture was chosen without them"
+    assert result.why["frontier"] == "the goals are only audited; the mixture was chosen without them"
     assert result.met_on == ""
 
 
@@ -169,8 +169,8 @@ def test_more_than_two_classes_have_errors_by_group_and_reasons_for_what_is_miss
     (rate,) = run.results().where(quantity="group error_rate", settings="group 0", split="test")
     assert 0 <= rate.value < 1
     assert result.why == {
-        "frontier": "no goals were asked for",
-        "segments": "30 rows are too few to tell segments apart",
+        "frontier": "no goals were set",
+        "segments": "30 rows are too few to find segments",
     }
     assert result.data.lines == ["iris: 90 train, 30 validation, 30 test rows; target kind.", "Features: 4 numeric."]
 

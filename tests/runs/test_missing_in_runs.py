@@ -53,7 +53,7 @@ def runs(tmp_path_factory):
 
 def test_fit_says_in_a_line_that_words_among_numbers_are_missing(runs):
     _, _, events = runs
-    lines = [text for end, text in events if end == "csv" and "holds numbers but for 'NA' in 27 of 240 rows" in text]
+    lines = [text for end, text in events if end == "csv" and "holds numbers except 'NA' in 27 of 240 rows" in text]
     assert len(lines) == 1
     assert "name the column in data.categorical" in lines[0]
     assert not any("holds numbers but" in text for end, text in events if end == "parquet")

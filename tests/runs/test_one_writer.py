@@ -71,10 +71,10 @@ def test_a_second_fit_is_refused_and_changes_nothing(small, tmp_path):
     def meet():
         before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
         with pytest.raises(
-            RunFolderError, match=r"Another process \(\d+\) is writing to the run folder .*run: wait for"
+            RunFolderError, match=r"Another process \(\d+\) is writing to the run folder .*run\. Wait until"
         ):
             fit_run(small, output=folder)
-        with pytest.raises(RunFolderError, match="is not whole: wait for the end of its fit"):
+        with pytest.raises(RunFolderError, match=r"is not finished\. Wait until its fit ends"):
             open_run(folder)
         seen.append(before == {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()})
 
@@ -108,7 +108,7 @@ def test_what_a_kill_leaves_of_a_lock_is_taken_over(small, tmp_path):
 def test_a_lock_that_is_something_else_is_one_sentence(make, small, tmp_path):
     (tmp_path / "run").mkdir()
     make(tmp_path / "run" / LOCK)
-    with pytest.raises(RunFolderError, match=r"run cannot be written: .*\. The run goes on with the same command"):
+    with pytest.raises(RunFolderError, match=r"run cannot be written: .*\. Run the same command again"):
         fit_run(small, output=tmp_path / "run")
     assert [path.name for path in (tmp_path / "run").iterdir()] == [LOCK]
 

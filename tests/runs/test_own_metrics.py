@@ -175,7 +175,7 @@ def test_the_command_line_takes_it_from_a_file_that_its_user_names(tmp_path, cap
     [
         (["--import"], "--import needs the name of a Python file"),
         (["--import", "nowhere.py", "data", "list"], "there is no file nowhere.py"),
-        (["data", "list", "--import", "broken.py"], "--import FILE.py must stand before the command"),
+        (["data", "list", "--import", "broken.py"], "--import FILE.py must come before the command"),
         (
             ["--import", "broken.py", "data", "list"],
             "broken.py cannot be imported: ZeroDivisionError: division by zero",

@@ -106,7 +106,7 @@ def test_the_folder_is_as_of_any_run_and_nothing_of_the_rows_is_left_in_it(done)
 
 
 def test_a_run_that_is_done_is_not_chosen_anew_from_counts(done, tmp_path):
-    with pytest.raises(DataError, match="only counts of them were kept"):
+    with pytest.raises(DataError, match="kept only counts of them"):
         rebalance_run(done, goals=["recall(train) >= 0.5"], output=tmp_path / "other")
 
 

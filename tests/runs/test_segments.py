@@ -60,8 +60,8 @@ def test_rows_of_a_segment_are_counted_among_all_though_some_are_looked_at():
 
 
 def test_it_is_told_why_segments_are_not_looked_for():
-    assert why_no_segments(2000, 1.0) == "alpha is 1, so no tail was asked for"
-    assert why_no_segments(39, 0.1) == "39 rows are too few to tell segments apart"
+    assert why_no_segments(2000, 1.0) == "alpha is 1, so there is no tail"
+    assert why_no_segments(39, 0.1) == "39 rows are too few to find segments"
     assert why_no_segments(40, 0.1) == ""
     assert find_segments(rows(), np.linspace(0, 1, 2000), 1.0) == []
 

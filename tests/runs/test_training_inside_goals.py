@@ -88,7 +88,7 @@ def test_an_interrupt_leaves_rounds_that_go_on_to_the_same_result(inside_file, t
         tell=lambda progress: rounds.append(progress.done),
         on_event=events.append,
     )
-    assert events[0].startswith("goes on: ")
+    assert events[0].startswith("resumes: ")
     assert rounds[0] == 3
     (tmp_path / "fresh").mkdir()
     shutil.copy(tmp_path / "run" / "draws.key", tmp_path / "fresh")
@@ -107,14 +107,14 @@ def test_goals_out_of_reach_tell_the_nearest_mixture_and_other_goals_train_anew(
     missed = [check for check in caught.value.closest.check_goals() if not check.holds]
     assert sum(check.violation for check in missed) == pytest.approx(caught.value.least_violation)
     assert [str(check.goal) for check in missed] in [[str(old) for old in way] for way in caught.value.ways_out]
-    assert kept.endswith("kept for them; other goals in the file train others.")
+    assert kept.endswith("kept for them. Other goals need new rounds.")
     assert len(list((tmp_path / "run" / CHECKPOINT).glob("round-*.cp"))) == n_models
     events = []
     with pytest.raises(InfeasibleGoals) as again:
         fit_run(path, output=tmp_path / "run", on_event=events.append)
     assert str(again.value) == str(caught.value)
     fit_run(inside_file(*FEW, replace=ANSWERS), output=tmp_path / "run", on_event=events.append)
-    assert [event.partition(":")[0] for event in events[:2]] == ["goes on", "begins"]
+    assert [event.partition(":")[0] for event in events[:2]] == ["resumes", "starts"]
 
 
 CHANGES = {

@@ -103,7 +103,7 @@ def test_ids_are_written_as_they_stand_and_known_by_their_value(run, loans, tmp_
     said = run.model().predict(frame[run.columns.features], ids=frame["number"])
     assert pd.read_csv(tmp_path / "said.csv")["prediction"].tolist() == said.tolist()
     frame.rename(columns={"who": "prediction"}).to_csv(tmp_path / "new.csv", index=False)
-    with pytest.raises(DataError, match=r"column of ids of .* must not be called 'prediction'"):
+    with pytest.raises(DataError, match=r"id column of .* must not be named 'prediction'"):
         predict_run(run, tmp_path / "new.csv", tmp_path / "b.csv", ids="prediction")
 
 
@@ -113,7 +113,7 @@ def test_goals_that_rows_cannot_answer_are_told_with_the_file(run, loans, tmp_pa
     unanswered = [row for row in found if not row.has_estimate]
     assert unanswered
     assert all(row.verdict == "undecided" and row.note.startswith("There is no row") for row in unanswered)
-    with pytest.raises(DataError, match=r"of the test rows: .* name data\.baseline"):
+    with pytest.raises(DataError, match=r"on the test rows: .* name data\.baseline"):
         certify_run(run, goals="churn(train) <= 0.1")
 
 
@@ -245,10 +245,10 @@ def test_the_starting_file_of_a_long_table_sorted_by_class_has_all_classes(tmp_p
     frame["x"] = frame["x"].astype(object).where(frame.index // 100 != 1400, "none")
     frame.to_csv(tmp_path / "t.csv", index=False)
     text = starting_file(tmp_path / "t.csv", "y", beside=tmp_path)
-    assert "100000 rows looked at" in text
+    assert "100000 rows read" in text
     counts = re.search(r"# classes: 'no': (\d+), 'yes': (\d+)", text)
     assert [int(count) / 100_000 for count in counts.groups()] == pytest.approx([0.8, 0.2], abs=0.01)
-    assert re.search(r"first in row 1400\d\d: taken for missing", text)
+    assert re.search(r"first in row 1400\d\d: taken as missing", text)
 
 
 def test_the_one_sign_that_json_writes_and_toml_refuses_can_be_in_a_name(tmp_path):
@@ -264,7 +264,7 @@ def test_init_refuses_what_it_cannot_start_from(loans_folder, tmp_path):
     with pytest.raises(DataError, match="at least two classes"):
         starting_file(tmp_path / "one.csv", "y")
     write_new(tmp_path / "new.toml", "alpha = 0.1\n")
-    with pytest.raises(RunFolderError, match="exists already and is left as it is"):
+    with pytest.raises(RunFolderError, match="exists already and is not overwritten"):
         write_new(tmp_path / "new.toml", "other")
     assert (tmp_path / "new.toml").read_text() == "alpha = 0.1\n"
 

@@ -26,7 +26,7 @@ def run(tmp_path_factory, loans_folder):
 
 def test_goals_on_weighted_rows_need_the_limit_before_anything_is_fitted(goals_file):
     path = goals_file(replace={PLAIN: WEIGHTED})
-    told = r"The goal recall\(train\) >= 0.5 cannot be asked of the train rows: Dataset 'train' needs largest_weight"
+    told = r"The goal recall\(train\) >= 0.5 cannot be measured on the train rows: Dataset 'train' needs largest_weight"
     with pytest.raises(DataError, match=told):
         fit_run(path)
     assert not (path.parent / "goals").exists()
@@ -39,8 +39,8 @@ def test_the_limit_is_in_the_audit_the_results_and_the_report(run):
     assert [row.largest_weights for row in audit] == [(("train", 5.0),), (("mail", 3.0),)]
     assert "no row of train weighs more than 5 and no row of mail weighs more than 3." in str(audit)
     assert [line for line in run.result().data.lines if "weighted" in line] == [
-        "Rows are weighted by weight; none is taken to weigh more than 5.",
-        "Rows of mail are weighted by weight; none is taken to weigh more than 3.",
+        "Rows are weighted by weight; the largest weight in the population is 5.",
+        "Rows of mail are weighted by weight; the largest weight in the population is 3.",
     ]
     assert json.loads((run.folder / "settings.json").read_text())["data"]["largest_weight"] == 5
 
@@ -78,12 +78,10 @@ def test_another_limit_can_be_tried_on_a_finished_run(run, loans_folder):
 
 def test_rows_heavier_than_the_limit_are_refused(run, loans, tmp_path):
     loans(50).assign(weight=range(50)).to_csv(tmp_path / "heavy.csv", index=False)
-    told = (
-        r"Column 'weight' of .*heavy.csv must hold weights of at most 5, the largest_weight named; row 50 weighs 49\."
-    )
+    told = r"Column 'weight' of .*heavy.csv must hold weights of at most 5 \(largest_weight\); row 50 holds 49\."
     with pytest.raises(DataError, match=told):
         certify_run(run, tmp_path / "heavy.csv")
-    with pytest.raises(DataError, match="row 50 weighs 49"):
+    with pytest.raises(DataError, match="row 50 holds 49"):
         evaluate_run(run, tmp_path / "heavy.csv")
 
 
@@ -132,5 +130,5 @@ def test_rows_of_a_file_without_the_weights_are_not_measured_as_if_all_weighed_t
     path = tmp_path / "plain.csv"
     loans(40, seed=5).drop(columns="weight").to_csv(path, index=False)
     for measure in (certify_run, evaluate_run):
-        with pytest.raises(DataError, match=r"plain\.csv has no column 'weight', by which the rows of this run weigh"):
+        with pytest.raises(DataError, match=r"plain\.csv has no column 'weight', which holds the weights of its rows"):
             measure(run, path)

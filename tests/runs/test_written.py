@@ -129,7 +129,7 @@ def test_messages_name_the_cell_that_is_wrong(loans, goals_file, tmp_path):
     frame.loc[6, "age"], frame.loc[9, "age"] = "forty", "old"
     frame.to_csv(tmp_path / "odd.csv", index=False)
     with pytest.raises(
-        DataError, match=r"must hold numbers as in training; row 7 holds 'forty', and 1 more are no numbers\."
+        DataError, match=r"must hold numbers as in training; row 7 holds 'forty', and 1 more are not numbers\."
     ):
         evaluate_run(run, tmp_path / "odd.csv")
     frame = loans(50, seed=3).assign(paid=np.where(np.arange(50) == 4, 0.5, 1.0), income=1.0)
@@ -154,13 +154,13 @@ def test_init_takes_the_few_texts_among_numbers_for_missing(tmp_path):
     text = starting_file(tmp_path / "t.csv", "y")
     assert "drop = []" in text
     assert 'missing = ["n.a."]' in text
-    assert '# "income" holds numbers but for ["n.a."], first in row 57: taken for missing' in text
+    assert '# "income" holds numbers except ["n.a."], first in row 57: taken as missing' in text
 
 
 def test_with_decimal_commas_the_cell_is_named_that_is_no_number():
     column = pd.Series(["1,5", "2,25", "k.A.", "3.877,56"], dtype="category")
     with written_as(Written(";", None, ",")):
-        assert odd_cell(column) == "row 3 holds 'k.A.', and 1 more are no numbers"
+        assert odd_cell(column) == "row 3 holds 'k.A.', and 1 more are not numbers"
 
 
 @pytest.mark.parametrize("encoding", ["rot13", "base64", "undefined", "none of these"])

@@ -139,7 +139,7 @@ def is_whole(folder):
         words = str(error)
     else:
         return True
-    assert any(known in words for known in ("is not whole", "There is no run folder", "is no run folder")), words
+    assert any(known in words for known in ("is not finished", "There is no run folder", "is not a run folder")), words
     return False
 
 

@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         return int(app(tokens, exit_on_error=False, print_error=False) or DONE)
     except KeyboardInterrupt:
-        sys.stderr.write("\ncounterpoise: stopped. What was finished is kept: the same command goes on from there.\n")
+        sys.stderr.write("\ncounterpoise: stopped. Finished parts are kept: run the same command again to resume.\n")
         return INTERRUPTED
     except BrokenPipeError:  # as in: counterpoise data list | head -1
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python complains when it ends
@@ -71,7 +71,7 @@ def _without_imports(tokens: list[str]) -> list[str]:
         _, path, *tokens = tokens
         if not Path(path).is_file():
             raise ValueError(f"{_IMPORT} must name a Python file; there is no file {path}.")
-        import runpy  # noqa: PLC0415 - only where asked
+        import runpy  # noqa: PLC0415 - only with --import
 
         try:
             runpy.run_path(path)
@@ -79,23 +79,23 @@ def _without_imports(tokens: list[str]) -> list[str]:
             raise ValueError(f"{path} cannot be imported: {type(error).__name__}: {error}") from error
     if _IMPORT in tokens:
         raise ValueError(
-            f"{_IMPORT} FILE.py must stand before the command, as in counterpoise {_IMPORT} FILE.py fit GOALS."
+            f"{_IMPORT} FILE.py must come before the command, as in counterpoise {_IMPORT} FILE.py fit GOALS."
         )
     return tokens
 
 
 def _refuse(error: Exception, words: Sequence[str]) -> int:
     """Say what was wrong in one paragraph, with lines to copy where there is a way out, and return the exit code."""
-    told, goals = f"counterpoise: {sentence(error)}\n", sys.modules.get("counterpoise.goals")  # heavy: it may wait
+    message, goals = f"counterpoise: {sentence(error)}\n", sys.modules.get("counterpoise.goals")  # heavy: it may wait
     if goals is None or not isinstance(error, goals.InfeasibleGoals):
-        sys.stderr.write(told)
+        sys.stderr.write(message)
         return BAD_INPUT
     if "--json" in words:
         sys.stdout.write(json.dumps({"infeasible": error.as_dict(), "error": sentence(error)}, indent=2) + "\n")
-        sys.stderr.write(told)
+        sys.stderr.write(message)
     else:
         from_file = not any(word.startswith("--goal") for word in words)
-        sys.stderr.writelines([told, *(f"{line}\n" for line in _way_out(error.ways_out, from_file=from_file))])
+        sys.stderr.writelines([message, *(f"{line}\n" for line in _way_out(error.ways_out, from_file=from_file))])
     return NOT_MET
 
 
@@ -127,7 +127,7 @@ def _words(error: Exception) -> str:
         goal = more[0].strip() if more and first.startswith("Cannot read the goal") else ""
         return " ".join([f"{first} In: {goal}" if goal else first, *getattr(error, "__notes__", ())])
     return (
-        f"Unexpected {type(error).__name__}: {error}. This is a fault of counterpoise; "
+        f"Unexpected {type(error).__name__}: {error}. This is a bug in counterpoise; "
         "set COUNTERPOISE_TRACEBACK=1 and run it again to see where."
     )
 

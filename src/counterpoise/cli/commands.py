@@ -61,10 +61,10 @@ def init(
     csv: Read = USUAL,
     shown: Out = PRINTED,
 ) -> None:
-    """Write a commented goals file by looking at a table.
+    """Write a commented goals file for a table.
 
-    The file says in comments what each setting does; change it, then run `counterpoise fit` on it. A file that exists
-    is never overwritten. Every guess is printed, with how to change it.
+    Comments in the file explain each setting. Edit it, then run `counterpoise fit` on it. An existing file is never
+    overwritten. Every guess is printed, with how to change it.
 
     Parameters
     ----------
@@ -75,18 +75,18 @@ def init(
     groups
         Columns that goals use, such as sex; give the option once for each.
     baseline
-        The column with what the deployed model predicts, for goals on churn. It is never guessed.
+        The column with the predictions of the deployed model, for goals on churn. It is never guessed.
     output
         Where the goals file goes.
     """
     from counterpoise.runs.starting import start_from  # noqa: PLC0415
 
-    with csv.told():
+    with csv.reading():
         made = start_from(data, target, groups=tuple(groups or ()), baseline=baseline, beside=output.parent)
     runs.write_new(output, made.text)
     next_step = f"{output}: read it, set your goals, then run: counterpoise fit {output}"
-    told = "\n".join([next_step, "", "What was guessed:", *map(str, made.guesses)])
-    shown.answer(told, {"goals_file": output, "guesses": [one._asdict() for one in made.guesses]})
+    text = "\n".join([next_step, "", "What was guessed:", *map(str, made.guesses)])
+    shown.answer(text, {"goals_file": output, "guesses": [one._asdict() for one in made.guesses]})
 
 
 @command
@@ -100,8 +100,8 @@ def fit(
 ) -> int:
     """Fit what a goals file asks for, audit it on test rows and write a report.
 
-    The result is a run folder: the goals file as read, the model, a table of results, the report. A run that was
-    stopped (Ctrl-C, a crash) goes on where it was when the same command is given again; one that is whole says so.
+    The result is a run folder: the goals file as read, the model, a table of results, the report. If a run was
+    stopped (Ctrl-C, a crash), the same command resumes it; a finished run is left as it is.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ def fit(
     """
     with shown.progress() as tell:
         run = runs.fit_run(goals, output=output, tell=tell, on_event=shown.say)
-    return _told(run, shown, strict=strict)
+    return _show_run(run, shown, strict=strict)
 
 
 @command
@@ -143,11 +143,11 @@ def evaluate(
     strict
         Exit with code 1 unless every goal is met on these rows.
     """
-    with csv.told():
+    with csv.reading():
         opened = runs.open_run(run)
-        found = runs.evaluate_run(opened, data, largest_weight=largest_weight)
-    shown.answer(str(found), found.as_dict())
-    return NOT_MET if strict and not found.all_met else DONE
+        summary = runs.evaluate_run(opened, data, largest_weight=largest_weight)
+    shown.answer(str(summary), summary.as_dict())
+    return NOT_MET if strict and not summary.all_met else DONE
 
 
 @command
@@ -164,7 +164,7 @@ def predict(
 ) -> None:
     """Predict the rows of a table with a run's model.
 
-    The same row always gets the same answer. A mixture draws one of its models for each row by a keyed hash of the row.
+    The same row always gets the same decision. A mixture draws one of its models for each row, by a keyed hash of it.
 
     Parameters
     ----------
@@ -177,12 +177,12 @@ def predict(
     probabilities
         Add a column for the probability of each class, by the model that decides.
     ids
-        For a mixture: a column that tells people apart. The same person then gets the same answer, whatever the other
-        columns say.
+        For a mixture: a column that identifies people. The same person then gets the same decision, whatever the other
+        columns hold.
     """
     if str(output).startswith("-") and str(output) != "-":
         raise ValueError(f"--output must name a file, or be - to print; got the option {str(output)!r}.")
-    with csv.told():
+    with csv.reading():
         opened = runs.open_run(run)
         from counterpoise.runs.use import predictions_of  # noqa: PLC0415 - heavy
 
@@ -205,10 +205,10 @@ def explain(
     csv: Read = USUAL,
     shown: Out = PRINTED,
 ) -> None:
-    """Say why rows of a table are decided as they are.
+    """Explain the decisions about rows of a table.
 
-    Score, threshold, the goals that set it, the smallest change of the score that changes the decision, and, where the
-    model tells them, the largest contributions of features.
+    Prints score, threshold, the goals that set it, the smallest change of the score that changes the decision, and,
+    where the model provides them, the largest contributions of features.
 
     Parameters
     ----------
@@ -219,13 +219,13 @@ def explain(
     row
         The number of a row, the first is 1; give the option once for each. Default: the first ten rows.
     ids
-        A column that tells people apart, as for predict.
+        A column that identifies people, as for predict.
     """
-    with csv.told():
+    with csv.reading():
         opened = runs.open_run(run)
-        found = runs.explain_run(opened, data, rows=row, ids=ids)
-    text = "\n\n".join(f"Row {number}\n{one}" for number, one in found.items())
-    shown.answer(text, {"rows": [{"row": number, **one.as_dict()} for number, one in found.items()]})
+        explanations = runs.explain_run(opened, data, rows=row, ids=ids)
+    text = "\n\n".join(f"Row {number}\n{one}" for number, one in explanations.items())
+    shown.answer(text, {"rows": [{"row": number, **one.as_dict()} for number, one in explanations.items()]})
 
 
 @command
@@ -244,7 +244,7 @@ def rebalance(
     strict: Annotated[bool, Flag] = False,
     shown: Out = PRINTED,
 ) -> int:
-    """Choose the mixture of a run's models anew, for another tail, objective or goals, without training.
+    """Choose another mixture of a run's models, for another tail, objective or goals, without training.
 
     Parameters
     ----------
@@ -255,14 +255,14 @@ def rebalance(
     alpha
         The worst-off fraction that counts. Default: as before.
     objective
-        What to make as small as possible instead, such as "KL(0.1)" or "false_positive_rate(train)".
+        What to minimise instead, such as "KL(0.1)" or "false_positive_rate(train)".
     goal
         A goal as text, such as "recall(train) >= 0.9"; give the option once for each. They replace those of the run.
     budget
-        The most that the error may be above the least possible under the goals, where a tail is asked for; 1 for no
+        The most that the error may be above the least possible under the goals, where alpha is below 1; 1 for no
         limit. Default: as before.
     by
-        A column that rules of scores may look at; give the option once for each, or "" for none. Default: as before.
+        A column that rules of scores may use; give the option once for each, or "" for none. Default: as before.
     defer_cost
         Another loss of a row that is left to a person, from 0 to 1, or "never". Default: as before.
     decision
@@ -271,12 +271,12 @@ def rebalance(
     strict
         Exit with code 1 unless every goal is shown to hold on the test rows.
     """
-    asked: dict[str, Any] = {"alpha": alpha, "objective": objective, "goals": goal, "budget": budget}
-    asked |= {"defer_cost": defer_cost, "decision": decision}
-    asked["by"] = None if by is None else [name for name in by if name]
+    options: dict[str, Any] = {"alpha": alpha, "objective": objective, "goals": goal, "budget": budget}
+    options |= {"defer_cost": defer_cost, "decision": decision}
+    options["by"] = None if by is None else [name for name in by if name]
     opened = runs.open_run(run)
-    chosen = runs.rebalance_run(opened, **asked, output=output, on_event=shown.say)
-    return _told(chosen, shown, strict=strict)
+    chosen = runs.rebalance_run(opened, **options, output=output, on_event=shown.say)
+    return _show_run(chosen, shown, strict=strict)
 
 
 @app.command(usage="Usage: counterpoise certify [OPTIONS] RUN [DATA]")
@@ -294,17 +294,17 @@ def certify(
     csv: Read = USUAL,
     shown: Out = PRINTED,
 ) -> int:
-    """Audit a run's model: which goals hold on the population, and how surely.
+    """Audit a run's model: which goals hold on the population, and with what confidence.
 
-    All verdicts are right together with the confidence asked for, if the rows are independent draws from the
-    population that no one fitted or chose on. Where decisions are drawn, rates are expectations over the draws.
+    All verdicts are right together with the requested confidence, if the rows are independent draws from the population
+    and were not used to fit or choose the model. Where decisions are drawn, rates are expectations over the draws.
 
     Parameters
     ----------
     run
         A run folder.
     data
-        A CSV or Parquet file of rows that no one fitted or chose on. Default: the run's own test rows.
+        A CSV or Parquet file of rows that were not used to fit or choose the model. Default: the run's test rows.
     confidence
         Between 0 and 1, for goals that carry none. Default: that of the run.
     goal
@@ -316,12 +316,12 @@ def certify(
     strict
         Exit with code 1 unless every goal is shown to hold.
     """
-    with csv.told():
+    with csv.reading():
         done = runs.open_run(run)
         from counterpoise.runs.summary import audit_text, audit_words  # noqa: PLC0415 - heavy
 
-        asked: dict[str, Any] = {"confidence": confidence, "goals": goal, "largest_weight": largest_weight}
-        audit = runs.certify_run(done, data, **asked, drawn=drawn)
+        options: dict[str, Any] = {"confidence": confidence, "goals": goal, "largest_weight": largest_weight}
+        audit = runs.certify_run(done, data, **options, drawn=drawn)
     is_drawn = drawn and len(done.drawn()) > 0  # else each decision is the same whatever the key
     head = "Of the drawn decisions; another key draws others.\n\n" if is_drawn else ""
     shown.answer(head + audit_text(audit), audit_words(audit) | ({"drawn": True} if is_drawn else {}))
@@ -335,7 +335,7 @@ def compare(
     html: Path | None = None,
     shown: Out = PRINTED,
 ) -> None:
-    """Put runs side by side, and decisions that stand in a table: goals, errors, margins and costs.
+    """Compare runs, and decisions in a table, side by side: goals, errors, margins and costs.
 
     Parameters
     ----------
@@ -352,14 +352,14 @@ def compare(
         check_place(html, option="--html")
     for place in places:
         if not place.is_file():
-            runs.open_run(place)  # what is wrong with it is told before more is loaded
-    found = runs.compare_runs(places, prediction=prediction)
+            runs.open_run(place)  # an error in it is shown before more is loaded
+    comparison = runs.compare_runs(places, prediction=prediction)
     if html is not None:
         from counterpoise.report.page import write_page  # noqa: PLC0415
 
-        write_page(found, html)
+        write_page(comparison, html)
     page = "" if html is None else f"\n\npage: {html}"
-    shown.answer(f"{found}{page}", found.as_dict() | {"page": html})
+    shown.answer(f"{comparison}{page}", comparison.as_dict() | {"page": html})
 
 
 @command
@@ -380,7 +380,7 @@ def report(
     output
         Where the page goes. Default: report.html in the run folder, explorer.html where it is interactive.
     interactive
-        Write the explorer as a file instead, which works without a server: answers for a grid of tails and bounds.
+        Write the explorer as a file instead, which works without a server: solutions for a grid of tails and bounds.
     """
     if interactive:
         page = explorer.write_interactive(run, output)
@@ -414,9 +414,9 @@ def explore(
     output
         The folder that models and reports are exported to.
     host
-        The name of this machine that is listened on. Default: 127.0.0.1, so that nobody else can reach it.
+        The address to listen on. Default: 127.0.0.1, so that nobody else can reach it.
     port
-        0 for any that is free.
+        The port to listen on; 0 for any free one.
     open_
         Open the page in the browser of this machine.
     """
@@ -424,24 +424,24 @@ def explore(
     def ready(server: Any) -> None:
         shown.answer(f"explorer: {server.address}\nCtrl-C ends it.", {"address": server.address})
         if open_:
-            import webbrowser  # noqa: PLC0415 - only where asked
+            import webbrowser  # noqa: PLC0415 - only with --open
 
             webbrowser.open(server.address)
 
     explorer.explore_run(run, output=output, host=host, port=port, say=shown.say, ready=ready)
 
 
-# After those of a run: a word that is no command is answered with the first of them.
+# After those of a run: of commands as near to an unknown word the first is suggested.
 
 
 @command
 def demo(
     *, output: Annotated[Path, Parameter(name=("--output", "-o"))] = Path("demo-output"), shown: Out = PRINTED
 ) -> None:
-    """Show the whole story on data that is made here or ships inside scikit-learn, in about a minute.
+    """Show the whole workflow on generated data and on data from scikit-learn, in about a minute.
 
-    Decides about loans inside three goals, of a population whose truth is known and told beside the audit; then finds
-    as many malignant tumours as a bound on false alarms allows.
+    Decides about loans inside three goals, in a population whose true rates are known and shown beside the audit; then
+    finds as many malignant tumours as a bound on false alarms allows.
 
     Parameters
     ----------
@@ -450,8 +450,8 @@ def demo(
     """
     from counterpoise.cli.demo import run_demo  # noqa: PLC0415 - heavy: only where the command runs
 
-    found = run_demo(output, say=shown.say, progress=shown.progress)
-    shown.answer("\n".join(["", *(f"report: {path}" for path in found)]), {"reports": found})
+    reports = run_demo(output, say=shown.say, progress=shown.progress)
+    shown.answer("\n".join(["", *(f"report: {path}" for path in reports)]), {"reports": reports})
 
 
 @command
@@ -473,14 +473,14 @@ def warm_up(*, shown: Out = PRINTED) -> None:
 def goals(
     *goal: str, list_: Annotated[bool, Parameter(name="--list", negative="")] = False, shown: Out = PRINTED
 ) -> None:
-    """List all metrics that goals can be made of, or read goals back to see how they are understood.
+    """List all metrics for goals, or parse goals to see how they are understood.
 
     Parameters
     ----------
     goal
-        Goals as text, each of which is read and written anew.
+        Goals as text; each is parsed and printed.
     list_
-        Show every metric and phrase with its formula and what it needs of the data.
+        Show every metric and phrase with its formula and the data it needs.
     """
     from counterpoise._base.text import text_table  # noqa: PLC0415
     from counterpoise.goals import validate_goals  # noqa: PLC0415
@@ -517,8 +517,8 @@ def fetch(name: str, /, *, shown: Out = PRINTED) -> None:
     name
         As `counterpoise data list` has it.
     """
-    found = datasets.load_dataset(name)
-    n_rows, n_columns = found.X.shape
+    dataset = datasets.load_dataset(name)
+    n_rows, n_columns = dataset.X.shape
     shown.answer(f"{name}: {n_rows} rows, {n_columns} columns", {"name": name, "rows": n_rows, "columns": n_columns})
 
 
@@ -526,7 +526,7 @@ for one in (tables.choose, tables.apply, tables.audit):
     command(one)
 
 
-def _told(run: Any, shown: Shown, *, strict: bool) -> int:
+def _show_run(run: Any, shown: Shown, *, strict: bool) -> int:
     """Write the report where there is none yet, print what a run came to, and return its exit code."""
     summary, report = run.summary(), run.report
     if not report.is_file():

@@ -22,16 +22,16 @@ class Csv:
     """How CSV files are written."""
 
     delimiter: str | None = None
-    """What stands between the columns of a CSV file, such as ";" or "tab". Default: as the run says, else a comma."""
+    """The separator of columns in a CSV file, such as ";" or "tab". Default: that of the run, else a comma."""
 
     encoding: str | None = None
-    """Of a CSV file, such as "latin-1". Default: as the run says, else UTF-8."""
+    """The encoding of a CSV file, such as "latin-1". Default: that of the run, else UTF-8."""
 
     decimal: str | None = None
-    """What stands before the decimals of a CSV file's numbers, "." or ",". Default: as the run says, else a point."""
+    """The decimal mark of numbers in a CSV file, "." or ",". Default: that of the run, else a point."""
 
-    def told(self) -> AbstractContextManager[None]:
-        """Read files so, until the context ends."""
+    def reading(self) -> AbstractContextManager[None]:
+        """Return a context in which CSV files are read this way."""
         from counterpoise.runs.settings import Written, written_as  # noqa: PLC0415 - only where a command runs
 
         delimiter = None if self.delimiter is None else _TABS.get(self.delimiter, self.delimiter)
@@ -114,7 +114,7 @@ class Words:
 
 @contextmanager
 def lines_of_progress(pause: float = _PAUSE) -> "Iterator[ProgressCallback]":
-    """Print how far work is when so many seconds have gone by, told of or not, and at its end: logs stay short."""
+    """Print how far work is every few seconds, with or without news, and at its end: logs stay short."""
     started = printed = time.monotonic()
     words, is_over, has_compiled = Words(), threading.Event(), False
 

@@ -1,4 +1,4 @@
-"""The commands on a table that holds scores or answers already: choose rules, apply them, audit anybody's answers."""
+"""The commands on a table that holds scores or decisions: choose rules, apply them, audit decisions of any origin."""
 
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -37,28 +37,27 @@ def choose(
     csv: Read = USUAL,
     shown: Out = PRINTED,
 ) -> None:
-    """Choose thresholds of scores that stand in a table, so that goals are met at the least error. Trains nothing.
+    """Choose thresholds for scores in a table, so that goals are met at the least error. Trains nothing.
 
     Writes the rules as plain JSON: thresholds by group, and for a mixture how often each rule decides and the key of
-    the draws.
-    `counterpoise apply` decides by them, and so can SQL or JavaScript in twenty lines.
+    the draws. `counterpoise apply` decides by them, and so can SQL or JavaScript in twenty lines.
 
     Parameters
     ----------
     table
         A CSV or Parquet file of rows that the scoring models were not trained on.
     target
-        The column with what is true.
+        The column with the true labels.
     score
         A column of scores, higher for the positive class; give the option once for each.
     goal
         A goal as text, such as "recall(train) >= 0.8"; `train` are these rows. Give the option once for each.
     by
-        A column that may be looked at when deciding: each of its values gets its own threshold.
+        A column that decisions may use: each of its values gets its own threshold.
     groups
-        Columns by which the report tells groups apart.
+        Columns by which the report groups rows.
     baseline
-        The column with the answers of the deployed model, for churn; `--by baseline` lets rules look at it.
+        The column with the predictions of the deployed model, for churn; `--by baseline` lets rules use it.
     weights
         The column of sample weights.
     largest_weight
@@ -68,18 +67,18 @@ def choose(
     alpha
         The worst-off fraction that counts; 1, the default, is the plain error.
     objective
-        What to make as small as possible instead, such as "false_positive_rate(train)".
+        What to minimise instead, such as "false_positive_rate(train)".
     budget
-        The most that the error may be above the least possible under the goals, where a tail is asked for.
+        The most that the error may be above the least possible under the goals, where alpha is below 1.
     decision
         "fixed": one rule, a threshold for each group. "sticky": the best mixture of rules, one drawn for each person;
         tails (an alpha below 1) need it.
     defer_cost
         The loss of a row that is left to a person, from 0 to 1. Default: every row is decided about.
     defer_label
-        What is said of such rows. Default: "defer".
+        The label of such rows. Default: "defer".
     ids
-        The column that tells people apart, for the answers that the report shows. Default: the numbers of the rows.
+        The column that identifies people, for the decisions that the report shows. Default: the numbers of the rows.
     key
         Of the draws, at least 16 characters. Default: drawn by the system.
     report
@@ -90,18 +89,18 @@ def choose(
     from counterpoise.runs.tables import choose_table  # noqa: PLC0415 - heavy: only where the command runs
 
     _check_page(report, table, output)
-    with csv.told():
-        found = choose_table(
+    with csv.reading():
+        chosen = choose_table(
             table, output, target=target, scores=score, goals=goal, by=by or (), groups=groups or (), baseline=baseline,
             weights=weights, largest_weight=largest_weight, positive=positive, alpha=alpha, objective=objective,
             budget=budget, decision=decision, defer_cost=defer_cost, defer_label=defer_label, ids=ids, key=key,
         )  # fmt: skip
-    _write_page(found.answers, report)
-    values: dict[str, Any] = {"positive": found.rules.positive, "rules": [one._asdict() for one in found.rules.rules]}
+    _write_page(chosen.answers, report)
+    values: dict[str, Any] = {"positive": chosen.rules.positive, "rules": [one._asdict() for one in chosen.rules.rules]}
     parts = ("value", "bound", "holds")
-    checks = [{"goal": str(one.goal)} | {name: getattr(one, name) for name in parts} for one in found.checks]
-    values |= {"value": found.value, "goals": checks, "output": output, "report": report}
-    shown.answer(f"{found}\n\nrules: {output}" + _page_line(report), values)
+    checks = [{"goal": str(one.goal)} | {name: getattr(one, name) for name in parts} for one in chosen.checks]
+    values |= {"value": chosen.value, "goals": checks, "output": output, "report": report}
+    shown.answer(f"{chosen}\n\nrules: {output}" + _page_line(report), values)
 
 
 def apply(
@@ -121,15 +120,15 @@ def apply(
     rules
         The JSON file of rules.
     table
-        A CSV or Parquet file with the scores, and the groups that the rules look at.
+        A CSV or Parquet file with the scores, and the groups that the rules use.
     ids
-        The column that tells people apart: one person always gets one answer.
+        The column that identifies people: the same person always gets the same decision.
     output
         Where the decisions go, one row for each of the table: CSV, or Parquet by its ending.
     """
     from counterpoise.runs.tables import apply_rules  # noqa: PLC0415
 
-    with csv.told():
+    with csv.reading():
         n_rows = apply_rules(rules, table, output, ids=ids)
     shown.answer(f"{n_rows} decisions in {output}", {"decisions": output, "rows": n_rows})
 
@@ -153,25 +152,25 @@ def audit(
     csv: Read = USUAL,
     shown: Out = PRINTED,
 ) -> int:
-    """Audit decisions that stand in a table: which goals hold on the population, and how surely.
+    """Audit decisions in a table: which goals hold on the population, and with what confidence.
 
-    All verdicts are right together with the confidence asked for, if the rows are independent draws from the
-    population that no one fitted or chose on. No run and no model is needed.
+    All verdicts are right together with the requested confidence, if the rows are independent draws from the population
+    and were not used to fit or choose the model. No run and no model is needed.
 
     Parameters
     ----------
     table
-        A CSV or Parquet file with what is true and what was said.
+        A CSV or Parquet file with true labels and decisions.
     target
-        The column with what is true.
+        The column with the true labels.
     prediction
-        The column with what was said.
+        The column with the decisions.
     goal
         A goal as text, such as "recall(train, sex=F) >= 0.8"; `train` are these rows. Give the option once for each.
     groups
-        Columns by which the report tells groups apart; goals may refer to any column.
+        Columns by which the report groups rows; goals may refer to any column.
     baseline
-        The column with the answers of another model, for churn, wins and losses.
+        The column with the predictions of another model, for churn, wins and losses.
     weights
         The column of sample weights.
     largest_weight
@@ -181,7 +180,7 @@ def audit(
     confidence
         Between 0 and 1, for goals that carry none. Default: 0.95.
     defer_label
-        What was said of rows that a person decides about: neither right nor wrong.
+        The label of rows that a person decides about: neither right nor wrong.
     report
         Where a report of one page goes.
     strict
@@ -191,17 +190,17 @@ def audit(
     from counterpoise.runs.tables import audit_table  # noqa: PLC0415
 
     _check_page(report, table)
-    with csv.told():
-        found = audit_table(
+    with csv.reading():
+        table_audit = audit_table(
             table, target=target, prediction=prediction, goals=goal, groups=tuple(groups or ()), baseline=baseline,
             weights=weights, largest_weight=largest_weight, positive=positive, confidence=confidence,
             defer_label=defer_label,
         )  # fmt: skip
-    _write_page(found, report)
-    called = "" if found.positive is None else f"positive class: {found.positive!r}\n"
-    words = audit_words(found.audit) | {"positive": found.positive, "report": report}
-    shown.answer(called + audit_text(found.audit) + _page_line(report), words)
-    return NOT_MET if strict and not found.audit.holds else DONE
+    _write_page(table_audit, report)
+    called = "" if table_audit.positive is None else f"positive class: {table_audit.positive!r}\n"
+    words = audit_words(table_audit.audit) | {"positive": table_audit.positive, "report": report}
+    shown.answer(called + audit_text(table_audit.audit) + _page_line(report), words)
+    return NOT_MET if strict and not table_audit.audit.holds else DONE
 
 
 def _check_page(report: Path | None, table: Path, output: Path | None = None) -> None:

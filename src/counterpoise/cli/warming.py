@@ -50,7 +50,7 @@ def compile_all(say: Callable[[str], None] = lambda _text: None) -> list[Warmed]
     made, helper = [], None
     with ExitStack() as until_done:
         for kernel in _kernels():
-            made.append(_made(kernel))
+            made.append(_compile_kernel(kernel))
             if made[-1].compiled:
                 helper = helper or _begin_at_the_end(until_done)
                 say(_line(made[-1]))
@@ -81,20 +81,20 @@ def _begin_at_the_end(until_done: ExitStack) -> Future[list[Warmed]] | None:
         return None
     with suppress(OSError, ImportError, NotImplementedError):  # no processes here, or no locks that they share
         pool = until_done.enter_context(ProcessPoolExecutor(1, multiprocessing.get_context("spawn")))
-        return pool.submit(_made_backwards)
+        return pool.submit(_compile_backwards)
     return None
 
 
-def _made_backwards() -> list[Warmed]:
-    return [_made(kernel) for kernel in reversed(_kernels())]
+def _compile_backwards() -> list[Warmed]:
+    return [_compile_kernel(kernel) for kernel in reversed(_kernels())]
 
 
-def _made(kernel: "Kernel") -> Warmed:
-    started, told = time.monotonic(), list[str | None]()
-    with watch_compilation(told.append):
+def _compile_kernel(kernel: "Kernel") -> Warmed:
+    started, compilations = time.monotonic(), list[str | None]()
+    with watch_compilation(compilations.append):
         folder = kernel.dispatcher().stats.cache_path
     name = f"{kernel.__module__.removeprefix(_PACKAGE)}.{kernel.__name__}"
-    return Warmed(name, time.monotonic() - started, bool(told), folder)
+    return Warmed(name, time.monotonic() - started, bool(compilations), folder)
 
 
 def summary(made: list[Warmed]) -> str:

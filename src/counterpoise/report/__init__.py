@@ -1,4 +1,4 @@
-"""Reports: the results table of a run, drawn and told on one self-contained HTML page."""
+"""Reports: the result of a run as one self-contained HTML page."""
 
 from counterpoise._base.lazy import lazy
 

@@ -53,22 +53,22 @@ def _lines(words: Any, path: str = "") -> Iterator[tuple[str, str]]:
             yield from _lines(value, f"{path}.{key}" if path else str(key))
     elif _is_nested(words):
         for number, entry in enumerate(words, start=1):
-            yield f"{path} {number}".strip(), _told(entry)
-    elif (text := _shown(words)) != "":
+            yield f"{path} {number}".strip(), _entry_text(entry)
+    elif (text := _format_value(words)) != "":
         yield path, text
 
 
-def _told(entry: Any) -> str:
+def _entry_text(entry: Any) -> str:
     """Return a small table as one line; where only one key is set, its value says enough."""
     lines = list(_lines(entry))
     return lines[0][1] if len(lines) == 1 else "; ".join(f"{key} = {text}" if key else text for key, text in lines)
 
 
-def _shown(value: Any) -> str:
+def _format_value(value: Any) -> str:
     if value is None:
         return ""
     if isinstance(value, list):
-        return ", ".join(map(_shown, value))
+        return ", ".join(map(_format_value, value))
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -94,7 +94,7 @@ def render_comparison(comparison: "Comparison") -> str:
 
 
 def render(result: RunResult) -> str:
-    """Return the page of a result; the template asks each section for what it shows."""
+    """Return the page of a result; the template calls each section for its content."""
     shown = result.settings | ({"columns": result.data.columns} if result.data.columns else {})
     shown |= {name: result.checksums[name] for name in ("fingerprint", "origin") if name in result.checksums}
     template = page_environment().get_template("template.html")

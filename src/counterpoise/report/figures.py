@@ -18,7 +18,7 @@ from markupsafe import Markup, escape
 
 from counterpoise._base.types import ArrayLike
 from counterpoise.displays import CVaRCurveDisplay, RateDisplay, TradeoffDisplay
-from counterpoise.report.wording import fraction, number, percent, shortened
+from counterpoise.report.wording import fraction, number, percent, shorten
 from counterpoise.rules.tradeoff import Tradeoff, TradeoffPoint
 from counterpoise.runs.result import Cut
 from counterpoise.theory.risks import Mean
@@ -60,7 +60,7 @@ def draw(name: str, title: str, message: str, fill: Callable[[Any], None], *, he
     body = stream.getvalue().partition("</metadata>")[2].rpartition("</svg>")[0]
     body = re.sub(r"<style.*?</style>|<!--.*?-->", "", body, flags=re.DOTALL)
     body = re.sub(r"\s*\n\s*", " ", body).strip()
-    drawn = Markup(_TAG.sub(lambda tag: _adapted(tag[0], name), body))  # noqa: S704 - matplotlib escaped the text inside
+    drawn = Markup(_TAG.sub(lambda tag: _adapt(tag[0], name), body))  # noqa: S704 - matplotlib escaped the text inside
     return Markup(
         '<svg role="img" aria-labelledby="{0}-title {0}-desc" viewBox="0 0 {1:g} {2:g}">'
         '<title id="{0}-title">{3}</title><desc id="{0}-desc">{4}</desc>{5}</svg>'
@@ -80,7 +80,7 @@ def _plain_style() -> Iterator[None]:
         yield
 
 
-def _adapted(tag: str, name: str) -> str:
+def _adapt(tag: str, name: str) -> str:
     for colour, variable in _VARIABLES.items():
         tag = tag.replace(colour, variable)
     tag = _NAME.sub(rf"\g<1>{name}-", tag)
@@ -122,8 +122,8 @@ def goal_figure(name: str, text: str, dots: Sequence[Dot], bound: float, sense: 
             ax.axvspan(*((bound, high) if sense == ">=" else (low, bound)), color=FAINT, alpha=0.35, linewidth=0)
         ax.set_xlabel(f"shaded: allowed, {_SIDE[sense]} {number(bound)}" if sense else f"bound {number(bound)}")
 
-    told = "; ".join(f"{dot.name} {number(dot.value)}, from {number(dot.low)} to {number(dot.high)}" for dot in dots)
-    message, height = f"{told}. The bound is {number(bound)}.", _FRAME + _ROW * len(dots)
+    values = "; ".join(f"{dot.name} {number(dot.value)}, from {number(dot.low)} to {number(dot.high)}" for dot in dots)
+    message, height = f"{values}. The bound is {number(bound)}.", _FRAME + _ROW * len(dots)
     return draw(name, f"Estimates and intervals of {text}", message, fill, height=height)
 
 
@@ -134,7 +134,7 @@ def cvar_figure(
     alpha: float | None,
     loss: str = "share wrong",
 ) -> Markup:
-    """Draw the CVaR curves of several methods, and the tail fraction that was asked for."""
+    """Draw the CVaR curves of several methods, and the requested tail fraction."""
 
     def fill(ax: Any) -> None:
         for (label, (alphas, values)), colour, style in zip(curves.items(), SERIES, _STYLES, strict=False):
@@ -147,11 +147,11 @@ def cvar_figure(
         ax.set_xlabel("worst-off part of the rows")
 
     levels = sorted({level for level in (0.01, alpha, 1.0) if level is not None})
-    told = []
+    sentences = []
     for level in levels:
         values = ", ".join(f"{label} {percent(_at(curve, level))}" for label, curve in curves.items())
-        told.append(f"Worst-off {fraction(level)}: {values}.")
-    return draw(name, f"CVaR of the {loss} on the {rows} rows", " ".join(told), fill)
+        sentences.append(f"Worst-off {fraction(level)}: {values}.")
+    return draw(name, f"CVaR of the {loss} on the {rows} rows", " ".join(sentences), fill)
 
 
 def rate_figure(name: str, rate: str, dots: Sequence[Dot], show: Callable[[float], str]) -> Markup:
@@ -164,8 +164,8 @@ def rate_figure(name: str, rate: str, dots: Sequence[Dot], show: Callable[[float
         inside = (min(0.0, *values), max(1.0, *values))  # shares, but for some metrics of a user's own
         ax.set_xlim(*_limits([end for dot in dots for end in (dot.value, dot.low, dot.high)], inside))
 
-    told = "; ".join(f"{dot.name} {show(dot.value)}" for dot in dots)
-    return draw(name, f"{rate} by group".capitalize(), f"{told}.", fill, height=_FRAME + _ROW * len(dots))
+    rates = "; ".join(f"{dot.name} {show(dot.value)}" for dot in dots)
+    return draw(name, f"{rate} by group".capitalize(), f"{rates}.", fill, height=_FRAME + _ROW * len(dots))
 
 
 def score_figure(
@@ -192,16 +192,16 @@ def score_figure(
             if math.isfinite(one.lower):
                 ax.axvline(one.lower, color=INK, linewidth=1.2, alpha=faint, linestyle=(0, (2, 2)))
                 ax.axvspan(one.lower, one.threshold, color=FAINT, alpha=0.6 * one.share, linewidth=0, zorder=0)
-        ax.set(title=shortened(text, 2 * _LABEL), ylabel="part of its class")
+        ax.set(title=shorten(text, 2 * _LABEL), ylabel="part of its class")
         ax.set_xlabel("score; shaded: deferred" if defers else "score; upright: thresholds")
         ax.set_yticks([])
         ax.legend(frameon=False, loc="upper center")
 
-    cuts = "; ".join(f"{_told_cut(one)} for {percent(one.share)} of the people" for one in rules)
+    cuts = "; ".join(f"{_cut_text(one)} for {percent(one.share)} of the people" for one in rules)
     return draw(name, f"Scores of {text} by class", f"Thresholds: {cuts or 'none inside'}.", fill)
 
 
-def _told_cut(one: Cut) -> str:
+def _cut_text(one: Cut) -> str:
     return number(one.threshold) + (f" (deferred from {number(one.lower)})" if math.isfinite(one.lower) else "")
 
 
@@ -219,11 +219,11 @@ def deferral_figure(
         ax.set_ylim(bottom=0.0)
         ax.legend(frameon=False)
 
-    told = []
+    sentences = []
     for place in (0, -1):
         values = ", ".join(f"{label} {percent(some[place])}" for label, some in lines.items())
-        told.append(f"At most {percent(limits[place])} deferred: {values}.")
-    return draw(name, f"Losses on the {rows} rows against deferred rows", " ".join(told), fill)
+        sentences.append(f"At most {percent(limits[place])} deferred: {values}.")
+    return draw(name, f"Losses on the {rows} rows against deferred rows", " ".join(sentences), fill)
 
 
 def frontier_figure(
@@ -235,18 +235,18 @@ def frontier_figure(
     bound: float,
 ) -> Markup:
     """Draw how small the objective can be against a goal's bound: triples of bound, value and proven lower value."""
-    found = Tradeoff(tuple(TradeoffPoint(*point, math.nan, 0, None) for point in points), None, Mean())
+    curve = Tradeoff(tuple(TradeoffPoint(*point, math.nan, 0, None) for point in points), None, Mean())
 
     def fill(ax: Any) -> None:
-        TradeoffDisplay(tradeoff=found).plot(ax, color=SERIES[0])
+        TradeoffDisplay(tradeoff=curve).plot(ax, color=SERIES[0])
         ax.locator_params(axis="x", nbins=5)
         if math.isfinite(bound):
             ax.axvline(bound, color=INK, linewidth=1, linestyle=(0, (3, 2)))
-        ax.set_xlabel("bound of the goal" + (f"; asked: {number(bound)}" if math.isfinite(bound) else ""))
-        ax.set_ylabel(textwrap.fill(shortened(least, 2 * _UPRIGHT), _UPRIGHT), parse_math=False)
+        ax.set_xlabel("bound of the goal" + (f"; requested: {number(bound)}" if math.isfinite(bound) else ""))
+        ax.set_ylabel(textwrap.fill(shorten(least, 2 * _UPRIGHT), _UPRIGHT), parse_math=False)
 
-    told = "; ".join(f"bound {number(edge)}: {show(value)}" for edge, value, _ in some(points))
-    return draw(name, f"The {least} against the bound of {text}", f"{told}.", fill)
+    values = "; ".join(f"bound {number(edge)}: {show(value)}" for edge, value, _ in some(points))
+    return draw(name, f"The {least} against the bound of {text}", f"{values}.", fill)
 
 
 def some(points: Sequence[tuple[float, float, float]], most: int = 5) -> list[tuple[float, float, float]]:
@@ -256,7 +256,7 @@ def some(points: Sequence[tuple[float, float, float]], most: int = 5) -> list[tu
 
 
 def _dots(ax: Any, dots: Sequence[Dot], rate: str) -> None:
-    names = [shortened(dot.name, _LABEL) for dot in dots]
+    names = [shorten(dot.name, _LABEL) for dot in dots]
     values, low, high = (np.array([getattr(dot, part) for dot in dots]) for part in ("value", "low", "high"))
     display = RateDisplay(groups=names, rates=values, low=low, high=high, rate=rate)
     display.plot(ax, color=SERIES[0], elinewidth=1.4)

@@ -1,4 +1,4 @@
-"""What a report says first and last: the verdict, what to do next, what was asked, data, settings, commands."""
+"""The first and last sections of a report: the verdict, what to do next, the request, data, settings, commands."""
 
 import math
 from collections import Counter
@@ -9,14 +9,14 @@ from counterpoise.report.rates import cost_words, deferral_fact, deferral_senten
 from counterpoise.report.sections import (
     GoalCard,
     PageTable,
-    asked_lines,
+    decider_names,
     frontier_points,
     is_at_least,
     is_ratio,
     loss_word,
-    measured,
     noun,
     objective_fact,
+    objective_lines,
     objective_sentence,
     points_at,
     reported_objective,
@@ -49,20 +49,20 @@ _DIGITS = 2  # of a number of rows that is a guess
 def next_steps(result: RunResult, cards: Sequence[GoalCard]) -> list[str]:
     """Return what can be done, in sentences, the most urgent first."""
     open_ones = [card for card in cards if card.verdict in (FAILS, UNDECIDED)]
-    steps = [*_missed(result, cards), *(step for card in open_ones for step in _steps(result, card)), *result.advice]
+    steps = [*_misses(result, cards), *(step for card in open_ones for step in _steps(result, card)), *result.advice]
     if any(card.is_met is not True for card in open_ones) or any(card.verdict is FAILS for card in open_ones):
         steps += _aim(result)
     elif open_ones and not result.settings.get("room_for_audit") and not _reads_parts(result):
-        steps.append("Or set room_for_audit = true, which meets the goals with room for the rows there are.")
+        steps.append("Or set room_for_audit = true, which meets the goals with a margin for the audit on these rows.")
     if cards and all(card.verdict is HOLDS for card in cards):
-        steps.append("Audit it again on fresh rows now and then.")
+        steps.append("Repeat the audit on new rows from time to time.")
     return [*steps, *_behind_deployed(result), *_room(result), *_dearest(result, cards)]
 
 
-def _missed(result: RunResult, cards: Sequence[GoalCard]) -> Iterator[str]:
+def _misses(result: RunResult, cards: Sequence[GoalCard]) -> Iterator[str]:
     """Yield every goal that the rows miss: first those that are shown to fail, then by how much."""
-    found = [(card, goal.on(result.judged)) for card, goal in zip(cards, result.goals, strict=True)]
-    missed = [(card, one) for card, one in found if one.violation > 0]
+    standings = [(card, goal.on(result.judged)) for card, goal in zip(cards, result.goals, strict=True)]
+    missed = [(card, one) for card, one in standings if one.violation > 0]
     for card, one in sorted(missed, key=lambda pair: (pair[0].verdict is not FAILS, -pair[1].violation)):
         yield f"{_upper(card.name)} is {stand_on_rows(one.violation)} on the {result.judged} rows."
 
@@ -78,13 +78,13 @@ def _behind_deployed(result: RunResult) -> Iterator[str]:
     if deployed_wrong < ours_wrong and percent(deployed_wrong) != percent(ours_wrong):
         behind.append(f"the share wrong ({percent(deployed_wrong)} in place of {percent(ours_wrong)})")
     if behind:
-        yield f"The deployed model is better in {_listed(behind)}."
+        yield f"The deployed model is better in {_join_names(behind)}."
 
 
 def _steps(result: RunResult, card: GoalCard) -> Iterator[str]:
-    """Yield what would decide about an undecided goal that is met, as far as the rows tell."""
-    found = result.goals[int(card.name.removeprefix("goal ")) - 1].on(result.judged)
-    estimate, low, high, bound, rows = found.estimate, found.low, found.high, found.bound, found.rows
+    """Yield about how many rows would decide an undecided goal that is met."""
+    standing = result.goals[int(card.name.removeprefix("goal ")) - 1].on(result.judged)
+    estimate, low, high, bound, rows = standing.estimate, standing.low, standing.high, standing.bound, standing.rows
     gap, width = abs(estimate - bound), estimate - low if estimate >= bound else high - estimate
     if card.verdict is FAILS or not card.is_met or not gap > 0 or not math.isfinite(width):
         return
@@ -100,15 +100,15 @@ def _steps(result: RunResult, card: GoalCard) -> Iterator[str]:
 def _aim(result: RunResult) -> Iterator[str]:
     """Yield how to get on the right side of bounds."""
     if result.settings.get("room_for_audit"):
-        yield "Loosen a bound, give more rows, or let decisions look at more (method.parameters.by)."
+        yield "Loosen a bound, add rows, or let decisions use more columns (method.parameters.by)."
     elif _reads_parts(result):
-        yield "Ask for bounds that are tighter by the width of an interval, so that new rows show the goals to hold."
+        yield "Set bounds that are tighter by the width of an interval, so that new rows can show the goals to hold."
     elif result.is_mixture or result.met_on:
-        yield "Set room_for_audit = true, which aims at tighter bounds, so that new rows show the goals to hold."
+        yield "Set room_for_audit = true, which aims at tighter bounds, so that new rows can show the goals to hold."
 
 
 def _reads_parts(result: RunResult) -> bool:
-    """Tell whether rows were read in parts, where no room is left."""
+    """Tell whether rows were read in parts, where there is no margin for the audit."""
     return (result.settings.get("data") or {}).get("sample") is not None
 
 
@@ -116,24 +116,24 @@ def _room(result: RunResult) -> Iterator[str]:
     """Yield what the margin for the audit costs, where that shows."""
     cost, aim = result.room_cost, reported_objective(result)
     if math.isfinite(cost) and aim.show(cost) != aim.show(0.0):
-        yield f"Of the price, {aim.show(cost)} is the margin for the audit."
+        yield f"The margin for the audit raises the objective by {aim.show(cost)}."
 
 
 def _dearest(result: RunResult, cards: Sequence[GoalCard]) -> Iterator[str]:
     """Yield which goal costs most of what was minimised, where the decisions were chosen."""
-    aim, found = reported_objective(result), []
+    aim, costs = reported_objective(result), []
     for card, goal in zip(cards, result.goals, strict=True):
         points = frontier_points(goal)
         at = [value for _, value, _ in points_at(card.aimed, points)]
-        if at and (result.certificate or is_ratio(card.text)):  # of which a few bounds near the asked one were tried
+        if at and (result.certificate or is_ratio(card.text)):  # of which a few bounds near its own were tried
             # not the loosest bound, which can cost more: of a lower average loss a budget allows less for the tail
             bound, least, _ = min(points, key=lambda point: point[1])
-            found.append((at[0] - least, at[0], card.name, f"with the bound {number(bound)}"))
+            costs.append((at[0] - least, at[0], card.name, f"with the bound {number(bound)}"))
         elif at:  # a frontier ends where all is as without its goal
             least = points[0 if is_at_least(card.text) else -1][1]
-            found.append((at[0] - least, at[0], card.name, "without it"))
-    cost, value, name, changed = max(found, default=(0.0, 0.0, "", ""))
-    if len(found) > 1 and cost > 0 and aim.show(value) != aim.show(value - cost):
+            costs.append((at[0] - least, at[0], card.name, "without it"))
+    cost, value, name, changed = max(costs, default=(0.0, 0.0, "", ""))
+    if len(costs) > 1 and cost > 0 and aim.show(value) != aim.show(value - cost):
         yield (
             f"{_upper(name)} costs most: {changed} {aim.text} could be {aim.show(value - cost)} in place of "
             f"{aim.show(value)} where decisions were chosen."
@@ -144,9 +144,9 @@ def _upper(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-_READY = {HOLDS: "Ready to deploy", FAILS: "Not ready to deploy", UNDECIDED: "Not decided yet", UNKNOWN: "Not judged"}
+_READY = {HOLDS: "Ready to deploy", FAILS: "Not ready to deploy", UNDECIDED: "Not decided yet", UNKNOWN: "Not audited"}
 _MISSED = FAILS.sign
-_PAIR = 2  # goals that are spoken of as "both" and "either"
+_PAIR = 2  # goals: "both" and "either" in a sentence
 
 
 class Headline(NamedTuple):
@@ -160,10 +160,10 @@ class Headline(NamedTuple):
 
 def headline(result: RunResult, cards: Sequence[GoalCard]) -> Headline:
     """Return whether the goals hold, how small the objective is and what it costs, in plain words."""
-    verdict, title, told = _goals_in_words(cards, result.judged)
+    verdict, title, goal_sentences = _goals_in_words(cards, result.judged)
     mixture, first, deployed = (result.losses(decider).error for decider in (MIXTURE, FIRST, DEPLOYED))
-    words = {"rows": result.judged, "noun": noun(result), "asked": _what_costs(result, cards)}
-    sentences = [*told, deferral_sentence(result), objective_sentence(result), _tail(result)]
+    words = {"rows": result.judged, "noun": noun(result), "cause": _what_costs(result, cards)}
+    sentences = [*goal_sentences, deferral_sentence(result), objective_sentence(result), _tail(result)]
     sentences += [cost_sentence(mixture=mixture, first=first, **words), _beside_deployed(mixture, deployed)]
     return Headline(verdict, title, [one for one in sentences if one], next_steps(result, cards))
 
@@ -172,26 +172,26 @@ def _beside_deployed(ours: float, deployed: float) -> str:
     """Return how much better, or worse, the model is than the one in its place."""
     if not math.isfinite(deployed) or not math.isfinite(ours):
         return ""
-    told = f"The deployed model gets {percent(deployed)} wrong"
+    text = f"The deployed model gets {percent(deployed)} wrong"
     if percent(deployed) == percent(ours):
-        return f"{told}, as many."
-    return f"{told}: {points(deployed - ours)} {'more' if deployed > ours else 'less'}."
+        return f"{text}, as many."
+    return f"{text}: {points(deployed - ours)} {'more' if deployed > ours else 'less'}."
 
 
 def comparison(result: RunResult, cards: Sequence[GoalCard]) -> PageTable | None:
     """Return every goal and the error on the rows that count, for the model and those it is compared with."""
-    deciders = [decider for decider in (MIXTURE, FIRST, DEPLOYED) if decider in measured(result)]
+    deciders = [decider for decider in (MIXTURE, FIRST, DEPLOYED) if decider in decider_names(result)]
     if len(deciders) == 1 or not cards:
         return None
     rows: list[list[str | Noted]] = []
     for card, goal in zip(cards, result.goals, strict=True):
-        found = [goal.on(result.judged, decider) for decider in deciders]
-        cells = [number(one.estimate) + f"\N{NO-BREAK SPACE}{_MISSED}" * (one.violation > 0) for one in found]
+        standings = [goal.on(result.judged, decider) for decider in deciders]
+        cells = [number(one.estimate) + f"\N{NO-BREAK SPACE}{_MISSED}" * (one.violation > 0) for one in standings]
         rows.append([card.text, Noted(card.verdict, ""), *cells])
     errors = [result.losses(decider).error for decider in deciders]
     aim = "as few" if reported_objective(result).text.startswith("the share wrong of all") else ""
     rows.append(["share wrong" + (", expected" if result.is_drawn else ""), aim, *map(number, errors)])
-    heads = ("asked", "verdict", *(measured(result)[decider] for decider in deciders))
+    heads = ("goal", "verdict", *(decider_names(result)[decider] for decider in deciders))
     caption = f"On the {result.judged} rows, for which train stands in a goal; {_MISSED} misses the bound"
     return PageTable(caption, heads, rows, wide=(1,))
 
@@ -211,7 +211,7 @@ def drawn_table(result: RunResult, cards: Sequence[GoalCard]) -> PageTable | Non
     if result.tail is not None:
         label = f"{loss_word(result)}, worst-off {fraction(result.tail)}"
         rows.append([label, number(losses.tail(result.tail).value), number(result.drawn.cvar), ""])
-    heads = ("asked", "expected", "of the drawn decisions", "verdict on the drawn decisions")
+    heads = ("goal", "expected", "of the drawn decisions", "verdict on the drawn decisions")
     return PageTable(f"Of the drawn decisions, {result.judged} rows", heads, rows, wide=(3,))
 
 
@@ -229,17 +229,17 @@ def _tail(result: RunResult) -> str:
     if alpha is None:
         return ""
     ours, first = result.losses().tail(alpha), result.losses(FIRST).tail(alpha).value
-    told: dict[str, Any] = {"rows": result.judged, "noun": noun(result), "cost": cost_words(result)}
-    return tail_sentence(mixture=ours.value, first=first, alpha=alpha, realised=ours.realised, **told)
+    words: dict[str, Any] = {"rows": result.judged, "noun": noun(result), "cost": cost_words(result)}
+    return tail_sentence(mixture=ours.value, first=first, alpha=alpha, realised=ours.realised, **words)
 
 
 def _goals_in_words(cards: Sequence[GoalCard], split: str) -> tuple[Verdict, str, list[str]]:
     """Return the worst verdict, how many goals have which, and sentences on those that are not shown to hold."""
     if not cards:
-        return UNKNOWN, "No goals were asked for", []
+        return UNKNOWN, "No goals were set", []
     tally = Counter(card.verdict for card in cards)
     worst = next(verdict for verdict in (FAILS, UNDECIDED, UNKNOWN, HOLDS) if tally[verdict])
-    title = _all_alike(worst, len(cards)) if tally[worst] == len(cards) else _counted(tally, len(cards))
+    title = _all_alike(worst, len(cards)) if tally[worst] == len(cards) else _count_verdicts(tally, len(cards))
     if worst is HOLDS:
         shown = f"The {split} rows show it{_confidence(cards)}."
         return worst, _ready(worst, title, split), [shown]
@@ -248,14 +248,14 @@ def _goals_in_words(cards: Sequence[GoalCard], split: str) -> tuple[Verdict, str
     if tally[FAILS]:
         sentences.append(f"{_subject(named[FAILS])} shown by the {split} rows to fail{_confidence(cards)}.")
     if tally[UNDECIDED]:
-        sentences.append(_undecided(cards, named[UNDECIDED], split))
+        sentences.append(_undecided_sentence(cards, named[UNDECIDED], split))
     if tally[UNKNOWN]:
         sentences.append(f"{_subject(named[UNKNOWN])} not measured on the {split} rows.")
     return worst, _ready(worst, title, split), sentences
 
 
 def _ready(verdict: Verdict, title: str, split: str) -> str:
-    """Return whether to deploy, and why; rows on which a model was fitted or chosen cannot tell."""
+    """Return whether to deploy, and why; rows on which a model was fitted or chosen do not count."""
     head = _READY[verdict] if split == TEST else "No test rows"
     return f"{head}: {title[0].lower()}{title[1:]}"
 
@@ -273,7 +273,7 @@ def _all_alike(verdict: Verdict, n_goals: int) -> str:
     return f"{'Both' if n_goals == _PAIR else f'All {n_goals}'} goals {more}"
 
 
-def _counted(tally: Mapping[Verdict, int], n_goals: int) -> str:
+def _count_verdicts(tally: Mapping[Verdict, int], n_goals: int) -> str:
     words = {FAILS: "fails" if tally[FAILS] == 1 else "fail", UNDECIDED: "undecided", UNKNOWN: "not measured"}
     return ", ".join(
         [
@@ -283,15 +283,15 @@ def _counted(tally: Mapping[Verdict, int], n_goals: int) -> str:
     )
 
 
-def _undecided(cards: Sequence[GoalCard], names: Sequence[str], split: str) -> str:
+def _undecided_sentence(cards: Sequence[GoalCard], names: Sequence[str], split: str) -> str:
     """Return how the rows themselves stand, and which goals they leave open."""
     n_met = _n_met(cards)
     if n_met is None:
-        return f"{_subject(names)} undecided: the {split} rows leave both possible."
+        return f"{_subject(names)} undecided: the {split} rows are too few to decide."
     if len(cards) == 1:
         return f"On the {split} rows as they are it is {'met' if n_met else 'missed'}; they are too few to be sure."
     standing = f"{n_met} of {len(cards)} goals {'is' if n_met == 1 else 'are'} met"
-    which = _listed(names) if len(names) < len(cards) else "either" if len(names) == _PAIR else "any"
+    which = _join_names(names) if len(names) < len(cards) else "either" if len(names) == _PAIR else "any"
     return f"On the {split} rows as they are {standing}; they are too few to be sure of {which}."
 
 
@@ -306,25 +306,25 @@ def _confidence(cards: Sequence[GoalCard]) -> str:
     return f", with confidence {levels.pop()}" if len(levels) == 1 and "" not in levels else ""
 
 
-def _listed(names: Sequence[str]) -> str:
+def _join_names(names: Sequence[str]) -> str:
     *others, last = names
     return f"{', '.join(others)} and {last}" if others else last
 
 
 def _subject(names: Sequence[str]) -> str:
     """Return names and a verb as the beginning of a sentence."""
-    return _upper(f"{_listed(names)} {'are' if len(names) > 1 else 'is'}")
+    return _upper(f"{_join_names(names)} {'are' if len(names) > 1 else 'is'}")
 
 
 def facts(result: RunResult, cards: Sequence[GoalCard]) -> list[tuple[str, str, str]]:
     """Return the numbers to see at a glance."""
-    split, found = result.judged, []
+    split, lines = result.judged, []
     if cards:
         holding = sum(card.verdict is HOLDS for card in cards)
         n_met = _n_met(cards)
         beside = f"on the {split} rows" if n_met is None else f"{n_met} met on the {split} rows as they are"
-        found.append(("Goals shown to hold", f"{holding} of {len(cards)}", beside))
-    found += [one for one in (objective_fact(result), deferral_fact(result)) if one]
+        lines.append(("Goals shown to hold", f"{holding} of {len(cards)}", beside))
+    lines += [one for one in (objective_fact(result), deferral_fact(result)) if one]
     expected = ", expected" if result.is_drawn else ""  # over the draws
     names = {MIXTURE: "", FIRST: "plain training", DEPLOYED: "deployed"}
     tails = {name: result.losses(one).tail(result.tail) for one, name in names.items()}
@@ -335,18 +335,18 @@ def facts(result: RunResult, cards: Sequence[GoalCard]) -> list[tuple[str, str, 
         quantities = {worst: {name: one.value for name, one in tails.items()}, **quantities}
     for label, values in quantities.items():
         if math.isfinite(values[""]):
-            told = [f"{name}: {percent(value)}" for name, value in values.items() if name and math.isfinite(value)]
+            others = [f"{name}: {percent(value)}" for name, value in values.items() if name and math.isfinite(value)]
             if values is not errors and math.isfinite(tails[""].realised):
-                told.insert(0, f"once drawn: {percent(tails[''].realised)}")
-            found.append((label + expected, percent(values[""]), ", ".join(told)))
+                others.insert(0, f"once drawn: {percent(tails[''].realised)}")
+            lines.append((label + expected, percent(values[""]), ", ".join(others)))
     rows = result.splits[split].rows if split in result.splits else math.nan
     if math.isfinite(rows):
-        found.append((f"{split.capitalize()} rows", count(rows), "the judgement rests on these"))
-    return found
+        lines.append((f"{split.capitalize()} rows", count(rows), "used for the audit"))
+    return lines
 
 
-def asked(result: RunResult, cards: Sequence[GoalCard]) -> list[tuple[str, str]]:
-    """Return what the run was asked for, as terms and their meaning."""
+def request_lines(result: RunResult, cards: Sequence[GoalCard]) -> list[tuple[str, str]]:
+    """Return what the run was to do, as terms and their meaning."""
     lines = [("Data", result.data.name)]
     known = {
         "Predict": _part(result.settings, "data", "target"),
@@ -355,7 +355,7 @@ def asked(result: RunResult, cards: Sequence[GoalCard]) -> list[tuple[str, str]]
     }
     lines += [(term, text) for term, text in known.items() if text]
     lines += [("Left to a person", f"hard cases: {cost_words(result)}")] if result.deferral is not None else []
-    return [*lines, *asked_lines(result), *((f"Inside {card.name}", card.text) for card in cards)]
+    return [*lines, *objective_lines(result), *((f"Inside {card.name}", card.text) for card in cards)]
 
 
 def _part(settings: Mapping[str, Any], table: str, key: str) -> str:
@@ -367,19 +367,19 @@ def _part(settings: Mapping[str, Any], table: str, key: str) -> str:
 
 def data_table(result: RunResult) -> PageTable:
     """Return how many rows each split has, and the plain errors there."""
-    deciders, rows = measured(result), []
-    for split, found in result.splits.items():
+    deciders, rows = decider_names(result), []
+    for split, part in result.splits.items():
         errors = [result.losses(decider, split).error for decider in deciders]
-        rows.append([split, count(found.rows), *map(percent, errors)])
+        rows.append([split, count(part.rows), *map(percent, errors)])
     heads = ("rows of", "rows", *(f"wrong: {name}" for name in deciders.values()))
     return PageTable("Rows and plain errors", heads, rows)
 
 
 def class_table(result: RunResult) -> PageTable | None:
     """Return the share of each class in the rows of each split."""
-    labels = dict.fromkeys(label for found in result.splits.values() for label in found.classes)
+    labels = dict.fromkeys(label for part in result.splits.values() for label in part.classes)
     rows = [
-        [label, *(percent(found.classes.get(label, math.nan)) for found in result.splits.values())] for label in labels
+        [label, *(percent(part.classes.get(label, math.nan)) for part in result.splits.values())] for label in labels
     ]
     return PageTable("Classes", ("class", *(f"{split} rows" for split in result.splits)), rows) if rows else None
 
@@ -393,5 +393,5 @@ def times_table(result: RunResult) -> PageTable | None:
 def description(result: RunResult) -> list[str]:
     """Return what the data are."""
     columns = result.data.n_features
-    told = [f"The model sees {many(int(columns), 'column')}."] if math.isfinite(columns) else []
-    return [*result.data.lines, *told]
+    features = [f"The model sees {many(int(columns), 'column')}."] if math.isfinite(columns) else []
+    return [*result.data.lines, *features]

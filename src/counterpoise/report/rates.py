@@ -1,4 +1,4 @@
-"""Answers and scores in a report: who is right how often, which classes and groups, and who is left to a person."""
+"""Decisions and scores in a report: who is right how often, which classes and groups, and who is left to a person."""
 
 import math
 from collections import defaultdict
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from counterpoise.displays import count_bounds
 from counterpoise.report import figures
-from counterpoise.report.sections import FigurePanel, PageTable, measured, noun
+from counterpoise.report.sections import FigurePanel, PageTable, decider_names, noun
 from counterpoise.report.wording import MISSING, count, fraction, number, percent
 from counterpoise.runs import results
 from counterpoise.runs.result import GroupResult, RunResult, confusion
@@ -17,23 +17,23 @@ _LEFT = ("deferred positives", "deferred negatives")
 
 
 def decision_table(result: RunResult) -> PageTable | None:
-    """Return right and wrong answers by class for every decider, and the rates that follow."""
+    """Return right and wrong decisions by class for every decider, and the rates that follow."""
     left = () if result.deferral is None else _LEFT
     rows = []
-    for decider, label in measured(result).items():
-        found = confusion(result, decider)
-        if found:
-            cells = [found[cell] for cell in (*_CELLS, *left)]
+    for decider, label in decider_names(result).items():
+        counts = confusion(result, decider)
+        if counts:
+            cells = [counts[cell] for cell in (*_CELLS, *left)]
             rows.append([label, *_cell_rates(*cells)[: None if left else -1], *map(count, cells)])
     rates = ("wrong", "recall", "precision", "false positive rate", "called positive", *(("deferred",) if left else ()))
-    heads = ("answers of", *rates, *_CELLS, *left)
-    return PageTable(f"Answers on the {result.judged} rows", heads, rows) if rows else None
+    heads = ("decisions of", *rates, *_CELLS, *left)
+    return PageTable(f"Decisions on the {result.judged} rows", heads, rows) if rows else None
 
 
 def _cell_rates(hits: float, alarms: float, misses: float, rejections: float, *left: float) -> list[str]:
     """Return rates of all rows of their kind; ``left`` are deferred positives and negatives, the last their share."""
-    unsaid, unsaid_not = left or (0.0, 0.0)
-    positives, negatives = hits + misses + unsaid, alarms + rejections + unsaid_not
+    left_positives, left_negatives = left or (0.0, 0.0)
+    positives, negatives = hits + misses + left_positives, alarms + rejections + left_negatives
     total = positives + negatives
     return [
         _share(alarms + misses, total),
@@ -41,7 +41,7 @@ def _cell_rates(hits: float, alarms: float, misses: float, rejections: float, *l
         _share(hits, hits + alarms),
         _share(alarms, negatives),
         _share(hits + alarms, total),
-        _share(unsaid + unsaid_not, total),
+        _share(left_positives + left_negatives, total),
     ]
 
 
@@ -65,7 +65,7 @@ def calibration_table(result: RunResult) -> PageTable | None:
         for place, one in enumerate(result.scores.tenths, start=1)
     ]
     heads = ("rows by score", "mean score", "positive")
-    return PageTable("Do the scores mean what they say?", heads, rows) if rows else None
+    return PageTable("Are the scores calibrated?", heads, rows) if rows else None
 
 
 def score_panels(result: RunResult) -> list[FigurePanel]:
@@ -89,7 +89,7 @@ class _Answers(NamedTuple):
 
     cells: dict[tuple[int, int | None], float]
     rows: dict[int, float]  # of each class
-    said: dict[int | None, float]  # how often each answer is given
+    totals: dict[int | None, float]  # of each answer
 
     def called(self, label: int, answer: int | None) -> float:
         return self.cells.get((label, answer), 0.0)
@@ -100,47 +100,47 @@ class _Answers(NamedTuple):
 
 def class_recalls(result: RunResult) -> PageTable | None:
     """Return how often each class is recognized by every method; of many classes those recognized least."""
-    texts, names = _texts(result), measured(result)
-    found = {method: answers for method in names if (answers := _answers(result, method)) is not None}
-    if not texts or results.MIXTURE not in found:
+    texts, names = _texts(result), decider_names(result)
+    answers_by = {method: answers for method in names if (answers := _answers(result, method)) is not None}
+    if not texts or results.MIXTURE not in answers_by:
         return None
-    ours, left = found[results.MIXTURE], () if result.deferral is None else ("left to a person",)
+    ours, left = answers_by[results.MIXTURE], () if result.deferral is None else ("left to a person",)
     # what was chosen stands last, beside its precision
-    order = sorted(found, key=lambda method: method == results.MIXTURE)
-    places, told = list(range(len(texts))), ""
+    order = sorted(answers_by, key=lambda method: method == results.MIXTURE)
+    places, which = list(range(len(texts))), ""
     if len(texts) > _MOST_LISTED:
         places = sorted(filter(ours.rows.get, places), key=ours.recall)[:_MOST_LISTED]
-        told = f", the {_MOST_LISTED} of {len(texts)} recognized least"
+        which = f", the {_MOST_LISTED} of {len(texts)} recognized least"
     rows = [
         [
             texts[place],
             count(ours.rows.get(place, 0.0)),
-            *(percent(found[method].recall(place)) for method in order),
-            _share(ours.called(place, place), ours.said.get(place, 0.0)),
+            *(percent(answers_by[method].recall(place)) for method in order),
+            _share(ours.called(place, place), ours.totals.get(place, 0.0)),
             *(_share(ours.called(place, None), ours.rows.get(place, 0.0)) for _ in left),
         ]
         for place in places
     ]
     heads = ["class", "rows", *(f"recall: {names[one]}" for one in order), f"precision: {names[results.MIXTURE]}"]
-    return PageTable(f"Classes on the {result.judged} rows{told}", [*heads, *left], rows)
+    return PageTable(f"Classes on the {result.judged} rows{which}", [*heads, *left], rows)
 
 
 def worst_class(result: RunResult) -> str:
     """Return which class is recognized least often, in words; nothing where there are two classes."""
-    found, texts = {}, _texts(result)
+    worst, texts = {}, _texts(result)
     for method in (results.MIXTURE, results.FIRST):
         answers = _answers(result, method)
         recalls = [] if answers is None else [(answers.recall(place), text) for place, text in enumerate(texts)]
         known = [one for one in recalls if math.isfinite(one[0])]
         if known:
-            found[method] = min(known)
-    if results.MIXTURE not in found:
+            worst[method] = min(known)
+    if results.MIXTURE not in worst:
         return ""
-    recall, text = found[results.MIXTURE]
+    recall, text = worst[results.MIXTURE]
     beside = ""
-    if results.FIRST in found:
-        beside = f"; of plain training {found[results.FIRST][1]}, {percent(found[results.FIRST][0])}"
-    return f"Recognized least often is {text}, {percent(recall)} of its rows{beside}."
+    if results.FIRST in worst:
+        beside = f"; for plain training it is {worst[results.FIRST][1]}, with {percent(worst[results.FIRST][0])}"
+    return f"The class recognized least often is {text}, with {percent(recall)} of its rows{beside}."
 
 
 def confusions(result: RunResult) -> PageTable | None:
@@ -176,14 +176,14 @@ def _texts(result: RunResult) -> list[str]:
 
 
 def _answers(result: RunResult, decider: str) -> _Answers | None:
-    """Return the answers of a decider on the rows that count; None where they were not counted."""
+    """Return the decisions of a decider on the rows that count; None where they were not counted."""
     cells = {(one.label, one.answer): one.rows for one in result.answers.get(decider, [])}  # type: ignore[call-overload]
     rows: dict[int, float] = defaultdict(float)
-    said: dict[int | None, float] = defaultdict(float)
+    totals: dict[int | None, float] = defaultdict(float)
     for (label, answer), n in cells.items():
         rows[label] += n
-        said[answer] += n
-    return _Answers(cells, rows, said) if cells else None
+        totals[answer] += n
+    return _Answers(cells, rows, totals) if cells else None
 
 
 _MOST_DOTS = 13  # in a figure: all rows and the largest groups
@@ -231,9 +231,9 @@ def _dot(group: GroupResult, rate: str) -> figures.Dot:
 def _show(result: RunResult, rate: str) -> Callable[[float], str]:
     """Return how a rate is written: a metric of a user's own may be any sum, and no share of rows.
 
-    Where rates are counts out of rows, so are all that are shares; weighted rates tell it by their size alone.
+    Where rates are counts out of rows, so are all that are shares; weighted rates show it by their size alone.
     """
-    counted = {one for group in result.groups for one, found in group.rates.items() if math.isfinite(found.rows)}
+    counted = {name for group in result.groups for name, one in group.rates.items() if math.isfinite(one.rows)}
     if counted:
         return percent if rate in counted else number
     values = [group.rate(rate).value for group in result.groups]
@@ -247,10 +247,10 @@ def deferral_sentence(result: RunResult) -> str:
         return ""
     head = f"{percent(left)} of the {result.judged} rows are left to a person"
     if not math.isfinite(wrong):
-        return f"{head}: nobody is decided about."
+        return f"{head}: no row is decided."
     plain = result.losses(results.FIRST).error
     beside = f" (plain training, which decides about all rows: {percent(plain)})" if math.isfinite(plain) else ""
-    return f"{head}; of the others the {noun(result)} decides {percent(wrong)} wrongly{beside}."
+    return f"{head}; the {noun(result)} decides {percent(wrong)} of the others wrongly{beside}."
 
 
 def deferral_fact(result: RunResult) -> tuple[str, str, str] | None:
@@ -258,7 +258,7 @@ def deferral_fact(result: RunResult) -> tuple[str, str, str] | None:
     losses, expected = result.losses(), ", expected" if result.is_drawn else ""
     if not math.isfinite(losses.defer_rate):
         return None
-    beside = f"of the others wrong: {percent(losses.decided_error)}"
+    beside = f"wrong among the others: {percent(losses.decided_error)}"
     return f"Left to a person{expected}", percent(losses.defer_rate), beside
 
 
@@ -289,9 +289,9 @@ def deferral_panel(result: RunResult) -> FigurePanel | None:
     heads = ("deferred at most", "deferred", loss, "wrong", "wrong among the decided")
     caption = f"Best mixtures for other limits, on the {result.judged} rows"
     table = PageTable(caption, heads, [list(map(percent, point)) for point in points])
-    told = f"Each limit is on the {result.chosen_on} rows, where the mixtures were chosen anew inside the other goals"
-    others = "the other columns are of rows that nothing was chosen on"
-    note = f"{told}; {'nothing was trained' if result.judged == result.chosen_on else others}."
+    limits_note = f"Each limit is on the {result.chosen_on} rows, where mixtures were chosen inside the other goals"
+    others = "the other columns are on rows not used for choosing"
+    note = f"{limits_note}; {'nothing was trained' if result.judged == result.chosen_on else others}."
     return FigurePanel("What does it buy?", figure, table, note)
 
 

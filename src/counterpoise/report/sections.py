@@ -64,7 +64,7 @@ def noun(result: RunResult) -> str:
     return "mixture" if result.is_mixture else "model"
 
 
-def measured(result: RunResult, quantity: str = "error") -> dict[str, str]:
+def decider_names(result: RunResult, quantity: str = "error") -> dict[str, str]:
     """Return the deciders for which a quantity was measured, and what they are called."""
     names = {results.MIXTURE: noun(result), results.FIRST: "plain training"}
     names |= {results.AVERAGE: "average of all", results.DEPLOYED: "deployed model"}
@@ -72,7 +72,7 @@ def measured(result: RunResult, quantity: str = "error") -> dict[str, str]:
 
 
 def loss_noun(result: RunResult) -> str:
-    """Return what the tail is a tail of: wrong answers, or with deferred rows a loss."""
+    """Return what the tail is a tail of: wrong decisions, or with deferred rows a loss."""
     return "share wrong" if result.deferral is None else "loss"
 
 
@@ -86,17 +86,17 @@ def _goal_card(result: RunResult, place: int, goal: GoalResult) -> GoalCard:
     lines: list[list[str | Noted]] = []
     dots = []
     for split in result.splits:
-        found, plain = goal.on(split), goal.on(split, results.FIRST).estimate
-        if not found.verdict and math.isnan(found.estimate):
+        standing, plain = goal.on(split), goal.on(split, results.FIRST).estimate
+        if not standing.verdict and math.isnan(standing.estimate):
             continue
-        numbers = [number(part) for part in (found.estimate, found.low, found.high, found.margin)]
-        stands = Noted(verdict_of(found.verdict), stand_on_rows(found.violation))
-        lines.append([split, stands, *numbers, count(found.rows), number(plain)])
-        dots.append(figures.Dot(split, found.estimate, found.low, found.high, plain))
+        numbers = [number(part) for part in (standing.estimate, standing.low, standing.high, standing.margin)]
+        stands = Noted(verdict_of(standing.verdict), stand_on_rows(standing.violation))
+        lines.append([split, stands, *numbers, count(standing.rows), number(plain)])
+        dots.append(figures.Dot(split, standing.estimate, standing.low, standing.high, plain))
     heads = ("rows of", "verdict", "estimate", "low", "high", "margin", "rows", "plain training")
     confidence = "" if math.isnan(goal.confidence) else f"{goal.confidence:g}"
     level = f", confidence {confidence}" if confidence else ""
-    parsed = _parsed(goal.text)
+    parsed = _parse(goal.text)
     sense = "" if parsed is None else parsed.sense
     return GoalCard(
         name=name,
@@ -115,13 +115,13 @@ def _goal_notes(goal: GoalResult, parsed: Any) -> list[str]:
     """Return what must be known to read the numbers of a goal."""
     notes = []
     if not math.isnan(goal.aimed):
-        notes.append(f"Decisions were chosen to meet {number(goal.aimed)}, to leave room for this audit.")
-    told = {split: goal.on(split).note for split in goal.splits}
-    notes += [f"The {split} rows cannot answer it: {note}." for split, note in told.items() if note]
+        notes.append(f"Decisions were chosen to meet {number(goal.aimed)}, to leave a margin for this audit.")
+    notes_by_split = {split: goal.on(split).note for split in goal.splits}
+    notes += [f"It cannot be measured on the {split} rows: {note}." for split, note in notes_by_split.items() if note]
     return [*notes, *([_BOTH_SIDES] if parsed is not None and parsed.right.terms else [])]
 
 
-def _parsed(text: str) -> Any:
+def _parse(text: str) -> Any:
     """Return a goal, or None where the text is no goal of ours."""
     from counterpoise.goals import parse_goal  # noqa: PLC0415 - only where there are goals
 
@@ -133,12 +133,12 @@ def _parsed(text: str) -> Any:
 
 def is_ratio(text: str) -> bool:
     """Tell whether a goal is on a ratio, such as precision."""
-    return hasattr(getattr(_parsed(text), "left", None), "denominator")
+    return hasattr(getattr(_parse(text), "left", None), "denominator")
 
 
 def is_at_least(text: str) -> bool:
     """Tell whether a goal asks for at least its bound, so that a lower one is looser."""
-    return getattr(_parsed(text), "sense", None) == ">="
+    return getattr(_parse(text), "sense", None) == ">="
 
 
 def verdict_table(result: RunResult, cards: Sequence[GoalCard]) -> PageTable:
@@ -146,8 +146,8 @@ def verdict_table(result: RunResult, cards: Sequence[GoalCard]) -> PageTable:
     order = [result.judged, *(split for split in result.splits if split != result.judged)]
     known = [{str(line[0]): line[1] for line in card.table.rows} for card in cards]
     rows = [
-        [f"{card.name}: {card.text}", *(found.get(split, Noted(wording.UNKNOWN, "")) for split in order)]
-        for card, found in zip(cards, known, strict=True)
+        [f"{card.name}: {card.text}", *(verdicts.get(split, Noted(wording.UNKNOWN, "")) for split in order)]
+        for card, verdicts in zip(cards, known, strict=True)
     ]
     return PageTable("Verdicts", ("goal", *(f"{split} rows" for split in order)), rows, wide=range(1, len(order) + 1))
 
@@ -155,11 +155,11 @@ def verdict_table(result: RunResult, cards: Sequence[GoalCard]) -> PageTable:
 def curve_panels(result: RunResult) -> list[FigurePanel]:
     """Return the CVaR curves of each split."""
     panels = []
-    for place, (split, found) in enumerate(result.splits.items(), start=1):
+    for place, (split, part) in enumerate(result.splits.items(), start=1):
         curves = {}
-        for decider, label in list(measured(result).items())[: figures.MOST_CURVES]:
+        for decider, label in list(decider_names(result).items())[: figures.MOST_CURVES]:
             tails = sorted((one.alpha, one.value) for one in result.losses(decider, split).tails)
-            if tails and decider in found.losses:
+            if tails and decider in part.losses:
                 alphas, values = zip(*tails, strict=True)
                 curves[label] = (alphas, values)
         if curves:
@@ -170,7 +170,7 @@ def curve_panels(result: RunResult) -> list[FigurePanel]:
 
 def curve_table(result: RunResult) -> PageTable:
     """Return the CVaR at some tail fractions on the rows that count: alpha, and those near round numbers."""
-    deciders = measured(result)
+    deciders = decider_names(result)
     known = {tail.alpha for decider in deciders for tail in result.losses(decider).tails}
     levels = {min(known, key=lambda alpha: abs(math.log(alpha / level))) for level in _SOME_ALPHAS if known}
     rows = []
@@ -185,7 +185,7 @@ def curve_table(result: RunResult) -> PageTable:
 
 
 def mixture(result: RunResult) -> dict[str, Any] | None:
-    """Return the models that carry weight, largest first; what is true of each of them is said once."""
+    """Return the models that carry weight, largest first; a description that all of them share is shown once."""
     shares = {place: rule.share for place, rule in enumerate(result.rules) if not math.isnan(rule.share)}
     active = sorted((place for place in shares if shares[place] > _NOTHING), key=lambda place: -shares[place])
     if not active:
@@ -193,8 +193,8 @@ def mixture(result: RunResult) -> dict[str, Any] | None:
     models: list[dict[str, Any]] = []
     for place in active[:_MOST_MODELS]:
         rule = result.rules[place]
-        told = {"title": rule.title or f"model {place + 1}", "description": rule.description}
-        models.append(told | {"error": percent(rule.error), "share": percent(rule.share), "bar": rule.share})
+        words = {"title": rule.title or f"model {place + 1}", "description": rule.description}
+        models.append(words | {"error": percent(rule.error), "share": percent(rule.share), "bar": rule.share})
     weight = f"{len(active)} of {many(len(shares), 'model')} {'carries' if len(active) == 1 else 'carry'} weight."
     notes = [weight] if len(shares) > 1 else []
     if len({model["description"] for model in models}) == 1 and len(models) > 1:
@@ -252,7 +252,7 @@ class ReportedObjective(NamedTuple):
 
 
 def reported_objective(result: RunResult) -> ReportedObjective:
-    """Return the aim of a run; of one that does not tell, the tail."""
+    """Return the objective of a run; the tail where the result names none."""
     kind, text = ("cvar", "") if result.objective is None else (result.objective.kind, result.objective.text)
     share = "the share wrong" if result.deferral is None else "the loss"  # which counts deferred rows too
     if kind in {results.RATE, results.RISK}:
@@ -266,8 +266,8 @@ def reported_objective(result: RunResult) -> ReportedObjective:
     return ReportedObjective(_TAIL, f"{share} of the worst-off {fraction(result.tail)}")
 
 
-def asked_lines(result: RunResult) -> list[tuple[str, str]]:
-    """Return what was to be small, as terms and their meaning."""
+def objective_lines(result: RunResult) -> list[tuple[str, str]]:
+    """Return what was minimised, as terms and their meaning."""
     aim = reported_objective(result)
     tail = "" if result.tail is None else f"the worst-off {fraction(result.tail)} of the rows (alpha = {result.tail:g})"
     if aim.is_tail:
@@ -279,7 +279,7 @@ def asked_lines(result: RunResult) -> list[tuple[str, str]]:
 def objective_table(result: RunResult) -> PageTable | None:
     """Return the objective on every split, for each method it was measured for."""
     aim = reported_objective(result)
-    deciders = measured(result, "objective")
+    deciders = decider_names(result, "objective")
     if not aim.has_values or not deciders:
         return None
     rows = [
@@ -293,24 +293,24 @@ def objective_fact(result: RunResult) -> tuple[str, str, str] | None:
     aim, ours = reported_objective(result), result.losses().objective
     if not aim.has_values or not math.isfinite(ours):
         return None
-    others = {name: result.losses(one).objective for one, name in measured(result, "objective").items()}
+    others = {name: result.losses(one).objective for one, name in decider_names(result, "objective").items()}
     others.pop(noun(result), None)
-    told = [f"{name}: {aim.show(value)}" for name, value in others.items() if math.isfinite(value)]
-    return aim.text if aim.is_code else f"{loss_word(result)}, worst group", aim.show(ours), ", ".join(told)
+    beside = [f"{name}: {aim.show(value)}" for name, value in others.items() if math.isfinite(value)]
+    return aim.text if aim.is_code else f"{loss_word(result)}, worst group", aim.show(ours), ", ".join(beside)
 
 
 def objective_sentence(result: RunResult) -> str:
     """Return how small the objective is on the rows that count, and beside it for others."""
-    found = objective_fact(result)
-    if found is None:
+    fact = objective_fact(result)
+    if fact is None:
         return ""
-    _, value, others = found
+    _, value, others = fact
     beside = f" ({others})" if others else ""
     return f"The objective, {reported_objective(result).text}, is {value} on the {result.judged} rows{beside}."
 
 
 def loss_word(result: RunResult) -> str:
-    """Return what is counted, as a label: wrong answers, or with deferred rows a loss."""
+    """Return what is counted, as a label: wrong decisions, or with deferred rows a loss."""
     return "Wrong" if result.deferral is None else "Loss"
 
 
@@ -332,15 +332,15 @@ def _panel(result: RunResult, place: int, goal: GoalResult) -> FigurePanel:
         f"goal {place}",
     )
     figure = figures.frontier_figure(f"frontier-{place}", goal.text, points, aim.least, aim.show, bound)
-    edge, mark = (bound, " (asked)") if math.isnan(goal.aimed) else (goal.aimed, " (aimed at)")
+    edge, mark = (bound, " (requested)") if math.isnan(goal.aimed) else (goal.aimed, " (aimed at)")
     marked = dict.fromkeys(points_at(edge, points), mark)
     shown = sorted({*figures.some(points, _MOST_POINTS), *marked})
     lines = [[number(point[0]) + marked.get(point, ""), aim.show(point[1]), aim.show(point[2])] for point in shown]
-    heads = ("bound", aim.least, "not below, of these rules" if result.certificate else "proven: not below")
-    note = f"Found on the {result.chosen_on} rows, where the {noun(result)} was chosen."
+    heads = ("bound", aim.least, "lower bound, of these rules" if result.certificate else "proven lower bound")
+    note = f"Computed on the {result.chosen_on} rows, where the {noun(result)} was chosen."
     if not result.is_mixture:
-        note += " The model decides alone, and may lie a little above the curve."
-    if not is_ratio(goal.text) and not result.certificate:  # of which a few bounds near the asked one were tried
+        note += " A single model decides, and may lie a little above the curve."
+    if not is_ratio(goal.text) and not result.certificate:  # of which a few bounds near its own were tried
         note += " No mixture of these models meets a bound beyond the tight end of the curve."
     return FigurePanel(f"{name}: {goal.text}", figure, PageTable(f"Frontier of {name}", heads, lines), note)
 

@@ -11,7 +11,7 @@ _EQUAL = 5e-4  # shares that differ by less are shown as equal: half of the last
 
 
 class Verdict(NamedTuple):
-    """A verdict that can be told without colour: a sign and a word; ``kind`` is its CSS class."""
+    """A verdict that needs no colour: a sign and a word; ``kind`` is its CSS class."""
 
     kind: str
     sign: str
@@ -101,7 +101,7 @@ def many(value: int, noun: str) -> str:
     return f"{value:,} {noun}" + ("" if value == 1 else "s")
 
 
-def shortened(text: str, length: int) -> str:
+def shorten(text: str, length: int) -> str:
     """Return a text that fits beside an axis: on one line, its end left out where it is long."""
     line = " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
     return line if len(line) <= length else line[: length - 1] + "\N{HORIZONTAL ELLIPSIS}"
@@ -110,13 +110,13 @@ def shortened(text: str, length: int) -> str:
 def tail_sentence(
     *, mixture: float, first: float, alpha: float, rows: str, noun: str, cost: str = "", realised: float = math.nan
 ) -> str:
-    """Return what the model does for the worst-off; ``cost`` says as what a deferred row counts, where some are.
+    """Return how wrong the model is on the worst-off rows; ``cost`` says as what a deferred row counts, if any.
 
     ``realised`` is the same number once decisions are drawn, where they are.
     """
     is_drawn = math.isfinite(realised)
     expects = "is expected to get" if is_drawn else "gets"
-    head = f"Of the worst-off {fraction(alpha)} of the {rows} rows the {noun} {expects} {percent(mixture)} wrong"
+    head = f"On the worst-off {fraction(alpha)} of the {rows} rows the {noun} {expects} {percent(mixture)} wrong"
     head += f", where {cost}" if cost else ""
     drawn = f" Once decisions are drawn, those who are then worst off are {percent(realised)} wrong." * is_drawn
     gain = first - mixture
@@ -127,13 +127,13 @@ def tail_sentence(
     return f"{head}; plain training {percent(first)}, {points(gain)} {'more' if gain > 0 else 'less'}.{drawn}"
 
 
-def cost_sentence(*, mixture: float, first: float, rows: str, noun: str, asked: str) -> str:
-    """Return how wrong the model is over all rows, and that it costs what was asked; nothing for no such wish."""
+def cost_sentence(*, mixture: float, first: float, rows: str, noun: str, cause: str) -> str:
+    """Return how wrong the model is over all rows, and by how much ``cause``, where it is named, raises that."""
     cost = mixture - first
     if not math.isfinite(cost):
         return f"Over all {rows} rows the {noun} gets {percent(mixture)} wrong." if math.isfinite(mixture) else ""
     both = f"over all {rows} rows the {noun} gets {percent(mixture)} wrong, plain training {percent(first)}"
-    if not asked:
+    if not cause:
         return f"{both[0].upper()}{both[1:]}."
-    verb = "cost" if " and " in asked else "costs"
-    return f"{asked} {verb} {points(cost) + ' of' if cost > _EQUAL else 'no'} plain error: {both}."
+    verb = "cost" if " and " in cause else "costs"
+    return f"{cause} {verb} {points(cost) + ' of' if cost > _EQUAL else 'no'} plain error: {both}."

@@ -1,7 +1,7 @@
 """Runs on a user's own data: from a goals file to a folder with a model and every number about it.
 
-``read_goals_file`` checks what is asked for, ``fit_run`` does it, ``open_run`` finds it again. What a run folder
-holds is said in ``runs.folder``; the keys of a goals file in ``runs.settings``.
+``read_goals_file`` checks a goals file, ``fit_run`` fits it, ``open_run`` opens the finished run. ``runs.folder``
+describes a run folder, ``runs.settings`` the keys of a goals file.
 """
 
 from counterpoise._base.lazy import lazy

@@ -18,19 +18,19 @@ from counterpoise.runs.settings import RunSettings
 
 
 def columns_to_try(settings: RunSettings) -> list[list[str]]:
-    """Return what decisions could look at beside what they do: for churn the deployed model, and the groups."""
+    """Return further columns that decisions could use: for churn the deployed model's, and the groups."""
     now = list(as_groups(methods.as_values(settings.method.parameters).get("by", ())).names)
-    data, found = settings.data, []
+    data, choices = settings.data, []
     is_deployed = data.baseline is not None or data.baseline_model is not None
     if is_deployed and BASELINE not in now and any("churn" in one.goal for one in settings.goals):
-        found.append([*now, BASELINE])
+        choices.append([*now, BASELINE])
     if set(data.groups) - set(now):
-        found.append(list(dict.fromkeys([*now, *data.groups])))
-    return found
+        choices.append(list(dict.fromkeys([*now, *data.groups])))
+    return choices
 
 
-def tried(work: Work, model: Any) -> Iterator[tuple[list[str], Evaluation]]:
-    """Yield what decisions may look at, and what is then chosen inside the goals; where they cannot hold, nothing."""
+def try_columns(work: Work, model: Any) -> Iterator[tuple[list[str], Evaluation]]:
+    """Yield columns that decisions may use, with the run that is then chosen inside the goals, where these can hold."""
     if work.settings.method.name != methods.GOALS or work.data.rest is not None or not work.enforced:
         return
     for names in columns_to_try(work.settings):
@@ -48,7 +48,7 @@ def ways_to_hold(work: Work, model: Any) -> Iterator[str]:
     method, split = work.settings.method, work.data.chosen_on
     if method.name != methods.GOALS:
         return
-    for names, run in tried(work, model) if model is not None else ():
+    for names, run in try_columns(work, model) if model is not None else ():
         wrong = error_and_deferral(run, MIXTURE, run.on(split).losses[MIXTURE], split)["error"]
         yield (
             f"If decisions may use these columns, they meet the goals: by = {json.dumps(names)} in "
@@ -61,18 +61,18 @@ def ways_to_hold(work: Work, model: Any) -> Iterator[str]:
         yield 'Not tried, as it takes training: models that are trained for the goals, method.name = "lpboost".'
 
 
-def ways_to_meet(work: Work, model: Any, found: RunResult) -> list[str]:
+def ways_to_meet(work: Work, model: Any, run_result: RunResult) -> list[str]:
     """Return what meets, on the rows that count, all goals that a run misses there."""
-    judged, told = found.judged, []
-    if not any(goal.on(judged).violation > 0 for goal in found.goals):
+    judged, sentences = run_result.judged, []
+    if not any(goal.on(judged).violation > 0 for goal in run_result.goals):
         return []
-    for names, run in tried(work, model):
+    for names, run in try_columns(work, model):
         audit = run.audit(judged)
         if audit is not None and all(row.violation == 0 for row in audit):
             wrong = error_and_deferral(run, MIXTURE, run.on(judged).losses[MIXTURE], judged)["error"]
             options = " ".join(f"--by {name}" for name in names)
-            told.append(
-                f"If decisions may look at {' and '.join(names)}, all goals are met on the {judged} rows, with "
+            sentences.append(
+                f"If decisions may use {' and '.join(names)}, all goals are met on the {judged} rows, with "
                 f"{wrong:.1%} wrong: counterpoise rebalance RUN -o NEW {options}, to be audited on fresh rows."
             )
-    return told
+    return sentences

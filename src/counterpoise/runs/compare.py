@@ -17,7 +17,7 @@ _OTHER_ROWS = "Not all were measured on the same rows: small differences may be 
 
 
 class ComparedGoal(NamedTuple):
-    """A goal in one run; NaN where it was not asked there."""
+    """A goal in one run; NaN where the run does not have it."""
 
     goal: str
     estimate: float
@@ -56,10 +56,10 @@ class Comparison(NamedTuple):
         """Return the heads, and a line for each quantity that some run has."""
         lines = [["", *(run.name for run in self.runs)]]
         for place, goal in enumerate(self.runs[0].goals):
-            found = [run.goals[place] for run in self.runs]
-            lines.append([goal.goal, *(f"{_number(one.estimate)} {one.verdict}".strip() for one in found)])
-            lines.append(["    margin", *(_number(one.margin) for one in found)])
-            lines.append(["    costs", *(_number(one.cost) for one in found)])
+            goals = [run.goals[place] for run in self.runs]
+            lines.append([goal.goal, *(f"{_number(one.estimate)} {one.verdict}".strip() for one in goals)])
+            lines.append(["    margin", *(_number(one.margin) for one in goals)])
+            lines.append(["    costs", *(_number(one.cost) for one in goals)])
         numbers = {
             "share wrong": "error",
             "    beyond plain training": "cost",
@@ -95,7 +95,7 @@ def compare_runs(places: Sequence[str | Path], *, prediction: str = "prediction"
     Returns
     -------
     Comparison
-        A goal that a run was not asked for has no numbers there.
+        A goal that a run does not have has no numbers there.
 
     Examples
     --------
@@ -103,7 +103,7 @@ def compare_runs(places: Sequence[str | Path], *, prediction: str = "prediction"
     >>> from pathlib import Path
     >>> from counterpoise.datasets import loans
     >>> from counterpoise.runs import compare_runs, fit_run
-    >>> asked = '''
+    >>> text = '''
     ... goals = ["recall(train) >= 0.6"]
     ... data = { files = "loans.csv", target = "default", positive = "yes" }
     ... method = { models = [{ name = "logistic" }], parameters = { cv = 2 } }
@@ -111,10 +111,10 @@ def compare_runs(places: Sequence[str | Path], *, prediction: str = "prediction"
     >>> with tempfile.TemporaryDirectory() as place:
     ...     table = Path(place) / "loans.csv"
     ...     loans(300, random_state=0)[0].to_csv(table, index=False)
-    ...     _ = (Path(place) / "goals.toml").write_text(asked)
+    ...     _ = (Path(place) / "goals.toml").write_text(text)
     ...     run = fit_run(Path(place) / "goals.toml")
-    ...     found = compare_runs([run.folder, table], prediction="last_year")
-    >>> [(one.name, one.rows, one.goals[0].goal) for one in found.runs]
+    ...     comparison = compare_runs([run.folder, table], prediction="last_year")
+    >>> [(one.name, one.rows, one.goals[0].goal) for one in comparison.runs]
     [('goals', 60.0, 'recall(train) >= 0.6'), ('loans.csv', 300.0, 'recall(train) >= 0.6')]
     """
     paths = list(dict.fromkeys(map(Path, places)))
@@ -127,11 +127,11 @@ def compare_runs(places: Sequence[str | Path], *, prediction: str = "prediction"
     results = {path: open_run(path).result() for path in paths if path not in tables}
     first = next(iter(results.values()))
     goals = list(dict.fromkeys(goal.text for result in results.values() for goal in result.goals))
-    known = {path: _decided(path, first, goals, prediction) if path in tables else results[path] for path in paths}
+    known = {path: _audit_table(path, first, goals, prediction) if path in tables else results[path] for path in paths}
     names = [path.name if path in tables else path.resolve().name for path in paths]
     names = [str(path) for path in paths] if twice_in(names) else names
     rows = [_rows_measured(result) for result in known.values()]
-    runs = tuple(_compared(name, result, goals) for name, result in zip(names, known.values(), strict=True))
+    runs = tuple(_summarize(name, result, goals) for name, result in zip(names, known.values(), strict=True))
     return Comparison(runs, (_OTHER_ROWS,) if any(one != rows[0] for one in rows) else ())
 
 
@@ -141,26 +141,26 @@ def _rows_measured(result: RunResult) -> Any:
     return files, result.judged, result.settings.get("splits"), result.settings.get("seed")
 
 
-def _decided(path: Path, run: RunResult, goals: list[str], prediction: str) -> RunResult:
+def _audit_table(path: Path, run: RunResult, goals: list[str], prediction: str) -> RunResult:
     """Return the result of decisions in a table, by the goals of a run on its own rows."""
     data = run.settings["data"]
-    asked: dict[str, Any] = {"target": data["target"], "prediction": prediction}
-    asked["goals"] = [text for text in goals if set(parse_goal(text).datasets) <= {TRAIN}]
-    if not asked["goals"]:
+    options: dict[str, Any] = {"target": data["target"], "prediction": prediction}
+    options["goals"] = [text for text in goals if set(parse_goal(text).datasets) <= {TRAIN}]
+    if not options["goals"]:
         raise DataError(f"{path} can be compared by goals on 'train' only; the runs have none.")
-    asked |= {name: data.get(name) for name in ("baseline", "weights", "largest_weight", "positive")}
-    asked["defer_label"] = None if run.deferral is None else run.deferral.label
-    return audit_table(path, **asked, confidence=run.settings.get("confidence")).result
+    options |= {name: data.get(name) for name in ("baseline", "weights", "largest_weight", "positive")}
+    options["defer_label"] = None if run.deferral is None else run.deferral.label
+    return audit_table(path, **options, confidence=run.settings.get("confidence")).result
 
 
-def _compared(name: str, result: RunResult, goals: list[str]) -> ComparedRun:
+def _summarize(name: str, result: RunResult, goals: list[str]) -> ComparedRun:
     judged, losses, plain = result.judged, result.losses(), result.losses(FIRST).error
-    asked, found = {goal.text: goal for goal in result.goals}, []
+    known, compared_goals = {goal.text: goal for goal in result.goals}, []
     for text in goals:
         one, cost = SplitStanding(verdict="not asked"), math.nan
-        if text in asked:
-            one, cost = asked[text].on(judged), asked[text].cost
-        found.append(ComparedGoal(text, one.estimate, one.bound, one.margin, one.verdict, one.violation, cost))
+        if text in known:
+            one, cost = known[text].on(judged), known[text].cost
+        compared_goals.append(ComparedGoal(text, one.estimate, one.bound, one.margin, one.verdict, one.violation, cost))
     return ComparedRun(
         name=name,
         split=judged,
@@ -174,7 +174,7 @@ def _compared(name: str, result: RunResult, goals: list[str]) -> ComparedRun:
         defer_rate=losses.defer_rate,
         objective="" if result.objective is None else result.objective.text or result.objective.kind,
         value=losses.objective,
-        goals=tuple(found),
+        goals=tuple(compared_goals),
     )
 
 

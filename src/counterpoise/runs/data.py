@@ -28,24 +28,24 @@ _MOST_CLASSES = 1000
 
 
 def feature_names(known: Sequence[str], settings: RunSettings, path: Path) -> list[str]:
-    """Return which columns of a file are features: those asked for, or all that have no other part."""
-    asked, split = settings.data, settings.splits.column
+    """Return which columns of a file are features: those that the settings name, or all with no other role."""
+    data, split = settings.data, settings.splits.column
     keys = ("target", "weights", "baseline", "columns", "drop", "groups", "categorical")
-    for key, value in {**{f"data.{key}": getattr(asked, key) for key in keys}, "splits.column": split}.items():
+    for key, value in {**{f"data.{key}": getattr(data, key) for key in keys}, "splits.column": split}.items():
         check_columns([value] if isinstance(value, str) else value or [], known, path, f"{key}: ")
-    others = {asked.target, asked.weights, asked.baseline, split, *asked.drop}
-    if not asked.use_groups_as_features and asked.columns is None:
-        others |= set(asked.groups)
-    names = [name for name in (asked.columns or known) if name not in others]
+    others = {data.target, data.weights, data.baseline, split, *data.drop}
+    if not data.use_groups_as_features and data.columns is None:
+        others |= set(data.groups)
+    names = [name for name in (data.columns or known) if name not in others]
     if not names:
-        raise DataError(f"{path} must have a column to learn from beside the target; data leaves none.")
+        raise DataError(f"{path} must have a feature column beside the target; [data] leaves none.")
     return names
 
 
-def find_columns(frame: Any, names: Sequence[str], asked: DataSettings) -> RunColumns:
+def find_columns(frame: Any, names: Sequence[str], data: DataSettings) -> RunColumns:
     """Return which features are categories: texts, and those that the goals file names."""
     texts = [name for name in frame.columns if frame[name].dtype.name == "category"]
-    categories = {*texts, *asked.categorical}
+    categories = {*texts, *data.categorical}
     numeric = [name for name in names if name not in categories]
     return RunColumns(numeric, [name for name in names if name in categories], texts)
 
@@ -74,7 +74,7 @@ def odd_cell(column: Any) -> str:
     odd = np.flatnonzero([is_odd.get(text, False) for text in column])
     if not odd.size:  # such as numbers in quotes
         odd = np.flatnonzero(column.notna())
-    more = f", and {odd.size - 1} more are no numbers" if odd.size > 1 else ""
+    more = f", and {odd.size - 1} more are not numbers" if odd.size > 1 else ""
     return f"row {odd[0] + 1} holds {column.iloc[odd[0]]!r}{more}"
 
 
@@ -91,8 +91,8 @@ def reads_as_number(text: str) -> bool:
 
 def as_texts(column: Any) -> Any:
     """Return a column as a categorical of texts, whether it held texts or numbers."""
-    found = column.array if column.dtype.name == "category" else pd.Categorical(column.to_numpy())
-    return found.rename_categories([text_of(value) for value in found.categories])
+    categorical = column.array if column.dtype.name == "category" else pd.Categorical(column.to_numpy())
+    return categorical.rename_categories([text_of(value) for value in categorical.categories])
 
 
 def labels_of(frame: Any, name: str, path: Path) -> AnyArray:
@@ -112,7 +112,9 @@ def labels_of(frame: Any, name: str, path: Path) -> AnyArray:
         fractions = np.flatnonzero(values != np.round(values))
         if fractions.size:
             where = f"row {fractions[0] + 1} holds the fraction {values[fractions[0]]:g}"
-            raise DataError(f"Column {name!r} of {path} must hold classes; {where}. Put them into classes first.")
+            raise DataError(
+                f"Column {name!r} of {path} must hold classes; {where}. Group the values into classes first."
+            )
         return np.asarray(values, dtype=np.int64)
     return np.asarray(values)
 
@@ -125,15 +127,15 @@ def _warn_of_words(column: Any, name: str, path: Path) -> None:
         return
     rows = np.flatnonzero(column.isin(words))
     warn_caller(
-        f"Column {name!r} of {path} holds numbers but for {listed(words)} in {rows.size} of {len(column)} rows, the "
-        f"first of them row {rows[0] + 1}: the word is a class of its own. Leave "
+        f"Column {name!r} of {path} holds numbers except {listed(words)} in {rows.size} of {len(column)} rows, "
+        f"first in row {rows[0] + 1}: the word counts as a class. Leave "
         "those rows out if it stands for a missing label.",
         WordsAmongNumbers,
     )
 
 
 def check_classes(labels: AnyArray, positive: Any, name: str, path: Path) -> AnyArray:
-    """Return the classes, after checking that there are some to tell apart and that the positive one is among them."""
+    """Return the classes, after checking that there are at least two, and that the positive one is among them."""
     classes = np.unique(labels)
     if len(classes) < 2:  # noqa: PLR2004
         raise DataError(
@@ -142,7 +144,7 @@ def check_classes(labels: AnyArray, positive: Any, name: str, path: Path) -> Any
     if len(classes) > _MOST_CLASSES:
         raise DataError(
             f"Column {name!r} of {path} must hold classes; it has {len(classes)} different values, and at most "
-            f"{_MOST_CLASSES} are told apart. Name another target, or put its values into a few classes first."
+            f"{_MOST_CLASSES} are supported. Choose another target, or group its values into a few classes first."
         )
     if positive is not None and positive not in classes.tolist():
         known = listed(classes.tolist(), most=10)
@@ -169,8 +171,8 @@ def weights_of(frame: Any, name: str, path: Path, largest: float | None = None) 
         raise DataError(f"Column {name!r} of {path} must hold a weight above 0; got zeros only.")
     if largest is not None and values.max() > largest:
         raise DataError(
-            f"Column {name!r} of {path} must hold weights of at most {largest:g}, the largest_weight named; row "
-            f"{values.argmax() + 1} weighs {values.max():g}. Name the most that any row of the population can weigh."
+            f"Column {name!r} of {path} must hold weights of at most {largest:g} (largest_weight); row "
+            f"{values.argmax() + 1} holds {values.max():g}. Set it to the most that a row of the population can weigh."
         )
     return np.asarray(values)
 
@@ -208,8 +210,8 @@ class RunRows:
     baseline: AnyArray | None
     largest_weight: float | None = None  # that a row of their population can have
     counts: FloatArray | None = None  # how many rows each stands for, where rows that are alike are there once
-    told: tuple[AnyArray, ...] = ()  # what was said of these: by plain training, and by each of the rules
-    drawn: AnyArray | None = None  # the drawn decisions, where rows are told apart by them
+    predictions: tuple[AnyArray, ...] = ()  # beside counts: those of plain training, then those of each rule
+    drawn: AnyArray | None = None  # the drawn decisions, where rows are counted by them
 
     def __len__(self) -> int:
         return len(self.X)
@@ -227,7 +229,7 @@ class RunRows:
     @property
     def labels(self) -> AnyArray:
         """Return the labels of labelled rows."""
-        assert self.y is not None  # noqa: S101 - asked of labelled rows only
+        assert self.y is not None  # noqa: S101 - for labelled rows only
         return self.y
 
     def table(self, X: Any = None) -> Table:
@@ -252,7 +254,7 @@ class Data(NamedTuple):
     positive: Any  # None where there are more than two classes and none is named
     splits: dict[str, RunRows]  # train, and validation and test where there are such rows
     extra: dict[str, RunRows]
-    said: dict[str, AnyArray]  # of these: what the models of a pool said, or their scores, as far as they were asked
+    pool_outputs: dict[str, AnyArray]  # by the names of these: predictions or scores of a pool's models, once computed
     deployed: Any = None  # the deployed model, where its file is named
     rest: Any = None  # the rows beside a sample of them, ``runs.sampled.Rest``
 
@@ -275,27 +277,27 @@ def load_data(settings: RunSettings, folder: Path) -> Data:
     """Read what the settings name, with paths relative to ``folder``, and split it."""
     if settings.data.sample is not None:
         raise DataError(
-            "The rows of this run were read in parts (data.sample), and only counts of them were kept: to choose anew, "
-            "fit a goals file with the other goals. evaluate and predict take other files."
+            "This run read its rows in parts (data.sample) and kept only counts of them. To choose other rules, fit a "
+            "goals file with the other goals. evaluate and predict work on other files."
         )
-    asked = settings.data
-    main = [folder / name for name in asked.files]
-    with written_as(asked.written):
+    data_settings = settings.data
+    main = [folder / name for name in data_settings.files]
+    with written_as(data_settings.written):
         names = feature_names(column_names(main[0]), settings, main[0])
         frame = _read_all(main, wanted_columns(settings, names), settings)
-        columns = find_columns(frame, names, asked)
-        whole = part_of(frame, columns, settings, main[0], largest_weight=asked.largest_weight)
+        columns = find_columns(frame, names, data_settings)
+        whole = part_of(frame, columns, settings, main[0], largest_weight=data_settings.largest_weight)
         named = _named_rows(frame, settings.splits.column, main[0])
         del frame
-        classes = check_classes(whole.labels, asked.positive, asked.target, main[0])
+        classes = check_classes(whole.labels, data_settings.positive, data_settings.target, main[0])
         splits = _split(whole, settings, named)
         for split in (VALIDATION, TEST):
             files = getattr(settings.splits, f"{split}_files")
             if files is not None:
                 named_files = [folder / name for name in files]
-                splits[split] = read_part(named_files, columns, settings, largest_weight=asked.largest_weight)
+                splits[split] = read_part(named_files, columns, settings, largest_weight=data_settings.largest_weight)
         extra = extra_parts(settings, columns, folder)
-    data = Data(main[0].stem, columns, classes, positive_of(classes, asked.positive), splits, extra, {})
+    data = Data(main[0].stem, columns, classes, positive_of(classes, data_settings.positive), splits, extra, {})
     _check_labels(data, settings)
     return with_baseline_model(data, settings, folder)
 
@@ -319,33 +321,33 @@ def read_part(
     largest_weight: float | None = None,
 ) -> RunRows:
     """Read further rows with the columns of a run; groups, weights and baseline where they are there."""
-    asked = settings.data
-    with written_as(asked.written):
+    data = settings.data
+    with written_as(data.written):
         known = column_names(files[0])
-        optional = [name for name in (*asked.groups, asked.weights, asked.baseline) if name in known]
-        wanted = dict.fromkeys([*columns.features, *optional, *([asked.target] if labelled else [])])
+        optional = [name for name in (*data.groups, data.weights, data.baseline) if name in known]
+        wanted = dict.fromkeys([*columns.features, *optional, *([data.target] if labelled else [])])
         frame = _read_all(files, list(wanted), settings, columns.texts)
     return part_of(frame, columns, settings, files[0], labelled=labelled, largest_weight=largest_weight)
 
 
 def wanted_columns(settings: RunSettings, features: Sequence[str]) -> list[str]:
     """Return the columns of a file that a run reads."""
-    asked = settings.data
-    others = [asked.target, *asked.groups, asked.weights, asked.baseline, settings.splits.column]
+    data = settings.data
+    others = [data.target, *data.groups, data.weights, data.baseline, settings.splits.column]
     return list(dict.fromkeys([*features, *(name for name in others if name is not None)]))
 
 
 def compared_columns(settings: RunSettings) -> set[str]:
     """Return the columns that are no features of numbers: in these NA is a value, or a fault where numbers must be."""
-    asked = settings.data
-    single = (asked.target, asked.weights, asked.baseline, settings.splits.column)
-    return {*asked.groups, *asked.categorical, *(name for name in single if name is not None)}
+    data = settings.data
+    single = (data.target, data.weights, data.baseline, settings.splits.column)
+    return {*data.groups, *data.categorical, *(name for name in single if name is not None)}
 
 
 def _read_all(files: Sequence[Path], names: Sequence[str], settings: RunSettings, texts: Collection[str] = ()) -> Any:
-    asked = settings.data
+    data = settings.data
     require_memory(files, names)
-    how: dict[str, Any] = {"missing": asked.missing, "values": compared_columns(settings)}
+    how: dict[str, Any] = {"missing": data.missing, "values": compared_columns(settings)}
     frames = [read_frame(path, names, texts=texts, **how) for path in files]
     if len(frames) == 1:
         return frames[0]
@@ -353,29 +355,29 @@ def _read_all(files: Sequence[Path], names: Sequence[str], settings: RunSettings
     mixed = [name for name in names if any(is_text[name]) and not all(is_text[name])]
     for name in mixed:
         numbers = any(frame[name].dtype.name != "category" and frame[name].notna().any() for frame in frames)
-        if numbers and name not in {*asked.categorical, *asked.groups}:
+        if numbers and name not in {*data.categorical, *data.groups}:
             where = files[is_text[name].index(True)]
             raise DataError(
                 f"Column {name!r} must be of one kind in all files; it holds texts in {where}, numbers in others. Name "
-                "it in data.categorical if it holds categories, or mend the files."
+                "it in data.categorical if it holds categories, or correct the files."
             )
     if mixed:
         frames = [read_frame(path, names, texts=[*texts, *mixed], **how) for path in files]
-    return joined(frames, {name for name in names if any(is_text[name])})
+    return join_frames(frames, {name for name in names if any(is_text[name])})
 
 
-def joined(frames: Sequence[Any], texts: Collection[str]) -> Any:
+def join_frames(frames: Sequence[Any], texts: Collection[str]) -> Any:
     """Return the rows of frames together; columns of texts as categories of all of them."""
-    found = {}
+    merged = {}
     for name in frames[0].columns:
         columns = [frame[name] for frame in frames]
         if name in texts:
             pieces = [as_texts(one) for one in columns]
             known = sorted(set().union(*(one.categories for one in pieces)))
-            found[name] = union_categoricals([one.set_categories(known) for one in pieces])
+            merged[name] = union_categoricals([one.set_categories(known) for one in pieces])
         else:
-            found[name] = np.concatenate(columns)
-    return pd.DataFrame(found, copy=False)
+            merged[name] = np.concatenate(columns)
+    return pd.DataFrame(merged, copy=False)
 
 
 def part_of(
@@ -388,7 +390,7 @@ def part_of(
     largest_weight: float | None = None,
 ) -> RunRows:
     """Return the rows of a frame by the parts that its columns play."""
-    asked = settings.data
+    data = settings.data
     X = features_of(frame, columns, path)
     missing = X.isna().sum()
     if settings.preprocessing.missing == "refuse" and missing.any():
@@ -396,11 +398,11 @@ def part_of(
         raise DataError(
             f'preprocessing.missing = "refuse", but column {name!r} of {path} lacks {int(missing[name])} of {len(X)}.'
         )
-    weights, baseline = (name if name in frame else None for name in (asked.weights, asked.baseline))
+    weights, baseline = (name if name in frame else None for name in (data.weights, data.baseline))
     return RunRows(
         X,
-        labels_of(frame, asked.target, path) if labelled else None,
-        groups_of(frame, asked.groups, path),
+        labels_of(frame, data.target, path) if labelled else None,
+        groups_of(frame, data.groups, path),
         None if weights is None else weights_of(frame, weights, path, largest_weight),
         None if baseline is None else labels_of(frame, baseline, path),
         None if weights is None else largest_weight,
@@ -416,23 +418,23 @@ def _named_rows(frame: Any, column: str | None, path: Path) -> dict[str, AnyArra
     if len(foreign):
         got = "a missing value" if foreign.isna().iloc[0] else repr(foreign.iloc[0])
         raise DataError(f"splits.column: {column!r} of {path} must hold train, validation or test; it holds {got}.")
-    found = {split: np.flatnonzero(values == split) for split in (TRAIN, VALIDATION, TEST)}
-    if not found[TRAIN].size:
-        raise DataError(f"splits.column: {column!r} of {path} must hold train in some rows; it holds it in none.")
-    return {split: rows for split, rows in found.items() if rows.size}
+    rows_by_split = {split: np.flatnonzero(values == split) for split in (TRAIN, VALIDATION, TEST)}
+    if not rows_by_split[TRAIN].size:
+        raise DataError(f"splits.column: {column!r} of {path} must hold train in some rows; it holds it in no row.")
+    return {split: rows for split, rows in rows_by_split.items() if rows.size}
 
 
 def _split(whole: RunRows, settings: RunSettings, named: dict[str, AnyArray]) -> dict[str, RunRows]:
     """Split the rows that may train at random, whatever their labels: only so is each part a plain draw of them."""
-    asked, rows = settings.splits, named[TRAIN]
+    splits, rows = settings.splits, named[TRAIN]
     method = METHODS[settings.method.name]
     chooses = method.does == "mixes" and not method.crosses
     shares = {}
     for name, default in ((VALIDATION, SET_ASIDE if chooses else 0), (TEST, SET_ASIDE)):
-        given, files = getattr(asked, name), getattr(asked, f"{name}_files")
-        if name in named and not (given is None and files is None):
-            raise DataError(f"splits.{name}: column {asked.column!r} has {name} rows already. Take one of them away.")
-        share = 0 if name in named or files is not None else default if given is None else float(given)
+        fraction, files = getattr(splits, name), getattr(splits, f"{name}_files")
+        if name in named and not (fraction is None and files is None):
+            raise DataError(f"splits.{name}: column {splits.column!r} has {name} rows already. Remove one of the two.")
+        share = 0 if name in named or files is not None else default if fraction is None else float(fraction)
         if share > 0:
             shares[name] = share
     if shares and len(rows) <= len(shares):
@@ -446,10 +448,10 @@ def _split(whole: RunRows, settings: RunSettings, named: dict[str, AnyArray]) ->
     return {name: whole.rows(named[name]) for name in (TRAIN, VALIDATION, TEST) if name in named}
 
 
-def positive_of(classes: AnyArray, asked: Any) -> Any:
+def positive_of(classes: AnyArray, positive: Any) -> Any:
     """Return the class that goals call positive: the one named, or the second of two."""
-    if asked is not None:
-        return classes[classes.tolist().index(asked)]
+    if positive is not None:
+        return classes[classes.tolist().index(positive)]
     return classes[1] if len(classes) == 2 else None  # noqa: PLR2004
 
 
@@ -476,24 +478,24 @@ def _check_labels(data: Data, settings: RunSettings) -> None:
 
 
 def with_baseline_model(data: Data, settings: RunSettings, folder: Path) -> Data:
-    """Return the rows with what the deployed model says of them, where the settings name its file."""
+    """Return the rows with the predictions of the deployed model, where the settings name its file."""
     name = settings.data.baseline_model
     if name is None:
         return data
     model = persist.load(folder / name)
 
-    def asked(part: RunRows) -> RunRows:
+    def add_baseline(part: RunRows) -> RunRows:
         try:
-            said = np.asarray(model.predict(part.X))
+            baseline = np.asarray(model.predict(part.X))
         except Exception as error:  # whatever a foreign model raises
             raise DataError(f"data.baseline_model: {name} cannot predict these rows: {error}") from error
-        if said.shape != (len(part),):
-            raise DataError(f"data.baseline_model: {name} must predict one class for a row; got shape {said.shape}.")
+        if baseline.shape != (len(part),):
+            raise DataError(f"data.baseline_model: {name} must predict one class a row; got shape {baseline.shape}.")
         known = listed(data.classes.tolist(), most=10)
         with as_data_error(f"data.baseline_model: {name} must predict one of {known} for a row: "):
-            check_answers(said, data.classes.tolist(), f"predictions of {name}")
-        return replace(part, baseline=said)
+            check_answers(baseline, data.classes.tolist(), f"predictions of {name}")
+        return replace(part, baseline=baseline)
 
-    splits = {key: asked(part) for key, part in data.splits.items()}
-    extra = {key: asked(part) for key, part in data.extra.items()}
+    splits = {key: add_baseline(part) for key, part in data.splits.items()}
+    extra = {key: add_baseline(part) for key, part in data.extra.items()}
     return data._replace(splits=splits, extra=extra, deployed=model)

@@ -1,4 +1,4 @@
-"""What a fitted model, and those it is compared with, decide about the rows of a run: asked once, by one function.
+"""What a fitted model, and those it is compared with, decide about the rows of a run: computed once, by one function.
 
 Where decisions are drawn, they are known as probabilities, which do not depend on the secret key of the run. What the
 key draws is asked for by ``Decisions.labels``, and kept apart.
@@ -49,7 +49,7 @@ def has_class_rules(model: Any) -> bool:
 
 
 def keeps_answers(model: Any) -> bool:
-    """Tell whether a model is a mixture of models of any kind, which may be slow to read and to ask: rounds are not."""
+    """Tell whether a model is a mixture of models of any kind, which may load and predict slowly: rounds do not."""
     return isinstance(model, GoalClassifier | MixtureClassifier)
 
 
@@ -59,12 +59,12 @@ def is_drawn(model: Any) -> bool:
 
 
 def deferral_of(model: Any) -> Deferral | None:
-    """Return what deferring a row costs, and what is then said of it; None where every row is decided about."""
+    """Return the cost of deferring a row, and the label of deferred rows; None where no row is deferred."""
     return final_estimator(model).family_.selection_data.deferral if has_rules(model) else None
 
 
-def looked_at(part: RunRows) -> dict[str, Any]:
-    """Return what rules may look at beside the features of rows, as ``predict`` takes it."""
+def decision_inputs(part: RunRows) -> dict[str, Any]:
+    """Return what rules may use beside the features of rows, as keyword arguments of ``predict``."""
     return {"sensitive_features": part.groups or None, "baseline": part.baseline}
 
 
@@ -85,7 +85,7 @@ def shares_rows(rule: Any) -> bool:
 class Decisions(NamedTuple):
     """What is decided about rows: a label for each or, where draws decide, how likely each answer is."""
 
-    answers: AnyArray  # the classes, and last what is said of deferred rows where some may be
+    answers: AnyArray  # the classes, and last the label of deferred rows where some may be
     fixed: AnyArray | None  # labels that no key of draws changes
     chances: FloatArray | None = None  # else, of shape (n_rows, n_answers)
     draw: Callable[[], AnyArray] | None = None  # what the key draws
@@ -101,79 +101,79 @@ class Decisions(NamedTuple):
         """Return how likely each answer is about each row: surely one, unless draws decide."""
         if self.chances is not None:
             return self.chances
-        is_said: BoolArray = np.asarray(self.labels[:, None] == self.answers)
-        return is_said.astype(np.float64)
+        is_decision: BoolArray = np.asarray(self.labels[:, None] == self.answers)
+        return is_decision.astype(np.float64)
 
     def losses(self, labels: AnyArray, deferral: Deferral | None) -> FloatArray:
         """Return the expected loss of each row: how likely it is decided wrongly; a deferred row has its cost."""
         if self.chances is None:
-            return labels_lost(self.labels, labels, deferral)
+            return label_losses(self.labels, labels, deferral)
         places = np.searchsorted(self.answers[: self.chances.shape[1] - (deferral is not None)], labels)
         lost = 1.0 - self.chances[np.arange(labels.size), places]
         return lost if deferral is None else lost - (1.0 - deferral.cost) * self.chances[:, -1]
 
 
-def labels_lost(said: AnyArray, labels: AnyArray, deferral: Deferral | None) -> FloatArray:
+def label_losses(decisions: AnyArray, labels: AnyArray, deferral: Deferral | None) -> FloatArray:
     """Return 1 for each wrong answer, and for deferred rows their cost."""
-    lost: FloatArray = np.asarray(said != labels).astype(np.float64)
+    lost: FloatArray = np.asarray(decisions != labels).astype(np.float64)
     if deferral is not None:
-        lost[where_equal(said, deferral.label)] = deferral.cost
+        lost[where_equal(decisions, deferral.label)] = deferral.cost
     return lost
 
 
 class RowDecisions(NamedTuple):
-    """What every decider says of the rows of one dataset, and what else the models told of them."""
+    """The decisions of every decider about the rows of one dataset, with scores and errors of the models."""
 
     by: dict[str, Decisions]
     losses: dict[str, FloatArray]  # of labelled rows: in expectation, of an equal mixture of all models too
     member_errors: list[float]  # of each model or rule, on the rows that count
     scores: AnyArray | None = None  # by all models, where rules of scores decide
-    groups: IntArray | None = None  # that the rules look at
+    groups: IntArray | None = None  # that the rules use
 
 
 def decide_rows(model: Any, data: Data, name: str, plain: Any = None) -> RowDecisions:
-    """Ask a model of any kind, plain training and the deployed model about the rows of a split or extra dataset.
+    """Decide about the rows of a split or extra dataset, by the model, plain training and the deployed model.
 
     Plain training is the first model of a mixture, at its usual threshold where rules decide; else ``plain``. Models of
-    a pool are slow to ask: what they said is kept with the data, for any other mixture of them.
+    a pool predict slowly: their outputs are kept with the data, for any other mixture of them.
     """
     part, deferral = data.part(name), deferral_of(model)
     answers = data.classes if deferral is None else with_label(data.classes, deferral.label)
     if part.counts is not None:
-        found = _decide_counted(model, data, part, answers)
+        decisions = _decide_counted(model, data, part, answers)
     elif has_rules(model):
-        found = _decide_by_rules(model, data, name, answers)
+        decisions = _decide_by_rules(model, data, name, answers)
     elif mixes(model):
-        found = _decide_by_models(model, data, name, answers)
+        decisions = _decide_by_models(model, data, name, answers)
     else:
         deciders = {MIXTURE: model, FIRST: plain}
-        said = {who: one.predict(part.X) for who, one in deciders.items() if one is not None}
-        found = RowDecisions({who: Decisions(answers, np.asarray(one)) for who, one in said.items()}, {}, [])
-    return with_deployed(found, part, deferral)
+        predictions = {who: one.predict(part.X) for who, one in deciders.items() if one is not None}
+        decisions = RowDecisions({who: Decisions(answers, np.asarray(one)) for who, one in predictions.items()}, {}, [])
+    return with_deployed(decisions, part, deferral)
 
 
-def with_deployed(found: RowDecisions, part: RunRows, deferral: Deferral | None) -> RowDecisions:
+def with_deployed(decisions: RowDecisions, part: RunRows, deferral: Deferral | None) -> RowDecisions:
     """Return decisions with those of the deployed model, where they are known, and the losses of all of them."""
-    by = dict(found.by)
+    by = dict(decisions.by)
     if part.baseline is not None:
         by[DEPLOYED] = Decisions(by[MIXTURE].answers, part.baseline)
     if part.y is None:
-        return found._replace(by=by)
-    losses = {who: one.losses(part.labels, deferral) for who, one in by.items() if who not in found.losses}
-    losses |= found.losses
+        return decisions._replace(by=by)
+    losses = {who: one.losses(part.labels, deferral) for who, one in by.items() if who not in decisions.losses}
+    losses |= decisions.losses
     order = (MIXTURE, FIRST, AVERAGE, DEPLOYED)
-    return found._replace(by=by, losses={who: losses[who] for who in order if who in losses})
+    return decisions._replace(by=by, losses={who: losses[who] for who in order if who in losses})
 
 
 def _decide_by_models(model: Any, data: Data, name: str, answers: AnyArray) -> RowDecisions:
-    """Ask a mixture of models."""
+    """Decide by a mixture of models."""
     part, estimator = data.part(name), final_estimator(model)
     X, mixture = seen_by_last(model, part.X), estimator.mixture_
     codes = known_answers(data, name, estimator, "iu")
     if codes is None:
         codes = estimator.pool().ask(X, len(part))
         if keeps_answers(model):
-            data.said[name] = codes
+            data.pool_outputs[name] = codes
     rows, decider = estimator.rows_to_decide(X, outputs=codes), estimator.decider()
     ours = Decisions(answers, None, draw=lambda: decider.decide(rows, X))
     if is_drawn(model) and np.count_nonzero(mixture) > 1:
@@ -192,19 +192,19 @@ def _decide_by_models(model: Any, data: Data, name: str, answers: AnyArray) -> R
 
 
 def _decide_by_rules(model: Any, data: Data, name: str, answers: AnyArray) -> RowDecisions:
-    """Ask rules of scores; the scores of rows that the rules were chosen on are by models that have not seen them."""
+    """Decide by rules of scores; rows that the rules were chosen on have scores of models that have not seen them."""
     part, estimator = data.part(name), final_estimator(model)
     X, kept = seen_by_last(model, part.X), estimator.family_.selection_data
     if name == data.chosen_on:
         scores, groups = kept.scores[TRAIN], estimator.groups_.codes_of_each(kept.answers.tables)[TRAIN]
-        told = {place: scores[:, place] for place in range(scores.shape[1])}
-        rows = DecisionRows(estimator.check_predict_input(X), groups, estimator.pool(), told)
+        outputs = {place: scores[:, place] for place in range(scores.shape[1])}
+        rows = DecisionRows(estimator.check_predict_input(X), groups, estimator.pool(), outputs)
     else:
         known = known_answers(data, name, estimator, "f", kept.scores[TRAIN].shape[2:])
         scores = estimator.pool().ask(estimator.check_predict_input(X), len(X)) if known is None else known
-        rows = estimator.rows_to_decide(X, **looked_at(part), outputs=scores)
+        rows = estimator.rows_to_decide(X, **decision_inputs(part), outputs=scores)
         if keeps_answers(model):
-            data.said[name] = scores
+            data.pool_outputs[name] = scores
     decider = estimator.decider()
     ours = Decisions(answers, None, draw=lambda: decider.decide(rows, X))
     if is_drawn(model) and (np.count_nonzero(decider.shares) > 1 or any(map(shares_rows, estimator.rules_))):
@@ -215,45 +215,45 @@ def _decide_by_rules(model: Any, data: Data, name: str, answers: AnyArray) -> Ro
     if name == data.judged and part.y is not None:
         labels = np.searchsorted(estimator.classes_, part.labels)
         for place in range(decider.shares.size):  # who defers does not err
-            said = decider.shares_by(place, rows)
-            wrong = said[:, : len(estimator.classes_)].sum(axis=1) - said[np.arange(labels.size), labels]
+            shares = decider.shares_by(place, rows)
+            wrong = shares[:, : len(estimator.classes_)].sum(axis=1) - shares[np.arange(labels.size), labels]
             errors.append(float(np.average(wrong, weights=part.weights)))
     return RowDecisions(by, {}, errors, scores, rows.groups)
 
 
 def _decide_counted(model: Any, data: Data, part: RunRows, answers: AnyArray) -> RowDecisions:
-    """Return what rules were found to say earlier about rows of which those that are alike are there once."""
+    """Return the stored decisions of rules about counted rows, of which those that are alike are there once."""
     mixture, is_positive = final_estimator(model).mixture_, data.classes == data.positive
-    first = Decisions(answers, part.told[0] if part.told else None)
+    first = Decisions(answers, part.predictions[0] if part.predictions else None)
     if part.drawn is not None:
         return RowDecisions({MIXTURE: Decisions(answers, part.drawn)}, {}, [])
-    said = np.minimum(np.column_stack(part.told[1:]) @ mixture, 1.0)
-    chances = np.asarray(np.where(is_positive, said[:, None], 1.0 - said[:, None]))
+    positive_chances = np.minimum(np.column_stack(part.predictions[1:]) @ mixture, 1.0)
+    chances = np.asarray(np.where(is_positive, positive_chances[:, None], 1.0 - positive_chances[:, None]))
     labels = data.classes[chances.argmax(axis=1)]
     is_one = not is_drawn(model) or np.count_nonzero(mixture) == 1
     ours = Decisions(answers, labels) if is_one else Decisions(answers, None, chances, lambda: labels)
     truth = part.labels == data.positive
-    errors = [float(np.average(one != truth, weights=part.counts)) for one in part.told[1:]]
+    errors = [float(np.average(one != truth, weights=part.counts)) for one in part.predictions[1:]]
     return RowDecisions({MIXTURE: ours, FIRST: first}, {}, errors)
 
 
-def told_by(model: Any, part: RunRows, positive: Any) -> tuple[list[AnyArray], AnyArray]:
-    """Return what plain training says of rows and whether each rule says yes, as rows keep it; the drawn decisions."""
+def decisions_to_count(model: Any, part: RunRows, positive: Any) -> tuple[list[AnyArray], AnyArray]:
+    """Return predictions of plain training and each rule, as ``RunRows.predictions``, and the drawn decisions."""
     estimator = final_estimator(model)
     rules, usual = estimator.decider(), estimator.usual_decider()
-    rows = estimator.rows_to_decide(part.X, **looked_at(part)).with_outputs(range(len(estimator.estimators_)))
+    rows = estimator.rows_to_decide(part.X, **decision_inputs(part)).with_outputs(range(len(estimator.estimators_)))
     place = estimator.classes_.tolist().index(positive)
     each = [rules.shares_by(number, rows)[:, place].astype(np.int8) for number in range(rules.shares.size)]
     return [usual.decide(rows, part.X), *each], rules.decide(rows, part.X)
 
 
 def known_answers(data: Data, name: str, estimator: Any, kinds: str, each: tuple[int, ...] = ()) -> AnyArray | None:
-    """Return what the models were found to say, or score, earlier; None where it is not known.
+    """Return the stored predictions or scores of the models; None where there are none.
 
-    ``each`` is the shape of what one model says of one row.
+    ``each`` is the shape of the output of one model for one row.
     """
-    said, shape = data.said.get(name), (len(data.part(name)), len(estimator.estimators_), *each)
-    if said is None or said.shape != shape or said.dtype.kind not in kinds:
+    outputs, shape = data.pool_outputs.get(name), (len(data.part(name)), len(estimator.estimators_), *each)
+    if outputs is None or outputs.shape != shape or outputs.dtype.kind not in kinds:
         return None
-    is_class = said.dtype.kind == "f" or (said.min(initial=0) >= 0 and said.max(initial=0) < len(data.classes))
-    return said if is_class else None
+    is_class = outputs.dtype.kind == "f" or (outputs.min(initial=0) >= 0 and outputs.max(initial=0) < len(data.classes))
+    return outputs if is_class else None

@@ -36,13 +36,13 @@ from counterpoise.runs.data import Data
 from counterpoise.runs.decisions import (
     RowDecisions,
     decide_rows,
+    decision_inputs,
     deferral_of,
     final_estimator,
     has_class_rules,
     has_rules,
     is_drawn,
-    labels_lost,
-    looked_at,
+    label_losses,
     mixes,
     seen_by_last,
     shares_rows,
@@ -71,7 +71,7 @@ _COUNTED = "the rows were read in parts, and only counts of them were kept"
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """A run with its model; every dataset is asked about once."""
+    """A run with its model; the decisions about each dataset are computed once."""
 
     settings: RunSettings
     data: Data
@@ -84,7 +84,7 @@ class Evaluation:
 
     @classmethod
     def of(cls, settings: RunSettings, data: Data, model: Any, goals: Any, plain: Any = None) -> "Evaluation":
-        """Return what there is to evaluate, given a fitted model."""
+        """Return the evaluation of a fitted model."""
         return cls(settings, data, model, tuple(as_goals(goals)), plain, deferral_of(model))
 
     def on(self, name: str) -> RowDecisions:
@@ -105,7 +105,7 @@ class Evaluation:
 
     @property
     def labels(self) -> dict[str, Any]:
-        """Return the classes, the positive one and what is said of deferred rows, as rates are told of them."""
+        """Return the classes, the positive one and the label of deferred rows, as rates take them."""
         deferred = None if self.deferral is None else self.deferral.label
         return {"classes": self.data.classes, "pos_label": self.data.positive, "defer_label": deferred}
 
@@ -114,30 +114,30 @@ class Evaluation:
         return {name: self.data.part(_place(name, split)).table() for name in names}
 
     def audit(
-        self, split: str, asked: Iterable[Goal] | None = None, decider: str = MIXTURE, *, drawn: bool = False
+        self, split: str, goals: Iterable[Goal] | None = None, decider: str = MIXTURE, *, drawn: bool = False
     ) -> Audit | None:
         """Return the audit of a decider, with a split in the place of ``train``; None where it decides not all rows.
 
-        It is in expectation over the draws, or of the drawn decisions: another key gives others. Of the deciders that
-        the model is compared with the estimates alone are told, and the intervals are quick ones.
+        It is in expectation over the draws, or of the drawn decisions: another key gives others. For the deciders that
+        the model is compared with only the estimates count, and the intervals are quick ones.
         """
-        asked = self.goals if asked is None else tuple(asked)
-        names = dict.fromkeys(name for goal in asked for name in goal.datasets)
-        found = {name: self.on(_place(name, split)).by.get(decider) for name in names}
-        if any(one is None for one in found.values()):
+        goals = self.goals if goals is None else tuple(goals)
+        names = dict.fromkeys(name for goal in goals for name in goal.datasets)
+        decisions = {name: one for name in names if (one := self.on(_place(name, split)).by.get(decider)) is not None}
+        if len(decisions) < len(names):
             return None
-        is_random = not drawn and any(one.chances is not None for one in found.values() if one is not None)
-        said = {name: one.probabilities if is_random else one.labels for name, one in found.items() if one is not None}
+        is_random = not drawn and any(one.chances is not None for one in decisions.values())
+        predictions = {name: one.probabilities if is_random else one.labels for name, one in decisions.items()}
         kind = "probabilities" if is_random else "labels"
-        if (split, asked, decider, kind) not in self.audits:
-            prepared = prepare(said, self.tables(said, split), kind=kind, **self.labels)
-            goals = add_confidence(asked, self.settings.confidence)
-            self.audits[split, asked, decider, kind] = audit_predictions(goals, prepared, quick=decider != MIXTURE)
-        return self.audits[split, asked, decider, kind]
+        if (split, goals, decider, kind) not in self.audits:
+            prepared = prepare(predictions, self.tables(names, split), kind=kind, **self.labels)
+            levels = add_confidence(goals, self.settings.confidence)
+            self.audits[split, goals, decider, kind] = audit_predictions(levels, prepared, quick=decider != MIXTURE)
+        return self.audits[split, goals, decider, kind]
 
 
 def evaluate(run: Evaluation, drawn: Evaluation | None = None) -> result.RunResult:
-    """Return the result of a run; ``drawn`` has the drawn decisions, where other rows tell them."""
+    """Return the result of a run; ``drawn`` has the drawn decisions, where other rows hold them."""
     data, judged, settings = run.data, run.data.judged, run.settings
     splits = {split: split_result(run, split, with_objective=True) for split in data.splits}
     goals = goal_results(run, list(data.splits), drawn or run)
@@ -151,7 +151,7 @@ def evaluate(run: Evaluation, drawn: Evaluation | None = None) -> result.RunResu
     if run.deferral is not None:
         curve = list(_deferral_curve(run)) if has_rules(run.model) else []
         deferral = result.DeferralResult(cost=run.deferral.cost, label=str(run.deferral.label), curve=curve)
-    found = result.RunResult(
+    run_result = result.RunResult(
         settings=settings.model_dump(mode="json"),
         data=_data_summary(run),
         chosen_on=data.chosen_on,
@@ -175,7 +175,7 @@ def evaluate(run: Evaluation, drawn: Evaluation | None = None) -> result.RunResu
         examples=_examples(run, judged),
         **_class_rule_words(run),
     )
-    return found.model_copy(update={"why": _reasons(run, found)})
+    return run_result.model_copy(update={"why": _reasons(run, run_result)})
 
 
 def split_result(run: Evaluation, split: str, *, with_objective: bool = False) -> result.SplitResult:
@@ -186,17 +186,17 @@ def split_result(run: Evaluation, split: str, *, with_objective: bool = False) -
     objectives = _objectives(run, split) if with_objective else {}
     losses = {}
     for decider, lost in decided.losses.items():
-        told = error_and_deferral(run, decider, lost, split)
+        measures = error_and_deferral(run, decider, lost, split)
         tails = {"value": cvar_curve(lost, alphas, part.mass)}
         if decider == MIXTURE and decided.by[MIXTURE].chances is not None:
             # Once decisions are drawn each row is wrong, deferred or right. How many are is known before the draw:
             # without deferral the tail's loss is min(1, error / alpha), whatever the mixture.
-            wrong, left = told["error"], told.get("defer_rate", 0.0)
+            wrong, left = measures["error"], measures.get("defer_rate", 0.0)
             cost = 0.0 if run.deferral is None else run.deferral.cost
             tails["realised"] = cvar_curve([1.0, cost, 0.0], alphas, [wrong, left, max(1.0 - wrong - left, 0.0)])
         points = [dict(zip(("alpha", *tails), one, strict=True)) for one in zip(alphas, *tails.values(), strict=True)]
-        told["objective"] = objectives.get(decider, math.nan)
-        losses[decider] = result.SplitLosses(**told, tails=[result.TailLoss(**one) for one in points])
+        measures["objective"] = objectives.get(decider, math.nan)
+        losses[decider] = result.SplitLosses(**measures, tails=[result.TailLoss(**one) for one in points])
     shares = {str(one): np.average(part.labels == one, weights=part.counts) for one in run.data.classes}
     return result.SplitResult(rows=part.n_rows, classes=shares, losses=losses)  # type: ignore[arg-type]
 
@@ -230,34 +230,34 @@ def _objectives(run: Evaluation, split: str) -> dict[str, float]:
 
 def _expected(run: Evaluation, rate: Any, decider: str, split: str) -> float | None:
     """Return a rate in expectation over the draws; None where the decider or the rows have none."""
-    found = {name: run.on(_place(name, split)).by.get(decider) for name in rate.datasets}
-    said = {name: one.probabilities for name, one in found.items() if one is not None}
-    if len(said) < len(found):
+    decisions = {name: run.on(_place(name, split)).by.get(decider) for name in rate.datasets}
+    shares = {name: one.probabilities for name, one in decisions.items() if one is not None}
+    if len(shares) < len(decisions):
         return None
     try:
-        return float(rate.at(prepare(said, run.tables(said, split), kind="probabilities", **run.labels)))
+        return float(rate.at(prepare(shares, run.tables(shares, split), kind="probabilities", **run.labels)))
     except ValueError:  # a rate has no value on a split that lacks the rows it is out of
         return None
 
 
 def goal_results(
-    run: Evaluation, splits: list[str], drawn: Evaluation | None = None, unasked: Mapping[int, str] | None = None
+    run: Evaluation, splits: list[str], drawn: Evaluation | None = None, skip_reasons: Mapping[int, str] | None = None
 ) -> list[result.GoalResult]:
-    """Return how each goal stands on some splits; ``unasked`` tells by their places why some are not asked."""
-    reasons = unasked or {}
+    """Return how each goal stands on some splits; ``skip_reasons`` says by their places why some are left out."""
+    reasons = skip_reasons or {}
     places = [place for place in range(len(run.goals)) if place not in reasons]
-    asked = [run.goals[place] for place in places]
+    goals = [run.goals[place] for place in places]
     standings: list[dict[str, dict[str, result.SplitStanding]]] = [{split: {} for split in splits} for _ in run.goals]
-    for split in splits if asked else ():
+    for split in splits if goals else ():
         for decider in (MIXTURE, FIRST, DEPLOYED):
-            for place, found in zip(places, run.audit(split, asked, decider) or (), strict=False):
-                standings[place][split][decider] = _standing(found, is_whole=decider == MIXTURE)
+            for place, audit in zip(places, run.audit(split, goals, decider) or (), strict=False):
+                standings[place][split][decider] = _standing(audit, is_whole=decider == MIXTURE)
     for place, reason in reasons.items():
         missing = result.SplitStanding(bound=run.goals[place].bound, verdict="not asked", note=reason)
         standings[place] = {split: {MIXTURE: missing} for split in splits}
     by_draws: list[result.SplitStanding | None] = [None] * len(run.goals)
     judged = run.data.judged
-    if drawn is not None and asked and judged in splits and run.on(judged).by[MIXTURE].chances is not None:
+    if drawn is not None and goals and judged in splits and run.on(judged).by[MIXTURE].chances is not None:
         by_draws = [_standing(one) for one in drawn.audit(judged, drawn=True) or ()]
     aimed = getattr(run.estimator, "goals_", ()) if run.model is not None else ()
     bounds = [*(goal.bound for goal in aimed[: len(run.goals)]), *[math.nan] * len(run.goals)]
@@ -266,54 +266,54 @@ def goal_results(
             text=str(goal.with_confidence(None)),
             confidence=run.settings.confidence if goal.confidence is None else goal.confidence,
             aimed=math.nan if bound == goal.bound else bound,
-            splits=found,  # type: ignore[arg-type]
-            drawn=told,
+            splits=by_split,  # type: ignore[arg-type]
+            drawn=drawn_standing,
         )
-        for goal, bound, found, told in zip(run.goals, bounds, standings, by_draws, strict=False)
+        for goal, bound, by_split, drawn_standing in zip(run.goals, bounds, standings, by_draws, strict=False)
     ]
 
 
-def _standing(found: GoalAudit, *, is_whole: bool = True) -> result.SplitStanding:
+def _standing(audit: GoalAudit, *, is_whole: bool = True) -> result.SplitStanding:
     if not is_whole:
-        return result.SplitStanding(estimate=found.estimate, violation=found.violation)
+        return result.SplitStanding(estimate=audit.estimate, violation=audit.violation)
     parts = ("estimate", "low", "high", "bound", "margin", "verdict", "violation")
-    told = {part: getattr(found, part) for part in parts} | {"rows": sum(count for _, count in found.counts)}
-    return result.SplitStanding(**told, note="" if found.has_estimate else found.note)
+    fields = {part: getattr(audit, part) for part in parts} | {"rows": sum(count for _, count in audit.counts)}
+    return result.SplitStanding(**fields, note="" if audit.has_estimate else audit.note)
 
 
 def drawn_result(run: Evaluation, split: str, drawn: Evaluation) -> result.DrawnResult | None:
     """Return the error and the tail of the drawn decisions, if any: with another key others are drawn."""
     if run.on(split).by[MIXTURE].chances is None:
         return None
-    said, part = drawn.on(split).by[MIXTURE].labels, drawn.data.splits[split]
-    tail = cvar_loss(labels_lost(said, part.labels, run.deferral), float(run.settings.alpha), part.mass)
-    return result.DrawnResult(error=np.average(said != part.labels, weights=part.mass), cvar=tail)
+    decisions, part = drawn.on(split).by[MIXTURE].labels, drawn.data.splits[split]
+    tail = cvar_loss(label_losses(decisions, part.labels, run.deferral), float(run.settings.alpha), part.mass)
+    return result.DrawnResult(error=np.average(decisions != part.labels, weights=part.mass), cvar=tail)
 
 
 def group_results(run: Evaluation, split: str) -> list[result.GroupResult]:
     """Return the rates of all groups in expectation; where no class is the positive one, how often answers err."""
     positive, part, decided = run.data.positive, run.data.splits[split], run.on(split).by[MIXTURE]
-    told: dict[str, Any] = {"sample_weight": part.weights, "counts": part.counts, "pos_label": True}
-    told["classes"] = [False, True]  # the rows may all be right
+    options: dict[str, Any] = {"sample_weight": part.weights, "counts": part.counts, "pos_label": True}
+    options["classes"] = [False, True]  # the rows may all be right
     own = part.labels if positive is None else np.full(len(part), positive)
     shares = decided.probabilities
     chances = shares[np.arange(len(own)), np.searchsorted(run.data.classes, own)]
     truth = np.ones(len(part), dtype=np.bool_) if positive is None else part.labels == positive
     if positive is None:
-        told["rates"] = ["error_rate"]
+        options["rates"] = ["error_rate"]
     else:
-        told["baseline"] = None if part.baseline is None else part.baseline == positive
+        options["baseline"] = None if part.baseline is None else part.baseline == positive
     if run.deferral is not None:
-        rates = ["defer_rate", "decided_error_rate", *told.get("rates", TABLE_METRICS)]
-        told |= {"defer_label": _DEFERRED, "rates": rates}
+        rates = ["defer_rate", "decided_error_rate", *options.get("rates", TABLE_METRICS)]
+        options |= {"defer_label": _DEFERRED, "rates": rates}
     if decided.chances is not None:
-        said = chances if run.deferral is None else np.column_stack([chances, shares[:, -1]])
-        told["kind"] = "probabilities"
+        predictions = chances if run.deferral is None else np.column_stack([chances, shares[:, -1]])
+        options["kind"] = "probabilities"
     else:
-        said = chances > 0  # type: ignore[assignment]
-        said = said if run.deferral is None else np.where(shares[:, -1] > 0, _DEFERRED, said)
+        predictions = chances > 0  # type: ignore[assignment]
+        predictions = predictions if run.deferral is None else np.where(shares[:, -1] > 0, _DEFERRED, predictions)
     groups = []
-    for one in rate_table(said, truth, part.groups or None, **told):
+    for one in rate_table(predictions, truth, part.groups or None, **options):
         measured = {}
         for rate, value in one.rates.items():
             low, high = one.bounds.get(rate, (math.nan, math.nan))
@@ -325,16 +325,16 @@ def group_results(run: Evaluation, split: str) -> list[result.GroupResult]:
 def answer_cells(run: Evaluation, split: str) -> dict[Any, list[result.AnswerCount]]:
     """Return how many rows of each class each decider gives which answer, expected where it draws."""
     part, n_classes = run.data.splits[split], len(run.data.classes)
-    labels, found = np.searchsorted(run.data.classes, part.labels), {}
+    labels, cells = np.searchsorted(run.data.classes, part.labels), {}
     for decider, decided in run.on(split).by.items():
         shares = decided.probabilities
         counts = np.zeros((n_classes, shares.shape[1]))
         np.add.at(counts, labels, shares if part.counts is None else shares * part.counts[:, None])
-        found[decider] = [
+        cells[decider] = [
             result.AnswerCount(label=label, answer=answer if answer < n_classes else None, rows=counts[label, answer])
             for label, answer in np.argwhere(counts > 0).tolist()
         ]
-    return found
+    return cells
 
 
 def _frontiers(run: Evaluation) -> Iterator[list[result.FrontierPoint]]:
@@ -360,19 +360,19 @@ def _frontiers(run: Evaluation) -> Iterator[list[result.FrontierPoint]]:
 
 def _rules(run: Evaluation, split: str) -> list[result.RuleResult]:
     """Return the models or rules of a mixture in words, with their shares and errors."""
-    asked = run.settings.method
+    method = run.settings.method
     if not run.is_mixture:
         return []
     rounds = [f"round {number}" for number in range(1, len(run.estimator.estimators_) + 1)]
-    models = [one.title or kind_of(one).title for one in models_of(asked)] or rounds
+    models = [one.title or kind_of(one).title for one in models_of(method)] or rounds
     if has_rules(run.model):
         rules = run.estimator.rules_
         names = run.estimator.classes_.tolist(), run.estimator.groups_.names
         words = [(f"rule {number}", rule_text(rule, models, *names)) for number, rule in enumerate(rules, start=1)]
-    elif asked.models:
-        words = list(zip(models, map(describe, asked.models), strict=True))
+    elif method.models:
+        words = list(zip(models, map(describe, method.models), strict=True))
     else:
-        words = [(one, describe(asked.learner) if asked.learner else "histogram tree") for one in rounds]
+        words = [(one, describe(method.learner) if method.learner else "histogram tree") for one in rounds]
     numbers = zip(words, run.estimator.mixture_.tolist(), run.on(split).member_errors, strict=True)
     return [
         result.RuleResult(title=title, description=text, share=share, error=error)
@@ -423,8 +423,8 @@ def _score_panels(run: Evaluation) -> Iterator[result.ScorePanel]:
             kind: np.histogram(scores[inside & chosen], edges)[0].tolist()
             for kind, chosen in (("positive", is_positive), ("negative", ~is_positive))
         }
-        told: dict[str, Any] = {"low": float(edges[0]), "high": float(edges[-1]), **counts}
-        yield result.ScorePanel(text=text, **told, rules=[one for one in cuts if one is not None])
+        histogram: dict[str, Any] = {"low": float(edges[0]), "high": float(edges[-1]), **counts}
+        yield result.ScorePanel(text=text, **histogram, rules=[one for one in cuts if one is not None])
 
 
 def _cut(rule: Any, group: str, share: float, edges: FloatArray) -> result.Cut | None:
@@ -437,7 +437,7 @@ def _cut(rule: Any, group: str, share: float, edges: FloatArray) -> result.Cut |
 
 
 def _groups_shown(run: Evaluation, codes: IntArray) -> list[tuple[str, BoolArray, str]]:
-    """Return the largest groups that rules tell apart, or else those that the run names: text, rows, group of rules."""
+    """Return the largest groups that rules use, or else those that the run names: text, rows, group of rules."""
     groups, part = run.estimator.groups_, run.data.splits[run.data.chosen_on]
     names = list(groups.names)
     if not groups.by:
@@ -460,8 +460,8 @@ def _deferral_curve(run: Evaluation) -> Iterator[result.DeferralPoint]:
     def limit(rate: float) -> Goal:
         return parse_goal(f"defer_rate(train) <= {rate!r}")
 
-    asked = [float(goal.bound) for goal in model.goals_ if goal.with_confidence(None) == limit(float(goal.bound))]
-    for rate in sorted({*_LIMITS, *asked}):
+    goal_bounds = [float(goal.bound) for goal in model.goals_ if goal.with_confidence(None) == limit(float(goal.bound))]
+    for rate in sorted({*_LIMITS, *goal_bounds}):
         goals = [goal for goal in model.goals_ if goal.with_confidence(None).with_bound(rate) != limit(rate)]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", Caution)
@@ -483,9 +483,9 @@ def _examples(run: Evaluation, split: str) -> list[str]:
     if not has_rules(run.model) or len(run.estimator.rules_) > 1 or part.counts is not None:
         return []
     rows = np.arange(min(len(part), _MOST_EXPLAINED))
-    given = {name: some_rows(value, rows) for name, value in looked_at(part).items()}
-    found = run.estimator.explain(seen_by_last(run.model, part.X.iloc[rows]), **given)
-    order = sorted((one for one in found if np.isfinite(one.change)), key=lambda one: one.distance)
+    inputs = {name: some_rows(value, rows) for name, value in decision_inputs(part).items()}
+    explanations = run.estimator.explain(seen_by_last(run.model, part.X.iloc[rows]), **inputs)
+    order = sorted((one for one in explanations if np.isfinite(one.change)), key=lambda one: one.distance)
     shown = [order[-1], min(order, key=lambda one: abs(one.change)), order[0]] if order else []
     return list(dict.fromkeys(map(str, shown)))
 
@@ -502,7 +502,7 @@ def aim_of(model: Any) -> Risk | Rate | None:
 
 
 def _kind(run: Evaluation, aim: Risk | Rate | None) -> str:
-    """Return which kind of thing was minimised, as the report tells them apart."""
+    """Return the kind of the objective, as the report distinguishes them."""
     if isinstance(aim, CVaR) and aim.alpha == run.settings.alpha:
         return results.CVAR
     kinds = {Rate: results.RATE, WorstGroup: results.WORST_GROUP, Risk: results.RISK}
@@ -515,8 +515,8 @@ def _objective(run: Evaluation, aim: Risk | Rate | None) -> result.ObjectiveResu
     bound = run.estimator.risk_ if run.is_mixture and kind == results.RISK else aim
     text = _LONG.sub(lambda number: f"{float(number[0]):.4g}", str(bound))
     text = ", ".join(aim.names) if isinstance(aim, WorstGroup) else text
-    is_told = kind in {results.RATE, results.RISK, results.WORST_GROUP}
-    return result.ObjectiveResult(kind=kind, text=text if is_told else "")
+    has_text = kind in {results.RATE, results.RISK, results.WORST_GROUP}
+    return result.ObjectiveResult(kind=kind, text=text if has_text else "")
 
 
 def _room_cost(run: Evaluation) -> float:
@@ -526,8 +526,8 @@ def _room_cost(run: Evaluation) -> float:
         return math.nan
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", Caution)
-        as_asked = run.estimator.rebalance(goals=run.goals)
-    return max(float(run.estimator.value_ - as_asked.value_), 0.0)  # rules that are found, not proven, may be worse
+        least = run.estimator.rebalance(goals=run.goals).value_
+    return max(float(run.estimator.value_ - least), 0.0)  # rules that are searched for, not proven, may be worse
 
 
 def _class_rule_words(run: Evaluation) -> dict[str, Any]:
@@ -539,15 +539,15 @@ def _class_rule_words(run: Evaluation) -> dict[str, Any]:
     return {"shares_rows": are_shared, "certificate": run.estimator.certificate_}
 
 
-def _method_text(asked: MethodSettings) -> str:
+def _method_text(method: MethodSettings) -> str:
     """Return the method in words; its objective has its own."""
-    title = METHODS[asked.name].title
-    others = {name: value for name, value in asked.parameters.items() if name != "objective"}
-    parameters = describe(asked.model_copy(update={"parameters": others})).removeprefix(title)
-    models = f" of {len(asked.models)} models" if asked.models else ""
-    if asked.name == GOALS:
-        models = f": {', '.join(one.title or kind_of(one).title for one in models_of(asked))}"
-    learner = f", base learner: {describe(asked.learner)}" if asked.learner else ""
+    title = METHODS[method.name].title
+    others = {name: value for name, value in method.parameters.items() if name != "objective"}
+    parameters = describe(method.model_copy(update={"parameters": others})).removeprefix(title)
+    models = f" of {len(method.models)} models" if method.models else ""
+    if method.name == GOALS:
+        models = f": {', '.join(one.title or kind_of(one).title for one in models_of(method))}"
+    learner = f", base learner: {describe(method.learner)}" if method.learner else ""
     return title + models + parameters + learner
 
 
@@ -558,7 +558,7 @@ def _data_summary(run: Evaluation) -> result.DataSummary:
     parts = {"": settings.data, **{f" of {name}": one for name, one in settings.datasets.items()}}
     for where, one in parts.items():  # what the verdicts on weighted rows rest on
         if one.largest_weight is not None:
-            most = f"none is taken to weigh more than {one.largest_weight:g}"
+            most = f"the largest weight in the population is {one.largest_weight:g}"
             lines.append(f"Rows{where} are weighted by {settings.data.weights}; {most}.")
     return data_summary(run, lines)
 
@@ -577,21 +577,21 @@ def data_summary(run: Evaluation, lines: Iterable[str] = ()) -> result.DataSumma
     )
 
 
-def _reasons(run: Evaluation, found: result.RunResult) -> dict[str, str]:
+def _reasons(run: Evaluation, run_result: result.RunResult) -> dict[str, str]:
     """Return for each part of a report that has no numbers why it has none."""
-    why, part = {}, run.data.splits[found.judged]
-    if not any(goal.tradeoff for goal in found.goals):
-        why["frontier"] = "no mixture of these models meets the bounds tried"
+    why, part = {}, run.data.splits[run_result.judged]
+    if not any(goal.tradeoff for goal in run_result.goals):
+        why["frontier"] = "no mixture of these models meets any of the bounds tried"
         if not run.goals:
-            why["frontier"] = "no goals were asked for"
+            why["frontier"] = "no goals were set"
         elif not run.is_mixture:
-            why["frontier"] = "it needs a mixture, whose models can be weighed anew for another bound without training"
+            why["frontier"] = "it needs a mixture, which can be chosen again for another bound without training"
         elif not run.estimator.goals_:
-            why["frontier"] = "the goals are judged only; the mixture was chosen without them"
-    if not found.segments:
+            why["frontier"] = "the goals are only audited; the mixture was chosen without them"
+    if not run_result.segments:
         none_stands_out = "no segment that a few conditions describe has notably more of them than the other rows"
-        none_is_told = none_stands_out if part.counts is None else _COUNTED
-        why["segments"] = why_no_segments(part.n_rows, float(run.settings.alpha)) or none_is_told
+        no_segments = none_stands_out if part.counts is None else _COUNTED
+        why["segments"] = why_no_segments(part.n_rows, float(run.settings.alpha)) or no_segments
     return why
 
 

@@ -1,6 +1,6 @@
-"""Fitting a run: what a goals file asks for, or going on where an earlier fit was stopped.
+"""Fitting a run: what a goals file asks for, or resuming an earlier fit that was stopped.
 
-Everything that can be wrong with the file is told before data are read, and before what fits models is loaded.
+Errors in the file are raised before data are read, and before the code that fits models is loaded.
 """
 
 import shlex
@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from counterpoise.runs.folder import Run, Writer, fingerprints
+from counterpoise.runs.folder import Run, Writer, fingerprint
 from counterpoise.runs.goals_file import parse_goals_file, read_bytes
 from counterpoise.runs.settings import data_files
 
@@ -17,21 +17,21 @@ if TYPE_CHECKING:
     from counterpoise._base.progress import ProgressCallback
 
 
-def unheard(_event: Any) -> None:
-    """Tell nobody."""
+def ignore_event(_event: Any) -> None:
+    """Do nothing with an event."""
 
 
 def fit_run(
     goals_path: str | Path,
     *,
     output: str | Path | None = None,
-    tell: "ProgressCallback" = unheard,
-    on_event: Callable[[str], None] = unheard,
+    tell: "ProgressCallback" = ignore_event,
+    on_event: Callable[[str], None] = ignore_event,
 ) -> Run:
     """Fit what a goals file asks for and write the run folder.
 
-    A fit that was stopped, by Ctrl-C or a crash, goes on where it was when it is called again with the same file; one
-    that is whole is returned as it is. One process writes to a run folder at a time, and others are refused.
+    A fit that was stopped, by Ctrl-C or a crash, resumes when it is called again with the same file; a finished one is
+    returned as it is. One process writes to a run folder at a time, and others are refused.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ def fit_run(
     output : path, optional
         The run folder. Default: the one that the goals file names, from its own folder; else beside it, with its name.
     tell : callable
-        Told after each round or model how far the fit is, as ``counterpoise._base.progress.RunProgress``.
+        Called after each round or model with the progress, a ``counterpoise._base.progress.RunProgress``.
     on_event : callable
         Called with the lines that also go into the log.
 
@@ -61,18 +61,18 @@ def fit_run(
     >>> from pathlib import Path
     >>> from counterpoise.datasets import loans
     >>> from counterpoise.runs import fit_run, open_run, predict_run
-    >>> asked = '''
+    >>> text = '''
     ... goals = ["recall(train) >= 0.6"]
     ... data = { files = "loans.csv", target = "default", positive = "yes" }
     ... method = { models = [{ name = "logistic" }], parameters = { cv = 2 } }
     ... '''
     >>> with tempfile.TemporaryDirectory() as place:
-    ...     _ = (Path(place) / "goals.toml").write_text(asked)
+    ...     _ = (Path(place) / "goals.toml").write_text(text)
     ...     loans(300, random_state=0)[0].to_csv(Path(place) / "loans.csv", index=False)
     ...     run = fit_run(Path(place) / "goals.toml")
     ...     again = open_run(Path(place) / "goals")
     ...     again == run, [line.goal for line in again.summary().goals]
-    ...     predict_run(again, Path(place) / "loans.csv", Path(place) / "said.csv")
+    ...     predict_run(again, Path(place) / "loans.csv", Path(place) / "predictions.csv")
     (True, ['recall(train) >= 0.6'])
     300
     """
@@ -80,7 +80,7 @@ def fit_run(
     content = read_bytes(path)
     settings = parse_goals_file(content, path)
     folder = Path(output) if output is not None else path.parent / (settings.output or path.stem)
-    prints = fingerprints(settings, data_files(settings, path.parent))
+    fingerprints = fingerprint(settings, data_files(settings, path.parent))
     writer = Writer(folder)
     command = [*program(), "fit", path.name, *([] if output is None else ["--output", folder.name])]
 
@@ -88,11 +88,11 @@ def fit_run(
         writer.log(event)
         on_event(event)
 
-    with writer.claim(prints) as is_to_do:
+    with writer.claim(fingerprints) as is_to_do:
         if is_to_do:
-            from counterpoise.runs.steps import fit_steps  # noqa: PLC0415 - heavy: faults of the file are told before
+            from counterpoise.runs.steps import fit_steps  # noqa: PLC0415 - heavy: errors in the file come first
 
-            fit_steps(settings, content, path.parent, writer, prints, shlex.join(command), tell, say)
+            fit_steps(settings, content, path.parent, writer, fingerprints, shlex.join(command), tell, say)
         else:
             on_event(f"{folder} is done already: same settings, same data")
     return Run(folder, settings)

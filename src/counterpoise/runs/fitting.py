@@ -26,18 +26,18 @@ from counterpoise.rules.choosing import as_problem
 from counterpoise.rules.draws import derived_key
 from counterpoise.runs import methods
 from counterpoise.runs.data import Data
-from counterpoise.runs.decisions import final_estimator, has_rules, keeps_answers, looked_at, seen_by_last
+from counterpoise.runs.decisions import decision_inputs, final_estimator, has_rules, keeps_answers, seen_by_last
 from counterpoise.runs.errors import DataError, listed
 from counterpoise.runs.folder import run_key
 from counterpoise.runs.goals_file import line_of_model
-from counterpoise.runs.reading import heard
+from counterpoise.runs.reading import collect_warnings
 from counterpoise.runs.results import CVAR, TRAIN, VALIDATION
 from counterpoise.runs.settings import MethodSettings, ModelSettings, PreprocessingSettings, RunColumns, RunSettings
 from counterpoise.theory.risks import CVaR
 
 
 class Pace:
-    """Tells how far the rounds are; what a resumed fit restores does not count in the time left."""
+    """Reports the progress of rounds; what a resumed fit restores does not count in the time left."""
 
     def __init__(self, tell: ProgressCallback, total: int = 1) -> None:
         self.tell, self.total = tell, total
@@ -50,13 +50,13 @@ class Pace:
     def __call__(self, done: Any) -> None:
         self.step(done.number, f"round {done.number}, {done.summary}")
 
-    def trained(self, number: int, total: int, part: str) -> None:
-        """Tell that a model of so many is trained."""
+    def report_model(self, number: int, total: int, part: str) -> None:
+        """Report that a model of so many is trained."""
         self.total = total
         self.step(number, part)
 
     def step(self, number: int, part: str) -> None:
-        """Tell that a part is done."""
+        """Report that a part is done."""
         elapsed = time.monotonic() - self.started
         left = elapsed / max(number - self.restored, 1) * (self.total - number)
         self.tell(RunProgress(number, self.total, part, elapsed, left))
@@ -66,13 +66,13 @@ TRAINED = "trained.cp"  # of the checkpoint: models that wait for their rules
 _ABSENT = -1  # the code of missing and unknown categories where a method takes no missing values
 
 
-def wanted_features(asked: MethodSettings | ModelSettings) -> str:
+def wanted_features(settings: MethodSettings | ModelSettings) -> str:
     """Return which features a method wants: those of its base learner where one is named."""
-    learner = getattr(asked, "learner", None)
-    return methods.METHODS[(learner or asked).name].features
+    learner = getattr(settings, "learner", None)
+    return methods.METHODS[(learner or settings).name].features
 
 
-def preprocessor(asked: PreprocessingSettings, columns: RunColumns, features: str, *, takes_missing: bool) -> Any:
+def preprocessor(settings: PreprocessingSettings, columns: RunColumns, features: str, *, takes_missing: bool) -> Any:
     """Return an unfitted transformer of frames.
 
     Trees get categories as codes, numbers as they are and, where they can take them, missing values as NaN. Other
@@ -80,12 +80,12 @@ def preprocessor(asked: PreprocessingSettings, columns: RunColumns, features: st
     missing category is one of its own.
     """
     for_trees = features == "trees"
-    keep = asked.missing == "keep" or (asked.missing in {"auto", "refuse"} and for_trees and takes_missing)
-    scale = asked.numeric == "standardize" or (asked.numeric == "auto" and not for_trees)
-    ordinal = asked.categorical == "ordinal" or (asked.categorical == "auto" and for_trees)
+    keep = settings.missing == "keep" or (settings.missing in {"auto", "refuse"} and for_trees and takes_missing)
+    scale = settings.numeric == "standardize" or (settings.numeric == "auto" and not for_trees)
+    ordinal = settings.categorical == "ordinal" or (settings.categorical == "auto" and for_trees)
     steps: list[tuple[str, Any, list[str]]] = []
-    if columns.categorical and asked.categorical != "drop":
-        rare, absent = {"max_categories": asked.max_categories}, np.nan if keep else _ABSENT
+    if columns.categorical and settings.categorical != "drop":
+        rare, absent = {"max_categories": settings.max_categories}, np.nan if keep else _ABSENT
         unknown = {"handle_unknown": "use_encoded_value", "unknown_value": absent, "encoded_missing_value": absent}
         one_hot = OneHotEncoder(handle_unknown="infrequent_if_exist", sparse_output=False, **rare)
         encoder = OrdinalEncoder(dtype=np.float32, **unknown, **rare) if ordinal else one_hot
@@ -103,9 +103,9 @@ Keep = Callable[[Any, str], None]  # a model, and the name of its file in the ru
 
 
 @contextmanager
-def told_cautions(say: Say) -> Iterator[None]:
-    """Say in a line what classifiers warn of, as it was the last time: earlier choices were tries."""
-    with heard(Caution) as cautions:
+def report_cautions(say: Say) -> Iterator[None]:
+    """Report the last caution of each kind in a line: earlier choices were tries."""
+    with collect_warnings(Caution) as cautions:
         yield
     for text in {type(one): str(one) for one in cautions}.values():
         say(text)
@@ -161,30 +161,30 @@ def fit_model(work: Work) -> Any:
 
 
 def inside_goals(work: Work, model: Any, *, alpha: float | None = None, objective: Any = None, **changes: Any) -> Any:
-    """Return a fitted mixture chosen anew, inside the goals, on the rows set aside for it. Nothing is trained.
+    """Return a fitted mixture chosen again, inside the goals, on the rows set aside for it. Nothing is trained.
 
-    ``alpha`` is another tail, ``objective`` anything else to make small; without either it is as before. ``changes``
-    are others that ``rebalance`` takes.
+    ``alpha`` is another tail, ``objective`` another objective; without either it is as before. ``changes`` are further
+    arguments of ``rebalance``.
     """
     data = work.data
     part, estimator = data.splits[data.chosen_on], final_estimator(model)
-    given: dict[str, Any] = {"objective": estimator.objective_ if objective is None else objective}
+    options: dict[str, Any] = {"objective": estimator.objective_ if objective is None else objective}
     if objective is None and alpha is not None:
-        given = {"alpha": alpha}
-    given |= changes
+        options = {"alpha": alpha}
+    options |= changes
     kept = estimator.family_.selection_data
     known = kept.scores if has_rules(model) else kept.answers.sizes
-    are_rates_asked = bool(work.enforced) or isinstance(as_problem(None, given.get("objective"), ()).objective, Rate)
-    is_unknown = are_rates_asked and TRAIN not in known
+    needs_rates = bool(work.enforced) or isinstance(as_problem(None, options.get("objective"), ()).objective, Rate)
+    is_unknown = needs_rates and TRAIN not in known
     # the rounds count held-out rows alike, and know where models err only
     if not keeps_answers(model) and (part.weights is not None or is_unknown):
-        given |= {"X": seen_by_last(model, part.X), "y": part.y, "sample_weight": part.weights}
-        given["sensitive_features"] = part.groups or None
+        options |= {"X": seen_by_last(model, part.X), "y": part.y, "sample_weight": part.weights}
+        options["sensitive_features"] = part.groups or None
     new = {name: one for name, one in data.extra.items() if name not in known}
     # rounds knew all columns, and chose on a part
     others = new if methods.trains_inside(work.settings.method) else data.extra
     chosen = estimator.rebalance(
-        **given,
+        **options,
         goals=work.enforced,
         datasets={name: one.table(seen_by_last(model, one.X)) for name, one in new.items()},
         tables={name: one.table() for name, one in {TRAIN: part, **others}.items()},  # goals may name every column
@@ -198,8 +198,8 @@ def plain_model(work: Work) -> Any:
     kind = methods.METHODS[method.name]
     if kind.does == "mixes" or (kind.does == "plain" and not kind.boosts):
         return None
-    asked = method.learner or ModelSettings(name="logistic" if kind.does == "trains" else "histogram_tree")
-    return _fit_pipeline(work, asked, methods.make(asked, seed=work.settings.seed))
+    settings = method.learner or ModelSettings(name="logistic" if kind.does == "trains" else "histogram_tree")
+    return _fit_pipeline(work, settings, methods.make(settings, seed=work.settings.seed))
 
 
 def _fit_mixture(work: Work) -> Any:
@@ -222,7 +222,7 @@ def _fit_mixture(work: Work) -> Any:
     if VALIDATION in data.splits:
         part = data.splits[VALIDATION]
         held_out = {"X_val": prepare.transform(part.X), "y_val": part.y, "sensitive_features_val": part.groups or None}
-    if methods.trains_inside(method):  # rounds that train for goals look at more than labelled rows
+    if methods.trains_inside(method):  # rounds that train for goals use more than labelled rows
         tables = {}
         for name, one in data.extra.items():  # features for models that take no frame, every column for goals
             columns = {str(column): one.X[column].to_numpy() for column in one.X.columns} | one.groups
@@ -244,7 +244,7 @@ def _fit_goals(work: Work) -> Any:
     path = work.checkpoint / TRAINED
     model = kept_model(path, work.say, f"{path.name} of the checkpoint cannot be read; the models are trained again")
     if model is None:
-        model = _trained_for_goals(work)
+        model = _train_for_goals(work)
         work.keep(model, f"{work.checkpoint.name}/{path.name}")
     return choose_rules(work, model)
 
@@ -253,20 +253,20 @@ def choose_rules(work: Work, model: Any, **changes: Any) -> Any:
     """Return models with the rules of their scores that the settings ask for, but for some changes of these."""
     later = methods.as_values(methods.split_parameters(work.settings.method)[1])
     model.set_params(budget=later.get("budget"))
-    asked: dict[str, Any] = {"alpha": work.settings.alpha}
+    options: dict[str, Any] = {"alpha": work.settings.alpha}
     if later.get("objective", CVAR) != CVAR:
-        asked = {"objective": later["objective"]}
-    asked |= {"by": later.get("by", ()), "deferral": later.get("deferral", NEVER)}
-    return inside_goals(work, model, **asked | changes)
+        options = {"objective": later["objective"]}
+    options |= {"by": later.get("by", ()), "deferral": later.get("deferral", NEVER)}
+    return inside_goals(work, model, **options | changes)
 
 
-def _trained_for_goals(work: Work) -> Any:
+def _train_for_goals(work: Work) -> Any:
     """Return strong models with the scores that rules are chosen on; goals wait, so that others need no training."""
-    data, asked = work.data, methods.models_of(work.settings.method)
+    data, model_settings = work.data, methods.models_of(work.settings.method)
     method = work.settings.method.model_copy(update={"parameters": methods.split_parameters(work.settings.method)[0]})
     models, pace = [], Pace(work.tell)
-    for one in asked:
-        made = _told_categories(work, one, methods.make(one, seed=work.settings.seed))
+    for one in model_settings:
+        made = _set_categories(work, one, methods.make(one, seed=work.settings.seed))
         models.append((one.title or methods.describe(one), piped(_preprocessor(work, one, made), made)))
     estimator = methods.make(method, seed=work.settings.seed, key=work.key, estimator=models, pos_label=work.pos_label)
     train = data.splits[TRAIN]
@@ -274,30 +274,30 @@ def _trained_for_goals(work: Work) -> Any:
     if VALIDATION in data.splits:
         part = data.splits[VALIDATION]
         held_out |= {"X_val": part.X, "y_val": part.y, "sample_weight_val": part.weights}
-        held_out |= {f"{name}_val": value for name, value in looked_at(part).items()}
-    with estimator.report_training_to(pace.trained):
-        estimator.fit(train.X, train.y, train.weights, **looked_at(train), **held_out)
+        held_out |= {f"{name}_val": value for name, value in decision_inputs(part).items()}
+    with estimator.report_training_to(pace.report_model):
+        estimator.fit(train.X, train.y, train.weights, **decision_inputs(train), **held_out)
     return estimator
 
 
 def _fit_pool(work: Work) -> Any:
     method, data = work.settings.method, work.data
-    pace = Pace(work.tell, len(method.models) * (1 + n_asked(work)))
+    pace = Pace(work.tell, len(method.models) * (1 + predictions_per_model(work)))
     titles = [one.title or f"{number}: {methods.describe(one)}" for number, one in enumerate(method.models, start=1)]
-    pool = list(zip(titles, trained_pool(work, method.models, pace), strict=True))
+    pool = list(zip(titles, train_pool(work, method.models, pace), strict=True))
     parts = {**methods.tail_of(method, work.settings.alpha), "pos_label": work.pos_label}
     mixture = methods.make(method, seed=work.settings.seed, key=work.key, estimators=pool, **parts)
     part = data.splits[data.chosen_on]
-    work.say("asks the models about the rows")
-    mixture.fit(part.X, part.y, part.weights, **looked_at(part))
+    work.say("predicts with each model of the pool")
+    mixture.fit(part.X, part.y, part.weights, **decision_inputs(part))
     work.say("chooses the mixture")
     return inside_goals(work, mixture)
 
 
-def trained_pool(work: Work, asked: Sequence[ModelSettings], pace: Pace) -> list[Any]:
+def train_pool(work: Work, models: Sequence[ModelSettings], pace: Pace) -> list[Any]:
     """Return models one after the other, and say which of the goals file it was that could not be fitted."""
     pool = []
-    for number, one in enumerate(asked, start=1):
+    for number, one in enumerate(models, start=1):
         try:
             pool.append(_pool_member(work, one, number))
         except (DataError, OSError):
@@ -310,28 +310,28 @@ def trained_pool(work: Work, asked: Sequence[ModelSettings], pace: Pace) -> list
     return pool
 
 
-def n_asked(work: Work) -> int:
-    """Return how often each model of a pool is asked: to choose the mixture, and about every set of rows."""
+def predictions_per_model(work: Work) -> int:
+    """Return how often each model of a pool predicts: to choose the mixture, and for every set of rows."""
     return 1 + len(work.data.splits) + 2 * len(work.data.extra)
 
 
 @contextmanager
-def asking_told(work: Work) -> Iterator[None]:
-    """Tell how far the asking of a pool is, which goes on after all of its models are fitted."""
+def report_predictions(work: Work) -> Iterator[None]:
+    """Report the progress of a pool's predictions, which go on after all of its models are fitted."""
     n_models, numbers = len(work.settings.method.models), count(1)
-    pace = Pace(work.tell, n_models * (1 + n_asked(work)))
+    pace = Pace(work.tell, n_models * (1 + predictions_per_model(work)))
     pace.resume(n_models)
     if work.settings.method.name != methods.POOL:
         yield
         return
     with notify_on_prediction(
-        lambda: pace.step(min(n_models + next(numbers), pace.total), "asking the models about the rows")
+        lambda: pace.step(min(n_models + next(numbers), pace.total), "predicting with each model of the pool")
     ):
         yield
 
 
 def kept_model(path: Path, say: Say, damaged: str) -> Any:
-    """Return the model that an earlier fit kept; None where there is none, or it cannot be read, which is said."""
+    """Return the model that an earlier fit kept; None where there is none, or, as ``say`` reports, it is unreadable."""
     try:
         return persist.load(path) if path.exists() else None
     except persist.UnreadableModel:  # damaged, or of another version of the library
@@ -339,82 +339,82 @@ def kept_model(path: Path, say: Say, damaged: str) -> Any:
         return None
 
 
-def _pool_member(work: Work, asked: ModelSettings, number: int) -> Any:
+def _pool_member(work: Work, settings: ModelSettings, number: int) -> Any:
     """Return a model of the pool: from the checkpoint where it was fitted before, else fitted and kept there."""
-    if asked.name == methods.DEPLOYED:
+    if settings.name == methods.DEPLOYED:
         return work.data.deployed
     path = work.checkpoint / f"model-{number:03}.cp"
     kept = kept_model(path, work.say, f"{path.name} of the checkpoint cannot be read; the model is fitted again")
     if kept is not None:
         return kept
-    tail = methods.tail_of(asked, work.settings.alpha) if methods.METHODS[asked.name].does == "mixes" else {}
+    tail = methods.tail_of(settings, work.settings.alpha) if methods.METHODS[settings.name].does == "mixes" else {}
     key = partial(work.key, f"model {number}")
-    model = _fit_pipeline(work, asked, methods.make(asked, seed=work.settings.seed + number, key=key, **tail))
+    model = _fit_pipeline(work, settings, methods.make(settings, seed=work.settings.seed + number, key=key, **tail))
     work.keep(model, f"{work.checkpoint.name}/{path.name}")
     return model
 
 
-def _fit_pipeline(work: Work, asked: MethodSettings | ModelSettings, estimator: Any) -> Any:
+def _fit_pipeline(work: Work, settings: MethodSettings | ModelSettings, estimator: Any) -> Any:
     """Fit an estimator behind its preprocessing, with whatever its ``fit`` can use of weights, groups and datasets."""
     train = work.data.splits[TRAIN]
-    estimator = _told_categories(work, asked, estimator)
-    prepare = _preprocessor(work, asked, estimator)
+    estimator = _set_categories(work, settings, estimator)
+    prepare = _preprocessor(work, settings, estimator)
     X = prepare.fit_transform(train.X)
-    given: dict[str, Any] = {}
+    fit_arguments: dict[str, Any] = {}
     if train.weights is not None and has_fit_parameter(estimator, "sample_weight"):
-        given["sample_weight"] = train.weights
+        fit_arguments["sample_weight"] = train.weights
     elif train.weights is not None:
-        work.say(f"{methods.describe(asked)} takes no weights: all rows weigh the same in it")
+        work.say(f"{methods.describe(settings)} does not support sample weights: all rows count alike")
     if has_fit_parameter(estimator, "datasets"):
         tables = {name: one.table(prepare.transform(one.X)) for name, one in work.data.extra.items()}
-        given |= {"sensitive_features": train.groups or None, "datasets": tables}
-        given |= {"largest_weight": train.largest_weight}
-        given |= {"baseline": train.baseline} if has_fit_parameter(estimator, "baseline") else {}
+        fit_arguments |= {"sensitive_features": train.groups or None, "datasets": tables}
+        fit_arguments |= {"largest_weight": train.largest_weight}
+        fit_arguments |= {"baseline": train.baseline} if has_fit_parameter(estimator, "baseline") else {}
     elif has_fit_parameter(estimator, "X_val") and VALIDATION in work.data.splits:
         part = work.data.splits[VALIDATION]
-        given |= {"X_val": prepare.transform(part.X), "y_val": part.y}
-    estimator.fit(X, train.y, **given)
+        fit_arguments |= {"X_val": prepare.transform(part.X), "y_val": part.y}
+    estimator.fit(X, train.y, **fit_arguments)
     return piped(prepare, estimator)
 
 
-def _preprocessor(work: Work, asked: MethodSettings | ModelSettings, estimator: Any) -> Any:
+def _preprocessor(work: Work, settings: MethodSettings | ModelSettings, estimator: Any) -> Any:
     how, takes_missing = work.settings.preprocessing, bool(get_tags(estimator).input_tags.allow_nan)
-    return preprocessor(how, work.data.columns, wanted_features(asked), takes_missing=takes_missing)
+    return preprocessor(how, work.data.columns, wanted_features(settings), takes_missing=takes_missing)
 
 
 def _learner(work: Work, method: MethodSettings) -> dict[str, Any]:
     """Return the base learner of a booster, with the places of categories where it wants them."""
-    asked = method.learner
-    if asked is None:  # boosters have their own
+    settings = method.learner
+    if settings is None:  # boosters have their own
         return {}
-    learner = methods.make(asked, seed=work.settings.seed, key=partial(work.key, "learner"))
-    return {"estimator": _told_categories(work, asked, learner)}
+    learner = methods.make(settings, seed=work.settings.seed, key=partial(work.key, "learner"))
+    return {"estimator": _set_categories(work, settings, learner)}
 
 
-def _told_categories(work: Work, asked: MethodSettings | ModelSettings, estimator: Any) -> Any:
-    how, n_categories = work.settings.preprocessing, len(work.data.columns.categorical)
-    is_coded = how.categorical in {"auto", "ordinal"} and how.missing != "impute" and wanted_features(asked) == "trees"
-    if is_coded and n_categories and hasattr(estimator, "categorical_features"):  # which trees split by subset
-        estimator.set_params(categorical_features=list(range(n_categories)))
+def _set_categories(work: Work, settings: MethodSettings | ModelSettings, estimator: Any) -> Any:
+    how, names, features = work.settings.preprocessing, work.data.columns.categorical, wanted_features(settings)
+    is_coded = features == "trees" and how.categorical in {"auto", "ordinal"} and how.missing != "impute"
+    if is_coded and names and hasattr(estimator, "categorical_features"):  # which trees split by subset
+        estimator.set_params(categorical_features=list(range(len(names))))
     if isinstance(getattr(estimator, "class_weight", None), dict):
-        estimator.set_params(class_weight=_class_weights(estimator, work.data.classes, asked))
+        estimator.set_params(class_weight=_class_weights(estimator, work.data.classes, settings))
     return estimator
 
 
-def _class_weights(estimator: Any, classes: AnyArray, asked: MethodSettings | ModelSettings) -> dict[Any, float]:
+def _class_weights(estimator: Any, classes: AnyArray, settings: MethodSettings | ModelSettings) -> dict[Any, float]:
     """Return weights by class as a model takes them: keys of TOML are texts, whatever the labels are."""
     codes = {str(label): code for code, label in enumerate(classes.tolist())}
     unknown = next((name for name in estimator.class_weight if str(name) not in codes), None)
     if unknown is not None:
         raise DataError(
-            f"parameters.class_weight of {methods.kind_of(asked).title} must name classes, "
+            f"parameters.class_weight of {methods.kind_of(settings).title} must name classes, "
             f"{listed(classes.tolist(), most=10)}; got {unknown!r}."
         )
     from sklearn.ensemble import HistGradientBoostingClassifier  # noqa: PLC0415 - heavy
 
-    by_code = isinstance(estimator, HistGradientBoostingClassifier)  # which looks at the codes of the classes
-    found = {codes[str(name)]: float(weight) for name, weight in estimator.class_weight.items()}
-    every = {code: found.get(code, 1.0) for code in codes.values()}
+    by_code = isinstance(estimator, HistGradientBoostingClassifier)  # which uses the codes of the classes
+    weights = {codes[str(name)]: float(weight) for name, weight in estimator.class_weight.items()}
+    every = {code: weights.get(code, 1.0) for code in codes.values()}
     return {code if by_code else classes.tolist()[code]: weight for code, weight in every.items()}
 
 

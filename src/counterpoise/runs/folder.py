@@ -1,9 +1,9 @@
-"""A run folder: what it holds, how it is written and found again.
+"""A run folder: what it holds, how it is written and read.
 
-    goals.toml        the goals file as read, byte for byte; where a mixture was chosen anew, one that asks for it
+    goals.toml        the goals file as read, byte for byte; that of a rebalanced run asks for its mixture
     settings.json     the checked settings with defaults filled in, the types of columns, fingerprints
     draws.key         the key of the draws, for nobody but the owner; the model has it too
-    said.cp           what the models of a pool said about the rows of the run, so that none is asked again
+    pool_outputs.cp   predictions or scores of a pool's models on the rows of the run, so that none predicts again
     model.cp          the fitted model (``counterpoise.load``): takes frames with the columns of the data files
     result.json       every number and the words that belong to them (``counterpoise.runs.result.RunResult``)
     environment.json  versions, platform, time
@@ -64,7 +64,7 @@ def run_key(folder: Path) -> Secret:
     except ValueError:
         key = None
     if key is None:
-        raise RunFolderError(f"{path} must hold 16 to 64 bytes as hexadecimal digits; it does not. Copy it anew.")
+        raise RunFolderError(f"{path} must hold 16 to 64 bytes as hexadecimal digits; it does not. Copy it again.")
     return key
 
 
@@ -89,8 +89,8 @@ def _write(path: Path, content: bytes, *, private: bool) -> None:
 
 GOALS, SETTINGS, MODEL = "goals.toml", "settings.json", "model.cp"
 ENVIRONMENT, LOG, DONE = "environment.json", "log.txt", "done.json"
-SAID = "said.cp"  # what the models of a pool said about the rows of the run: they need not be asked again
-_OWN = (GOALS, SETTINGS, MODEL, RESULT, ENVIRONMENT, LOG, DONE, SAID, KEY)
+POOL_OUTPUTS = "pool_outputs.cp"  # of the rows of the run, so that no model need predict them again
+_OWN = (GOALS, SETTINGS, MODEL, RESULT, ENVIRONMENT, LOG, DONE, POOL_OUTPUTS, KEY)
 REPORT = "report.html"
 _WAIT = 10.0  # seconds for others: a process that writes one file, and not a whole run, has done so by then
 
@@ -104,8 +104,8 @@ def alone_in(folder: Path, *, wait: float = 0.0) -> Iterator[FolderLock]:
                 lock = stack.enter_context(FolderLock(folder, wait=wait))
         except FolderInUse as error:
             raise RunFolderError(
-                f"Another process ({error.holder}) is writing to the run folder {folder}: wait for its end, or name "
-                "another folder with output."
+                f"Another process ({error.holder}) is writing to the run folder {folder}. Wait until it ends, or "
+                "name another folder with output."
             ) from None
         yield lock
 
@@ -123,7 +123,7 @@ def check_place(path: Path, *, read: Path | None = None, option: str = "--output
 
 
 def write_output(path: Path, content: bytes, *, private: bool = False) -> None:
-    """Write a file that a user asked for, a private one for its owner alone where it is new.
+    """Write an output file of a user, a private one for its owner alone where it is new.
 
     Into a run folder it is written while nobody else writes there.
     """
@@ -158,13 +158,11 @@ def writing(path: Path) -> Iterator[None]:
     """Say of errors of the system that a part of a run cannot be written."""
     try:
         yield
-    except (RunFolderError, BrokenPipeError):  # the other is told: nobody reads on
+    except (RunFolderError, BrokenPipeError):  # the latter means that nobody reads on
         raise
     except OSError as error:
         reason = error.strerror or str(error)
-        raise RunFolderError(
-            f"{path} cannot be written: {reason}. The run goes on with the same command once it can."
-        ) from error
+        raise RunFolderError(f"{path} cannot be written: {reason}. Run the same command again to resume.") from error
 
 
 CHECKPOINT = "checkpoint"
@@ -186,20 +184,20 @@ class Run(NamedTuple):
         return persist.load(self.folder / MODEL)
 
     def waiting_model(self) -> Any:
-        """Return the fitted model; those that it is a mixture of wait in its file until they are asked."""
+        """Return the fitted model; those that it is a mixture of are read from its file once they predict."""
         from counterpoise.persist.models import load_lazily  # noqa: PLC0415 - as above
 
         return load_lazily(self.folder / MODEL)
 
-    def said(self) -> dict[str, AnyArray]:
-        """Return what the models of a pool said about the rows of the run; nothing where it was not kept."""
+    def pool_outputs(self) -> dict[str, AnyArray]:
+        """Return predictions or scores of a pool's models on the rows of the run; nothing where they were not kept."""
         try:
-            found = persist.loads((self.folder / SAID).read_bytes())
-        except (OSError, persist.UnreadableModel):  # damaged, or made by another version: the models can be asked
+            content = persist.loads((self.folder / POOL_OUTPUTS).read_bytes())
+        except (OSError, persist.UnreadableModel):  # damaged, or made by another version: the models can predict again
             return {}
-        is_own = isinstance(found, dict) and found.get("run") == read_json(self.folder / SETTINGS)["fingerprint"]
-        told = found.get("said") if is_own else None  # another run's models may have said something else
-        return {name: one for name, one in told.items() if hasattr(one, "dtype")} if isinstance(told, dict) else {}
+        is_own = isinstance(content, dict) and content.get("run") == read_json(self.folder / SETTINGS)["fingerprint"]
+        arrays = content.get("outputs") if is_own else None  # those of another run may be by other models
+        return {name: one for name, one in arrays.items() if hasattr(one, "dtype")} if isinstance(arrays, dict) else {}
 
     def result(self) -> RunResult:
         """Return every number of the run, and the words that belong to them."""
@@ -258,10 +256,10 @@ def open_run(folder: str | Path) -> Run:
     if not folder.is_dir():
         raise RunFolderError(f"There is no run folder {folder}. Make one with: counterpoise fit GOALS.")
     if not (folder / SETTINGS).is_file():
-        raise RunFolderError(f"{folder} is no run folder: it has no {SETTINGS}.")
+        raise RunFolderError(f"{folder} is not a run folder: it has no {SETTINGS}.")
     if not (folder / DONE).is_file():
         raise RunFolderError(
-            f"The run in {folder} is not whole: wait for the end of its fit, or let it go on with: "
+            f"The run in {folder} is not finished. Wait until its fit ends, or resume it with: "
             f"counterpoise fit GOALS --output {folder}."
         )
     absent = [name for name in (GOALS, MODEL, RESULT, ENVIRONMENT) if not (folder / name).is_file()]
@@ -286,8 +284,8 @@ def _check_finished(folder: Path) -> None:
         )
 
 
-class Prints(NamedTuple):
-    """What tells runs apart: all settings and data, and those that decide what is trained."""
+class Fingerprints(NamedTuple):
+    """Hashes that identify a run: of all settings and data, and of those that training depends on."""
 
     run: str
     training: str
@@ -300,24 +298,24 @@ class Prints(NamedTuple):
         return {"fingerprint": self.run, **({"origin": self.origin} if self.origin else {}), **self.files}
 
 
-def fingerprints(settings: RunSettings, files: Iterable[Path], *, origin: str = "") -> Prints:
+def fingerprint(settings: RunSettings, files: Iterable[Path], *, origin: str = "") -> Fingerprints:
     """Return hashes of settings and of the bytes of data files; the output folder plays no role.
 
     ``origin`` is the fingerprint of the run whose models were taken: LPBoost of another alpha trains others.
     """
     paths = list(files)
     data = [_hash_of(path) for path in paths]
-    asked = settings.model_dump(mode="json", exclude={"output"})
+    values = settings.model_dump(mode="json", exclude={"output"})
     chosen_later = {"goals", "alpha", "confidence", "room_for_audit"}
-    training = {key: value for key, value in asked.items() if key not in chosen_later}
-    training["method"] = asked["method"] | {"parameters": split_parameters(settings.method)[0]}
+    training = {key: value for key, value in values.items() if key not in chosen_later}
+    training["method"] = values["method"] | {"parameters": split_parameters(settings.method)[0]}
     if training_needs_alpha(settings.method):
-        training["alpha"] = asked["alpha"]
-    if trains_inside(settings.method) and asked["goals"]:
-        training["goals"] = asked["goals"]
+        training["alpha"] = values["alpha"]
+    if trains_inside(settings.method) and values["goals"]:
+        training["goals"] = values["goals"]
     taken = [origin] if origin else []
     named = {path.name: one for path, one in zip(paths, data, strict=True)}
-    return Prints(_hash([_FORMAT, asked, data, *taken]), _hash([_FORMAT, training, data, *taken]), named, origin)
+    return Fingerprints(_hash([_FORMAT, values, data, *taken]), _hash([_FORMAT, training, data, *taken]), named, origin)
 
 
 def _hash(values: Any) -> str:
@@ -344,19 +342,19 @@ class Writer:
         self._lock: FolderLock | None = None
 
     @contextmanager
-    def claim(self, prints: Prints) -> Iterator[bool]:
+    def claim(self, fingerprints: Fingerprints) -> Iterator[bool]:
         """Keep all others from writing to the folder, and tell whether the run is still to be made.
 
-        A run that is whole never changes, so that one is told without the lock. One that is not may be by the time that
-        the lock is held, so it is looked at again. Nothing is written outside of this context.
+        A finished run never changes, so it is recognised without the lock. Another may be finished by the time that the
+        lock is held, so it is checked again. Nothing is written outside of this context.
         """
-        if self._is_done(prints):
+        if self._is_done(fingerprints):
             yield False
             return
         with alone_in(self.folder) as self._lock:
-            yield not self._is_done(prints)
+            yield not self._is_done(fingerprints)
 
-    def _is_done(self, prints: Prints) -> bool:
+    def _is_done(self, fingerprints: Fingerprints) -> bool:
         """Tell whether the folder holds this run, whole; refuse one that holds something else."""
         if not self.folder.exists():
             return False
@@ -372,7 +370,7 @@ class Writer:
         if not (self.folder / DONE).is_file():
             return False
         _check_finished(self.folder)
-        if read_json(known).get("fingerprint") != prints.run:
+        if read_json(known).get("fingerprint") != fingerprints.run:
             raise RunFolderError(
                 f"{self.folder} holds a run with other settings or data. Name another folder with output; for another "
                 "alpha or other goals of the same models, counterpoise rebalance trains nothing."
@@ -384,25 +382,25 @@ class Writer:
         content: bytes,
         settings: RunSettings,
         columns: RunColumns,
-        prints: Prints,
+        fingerprints: Fingerprints,
         sources: Path,
         origin: str = "",
     ) -> bool:
         """Write what is known before the fit; return whether an earlier fit of the same run goes on."""
         before = read_json(self.folder / SETTINGS) if (self.folder / SETTINGS).is_file() else {}
-        goes_on = before.get("training") == prints.training
+        goes_on = before.get("training") == fingerprints.training
         if goes_on:
             self._check_versions()
         for left in [*self.folder.glob(f".*{_PART}"), *([] if goes_on else [self.folder / CHECKPOINT])]:
             self._remove(left)
-        if before.get("fingerprint") != prints.run:
-            for name in (MODEL, SAID, RESULT, REPORT):
+        if before.get("fingerprint") != fingerprints.run:
+            for name in (MODEL, POOL_OUTPUTS, RESULT, REPORT):
                 self._remove(self.folder / name)
         words = {
             **settings.model_dump(mode="json"),
             "columns": columns._asdict(),
-            "fingerprint": prints.run,
-            "training": prints.training,
+            "fingerprint": fingerprints.run,
+            "training": fingerprints.training,
             "origin": origin,
             "sources": os.path.relpath(sources.resolve(), self.folder.resolve()),
         }
@@ -415,19 +413,19 @@ class Writer:
         """Write a model."""
         self.write(name, persist.dumps(model), private=True)  # it holds the key of the draws
 
-    def save_said(self, said: Mapping[str, AnyArray], prints: Prints) -> None:
-        """Write what models said about the rows of the run."""
-        if said:
-            content = persist.dumps({"run": prints.run, "said": dict(said)})
-            self.write(SAID, content, private=True)  # about single people
+    def save_pool_outputs(self, outputs: Mapping[str, AnyArray], fingerprints: Fingerprints) -> None:
+        """Write predictions or scores of models on the rows of the run."""
+        if outputs:
+            content = persist.dumps({"run": fingerprints.run, "outputs": dict(outputs)})
+            self.write(POOL_OUTPUTS, content, private=True)  # about single people
 
-    def finish(self, result: RunResult, prints: Prints) -> None:
+    def finish(self, result: RunResult, fingerprints: Fingerprints) -> None:
         """Write the result, drop the checkpoint, and say that the run is whole."""
-        told = {"versions": read_json(self.folder / ENVIRONMENT), "checksums": prints.checksums}
-        self.write(RESULT, result.model_copy(update=told).model_dump_json(indent=1).encode() + b"\n")
+        additions = {"versions": read_json(self.folder / ENVIRONMENT), "checksums": fingerprints.checksums}
+        self.write(RESULT, result.model_copy(update=additions).model_dump_json(indent=1).encode() + b"\n")
         self._remove(self.folder / CHECKPOINT)
         self.log("done")
-        self.write(DONE, _as_json({"fingerprint": prints.run}))
+        self.write(DONE, _as_json({"fingerprint": fingerprints.run}))
 
     def write(self, name: str, content: bytes, *, private: bool = False) -> None:
         """Write one file of the folder, a private one for the owner alone."""
@@ -462,8 +460,8 @@ class Writer:
         """Check that the folder is still the one that was locked: another may have been made by its name."""
         if self._lock is None or not self._lock.is_there():
             raise RunFolderError(
-                f"The run folder {self.folder} was removed or moved while it was written to. Give the same command "
-                "again, and leave the folder until it ends."
+                f"The run folder {self.folder} was removed or moved while it was written to. Run the same command "
+                "again, and do not move the folder until it ends."
             )
 
     def _check_versions(self) -> None:
@@ -484,24 +482,24 @@ def environment() -> dict[str, str]:
     """Return what a run was made with: versions, platform and time, and nothing about who or where."""
     from counterpoise import __version__  # noqa: PLC0415 - a package that imports this one
 
-    found = {"counterpoise": __version__, "python": platform.python_version()}
+    versions = {"counterpoise": __version__, "python": platform.python_version()}
     for name in _PACKAGES:
         try:
-            found[name] = version(name)
+            versions[name] = version(name)
         except PackageNotFoundError:
             continue
-    return found | {"platform": f"{platform.system()} {platform.machine()}", "time": _now()}
+    return versions | {"platform": f"{platform.system()} {platform.machine()}", "time": _now()}
 
 
 def read_json(path: Path) -> dict[str, Any]:
     """Return the object in a JSON file of a run folder."""
     try:
-        found = load_json(_read(path, _MOST_JSON))
+        content = load_json(_read(path, _MOST_JSON))
     except (ValueError, RecursionError) as error:  # no JSON, no UTF-8, digits without end or lists in lists in lists
-        raise RunFolderError(f"{path} cannot be read: it is no JSON of a known kind ({short(error)}).") from error
-    if not isinstance(found, dict):
-        raise RunFolderError(f"{path} must hold a JSON object; it holds {type(found).__name__}.")
-    return found
+        raise RunFolderError(f"{path} cannot be read: it is not valid JSON ({short(error)}).") from error
+    if not isinstance(content, dict):
+        raise RunFolderError(f"{path} must hold a JSON object; it holds {type(content).__name__}.")
+    return content
 
 
 def _as_json(words: Mapping[str, Any]) -> bytes:

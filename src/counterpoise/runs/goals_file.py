@@ -1,7 +1,7 @@
-"""A goals file: read as TOML, checked by pydantic, and written anew for other goals.
+"""A goals file: read as TOML, checked by pydantic, and rewritten for other goals.
 
-Errors say where, what was wanted and what was got. How deep a text goes is told in one pass before it is parsed: a
-parser follows lists in lists by recursion, and looks at every beginning of a dotted key, so that a few bytes make an
+Errors say where, what was expected and what was got. The depth of a text is checked in one pass before it is parsed: a
+parser follows lists in lists by recursion, and visits every beginning of a dotted key, so that a few bytes make an
 overflow, or work that grows with their square. No goals file needs either.
 """
 
@@ -30,7 +30,7 @@ _ENTRY = re.compile(r"\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\}")
 _DEEPEST = 16  # lists and tables inside one another; a goals file has four
 _MOST_PARTS = 16  # of a dotted key; a goals file has three
 # Strings and comments first, each as a whole: what they hold is no structure. One without its end goes as far as it
-# can, where a parser stops, so that no character is looked at twice.
+# can, where a parser stops, so that no character is read twice.
 _TOKEN = re.compile(
     r'"""(?:[^"\\]|\\.|"(?!""))*+(?:"{3,5})?'
     r"|'''(?:[^']|'(?!''))*+(?:'{3,5})?"
@@ -110,16 +110,16 @@ def as_toml(words: Mapping[str, Any]) -> str:
 def rewritten(content: bytes, settings: RunSettings, *, sources: Path) -> str:
     """Return a goals file that asks for settings, given that of the run whose models they are for.
 
-    What may be chosen anew, alpha, goals and the parameters of the method, is as the settings have it; all else is as
-    the file has it, but for comments and for ``output``, where the other run is. Data files are named by their whole
-    paths, so that the file can be anywhere.
+    What ``rebalance`` can change, alpha, goals and the parameters of the method, is as the settings have it; all else
+    is as the file has it, but for comments and for ``output``, where the other run is. Data files are named by their
+    whole paths, so that the file can be anywhere.
 
     Parameters
     ----------
     content : bytes
         Of the goals file of the run.
     settings : RunSettings
-        Of the same run but for what may be chosen anew.
+        Of the same run but for what ``rebalance`` can change.
     sources : path
         The folder that the settings name data files from.
     """
@@ -140,10 +140,10 @@ def rewritten(content: bytes, settings: RunSettings, *, sources: Path) -> str:
         (words.get(table, {}), getattr(settings, table), keys) for table, keys in _FILES.items()
     ]
     tables += [(one, settings.datasets[name], ("files",)) for name, one in words.get("datasets", {}).items()]
-    for table, asked, keys in tables:
+    for table, part, keys in tables:
         for key in keys:
             if key in table:
-                names = getattr(asked, key)
+                names = getattr(part, key)
                 paths = [str((sources / name).resolve()) for name in ([names] if isinstance(names, str) else names)]
                 table[key] = paths[0] if len(paths) == 1 else paths
     return as_toml(words)
@@ -192,12 +192,12 @@ def sample_faults(settings: RunSettings) -> Faults:
         yield ("data", "files"), f"data.sample reads Parquet files in parts; got {csv!r}. Write it as Parquet first."
     if method.name != GOALS:
         yield ("method", "name"), f'data.sample is for the method "goals", rules of scores; got {method.name!r}.'
-    asked: dict[tuple[str, ...], Any] = {("data", key): getattr(data, key) for key in ("weights", "baseline_model")}
+    refused: dict[tuple[str, ...], Any] = {("data", key): getattr(data, key) for key in ("weights", "baseline_model")}
     names = ("column", "validation", "validation_files", "test_files")
-    asked |= {("splits", key): getattr(splits, key) for key in names}
-    asked |= {("datasets",): settings.datasets or None, ("room_for_audit",): settings.room_for_audit or None}
-    asked |= {("method", "parameters", "cv"): method.parameters.get("cv")}
-    for key, value in asked.items():
+    refused |= {("splits", key): getattr(splits, key) for key in names}
+    refused |= {("datasets",): settings.datasets or None, ("room_for_audit",): settings.room_for_audit or None}
+    refused |= {("method", "parameters", "cv"): method.parameters.get("cv")}
+    for key, value in refused.items():
         if value is not None:
             yield key, f"{_WHY}: leave it out; got {value!r}."
     if defers(method):
@@ -274,15 +274,15 @@ def parse_goals_file(content: bytes, path: Path) -> RunSettings:
     if deep:
         raise GoalsFileError(f"{path}, {deep}.")
     try:
-        given: Any = tomllib.loads(text)
+        content_values: Any = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise GoalsFileError(f"{path} must be TOML: {error}.") from error
     except ValueError:  # of Python, for a number of thousands of digits
-        given = 1 << _MOST_BITS
-    if _has_long_number(given):
+        content_values = 1 << _MOST_BITS
+    if _has_long_number(content_values):
         raise GoalsFileError(f"{path} must be TOML: a whole number has at most {_MOST_BITS} bits.")
     try:
-        settings = RunSettings.model_validate(given)
+        settings = RunSettings.model_validate(content_values)
     except ValidationError as error:
         raise GoalsFileError(_words(error, text, path)) from error
     for key, message in _faults(settings):
@@ -298,9 +298,9 @@ def _has_long_number(value: Any) -> bool:
 
 def goals_of(settings: RunSettings) -> "tuple[Goal, ...]":
     """Return the goals that settings ask for, each with the confidence it carries."""
-    from counterpoise.goals import parse_goal  # noqa: PLC0415 - heavy: what is wrong with other keys is told before
+    from counterpoise.goals import parse_goal  # noqa: PLC0415 - heavy: errors in other keys come first
 
-    read = [(parse_goal(asked.goal), asked.confidence) for asked in settings.goals]
+    read = [(parse_goal(entry.goal), entry.confidence) for entry in settings.goals]
     return tuple(goal if level is None else goal.with_confidence(level) for goal, level in read)
 
 
@@ -322,12 +322,12 @@ def _faults(settings: RunSettings) -> Faults:
     for name in settings.datasets:
         if name in SPLITS:
             yield ("datasets", name), f"a dataset must not be called {name!r}: those are rows of data."
-    for number, asked in enumerate(settings.goals):
-        yield from _goal_faults(asked.goal, {TRAIN, *settings.datasets}, ("goals", number), defers=defers(method))
+    for number, entry in enumerate(settings.goals):
+        yield from _goal_faults(entry.goal, {TRAIN, *settings.datasets}, ("goals", number), defers=defers(method))
 
 
 def _one_rule_faults(settings: RunSettings) -> Faults:
-    """Yield that one rule cannot make a tail small; what is wrong with an objective is told with the parameters."""
+    """Yield that one rule cannot lower a tail; errors in an objective come with the parameters."""
     parameters = settings.method.parameters
     is_tail = settings.alpha < 1 and parameters.get("objective", CVAR) == CVAR
     if settings.method.name == GOALS and is_tail and parameters.get("decision", "fixed") == "fixed":
@@ -397,12 +397,12 @@ def _goal_faults(text: str, known: Iterable[str], key: Sequence[Any], *, defers:
         (goal,) = validate_goals(text, trains=True, defers=defers)
     except (TypeError, ValueError) as error:
         reason = str(error).partition("\n")[0]  # what follows points into the text
-        yield key, f"expected a goal such as recall(train) >= 0.9; got {_shown(text)}. {reason}"
+        yield key, f"expected a goal such as recall(train) >= 0.9; got {_quote(text)}. {reason}"
         return
     for name in goal.datasets:
         if name not in known:
             hint, names = did_you_mean(name, known), listed(sorted(known))
-            yield key, f"unknown dataset {_shown(name)} in the goal {short(goal, _SHOWN)}.{hint} Known: {names}."
+            yield key, f"unknown dataset {_quote(name)} in the goal {short(goal, _SHOWN)}.{hint} Known: {names}."
 
 
 def _words(error: ValidationError, text: str, path: Path) -> str:
@@ -415,13 +415,13 @@ def _words(error: ValidationError, text: str, path: Path) -> str:
         known = _known_keys(key[:-1])
         table = f"the table {_dotted(key[:-1])}" if len(key) > 1 else "a goals file"
         hint = did_you_mean(str(key[-1]), known)
-        return f"{where}: unknown key {_shown(key[-1])} in {table}.{hint} Known: {', '.join(known)}."
+        return f"{where}: unknown key {_quote(key[-1])} in {table}.{hint} Known: {', '.join(known)}."
     if first["type"] == "missing":
         wanted = {"files": "a CSV or Parquet file", "target": "the column to predict", "data": "a table [data]"}
         return f"{where}: {_dotted(key)} is missing; expected {wanted.get(str(key[-1]), 'a value')}."
     kinds = {one["type"] for one in error.errors() if one["loc"][: len(key)] == first["loc"][: len(key)]}
     expected = "a number" if kinds == {"int_type", "float_type"} else _expected(first)
-    return f"{where}, {_dotted(key)}: expected {expected}; got {_shown(first['input'])}."
+    return f"{where}, {_dotted(key)}: expected {expected}; got {_quote(first['input'])}."
 
 
 def _expected(error: Any) -> str:
@@ -454,8 +454,8 @@ def _inner_model(annotation: Any) -> Any:
     """Return the table class inside an annotation such as ``list[ModelSettings]``."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
-    found = (_inner_model(part) for part in get_args(annotation))
-    return next((one for one in found if one is not None), None)
+    models = (_inner_model(part) for part in get_args(annotation))
+    return next((one for one in models if one is not None), None)
 
 
 def _line(text: str, key: Sequence[Any]) -> str:
@@ -481,5 +481,5 @@ def _dotted(key: Sequence[Any]) -> str:
     return "".join(parts).removeprefix(".")
 
 
-def _shown(value: Any) -> str:
+def _quote(value: Any) -> str:
     return short(repr(value), _SHOWN)

@@ -14,7 +14,7 @@ from counterpoise.runs.results import CVAR
 from counterpoise.runs.settings import MethodSettings, ModelSettings
 
 GOALS, POOL, DEPLOYED = "goals", "pool", "deployed"
-_SAID_ELSEWHERE = {
+_SET_ELSEWHERE = {
     "alpha": "alpha at the top of the file",
     "goals": "goals at the top of the file",
     "random_state": "seed at the top of the file",
@@ -22,9 +22,9 @@ _SAID_ELSEWHERE = {
     "estimator": "method.learner",
     "estimators": "method.models",
     "checkpoint": "nothing: runs keep checkpoints by themselves",
-    "callbacks": "nothing: callables cannot stand in a file",
+    "callbacks": "nothing: a file cannot hold callables",
     "categorical_features": "data.categorical",
-    "kernel_params": "nothing: it cannot stand in a file",
+    "kernel_params": "nothing: a file cannot hold it",
 }
 
 
@@ -89,24 +89,25 @@ def models() -> list[str]:
     return [name for name in METHODS if name not in _ONLY_METHODS]
 
 
-def models_of(asked: MethodSettings) -> list[ModelSettings]:
+def models_of(method: MethodSettings) -> list[ModelSettings]:
     """Return the models that a method names; a strong one where it may name some, and names none."""
-    return asked.models or ([_STRONG] if asked.name == GOALS else [])
+    return method.models or ([_STRONG] if method.name == GOALS else [])
 
 
-def split_parameters(asked: MethodSettings) -> tuple[dict[str, Any], dict[str, Any]]:
+def split_parameters(method: MethodSettings) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the parameters that training depends on, and those of the choice after it."""
-    later = {name: asked.parameters[name] for name in _CHOSEN_LATER if asked.name == GOALS and name in asked.parameters}
-    return {name: value for name, value in asked.parameters.items() if name not in later}, later
+    later = _CHOSEN_LATER if method.name == GOALS else ()
+    training = {name: value for name, value in method.parameters.items() if name not in later}
+    return training, {name: value for name, value in method.parameters.items() if name in later}
 
 
-def defers(asked: MethodSettings) -> bool:
+def defers(method: MethodSettings) -> bool:
     """Tell whether a method may leave rows to a person."""
-    return asked.parameters.get("deferral") is not None
+    return method.parameters.get("deferral") is not None
 
 
 def as_values(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return parameters as the classes take them, given tables of a goals file for those that are values.
+    """Return parameters as the classes take them, made from the tables of a goals file.
 
     Examples
     --------
@@ -132,94 +133,94 @@ def _value(name: str, table: Mapping[str, Any]) -> Any:
     return kind(**table)
 
 
-def kind_of(asked: ModelSettings | MethodSettings) -> Method:
+def kind_of(settings: ModelSettings | MethodSettings) -> Method:
     """Return what a method or a model of a pool is."""
-    return _AS_IT_IS if asked.name == DEPLOYED else METHODS[asked.name]
+    return _AS_IT_IS if settings.name == DEPLOYED else METHODS[settings.name]
 
 
 def make(
-    asked: ModelSettings | MethodSettings, *, seed: int, key: Callable[[], bytes] | None = None, **parts: Any
+    settings: ModelSettings | MethodSettings, *, seed: int, key: Callable[[], bytes] | None = None, **parts: Any
 ) -> Any:
     """Return the unfitted estimator, with a key if it draws; ``parts`` are what other keys of the file say, and win."""
-    kind = METHODS[asked.name]
-    made = _class_of(kind)(**parts, **kind.defaults | as_values(asked.parameters))
-    if "random_state" in made.get_params(deep=False):
-        made.set_params(random_state=seed)
-    if key is not None and getattr(made, "decision", None) in _DRAWN:
+    kind = METHODS[settings.name]
+    estimator = _class_of(kind)(**parts, **kind.defaults | as_values(settings.parameters))
+    if "random_state" in estimator.get_params(deep=False):
+        estimator.set_params(random_state=seed)
+    if key is not None and getattr(estimator, "decision", None) in _DRAWN:
         from counterpoise.rules.options import Draws  # noqa: PLC0415 - with scikit-learn, which takes a while
 
-        made.set_params(decision=Draws(key()))
-    return made
+        estimator.set_params(decision=Draws(key()))
+    return estimator
 
 
-def tail_of(asked: ModelSettings | MethodSettings, alpha: float) -> dict[str, Any]:
+def tail_of(settings: ModelSettings | MethodSettings, alpha: float) -> dict[str, Any]:
     """Return the tail of the file as a parameter of a method that mixes, unless it has an objective of its own."""
-    has_own = asked.parameters.get("objective", CVAR) != CVAR or asked.parameters.get("reweigh") == "groups"
+    has_own = settings.parameters.get("objective", CVAR) != CVAR or settings.parameters.get("reweigh") == "groups"
     return {} if has_own else {"alpha": alpha}
 
 
-def training_needs_alpha(asked: MethodSettings) -> bool:
+def training_needs_alpha(method: MethodSettings) -> bool:
     """Tell whether models depend on alpha; those of AdaLPBoost do not, unless something stops its rounds by it."""
-    has_patience = asked.parameters.get("stopping", {}).get("patience") is not None
-    fixed = asked.name == "lpboost" or has_patience or "mixture" in asked.parameters
-    return fixed or any(kind_of(one).does == "mixes" for one in asked.models)
+    has_patience = method.parameters.get("stopping", {}).get("patience") is not None
+    fixed = method.name == "lpboost" or has_patience or "mixture" in method.parameters
+    return fixed or any(kind_of(one).does == "mixes" for one in method.models)
 
 
-def trains_inside(asked: MethodSettings) -> bool:
+def trains_inside(method: MethodSettings) -> bool:
     """Tell whether the rounds of a booster train for the goals of the file, so that other goals are other rounds."""
-    return asked.name == "lpboost" and asked.enforce_goals and asked.parameters.get("beta") is None
+    return method.name == "lpboost" and method.enforce_goals and method.parameters.get("beta") is None
 
 
-def describe(asked: ModelSettings | MethodSettings) -> str:
+def describe(settings: ModelSettings | MethodSettings) -> str:
     """Return a method or model in words, with the parameters that were set."""
-    chosen = ", ".join(f"{name} = {value!r}" for name, value in asked.parameters.items())
-    return kind_of(asked).title + (f" with {chosen}" if chosen else "")
+    chosen = ", ".join(f"{name} = {value!r}" for name, value in settings.parameters.items())
+    return kind_of(settings).title + (f" with {chosen}" if chosen else "")
 
 
-def check_method(asked: MethodSettings) -> Faults:
+def check_method(method: MethodSettings) -> Faults:
     """Yield what is wrong with the method: unknown names and parameters, parts that do not go together, bad values."""
-    if asked.name not in METHODS:
-        yield ("name",), _unknown("method", asked.name, list(METHODS))
+    if method.name not in METHODS:
+        yield ("name",), _unknown("method", method.name, list(METHODS))
         return
-    if asked.name == POOL and not asked.models:
+    if method.name == POOL and not method.models:
         yield ("models",), 'the method "pool" needs models, as in [[method.models]] name = "logistic"; got none.'
-    if asked.name not in _OF_MODELS and asked.models:
-        yield ("models",), f'models are for the methods "goals" and "pool"; got them with {asked.name!r}.'
-    if asked.learner is not None and not METHODS[asked.name].boosts:
-        yield ("learner",), f"a learner is for boosters; got one with {asked.name!r}."
-    named = [(("models", number), one) for number, one in enumerate(asked.models)]
-    if asked.learner is not None:
-        named.append((("learner",), asked.learner))  # type: ignore[arg-type]  # keys of another length
+    if method.name not in _OF_MODELS and method.models:
+        yield ("models",), f'models are for the methods "goals" and "pool"; got them with {method.name!r}.'
+    if method.learner is not None and not METHODS[method.name].boosts:
+        yield ("learner",), f"a learner is for boosters; got one with {method.name!r}."
+    named = [(("models", number), one) for number, one in enumerate(method.models)]
+    if method.learner is not None:
+        named.append((("learner",), method.learner))  # type: ignore[arg-type]  # keys of another length
     for key, one in named:
-        known = [*models(), DEPLOYED] if asked.name == POOL and one is not asked.learner else models()
+        known = [*models(), DEPLOYED] if method.name == POOL and one is not method.learner else models()
         if one.name not in known:
             yield (*key, "name"), _unknown("model", one.name, known)
             return
         yield from (((*key, *inner), message) for inner, message in _check_parameters(one))
-    yield from _check_parameters(asked)
+    yield from _check_parameters(method)
 
 
-def _check_parameters(asked: ModelSettings | MethodSettings) -> Faults:
-    kind = kind_of(asked)
+def _check_parameters(settings: ModelSettings | MethodSettings) -> Faults:
+    kind = kind_of(settings)
     if kind is _AS_IT_IS:
-        if asked.parameters:
-            yield ("parameters",), "the deployed model is taken as it is; got parameters."
+        if settings.parameters:
+            yield ("parameters",), "the deployed model takes no parameters; got some."
         return
     try:
-        accepted = _class_of(kind)([]) if asked.name == POOL else _class_of(kind)()
+        accepted = _class_of(kind)([]) if settings.name == POOL else _class_of(kind)()
     except ImportError:
-        yield ("name",), f"{asked.name} needs the package {kind.home}, which is not installed: pip install {kind.home}."
+        yield ("name",), f"{settings.name} needs the package {kind.home}. Install it: pip install {kind.home}."
         return
-    names = [name for name in accepted.get_params(deep=False) if name not in _SAID_ELSEWHERE]
-    for name in asked.parameters:
+    names = [name for name in accepted.get_params(deep=False) if name not in _SET_ELSEWHERE]
+    for name in settings.parameters:
         if name in names:
             continue
-        if name in _SAID_ELSEWHERE:
-            yield ("parameters", name), f"{name} is set by {_SAID_ELSEWHERE[name]}; got it as a parameter."
+        if name in _SET_ELSEWHERE:
+            yield ("parameters", name), f"{name} is set by {_SET_ELSEWHERE[name]}; got it as a parameter."
         else:
-            yield ("parameters", name), _unknown(f"parameter of {asked.name}", name, names)
+            yield ("parameters", name), _unknown(f"parameter of {settings.name}", name, names)
         return
-    yield from _value_faults(accepted, kind.defaults | asked.parameters)
+    yield from _value_faults(accepted, kind.defaults | settings.parameters)
 
 
 def _value_faults(estimator: Any, parameters: dict[str, Any]) -> Faults:

@@ -33,7 +33,7 @@ from counterpoise.runs.errors import ColumnError, DataError, check_columns, list
 from counterpoise.runs.settings import Written, how_written, is_parquet
 
 SEPARATORS = (";", "\t", "|")  # beside commas
-_LOOKED_AT = 1 << 16  # bytes of a file from which it is told how it is written
+_FORMAT_BYTES = 1 << 16  # of a file, from which its format is guessed
 _DECIMALS = re.compile(r"-?[0-9]+,[0-9]+")
 _POINTS = re.compile(r"-?[0-9]+\.[0-9]+")
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
@@ -42,7 +42,7 @@ _HOW = "{key} under [data] of a goals file, or --{key} on the command line"
 
 
 def refuse_other_kinds(path: Path) -> None:
-    """Say what a file is that is no CSV file in UTF-8, where its first bytes tell."""
+    """Refuse a file that is not CSV in UTF-8, where its first bytes show what it is."""
     with open_regular(path) as stream:
         start = stream.read(64)
     if start.startswith(_UTF_16) and how_written().encoding is None:
@@ -76,10 +76,10 @@ def refuse_other_separators(path: Path, names: list[str] | None = None) -> None:
         )
 
 
-def guessed(path: Path) -> Written:
+def guess_format(path: Path) -> Written:
     """Return how a CSV file seems to be written, by its first lines."""
     with open_regular(path) as stream:
-        start = stream.read(_LOOKED_AT)
+        start = stream.read(_FORMAT_BYTES)
     encoding = how_written().encoding or ("utf-16" if start.startswith(_UTF_16) else None)
     header, *lines = start.decode(encoding or "utf-8", errors="replace").splitlines() or [""]
     counts = {mark: header.count(mark) for mark in (",", *SEPARATORS)}
@@ -93,7 +93,7 @@ def guessed(path: Path) -> Written:
 
 _CHUNK = 1 << 18  # bytes
 _QUOTE = b'"'
-_MOST = 1 << 30  # bytes that are looked at once more for the line of a quote
+_MOST = 1 << 30  # bytes that are read once more for the line of a quote
 _SHOWN = 60  # characters of a line
 
 
@@ -145,13 +145,13 @@ def _first_open_quote(text: str, delimiter: str, *, is_cut: bool) -> int | None:
 
 _TRUE, _FALSE = ("True", "TRUE", "true"), ("False", "FALSE", "false")  # as Arrow reads truth values in CSV files
 NO_NUMBERS = ("NA", "N/A", "NaN", "nan", "null", "NULL", "None", "#N/A")  # missing where all others are numbers
-_BLOCK = 1 << 24  # bytes of a CSV file from which types are told
+_BLOCK = 1 << 24  # bytes of a CSV file from which types are inferred
 _NO_COLUMN = re.compile(r"|__index_level_\d+__")  # the index that pandas writes beside the columns
 _MOST_COLUMNS = 100_000  # each costs some fifty microseconds, however few its rows
 _NUMBER = 8  # bytes
 _GLANCE = 100  # rows
 _ROWS, _BUFFER = 1 << 18, 1 << 20  # rows, and bytes of each column, read at once where rows are read in parts
-_LINE = 1 << 14  # bytes of a header that are looked at for what is between columns
+_LINE = 1 << 14  # bytes of a header that are searched for the separator of columns
 _ENCODED = (
     " Save the file as UTF-8, or name its encoding, such as latin-1, with encoding under [data] of a goals file, or "
     "--encoding on the command line."
@@ -163,15 +163,15 @@ class WordsAmongNumbers(UserWarning):
 
 
 @contextmanager
-def heard(kind: type[Warning]) -> Iterator[list[Warning | str]]:
-    """Collect warnings of a kind in the place of giving them; others are given when the context ends."""
-    found: list[Warning | str] = []
-    with warnings.catch_warnings(record=True) as given:
+def collect_warnings(kind: type[Warning]) -> Iterator[list[Warning | str]]:
+    """Collect warnings of a kind instead of showing them; others are shown when the context ends."""
+    collected: list[Warning | str] = []
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", kind)
-        yield found
-    for one in given:
+        yield collected
+    for one in caught:
         if issubclass(one.category, kind):
-            found.append(one.message)
+            collected.append(one.message)
         else:
             warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
 
@@ -253,7 +253,7 @@ def read_in_parts(
 ) -> Iterator[Any]:
     """Yield some columns of a Parquet file as data frames, of some rows each: no more is in memory at once."""
     check_columns(columns, column_names(path), path)
-    # Without a buffer a row group would be held as a whole, and groups that are asked for together one beside another.
+    # Without a buffer a row group would be held as a whole, and groups that are read together one beside another.
     with _guarded(path, lambda one: pq.ParquetFile(one, pre_buffer=False, buffer_size=_BUFFER)) as file:
         for group in range(file.num_row_groups):
             batches = file.iter_batches(_ROWS, row_groups=[group], columns=list(columns))
@@ -296,7 +296,7 @@ def _has_lost_words(column: Any) -> bool:
 
 
 def _as_numbers(column: Any, name: str, path: Path) -> Any:
-    """Return a column without words such as NA where all else are numbers, truth values or times; and say so."""
+    """Return a column without words such as NA where all else are numbers, truth values or times; and warn of them."""
     if not pa.types.is_string(column.type):
         return column
     is_word = pc.is_in(column, value_set=pa.array(NO_NUMBERS))
@@ -307,10 +307,10 @@ def _as_numbers(column: Any, name: str, path: Path) -> Any:
         return column
     words = listed(pc.unique(pc.filter(column, is_word)).to_pylist())
     warn_caller(
-        f"Column {name!r} of {path} holds numbers but for {words} in {pc.sum(is_word).as_py()} of {len(column)} rows, "
-        f"the first of them row {pc.index(is_word, True).as_py() + 1}: they are taken for missing numbers. Leave those "
-        "fields empty, or name the words in data.missing of a goals file, and nothing is said; if they are values of "
-        "their own, name the column in data.categorical, or write the file as Parquet.",
+        f"Column {name!r} of {path} holds numbers except {words} in {pc.sum(is_word).as_py()} of {len(column)} rows, "
+        f"first in row {pc.index(is_word, True).as_py() + 1}: they count as missing numbers. Leave those fields empty, "
+        "or name the words in data.missing of a goals file, to avoid this warning. If they are values of their own, "
+        "name the column in data.categorical, or write the file as Parquet.",
         WordsAmongNumbers,
     )
     return rest
@@ -319,21 +319,21 @@ def _as_numbers(column: Any, name: str, path: Path) -> Any:
 def _of_one_type(texts: Any) -> Any:
     """Return texts as the numbers, truth values or times that all of them are; None where they are none, or no text."""
 
-    def as_truths(given: Any) -> Any:
-        if not pc.all(pc.is_in(given.drop_null(), value_set=pa.array([*_TRUE, *_FALSE]))).as_py():
+    def as_truths(column: Any) -> Any:
+        if not pc.all(pc.is_in(column.drop_null(), value_set=pa.array([*_TRUE, *_FALSE]))).as_py():
             raise pa.ArrowInvalid("others than truth values")
-        return pc.if_else(pc.is_null(given), None, pc.is_in(given, value_set=pa.array(_TRUE)))
+        return pc.if_else(pc.is_null(column), None, pc.is_in(column, value_set=pa.array(_TRUE)))
 
-    def as_floats(given: Any) -> Any:
-        given = pc.utf8_trim_whitespace(given)
+    def as_floats(column: Any) -> Any:
+        column = pc.utf8_trim_whitespace(column)
         if how_written().decimal == ",":
-            has_point = pc.match_substring(given, ".")
-            given = pc.if_else(has_point, "no number", pc.replace_substring(given, ",", ".", max_replacements=1))
-        return given.cast(pa.float64())
+            has_point = pc.match_substring(column, ".")
+            column = pc.if_else(has_point, "no number", pc.replace_substring(column, ",", ".", max_replacements=1))
+        return column.cast(pa.float64())
 
     if texts.null_count == len(texts):
         return None
-    for convert in (as_truths, as_floats, lambda given: given.cast(pa.timestamp("ns"))):
+    for convert in (as_truths, as_floats, lambda column: column.cast(pa.timestamp("ns"))):
         try:
             convert(texts.slice(0, _GLANCE))  # which shows most columns to be of another type, and the whole costs time
             return convert(texts)
@@ -350,7 +350,7 @@ def read_column(path: Path, name: str) -> Any:
 
 
 def _guarded(path: Path, read: Callable[[Path], Any]) -> Any:
-    """Return what ``read`` returns; whatever goes wrong is said in one sentence."""
+    """Return what ``read`` returns; whatever goes wrong is raised as one sentence."""
     if path.is_dir():
         raise DataError(f"{path} must be a CSV or Parquet file; it is a folder.")
     if not path.exists():
@@ -404,7 +404,7 @@ def _check_width(path: Path, n_columns: int) -> None:
 
 
 def _memory() -> float:
-    """Return the bytes of memory that the machine has, where the system tells."""
+    """Return the bytes of memory that the machine has, where the system says it."""
     try:
         return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
     except (AttributeError, ValueError):  # Windows has no such call
@@ -443,16 +443,16 @@ def _as_column(column: Any, name: str, path: Path, missing: set[str], *, is_comp
     if not is_parquet(path) and (pa.types.is_binary(kind) or pa.types.is_large_binary(kind)):
         raise DataError(f"{path} must be UTF-8 text; column {name!r} is not.{_ENCODED}")
     if is_text(kind):
-        found = _as_categories(column, missing)
-        if not is_parquet(path) and any("\n" in text for text in found.categories):
+        categorical = _as_categories(column, missing)
+        if not is_parquet(path) and any("\n" in text for text in categorical.categories):
             refuse_open_quotes(path)
-        return found
+        return categorical
     if pa.types.is_dictionary(column.type):
         column = column.cast(kind)
     lacks_truths = pa.types.is_boolean(kind) and column.null_count
     is_day = pa.types.is_date(kind) or pa.types.is_timestamp(kind)
     if is_compared and (is_day or lacks_truths):
-        return _as_told(column)
+        return _as_goal_texts(column)
     if pa.types.is_null(kind) or pa.types.is_decimal(kind):
         column = column.cast(pa.float64())
     elif lacks_truths:
@@ -474,13 +474,13 @@ def _as_categories(column: Any, missing: set[str]) -> Any:
         coded = coded.chunk(0)
     codes = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
     texts = pd.Index(coded.dictionary.to_pylist(), dtype=object)
-    found = pd.Categorical.from_codes(codes, texts)
+    categorical = pd.Categorical.from_codes(codes, texts)
     absent = [text for text in texts if text in missing]
-    found = found.remove_categories(absent) if absent else found
-    return found.set_categories(sorted(found.categories))  # the same in any order of rows
+    categorical = categorical.remove_categories(absent) if absent else categorical
+    return categorical.set_categories(sorted(categorical.categories))  # the same in any order of rows
 
 
-def _as_told(column: Any) -> Any:
+def _as_goal_texts(column: Any) -> Any:
     """Return days and truth values as a categorical of the texts by which goals and rules know them."""
     coded = column.combine_chunks().dictionary_encode()
     texts = [text_of(value) for value in coded.dictionary.to_pylist()]

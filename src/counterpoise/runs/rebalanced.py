@@ -1,4 +1,4 @@
-"""Choosing the mixture of a finished run anew: another run of the same models, which trains nothing."""
+"""Choosing another mixture of a finished run: another run of the same models, which trains nothing."""
 
 import shlex
 from collections.abc import Callable, Sequence
@@ -12,14 +12,14 @@ from counterpoise.rules.choosing import as_problem
 from counterpoise.rules.draws import make_key, require_draws
 from counterpoise.rules.options import STICKY, Draws, as_groups, kind_of_decision
 from counterpoise.runs.decisions import final_estimator, mixes
-from counterpoise.runs.fit import program, unheard
-from counterpoise.runs.fitting import Work, inside_goals, told_cautions
-from counterpoise.runs.folder import CHECKPOINT, GOALS, KEY, SETTINGS, Run, Writer, fingerprints, keep_key, read_json
+from counterpoise.runs.fit import ignore_event, program
+from counterpoise.runs.fitting import Work, inside_goals, report_cautions
+from counterpoise.runs.folder import CHECKPOINT, GOALS, KEY, SETTINGS, Run, Writer, fingerprint, keep_key, read_json
 from counterpoise.runs.goals_file import goals_of, rewritten
 from counterpoise.runs.methods import GOALS as SCORED
 from counterpoise.runs.methods import as_values, defers
 from counterpoise.runs.settings import GoalSettings, RunSettings, data_files
-from counterpoise.runs.steps import add_audit_margin, checked_goals, finish
+from counterpoise.runs.steps import add_audit_margin, check_goals, finish
 from counterpoise.runs.use import known_goals, own_data
 
 
@@ -34,9 +34,9 @@ def rebalance_run(
     defer_cost: float | str | None = None,
     decision: str | None = None,
     output: str | Path,
-    on_event: Callable[[str], None] = unheard,
+    on_event: Callable[[str], None] = ignore_event,
 ) -> Run:
-    """Choose the mixture of a run's models anew, for another tail, objective or goals; nothing is trained.
+    """Choose another mixture of a run's models, for another tail, objective or goals; nothing is trained.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def rebalance_run(
     budget : float in [0, 1], optional
         The most that the mean loss may be above the least that is possible under the goals; 1 for no limit.
     by : sequence of str, optional
-        For rules of scores: other columns that they may look at.
+        For rules of scores: other columns that they may use.
     defer_cost : float in [0, 1] or "never", optional
         Another loss of a row that is deferred, or that none is. Default: as before.
     decision : {"fixed", "sticky", "sample", "vote"}, optional
@@ -59,7 +59,7 @@ def rebalance_run(
     output : path
         The new run folder.
     on_event : callable
-        Called with lines for people, such as how much room is left for the audit.
+        Called with lines for people, such as how large the margin for the audit is.
 
     Returns
     -------
@@ -74,8 +74,8 @@ def rebalance_run(
     def choose(work: Work) -> Any:
         model = run.waiting_model()
         if not mixes(model):
-            raise ValueError(f"The method {run.settings.method.name!r} has no mixture to choose anew.")
-        with told_cautions(work.warn):
+            raise ValueError(f"The method {run.settings.method.name!r} has no mixture to choose again.")
+        with report_cautions(work.warn):
             if others.get("decision") == STICKY and not (run.folder / KEY).exists():
                 others["decision"] = Draws(make_key(None))  # that of a run without draws follows from its seed
             if "defer_cost" in others:
@@ -111,8 +111,8 @@ def changed(
     is_changed = alpha is not None or objective is not None or bool(others) or cost is not None
     method = method.model_copy(update={"parameters": parameters}) if is_changed else method
     if goals is not None:
-        asked = [(str(goal.with_confidence(None)), goal.confidence) for goal in known_goals(goals, settings)]
-        changes["goals"] = [GoalSettings(goal=text, confidence=confidence) for text, confidence in asked]
+        texts = [(str(goal.with_confidence(None)), goal.confidence) for goal in known_goals(goals, settings)]
+        changes["goals"] = [GoalSettings(goal=text, confidence=confidence) for text, confidence in texts]
     return changes if method is settings.method else changes | {"method": method}
 
 
@@ -121,9 +121,9 @@ def write_chosen(
     changes: dict[str, Any],
     choose: Callable[[Work], Any],
     output: str | Path,
-    on_event: Callable[[str], None] = unheard,
+    on_event: Callable[[str], None] = ignore_event,
 ) -> Run:
-    """Write a run of the same models with another mixture, measured anew.
+    """Write a run of the same models with another mixture, and its result.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ def write_chosen(
     changes : dict
         The fields of the run's settings that are others, from ``changed``.
     choose : callable
-        Given the work to do, it returns the whole model with its mixture.
+        Called with the work to do, it returns the whole model with its mixture.
     output : path
         The new run folder.
     on_event : callable
@@ -146,22 +146,22 @@ def write_chosen(
     settings = run.settings.model_copy(update=changes)
     validate_goals(goals_of(settings), defers=defers(settings.method))
     origin = str(read_json(run.folder / SETTINGS)["fingerprint"])
-    prints = fingerprints(settings, data_files(settings, run.sources), origin=origin)
+    fingerprints = fingerprint(settings, data_files(settings, run.sources), origin=origin)
     writer = Writer(Path(output))
-    with writer.claim(prints) as is_to_do:
+    with writer.claim(fingerprints) as is_to_do:
         if is_to_do:
             data = own_data(run)
-            goals = checked_goals(settings, data)
+            goals = check_goals(settings, data)
             checkpoint = writer.folder / CHECKPOINT
-            work = Work(settings, data, goals, checkpoint, unheard, on_event, writer.save_model, warnings=[])
+            work = Work(settings, data, goals, checkpoint, ignore_event, on_event, writer.save_model, warnings=[])
             model = choose(work)
             content = rewritten((run.folder / GOALS).read_bytes(), settings, sources=run.sources).encode()
-            writer.begin(content, settings, data.columns, prints, run.sources, origin=origin)
-            writer.log(f"mixture of {run.folder.name} chosen anew")
+            writer.begin(content, settings, data.columns, fingerprints, run.sources, origin=origin)
+            writer.log(f"mixture of {run.folder.name} chosen again")
             if kind_of_decision(final_estimator(model).decision) == STICKY:
                 keep_key(writer.folder, require_draws(final_estimator(model)).key)
             writer.save_model(model)
-            finish(work, writer, prints, model, [_command(run, settings, changes, writer.folder)])
+            finish(work, writer, fingerprints, model, [_command(run, settings, changes, writer.folder)])
     return Run(writer.folder, settings)
 
 

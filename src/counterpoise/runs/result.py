@@ -1,6 +1,6 @@
 """The result of a run: one typed, versioned value, which is stored as one JSON file beside the model.
 
-The report, the tables of the command line, ``--json``, ``compare``, the explorer and what MLflow is given are functions
+The report, the tables of the command line, ``--json``, ``compare``, the explorer and what MLflow logs are functions
 of it. ``RunResult.model_json_schema()`` is its schema; ``docs/guide/run_result.md`` explains it. A number that was not
 measured is null.
 """
@@ -81,8 +81,8 @@ class SplitLosses(_Part):
     def tail(self, alpha: float | None) -> TailLoss:
         """Return the loss of a tail; NaN where it was not measured."""
         wanted = "" if alpha is None else f"{alpha:.{_DIGITS}g}"
-        found = (one for one in self.tails if f"{one.alpha:.{_DIGITS}g}" == wanted)
-        return next(found, TailLoss(alpha=math.nan, value=math.nan))
+        matches = (one for one in self.tails if f"{one.alpha:.{_DIGITS}g}" == wanted)
+        return next(matches, TailLoss(alpha=math.nan, value=math.nan))
 
 
 class SplitResult(_Part):
@@ -116,7 +116,7 @@ class FrontierPoint(_Part):
 
 
 class GoalResult(_Part):
-    """One goal: as it was asked for, how it stands for each decider on each split, and what other bounds cost."""
+    """One goal: its text, how it stands for each decider on each split, and what other bounds cost."""
 
     text: str
     confidence: Number = math.nan
@@ -317,9 +317,9 @@ class RunResult(_Part):
 
     @property
     def alpha(self) -> float | None:
-        """Return the tail fraction that was asked for."""
-        asked = self.settings.get("alpha")
-        return float(asked) if isinstance(asked, (int, float)) and not isinstance(asked, bool) else None
+        """Return the requested tail fraction."""
+        alpha = self.settings.get("alpha")
+        return float(alpha) if isinstance(alpha, (int, float)) and not isinstance(alpha, bool) else None
 
     @property
     def tail(self) -> float | None:
@@ -333,8 +333,8 @@ class RunResult(_Part):
 
     def losses(self, decider: str = MIXTURE, split: str | None = None) -> SplitLosses:
         """Return what a decider loses, by default on the rows that count; NaN where it was not measured."""
-        found = self.splits.get(self.judged if split is None else split, SplitResult())
-        return found.losses.get(decider, SplitLosses())  # type: ignore[call-overload, no-any-return]
+        split_result = self.splits.get(self.judged if split is None else split, SplitResult())
+        return split_result.losses.get(decider, SplitLosses())  # type: ignore[call-overload, no-any-return]
 
     def deciders(self, quantity: str = "error") -> list[str]:
         """Return the deciders of which a number was measured on some split; errors also where there are tails."""
@@ -347,14 +347,14 @@ class RunResult(_Part):
     def metrics(self) -> dict[str, float]:
         """Return the numbers of the rows that count by name, as ``mlflow.log_metrics`` takes them."""
         losses = self.losses()
-        found = {"error": losses.error, "cvar": losses.tail(self.alpha).value, "objective": losses.objective}
-        found |= {"defer_rate": losses.defer_rate, "plain_error": self.losses(FIRST).error}
-        found["deployed_error"] = self.losses(DEPLOYED).error
+        metrics = {"error": losses.error, "cvar": losses.tail(self.alpha).value, "objective": losses.objective}
+        metrics |= {"defer_rate": losses.defer_rate, "plain_error": self.losses(FIRST).error}
+        metrics["deployed_error"] = self.losses(DEPLOYED).error
         for number, goal in enumerate(self.goals, start=1):
             standing = goal.on(self.judged)
-            found |= {f"goal_{number}_{part}": getattr(standing, part) for part in ("estimate", "margin", "violation")}
-            found[f"goal_{number}_verdict"] = VERDICTS.get(standing.verdict, math.nan)
-        return {name: value for name, value in found.items() if math.isfinite(value)}
+            metrics |= {f"goal_{number}_{key}": getattr(standing, key) for key in ("estimate", "margin", "violation")}
+            metrics[f"goal_{number}_verdict"] = VERDICTS.get(standing.verdict, math.nan)
+        return {name: value for name, value in metrics.items() if math.isfinite(value)}
 
     def table(self, *, drawn: bool = False) -> ResultsTable:
         """Return every number as a row of one long table; those of the drawn decisions are in a table of their own."""
@@ -384,11 +384,11 @@ class _Row(NamedTuple):
 def _rows(result: RunResult) -> Iterator[tuple[Any, ...]]:
     """Yield method, quantity, split, value, settings and alpha of every number."""
     yield "data", "columns", "", result.data.n_features
-    for split, found in result.splits.items():
-        yield "data", "rows", split, found.rows
-        for label, share in found.classes.items():
+    for split, split_result in result.splits.items():
+        yield "data", "rows", split, split_result.rows
+        for label, share in split_result.classes.items():
             yield "data", "class share", split, share, label
-        for decider, losses in found.losses.items():
+        for decider, losses in split_result.losses.items():
             yield from _loss_rows(decider, losses, split)
         for number, goal in enumerate(result.goals, start=1):
             for decider, standing in goal.splits.get(split, {}).items():
@@ -420,8 +420,8 @@ def _group_rows(result: RunResult) -> Iterator[tuple[Any, ...]]:
     for place, group in enumerate(result.groups):
         name = f"group {place}"
         yield MIXTURE, "group n_samples", judged, group.n_samples, name
-        for rate, found in group.rates.items():
-            values = {"": found.value, " rows": found.rows, " low": found.low, " high": found.high}
+        for rate, group_rate in group.rates.items():
+            values = {"": group_rate.value, " rows": group_rate.rows, " low": group_rate.low, " high": group_rate.high}
             for ending, value in values.items():
                 yield MIXTURE, f"group {rate}{ending}", judged, value, name
     for place, rule in enumerate(result.rules, start=1):
@@ -434,7 +434,7 @@ def _group_rows(result: RunResult) -> Iterator[tuple[Any, ...]]:
 
 
 def _goal_rows(decider: str, standing: SplitStanding, split: str, number: int) -> Iterator[tuple[Any, ...]]:
-    """Yield the numbers of a goal; where nothing was asked there are none."""
+    """Yield the numbers of a goal; where it was not measured there are none."""
     parts = ("estimate", "violation")
     if standing.verdict:
         yield decider, "goal verdict", split, VERDICTS.get(standing.verdict, math.nan), f"goal {number}"
@@ -449,7 +449,7 @@ def _answer_rows(result: RunResult) -> Iterator[tuple[Any, ...]]:
     for decider, cells in result.answers.items():
         for name, value in confusion(result, decider).items():
             yield decider, f"confusion {name}", judged, value
-        for cell in cells if len(result.data.classes) > 2 else ():  # noqa: PLR2004 - of two the others tell all
+        for cell in cells if len(result.data.classes) > 2 else ():  # noqa: PLR2004 - of two the others are enough
             answer = "deferred" if cell.answer is None else f"as class {cell.answer + 1}"
             yield decider, "called", judged, cell.rows, f"class {cell.label + 1} {answer}"
     for limit in () if result.deferral is None else result.deferral.curve:
@@ -489,26 +489,26 @@ def confusion(result: RunResult, decider: str) -> dict[str, float]:
     place = result.data.classes.index(positive)
     names = {(True, True): "true positives", (False, True): "false positives"}
     names |= {(True, False): "false negatives", (False, False): "true negatives"}
-    found = dict.fromkeys(names.values(), 0.0)
+    counts = dict.fromkeys(names.values(), 0.0)
     if result.deferral is not None:
-        found |= {"deferred positives": 0.0, "deferred negatives": 0.0}
+        counts |= {"deferred positives": 0.0, "deferred negatives": 0.0}
     for cell in cells:
         is_positive = cell.label == place
         deferred = f"deferred {'positives' if is_positive else 'negatives'}"
-        found[deferred if cell.answer is None else names[is_positive, cell.answer == place]] += cell.rows
-    return found
+        counts[deferred if cell.answer is None else names[is_positive, cell.answer == place]] += cell.rows
+    return counts
 
 
 def read_result(path: Path) -> RunResult:
     """Read the result of a run, and refuse a file that is something else in a sentence."""
-    again = "Fit the run again in another folder, or name a run folder that is whole."
+    again = "Fit the run again in another folder, or name a finished run."
     try:
         words = load_json(read_file(path, _MOST_BYTES))
     except OSError as error:
         raise RunFolderError(f"{path} cannot be read: {error.strerror or error}.") from error
     except (ValueError, RecursionError) as error:
         raise RunFolderError(
-            f"{path} must hold the result of a run; it is no JSON ({short(error)}). {again}"
+            f"{path} must hold the result of a run; it is not valid JSON ({short(error)}). {again}"
         ) from error
     kind = words.get("format") if isinstance(words, dict) else type(words).__name__
     if kind != FORMAT:

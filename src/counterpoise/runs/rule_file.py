@@ -1,9 +1,9 @@
 """Rules of scores as a plain JSON file, which any language can read and apply.
 
-A person is decided about by one rule, drawn by the first 16 hexadecimal digits of SHA-256 of the text ``key:id``: the
-last rule whose ``from`` is not above them, compared as texts. The rule says the positive class where the person's score
-is above the threshold of their group. A rule with lower thresholds says ``deferred`` of a person
-who is above the lower one only. The group is named by the columns of ``by``, as in ``sex=F, region=north``, or is
+One rule decides about a person, drawn by the first 16 hexadecimal digits of SHA-256 of the text ``key:id``: the last
+rule whose ``from`` is not above them, compared as texts. The rule decides for the positive class where the person's
+score is above the threshold of their group. A rule with lower thresholds decides ``deferred`` about a person who is
+above the lower one only. The group is named by the columns of ``by``, as in ``sex=F, region=north``, or is
 ``all``; no threshold is infinite, as JSON has no such numbers.
 """
 
@@ -54,10 +54,10 @@ class FileRule(NamedTuple):
     lower: dict[str, float] | None = None  # where scores begin that are deferred
 
     def __str__(self) -> str:
-        told = f"{self.score} above {_shown(self.thresholds)}"
-        return told if self.lower is None else f"{told}; deferred above {_shown(self.lower)}"
+        text = f"{self.score} above {_format_levels(self.thresholds)}"
+        return text if self.lower is None else f"{text}; deferred above {_format_levels(self.lower)}"
 
-    def said(self, scores: FloatArray, groups: IntArray) -> IntArray:
+    def decide(self, scores: FloatArray, groups: IntArray) -> IntArray:
         """Return 1 for the positive class, 0 for the negative one and 2 for deferred rows; groups are places."""
         upper = np.array([*self.thresholds.values()])[groups]
         lower = upper if self.lower is None else np.array([self.lower[name] for name in self.thresholds])[groups]
@@ -65,18 +65,18 @@ class FileRule(NamedTuple):
 
 
 class RuleFile(NamedTuple):
-    """Rules with how they are drawn, and what they say."""
+    """Rules with how they are drawn, and the labels of their decisions."""
 
     positive: Any
     negative: Any
     by: tuple[str, ...]
     key: str
     rules: tuple[FileRule, ...]
-    deferred: Any = None  # what is said of deferred rows; None where there are none
+    deferred: Any = None  # the label of deferred rows; None where there are none
 
     @property
     def scores(self) -> list[str]:
-        """Return the columns of scores that the rules look at."""
+        """Return the columns of scores that the rules use."""
         return list(dict.fromkeys(rule.score for rule in self.rules))
 
     @property
@@ -84,28 +84,28 @@ class RuleFile(NamedTuple):
         """Return the names of the groups that have thresholds."""
         return list(self.rules[0].thresholds)
 
-    def drawn(self, ids: Sequence[str]) -> IntArray:
+    def draw(self, ids: Sequence[str]) -> IntArray:
         """Return which rule each person draws."""
         starts = [rule.start for rule in self.rules]
         digits = [hashlib.sha256(f"{self.key}:{one}".encode()).hexdigest()[:_DIGITS] for one in ids]
         return np.searchsorted(np.array(starts), np.array(digits), side="right") - 1
 
     def decide(self, scores: Mapping[str, FloatArray], groups: IntArray, ids: Sequence[str]) -> AnyArray:
-        """Return what is said about each person; groups are places in ``groups``."""
-        drawn, codes = self.drawn(ids), np.zeros(len(ids), dtype=np.int64)
+        """Return the decision about each person; groups are places in ``groups``."""
+        drawn, codes = self.draw(ids), np.zeros(len(ids), dtype=np.int64)
         for place, rule in enumerate(self.rules):
             rows = np.flatnonzero(drawn == place)
-            codes[rows] = rule.said(scores[rule.score][rows], groups[rows])
+            codes[rows] = rule.decide(scores[rule.score][rows], groups[rows])
         answers = np.array([self.negative, self.positive])
         return np.asarray((answers if self.deferred is None else with_label(answers, self.deferred))[codes])
 
     def chances(self, scores: Mapping[str, FloatArray], groups: IntArray) -> FloatArray:
-        """Return how likely each row is told each label, in the order of the labels, and deferred."""
-        found = np.zeros((len(groups), 2 if self.deferred is None else 3))
+        """Return how likely each row gets each label, in the order of the labels, and is deferred."""
+        chances = np.zeros((len(groups), 2 if self.deferred is None else 3))
         for rule in self.rules:
-            found[np.arange(len(groups)), rule.said(scores[rule.score], groups)] += rule.share
+            chances[np.arange(len(groups)), rule.decide(scores[rule.score], groups)] += rule.share
         first, second = (0, 1) if self.negative < self.positive else (1, 0)
-        return np.minimum(found[:, [first, second, *range(2, found.shape[1])]], 1.0)
+        return np.minimum(chances[:, [first, second, *range(2, chances.shape[1])]], 1.0)
 
     def as_json(self, **words: Any) -> str:
         """Return the text of a file, with further words that nobody needs to apply it."""
@@ -126,15 +126,15 @@ def as_file_rules(rules: Sequence[Rule], shares: FloatArray, scores: Sequence[st
     edges = np.concatenate([[0.0], np.cumsum(shares)[:-1]])
     starts = [f"{min(round(edge * 16**_DIGITS), 16**_DIGITS - 1):0{_DIGITS}x}" for edge in edges.tolist()]
     parts = zip(rules, shares.tolist(), starts, strict=True)
-    found = [
+    file_rules = [
         FileRule(share, start, scores[rule.model], _finite(rule.thresholds), rule.lower and _finite(rule.lower))
         for rule, share, start in parts
     ]
-    return tuple(one for one, after in zip(found, [*starts[1:], ""], strict=True) if one.start != after)
+    return tuple(one for one, after in zip(file_rules, [*starts[1:], ""], strict=True) if one.start != after)
 
 
 def check_text_key(key: str | None) -> str:
-    """Return a key that was given, after a look at its length, or one that the system draws."""
+    """Return a key after checking its length; without one, a key that the system draws."""
     if key is None:
         return secrets.token_hex(_FEWEST)
     if len(key) < _FEWEST:
@@ -147,7 +147,7 @@ def _finite(levels: Mapping[str, float]) -> dict[str, float]:
     return {name: float(np.clip(level, -most, most)) for name, level in levels.items()}
 
 
-def _shown(levels: Mapping[str, float]) -> str:
+def _format_levels(levels: Mapping[str, float]) -> str:
     return ", ".join(f"{group}: {level:.6g}" for group, level in levels.items())
 
 
@@ -173,9 +173,9 @@ def read_rules(path: Path) -> RuleFile:
         _check_words(rule, _PARTS | further[1], f"Rule {number} of {path}")
     rules = tuple(FileRule(*map(rule.get, (*_PARTS, "lower"))) for rule in words["rules"])
     named = words["positive"], words["negative"], tuple(words["by"]), words["key"]
-    found = RuleFile(*named, rules, words.get("deferred"))
-    _check_rules(found, path)
-    return found
+    rule_file = RuleFile(*named, rules, words.get("deferred"))
+    _check_rules(rule_file, path)
+    return rule_file
 
 
 def _check_words(words: Mapping[str, Any], wanted: Mapping[str, Any], where: str) -> None:
@@ -186,28 +186,28 @@ def _check_words(words: Mapping[str, Any], wanted: Mapping[str, Any], where: str
             raise DataError(f"{where} must have {name!r}, as counterpoise choose writes it; got {got}.")
 
 
-def _check_rules(found: RuleFile, path: Path) -> None:
-    """Check what the types of the words do not tell."""
-    starts, groups = [rule.start for rule in found.rules], [tuple(rule.thresholds) for rule in found.rules]
+def _check_rules(file: RuleFile, path: Path) -> None:
+    """Check what the types of the words do not show."""
+    starts, groups = [rule.start for rule in file.rules], [tuple(rule.thresholds) for rule in file.rules]
     numbers = [
-        level for rule in found.rules for level in (rule.share, *rule.thresholds.values(), *(rule.lower or {}).values())
+        level for rule in file.rules for level in (rule.share, *rule.thresholds.values(), *(rule.lower or {}).values())
     ]
     problems = {
-        "at least one rule": not found.rules,
-        "names of columns in by, each once": not all(isinstance(name, str) for name in found.by)
-        or len(set(found.by)) < len(found.by),
-        f"a key of at least {_FEWEST} characters": len(found.key) < _FEWEST or _NO_CHARACTER.search(found.key),
-        "two different labels": found.positive == found.negative or not _are_labels(found.positive, found.negative),
+        "at least one rule": not file.rules,
+        "names of columns in by, each once": not all(isinstance(name, str) for name in file.by)
+        or len(set(file.by)) < len(file.by),
+        f"a key of at least {_FEWEST} characters": len(file.key) < _FEWEST or _NO_CHARACTER.search(file.key),
+        "two different labels": file.positive == file.negative or not _are_labels(file.positive, file.negative),
         "the same groups in every rule": len(set(groups)) > 1 or not all(groups),
-        f"the one group {ALL!r}, as by names no columns": not found.by and set(groups) != {(ALL,)},
+        f"the one group {ALL!r}, as by names no columns": not file.by and set(groups) != {(ALL,)},
         "finite numbers as shares and thresholds": not all(_is_finite(number) for number in numbers),
-        "a label of deferred rows that is no class": _is_class(found),
+        "a label of deferred rows that is no class": _is_class(file),
         "lower thresholds for the same groups": any(
-            set(rule.lower or groups[0]) != set(groups[0]) for rule in found.rules
+            set(rule.lower or groups[0]) != set(groups[0]) for rule in file.rules
         ),
         "lower thresholds that are not above the others": any(
             _is_finite(low) and _is_finite(rule.thresholds.get(name)) and low > rule.thresholds[name]
-            for rule in found.rules
+            for rule in file.rules
             for name, low in (rule.lower or {}).items()
         ),
         f"rules that start at 0 and rise, by {_DIGITS} hexadecimal digits in small letters": (
@@ -220,18 +220,18 @@ def _check_rules(found: RuleFile, path: Path) -> None:
     if missing is None:  # a reader would believe the share, and people get that of the draws
         edges = [*(int(start, 16) for start in starts), 16**_DIGITS]
         drawn = [(end - start) / 16**_DIGITS for start, end in pairwise(edges)]
-        if any(abs(rule.share - part) > _ROUNDED for rule, part in zip(found.rules, drawn, strict=True)):
+        if any(abs(rule.share - part) > _ROUNDED for rule, part in zip(file.rules, drawn, strict=True)):
             missing = "shares that are the parts of the draws from one start to the next"
     if missing is not None:
-        raise DataError(f"{path} must have {missing}; it has not. Write it anew with counterpoise choose.")
+        raise DataError(f"{path} must have {missing}; it does not. Write it again with counterpoise choose.")
 
 
-def _is_class(found: RuleFile) -> bool:
+def _is_class(file: RuleFile) -> bool:
     """Tell whether the label of deferred rows could be taken for a class."""
     try:
-        check_defer_label(found.deferred, (found.positive, found.negative) if found.deferred is not None else ())
+        check_defer_label(file.deferred, (file.positive, file.negative) if file.deferred is not None else ())
     except (TypeError, ValueError):
-        return found.deferred is not None or any(rule.lower for rule in found.rules)
+        return file.deferred is not None or any(rule.lower for rule in file.rules)
     return False
 
 

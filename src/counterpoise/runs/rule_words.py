@@ -1,4 +1,4 @@
-"""Rules in words, as a report tells them."""
+"""Rules in words, as a report shows them."""
 
 import math
 from collections.abc import Sequence
@@ -9,35 +9,35 @@ import numpy as np
 from counterpoise.rules.class_scores.rules import SOFT, RatioRule, TierRule
 
 _MOST_NAMED = 4  # classes, or groups, of a rule
-_ALIKE = 0.02  # part by which weights may differ and still be told as the same
+_ALIKE = 0.02  # part by which weights may differ and still be shown as the same
 _STEPS = ("first", "second", "third")
 
 
 def rule_text(rule: Any, models: Sequence[str], classes: Sequence[Any] = (), groups: Sequence[str] = ()) -> str:
-    """Return a rule in words, given what models, classes and the groups that it looks at are called."""
+    """Return a rule in words, with the names of models, classes and the groups that it uses."""
     if isinstance(rule, TierRule):
         return f"{models[rule.model]}: {_tiers(rule, classes, groups)}"
     if isinstance(rule, RatioRule):
         highest = float(rule.shares.max())
         second = f", or the second with a chance of up to {highest:.2g} where it is nearly as likely" if highest else ""
         return f"{models[rule.model]}: the likeliest class{second}"
-    told = f"{models[rule.model]} above {_levels(rule.thresholds)}"
-    return told if rule.lower is None else f"{told}; deferred above {_levels(rule.lower)}"
+    text = f"{models[rule.model]} above {_levels(rule.thresholds)}"
+    return text if rule.lower is None else f"{text}; deferred above {_levels(rule.lower)}"
 
 
 def _tiers(rule: TierRule, classes: Sequence[Any], groups: Sequence[str]) -> str:
-    told = [_weights(rule, group, classes) for group in range(len(rule.benefits))]
+    weights = [_weights(rule, group, classes) for group in range(len(rule.benefits))]
     left = ", or left to a person" if rule.defer_cost is not None else ""
-    if not any(told):
-        return _said(rule, "") + left
-    if len(set(told)) == 1:
-        return f"{_said(rule, 'weighted ')}{left}; weighted: {told[0]}"
-    named = [f"{name}: {one or 'all alike'}" for name, one in zip(groups, told, strict=True)]
+    if not any(weights):
+        return _class_text(rule, "") + left
+    if len(set(weights)) == 1:
+        return f"{_class_text(rule, 'weighted ')}{left}; weighted: {weights[0]}"
+    named = [f"{name}: {one or 'all alike'}" for name, one in zip(groups, weights, strict=True)]
     more = [f"{len(named) - _MOST_NAMED} more groups"] if len(named) > _MOST_NAMED else []
-    return f"{_said(rule, 'weighted ')}{left}; weighted for {'; '.join([*named[:_MOST_NAMED], *more])}"
+    return f"{_class_text(rule, 'weighted ')}{left}; weighted for {'; '.join([*named[:_MOST_NAMED], *more])}"
 
 
-def _said(rule: TierRule, weighted: str) -> str:
+def _class_text(rule: TierRule, weighted: str) -> str:
     if rule.layer == SOFT and rule.level > 0:
         return f"classes share a row by {weighted}probability, at most {1.0 - rule.level:.2g} each at first"
     step = "" if rule.layer <= 0 else f"{_STEPS[rule.layer] if rule.layer < len(_STEPS) else f'{rule.layer + 1}th'} "
@@ -48,7 +48,7 @@ def _weights(rule: TierRule, group: int, classes: Sequence[Any]) -> str:
     """Return how much the probability of each class counts beside that of the usual one, and what is added to it.
 
     The benefit of a class is taken apart into its own part and a rest. Those that differ most from the usual one come
-    first; nothing is said where all are alike.
+    first; the text is empty where all are alike.
     """
     n_classes = rule.benefits.shape[1]
     benefits, own = rule.benefits[group][:, :n_classes], np.eye(n_classes, dtype=np.bool_)
@@ -60,20 +60,20 @@ def _weights(rule: TierRule, group: int, classes: Sequence[Any]) -> str:
     times, added = weights / scale, (rest - np.median(rest)) / scale
     change = np.abs(times - 1.0) + np.abs(added)
     apart = [place for place in np.argsort(-change, kind="stable").tolist() if change[place] > _ALIKE]
-    told = []
+    parts = []
     for place in apart[:_MOST_NAMED]:
         sign = "+" if added[place] > 0 else "\N{MINUS SIGN}"
         more = f" {sign} {abs(float(added[place])):.2f}" if abs(added[place]) > _ALIKE else ""
-        told.append(f"{classes[place]!s} \N{MULTIPLICATION SIGN} {float(times[place]):.2f}{more}")
+        parts.append(f"{classes[place]!s} \N{MULTIPLICATION SIGN} {float(times[place]):.2f}{more}")
     if len(apart) > _MOST_NAMED:
-        told.append(f"{len(apart) - _MOST_NAMED} more")
+        parts.append(f"{len(apart) - _MOST_NAMED} more")
     if apart and len(apart) < len(classes):
-        told.append("others \N{MULTIPLICATION SIGN} 1")
+        parts.append("others \N{MULTIPLICATION SIGN} 1")
     if (np.ptp(others, axis=1) > _ALIKE * scale).any():  # what an answer is worth differs between labels
-        told.append("single confusions apart")
-    return ", ".join(told)
+        parts.append("single confusions have their own weights")
+    return ", ".join(parts)
 
 
 def _levels(levels: dict[str, float]) -> str:
-    told = [f"{one:.4f}" if math.isfinite(one) else "everything" if one > 0 else "nothing" for one in levels.values()]
-    return told[0] if len(told) == 1 else ", ".join(f"{one} ({name})" for name, one in zip(levels, told, strict=True))
+    cuts = [f"{one:.4f}" if math.isfinite(one) else "everything" if one > 0 else "nothing" for one in levels.values()]
+    return cuts[0] if len(cuts) == 1 else ", ".join(f"{one} ({name})" for name, one in zip(levels, cuts, strict=True))

@@ -1,7 +1,7 @@
 """Runs on rows that need not fit in memory: some train, all others choose and judge, read in parts.
 
 A first pass draws the sample. With the models trained on it a second one writes down scores and cells, on which rules
-are chosen, and a third counts the rows that are alike in all that a report tells of them: label, groups, answers.
+are chosen, and a third counts the rows that are alike in all that a report shows of them: label, groups, decisions.
 Nothing else of a row is kept.
 """
 
@@ -23,9 +23,9 @@ from counterpoise.distributed.files import choose_from_parts
 from counterpoise.distributed.rows import Facts, Values
 from counterpoise.rules.choosing import FIXED
 from counterpoise.runs import data
-from counterpoise.runs.decisions import told_by
+from counterpoise.runs.decisions import decisions_to_count
 from counterpoise.runs.errors import DataError
-from counterpoise.runs.fitting import Pace, Work, trained_pool
+from counterpoise.runs.fitting import Pace, Work, train_pool
 from counterpoise.runs.methods import GOALS, describe, make, models_of, tail_of
 from counterpoise.runs.reading import column_names, count_rows, read_in_parts
 from counterpoise.runs.results import TEST, TRAIN, VALIDATION
@@ -47,8 +47,8 @@ class Rest(NamedTuple):
 
     def frames(self) -> Iterator[tuple[Path, Any, dict[str, AnyArray]]]:
         """Yield some rows at a time: the file, a frame, and which of its rows are in which split."""
-        number, asked = 0, self.settings.data
-        how: dict[str, Any] = {"missing": asked.missing, "values": data.compared_columns(self.settings)}
+        number, data_settings = 0, self.settings.data
+        how: dict[str, Any] = {"missing": data_settings.missing, "values": data.compared_columns(self.settings)}
         test, sample = self.shares
         for path in self.files:
             for frame in read_in_parts(path, self.wanted, **how):
@@ -67,8 +67,8 @@ class Rest(NamedTuple):
     @property
     def shares(self) -> tuple[float, float]:
         """Return which parts of the rows test, and are the sample."""
-        asked = self.settings.splits.test
-        return data.SET_ASIDE if asked is None else float(asked), (self.settings.data.sample or 0) / self.n_rows
+        test = self.settings.splits.test
+        return data.SET_ASIDE if test is None else float(test), (self.settings.data.sample or 0) / self.n_rows
 
     @property
     def has_baseline(self) -> bool:
@@ -112,12 +112,12 @@ def load_sample(settings: RunSettings, folder: Path) -> data.Data:
             kind = "texts" if name in _texts_of(frame) else "numbers"
             raise DataError(
                 f"Column {name!r} must be of one kind in all files; it holds {kind} in {path}, others in files before "
-                "it. Mend the files."
+                "it. Correct the files."
             )
-    sample = data.joined(frames, _texts_of(frames[0]))
+    sample = data.join_frames(frames, _texts_of(frames[0]))
     columns = data.find_columns(sample, names, settings.data)
     part = data.part_of(sample, columns, settings, files[0])
-    classes = _checked_classes(part, labels, settings, files[0])
+    classes = _check_classes(part, labels, settings, files[0])
     features, groups = tuple(columns.features), tuple(settings.data.groups)
     facts = [Facts(len(one), len(features), features, groups, np.unique(one), float(len(one)), 1.0) for one in labels]
     rest = rest._replace(columns=columns, known=facts)
@@ -129,7 +129,7 @@ def _texts_of(frame: Any) -> set[str]:
     return {name for name in frame.columns if frame[name].dtype.name == "category"}
 
 
-def _checked_classes(sample: data.RunRows, others: list[AnyArray], settings: RunSettings, path: Path) -> AnyArray:
+def _check_classes(sample: data.RunRows, others: list[AnyArray], settings: RunSettings, path: Path) -> AnyArray:
     """Return the classes, after checking that there are two, and that the sample shows both."""
     target, seen = settings.data.target, np.unique(sample.labels)
     every = np.concatenate([seen, *map(np.unique, others)])
@@ -147,28 +147,28 @@ def _checked_classes(sample: data.RunRows, others: list[AnyArray], settings: Run
 
 def fit_on_sample(work: Work) -> Any:
     """Train models on the sample, and choose the rules of their scores on all rows that are set aside for it."""
-    asked, chosen = models_of(work.settings.method), work.data.rest
-    titles = [one.title or describe(one) for one in asked]
-    pool = list(zip(titles, trained_pool(work, asked, Pace(work.tell, len(asked))), strict=True))
+    models, chosen = models_of(work.settings.method), work.data.rest
+    titles = [one.title or describe(one) for one in models]
+    pool = list(zip(titles, train_pool(work, models, Pace(work.tell, len(models))), strict=True))
     method = MethodSettings(name=GOALS, parameters={**work.settings.method.parameters, "cv": "prefit"})
-    told = {**tail_of(method, work.settings.alpha), "pos_label": work.pos_label, "goals": work.enforced}
-    chooser = make(method, seed=work.settings.seed, key=work.key, estimator=pool, **told)
+    options = {**tail_of(method, work.settings.alpha), "pos_label": work.pos_label, "goals": work.enforced}
+    chooser = make(method, seed=work.settings.seed, key=work.key, estimator=pool, **options)
     n_chosen = sum(one.n_rows for one in chosen.known)
     work.say(f"chooses the rules on {n_chosen} of {chosen.n_rows} rows, read in parts")
     spool = work.checkpoint / "spool"
     shutil.rmtree(spool, ignore_errors=True)  # what a fit that was killed left there
     spool.mkdir(parents=True)
     model = choose_from_parts(chooser, chosen, spool)
-    if model.decision != FIXED:  # which is found by a search, and proven by nothing
+    if model.decision != FIXED:  # which comes from a search, and is not proven
         work.say(f"the choice is within {model.gap_:.2g} of the best of all thresholds, after {model.n_passes_} passes")
     return model
 
 
 def counted_data(work: Work, model: Any) -> tuple[data.Data, data.RunRows | None]:
-    """Return the rows of all splits, those that are alike once, with what the model says of them; and the drawn.
+    """Return the rows of all splits, those that are alike once, with their predictions; and the drawn.
 
-    The first are told apart by what each rule says of them, and the same whatever the key of the draws. The other are
-    the test rows by the drawn decisions; None where there are no test rows.
+    The first are counted by the decision of each rule, and the same whatever the key of the draws. The other are the
+    test rows by the drawn decisions; None where there are no test rows.
     """
     drawn: Counter[Values] = Counter()
     counts: dict[str, Counter[Values]] = {split: Counter() for split in (TRAIN, VALIDATION, TEST)}
@@ -176,20 +176,20 @@ def counted_data(work: Work, model: Any) -> tuple[data.Data, data.RunRows | None
     for number, parts in enumerate(rest.parts()):
         for split, part in parts.items():
             if len(part):
-                (by_each, decisions), shard = told_by(model, part, work.data.positive), _shard(number, part)
+                (by_each, decisions), shard = decisions_to_count(model, part, work.data.positive), _shard(number, part)
                 counts[split].update(count_by_values(shard, *by_each))
                 if split == TEST:
                     drawn.update(count_by_values(shard, decisions))
-    splits = {split: _part(found, rest) for split, found in counts.items() if found}
+    splits = {split: _part(counted, rest) for split, counted in counts.items() if counted}
     by_draws = _part(drawn, rest) if drawn else None
     if by_draws is not None:
-        by_draws = replace(by_draws, drawn=by_draws.told[0], told=())
+        by_draws = replace(by_draws, drawn=by_draws.predictions[0], predictions=())
     return work.data._replace(splits=splits, rest=None), by_draws
 
 
 def _part(counts: Counter[Values], rest: Rest) -> data.RunRows:
     names = rest.settings.data.groups
-    table, said = tabulate_counts(counts, names, has_baseline=rest.has_baseline)
+    table, predictions = tabulate_counts(counts, names, has_baseline=rest.has_baseline)
     groups = {name: table.column(name) for name in names}
     whole = data.RunRows(pd.DataFrame(index=range(table.n_samples)), table.y, groups, None, table.baseline)
-    return replace(whole, counts=table.counts, told=said)
+    return replace(whole, counts=table.counts, predictions=predictions)

@@ -15,11 +15,11 @@ from counterpoise.goals.tables import MISSING
 from counterpoise.runs.data import RunRows
 
 _DEPTH = 3
-_MOST = 5  # segments told
+_MOST = 5  # segments
 _LEAST_ROWS = 20
 _FEWEST = 2 * _LEAST_ROWS  # rows that can be two segments
 _LEAST_SHARE = 0.01  # of all rows that a segment has
-_NOTABLE = 1.2  # times the average share of the tail that is worth telling
+_NOTABLE = 1.2  # times the average share of the tail that is worth showing
 _ENOUGH = 200_000  # rows to find segments on
 _SEED = 0  # of the choice among more
 _LARGEST = float(np.finfo(np.float32).max)  # that trees of scikit-learn take
@@ -29,7 +29,7 @@ class Segment(NamedTuple):
     """Rows that share a few properties, and how much of the tail they are."""
 
     text: str  # the properties
-    n_rows: int  # about: where there are many, as some of them tell
+    n_rows: int  # an estimate where there are many rows
     share: float  # of its rows that are in the tail
     part: float  # of the tail that lies in it
     lift: float  # its share of rows in the tail, in terms of that of all rows
@@ -56,22 +56,22 @@ def find_segments(part: RunRows, losses: FloatArray, alpha: float) -> list[Segme
     tree = DecisionTreeRegressor(max_depth=_DEPTH, min_samples_leaf=least, random_state=_SEED).fit(matrix, membership)
     leaves = tree.apply(matrix)
     average = membership.mean()
-    found = []
+    segments = []
     for leaf, path in _paths(tree.tree_, features):
         inside = leaves == leaf
         share, count = float(membership[inside].mean()), round(inside.mean() * n_rows)
         if path and share >= _NOTABLE * average:
             part_of_tail = float(membership[inside].sum() / membership.sum())
             text = " and ".join(_conditions(path))
-            found.append(Segment(text, count, share, part_of_tail, share / float(average)))
-    return sorted(found, key=lambda one: -one.share)[:_MOST]
+            segments.append(Segment(text, count, share, part_of_tail, share / float(average)))
+    return sorted(segments, key=lambda one: -one.share)[:_MOST]
 
 
 def why_no_segments(n_rows: int, alpha: float) -> str:
     """Return why segments are not looked for; nothing where they are."""
     if alpha >= 1:
-        return "alpha is 1, so no tail was asked for"
-    return f"{n_rows} rows are too few to tell segments apart" if n_rows < _FEWEST else ""
+        return "alpha is 1, so there is no tail"
+    return f"{n_rows} rows are too few to find segments" if n_rows < _FEWEST else ""
 
 
 def tail_membership(losses: FloatArray, alpha: float, weights: FloatArray | None = None) -> FloatArray:

@@ -22,11 +22,11 @@ Fraction: TypeAlias = Annotated[StrictFloat | StrictInt, Field(ge=0, lt=1)]
 Confidence: TypeAlias = Annotated[StrictFloat, Field(gt=0, lt=1)]
 
 
-def _listed(value: Any) -> Any:
+def _as_list(value: Any) -> Any:
     return [value] if isinstance(value, str) else value
 
 
-Names: TypeAlias = Annotated[list[Name], BeforeValidator(_listed)]  # one name, or a list of them
+Names: TypeAlias = Annotated[list[Name], BeforeValidator(_as_list)]  # one name, or a list of them
 
 
 class Written(NamedTuple):
@@ -98,7 +98,7 @@ class DataSettings(_Weighed):
     positive: Label | None = None  # the class that goals call positive; default: the last of two
     columns: Names | None = None  # features; default: all columns that have no other part
     drop: Names = []  # columns not to use
-    groups: Names = []  # columns that goals and the report tell groups by
+    groups: Names = []  # columns by which goals and the report group rows
     use_groups_as_features: StrictBool = False
     categorical: Names = []  # columns of numbers that are codes of categories
     weights: Name | None = None  # the column of sample weights
@@ -125,7 +125,7 @@ class DatasetSettings(_Weighed):
 class SplitSettings(_Table):
     """The table ``splits``: which rows train, choose and test. What is not set aside trains."""
 
-    column: Name | None = None  # that says train, validation or test of each row
+    column: Name | None = None  # that holds train, validation or test in each row
     validation: Fraction | None = None  # default: 0.2, or none where the method chooses nothing
     test: Fraction | None = None  # default: 0.2
     validation_files: Names | None = None  # in place of a fraction
@@ -176,8 +176,8 @@ class RunSettings(_Table):
     Examples
     --------
     >>> from counterpoise.runs import RunSettings
-    >>> asked = RunSettings(data={"files": "loans.csv", "target": "paid"}, goals=["recall(train) >= 0.9"])
-    >>> asked.alpha, asked.method.name, asked.goals[0].goal
+    >>> settings = RunSettings(data={"files": "loans.csv", "target": "paid"}, goals=["recall(train) >= 0.9"])
+    >>> settings.alpha, settings.method.name, settings.goals[0].goal
     (1.0, 'goals', 'recall(train) >= 0.9')
     """
 
@@ -189,7 +189,7 @@ class RunSettings(_Table):
     alpha: Annotated[Number, Field(gt=0, le=1)] = 1.0  # the worst-off fraction that counts
     goals: Annotated[list[Annotated[GoalSettings, BeforeValidator(_goal)]], Field(max_length=10_000)] = []
     confidence: Confidence = 0.95  # of the audit, for goals that carry none
-    # goals are met with so much room that the test rows can show it; a number: the most that it may cost
+    # goals are met with a margin, so that the test rows can show it; a number: the most that it may cost
     room_for_audit: StrictBool | Annotated[StrictFloat, Field(gt=0, lt=1)] = False
     seed: Annotated[StrictInt, Field(ge=0, lt=2**32)] = 0
     output: Name | None = None  # the run folder; default: the goals file's name without its ending

@@ -1,4 +1,4 @@
-"""A commented goals file to start from, written by looking at the data."""
+"""A commented goals file to start from, with guesses from the data."""
 
 import os
 import re
@@ -15,7 +15,7 @@ from counterpoise.runs.data import labels_of, reads_as_number
 from counterpoise.runs.errors import DataError, RunFolderError, check_columns, listed, oddest
 from counterpoise.runs.folder import write_output
 from counterpoise.runs.goals_file import in_toml
-from counterpoise.runs.reading import WordsAmongNumbers, column_names, guessed, heard, read_usable
+from counterpoise.runs.reading import WordsAmongNumbers, collect_warnings, column_names, guess_format, read_usable
 from counterpoise.runs.settings import Written, how_written, is_parquet, written_as
 
 _DAY = re.compile(r"\s*(\d{1,2}([/.-])\d{1,2}\2\d{2,4}|\d{4}([/.-])\d{1,2}\3\d{1,2})([T ].*)?")
@@ -23,10 +23,10 @@ _MOST_ODD, _ODD_PART = 3, 0.05  # different texts, and part of the rows, among n
 _RARE = 20  # rows of a class
 _FEW = 12  # different whole numbers that may be codes of categories
 _UNIQUE = 0.9  # share of different texts from which a column is a name or a number of a person
-_LOOKED_AT = 100_000  # rows at most
+_MOST_ROWS = 100_000  # rows at most
 _SEED = 0  # of the choice among more
 _PAIR = 2  # classes
-_MOST_TOLD = 6  # classes that are counted in words
+_MOST_COUNTED = 6  # classes that are counted in words
 _SHOWN = 10  # names of columns in a message
 _ODD_TEXTS = ("?", "-", "unknown", "Unknown", "missing", "n/a")  # that may stand for a missing value
 _WEIGHTS = ("weight", "weights", "sample_weight", "sample_weights", "fnlwgt", "pwgtp")
@@ -98,7 +98,7 @@ def start_from(
 ) -> StartingFile:
     """Return a goals file for a table, as ``starting_file`` does, with the guesses that it rests on."""
     path, beside = Path(data_path), Path(data_path).parent if beside is None else Path(beside)
-    written = guessed(path) if path.is_file() and not is_parquet(path) else Written()
+    written = guess_format(path) if path.is_file() and not is_parquet(path) else Written()
     guesses = [
         Guess(f"{key} of the file", repr(value), f"{key} under [data], or --{key}")
         for key, value in written._asdict().items()
@@ -129,10 +129,10 @@ def _look(
     if baseline is not None and baseline in (target, *groups):
         raise DataError(f"--baseline must name a column that is neither the target nor a group; got {baseline!r}.")
     named = (target, *groups, *others)
-    with heard(WordsAmongNumbers) as words:
+    with collect_warnings(WordsAmongNumbers) as words:
         frame, refused = read_usable(path, known, values=named)
-        if len(frame) > _LOOKED_AT:  # from all over the file, which may be sorted by class, or go round
-            frame = frame.iloc[np.sort(np.random.default_rng(_SEED).choice(len(frame), _LOOKED_AT, replace=False))]
+        if len(frame) > _MOST_ROWS:  # from all over the file, which may be sorted by class, or go round
+            frame = frame.iloc[np.sort(np.random.default_rng(_SEED).choice(len(frame), _MOST_ROWS, replace=False))]
         if target in refused:
             raise DataError(f"Column {target!r} of {path} must hold classes; it holds neither numbers nor texts.")
         classes = np.unique(labels_of(frame, target, path)).tolist()
@@ -140,7 +140,7 @@ def _look(
         raise DataError(f"Column {target!r} of {path} must hold at least two classes; got {classes!r} only.")
     features = [name for name in frame.columns if name not in named]
     if not features:
-        raise DataError(f"{path} must have a column to learn from beside the target and the groups; it has none.")
+        raise DataError(f"{path} must have a feature column beside the target and the groups; it has none.")
     foreign = set() if baseline is None else set(labels_of(frame, baseline, path).tolist()) - set(classes)
     if foreign:
         raise DataError(
@@ -150,7 +150,7 @@ def _look(
     change = "write other fields, or set missing under [data]"
     guesses += [Guess("words among numbers", str(one).partition(" Leave ")[0], change) for one in words]
     seen = {"path": path, "frame": frame, "target": target, "groups": groups, "baseline": baseline}
-    seen |= {"n_classes": len(classes), "goals": list(_suggested(frame, target, groups, are_many=len(classes) > _PAIR))}
+    seen |= {"n_classes": len(classes), "goals": list(_suggest(frame, target, groups, are_many=len(classes) > _PAIR))}
     seen |= _look_at_roles(frame, target, groups, baseline, classes, guesses)
     return seen | _look_at_features(frame, features, refused, guesses)
 
@@ -159,11 +159,11 @@ def write_new(path: str | Path, text: str) -> None:
     """Write a goals file that does not exist yet."""
     path = Path(path)
     if path.exists():
-        raise RunFolderError(f"{path} exists already and is left as it is. Name another with --output.")
+        raise RunFolderError(f"{path} exists already and is not overwritten. Name another file with --output.")
     write_output(path, text.encode())
 
 
-def _suggested(frame: Any, target: str, groups: Sequence[str], *, are_many: bool) -> Iterator[str]:
+def _suggest(frame: Any, target: str, groups: Sequence[str], *, are_many: bool) -> Iterator[str]:
     """Yield goals to choose from: of many classes on all of them, and on the rarest."""
     if are_many:
         rarest = format_value(text_of(frame[target].value_counts().idxmin()))
@@ -188,13 +188,13 @@ def _suggested(frame: Any, target: str, groups: Sequence[str], *, are_many: bool
 def _look_at_roles(
     frame: Any, target: str, groups: Sequence[str], baseline: str | None, classes: list[Any], guesses: list[Guess]
 ) -> dict[str, Any]:
-    """Return what is told of the columns that have a part, and add what was taken for granted about them."""
+    """Return what the template shows of columns with a role, and add the guesses about them."""
     sizes = {label: int((frame[target] == label).sum()) for label in classes}
-    counts = ", ".join(f"{label!r}: {sizes[label]}" for label in classes[:_MOST_TOLD])
-    counts += " ..." if len(classes) > _MOST_TOLD else ""
+    counts = ", ".join(f"{label!r}: {sizes[label]}" for label in classes[:_MOST_COUNTED])
+    counts += " ..." if len(classes) > _MOST_COUNTED else ""
     kind = "texts" if frame[target].dtype.name == "category" else "whole numbers or truth values"
-    told = f"{in_toml(target)} holds {len(classes)} classes, {kind} (rows looked at: {counts})"
-    guesses.append(Guess("target", told, "--target COLUMN, or put its values into classes first"))
+    text = f"{in_toml(target)} holds {len(classes)} classes, {kind} (rows read: {counts})"
+    guesses.append(Guess("target", text, "--target COLUMN, or put its values into classes first"))
     rarest = frame[target].value_counts().idxmin()
     positive = _positive(sizes) if len(classes) == _PAIR else None
     if positive is not None:
@@ -211,8 +211,8 @@ def _look_at_roles(
     answers = [name for name in _answer_columns(frame, target, classes, groups) if name != baseline]
     if answers:
         may_be = "they may be predictions of a model, or the target under another name"
-        told = f"{_first_names(answers)} are features; {may_be}"
-        guesses.append(Guess("columns with the classes of the target", told, "--baseline COLUMN, or drop under [data]"))
+        text = f"{_first_names(answers)} are features; {may_be}"
+        guesses.append(Guess("columns with the classes of the target", text, "--baseline COLUMN, or drop under [data]"))
     return {
         "counts": counts,
         "rare": repr(rarest) if int((frame[target] == rarest).sum()) < _RARE else None,
@@ -240,13 +240,13 @@ def _answer_columns(frame: Any, target: str, classes: list[Any], groups: Sequenc
     the largest class has.
     """
     wanted, truth = set(classes), frame[target].to_numpy()
-    found = [
+    columns = [
         name
         for name in frame.columns
         if name != target and name not in groups and set(frame[name].dropna().unique().tolist()) == wanted
     ]
     least = 0 if len(classes) == _PAIR else int(frame[target].value_counts().max())
-    return [name for name in found if int((frame[name].to_numpy() == truth).sum()) >= least]
+    return [name for name in columns if int((frame[name].to_numpy() == truth).sum()) >= least]
 
 
 def _look_at_features(
@@ -272,13 +272,13 @@ def _look_at_features(
         "n_numbers": len(features) - len(texts),
         "missing": [name for name in features if frame[name].isna().any()],
     }
-    told = {
+    possible_guesses = {
         "drop": ("dropped columns", "dates, no numbers or texts, or different texts in each row", "drop under [data]"),
         "ids": ("ids", "different whole numbers in each row, and features", "add those that only number rows to drop"),
         "absent": ("missing values", "these texts", "missing under [data]"),
         "codes": ("numbers of few values", "no codes of categories", "categorical under [data]"),
     }
-    for key, (about, why, change) in told.items():
+    for key, (about, why, change) in possible_guesses.items():
         if seen[key]:
             guesses.append(Guess(about, f"{_first_names(seen[key])} ({why})", change))
     return seen

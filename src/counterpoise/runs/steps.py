@@ -1,8 +1,8 @@
 """The steps of a run once its settings are known: data read and checked, a model fitted, evaluated, written.
 
 Decisions that meet a bound exactly where they were chosen are as likely above it as below on other rows, and no audit
-can tell. With margin for the audit the bound is moved by what the audit's interval takes, and by what chance takes on
-both sets of rows, as far as that costs little.
+can decide. With a margin for the audit the bound is moved by the width of the audit's interval, and by the chance
+variation on both sets of rows, as far as that costs little.
 """
 
 import math
@@ -36,46 +36,46 @@ from counterpoise.runs.data import Data, RunRows, load_data
 from counterpoise.runs.decisions import decide_rows, deferral_of, final_estimator, mixes
 from counterpoise.runs.errors import DataError, RunFolderError, as_data_error, short
 from counterpoise.runs.evaluate import Evaluation, evaluate
-from counterpoise.runs.folder import CHECKPOINT, MODEL, Prints, Writer, writing
+from counterpoise.runs.folder import CHECKPOINT, MODEL, Fingerprints, Writer, writing
 from counterpoise.runs.goals_file import goals_of
-from counterpoise.runs.reading import WordsAmongNumbers, heard
+from counterpoise.runs.reading import WordsAmongNumbers, collect_warnings
 from counterpoise.runs.results import MIXTURE, TEST, TRAIN
 from counterpoise.runs.settings import RunSettings
 from counterpoise.theory.risks import Risk, RiskRows
 
-_PRICE = 0.01  # of what is minimised: the most that room may cost where nobody says how much
-_HALVINGS = 4  # of the room, where not all of it can be had
+_PRICE = 0.01  # of the objective: the most that a margin may cost where the settings set no limit
+_HALVINGS = 4  # of the margin, where the full one is infeasible
 _NAMED = " Columns of groups are named in data.groups."
 _MISSED = 0.1  # the chance that the test rows do not show what is so
 
 
 def add_audit_margin(work: fitting.Work, model: Any) -> Any:
-    """Return the mixture chosen anew with a margin for the audit; as it is where none is asked for, or there is none.
+    """Return the mixture chosen again with a margin for the audit; as it is where the settings ask for none.
 
-    Where all the room that the audit takes would cost more than it may, as much is left as it may cost.
+    Where the full margin that the audit needs would cost more than it may, the margin is as large as it may cost.
     """
-    asked = work.settings.room_for_audit
-    if not asked or not work.enforced or TEST not in work.data.splits or not mixes(model):
+    room = work.settings.room_for_audit
+    if not room or not work.enforced or TEST not in work.data.splits or not mixes(model):
         return model
-    aims = _aimed(work, model)
-    most = _costs(model) + (_PRICE if asked is True else float(asked))
+    aims = _add_margins(work, model)
+    most = _costs(model) + (_PRICE if room is True else float(room))
     whole = _try(work, model, aims, 1.0, most)
     if whole is not None:
         return whole
     chosen, least, too_much = model, 0.0, 1.0
     for _ in range(_HALVINGS):
         middle = (least + too_much) / 2
-        found = _try(work, model, aims, middle, most)
-        least, too_much = (least, middle) if found is None else (middle, too_much)
-        chosen = chosen if found is None else found
-    work.say(f"leaves {least:.0%} of the room that the audit takes: more cannot be had, or costs too much")
+        candidate = _try(work, model, aims, middle, most)
+        least, too_much = (least, middle) if candidate is None else (middle, too_much)
+        chosen = chosen if candidate is None else candidate
+    work.say(f"leaves {least:.0%} of the margin that the audit needs: a larger one is infeasible or costs too much")
     return chosen
 
 
 def _costs(model: Any) -> FloatArray:
-    """Return what room may raise: what is minimised, and where a budget limits it, the mean loss on all rows.
+    """Return what a margin may raise: the objective and, where a budget limits it, the mean loss on all rows.
 
-    A budget is counted above the least mean loss under the goals, which goals with room may raise as they like.
+    A budget is counted above the least mean loss under the goals, which goals with a margin may raise as they like.
     """
     estimator = final_estimator(model)
     if getattr(estimator, "budget", None) is None:
@@ -86,26 +86,26 @@ def _costs(model: Any) -> FloatArray:
 
 
 def _try(work: fitting.Work, model: Any, aims: list[Goal], part: float, most: FloatArray) -> Any:
-    """Return the mixture chosen with a part of the room; None where there is none that costs at most so much."""
+    """Return the mixture chosen with a part of the margin; None where none costs at most so much."""
     goals = [
         goal.with_bound(goal.bound + part * (problem.bound - goal.bound))
         for goal, problem in zip(as_goals(work.enforced), aims, strict=True)
     ]
-    with warnings.catch_warnings(record=True) as heard:  # of what is not taken there is nothing to warn
+    with warnings.catch_warnings(record=True) as caught:  # of what is not taken there is nothing to warn
         warnings.simplefilter("always")
         try:
-            found = fitting.inside_goals(work._replace(goals=tuple(goals)), model)
+            candidate = fitting.inside_goals(work._replace(goals=tuple(goals)), model)
         except InfeasibleGoals:
             return None
-    if not (_costs(found) <= most).all():
+    if not (_costs(candidate) <= most).all():
         return None
-    for one in heard:
+    for one in caught:
         warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
-    return found
+    return candidate
 
 
-def _aimed(work: fitting.Work, model: Any) -> list[Goal]:
-    """Return the goals that leave room, given a model that meets them as they stand."""
+def _add_margins(work: fitting.Work, model: Any) -> list[Goal]:
+    """Return the goals with margins for the audit, given a model that meets them without."""
     data = work.data
     part = data.splits[data.chosen_on]
     # on so few rows an audit would be as hard to pass as it is on the test rows, with chance counted in
@@ -118,26 +118,26 @@ def _aimed(work: fitting.Work, model: Any) -> list[Goal]:
     named = {TRAIN: data.chosen_on} | {name: name for name in data.extra}
     decided = {name: decide_rows(model, data, place).by[MIXTURE] for name, place in named.items()}
     is_random = any(one.chances is not None for one in decided.values())
-    said = {name: one.probabilities if is_random else one.labels for name, one in decided.items()}
-    said[TRAIN] = np.asarray(said[TRAIN])[some]
+    predictions = {name: one.probabilities if is_random else one.labels for name, one in decided.items()}
+    predictions[TRAIN] = np.asarray(predictions[TRAIN])[some]
     deferral = deferral_of(model)
     classes = {"classes": data.classes, "pos_label": data.positive}
     classes["defer_label"] = None if deferral is None else deferral.label
-    found = []
+    tightened = []
     for goal in as_goals(work.enforced):
-        asked = {name: tables[name] for name in goal.datasets}
-        told: dict[str, Any] = {"predictions": {name: said[name] for name in asked}, "n_goals": n_goals}
-        told |= {"confidence": work.settings.confidence if goal.confidence is None else None, **classes}
+        goal_tables = {name: tables[name] for name in goal.datasets}
+        options: dict[str, Any] = {"predictions": {name: predictions[name] for name in goal_tables}, "n_goals": n_goals}
+        options |= {"confidence": work.settings.confidence if goal.confidence is None else None, **classes}
         try:
-            found.append(tighten(goal, asked, kind="probabilities" if is_random else "labels", **told))
+            tightened.append(tighten(goal, goal_tables, kind="probabilities" if is_random else "labels", **options))
         except ValueError as error:
-            work.say(f"no room can be left for the audit of {short(goal)}, which is met as it stands: {error}")
-            found.append(goal)
-    return found
+            work.say(f"leaves no margin for the audit of {short(goal)}: {error}")
+            tightened.append(goal)
+    return tightened
 
 
-_KEPT = "What was trained is kept: change the goals in the file and give the same command."
-_KEPT_INSIDE = "Its rounds were trained for these goals and are kept for them; other goals in the file train others."
+_KEPT = "The trained models are kept: change the goals in the file and run the same command again."
+_KEPT_INSIDE = "The rounds were trained for these goals and are kept for them. Other goals need new rounds."
 
 
 def fit_steps(
@@ -145,30 +145,30 @@ def fit_steps(
     content: bytes,
     folder: Path,
     writer: Writer,
-    prints: Prints,
+    fingerprints: Fingerprints,
     command: str,
     tell: ProgressCallback,
     say: fitting.Say,
 ) -> None:
     """Read data, check goals on them, fit and evaluate, in a run folder that nobody else writes to."""
-    with heard(WordsAmongNumbers) as words:
-        data, seen = _loaded(settings, folder)
-    goals = checked_goals(settings, seen)
+    with collect_warnings(WordsAmongNumbers) as words:
+        data, seen = _load(settings, folder)
+    goals = check_goals(settings, seen)
     check_objective(settings, seen)
     check_rules(settings, seen)
     checkpoint = writer.folder / CHECKPOINT
     work = fitting.Work(settings, data, goals, checkpoint, tell, say, writer.save_model, content, [])
-    resumes = writer.begin(content, settings, data.columns, prints, folder)
+    resumes = writer.begin(content, settings, data.columns, fingerprints, folder)
     counts = ", ".join(f"{len(part)} {name}" for name, part in data.splits.items())
     called = "" if data.positive is None else f", positive class {data.positive!s}"
-    say(f"{'goes on' if resumes else 'begins'}: {counts} rows, {len(data.columns.features)} features{called}")
+    say(f"{'resumes' if resumes else 'starts'}: {counts} rows, {len(data.columns.features)} features{called}")
     for text in dict.fromkeys(map(str, words)):
         work.warn(text)
-    with fitting.asking_told(work):
-        _fit(work, writer, prints, command)
+    with fitting.report_predictions(work):
+        _fit(work, writer, fingerprints, command)
 
 
-def _loaded(settings: RunSettings, folder: Path) -> tuple[Data, Data]:
+def _load(settings: RunSettings, folder: Path) -> tuple[Data, Data]:
     """Return the data, and what of them goals may refer to: where only counts are kept, the columns of groups."""
     if settings.data.sample is None:
         data = load_data(settings, folder)
@@ -180,7 +180,7 @@ def _loaded(settings: RunSettings, folder: Path) -> tuple[Data, Data]:
     return data, data._replace(splits=seen)
 
 
-def _trained(work: fitting.Work) -> Any:
+def _train(work: fitting.Work) -> Any:
     if work.data.rest is None:
         return fitting.fit_model(work)
     from counterpoise.runs.sampled import fit_on_sample  # noqa: PLC0415 - heavy
@@ -188,14 +188,16 @@ def _trained(work: fitting.Work) -> Any:
     return fit_on_sample(work)
 
 
-def checked_goals(settings: RunSettings, data: Data) -> tuple[Goal, ...]:
+def check_goals(settings: RunSettings, data: Data) -> tuple[Goal, ...]:
     """Return the goals after checking on all rows that what they refer to is there."""
     goals = goals_of(settings)
     for split, part in data.splits.items() if goals else ():
-        for goal, error in zip(goals, why_not_asked(goals, part, data), strict=True):
+        for goal, error in zip(goals, goal_errors(goals, part, data), strict=True):
             if error is not None:
                 hint = "" if data.rest is None else " With data.sample its columns must be named in data.groups."
-                raise DataError(f"The goal {short(goal)} cannot be asked of the {split} rows: {error}{hint}") from error
+                raise DataError(
+                    f"The goal {short(goal)} cannot be measured on the {split} rows: {error}{hint}"
+                ) from error
     if settings.method.enforce_goals and goals:
         tables = _tables(data.splits[data.chosen_on], data)
         if any(goal.confidence is not None for goal in goals):
@@ -216,9 +218,9 @@ def _tables(part: RunRows, data: Data) -> dict[str, Table]:
 def check_objective(settings: RunSettings, data: Data) -> None:
     """Refuse an objective of rows or groups that are not there, before models are trained for it."""
     method, part = settings.method, data.splits[data.chosen_on]
-    asked = method.parameters.get("objective") if methods.METHODS[method.name].does in ("mixes", "trains") else None
+    objective = method.parameters.get("objective") if methods.METHODS[method.name].does in ("mixes", "trains") else None
     limits = {"deferral": methods.as_values(method.parameters).get("deferral")}
-    risk = as_problem(None, asked, (), default_alpha=settings.alpha, **limits).objective
+    risk = as_problem(None, objective, (), default_alpha=settings.alpha, **limits).objective
     if not isinstance(risk, Risk):
         with as_data_error("method.parameters.objective: "):
             bind_objective(risk, _tables(part, data), classes=data.classes, pos_label=data.positive)
@@ -230,15 +232,15 @@ def check_objective(settings: RunSettings, data: Data) -> None:
 
 
 def check_rules(settings: RunSettings, data: Data) -> None:
-    """Refuse models that rules have no scores of, and what these may not look at, before anything is trained."""
+    """Refuse models without the scores that rules need, and columns that rules may not use, before training."""
     method = settings.method
     if method.name == methods.GOALS and len(data.classes) > 2:  # noqa: PLR2004 - of two any score will do
         for place, one in enumerate(methods.models_of(method), start=1):
             model = data.deployed if one.name == methods.DEPLOYED else methods.make(one, seed=0)
             if not hasattr(model, "predict_proba"):
                 raise DataError(
-                    f"method.models[{place}]: {methods.describe(one)} tells no probabilities, by which rules tell "
-                    f"{len(data.classes)} classes apart. Name another model, or let a pool mix answers: "
+                    f"method.models[{place}]: {methods.describe(one)} does not predict probabilities, which rules "
+                    f"for {len(data.classes)} classes need. Choose another model, or mix predictions: "
                     'method.name = "pool".'
                 )
     parameters = methods.as_values(method.parameters)
@@ -249,8 +251,8 @@ def check_rules(settings: RunSettings, data: Data) -> None:
         find_groups(as_groups(parameters.get("by", ())), data.splits[data.chosen_on].table())
 
 
-def why_not_asked(goals: Iterable[Goal], part: RunRows, data: Data) -> Iterator[ValueError | None]:
-    """Yield for each goal why it cannot be asked of these rows, in the place of ``train``; None where it can."""
+def goal_errors(goals: Iterable[Goal], part: RunRows, data: Data) -> Iterator[ValueError | None]:
+    """Yield for each goal why it cannot be measured on these rows, in the place of ``train``; None where it can."""
     tables = _tables(part, data)
     for goal in goals:
         try:
@@ -258,28 +260,28 @@ def why_not_asked(goals: Iterable[Goal], part: RunRows, data: Data) -> Iterator[
             for name in goal.datasets:
                 tables[name].heaviest(name)
         except ValueError as error:
-            reason = str(error).partition(NEEDED_BY)[0]  # which is said where the reason is told
+            reason = str(error).partition(NEEDED_BY)[0]  # which the message of the caller says too
             yield type(error)(reason)
         else:
             yield None
 
 
-def _fit(work: fitting.Work, writer: Writer, prints: Prints, command: str) -> None:
+def _fit(work: fitting.Work, writer: Writer, fingerprints: Fingerprints, command: str) -> None:
     """Fit and evaluate; whatever stops it is in the log."""
     started = time.monotonic()
     try:
         damaged = "the model file is damaged; the model is made again from its rounds"
         model = fitting.kept_model(writer.folder / MODEL, work.say, damaged)
         if model is None:
-            with fitting.told_cautions(work.warn):
-                model = add_audit_margin(work, _trained(work))
+            with fitting.report_cautions(work.warn):
+                model = add_audit_margin(work, _train(work))
             writer.save_model(model)
         seconds = {"fit": time.monotonic() - started}
-        work.say(f"fitted in {seconds['fit']:.1f} s; measures it on every split")
-        if work.settings.method.name != methods.POOL:  # whose bar goes on while its models are asked
+        work.say(f"fitted in {seconds['fit']:.1f} s; evaluates it on every split")
+        if work.settings.method.name != methods.POOL:  # whose bar goes on while its models predict
             work.tell(RunProgress(0, 0, "measuring", seconds["fit"], 0.0))
         commands = [command, shlex.join(["counterpoise", "report", writer.folder.name])]
-        finish(work, writer, prints, model, commands, plain=fitting.plain_model(work), seconds=seconds)
+        finish(work, writer, fingerprints, model, commands, plain=fitting.plain_model(work), seconds=seconds)
     except BaseException as error:
         with suppress(RunFolderError):  # a full disk takes no last words either
             writer.log(f"stopped: {type(error).__name__}: {error}".removesuffix(": "))
@@ -295,14 +297,14 @@ def _fit(work: fitting.Work, writer: Writer, prints: Prints, command: str) -> No
 def finish(
     work: fitting.Work,
     writer: Writer,
-    prints: Prints,
+    fingerprints: Fingerprints,
     model: Any,
     commands: list[str],
     *,
     plain: Any = None,
     seconds: dict[str, float] | None = None,
 ) -> None:
-    """Evaluate a model on every split, and write the result: the last steps of every run, trained or chosen anew."""
+    """Evaluate a model on every split, and write the result: the last steps of every run, trained or rebalanced."""
     data, drawn = work.data, None
     if data.rest is not None:
         from counterpoise.runs.sampled import counted_data  # noqa: PLC0415 - heavy
@@ -315,12 +317,12 @@ def finish(
     if seconds is not None and data is work.data:
         run.on(data.judged)  # it is then known
         times["predict"] = time.monotonic() - started
-    found = evaluate(run, drawn)
-    writer.save_said(work.data.said, prints)
-    told = {
-        "advice": ways_to_meet(work, model, found),
+    run_result = evaluate(run, drawn)
+    writer.save_pool_outputs(work.data.pool_outputs, fingerprints)
+    additions = {
+        "advice": ways_to_meet(work, model, run_result),
         "commands": commands,
         "seconds": times,
         "warnings": list(dict.fromkeys(work.warnings)),
     }
-    writer.finish(found.model_copy(update=told), prints)
+    writer.finish(run_result.model_copy(update=additions), fingerprints)

@@ -15,11 +15,11 @@ class GoalLine(NamedTuple):
     """One goal on the rows that judge."""
 
     goal: str
-    estimate: float  # NaN where the rows cannot answer
+    estimate: float  # NaN where it cannot be measured on the rows
     bound: float
-    verdict: str  # "holds", "undecided" or "fails" on the population, with the confidence asked for; or "not asked"
+    verdict: str  # "holds", "undecided" or "fails" on the population, with the requested confidence; or "not asked"
     violation: float  # of the estimate itself
-    note: str = ""  # why it is not asked, or cannot be answered
+    note: str = ""  # why it was not measured
 
 
 class RunSummary(NamedTuple):
@@ -56,15 +56,15 @@ class RunSummary(NamedTuple):
 
     def __str__(self) -> str:
         rows = f"{self.split} rows" if self.split in SPLITS else f"rows of {self.split}"
-        found = {f"on the {rows}": (self.error, self.cvar)}
+        losses = {f"on the {rows}": (self.error, self.cvar)}
         if self.first_cvar is not None and self.first_error is not None:
-            found["plain training"] = (self.first_error, self.first_cvar)
+            losses["plain training"] = (self.first_error, self.first_cvar)
         if self.deployed_error is not None:
-            found["deployed model"] = (self.deployed_error, math.nan)
+            losses["deployed model"] = (self.deployed_error, math.nan)
         tail = "" if self.alpha == 1 else f", loss of the worst {100 * self.alpha:g} %"
         lines = [
             f"{name}: error {error:.4f}" + (f"{tail} {cvar:.4f}" if tail and not math.isnan(cvar) else "")
-            for name, (error, cvar) in found.items()
+            for name, (error, cvar) in losses.items()
         ]
         if tail and self.realised_cvar is not None:
             lines[0] += f" expected, {self.realised_cvar:.4f} once decisions are drawn"
@@ -74,7 +74,7 @@ class RunSummary(NamedTuple):
         if self.value is not None:
             lines.append(f"minimised: {self.objective}, {self.value:.4f}")
         if not self.goals:
-            lines += ["", "no goals are set: write them in the goals file, or give them to rebalance"]
+            lines += ["", "no goals are set: write them in the goals file, or pass them to rebalance"]
         if self.goals:
             cells = [("verdict", "estimate", "bound", "goal")]
             for one in self.goals:
@@ -94,10 +94,9 @@ def summarize_run(result: RunResult, split: str | None = None) -> RunSummary:
     tail = ours.tail(alpha)
     lines = []
     for goal in result.goals:
-        found = goal.on(judged)
-        lines.append(GoalLine(goal.text, found.estimate, found.bound, found.verdict, found.violation, found.note))
+        on = goal.on(judged)
+        lines.append(GoalLine(goal.text, on.estimate, on.bound, on.verdict, on.violation, on.note))
     objective = result.objective
-    is_told = objective is not None and _known(ours.objective) is not None
     return RunSummary(
         judged,
         alpha,
@@ -106,7 +105,7 @@ def summarize_run(result: RunResult, split: str | None = None) -> RunSummary:
         _known(plain.error),
         _known(plain.tail(alpha).value),
         tuple(lines),
-        (objective.text or objective.kind) if objective is not None and is_told else "",
+        (objective.text or objective.kind) if objective is not None and _known(ours.objective) is not None else "",
         _known(ours.objective),
         _known(deployed.error),
         _known(ours.defer_rate),
@@ -129,10 +128,10 @@ def audit_words(audit: Audit) -> dict[str, Any]:
     """Return an audit as plain values, for JSON."""
     goals = []
     for row in audit:
-        found: dict[str, Any] = row._asdict()
-        found |= {"goal": str(row.goal.with_confidence(None)), "counts": dict(row.counts)}
-        limits = dict(found.pop("largest_weights"))  # only where rows have weights
-        goals.append(found | {"largest_weights": limits} if limits else found)
+        values: dict[str, Any] = row._asdict()
+        values |= {"goal": str(row.goal.with_confidence(None)), "counts": dict(row.counts)}
+        limits = dict(values.pop("largest_weights"))  # only where rows have weights
+        goals.append(values | {"largest_weights": limits} if limits else values)
     return {"holds": audit.holds, "confidence": audit.confidence, "goals": goals}
 
 

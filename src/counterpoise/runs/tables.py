@@ -1,4 +1,4 @@
-"""Tables with answers or scores: answers audited, rules chosen and written as JSON, decisions made by such rules."""
+"""Tables with decisions or scores: audits of decisions, rules chosen and written as JSON, decisions by such rules."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -39,7 +39,7 @@ from counterpoise.runs.settings import RunColumns, RunSettings
 
 
 class TableRoles(NamedTuple):
-    """Which columns of a table play which part, and what is asked of the answers."""
+    """The roles of the columns of a table, and the goals of the decisions in it."""
 
     target: str
     goals: tuple[Goal, ...]
@@ -49,11 +49,11 @@ class TableRoles(NamedTuple):
     largest_weight: float | None = None
     positive: Any = None
     confidence: float | None = None
-    deferral: Deferral | None = None  # what deferring a row costs, and what is then said of it
+    deferral: Deferral | None = None  # the cost of deferring a row, and the label of deferred rows
 
 
 class TableAudit(NamedTuple):
-    """An audit of answers, and every number about them."""
+    """An audit of decisions, and every number about them."""
 
     audit: Audit
     result: RunResult
@@ -70,47 +70,47 @@ class LabelledTable(NamedTuple):
     classes: AnyArray
     positive: Any
 
-    def part(self, asked: TableRoles) -> RunRows:
+    def part(self, roles: TableRoles) -> RunRows:
         """Return the rows as they are measured; goals may refer to every column that holds numbers or texts."""
-        groups, limit = groups_of(self.frame, asked.groups, self.path), asked.largest_weight
-        weights = None if asked.weights is None else weights_of(self.frame, asked.weights, self.path, limit)
+        groups, limit = groups_of(self.frame, roles.groups, self.path), roles.largest_weight
+        weights = None if roles.weights is None else weights_of(self.frame, roles.weights, self.path, limit)
         return RunRows(self.frame, self.labels, groups, weights, self.baseline, limit)
 
 
-def read_table(path: Path, asked: TableRoles, others: dict[str, list[str]]) -> LabelledTable:
+def read_table(path: Path, roles: TableRoles, others: dict[str, list[str]]) -> LabelledTable:
     """Read a labelled table, after checking that it has all columns that are named."""
-    if asked.largest_weight is not None:
-        check_positive(asked.largest_weight, "largest_weight")
-        if asked.weights is None:
-            raise ValueError(f"--largest-weight is for weighted rows; got {asked.largest_weight:g} and no --weights.")
-    known, columns = column_names(path), {"groups": list(asked.groups), "target": [asked.target]}
-    single = {"baseline": asked.baseline, "weights": asked.weights}
+    if roles.largest_weight is not None:
+        check_positive(roles.largest_weight, "largest_weight")
+        if roles.weights is None:
+            raise ValueError(f"--largest-weight is for weighted rows; got {roles.largest_weight:g} and no --weights.")
+    known, columns = column_names(path), {"groups": list(roles.groups), "target": [roles.target]}
+    single = {"baseline": roles.baseline, "weights": roles.weights}
     columns |= {key: [name] for key, name in single.items() if name is not None} | others
     for key, names in columns.items():
         check_columns(names, known, path, f"--{key}: ")
     named = [name for names in columns.values() for name in names]
-    compared = [name for goal in asked.goals for name in goal.compared_columns]
+    compared = [name for goal in roles.goals for name in goal.compared_columns]
     frame, refused = read_usable(path, known, values=frozenset([*named, *compared]))
     wrong = [name for name in named if name in refused]
     if wrong:
         raise DataError(f"Column {wrong[0]!r} of {path} must hold numbers or texts; it holds dates, lists or the like.")
-    labels = labels_of(frame, asked.target, path)
-    baseline = None if asked.baseline is None else labels_of(frame, asked.baseline, path)
-    classes = check_classes(labels, None, asked.target, path)
+    labels = labels_of(frame, roles.target, path)
+    baseline = None if roles.baseline is None else labels_of(frame, roles.baseline, path)
+    classes = check_classes(labels, None, roles.target, path)
     foreign = set() if baseline is None else set(baseline.tolist()) - set(classes.tolist())
     if foreign:
         raise DataError(
-            f"The answers in column {asked.baseline!r} of {path} must be classes of column {asked.target!r}, "
+            f"The predictions in column {roles.baseline!r} of {path} must be classes of column {roles.target!r}, "
             f"{listed(classes.tolist(), most=10)}; got {min(foreign, key=str)!r}."
         )
     positive, texts = positive_of(classes, None), {str(label): label for label in classes.tolist()}
-    if asked.positive is not None:  # the command line tells numbers and texts apart as little as a CSV file
-        if str(asked.positive) not in texts:
+    if roles.positive is not None:  # the command line has no types, as a CSV file has none
+        if str(roles.positive) not in texts:
             raise DataError(
-                f"--positive must be a class of column {asked.target!r} of {path}: {listed(texts, most=10)}; got "
-                f"{str(asked.positive)!r}."
+                f"--positive must be a class of column {roles.target!r} of {path}: {listed(texts, most=10)}; got "
+                f"{str(roles.positive)!r}."
             )
-        positive = texts[str(asked.positive)]
+        positive = texts[str(roles.positive)]
     return LabelledTable(path, frame, labels, baseline, classes, positive)
 
 
@@ -128,20 +128,20 @@ def audit_table(
     confidence: float | None = None,
     defer_label: str | None = None,
 ) -> TableAudit:
-    """Audit answers that stand in a column of a table: no run and no model is needed.
+    """Audit decisions in a column of a table: no run and no model is needed.
 
     Parameters
     ----------
     path : path
-        A CSV or Parquet file of rows that the answers were neither fitted nor chosen on.
+        A CSV or Parquet file of rows that were not used to fit or choose the model that decided.
     target, prediction : str
-        The columns with what is true and with what was said.
+        The columns with the true labels and with the decisions.
     goals : goals or their texts
         They refer to these rows as ``train``.
     groups : tuple of str
-        Columns by which the report tells groups apart; goals may refer to any column.
+        Columns by which the report groups rows; goals may refer to any column.
     baseline : str, optional
-        The column with the answers of another model, for churn, wins and losses.
+        The column with the predictions of another model, for churn, wins and losses.
     weights, largest_weight : optional
         The column of sample weights, and the most that a row of the population can weigh.
     positive : label, optional
@@ -149,7 +149,7 @@ def audit_table(
     confidence : float in (0, 1), optional
         For goals that carry none; default 0.95.
     defer_label : str, optional
-        What was said of rows that a person decides about, which are neither right nor wrong.
+        The label of rows that a person decides about, which are neither right nor wrong.
 
     Returns
     -------
@@ -163,29 +163,27 @@ def audit_table(
     >>> from counterpoise.datasets import loans
     >>> from counterpoise.runs.tables import audit_table
     >>> goals = ["recall(train) >= 0.5", "false_positive_rate(train, sex=F) <= 0.1"]
-    >>> asked = {"target": "default", "prediction": "last_year", "positive": "yes", "goals": goals}
+    >>> roles = {"target": "default", "prediction": "last_year", "positive": "yes", "goals": goals}
     >>> with tempfile.TemporaryDirectory() as place:
     ...     loans(2000, random_state=0)[0].to_csv(Path(place) / "loans.csv", index=False)
-    ...     found = audit_table(Path(place) / "loans.csv", **asked)
-    >>> [(str(row.goal.left), row.verdict) for row in found.audit]
+    ...     result = audit_table(Path(place) / "loans.csv", **roles)
+    >>> [(str(row.goal.left), row.verdict) for row in result.audit]
     [('recall(train)', 'holds'), ('false_positive_rate(train, sex=F)', 'fails')]
     """
     deferral = None if defer_label is None else Deferral(0.0, defer_label)  # at no loss: nobody chose it here
-    asked = TableRoles(
-        target, checked(goals), groups, baseline, weights, largest_weight, positive, confidence, deferral
+    roles = TableRoles(
+        target, check_table_goals(goals), groups, baseline, weights, largest_weight, positive, confidence, deferral
     )
-    table = read_table(Path(path), asked, {"prediction": [prediction]})
-    said = labels_of(table.frame, prediction, table.path)
+    table = read_table(Path(path), roles, {"prediction": [prediction]})
+    predictions = labels_of(table.frame, prediction, table.path)
     if deferral is not None:  # as classes are written: a column of numbers is one of texts where some rows are deferred
         known = {reads_as(label): label for label in (*table.classes.tolist(), deferral.label)}
-        answers = [known.get(reads_as(label), label) for label in said.tolist()]
-        said = np.empty(said.size, dtype=object)
-        said[:] = answers
-    words = {"method": f"answers that stand in the column {prediction}", "source": table.path.name}
-    return judged(table, said, asked, TEST, words)
+        predictions = np.array([known.get(reads_as(label), label) for label in predictions.tolist()], dtype=object)
+    words = {"method": f"decisions in the column {prediction}", "source": table.path.name}
+    return evaluate_decisions(table, predictions, roles, TEST, words)
 
 
-def checked(goals: Any) -> tuple[Goal, ...]:
+def check_table_goals(goals: Any) -> tuple[Goal, ...]:
     """Return goals after checking that there are some and that they refer to the rows of the table only."""
     listed_goals = tuple(as_goals(goals))
     if not listed_goals:
@@ -197,50 +195,50 @@ def checked(goals: Any) -> tuple[Goal, ...]:
     return listed_goals
 
 
-def judged(
+def evaluate_decisions(
     table: LabelledTable,
-    said: AnyArray,
-    asked: TableRoles,
+    decisions: AnyArray,
+    roles: TableRoles,
     split: str,
     words: dict[str, Any],
     chances: FloatArray | None = None,
 ) -> TableAudit:
-    """Return an audit of answers, and every number about them, as of rows of a split; ``words`` are added to these.
+    """Return an audit of decisions, and every number about them, as of rows of a split; ``words`` are added to these.
 
-    Where answers were drawn by rules, ``chances`` tell how likely each answer was in each row: the numbers are then
-    expectations over the draws.
+    Where decisions were drawn by rules, ``chances`` are the probabilities of each label in each row: the numbers are
+    then expectations over the draws.
     """
-    left = np.zeros(said.size, dtype=np.bool_)
-    if asked.deferral is not None:
-        check_defer_label(asked.deferral.label, table.classes.tolist())
-        left = where_equal(said, asked.deferral.label)
+    left = np.zeros(decisions.size, dtype=np.bool_)
+    if roles.deferral is not None:
+        check_defer_label(roles.deferral.label, table.classes.tolist())
+        left = where_equal(decisions, roles.deferral.label)
     classes = table.classes.tolist()
-    foreign = set(said[~left].tolist()) - set(classes)
+    foreign = set(decisions[~left].tolist()) - set(classes)
     if foreign:
         raise DataError(
-            f"The answers in {table.path} must be classes of column {asked.target!r}, "
+            f"The decisions in {table.path} must be classes of column {roles.target!r}, "
             f"{listed(classes, most=10)}; got {oddest(foreign, classes)!r}. If it stands for rows that "
             "a person decides about, name it with --defer-label."
         )
     positive = None if table.positive is None else np.asarray(table.positive).item()
-    roles = {"groups": list(asked.groups), "baseline": asked.baseline, "weights": asked.weights, "positive": positive}
-    names = {"files": [table.path.name], "target": asked.target, "largest_weight": asked.largest_weight}
-    level = {} if asked.confidence is None else {"confidence": check_confidence(asked.confidence)}
-    goals = [str(goal.with_confidence(None)) for goal in asked.goals]
+    columns = {"groups": list(roles.groups), "baseline": roles.baseline, "weights": roles.weights, "positive": positive}
+    names = {"files": [table.path.name], "target": roles.target, "largest_weight": roles.largest_weight}
+    level = {} if roles.confidence is None else {"confidence": check_confidence(roles.confidence)}
+    goals = [str(goal.with_confidence(None)) for goal in roles.goals]
     # what a goals file would say of the table
-    settings = RunSettings.model_validate({"data": names | roles, "alpha": 1.0, "goals": goals} | level)
-    parts = {split: table.part(asked)}
+    settings = RunSettings.model_validate({"data": names | columns, "alpha": 1.0, "goals": goals} | level)
+    parts = {split: table.part(roles)}
     data = Data(table.path.stem, RunColumns([], []), table.classes, table.positive, parts, {}, {})
-    answers = table.classes if asked.deferral is None else with_label(table.classes, asked.deferral.label)
-    ours = Decisions(answers, said) if chances is None else Decisions(answers, None, chances, lambda: said)
-    known = {split: with_deployed(RowDecisions({MIXTURE: ours}, {}, []), parts[split], asked.deferral)}
-    run = Evaluation(settings, data, None, asked.goals, deferral=asked.deferral, known=known)
-    with as_data_error(f"The goals cannot be asked of the rows of {table.path}: "):
+    answers = table.classes if roles.deferral is None else with_label(table.classes, roles.deferral.label)
+    ours = Decisions(answers, decisions) if chances is None else Decisions(answers, None, chances, lambda: decisions)
+    known = {split: with_deployed(RowDecisions({MIXTURE: ours}, {}, []), parts[split], roles.deferral)}
+    run = Evaluation(settings, data, None, roles.goals, deferral=roles.deferral, known=known)
+    with as_data_error(f"The goals cannot be measured on the rows of {table.path}: "):
         audit = run.audit(split)
     deferral = None
-    if asked.deferral is not None:
-        deferral = DeferralResult(cost=asked.deferral.cost, label=str(asked.deferral.label))
-    found = RunResult(
+    if roles.deferral is not None:
+        deferral = DeferralResult(cost=roles.deferral.cost, label=str(roles.deferral.label))
+    run_result = RunResult(
         settings=settings.model_dump(mode="json", exclude_defaults=True),
         data=data_summary(run),
         objective=ObjectiveResult(),
@@ -252,21 +250,21 @@ def judged(
         deferral=deferral,
         drawn=drawn_result(run, split, run),
         why={
-            "frontier": "the answers came without a model that could be cut at another threshold",
-            "segments": "the answers came without the tail that counts",
+            "frontier": "there is no model whose thresholds could be moved",
+            "segments": "no tail fraction was set",
         },
         **words,
     )
-    assert audit is not None  # noqa: S101 - all rows have answers
-    return TableAudit(audit, found, positive)
+    assert audit is not None  # noqa: S101 - all rows have decisions
+    return TableAudit(audit, run_result, positive)
 
 
 DECISIONS = (FIXED, "sticky")
-SAID = "said"  # the column of decisions
+DECISION_COLUMN = "said"  # the column of decisions
 
 
-class Chosen(NamedTuple):
-    """Rules of scores, how the goals stand in expectation over the draws, and every number about their answers."""
+class TableRules(NamedTuple):
+    """Rules of scores, how the goals stand in expectation over the draws, and every number about their decisions."""
 
     rules: RuleFile
     checks: list[GoalCheck]
@@ -276,7 +274,7 @@ class Chosen(NamedTuple):
     def __str__(self) -> str:
         lines = [f"{one.share:.4f}  {one}" for one in self.rules.rules]
         positive, negative = self.rules.positive, self.rules.negative
-        called = f"positive class: {positive!r}, which high scores speak for (the other: {negative!r})"
+        called = f"positive class: {positive!r}, with high scores; negative class: {negative!r}"
         return "\n".join([called, *map(str, self.checks), "", "share   rule", *lines])
 
 
@@ -301,8 +299,8 @@ def choose_table(
     defer_label: str | None = None,
     ids: str | None = None,
     key: str | None = None,
-) -> Chosen:
-    """Choose the best mixture of all thresholds of scores that stand in a table, and write its rules as JSON.
+) -> TableRules:
+    """Choose the best mixture of all thresholds of scores in a table, and write its rules as JSON.
 
     Parameters
     ----------
@@ -311,17 +309,17 @@ def choose_table(
     output : path
         Where the rules go.
     target : str
-        The column with what is true.
+        The column with the true labels.
     scores : sequence of str
         Columns of scores: the higher, the more likely positive.
     goals : goals or their texts
         They refer to these rows as ``train``, and to any of their columns.
     by : sequence of str
-        Columns that may be looked at when deciding; ``baseline`` stands for the column of that part.
+        Columns that decisions may use; ``baseline`` stands for the column of that part.
     groups : sequence of str
-        Columns by which the report tells groups apart, beside those of ``by``.
+        Columns by which the report groups rows, beside those of ``by``.
     baseline : str, optional
-        The column with the answers of the deployed model.
+        The column with the predictions of the deployed model.
     weights, largest_weight : optional
         The column of sample weights, and the most that a row of the population can weigh, which intervals and verdicts
         need where weights differ.
@@ -330,9 +328,9 @@ def choose_table(
     alpha, objective, budget, decision
         As for ``GoalClassifier``; the decision is ``"fixed"`` or ``"sticky"``.
     defer_cost, defer_label : optional
-        The loss of a row that is left to a person, and what is said of it; default: every row is decided about.
+        The loss of a row that is left to a person, and the label of such rows; default: no row is deferred.
     ids : str, optional
-        The column that tells people apart, for the answers that the report shows. Default: the numbers of the rows.
+        The column that identifies people, for the decisions that the report shows. Default: the numbers of the rows.
     key : str, optional
         Of the draws, at least 16 characters; default: drawn by the system.
 
@@ -352,27 +350,27 @@ def choose_table(
     >>> from counterpoise.datasets import loans
     >>> from counterpoise.runs.tables import apply_rules, choose_table
     >>> frame, chance = loans(2000, random_state=0)
-    >>> asked = {"target": "default", "scores": ["chance"], "positive": "yes", "goals": ["recall(train) >= 0.7"]}
+    >>> roles = {"target": "default", "scores": ["chance"], "positive": "yes", "goals": ["recall(train) >= 0.7"]}
     >>> with tempfile.TemporaryDirectory() as place:
     ...     table, rules = Path(place) / "loans.csv", Path(place) / "rules.json"
     ...     frame.assign(chance=chance, id=range(2000)).to_csv(table, index=False)
-    ...     found = choose_table(table, rules, **asked)
-    ...     [check.holds for check in found.checks], apply_rules(rules, table, Path(place) / "said.csv", ids="id")
+    ...     chosen = choose_table(table, rules, **roles)
+    ...     [check.holds for check in chosen.checks], apply_rules(rules, table, Path(place) / "decided.csv", ids="id")
     ([True], 2000)
     """
     table_path, place, text_key = Path(path), Path(output), check_text_key(key)
     check_place(place, read=table_path)
     check_choice(decision, "decision", DECISIONS)
     by = tuple(baseline if name == BASELINE and baseline is not None else name for name in by)
-    asked = TableRoles(
-        target, checked(goals), tuple(dict.fromkeys([*groups, *by])), baseline, weights, largest_weight, positive,
-        deferral=deferral_asked(defer_cost, defer_label),
+    roles = TableRoles(
+        target, check_table_goals(goals), tuple(dict.fromkeys([*groups, *by])), baseline, weights, largest_weight,
+        positive, deferral=make_deferral(defer_cost, defer_label),
     )  # fmt: skip
     others = {"score": list(scores), "by": list(by), "ids": [] if ids is None else [ids]}
-    table = read_table(table_path, asked, others)
-    if len(table.classes) != 2:  # noqa: PLR2004 - a threshold tells two classes apart
+    table = read_table(table_path, roles, others)
+    if len(table.classes) != 2:  # noqa: PLR2004 - a threshold separates two classes
         raise DataError(
-            f"Column {target!r} of {table.path} must hold two classes, which thresholds tell apart; it holds "
+            f"Column {target!r} of {table.path} must hold two classes, which a threshold separates; it holds "
             f"{len(table.classes)}: {listed(table.classes.tolist(), most=10)}. "
             "For more, fit a goals file: counterpoise init."
         )
@@ -380,39 +378,40 @@ def choose_table(
     tail = 1.0 if alpha is None and objective is None else alpha
     problem: dict[str, Any] = {"alpha": tail, "objective": objective, "budget": budget, "decision": decision}
     label = None
-    if asked.deferral is not None:
-        label, problem["deferral"] = asked.deferral.label, asked.deferral
-    part, names = table.part(asked), {"goals": asked.goals, "pos_label": table.positive, "by": by}
+    if roles.deferral is not None:
+        label, problem["deferral"] = roles.deferral.label, roles.deferral
+    part, names = table.part(roles), {"goals": roles.goals, "pos_label": table.positive, "by": by}
     model = GoalClassifier(list(columns.values()), cv="prefit", **names, **problem)
     features: dict[str, Any] = {"baseline": part.baseline, "largest_weight": part.largest_weight}
     features["sensitive_features"] = part.groups | group_columns(table_path, by)
     model.fit(table.frame, part.labels, part.weights, **features)
     negative = next(label for label in table.classes.tolist() if label != table.positive)
     rules = as_file_rules(model.rules_, model.mixture_, list(columns))
-    made = RuleFile(np.asarray(table.positive).item(), negative, by, text_key, rules, label)
+    rule_file = RuleFile(np.asarray(table.positive).item(), negative, by, text_key, rules, label)
     people = [str(number) for number in range(len(table.labels))] if ids is None else id_texts(table_path, ids)
-    codes = file_groups(made, table_path, len(people))
-    said, chances = made.decide(columns, codes, people), made.chances(columns, codes) if len(rules) > 1 else None
-    named = [
+    codes = file_groups(rule_file, table_path, len(people))
+    decisions = rule_file.decide(columns, codes, people)
+    chances = rule_file.chances(columns, codes) if len(rules) > 1 else None
+    words: dict[str, Any] = {"method": f"rules of the scores {', '.join(rule_file.scores)}", "source": table_path.name}
+    words["rules"] = [
         RuleResult(title=f"rule {number}", description=str(one), share=one.share)
         for number, one in enumerate(rules, start=1)
     ]
-    words = {"method": f"rules of the scores {', '.join(made.scores)}", "source": table_path.name, "rules": named}
     words["met_on"] = TRAIN if len(rules) > 1 else ""
-    answers = judged(table, said, asked, TRAIN, words, chances)
-    chosen_on = {"table": table_path.name, "goals": [str(goal) for goal in asked.goals]}
-    write_output(place, made.as_json(chosen_on=chosen_on).encode(), private=True)  # it holds the key of draws
-    return Chosen(made, model.check_goals(), model.value_, answers)
+    answers = evaluate_decisions(table, decisions, roles, TRAIN, words, chances)
+    chosen_on = {"table": table_path.name, "goals": [str(goal) for goal in roles.goals]}
+    write_output(place, rule_file.as_json(chosen_on=chosen_on).encode(), private=True)  # it holds the key of draws
+    return TableRules(rule_file, model.check_goals(), model.value_, answers)
 
 
-def deferral_asked(cost: float | None, label: str | None) -> Deferral | None:
-    """Return what deferring a row costs and is called; None where every row is decided about."""
+def make_deferral(cost: float | None, label: str | None) -> Deferral | None:
+    """Return the cost and the label of deferred rows; None where no row is deferred."""
     if cost is not None:
         cost = check_number(cost, "defer_cost", "[0, 1]", "the loss of a row that a person decides about")
         return Deferral(cost) if label is None else Deferral(cost, label)
     if label is not None:
         raise ValueError(
-            f"defer_label is what is said of deferred rows, and nothing is deferred; got {label!r} and no defer_cost."
+            f"defer_label is the label of deferred rows, which need a defer_cost; got {label!r} and no defer_cost."
         )
     return None
 
@@ -431,23 +430,23 @@ def apply_rules(rules: str | Path, path: str | Path, output: str | Path, *, ids:
     output : path
         Parquet by its ending, else CSV: the column of ids, and ``said``.
     ids : str
-        The column that tells people apart, whole numbers or texts: one person always gets one answer.
+        The column that identifies people, whole numbers or texts: the same person always gets the same decision.
 
     Returns
     -------
     int
     """
-    found, table_path = read_rules(Path(rules)), Path(path)
+    rule_file, table_path = read_rules(Path(rules)), Path(path)
     check_place(Path(output), read=table_path)
-    check_columns([ids, *found.scores, *found.by], column_names(table_path), table_path)
-    if ids == SAID:
-        raise DataError(f"The column of ids of {table_path} must not be called {SAID!r}: the decisions are. Rename it.")
+    check_columns([ids, *rule_file.scores, *rule_file.by], column_names(table_path), table_path)
+    if ids == DECISION_COLUMN:
+        raise DataError(f"The id column of {table_path} must not be named {ids!r}, as the decisions are. Rename it.")
     people = id_texts(table_path, ids)
-    frame = read_frame(table_path, found.scores, values=found.scores)
-    scores = {name: _scores(frame, name, table_path) for name in found.scores}
-    codes = file_groups(found, table_path, len(people))
-    said = found.decide(scores, codes, people)
-    write_frame(pd.DataFrame({ids: people, SAID: said}), Path(output))
+    frame = read_frame(table_path, rule_file.scores, values=rule_file.scores)
+    scores = {name: _scores(frame, name, table_path) for name in rule_file.scores}
+    codes = file_groups(rule_file, table_path, len(people))
+    decisions = rule_file.decide(scores, codes, people)
+    write_frame(pd.DataFrame({ids: people, DECISION_COLUMN: decisions}), Path(output))
     return len(people)
 
 

@@ -1,8 +1,8 @@
 """Using a finished run: measure, predict and audit.
 
-Ids are told by what they say: a CSV file has no types, a Parquet file has many. So that a person gets the same answer
-from either, a text that reads as a plain number, a date or a time is one. What no number is written as, such as
-``007``, stays a text.
+Ids are compared by their values: a CSV file has no types, a Parquet file has many. So that a person gets the same
+decision from either, a text that reads as a plain number, a date or a time is one. Other texts, such as ``007``, stay
+texts.
 """
 
 import re
@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from counterpoise._base.checks import check_positive
 from counterpoise._base.text import did_you_mean
-from counterpoise.auditing.audit import Audit
+from counterpoise.auditing.audit import Audit, add_confidence
 from counterpoise.goals import Goal, as_goals
 from counterpoise.goals.terms import NoRows
 from counterpoise.rules.draw_messages import BadId
@@ -35,16 +35,16 @@ from counterpoise.runs.data import (
     read_part,
     with_baseline_model,
 )
-from counterpoise.runs.decisions import final_estimator, has_rules, looked_at, seen_by_last, some_rows
+from counterpoise.runs.decisions import decision_inputs, final_estimator, has_rules, seen_by_last, some_rows
 from counterpoise.runs.errors import DataError, RunFolderError, as_data_error, check_columns, listed, oddest
 from counterpoise.runs.evaluate import Evaluation, goal_results, split_result
-from counterpoise.runs.folder import SETTINGS, Run, check_place, fingerprints, read_json, write_frame
+from counterpoise.runs.folder import SETTINGS, Run, check_place, fingerprint, read_json, write_frame
 from counterpoise.runs.goals_file import goals_of
 from counterpoise.runs.reading import column_names, read_column
 from counterpoise.runs.result import RunResult
 from counterpoise.runs.results import TEST, TRAIN
 from counterpoise.runs.settings import RunSettings, data_files, written_as
-from counterpoise.runs.steps import why_not_asked
+from counterpoise.runs.steps import goal_errors
 from counterpoise.runs.summary import RunSummary, summarize_run
 
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
@@ -57,7 +57,7 @@ _LONGEST = 3000  # characters of what may be a number
 
 
 def read_ids(path: Path, name: str) -> tuple[Any, list[Any]]:
-    """Return a column of ids: as they stand, to be written again, and the values that people are told apart by."""
+    """Return a column of ids: as they are in the file, to be written again, and the values that identify people."""
     check_columns([name], column_names(path), path, "ids: ")
     column = read_column(path, name)
     if pa.types.is_float32(column.type) or pa.types.is_float16(column.type):  # as written: 0.1, not 0.10000000149
@@ -113,16 +113,16 @@ def evaluate_run(run: Run, data_path: str | Path, *, largest_weight: float | Non
     Returns
     -------
     RunSummary
-        A goal that these rows cannot answer, as recall where no row is positive, is "not asked", and its note says why.
+        A goal that these rows cannot measure, as recall where no row is positive, is "not asked"; its note says why.
     """
-    asked = _evaluation(_limited(run, largest_weight), Path(data_path))
-    errors = enumerate(why_not_asked(asked.goals, asked.data.splits[TEST], asked.data))
-    unasked = {place: str(error) for place, error in errors if isinstance(error, NoRows)}
-    with as_data_error(f"The goals cannot be asked of the rows of {data_path}: "):
-        goals = goal_results(asked, [TEST], unasked=unasked)
+    evaluation = _evaluation(_set_largest_weight(run, largest_weight), Path(data_path))
+    errors = enumerate(goal_errors(evaluation.goals, evaluation.data.splits[TEST], evaluation.data))
+    skip_reasons = {place: str(error) for place, error in errors if isinstance(error, NoRows)}
+    with as_data_error(f"The goals cannot be measured on the rows of {data_path}: "):
+        goals = goal_results(evaluation, [TEST], skip_reasons=skip_reasons)
     settings = run.settings.model_dump(mode="json")
-    found = RunResult(settings=settings, splits={TEST: split_result(asked, TEST)}, goals=goals)
-    return summarize_run(found)._replace(split=Path(data_path).name)
+    run_result = RunResult(settings=settings, splits={TEST: split_result(evaluation, TEST)}, goals=goals)
+    return summarize_run(run_result)._replace(split=Path(data_path).name)
 
 
 def predict_run(
@@ -138,10 +138,11 @@ def predict_run(
     output_path : path
         Parquet by its ending, else CSV.
     probabilities : bool, default=False
-        Add a column for each class: its probability by the model that decides. Where answers of models are mixed, how
-        likely a draw says it.
+        Add a column for each class: its probability by the model that decides. Where predictions of models are mixed,
+        the probability that a draw gives it.
     ids : str, optional
-        A column that tells people apart: one person gets one answer, whatever the other columns say. It is written too.
+        A column that identifies people: the same person gets the same decision, whatever the other columns hold. It is
+        written too.
 
     Returns
     -------
@@ -174,25 +175,25 @@ def predictions_of(run: Run, data_path: str | Path, *, probabilities: bool = Fal
             raise ValueError("ids are for randomized classifiers; this run's model decides without draws.")
         with written_as(run.settings.data.written):
             written[ids], by["ids"] = read_ids(path, ids)
-    seen = _looked_at(run, model, part, path)
+    inputs = _decision_inputs(run, model, part, path)
     try:
-        made: dict[str, Any] = {"prediction": model.predict(part.X, **by, **seen)}
+        columns: dict[str, Any] = {"prediction": model.predict(part.X, **by, **inputs)}
     except BadId as error:
-        raise DataError(f"Column {ids!r} of {path} cannot tell people apart: {error}") from error
+        raise DataError(f"Column {ids!r} of {path} cannot hold ids: {error}") from error
     if probabilities:
         if not hasattr(model, "predict_proba"):
-            raise ValueError(f"The method {run.settings.method.name!r} tells no probabilities.")
-        told = np.round(model.predict_proba(part.X), _DIGITS)
-        made |= {f"probability {label}": told[:, place] for place, label in enumerate(model.classes_.tolist())}
-    if ids in made:
-        raise DataError(f"The column of ids of {path} must not be called {ids!r}: predictions are. Rename it first.")
-    return pd.DataFrame(written | made)
+            raise ValueError(f"The method {run.settings.method.name!r} does not predict probabilities.")
+        shares = np.round(model.predict_proba(part.X), _DIGITS)
+        columns |= {f"probability {label}": shares[:, place] for place, label in enumerate(model.classes_.tolist())}
+    if ids in columns:
+        raise DataError(f"The id column of {path} must not be named {ids!r}, as predictions are. Rename it first.")
+    return pd.DataFrame(written | columns)
 
 
 def explain_run(
     run: Run, data_path: str | Path, *, rows: Sequence[int] | None = None, ids: str | None = None
 ) -> dict[int, Explanation]:
-    """Say why rows of a file are decided as they are, by their number from 1.
+    """Explain the decisions about rows of a file, by their number from 1.
 
     Parameters
     ----------
@@ -202,7 +203,7 @@ def explain_run(
     rows : sequence of int, optional
         Numbers of rows, the first is 1. Default: the first ten.
     ids : str, optional
-        A column that tells people apart, as for ``predict_run``.
+        A column that identifies people, as for ``predict_run``.
 
     Returns
     -------
@@ -217,34 +218,34 @@ def explain_run(
     for row in wanted:
         if not 1 <= row <= len(part):
             raise ValueError(f"row must be a number from 1 to {len(part)}, the rows of {path}; got {row}.")
-    given = _looked_at(run, model, part, path)
+    inputs = _decision_inputs(run, model, part, path)
     if ids is not None:
         with written_as(run.settings.data.written):
-            given["ids"] = read_ids(path, ids)[1]
+            inputs["ids"] = read_ids(path, ids)[1]
     places = np.array(wanted, dtype=np.int64) - 1
-    some = {name: some_rows(value, places) for name, value in given.items()}
-    found = decider.explain(seen_by_last(model, part.X.iloc[places]), **some)
-    return dict(zip(wanted, found, strict=True))
+    chosen_inputs = {name: some_rows(value, places) for name, value in inputs.items()}
+    explanations = decider.explain(seen_by_last(model, part.X.iloc[places]), **chosen_inputs)
+    return dict(zip(wanted, explanations, strict=True))
 
 
-def _looked_at(run: Run, model: Any, part: RunRows, path: Path) -> dict[str, Any]:
-    """Return what the rules of a model look at, told by the deployed model too where the run has its file."""
+def _decision_inputs(run: Run, model: Any, part: RunRows, path: Path) -> dict[str, Any]:
+    """Return what the rules of a model use; the baseline by the deployed model where the run has its file."""
     if not has_rules(model):
         return {}
     data = Data(path.stem, run.columns, np.asarray(final_estimator(model).classes_), None, {TEST: part}, {}, {})
     if BASELINE in final_estimator(model).groups_.by:
         part = with_baseline_model(data, run.settings, run.sources).splits[TEST]
-    _check_looked_at(run, model, part, path)
-    return looked_at(part)
+    _check_rule_columns(run, model, part, path)
+    return decision_inputs(part)
 
 
-def _check_looked_at(run: Run, model: Any, part: RunRows, path: Path) -> None:
-    """Refuse rows that lack a column which the rules of a model look at."""
+def _check_rule_columns(run: Run, model: Any, part: RunRows, path: Path) -> None:
+    """Refuse rows that lack a column which the rules of a model use."""
     known = {*part.groups, *part.X.columns, *(() if part.baseline is None else (BASELINE,))}
     for name in final_estimator(model).groups_.by if has_rules(model) else ():
         if name not in known:
             column = run.settings.data.baseline if name == BASELINE else name
-            raise DataError(f"{path} must have the column {column!r}, which the rules of this run look at.")
+            raise DataError(f"{path} must have the column {column!r}, which the rules of this run use.")
 
 
 def certify_run(
@@ -256,7 +257,7 @@ def certify_run(
     largest_weight: float | None = None,
     drawn: bool = False,
 ) -> Audit:
-    """Audit the run's model on rows that no one fitted or chose on: its own test rows, or those of a file.
+    """Audit the run's model on rows not used to fit or choose it: its own test rows, or those of a file.
 
     Where decisions are drawn the rates are expectations over the draws, the same whatever the key of the run.
 
@@ -279,57 +280,57 @@ def certify_run(
     Audit
         As from ``counterpoise.auditing.audit``.
     """
-    asked = goals_of(run.settings) if goals is None else known_goals(goals, run.settings)
-    if not asked:
+    audited_goals = goals_of(run.settings) if goals is None else known_goals(goals, run.settings)
+    if not audited_goals:
         raise ValueError(
-            "An audit needs at least one goal, as in recall(train) >= 0.8; there is none in the run's goals file. "
-            "Give it here: --goal on the command line, goals in Python."
+            "An audit needs at least one goal, as in recall(train) >= 0.8; the run's goals file has none. "
+            "Pass one with --goal on the command line, or goals in Python."
         )
     if confidence is not None:
-        asked = tuple(goal if goal.confidence is not None else goal.with_confidence(confidence) for goal in asked)
-    limited = _limited(run, largest_weight)
+        audited_goals = tuple(add_confidence(audited_goals, confidence))
+    limited = _set_largest_weight(run, largest_weight)
     if data_path is not None:
-        found, rows = _evaluation(limited, Path(data_path)), f"rows of {data_path}"
+        evaluation, rows = _evaluation(limited, Path(data_path)), f"rows of {data_path}"
     else:
         data, rows = own_data(run, limited.settings), "test rows"
         if TEST not in data.splits:
-            raise DataError("The run has no test rows: give a data file.")
-        found = Evaluation.of(run.settings, data, run.waiting_model(), asked)
-    with as_data_error(f"The goals cannot be asked of the {rows}: "):
-        audit = found.audit(TEST, asked, drawn=drawn)
+            raise DataError("The run has no test rows. Pass a data file.")
+        evaluation = Evaluation.of(run.settings, data, run.waiting_model(), audited_goals)
+    with as_data_error(f"The goals cannot be measured on the {rows}: "):
+        audit = evaluation.audit(TEST, audited_goals, drawn=drawn)
     assert audit is not None  # noqa: S101 - the model decides about all rows
     return audit
 
 
-def _limited(run: Run, largest_weight: float | None) -> Run:
+def _set_largest_weight(run: Run, largest_weight: float | None) -> Run:
     """Return the run with another limit on the weights of its rows, where one is given."""
     if largest_weight is None:
         return run
-    asked = run.settings.data
-    if asked.weights is None:
+    data_settings = run.settings.data
+    if data_settings.weights is None:
         raise ValueError(
             f"largest_weight is for weighted rows; got {largest_weight:g}, and data.weights names no column."
         )
-    data = asked.model_copy(update={"largest_weight": check_positive(largest_weight, "largest_weight")})
+    data = data_settings.model_copy(update={"largest_weight": check_positive(largest_weight, "largest_weight")})
     return run._replace(settings=run.settings.model_copy(update={"data": data}))
 
 
 def known_goals(goals: Any, settings: RunSettings) -> tuple[Goal, ...]:
     """Return goals after checking that the run has the datasets that they refer to."""
-    asked, known = tuple(as_goals(goals)), (TRAIN, *settings.datasets)
-    for goal in asked:
+    checked_goals, known = tuple(as_goals(goals)), (TRAIN, *settings.datasets)
+    for goal in checked_goals:
         for name in goal.datasets:
             if name not in known:
                 hint = did_you_mean(name, known)
                 raise ValueError(f"Unknown dataset {name!r} in the goal {goal}.{hint} Known: {listed(known)}.")
-    return asked
+    return checked_goals
 
 
 def check_own_data(run: Run) -> None:
     """Check that the data files of a run are those that it was fitted on."""
     words = read_json(run.folder / SETTINGS)
-    prints = fingerprints(run.settings, data_files(run.settings, run.sources), origin=words.get("origin", ""))
-    if prints.run != words["fingerprint"]:
+    files = data_files(run.settings, run.sources)
+    if fingerprint(run.settings, files, origin=words.get("origin", "")).run != words["fingerprint"]:
         raise RunFolderError(f"The data files of the run in {run.folder} have changed since it was fitted.")
 
 
@@ -338,30 +339,30 @@ def own_data(run: Run, settings: RunSettings | None = None) -> Data:
     check_own_data(run)
     data = load_data(settings or run.settings, run.sources)
     sizes = {name: len(part) for name, part in {**data.splits, **data.extra}.items()}
-    data.said.update((name, told) for name, told in run.said().items() if len(told) == sizes.get(name))
+    data.pool_outputs.update((name, one) for name, one in run.pool_outputs().items() if len(one) == sizes.get(name))
     return data
 
 
 def _evaluation(run: Run, path: Path) -> Evaluation:
     """Return the run's model with the rows of a file."""
-    model, asked = run.waiting_model(), run.settings.data
-    part = read_part([path], run.columns, run.settings, largest_weight=asked.largest_weight)
-    if asked.weights is not None and part.weights is None:
+    model, data_settings = run.waiting_model(), run.settings.data
+    part = read_part([path], run.columns, run.settings, largest_weight=data_settings.largest_weight)
+    if data_settings.weights is not None and part.weights is None:
         raise DataError(
-            f"{path} has no column {asked.weights!r}, by which the rows of this run weigh (data.weights): without it "
-            "other rates would be measured. Add it, with 1 in every row if all weigh the same."
+            f"{path} has no column {data_settings.weights!r}, which holds the weights of its rows (data.weights). "
+            "Without it other rates would be measured. Add it, with 1 in every row if all weigh the same."
         )
     classes = np.asarray(final_estimator(model).classes_)
-    for name, labels in ((asked.target, part.labels), (asked.baseline, part.baseline)):
+    for name, labels in ((data_settings.target, part.labels), (data_settings.baseline, part.baseline)):
         foreign = set() if labels is None else set(np.unique(labels).tolist()) - set(classes.tolist())
         if foreign:
             raise DataError(
                 f"Column {name!r} of {path} must hold the classes {listed(classes.tolist(), most=10)}; it holds "
                 f"{oddest(foreign, classes.tolist())!r}."
             )
-    positive = positive_of(classes, asked.positive)
+    positive = positive_of(classes, data_settings.positive)
     extra = extra_parts(run.settings, run.columns, run.sources)
     data = Data(path.stem, run.columns, classes, positive, {TEST: part}, extra, {})
     data = with_baseline_model(data, run.settings, run.sources)
-    _check_looked_at(run, model, data.splits[TEST], path)
+    _check_rule_columns(run, model, data.splits[TEST], path)
     return Evaluation.of(run.settings, data, model, goals_of(run.settings))
