@@ -30,13 +30,13 @@ print(rate_table(said, became, sex, pos_label="yes", rates=rates))
 # The positive answer is ``yes``, this loan will default, so that ``negative_rate`` is how often a loan is granted.
 
 contract = {
-    "errors: at most 30 %": "error_rate(train) <= 0.3",
-    "bad loans found: at least 65 %": "recall(train) >= 0.65",
+    "errors: at most 30 %": "error_rate <= 0.3",
+    "bad loans found: at least 65 %": "recall >= 0.65",
     "granted to women at least\n80 % as often as to men": (
-        "negative_rate(train, sex=F) >= 0.8 * negative_rate(train, sex=M)"
+        "negative_rate(sex=F) >= 0.8 * negative_rate(sex=M)"
     ),
     "good loans refused: women at\nmost 5 points more than men": (
-        "false_positive_rate(train, sex=F) <= false_positive_rate(train, sex=M) + 0.05"
+        "false_positive_rate(sex=F) <= false_positive_rate(sex=M) + 0.05"
     ),
 }
 audit = cp.audit(list(contract.values()), said, became, sensitive_features=sex, pos_label="yes")

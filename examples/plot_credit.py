@@ -36,9 +36,9 @@ new, truth, known_of_new = people(40_000, seed=1)
 # Without goals the model is trained, and decides at its usual threshold. The positive class is ``yes``: this loan will
 # default. So to grant a loan is a negative decision, and the 80 % rule is about ``negative_rate``.
 
-recall = "recall(train) >= 0.75"
-churn = "churn(train) <= 0.15"
-rule = "negative_rate(train, sex=F) >= 0.8 * negative_rate(train, sex=M)"
+recall = "recall >= 0.75"
+churn = "churn <= 0.15"
+rule = "negative_rate(sex=F) >= 0.8 * negative_rate(sex=M)"
 
 strong = HistGradientBoostingClassifier(categorical_features="from_dtype", max_iter=30, random_state=0)
 plain = cp.GoalClassifier(strong, pos_label="yes", random_state=0).fit(X, y, **known)

@@ -42,7 +42,7 @@ cases, harmful = posts(40, seed=2, shares=(0, 0, 1))  # those from the newspaper
 # coverage needs no labels. The share of harmful posts that pass is minimised.
 
 tables = {"stream": Table(stream), "cases": Table(cases, harmful)}
-wanted = {"objective": "false_negative_rate(train)", "random_state": 0}
+wanted = {"objective": "false_negative_rate", "random_state": 0}
 coverage, never_again = "coverage(stream) <= 0.15", "correct(cases) >= 1"
 
 scored = cp.GoalClassifier(LogisticRegression(), goals=coverage, **wanted).fit(X, y, datasets=tables)
@@ -93,6 +93,6 @@ for name, model in {"coverage alone": rude, "and the cases": safe}.items():
 # was met exactly on 5,000 posts. And "never again" is a promise about these forty. Of other threats, rows speak that
 # nobody chose on:
 
-print(cp.audit("recall(train) >= 0.95", safe.predict(threats), np.ones(len(threats)), classes=[0, 1]))
+print(cp.audit("recall >= 0.95", safe.predict(threats), np.ones(len(threats)), classes=[0, 1]))
 
 plt.show()

@@ -86,7 +86,7 @@ print(rate_table(alone.predict(new), truth, new_sex, pos_label="yes", rates=["po
 # ``LPBoostClassifier`` trains further networks for what the goals lack, and chooses the mixture of them on rows that
 # none was trained on. It asks the learner for nothing but the two methods above.
 
-goals = ["max_difference(positive_rate, train, by=sex) <= 0.03", "recall(train) >= 0.6"]
+goals = ["max_difference(positive_rate, by=sex) <= 0.03", "recall >= 0.6"]
 inside = cp.LPBoostClassifier(Network(), n_estimators=6, alpha=1.0, goals=goals, pos_label="yes", random_state=0)
 on_others = {"X_val": choose, "y_val": labels, "sensitive_features_val": sex_of_choice}
 inside.fit(X, y, sensitive_features=sex, **on_others)

@@ -80,7 +80,7 @@ CASES = {
     "EBBoostClassifier": Case(cp.EBBoostClassifier(n_estimators=3)),
     "EBBoostClassifier, stumps": Case(cp.EBBoostClassifier(Stump(), n_estimators=3)),
     "LPBoostClassifier, goals": Case(
-        cp.LPBoostClassifier(HistogramTree(3), n_estimators=3, goals="error_rate(train) <= 0.6", decision="vote")
+        cp.LPBoostClassifier(HistogramTree(3), n_estimators=3, goals="error_rate <= 0.6", decision="vote")
     ),
     "RLPBoostClassifier": Case(cp.RLPBoostClassifier(HistogramTree(), n_estimators=3)),
     "RLPBoostClassifier, auto": Case(
@@ -98,7 +98,7 @@ CASES = {
         cp.DROBoostClassifier(DecisionTreeRegressor(max_depth=3), n_estimators=4, loss="squared", learning_rate=0.5),
         repeats_differ=TIES,
     ),
-    "ConstrainedClassifier": Case(cp.ConstrainedClassifier(goals="positive_rate(train) <= 0.6")),
+    "ConstrainedClassifier": Case(cp.ConstrainedClassifier(goals="positive_rate <= 0.6")),
     "ConstrainedClassifier, rbf": Case(cp.ConstrainedClassifier(kernel="rbf"), repeats_differ=ASCENT),
     "MixtureClassifier": Case(TrainedMixture([HistogramTree(max_depth=depth) for depth in (1, 3)])),
     "GoalClassifier": Case(cp.GoalClassifier(HistogramTree(max_depth=3), cv=2), folds_differ=FOLDS),

@@ -74,7 +74,7 @@ def test_a_multiplier_is_about_the_price_of_a_goal():
 
 
 def test_a_goal_on_a_ratio_holds_in_expectation():
-    model = ConstrainedClassifier(goals="precision(train) >= 0.97", decision="ramp").fit(X, Y)
+    model = ConstrainedClassifier(goals="precision >= 0.97", decision="ramp").fit(X, Y)
     check = model.check_goals(X, Y)[0]
     assert check.value == pytest.approx(0.97, abs=0.02)
     assert check.violation <= 1e-6
@@ -130,8 +130,8 @@ def test_two_goals_of_which_one_has_no_price_at_first_are_met_in_few_steps(seed,
         return found
 
     monkeypatch.setattr(solvers_ramp, "solve_svm", counted)
-    goals = ["false_negative_rate(train) <= 0.02", "churn(patients) <= 0.03"]
-    model = ConstrainedClassifier(objective="false_positive_rate(train)", goals=goals, decision="ramp")
+    goals = ["false_negative_rate <= 0.02", "churn(patients) <= 0.03"]
+    model = ConstrainedClassifier(objective="false_positive_rate", goals=goals, decision="ramp")
     model.fit(scaled[rows], labels[rows], datasets=patients)
     assert max(steps) <= 100
     assert model.gap_ <= model.tol
@@ -181,7 +181,7 @@ def test_a_kernel_meets_a_goal_that_a_line_cannot():
     rng = np.random.default_rng(1)
     rows = rng.normal(size=(150, 2))
     labels = (np.hypot(*rows.T) < 1.2).astype(int)
-    goals = ["recall(train) >= 0.9", "false_positive_rate(train) <= 0.1"]
+    goals = ["recall >= 0.9", "false_positive_rate <= 0.1"]
     model = ConstrainedClassifier(goals=goals, kernel="rbf", decision="ramp").fit(rows, labels)
     assert max(check.violation for check in model.check_goals(rows, labels)) <= 1e-6
     assert model.score(rows, labels) > 0.85
@@ -193,7 +193,7 @@ def test_goals_hold_and_no_gap_is_below_zero_whatever_the_largest_multiplier(lar
     rng = np.random.default_rng(seed)
     rows, group = rng.normal(size=(120, 3)), np.where(rng.random(120) < 0.4, "a", "b")
     labels = (rows[:, 0] + rng.normal(size=120) > 0.3 * seed * (group == "a")).astype(int)
-    goals = [PARITY] if seed % 2 else ["recall(train) >= 0.9", "positive_rate(train) <= 0.6"]
+    goals = [PARITY] if seed % 2 else ["recall >= 0.9", "positive_rate <= 0.6"]
     model = ConstrainedClassifier(goals=goals, max_multiplier=largest, decision="ramp")
     model.fit(rows, labels, sensitive_features=group)
     assert all(check.holds for check in model.check_goals(rows, labels, sensitive_features=group))
@@ -248,7 +248,7 @@ def test_goals_survive_clone_and_set_params():
     copy = clone(model)
     assert copy.goals == model.goals
     assert copy.objective == model.objective
-    copy.set_params(goals="recall(train) >= 0.9", decision="ramp").fit(X, Y)
+    copy.set_params(goals="recall >= 0.9", decision="ramp").fit(X, Y)
     assert copy.check_goals(X, Y)[0].violation <= 1e-6
 
 
@@ -261,7 +261,7 @@ def test_refitting_with_another_kernel_leaves_nothing_of_the_first():
 
 def test_goals_that_cannot_hold_leave_nothing_of_an_earlier_fit():
     model = ConstrainedClassifier(kernel="rbf").fit(X[:60], Y[:60])
-    model.set_params(goals=["recall(train) >= 0.9", "recall(train) <= 0.1"])
+    model.set_params(goals=["recall >= 0.9", "recall <= 0.1"])
     with pytest.raises(InfeasibleGoals):
         model.fit(X[:60], Y[:60])
     with pytest.raises(NotFittedError):

@@ -19,21 +19,21 @@ TRAIN = Dataset("train")
         (lambda: ConstrainedClassifier().fit(X, np.arange(400) % 3), ValueError, "Only binary classification.*3 class"),
         (lambda: ConstrainedClassifier().fit(np.where(X > 2, np.nan, X), Y), ValueError, "contains NaN"),
         (
-            lambda: ConstrainedClassifier(goals="recall(train) >= 0.5").fit(X, Y, (Y == 0).astype(float)),
+            lambda: ConstrainedClassifier(goals="recall >= 0.5").fit(X, Y, (Y == 0).astype(float)),
             ValueError,
             "no row of positive weight.*labelled positive is empty.*Needed by recall",
         ),
         (lambda: fitted(goals="recall(trian) >= 0.5"), UnknownName, "Unknown dataset 'trian'. Did you mean 'train'"),
         (
-            lambda: fitted(goals="recall(train, sex=a) >= 0.5"),
+            lambda: fitted(goals="recall(sex=a) >= 0.5"),
             UnknownName,
             "Unknown column 'sex'.*is the column 'group'",
         ),
-        (lambda: fitted(goals="recall(train, group=c) >= 0.5"), UnknownName, "Unknown value 'c'.*Known: 'a', 'b'"),
+        (lambda: fitted(goals="recall(group=c) >= 0.5"), UnknownName, "Unknown value 'c'.*Known: 'a', 'b'"),
         (lambda: fitted(goals=3), TypeError, "goals must be goals or their texts"),
-        (lambda: fitted(objective="precision(train)"), TypeError, "a ratio, which is not linear"),
+        (lambda: fitted(objective="precision"), TypeError, "a ratio, which is not linear"),
         (
-            lambda: fitted(goals="churn(train) <= 0.1"),
+            lambda: fitted(goals="churn <= 0.1"),
             ValueError,
             "needs the deployed model's predictions: pass baseline",
         ),
@@ -104,14 +104,14 @@ def test_sparse_and_dense_datasets_may_be_mixed():
 
 def test_goals_may_speak_of_the_columns_of_a_data_frame():
     frame = pd.DataFrame(X, columns=list("pqrs")).assign(is_b=(GROUP == "b").astype(float))
-    goal = "positive_rate(train, is_b=1) >= 0.8 * positive_rate(train, is_b=0)"
+    goal = "positive_rate(is_b=1) >= 0.8 * positive_rate(is_b=0)"
     model = ConstrainedClassifier(goals=goal, decision="ramp").fit(frame, Y)
     assert model.check_goals(frame, Y)[0].violation <= 1e-6
     assert model.feature_names_in_.tolist() == [*"pqrs", "is_b"]
 
 
 def test_the_first_class_as_positive_equals_relabelled_data():
-    goals = [PARITY, "recall(train) >= 0.8"]
+    goals = [PARITY, "recall >= 0.8"]
     named = np.where(Y == 1, "approve", "reject")
     first = ConstrainedClassifier(goals=goals, pos_label="approve").fit(X, named, sensitive_features=GROUP)
     other = ConstrainedClassifier(goals=goals).fit(X, Y, sensitive_features=GROUP)
@@ -158,8 +158,8 @@ def test_a_model_saved_with_a_kernel_that_is_not_taken_any_more_says_what_to_do(
 def test_kernels_of_rows_in_single_precision_are_computed_in_double(kernel, form):
     """In single precision eigenvalues of zero come out far below it: equal rows have many."""
     rows, labels = np.repeat(X[:40], 3, axis=0).astype(np.float32), np.repeat(Y[:40], 3)
-    single = ConstrainedClassifier(kernel=kernel, goals="recall(train) >= 0.9").fit(form(rows), labels)
-    double = ConstrainedClassifier(kernel=kernel, goals="recall(train) >= 0.9").fit(rows.astype(np.float64), labels)
+    single = ConstrainedClassifier(kernel=kernel, goals="recall >= 0.9").fit(form(rows), labels)
+    double = ConstrainedClassifier(kernel=kernel, goals="recall >= 0.9").fit(rows.astype(np.float64), labels)
     assert 0.0 <= single.gap_ <= single.tol
     np.testing.assert_allclose(single.decision_function(form(rows)), double.decision_function(rows), atol=1e-6)
 

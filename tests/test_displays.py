@@ -139,12 +139,12 @@ def test_names_are_no_formulas(data):
 
 
 def test_the_frontier_is_drawn_as_it_was_found(mixture):
-    found = cp.tradeoff(mixture, "recall(train) >= 0.7", n_points=4)
-    display = TradeoffDisplay.from_estimator(mixture, "recall(train) >= 0.7", n_points=4, name="ours")
+    found = cp.tradeoff(mixture, "recall >= 0.7", n_points=4)
+    display = TradeoffDisplay.from_estimator(mixture, "recall >= 0.7", n_points=4, name="ours")
     np.testing.assert_allclose(display.line_.get_xydata(), np.column_stack([found.bounds, found.values]))
     again = TradeoffDisplay.from_tradeoff(found, ax=display.ax_, color="k")
     assert again.line_.get_color() == "k"
-    assert "recall(train) >= b" in again.ax_.get_xlabel()
+    assert "recall >= b" in again.ax_.get_xlabel()
     assert [text.get_text() for text in again.ax_.get_legend().get_texts()] == ["ours"]
 
 

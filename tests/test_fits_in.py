@@ -24,7 +24,7 @@ X, Y = load_breast_cancer(return_X_y=True)
 X, Y = X[:200, :4].round(), Y[:200]
 NAMES = list("abcd")
 SEX = np.array(["F", "M"])[np.arange(200) % 2]
-GOAL = "positive_rate(train, sex=F) >= 0.8 * positive_rate(train, sex=M)"
+GOAL = "positive_rate(sex=F) >= 0.8 * positive_rate(sex=M)"
 INSIDE_GOALS = {
     "GoalClassifier": cp.GoalClassifier(HistogramTree(3), goals=GOAL, cv=2, random_state=0, confidence=None),
     "ConstrainedClassifier": cp.ConstrainedClassifier(goals=GOAL, random_state=0),

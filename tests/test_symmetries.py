@@ -17,9 +17,9 @@ SEX = RNG.choice(["F", "M"], N, p=[0.35, 0.65])
 X = RNG.normal(size=(N, 3)).round(2) + 0.5 * (SEX == "M")[:, None]
 IS_YES = X[:, 0] + 0.7 * X[:, 1] + RNG.normal(size=N) > 0.9
 TIMES = np.where(X[:, 0] > 0.8, 6, 1)  # of those who are likely to be positive
-GOALS = ["recall(train) >= 0.55", "abs(positive_rate(train, sex=F) - positive_rate(train, sex=M)) <= 0.1"]
+GOALS = ["recall >= 0.55", "abs(positive_rate(sex=F) - positive_rate(sex=M)) <= 0.1"]
 LOOSE = [GOALS[0], GOALS[1].replace("0.1", "0.25")]
-RATE = "false_positive_rate(train)"
+RATE = "false_positive_rate"
 SETTINGS = {"goals": GOALS, "random_state": 0}
 LINEAR, TREE = LogisticRegression(tol=1e-10), DecisionTreeClassifier(max_depth=3, random_state=0)
 STUMP = DecisionTreeClassifier(max_depth=1, random_state=0)

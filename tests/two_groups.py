@@ -4,7 +4,7 @@ import numpy as np
 
 from counterpoise import ConstrainedClassifier
 
-PARITY = "positive_rate(train, group=b) >= 0.8 * positive_rate(train, group=a)"
+PARITY = "positive_rate(group=b) >= 0.8 * positive_rate(group=a)"
 
 
 def two_groups(n_samples=400, seed=0):

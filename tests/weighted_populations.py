@@ -58,10 +58,10 @@ POPULATIONS = {
     "limit far above": _people(1.0 + RNG.random(N_ROWS), 40.0),
 }
 GOALS = {
-    "one rate": "error_rate(train) <= 0.1",
-    "a group's rate": "recall(train, group=b) >= 0.8",
-    "difference of two groups": "error_rate(train, group=b) <= error_rate(train, group=a) + 0.05",
-    "ratio": "precision(train) >= 0.85",
+    "one rate": "error_rate <= 0.1",
+    "a group's rate": "recall(group=b) >= 0.8",
+    "difference of two groups": "error_rate(group=b) <= error_rate(group=a) + 0.05",
+    "ratio": "precision >= 0.85",
 }
 
 

@@ -96,7 +96,7 @@ class _Maker:
     def on_a_class(self):
         (where, mask), of = self.condition(), self.any_class()
         metric, sense = [("recall", ">="), ("positive_rate", "<="), ("false_positive_rate", "<=")][self.rng.integers(3)]
-        return self.limit(f"{metric}(train, of={quoted(of)}{where})", [self.value(metric, of, mask)], sense)
+        return self.limit(f"{metric}(of={quoted(of)}{where})", [self.value(metric, of, mask)], sense)
 
     def error(self):
         where, mask = self.condition()
@@ -107,12 +107,12 @@ class _Maker:
         top = self.share((self.said == of) & (self.y == of)[:, None], mask)
         bottom = self.share(self.said == of, mask)
         bound = float(self.rng.uniform(0.3, 0.95))
-        return Limit(f"precision(train, of={quoted(of)}{where}) >= {bound!r}", [bound * bottom - top], [0.0])
+        return Limit(f"precision(of={quoted(of)}{where}) >= {bound!r}", [bound * bottom - top], [0.0])
 
     def confusion(self):
         of, called = self.rng.choice(self.classes, 2, replace=False)
         rate = self.share(self.said == called, self.y == of)
-        return self.limit(f"confusion(train, of={quoted(of)}, called={quoted(called)})", [rate], "<=")
+        return self.limit(f"confusion(of={quoted(of)}, called={quoted(called)})", [rate], "<=")
 
     def macro(self):
         where, mask = self.condition()
@@ -129,7 +129,7 @@ class _Maker:
         metric, of = self.rng.choice(["recall", "false_positive_rate", "positive_rate"]), self.any_class()
         one, other = self.rng.permutation(np.unique(self.columns["sex"]))[:2]
         values = [self.value(metric, of, self.columns["sex"] == value) for value in (one, other)]
-        text = " - ".join(f"{metric}(train, of={quoted(of)}, sex={value})" for value in (one, other))
+        text = " - ".join(f"{metric}(of={quoted(of)}, sex={value})" for value in (one, other))
         gap = values[0] - values[1]
         return self.limit(f"abs({text})", [gap, -gap], "<=")
 
@@ -149,12 +149,12 @@ class _Maker:
             for name in ("recall", "false_positive_rate")
             for one, other in permutations(self.by_groups(name, of), 2)
         ]
-        return self.limit(f"equalized_odds_difference(train, of={quoted(of)}, by=sex)", gaps, "<=")
+        return self.limit(f"equalized_odds_difference(of={quoted(of)}, by=sex)", gaps, "<=")
 
     def ratio(self):
         of, bound = self.any_class(), float(self.rng.uniform(0.3, 1.0))
         rows = [bound * other - one for one, other in permutations(self.by_groups("positive_rate", of), 2)]
-        return Limit(f"min_ratio(positive_rate, train, of={quoted(of)}, by=sex) >= {bound!r}", rows, [0.0] * len(rows))
+        return Limit(f"min_ratio(positive_rate, of={quoted(of)}, by=sex) >= {bound!r}", rows, [0.0] * len(rows))
 
     def cost(self):
         text, price = self.costs()
@@ -170,7 +170,7 @@ class _Maker:
             for (label, called), amount in pairs.items()
         )
         written = ", ".join(f"{quoted(label)}->{quoted(called)}: {amount}" for (label, called), amount in pairs.items())
-        return f"cost(train, {{{written}}})", price
+        return f"cost({{{written}}})", price
 
 
 KINDS = [

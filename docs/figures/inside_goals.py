@@ -9,11 +9,11 @@ from typing import Any
 import counterpoise as cp
 
 GOALS = {
-    "Find 70 % of the loans\nthat will not be paid back": "recall(train) >= 0.7",
+    "Find 70 % of the loans\nthat will not be paid back": "recall >= 0.7",
     "Refuse good loans of women\nand men alike, within 6 points": (
-        "abs(false_positive_rate(train, sex=F) - false_positive_rate(train, sex=M)) <= 0.06"
+        "abs(false_positive_rate(sex=F) - false_positive_rate(sex=M)) <= 0.06"
     ),
-    "Change at most 20 % of\nlast year's decisions": "churn(train) <= 0.2",
+    "Change at most 20 % of\nlast year's decisions": "churn <= 0.2",
 }
 RANGES = [(0.6, 0.75), (0.0, 0.1), (0.16, 0.24)]
 NAMES = {"plain": "as trained", "inside": "inside\nthe goals"}

@@ -27,7 +27,7 @@ from tests.tiers import slow
 
 INSIDE = {"sensitive_features": {"sex": SEX}, "datasets": {"mail": MAIL}}
 VALIDATION_INSIDE = {**VALIDATION, "sensitive_features_val": {"sex": SEX[160:]}}
-PARITY = "positive_rate(train, sex=F) >= 0.7 * positive_rate(train, sex=M)"
+PARITY = "positive_rate(sex=F) >= 0.7 * positive_rate(sex=M)"
 GOALS = [PARITY, "churn(mail) <= 0.3"]
 
 
@@ -135,7 +135,7 @@ def test_what_rounds_inside_goals_depend_on_is_told(tmp_path):
 
 
 def test_goals_out_of_reach_are_so_again_after_an_interruption(tmp_path):
-    wanted = [*GOALS, "error_rate(train) <= 0.01"]
+    wanted = [*GOALS, "error_rate <= 0.01"]
     with pytest.raises(InfeasibleGoals) as whole:
         lp(goals=wanted, n_estimators=30).fit(X, Y, **INSIDE)
     with pytest.raises(Interrupted):
@@ -221,7 +221,7 @@ def test_fit_more_needs_the_rounds_before_it_in_the_folder(tmp_path):
 def test_goals_that_failed_can_be_others_on_the_same_rounds(tmp_path):
     columns = {"sensitive_features": {"sex": SEX}}
     with pytest.raises(InfeasibleGoals):
-        ada(goals=["recall(train) >= 0.99", "positive_rate(train) <= 0.01"], checkpoint=tmp_path).fit(X, Y, **columns)
+        ada(goals=["recall >= 0.99", "positive_rate <= 0.01"], checkpoint=tmp_path).fit(X, Y, **columns)
     model = ada(goals=[PARITY], checkpoint=tmp_path, callbacks=[after(7)], n_jobs=2).fit(X, Y, **columns)
     assert_same(model, ada(goals=[PARITY]).fit(X, Y, **columns))
 

@@ -92,7 +92,7 @@ def test_a_class_of_one_row_and_rows_fewer_than_folds_are_no_obstacle():
 def test_goals_of_several_classes_are_met_by_answers_of_unseen_rows():
     X, y = make_classification(300, 6, n_informative=5, n_redundant=0, n_classes=3, random_state=1)
     model = cp.AdaLPBoostClassifier(
-        n_estimators=8, alpha=0.5, goals="recall(train) >= 0.6", pos_label=2, random_state=0
+        n_estimators=8, alpha=0.5, goals="recall >= 0.6", pos_label=2, random_state=0
     ).fit(X, y)
     assert all(check.holds for check in model.check_goals())
 
@@ -100,7 +100,7 @@ def test_goals_of_several_classes_are_met_by_answers_of_unseen_rows():
 @pytest.mark.slow
 def test_an_interrupted_fit_with_folds_goes_on_as_if_it_had_not_been(tmp_path):
     X, y = make_classification(200, 6, n_informative=5, n_redundant=0, n_classes=3, random_state=2)
-    settings = {"random_state": 0, "goals": "recall(train) >= 0.1", "pos_label": 1, "eta": 0.5}
+    settings = {"random_state": 0, "goals": "recall >= 0.1", "pos_label": 1, "eta": 0.5}
     whole = cp.AdaLPBoostClassifier(n_estimators=6, **settings).fit(X, y)
     cp.AdaLPBoostClassifier(n_estimators=3, checkpoint=tmp_path / "rounds", **settings).fit(X, y)
     resumed = cp.AdaLPBoostClassifier(n_estimators=6, checkpoint=tmp_path / "rounds", **settings).fit(X, y)
@@ -155,7 +155,7 @@ def test_a_mixture_that_pays_much_on_average_says_so_and_a_budget_limits_it():
 @pytest.mark.slow
 def test_a_budget_counts_from_the_least_that_the_goals_allow():
     X, y = make_classification(500, 8, flip_y=0.2, random_state=4)
-    goal = "positive_rate(train) <= 0.4"
+    goal = "positive_rate <= 0.4"
     settings = {"n_estimators": 15, "random_state": 0, "goals": goal, "alpha": 0.1}
     least = cp.AdaLPBoostClassifier(**settings | {"alpha": 1.0}).fit(X, y).value_
     model = cp.AdaLPBoostClassifier(budget=0.02, **settings).fit(X, y)
@@ -210,7 +210,7 @@ def test_a_budget_can_be_changed_without_training_and_bounds_a_frontier():
     assert means @ kept.mixture_ <= means.min() + 0.02 + 1e-7
     assert kept.rebalance(budget=1).value_ == pytest.approx(free.value_, abs=1e-3)
     bounds = [0.55, 0.6]
-    loose, tight = (cp.tradeoff(model, "positive_rate(train) <= 0.6", bounds) for model in (free, kept))
+    loose, tight = (cp.tradeoff(model, "positive_rate <= 0.6", bounds) for model in (free, kept))
     assert all(point.value >= other.value - 1e-6 for point, other in zip(tight, loose, strict=True))
     assert all(means @ point.mixture <= means.min() + 0.02 + 1e-6 for point in tight)
     pool = cp.MixtureClassifier(free.estimators_, alpha=0.1, budget=0.0, random_state=0).fit(X, y)

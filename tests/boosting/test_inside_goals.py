@@ -33,8 +33,8 @@ CLOSE = 2e-3  # rounds end where no model lowers the risk by 1e-3, of mixtures t
 def asked(rows, parity, recall, churn):
     """Return goals on several datasets as texts, and by hand as rows over all stumps with their bounds."""
     texts = [
-        f"abs(positive_rate(train, sex=F) - positive_rate(train, sex=M)) <= {parity}",
-        f"recall(train) >= {recall}",
+        f"abs(positive_rate(sex=F) - positive_rate(sex=M)) <= {parity}",
+        f"recall >= {recall}",
         f"churn(mail) <= {churn}",
     ]
     found = rows.share(rows.said == 1, rows.y == 1)
@@ -89,7 +89,7 @@ def test_a_rate_is_trained_for_inside_goals():
     texts, matrix, bounds = asked(rows, 0.1, 0.6, 0.5)
     false = rows.share(rows.said == 1, rows.y == 0)
     best = least_cvar(Problem(false[None], 1.0, None, matrix, bounds))
-    model = rows.fit(goals=texts, objective="false_positive_rate(train)")
+    model = rows.fit(goals=texts, objective="false_positive_rate")
     assert model.bound_if_learner_exact_ <= best + 1e-9
     assert best - 1e-9 <= model.value_ <= best + CLOSE
 
@@ -98,7 +98,7 @@ def test_a_rate_is_trained_for_inside_goals():
 def test_rounds_do_not_depend_on_the_unit_of_a_rate(unit):
     rows = Rows(5)
     texts = asked(rows, 0.1, 0.6, 0.5)[0]
-    plain, other = (rows.fit(goals=texts, objective=f"{one!r} * false_positive_rate(train)") for one in (1.0, unit))
+    plain, other = (rows.fit(goals=texts, objective=f"{one!r} * false_positive_rate") for one in (1.0, unit))
     assert len(other.estimators_) == len(plain.estimators_)
     assert other.value_ == pytest.approx(unit * plain.value_)
 
@@ -106,7 +106,7 @@ def test_rounds_do_not_depend_on_the_unit_of_a_rate(unit):
 @pytest.mark.parametrize("alpha", [1.0, 0.4])
 def test_of_three_classes_every_answer_has_its_price(alpha):
     rows = Rows(11, n_classes=3)
-    texts = ["recall(train, of=2) >= 0.7", "recall(train, of=0) >= 0.6", "churn(mail, of=1) <= 0.5"]
+    texts = ["recall(of=2) >= 0.7", "recall(of=0) >= 0.6", "churn(mail, of=1) <= 0.5"]
     recalls = [-rows.share(rows.said == label, rows.y == label) for label in (2, 0)]
     changed = ((rows.said[rows.mail] == 1) != (rows.baseline == 1)[:, None]).mean(axis=0)
     matrix, bounds = np.array([*recalls, changed]), np.array([-0.7, -0.6, 0.5])
@@ -119,8 +119,8 @@ def test_of_three_classes_every_answer_has_its_price(alpha):
 
 def test_goals_out_of_reach_end_early_with_the_mixture_that_is_nearest():
     rows, seen = Rows(3), []
-    with pytest.raises(InfeasibleGoals, match=r"error_rate\(train\) <= 0\.01") as caught:
-        rows.fit(goals="error_rate(train) <= 0.01", alpha=1.0, callbacks=[seen.append])
+    with pytest.raises(InfeasibleGoals, match=r"error_rate <= 0\.01") as caught:
+        rows.fit(goals="error_rate <= 0.01", alpha=1.0, callbacks=[seen.append])
     assert len(seen) < 20
     assert all(done.standing.violation > 0 for done in seen)
     closest = caught.value.closest
@@ -185,7 +185,7 @@ def test_where_rows_are_held_out_thresholds_of_all_models_are_mixed(people, tmp_
         for share, rule in zip(model.mixture_, model.rules_, strict=True)
     )
     np.testing.assert_allclose(model.predict_proba(X), told, atol=1e-12)
-    looser = model.rebalance(goals=["demographic_parity_difference(train, by=sex) <= 0.2"])
+    looser = model.rebalance(goals=["demographic_parity_difference(by=sex) <= 0.2"])
     assert looser.value_ <= model.value_ + 1e-4
     assert looser.estimators_ is model.estimators_
     persist.save(model, tmp_path / "model.cp")
@@ -366,7 +366,7 @@ def test_where_goals_are_missed_models_still_learn_what_no_goal_is_about():
         Listening(max_depth=1),
         n_estimators=4,
         alpha=1.0,
-        goals=["recall(train, of=2) >= 0.4"],
+        goals=["recall(of=2) >= 0.4"],
         stopping=Stopping(n_folds=None),
     ).fit(X, y)
     assert model.estimators_[0].predict(X).tolist().count(2) == 0

@@ -48,7 +48,7 @@ def test_after_rebalance_nothing_is_known_of_what_others_could_reach(people):
 
 
 def test_stages_that_cannot_meet_the_goals_miss_them_least(people):
-    model = boosted(people, goals=[PARITY, "recall(train) >= 0.6"], n_estimators=6)
+    model = boosted(people, goals=[PARITY, "recall >= 0.6"], n_estimators=6)
     stages = list(model.staged_decision_proba(people[0]))
     assert len(stages) == len(model.estimators_)
     np.testing.assert_allclose(stages[-1], model.predict_proba(people[0]), atol=1e-9)
@@ -56,7 +56,7 @@ def test_stages_that_cannot_meet_the_goals_miss_them_least(people):
 
 def test_the_deployed_model_may_be_told_as_of_every_classifier(people):
     X, y, sex = people
-    goals = [PARITY, "churn(train) <= 0.3"]
+    goals = [PARITY, "churn <= 0.3"]
     told = boosted(people, {"baseline": y}, goals=goals)
     as_table = boosted(people, {"table": Table(X, baseline=y)}, goals=goals)  # beside which columns still count
     np.testing.assert_array_equal(told.mixture_, as_table.mixture_)
@@ -72,7 +72,7 @@ def test_the_deployed_model_may_be_told_as_of_every_classifier(people):
 def test_a_goal_that_others_could_meet_alone_is_not_said_to_be_impossible():
     """Of the two goals either can be met by a stump that says the same of everybody."""
     rows = Rows(3)
-    goals = ["recall(train) >= 0.97", "false_positive_rate(train) <= 0.03"]
+    goals = ["recall >= 0.97", "false_positive_rate <= 0.03"]
     with pytest.raises(InfeasibleGoals, match=r"found that meets recall.* and ") as caught:
         rows.fit(goals=goals, alpha=1.0)
     assert not caught.value.proven

@@ -32,7 +32,7 @@ def loans(n_rows=600):
 
 def test_goals_hold_on_held_out_rows_where_the_first_network_misses_them():
     X, y, sex = loans()
-    goal = "demographic_parity_difference(train, by=sex) <= 0.05"
+    goal = "demographic_parity_difference(by=sex) <= 0.05"
     model = LPBoostClassifier(
         tiny(), n_estimators=6, alpha=1.0, goals=[goal], stopping=Stopping(validation_fraction=0.4), random_state=0
     )
@@ -45,7 +45,7 @@ def test_goals_hold_on_held_out_rows_where_the_first_network_misses_them():
 def test_more_classes_and_rows_of_another_dataset_train_as_pairs():
     X, y = load_iris(return_X_y=True)
     mail = Table(X[::2] + 0.1, baseline=np.full(75, 1))
-    goals = ["churn(mail) <= 0.3", "recall(train, of=0) >= 0.5", "recall(train, of=2) >= 0.3"]
+    goals = ["churn(mail) <= 0.3", "recall(of=0) >= 0.5", "recall(of=2) >= 0.3"]
     model = LPBoostClassifier(
         tiny(), n_estimators=8, alpha=1.0, goals=goals, stopping=Stopping(n_folds=None), random_state=0
     )

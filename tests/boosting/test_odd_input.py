@@ -68,7 +68,7 @@ def test_missing_values_of_a_frame_are_missing_values(rows, kind):
 def test_a_frame_of_three_classes_is_asked_about_the_positive_one(rows):
     X, y = rows
     frame, labels = as_frame(X, "Int64"), np.where(X[:, 0] > 15, 2, y)
-    found = booster(pos_label=1, goals=["positive_rate(train) <= 0.9"]).fit(frame, labels)
+    found = booster(pos_label=1, goals=["positive_rate <= 0.9"]).fit(frame, labels)
     assert found.check_goals()[0].holds
 
 

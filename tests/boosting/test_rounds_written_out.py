@@ -101,7 +101,7 @@ def test_adalpboost_weighs_groups_by_their_mean_failures():
     assert model.value_ == pytest.approx(worst)
 
 
-@pytest.mark.parametrize("goals", [(), ["recall(train) >= 0.8"]], ids=["plain", "inside goals"])
+@pytest.mark.parametrize("goals", [(), ["recall >= 0.8"]], ids=["plain", "inside goals"])
 def test_weights_that_a_learner_is_given_are_one_on_average_and_begin_with_those_of_the_samples(goals):
     Seen.given.clear()
     model = LPBoostClassifier(Seen(max_depth=1), n_estimators=5, alpha=0.5, goals=goals)

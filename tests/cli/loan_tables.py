@@ -8,7 +8,7 @@ from counterpoise.cli import main
 
 N = 10_000
 KEY = "a key of this test"
-GOALS = ["recall(train) >= 0.8", "abs(positive_rate(train, sex=F) - positive_rate(train, sex=M)) <= 0.02"]
+GOALS = ["recall >= 0.8", "abs(positive_rate(sex=F) - positive_rate(sex=M)) <= 0.02"]
 
 
 def loans(n_rows=N):
@@ -25,7 +25,7 @@ def loans(n_rows=N):
 CHOOSE = ["choose", "loans.csv", "--target", "paid", "--score", "p", "--score", "q", "--by", "sex", "--key", KEY]
 CHOOSE += ["--decision", "sticky"]
 CHOOSE += [word for goal in GOALS for word in ("--goal", goal)]
-DEFER = ["--goal", "defer_rate(train) <= 0.1", "--defer-cost", "0.1", "--alpha", "0.5", "--budget", "0.05"]
+DEFER = ["--goal", "defer_rate <= 0.1", "--defer-cost", "0.1", "--alpha", "0.5", "--budget", "0.05"]
 
 
 def make_folder(folder):

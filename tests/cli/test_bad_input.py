@@ -21,7 +21,7 @@ from spoiled import (
 
 from counterpoise.cli import main
 
-GOAL = '"recall(train) >= 0.5"'
+GOAL = '"recall >= 0.5"'
 CASES = {
     # the goals file
     "no goals file": Case("fit nowhere.toml", "There is no goals file nowhere.toml"),
@@ -148,9 +148,9 @@ CASES = {
     "certify with an unknown dataset": Case(
         ["certify", "run", "--goal", "recall(trian) >= 0.1"], "Unknown dataset 'trian' in the goal"
     ),
-    "certify with an unknown group": Case(["certify", "run", "--goal", "recall(train, size=huge) >= 0.1"], "huge"),
-    "certify with an unknown column": Case(["certify", "run", "--goal", "recall(train, sex=F) >= 0.1"], "sex"),
-    "certify churn without a deployed model": Case(["certify", "run", "--goal", "churn(train) <= 0.1"], "baseline"),
+    "certify with an unknown group": Case(["certify", "run", "--goal", "recall(size=huge) >= 0.1"], "huge"),
+    "certify with an unknown column": Case(["certify", "run", "--goal", "recall(sex=F) >= 0.1"], "sex"),
+    "certify churn without a deployed model": Case(["certify", "run", "--goal", "churn <= 0.1"], "baseline"),
     "certify nothing": Case(["certify", "run", "--goal", ""], "found the end of the text."),
     "certify with a typo": Case(["certify", "run", "--goal", "recal(train) >= 0.1"], "Did you mean 'recall'?"),
     "certify with half a goal": Case(["certify", "run", "--goal", "recall(train >= 0.1"], "In: recall(train >= 0.1"),
@@ -166,10 +166,10 @@ CASES = {
         ["rebalance", "run", "-o", "new", "--goal", "recall(mail) >= 0.1"], "Unknown dataset 'mail'"
     ),
     "rebalance to an unknown group": Case(
-        ["rebalance", "run", "-o", "new", "--goal", "recall(train, size=huge) >= 0.1"], "huge"
+        ["rebalance", "run", "-o", "new", "--goal", "recall(size=huge) >= 0.1"], "huge"
     ),
     "rebalance to the impossible": Case(
-        ["rebalance", "run", "-o", "new", "--goal", "recall(train) >= 0.9", "--goal", "positive_rate(train) <= 0.1"],
+        ["rebalance", "run", "-o", "new", "--goal", "recall >= 0.9", "--goal", "positive_rate <= 0.1"],
         "cannot hold",
         code=1,
     ),

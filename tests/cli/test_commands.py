@@ -48,7 +48,7 @@ def test_from_a_table_to_a_report(here, capsys):
     assert (here / "csv.toml").read_text() == (here / "parquet.toml").read_text().replace(".parquet", ".csv")
     (here / "parquet.toml").rename(here / "mine.toml")
     text = (here / "mine.toml").read_text()
-    (here / "mine.toml").write_text(text.replace('    # "recall(train) >= 0.8"', '    "recall(train) >= 0.8"'))
+    (here / "mine.toml").write_text(text.replace('    # "recall >= 0.8"', '    "recall >= 0.8"'))
     told = said(capsys, "fit", "mine.toml").splitlines()
     assert told[0] == "starts: 455 train, 114 test rows, 5 features, positive class malignant"
     assert any(line.startswith("5 of 5: ") for line in told)  # on a busy machine lines say before that it goes on
@@ -70,8 +70,8 @@ def test_fit_answers_with_json_that_has_every_goal(here, capsys):
     found = answer(capsys, "fit", "goals.toml", "-o", "run")
     assert found["split"] == "test"
     assert [line["goal"] for line in found["goals"]] == [
-        "recall(train) >= 0.5",
-        "error_rate(train, size=large) <= 0.5",
+        "recall >= 0.5",
+        "error_rate(size=large) <= 0.5",
     ]
     assert found["all_hold"] == all(line["verdict"] == "holds" for line in found["goals"])
     assert found["folder"] == "run"
@@ -80,11 +80,11 @@ def test_fit_answers_with_json_that_has_every_goal(here, capsys):
 
 
 def test_strict_gives_1_where_a_goal_is_not_shown_to_hold(here, capsys):
-    hard = ["--goal", "recall(train) >= 0.999"]
+    hard = ["--goal", "recall >= 0.999"]
     assert answer(capsys, "certify", "run", *hard)["holds"] is False
     assert answer(capsys, "certify", "run", *hard, "--strict", code=1)["goals"][0]["verdict"] != "holds"
-    assert answer(capsys, "certify", "run", "--goal", "recall(train) >= 0.1", "--strict")["holds"] is True
-    said(capsys, "rebalance", "run", "-o", "other", "--goal", "error_rate(train) <= 0.06", "--strict", code=1)
+    assert answer(capsys, "certify", "run", "--goal", "recall >= 0.1", "--strict")["holds"] is True
+    said(capsys, "rebalance", "run", "-o", "other", "--goal", "error_rate <= 0.06", "--strict", code=1)
     assert (here / "other" / "done.json").is_file()
     said(capsys, "fit", "goals.toml", "-o", "run", "--strict", "--quiet")
     frame = pd.read_csv(here / "tumours.csv")
@@ -98,9 +98,9 @@ def test_strict_gives_1_where_a_goal_is_not_shown_to_hold(here, capsys):
 def test_certify_prints_a_table_that_ends_with_the_goals(capsys):
     told = said(capsys, "certify", "run", "tumours.parquet", "--confidence", "0.9").splitlines()
     assert told[0].split() == ["verdict", "estimate", "low", "high", "bound", "margin", "rows", "goal"]
-    assert told[1].endswith("212  recall(train) >= 0.5")
+    assert told[1].endswith("212  recall >= 0.5")
     assert told[-1] == "All verdicts are right together with confidence 0.9."
-    sides = said(capsys, "certify", "run", "--goal", "recall(train, size=large) >= recall(train, size=small) - 0.9")
+    sides = said(capsys, "certify", "run", "--goal", "recall(size=large) >= recall(size=small) - 0.9")
     assert "the estimate is the left side less the rates on the right" in sides
 
 
@@ -129,7 +129,7 @@ def test_a_confidence_moves_the_ends_of_the_runs_own_audit(capsys):
 
 def test_impossible_goals_give_1_and_leave_a_run_that_other_goals_finish(here, capsys):
     text = (here / "goals.toml").read_text()
-    asked = 'goals = ["recall(train) >= 0.9", "positive_rate(train) <= 0.05"]'
+    asked = 'goals = ["recall >= 0.9", "positive_rate <= 0.05"]'
     (here / "hard.toml").write_text(text.replace(text.splitlines()[2], asked))
     assert main(["fit", "hard.toml"]) == 1
     told = capsys.readouterr().err
@@ -140,7 +140,7 @@ def test_impossible_goals_give_1_and_leave_a_run_that_other_goals_finish(here, c
     assert ",    # instead of " in lines[0]
     assert main(["fit", "hard.toml", "--json"]) == 1
     found = json.loads(capsys.readouterr().out)["infeasible"]
-    assert "positive_rate(train) <= 0.05" in found["conflict"]
+    assert "positive_rate <= 0.05" in found["conflict"]
     ways = [entry for way in found["ways_out"] for entry in way]
     assert [f'    "{entry["instead"]}",    # instead of {entry["goal"]}' for entry in ways] == [
         line for line in lines if line != "Or:"
@@ -191,12 +191,12 @@ def test_predict_takes_columns_in_any_order_and_ignores_others(here, capsys):
 def test_rebalance_trains_nothing_and_can_be_repeated_from_its_report(here, capsys):
     written = []
     with watch_changes(lambda _what, path: written.append(path.name)):
-        found = answer(capsys, "rebalance", "run", "-o", "other", "--alpha", "0.5", "--goal", "recall(train) >= 0.8")
+        found = answer(capsys, "rebalance", "run", "-o", "other", "--alpha", "0.5", "--goal", "recall >= 0.8")
     assert "model.cp" in written
     assert not [name for name in written if name.startswith("round-")]  # which every trained model leaves
-    assert (found["alpha"], found["goals"][0]["goal"]) == (0.5, "recall(train) >= 0.8")
+    assert (found["alpha"], found["goals"][0]["goal"]) == (0.5, "recall >= 0.8")
     (command,) = open_run(here / "other").result().commands
-    assert command == "counterpoise rebalance run --output other --alpha 0.5 --goal 'recall(train) >= 0.8'"
+    assert command == "counterpoise rebalance run --output other --alpha 0.5 --goal 'recall >= 0.8'"
     assert (here / "other" / "report.html").is_file()
 
 

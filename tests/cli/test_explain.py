@@ -8,7 +8,7 @@ import pytest
 from counterpoise.cli import main
 
 ONE_RULE = """
-goals = ["recall(train) >= 0.9"]
+goals = ["recall >= 0.9"]
 [data]
 files = "tumours.csv"
 target = "diagnosis"

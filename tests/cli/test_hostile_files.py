@@ -11,7 +11,7 @@ from counterpoise.cli import main
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes with names, and /dev/zero")
 
-ALPHA, DATA, GOAL = "alpha = 0.2", '"tumours.csv"', '"recall(train) >= 0.5"'
+ALPHA, DATA, GOAL = "alpha = 0.2", '"tumours.csv"', '"recall >= 0.5"'
 DEEP = "[" * 100_000
 ENDLESS = "it is a pipe or a device"
 

@@ -183,7 +183,7 @@ def test_choose_finds_the_same_rules_from_csv_from_parquet_and_in_python(kind, t
     frame = labelled(7, kind)
     frame.to_csv(tmp_path / "t.csv", index=False)
     frame.to_parquet(tmp_path / "t.parquet", index=False)
-    asked = {"target": "y", "scores": ["p"], "goals": ["positive_rate(train) <= 0.4"], "by": ["g"], "key": KEY}
+    asked = {"target": "y", "scores": ["p"], "goals": ["positive_rate <= 0.4"], "by": ["g"], "key": KEY}
     found = {
         end: choose_table(tmp_path / f"t.{end}", tmp_path / f"{end}.json", **asked).rules for end in ("csv", "parquet")
     }
@@ -211,9 +211,9 @@ def test_an_audit_by_such_groups_is_the_same_from_csv_and_parquet(tmp_path):
     frame.to_csv(tmp_path / "t.csv", index=False)
     frame.to_parquet(tmp_path / "t.parquet", index=False)
     goals = [
-        "recall(train, g=NA) >= 0.1",
-        "max_difference(positive_rate, train, by=g) <= 0.9",
-        "recall(train, g='(missing)') >= 0.1",
+        "recall(g=NA) >= 0.1",
+        "max_difference(positive_rate, by=g) <= 0.9",
+        "recall(g='(missing)') >= 0.1",
     ]
     for groups in ((), ("g",)):
         found = [
@@ -224,14 +224,14 @@ def test_an_audit_by_such_groups_is_the_same_from_csv_and_parquet(tmp_path):
 
 
 COMPARED = {
-    "choose": "choose t.csv --target y --score p --by g --goal 'recall(train) >= 0.1' -o r.json",
+    "choose": "choose t.csv --target y --score p --by g --goal 'recall >= 0.1' -o r.json",
     "choose, of a group that only the report names": (
-        "choose t.csv --target y --score p --groups g --goal 'recall(train) >= 0.1' -o r.json"
+        "choose t.csv --target y --score p --groups g --goal 'recall >= 0.1' -o r.json"
     ),
     "apply": "apply rules.json t.csv --ids id -o said.csv",
-    "audit": "audit t.csv --target y --prediction y --groups g --goal 'recall(train) >= 0.1'",
+    "audit": "audit t.csv --target y --prediction y --groups g --goal 'recall >= 0.1'",
     "audit, of a group that only a goal names": (
-        "audit t.csv --target y --prediction y --goal 'recall(train, g=\"(missing)\") >= 0.1'"
+        "audit t.csv --target y --prediction y --goal 'recall(g=\"(missing)\") >= 0.1'"
     ),
     "fit": "fit goals.toml",
 }
@@ -266,18 +266,18 @@ def test_a_feature_that_nothing_compares_may_hold_any_text():
         cv="prefit",
         decision="sticky",
         alpha=1.0,
-        goals=["recall(train) >= 0.1"],
+        goals=["recall >= 0.1"],
         confidence=None,
     )
     assert model.fit(frame[["g"]], frame["y"]).check_goals()[0].holds
     with pytest.raises(ValueError, match=r"'g' must not hold the text '\(missing\)'.* first at position 1\. Put None"):
-        model.set_params(goals=["every_group(recall, train, by=g) >= 0.1"]).fit(frame[["g"]], frame["y"])
+        model.set_params(goals=["every_group(recall, by=g) >= 0.1"]).fit(frame[["g"]], frame["y"])
 
 
 NO_NUMBERS = {
-    "a score": ("choose t.csv --target y --score p --by g --goal 'recall(train) >= 0.1' -o r.json", "p", "NA"),
-    "a score that is nan": ("choose t.csv --target y --score p --goal 'recall(train) >= 0.1' -o r.json", "p", "nan"),
-    "a weight": ("audit t.csv --target y --prediction y --weights p --goal 'recall(train) >= 0.1'", "p", "NA"),
+    "a score": ("choose t.csv --target y --score p --by g --goal 'recall >= 0.1' -o r.json", "p", "NA"),
+    "a score that is nan": ("choose t.csv --target y --score p --goal 'recall >= 0.1' -o r.json", "p", "nan"),
+    "a weight": ("audit t.csv --target y --prediction y --weights p --goal 'recall >= 0.1'", "p", "NA"),
 }
 
 
@@ -335,11 +335,11 @@ def test_a_quote_that_is_not_closed_is_named_by_its_line(case, ends, tmp_path, m
             "--by",
             "g",
             "--goal",
-            "recall(train) >= 0.1",
+            "recall >= 0.1",
             "-o",
             "r.json",
         ],
-        ["audit", "t.csv", "--target", "y", "--prediction", "y", "--goal", "recall(train, g=a) >= 0.1"],
+        ["audit", "t.csv", "--target", "y", "--prediction", "y", "--goal", "recall(g=a) >= 0.1"],
         ["init", "t.csv", "--target", "y"],
     ):
         assert main(command) == 2

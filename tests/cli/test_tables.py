@@ -169,7 +169,7 @@ def test_an_audit_knows_deferred_rows_by_their_label(left, tmp_path, monkeypatch
     monkeypatch.chdir(tmp_path)
     frame, said = loans(), read_said(left)["said"]
     frame.assign(said=said).to_csv("said.csv", index=False)
-    goals = ["--goal", "defer_rate(train, sex=F) <= 0.2", "--goal", "decided_error_rate(train) <= 0.4"]
+    goals = ["--goal", "defer_rate(sex=F) <= 0.2", "--goal", "decided_error_rate <= 0.4"]
     asked = ["audit", "said.csv", "--target", "paid", "--prediction", "said", "--groups", "sex", *goals]
     assert main([*asked, "--defer-label", "defer", "--report", "page.html", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
@@ -193,7 +193,7 @@ def test_parquet_and_one_fixed_rule_and_rules_that_look_at_the_old_answer(here, 
     assert [one["share"] for one in rules["rules"]] == [1.0]
     assert list(rules["rules"][0]["thresholds"]) == ["all"]
     assert len(rules["key"]) == 32
-    kept = ["--baseline", "old", "--by", "baseline", "--goal", "churn(train) <= 0.1", "-o", "kept.json"]
+    kept = ["--baseline", "old", "--by", "baseline", "--goal", "churn <= 0.1", "-o", "kept.json"]
     capsys.readouterr()
     assert main(["choose", "loans.csv", "--target", "paid", "--score", "p", *kept, "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
@@ -206,7 +206,7 @@ def test_parquet_and_one_fixed_rule_and_rules_that_look_at_the_old_answer(here, 
 def test_labels_that_are_true_and_false_come_back_as_such():
     frame = loans(600)
     frame.assign(paid=frame["paid"] == 1).to_csv("truths.csv", index=False)
-    asked = ["--target", "paid", "--score", "p", "--goal", "recall(train) >= 0.8", "--key", KEY]
+    asked = ["--target", "paid", "--score", "p", "--goal", "recall >= 0.8", "--key", KEY]
     assert main(["choose", "truths.csv", *asked, "-o", "truths.json", "--quiet"]) == 0
     assert main(["apply", "truths.json", "truths.csv", "--ids", "id", "-o", "truths_said.csv", "--quiet"]) == 0
     said = pd.read_csv("truths_said.csv")["said"]
@@ -217,7 +217,7 @@ def test_labels_that_are_true_and_false_come_back_as_such():
 @pytest.mark.usefixtures("here")
 def test_a_column_named_baseline_is_the_one_that_by_means(capsys):
     loans(600).rename(columns={"sex": "baseline"}).to_csv("named.csv", index=False)
-    asked = ["--target", "paid", "--score", "p", "--by", "baseline", "--goal", "recall(train) >= 0.8"]
+    asked = ["--target", "paid", "--score", "p", "--by", "baseline", "--goal", "recall >= 0.8"]
     code = main(["choose", "named.csv", *asked, "-o", "named.json", "--json"])
     told = json.loads(capsys.readouterr().out)
     assert code == 0
@@ -228,7 +228,7 @@ def test_a_column_named_baseline_is_the_one_that_by_means(capsys):
 def test_the_largest_weight_of_the_population_widens_a_margin(capsys):
     frame = loans(2000).assign(weight=np.random.default_rng(1).choice([1.0, 2.0], 2000))
     frame.to_csv("weighted.csv", index=False)
-    goal = "recall(train) >= 0.8 with confidence 0.9"
+    goal = "recall >= 0.8 with confidence 0.9"
     asked = ["choose", "weighted.csv", "--target", "paid", "--score", "p", "--weights", "weight", "--goal", goal]
     found = []
     for largest in ("2", "20"):
@@ -239,7 +239,7 @@ def test_the_largest_weight_of_the_population_widens_a_margin(capsys):
 
 @pytest.mark.usefixtures("here")
 def test_nobody_and_everybody_are_plain_numbers():
-    goal = "positive_rate(train, sex=F) <= 0"
+    goal = "positive_rate(sex=F) <= 0"
     assert main([*CHOOSE[:-4], "--goal", goal, "-o", "none.json", "--quiet"]) == 0
     assert "Infinity" not in Path("none.json").read_text()
     assert main(["apply", "none.json", "loans.csv", "--ids", "id", "-o", "none.csv", "--quiet"]) == 0
@@ -248,7 +248,7 @@ def test_nobody_and_everybody_are_plain_numbers():
 
 def test_the_page_tells_rules_goals_and_groups(made):
     page = (made / "rules.html").read_text(encoding="utf-8")
-    for words in ("rule 1", "above sex=F", "sex=M", "columns of <code>loans.csv</code>", "recall(train) &gt;= 0.8"):
+    for words in ("rule 1", "above sex=F", "sex=M", "columns of <code>loans.csv</code>", "recall &gt;= 0.8"):
         assert words in page
 
 
@@ -267,7 +267,7 @@ AUDIT = ["audit", "words.csv", "--target", "paid", "--prediction", "said", "--gr
 
 
 def test_an_audit_is_that_of_the_library_and_writes_a_page(audited, capsys):
-    goals = ["recall(train, sex=F) >= 0.5", "churn(train) <= 0.5", "recall(train, p>=0.9) >= 0.99"]
+    goals = ["recall(sex=F) >= 0.5", "churn <= 0.5", "recall(p>=0.9) >= 0.99"]
     words = [word for goal in goals for word in ("--goal", goal)]
     assert main([*AUDIT, *words, "--report", "audit.html", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
@@ -282,7 +282,7 @@ def test_an_audit_is_that_of_the_library_and_writes_a_page(audited, capsys):
 
 def test_an_audit_of_a_group_without_positives_says_so_on_every_page(audited, capsys):
     audited.assign(paid=np.where(audited["sex"] == "F", "no", audited["paid"])).to_csv("words.csv", index=False)
-    goals = ["--goal", "every_group(recall, train, by=sex) >= 0.5", "--goal", "error_rate(train) <= 0.9"]
+    goals = ["--goal", "every_group(recall, by=sex) >= 0.5", "--goal", "error_rate <= 0.9"]
     why = "dataset 'train' restricted to sex=F and labelled positive is empty"
     assert main([*AUDIT, *goals, "--report", "audit.html"]) == 0
     assert why in capsys.readouterr().out
@@ -296,7 +296,7 @@ def test_an_audit_of_a_group_without_positives_says_so_on_every_page(audited, ca
 
 def test_old_answers_that_are_no_class_are_refused(audited, capsys):
     audited.assign(old=np.where(audited["old"] == "no", "n/a", "yes")).to_csv("words.csv", index=False)
-    assert main([*AUDIT, "--goal", "churn(train) <= 0.9"]) == 2
+    assert main([*AUDIT, "--goal", "churn <= 0.9"]) == 2
     assert (
         "column 'old' of words.csv must be classes of column 'paid', 'no', 'yes'; got 'n/a'" in capsys.readouterr().err
     )
@@ -304,27 +304,27 @@ def test_old_answers_that_are_no_class_are_refused(audited, capsys):
 
 @pytest.mark.usefixtures("audited")
 def test_strict_makes_a_gate(capsys):
-    assert main([*AUDIT, "--goal", "recall(train) >= 0.5", "--strict"]) == 0
+    assert main([*AUDIT, "--goal", "recall >= 0.5", "--strict"]) == 0
     assert "holds" in capsys.readouterr().out
-    assert main([*AUDIT, "--goal", "recall(train) >= 0.99", "--strict"]) == 1
+    assert main([*AUDIT, "--goal", "recall >= 0.99", "--strict"]) == 1
     assert "fails" in capsys.readouterr().out
-    assert main([*AUDIT, "--goal", "recall(train) >= 0.5", "--positive", "no", "--confidence", "0.9"]) == 0
+    assert main([*AUDIT, "--goal", "recall >= 0.5", "--positive", "no", "--confidence", "0.9"]) == 0
     assert "confidence 0.9" in capsys.readouterr().out
 
 
 def test_labels_alone_take_columns_and_a_table_has_its_own():
-    found = cp.audit("churn(train) <= 0.9", [0, 1] * 50, [0, 1] * 50, baseline=[1, 1] * 50, sample_weight=np.ones(100))
+    found = cp.audit("churn <= 0.9", [0, 1] * 50, [0, 1] * 50, baseline=[1, 1] * 50, sample_weight=np.ones(100))
     assert found[0].estimate == 0.5
     with pytest.raises(ValueError, match=r"beside a Table\. Pass them to the Table itself"):
-        cp.audit("recall(train) >= 0.5", [0, 1], Table(None, [0, 1]), baseline=[0, 1])
+        cp.audit("recall >= 0.5", [0, 1], Table(None, [0, 1]), baseline=[0, 1])
 
 
 @pytest.mark.usefixtures("here")
 def test_goals_that_cannot_hold_end_with_code_1(capsys):
-    goals = ["--goal", "recall(train) >= 0.9", "--goal", "positive_rate(train) <= 0.1"]
+    goals = ["--goal", "recall >= 0.9", "--goal", "positive_rate <= 0.1"]
     assert main(["choose", "loans.csv", "--target", "paid", "--score", "p", *goals, "-o", "new.json"]) == 1
     told = capsys.readouterr().err
-    assert "No single rule meets recall(train) >= 0.9 and positive_rate(train) <= 0.1" in told
+    assert "No single rule meets recall >= 0.9 and positive_rate <= 0.1" in told
     assert "No mixture of rules meets them either." in told
     assert not Path("new.json").exists()
     assert "A way out, as options:" in told

@@ -21,22 +21,22 @@ X = RNG.normal(size=(N_ROWS, 3))
 SEX = np.where(RNG.random(N_ROWS) < 0.4, "F", "M")
 Y = np.where(X[:, 0] + (SEX == "F") * X[:, 1] + RNG.normal(size=N_ROWS) > 0, "yes", "no")
 WEIGHTS = RNG.integers(1, 4, N_ROWS).astype(float)
-PARITY = "abs(positive_rate(train, sex=F) - positive_rate(train, sex=M)) <= 0.02"
+PARITY = "abs(positive_rate(sex=F) - positive_rate(sex=M)) <= 0.02"
 TREE = HistogramTree(2, min_samples_leaf=10)
 FOLDS = {"stopping": Stopping(n_folds=None)}
-GOALS = {"goals": [PARITY, "recall(train) >= 0.75"], "n_estimators": 5, "random_state": 0, **FOLDS}
+GOALS = {"goals": [PARITY, "recall >= 0.75"], "n_estimators": 5, "random_state": 0, **FOLDS}
 
 CASES = {
     "ada": AdaLPBoostClassifier(TREE, n_estimators=5, alpha=0.3, random_state=0, **FOLDS),
     "ada in goals": AdaLPBoostClassifier(Stump(), n_estimators=6, alpha=0.5, goals=[PARITY], random_state=0, **FOLDS),
     "ada by groups": AdaLPBoostClassifier(TREE, n_estimators=4, reweigh="groups", random_state=0, **FOLDS),
     "ada on average": AdaLPBoostClassifier(TREE, n_estimators=4, mixture="average", random_state=0, **FOLDS),
-    "a rate": AdaLPBoostClassifier(TREE, n_estimators=4, objective="error_rate(train)", budget=0.1, random_state=0),
+    "a rate": AdaLPBoostClassifier(TREE, n_estimators=4, objective="error_rate", budget=0.1, random_state=0),
     "lp": LPBoostClassifier(TREE, n_estimators=5, alpha=0.3, random_state=0, **FOLDS),
     "lp by groups": LPBoostClassifier(TREE, n_estimators=4, objective="WorstGroup('sex')", random_state=0, **FOLDS),
     "a tail inside": LPBoostClassifier(TREE, alpha=0.5, **GOALS),
     "a mean inside": LPBoostClassifier(TREE, alpha=1.0, **GOALS),
-    "a rate inside": LPBoostClassifier(TREE, objective="false_positive_rate(train)", **GOALS),
+    "a rate inside": LPBoostClassifier(TREE, objective="false_positive_rate", **GOALS),
     "groups inside": LPBoostClassifier(TREE, objective="WorstGroup('sex')", **GOALS),
     "ada until it stalls": AdaLPBoostClassifier(
         TREE, n_estimators=9, alpha=0.5, stopping=Stopping(patience=1, n_folds=None), random_state=0
@@ -109,7 +109,7 @@ def test_rounds_inside_goals_prove_as_much_as_on_one_machine_and_tell_callbacks_
 
 
 def test_models_are_trained_that_goals_lack_and_the_learner_alone_does_not_make():
-    params = CASES["a mean inside"].get_params(deep=False) | {"goals": ["recall(train) >= 0.95"], "n_estimators": 8}
+    params = CASES["a mean inside"].get_params(deep=False) | {"goals": ["recall >= 0.95"], "n_estimators": 8}
     alone = AdaLPBoostClassifier(
         TREE, alpha=1.0, goals=params["goals"], n_estimators=1, stopping=Stopping(n_folds=None), random_state=0
     )
@@ -122,7 +122,7 @@ def test_models_are_trained_that_goals_lack_and_the_learner_alone_does_not_make(
 @pytest.mark.parametrize("learner", [TREE, LogisticRegression()], ids=["tree", "sampled"])
 def test_rounds_inside_goals_on_three_classes_are_the_same_over_shards(learner):
     labels = np.digitize(X[:, 0] + X[:, 1] * X[:, 2], [-0.4, 0.4])
-    model = LPBoostClassifier(learner, alpha=0.6, n_estimators=6, goals=["recall(train, of=1) >= 0.6"], random_state=0)
+    model = LPBoostClassifier(learner, alpha=0.6, n_estimators=6, goals=["recall(of=1) >= 0.6"], random_state=0)
 
     def fitted(n_shards):
         with opened("threads", cut(n_shards, X=X, y=labels)) as shards:
@@ -136,7 +136,7 @@ def test_rounds_inside_goals_on_three_classes_are_the_same_over_shards(learner):
 
 def test_goals_out_of_reach_of_the_learner_are_told_as_not_found():
     params = CASES["a tail inside"].get_params(deep=False) | {"n_estimators": 2}
-    goals = ["recall(train) >= 0.99", "false_positive_rate(train) <= 0.01"]
+    goals = ["recall >= 0.99", "false_positive_rate <= 0.01"]
     with pytest.raises(InfeasibleGoals, match="No classifier of this kind was found that meets") as caught:
         _fitted("threads", 2, LPBoostClassifier(**params | {"goals": goals}))
     assert "All 2 rounds were used, and models still helped: raise n_estimators." in caught.value.__notes__
@@ -214,7 +214,7 @@ def test_goals_that_cannot_hold_say_so():
     model = AdaLPBoostClassifier(
         Stump(),
         n_estimators=2,
-        goals=["recall(train) >= 1.0", "positive_rate(train) <= 0.1"],
+        goals=["recall >= 1.0", "positive_rate <= 0.1"],
         stopping=Stopping(n_folds=None),
     )
     with pytest.raises(InfeasibleGoals, match="This goal cannot hold: positive_rate"):
@@ -239,8 +239,8 @@ def test_what_needs_all_rows_in_one_place_is_refused(model, message):
 
 
 CONFIDENT = [
-    "recall(train) >= 0.7 with confidence 0.9",
-    "positive_rate(train, sex=F) >= 0.6 * positive_rate(train, sex=M) with confidence 0.9",
+    "recall >= 0.7 with confidence 0.9",
+    "positive_rate(sex=F) >= 0.6 * positive_rate(sex=M) with confidence 0.9",
 ]
 
 

@@ -220,13 +220,13 @@ class Trained(ClassifierMixin, BaseEstimator):
 
 
 BAD = [
-    ({"goals": ["recall(train, sx=F) >= 0.5"]}, "Did you mean 'sex'"),
-    ({"goals": ["recall(train, sex=X) >= 0.5"]}, "Unknown value 'X'"),
+    ({"goals": ["recall(sx=F) >= 0.5"]}, "Did you mean 'sex'"),
+    ({"goals": ["recall(sex=X) >= 0.5"]}, "Unknown value 'X'"),
     ({"goals": ["recall(trian) >= 0.5"]}, "Did you mean 'train'"),
-    ({"goals": ["churn(train) <= 0.1"]}, "needs the deployed model's predictions"),
-    ({"goals": ["defer_rate(train) <= 0.1"]}, "set deferral"),
-    ({"goals": ["recall(train) >= 0.99 with confidence 0.9999"]}, "too few rows"),
-    ({"objective": "false_positive_rate(train, sx=F)"}, "Did you mean 'sex'"),
+    ({"goals": ["churn <= 0.1"]}, "needs the deployed model's predictions"),
+    ({"goals": ["defer_rate <= 0.1"]}, "set deferral"),
+    ({"goals": ["recall >= 0.99 with confidence 0.9999"]}, "too few rows"),
+    ({"objective": "false_positive_rate(sx=F)"}, "Did you mean 'sex'"),
     ({"objective": 'WorstGroup("sx")'}, "Did you mean 'sex'"),
     ({"pos_label": "maybe"}, "pos_label must be one of the classes"),
 ]

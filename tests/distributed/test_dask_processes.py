@@ -20,7 +20,7 @@ N_ROWS = 1000
 FRAME = pd.DataFrame(RNG.normal(size=(N_ROWS, 3)), columns=["a", "b", "c"])
 FRAME["sex"] = np.where(RNG.random(N_ROWS) < 0.4, "F", "M")
 FRAME["label"] = (FRAME.a + (FRAME.sex == "F") * FRAME.b + RNG.normal(size=N_ROWS) > 0).astype(int)
-PARITY = "abs(positive_rate(train, sex=F) - positive_rate(train, sex=M)) <= 0.02"
+PARITY = "abs(positive_rate(sex=F) - positive_rate(sex=M)) <= 0.02"
 
 
 @pytest.fixture(scope="module")

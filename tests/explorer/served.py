@@ -14,7 +14,7 @@ from counterpoise.runs import fit_run, open_run
 HOSTILE = "<img src=x onerror=alert(1)>"
 GOALS = """
 alpha = 0.6
-goals = ["recall(train) >= 0.6", "positive_rate(train) <= 0.6"]
+goals = ["recall >= 0.6", "positive_rate <= 0.6"]
 [data]
 files = ["people.csv"]
 target = "paid"

@@ -12,9 +12,9 @@ from counterpoise.explorer import session_of_model
 from counterpoise.explorer.pages import page_of
 
 GOALS = [
-    "positive_rate(train, sex=F) >= 0.8 * positive_rate(train, sex=M)",
-    "recall(train) >= 0.7",
-    "false_positive_rate(train) <= 0.3",
+    "positive_rate(sex=F) >= 0.8 * positive_rate(sex=M)",
+    "recall >= 0.7",
+    "false_positive_rate <= 0.3",
 ]
 
 
@@ -47,7 +47,7 @@ def fitted(kind):
     if kind == "trained":
         return GoalClassifier(models[:2], by="sex", cv=3, **asked, confidence=None).fit(X[CHOSEN], Y[CHOSEN], **given)
     if kind == "defer":
-        asked |= {"goals": [GOALS[1], "defer_rate(train) <= 0.3"], "deferral": Deferral(0.2)}
+        asked |= {"goals": [GOALS[1], "defer_rate <= 0.3"], "deferral": Deferral(0.2)}
     return GoalClassifier(models[0], by="sex", cv="prefit", **asked, confidence=None).fit(X[CHOSEN], Y[CHOSEN], **given)
 
 

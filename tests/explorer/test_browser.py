@@ -132,7 +132,7 @@ def test_a_person_finds_out_what_the_models_can_do(server, page, folder):
     page.get_by_role("button", name="Pin", exact=True).click()
     api.expect(page.get_by_role("region", name="Pinned settings").first).to_contain_text("pin 1")
 
-    recall = bound_of(page, "recall(train)")
+    recall = bound_of(page, "recall")
     recall.fill("0.99")
     recall.press("Enter")
     alert = page.get_by_role("alert", name="Conflict")
@@ -180,7 +180,7 @@ def test_goals_are_picked_or_typed_and_errors_are_the_parsers_own(server, page):
     page.get_by_label("Group", exact=True).select_option("sex")
     page.get_by_label("Value", exact=True).select_option(HOSTILE)
     page.get_by_label("Must be", exact=True).select_option("<=")
-    assert text.input_value() == f"false_positive_rate(train, sex='{HOSTILE}') <= 0.5"
+    assert text.input_value() == f"false_positive_rate(sex='{HOSTILE}') <= 0.5"
     page.get_by_role("button", name="Add", exact=True).click()
     settled(page)
     api.expect(page.locator(".goals > li")).to_have_count(3, timeout=_LONG)
@@ -188,9 +188,9 @@ def test_goals_are_picked_or_typed_and_errors_are_the_parsers_own(server, page):
     assert "the share of negatives that are predicted positive" in page.locator("form").inner_text()
     page.get_by_label("Kind", exact=True).select_option("max_difference")
     page.get_by_label("Metric", exact=True).select_option("recall")
-    assert text.input_value() == "max_difference(recall, train, by=sex) <= 0.1"
+    assert text.input_value() == "max_difference(recall, by=sex) <= 0.1"
     page.get_by_label("Kind", exact=True).select_option("demographic_parity_ratio")
-    assert text.input_value() == "demographic_parity_ratio(train, by=sex) >= 0.8"
+    assert text.input_value() == "demographic_parity_ratio(by=sex) >= 0.8"
     page.get_by_role("button", name="Add", exact=True).click()
     api.expect(page.locator(".goals > li")).to_have_count(4, timeout=_LONG)
     page.get_by_role("button", name="Add", exact=True).click()
@@ -236,9 +236,9 @@ def test_a_link_that_cannot_be_answered_shows_the_start_and_says_why(server, pag
     assert "was refused: Unknown metric 'recal'" in said
     assert said.endswith("The page shows the model's own setting.")
     assert page.locator(".goals > li").count() == 2
-    goal = {"text": "recall(train) >= 0.61", "left": "accuracy(train)"}  # its bound is that of the text
+    goal = {"text": "recall >= 0.61", "left": "accuracy"}  # its bound is that of the text
     assert linked(page, server.address, {"setting": {"alpha": 0.5, "goals": [goal]}}) == ""
-    assert bound_of(page, "recall(train) >= 0.61").input_value() == "0.61"
+    assert bound_of(page, "recall >= 0.61").input_value() == "0.61"
 
 
 def test_the_widget_is_mounted_in_a_notebook_page(page):
@@ -256,7 +256,7 @@ def test_the_widget_is_mounted_in_a_notebook_page(page):
     page.add_style_tag(content=asset("explorer.css").decode())
     page.evaluate(MOUNT)
     settled(page)
-    recall = bound_of(page, "recall(train)")
+    recall = bound_of(page, "recall")
     recall.fill("7")
     recall.press("Enter")
     said = page.locator(".goals [role=alert]").filter(visible=True)
@@ -266,7 +266,7 @@ def test_the_widget_is_mounted_in_a_notebook_page(page):
     recall.press("Enter")
     api.expect(said).to_have_count(0)
     settled(page)
-    slider = page.get_by_role("slider", name="Bound of recall(train)")
+    slider = page.get_by_role("slider", name="Bound of recall")
     for _ in range(3):
         slider.press("ArrowRight")
     api.expect(recall).to_have_value("0.753")
@@ -301,7 +301,7 @@ def test_a_static_file_shows_answers_of_its_own_settings_alone(page, file):
     page.goto(file)
     settled(page)
     assert page.get_by_role("button", name="Remove").count() == 0
-    recall = bound_of(page, "recall(train)")
+    recall = bound_of(page, "recall")
     recall.fill("0.99")
     recall.press("Enter")
     api.expect(page.locator(".goals")).to_contain_text("This file has no result for 0.99.")
@@ -309,7 +309,7 @@ def test_a_static_file_shows_answers_of_its_own_settings_alone(page, file):
     shown = float(recall.input_value())
     assert 0.7 < shown < 0.99
     assert state(page)["setting"]["goals"][0]["bound"] == pytest.approx(shown, abs=1e-4)
-    api.expect(page.locator(".goals code").first).to_have_text(f"recall(train) >= {shown}")
+    api.expect(page.locator(".goals code").first).to_have_text(f"recall >= {shown}")
     page.get_by_role("slider", name="Bound of false_positive_rate").press("Home")
     api.expect(page.get_by_role("alert", name="Conflict")).to_contain_text("cannot hold together")
     outdated(page)
@@ -320,10 +320,10 @@ def test_a_static_file_shows_answers_of_its_own_settings_alone(page, file):
     goals = state(page)["setting"]["goals"]
     assert [goal["on"] for goal in goals] == [False, True]
     assert goals[1]["bound"] == 0.3
-    api.expect(page.get_by_text("which was reset")).to_contain_text("false_positive_rate(train) <= ")
+    api.expect(page.get_by_text("which was reset")).to_contain_text("false_positive_rate <= ")
 
 
-GOAL = {"text": "recall(train) >= 0.7", "bound": 0.7, "on": True}
+GOAL = {"text": "recall >= 0.7", "bound": 0.7, "on": True}
 
 
 @pytest.mark.parametrize(

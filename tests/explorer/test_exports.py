@@ -25,8 +25,8 @@ GOALS = """# what the bank asks
 seed = 3
 room_for_audit = true
 goals = [
-    "recall(train) >= 0.60",    # of those who pay
-    { goal = "false_positive_rate(train) <= 0.3", confidence = 0.9 },
+    "recall >= 0.60",    # of those who pay
+    { goal = "false_positive_rate <= 0.3", confidence = 0.9 },
 ]
 output = "elsewhere"
 [data]
@@ -65,7 +65,7 @@ def moved(session, place=0, by=0.05, **changes):
     """Return the setting of the run with one bound and other things moved, and a goal on a group added."""
     words = session.start.as_words() | {"alpha": 0.7} | changes
     words["goals"][place]["bound"] += by
-    words["goals"].append({"text": "positive_rate(train, sex=F) >= 0.2"})
+    words["goals"].append({"text": "positive_rate(sex=F) >= 0.2"})
     return Setting.of(words)
 
 
@@ -110,8 +110,8 @@ def test_page_model_file_and_report_are_of_one_mixture(folder):
     read = read_goals_file(report.parent / "goals.toml")
     assert (read.alpha, read.goals) == (run.settings.alpha, run.settings.goals)
     assert [one.goal for one in read.goals][1:] == [
-        "false_positive_rate(train) <= 0.3",
-        "positive_rate(train, sex=F) >= 0.2",
+        "false_positive_rate <= 0.3",
+        "positive_rate(sex=F) >= 0.2",
     ]
 
 
@@ -139,7 +139,7 @@ def test_a_goals_file_has_the_bounds_that_were_moved_and_leaves_room_to_the_fit(
     assert read.method.parameters == {"cv": 2, "decision": "sticky", "budget": 0.1}
     assert read.method.models[0].title == "a line"
     first, second, third = read.goals
-    assert first.goal == "recall(train) >= 0.6"  # it stands where the run aimed, with room beyond this
+    assert first.goal == "recall >= 0.6"  # it stands where the run aimed, with room beyond this
     assert session.start.goals[0].goal.bound > 0.6
     assert second.goal == str(setting.goals[1].goal.with_confidence(None))
     assert (second.confidence, third.confidence) == (0.9, None)
@@ -177,7 +177,7 @@ def test_what_cannot_be_exported_is_said_in_a_sentence_and_leaves_nothing(folder
 
 
 def test_a_run_that_was_rebalanced_has_the_goals_file_that_asks_for_it(folder, tmp_path):
-    goals = ["recall(train) >= 0.65"]
+    goals = ["recall >= 0.65"]
     run = rebalance_run(open_run(folder / "run"), alpha=0.5, goals=goals, output=tmp_path / "tail")
     read = read_goals_file(run.folder / "goals.toml")
     assert (read.alpha, [one.goal for one in read.goals], read.seed) == (0.5, goals, 3)
@@ -186,8 +186,8 @@ def test_a_run_that_was_rebalanced_has_the_goals_file_that_asks_for_it(folder, t
 
 
 def test_outside_a_run_a_goals_file_has_all_that_a_setting_asks_for():
-    asked = Setting(0.5, 0.1, (SettingGoal(parse_goal("recall(train) >= 0.7")),), ("sex",), 0.2)
+    asked = Setting(0.5, 0.1, (SettingGoal(parse_goal("recall >= 0.7")),), ("sex",), 0.2)
     words = tomllib.loads(Exporter(session()).goals_file(asked)["text"])
     parameters = {"budget": 0.1, "by": ["sex"], "deferral": {"cost": 0.2}, "decision": "sticky"}
-    assert words == {"alpha": 0.5, "goals": [{"goal": "recall(train) >= 0.7"}], "method": {"parameters": parameters}}
+    assert words == {"alpha": 0.5, "goals": [{"goal": "recall >= 0.7"}], "method": {"parameters": parameters}}
     assert "method" not in tomllib.loads(Exporter(session("pool")).goals_file(Setting(0.5))["text"])

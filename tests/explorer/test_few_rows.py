@@ -36,13 +36,13 @@ def few(own=(), held_out=None):
 @pytest.mark.parametrize(
     "text",
     [
-        "recall(train) >= 0.5",
-        "positive_rate(train, half=x) >= 0.8 * positive_rate(train, half=y)",
-        "max_difference(recall, train, by=half) <= 0.2",
-        "precision(train, 30<=age<50) >= 0.5",
-        f"positive_rate(train, age<={AGE[9]}) >= 0.5",
-        f"positive_rate(train, age>{AGE[9]}) >= 0.5",
-        "recall(train, group=a, half=x) >= 0.5",
+        "recall >= 0.5",
+        "positive_rate(half=x) >= 0.8 * positive_rate(half=y)",
+        "max_difference(recall, by=half) <= 0.2",
+        "precision(30<=age<50) >= 0.5",
+        f"positive_rate(age<={AGE[9]}) >= 0.5",
+        f"positive_rate(age>{AGE[9]}) >= 0.5",
+        "recall(group=a, half=x) >= 0.5",
     ],
 )
 def test_goals_on_enough_rows_are_asked(text):
@@ -52,21 +52,21 @@ def test_goals_on_enough_rows_are_asked(text):
 @pytest.mark.parametrize(
     "text",
     [
-        f"positive_rate(train, age={AGE[0]}) >= 0.1",
-        "positive_rate(train, age=1000) >= 0.1",
-        f"positive_rate(train, age<={AGE[8]}) >= 0.1",
-        f"positive_rate(train, age>{AGE[8]}) >= 0.1",
-        f"positive_rate(train, age>{AGE[0]}) >= 0.1",
-        "positive_rate(train, age<=1) >= 0.1",
-        f"recall(train, age<={AGE[11]}) >= 0.1",
-        f"abs(recall(train) - recall(train, {AGE[50]}<=age<={AGE[52]})) <= 0.1",
-        f"precision(train, age<={AGE[3]}) >= 0.1",
-        f"positive_rate(train, half=x, age<={AGE[-9]}) >= 0.1",
-        f"positive_rate(train, half=x, {AGE[9]}<=age) >= 0.1",
-        "error_rate(train, group=tiny) <= 0.9",
-        "max_difference(positive_rate, train, by=group) <= 0.9",
-        "every_group(positive_rate, train, by=group) <= 0.9",
-        f"every_group(positive_rate, train, age<={AGE[12]}, by=half) <= 0.9",
+        f"positive_rate(age={AGE[0]}) >= 0.1",
+        "positive_rate(age=1000) >= 0.1",
+        f"positive_rate(age<={AGE[8]}) >= 0.1",
+        f"positive_rate(age>{AGE[8]}) >= 0.1",
+        f"positive_rate(age>{AGE[0]}) >= 0.1",
+        "positive_rate(age<=1) >= 0.1",
+        f"recall(age<={AGE[11]}) >= 0.1",
+        f"abs(recall - recall({AGE[50]}<=age<={AGE[52]})) <= 0.1",
+        f"precision(age<={AGE[3]}) >= 0.1",
+        f"positive_rate(half=x, age<={AGE[-9]}) >= 0.1",
+        f"positive_rate(half=x, {AGE[9]}<=age) >= 0.1",
+        "error_rate(group=tiny) <= 0.9",
+        "max_difference(positive_rate, by=group) <= 0.9",
+        "every_group(positive_rate, by=group) <= 0.9",
+        f"every_group(positive_rate, age<={AGE[12]}, by=half) <= 0.9",
     ],
 )
 def test_goals_on_few_rows_or_all_but_few_are_refused_and_the_same_for_none(text):
@@ -82,33 +82,33 @@ def test_few_rows_of_a_class_are_told_neither_alone_nor_by_what_is_left(metric):
     labels = np.zeros(N_ROWS, dtype=int)
     labels[:9] = 1
     own = DisclosureGuard({"train": Table(None, labels)}, {}, Classes(0, 1), ())
-    own.check(parse_goal("error_rate(train) <= 0.5"))
+    own.check(parse_goal("error_rate <= 0.5"))
     with pytest.raises(ValueError, match="is about fewer than 10 rows of its datasets, or leaves out fewer"):
-        own.check(parse_goal(f"{metric}(train) <= 0.5"))
+        own.check(parse_goal(f"{metric} <= 0.5"))
 
 
 def test_values_are_listed_where_each_has_enough_rows():
     with pytest.raises(ValueError, match=r"have group=c\. Values of more rows: '[ab]', '[ab]'\.$"):
-        few().check(parse_goal("recall(train, group=c) >= 0.5"))
+        few().check(parse_goal("recall(group=c) >= 0.5"))
     with pytest.raises(ValueError, match=rf"The column has {np.unique(AGE).size} values: too many to list\.$"):
-        few().check(parse_goal("recall(train, age=33.333) >= 0.5"))
+        few().check(parse_goal("recall(age=33.333) >= 0.5"))
     with pytest.raises(ValueError, match=rf"'age' has {np.unique(AGE).size} values: too many to be groups\."):
-        few().check(parse_goal("max_difference(recall, train, by=age) <= 0.5"))
+        few().check(parse_goal("max_difference(recall, by=age) <= 0.5"))
 
 
 def test_held_out_rows_count_too_and_those_that_cannot_answer_do_not():
-    goal = parse_goal("positive_rate(train, group=a) >= 0.5")
+    goal = parse_goal("positive_rate(group=a) >= 0.5")
     few(held_out=Table(None, LABELS)).check(goal)
     with pytest.raises(ValueError, match="rows of the held-out rows of"):
         few(held_out=table(0, 15)).check(goal)
     with pytest.raises(ValueError, match="Unknown column 'hair'"):
-        few().check(parse_goal("recall(train, hair=red) >= 0.5"))
+        few().check(parse_goal("recall(hair=red) >= 0.5"))
     with pytest.raises(ValueError, match="Unknown class 'cat'"):
-        few().check(parse_goal("recall(train, of=cat) >= 0.5"))
+        few().check(parse_goal("recall(of=cat) >= 0.5"))
 
 
 def test_goals_of_the_model_stay_whatever_their_bound_without_their_numbers():
-    goal = parse_goal("error_rate(train, group=tiny) <= 0.9")
+    goal = parse_goal("error_rate(group=tiny) <= 0.9")
     own = few(own=[goal])
     own.check(goal.with_bound(0.3))
     assert own.why(goal)
@@ -119,7 +119,7 @@ def tiny():
     """Return a session whose model has a goal on nine rows."""
     group = np.where(np.arange(len(Y)) % 2, "a", "b").astype(object)
     group[CHOSEN.start : CHOSEN.start + 9] = group[TEST.start : TEST.start + 9] = "tiny"
-    goals = ["recall(train) >= 0.6", "error_rate(train, group=tiny) <= 0.9"]
+    goals = ["recall >= 0.6", "error_rate(group=tiny) <= 0.9"]
     pool = MixtureClassifier(fitted("pool").estimators_, alpha=0.6, goals=goals, random_state=0)
     pool = pool.fit(X[CHOSEN], Y[CHOSEN], sensitive_features={"group": group[CHOSEN]})
     return session_of_model(pool, X[TEST], Y[TEST], sensitive_features={"group": group[TEST]})
@@ -151,7 +151,7 @@ def test_a_file_has_no_number_of_a_small_goal(tiny):
 
 def test_ratios_out_of_few_rows_have_no_number():
     explored = session("defer")
-    goals = ["positive_rate(train) <= 0.015", "precision(train) >= 0.01", "decided_error_rate(train) <= 1"]
+    goals = ["positive_rate <= 0.015", "precision >= 0.01", "decided_error_rate <= 1"]
     asked = Setting.of({"alpha": 1.0, "goals": [{"text": text} for text in goals], "by": ["sex"], "defer": 0.3})
     told = explored.answer(asked, exact=True)
     assert told["goals"][1]["choice"] == {"note": "fewer than 10 rows", "holds": True}
@@ -171,7 +171,7 @@ def test_a_tail_has_ten_rows():
 
 def test_a_goal_on_deferred_rows_says_what_to_do_on_the_page():
     talk = Conversation(session())
-    asked = {"type": "read", "text": "defer_rate(train) <= 0.1", "setting": {"alpha": 0.5}}
+    asked = {"type": "read", "text": "defer_rate <= 0.1", "setting": {"alpha": 0.5}}
     told = json.loads(talk.reply(json.dumps(asked)))
     assert told["message"].endswith("no row is deferred. Allow deferral below the goals, then add it.")
     asked["setting"] |= {"defer": 0.2}

@@ -11,7 +11,7 @@ from counterpoise.goals import as_goals
 from tests.explorer.sessions import session
 from tests.rules.score_problems import every_rule, goal_rows_of, random_problem, ranked_of
 
-_ALIKE = "max_difference(positive_rate, train, by=sex) <= {}"
+_ALIKE = "max_difference(positive_rate, by=sex) <= {}"
 
 
 def least_excess(rows, bounds, place):
@@ -60,7 +60,7 @@ def test_where_a_range_ends_depends_on_the_other_goals_alone(kind):
     own = session(kind)
 
     def goals(bound):
-        return asked([f"recall(train) >= {bound}", "positive_rate(train) <= 0.5", _ALIKE.format(0.3)], by=())
+        return asked([f"recall >= {bound}", "positive_rate <= 0.5", _ALIKE.format(0.3)], by=())
 
     ends = []
     for bound in (0.5, 0.7, 0.6, 0.3):
@@ -79,7 +79,7 @@ def test_a_bound_that_is_met_lies_inside_of_its_range():
     """Of ratios too, whose end is searched for."""
     own = session()
     for precision in (0.6, 0.75, 0.85, 0.9):
-        setting = asked(["recall(train) >= 0.6", f"precision(train) >= {precision}", _ALIKE.format(0.4)])
+        setting = asked(["recall >= 0.6", f"precision >= {precision}", _ALIKE.format(0.4)])
         if own.answer(setting, exact=True)["kind"] != "answer":
             continue
         for one, found in zip(setting.goals, show_view(own, setting, "ranges")["ranges"], strict=True):

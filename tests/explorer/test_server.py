@@ -54,7 +54,7 @@ def fetched(server, path, host=None):
 
 
 def setting(**changes):
-    goals = [{"text": "recall(train) >= 0.6"}, {"text": "positive_rate(train) <= 0.6"}]
+    goals = [{"text": "recall >= 0.6"}, {"text": "positive_rate <= 0.6"}]
     return {"alpha": 0.6, "goals": goals, "by": ["sex"], **changes}
 
 
@@ -108,10 +108,10 @@ def test_a_socket_with_a_wrong_token_or_of_another_origin_is_refused_in_a_senten
         ('{"type": "set", "setting": []}', "A setting must be an object"),
         (json.dumps({"type": "set", "setting": {"alpha": 7}}), "alpha must lie in"),
         (json.dumps({"type": "read", "text": "recal(train) >= 0.9"}), "Did you mean 'recall'"),
-        (json.dumps({"type": "read", "text": "recall(train, hair=red) >= 0.9"}), "Unknown column 'hair'"),
+        (json.dumps({"type": "read", "text": "recall(hair=red) >= 0.9"}), "Unknown column 'hair'"),
         (json.dumps({"type": "read", "text": "recall(mail) >= 0.9"}), "'mail'"),
         (
-            json.dumps({"type": "set", "setting": {"alpha": 1, "goals": [{"text": "recall(train) >= 0.9"}] * 1000}}),
+            json.dumps({"type": "set", "setting": {"alpha": 1, "goals": [{"text": "recall >= 0.9"}] * 1000}}),
             "At most 20",
         ),
         (json.dumps({"type": "view", "view": "rows", "setting": {"alpha": 1}}), "A view is one of curve"),
@@ -129,7 +129,7 @@ def test_what_is_no_message_is_refused_in_a_sentence_and_the_server_goes_on(serv
         assert asked(socket, type="set", seq=1, setting=setting())["kind"] == "answer"
 
 
-@pytest.mark.parametrize("goals", [[{"text": "x" * 1_000_000}], [{"text": "recall(train) >= 0.9"}] * 10_000])
+@pytest.mark.parametrize("goals", [[{"text": "x" * 1_000_000}], [{"text": "recall >= 0.9"}] * 10_000])
 def test_a_large_message_is_refused_in_a_sentence(server, goals, caplog):
     with connected(server) as socket, caplog.at_level(logging.WARNING, logger="counterpoise.explorer"):
         told = asked(socket, type="set", seq=1, setting={"alpha": 1, "goals": goals})
@@ -233,9 +233,9 @@ def test_a_page_has_few_exports_under_way(server):
 @pytest.mark.parametrize(
     ("goals", "field"),
     [
-        ([{"text": "recall(train) >= 0.6"}, {"text": "recall(train) >= 1.5"}], {"field": "goals", "place": 1}),
-        ([{"text": "recall(train) >= 0.6"}, {"text": "recall(train) >= 0.5"}], {"field": "goals", "place": 1}),
-        ([{"text": "recall(train, age=20) >= 0.6"}], {"field": "goals", "place": 0}),
+        ([{"text": "recall >= 0.6"}, {"text": "recall >= 1.5"}], {"field": "goals", "place": 1}),
+        ([{"text": "recall >= 0.6"}, {"text": "recall >= 0.5"}], {"field": "goals", "place": 1}),
+        ([{"text": "recall(age=20) >= 0.6"}], {"field": "goals", "place": 0}),
         (3, {"field": "goals"}),
     ],
 )
@@ -292,18 +292,18 @@ def test_too_many_messages_are_refused_by_the_documented_limit():
 
 @pytest.mark.slow
 def test_the_exported_goals_file_is_read_and_the_exported_model_is_used(server, folder):
-    wanted = setting(alpha=0.7, goals=[{"text": "recall(train) >= 0.6", "bound": 0.7}])
+    wanted = setting(alpha=0.7, goals=[{"text": "recall >= 0.6", "bound": 0.7}])
     with connected(server) as socket:
         goals = asked(socket, type="export", seq=1, what="goals", setting=wanted)
         model = asked(socket, type="export", seq=2, what="model", setting=wanted)
         answer = asked(socket, type="set", seq=3, setting=wanted, exact=True)
         report = asked(socket, type="export", seq=4, what="report", setting=wanted)
     read = parse_goals_file(goals["text"].encode(), folder / "explored.toml")
-    assert (read.alpha, [one.goal for one in read.goals]) == (0.7, ["recall(train) >= 0.7"])
+    assert (read.alpha, [one.goal for one in read.goals]) == (0.7, ["recall >= 0.7"])
     fitted = load(model["path"])
     assert final_estimator(fitted).value_ == pytest.approx(answer["value"], abs=3e-4)
     page = Path(report["path"]).read_text(encoding="utf-8")
-    assert "recall(train) &gt;= 0.7" in page
+    assert "recall &gt;= 0.7" in page
     assert HOSTILE not in page
 
 

@@ -28,7 +28,7 @@ def asked(kind, alpha=0.5, bound=0.6, budget=None, **changes):
     by = [] if kind == "pool" else ["sex"]
     defer = 0.2 if kind == "defer" else None
     if kind == "defer":
-        goals[1] = {"text": "defer_rate(train) <= 0.25"}
+        goals[1] = {"text": "defer_rate <= 0.25"}
     return Setting.of({"alpha": alpha, "budget": budget, "goals": goals, "by": by, "defer": defer, **changes})
 
 
@@ -119,7 +119,7 @@ def test_what_is_shown_of_held_out_rows_is_what_the_exported_model_does(kind):
 def test_goals_that_conflict_are_named_with_bounds_that_can_be_met(kind):
     own = session(kind)
     setting = asked(
-        kind, bound=0.99, goals=[{"text": GOALS[1], "bound": 0.99}, {"text": "positive_rate(train) <= 0.3"}]
+        kind, bound=0.99, goals=[{"text": GOALS[1], "bound": 0.99}, {"text": "positive_rate <= 0.3"}]
     )
     assert own.answer(setting)["kind"] == "unmet"
     told = own.conflict(setting)
@@ -156,8 +156,8 @@ def test_every_view_is_shown(kind):
 def test_a_frontier_is_of_any_two_quantities():
     own, setting = session(), asked("score")
     found = show_view(own, setting, "frontier", x=0, y=1)
-    assert found["x"] == "recall(train)"
-    assert found["y"] == "false_positive_rate(train)"
+    assert found["x"] == "recall"
+    assert found["y"] == "false_positive_rate"
     assert found["points"][0][1] > found["points"][-1][1]  # less recall, fewer false alarms
     with pytest.raises(ValueError, match="A quantity is the place of a goal, 'error' or 'tail'; got 7"):
         show_view(own, setting, "frontier", x=7)
@@ -205,7 +205,7 @@ def test_held_out_rows_that_lack_what_the_model_needs_are_refused_at_the_call():
         session_of_model(fitted("score"), X[TEST], Y[TEST])
     with pytest.raises(ValueError, match="The held-out rows of 'train' need the column 'sex', which the rules use"):
         session_of_model(fitted("defer"), X[TEST], Y[TEST])
-    goal = MixtureClassifier(fitted("pool").estimators_, goals=["churn(train) <= 0.5"], random_state=0)
+    goal = MixtureClassifier(fitted("pool").estimators_, goals=["churn <= 0.5"], random_state=0)
     goal = goal.fit(X[CHOSEN], Y[CHOSEN], baseline=Y[CHOSEN])
     with pytest.raises(ValueError, match="Dataset 'train' needs the deployed model's predictions: pass baseline"):
         session_of_model(goal, X[TEST], Y[TEST])
@@ -213,7 +213,7 @@ def test_held_out_rows_that_lack_what_the_model_needs_are_refused_at_the_call():
 
 def test_a_goal_is_asked_once():
     twice = [{"text": GOALS[1]}, {"text": GOALS[1], "bound": 0.5}]
-    with pytest.raises(ValueError, match=r"The goal recall\(train\) >= 0.5 is already in the list"):
+    with pytest.raises(ValueError, match=r"The goal recall >= 0.5 is already in the list"):
         session("pool").answer(asked("pool", goals=twice))
 
 
@@ -234,7 +234,7 @@ def test_without_goals_plain_training_is_kept_and_how_far_it_is_from_the_best_is
     assert member["thresholds"] == [pytest.approx(0.5, abs=0.01)]
     (more,) = re.findall(r"^There are no goals, .* which is within ([\d.]+) of the best", told["note"])
     assert float(more) == pytest.approx(told["value"] - told["lower"], abs=1e-3)
-    with_goal = own.answer(Setting.of({"alpha": 1.0, "goals": [{"text": "recall(train) >= 0.1"}]}), exact=True)
+    with_goal = own.answer(Setting.of({"alpha": 1.0, "goals": [{"text": "recall >= 0.1"}]}), exact=True)
     assert with_goal["note"] == ""
     assert with_goal["value"] >= told["lower"] - _RELEASED
 
@@ -278,7 +278,7 @@ def test_of_a_model_of_one_rule_no_tail_can_be_asked_for_and_all_else_is_shown()
 
 def test_goals_that_a_mixture_meets_and_one_rule_does_not_are_told_apart():
     own = session_of_one_rule()
-    recall = [{"text": GOALS[1]}, {"text": "positive_rate(train) <= 0.3"}]
+    recall = [{"text": GOALS[1]}, {"text": "positive_rate <= 0.3"}]
     told = own.conflict(replace(own.start, goals=Setting.of({"goals": recall}).goals))
     between = 0.7 if told["kind"] == "answer" else told["ways"][0][0]["bound"]
     goals = [{"text": GOALS[1], "bound": between}, recall[1]]
@@ -299,7 +299,7 @@ def test_goals_that_a_mixture_meets_and_one_rule_does_not_are_told_apart():
 @pytest.mark.parametrize("kind", ["score", "trained"])
 def test_views_of_goals_that_cannot_be_met_are_answered(kind):
     own = session(kind)
-    setting = asked(kind, goals=[{"text": GOALS[1], "bound": 0.99}, {"text": "positive_rate(train) <= 0.3"}])
+    setting = asked(kind, goals=[{"text": GOALS[1], "bound": 0.99}, {"text": "positive_rate <= 0.3"}])
     found = {view: show_view(own, setting, view) for view in VIEWS}
     for view in ("curve", "verdicts"):
         assert found[view] == {"unmet": True, "why": "no mixture meets the goals"}
@@ -316,7 +316,7 @@ def test_a_frontier_that_nobody_chose_is_of_two_quantities():
     own = session()
     assert show_view(own, asked("score"), "frontier")["y"] == "tail"
     found = show_view(own, asked("score", alpha=1.0), "frontier")  # where the tail's loss is the error
-    assert (found["x"], found["y"]) == ("recall(train)", "error_rate(train)")
+    assert (found["x"], found["y"]) == ("recall", "error_rate")
     assert found["points"][0][1] > found["points"][-1][1]
 
 
@@ -325,7 +325,7 @@ def test_answers_do_not_depend_on_the_unit_of_an_objective(kind):
     """Gaps, prices and edges are parts of the objective's scale, not numbers of their own."""
     found = []
     for factor in (1.0, 1e-6):
-        model = fitted(kind).rebalance(objective=f"{factor} * error_rate(train)")
+        model = fitted(kind).rebalance(objective=f"{factor} * error_rate")
         own = session_of_model(model, X[TEST], Y[TEST], sensitive_features={"sex": SEX[TEST]})
         tighter = own.start.as_words()
         tighter["goals"][0]["bound"] += 0.02

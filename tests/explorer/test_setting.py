@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from counterpoise.explorer import Setting
 
-TEXTS = st.sampled_from(["recall(train) >= 0.9", "positive_rate(train, sex='<b>') <= 0.3", "precision(train) >= 0.5"])
+TEXTS = st.sampled_from(["recall >= 0.9", "positive_rate(sex='<b>') <= 0.3", "precision >= 0.5"])
 GOAL = st.fixed_dictionaries({"text": TEXTS, "bound": st.floats(0.01, 0.99), "on": st.booleans()})
 
 
@@ -23,9 +23,9 @@ def test_goals_are_read_without_a_dataset():
     texts = ["recall >= 0.9", "max_difference(selection_rate, by=sex) <= 0.1", "tpr(sex=F) >= 0.5"]
     read = Setting.read(json.dumps({"goals": [{"text": text} for text in texts]}))
     assert [str(one.goal) for one in read.goals] == [
-        "recall(train) >= 0.9",
-        "max_difference(positive_rate, train, by=sex) <= 0.1",
-        "recall(train, sex=F) >= 0.5",
+        "recall >= 0.9",
+        "max_difference(positive_rate, by=sex) <= 0.1",
+        "recall(sex=F) >= 0.5",
     ]
     assert Setting.read(read.to_json()) == read
 
@@ -42,13 +42,13 @@ def test_goals_are_read_without_a_dataset():
         ({"goals": [{"text": "recal(train) >= 0.9"}]}, "Unknown metric 'recal'. Did you mean 'recall'"),
         ({"goals": [{"text": "selction_rate >= 0.9"}]}, "Did you mean 'selection_rate'"),
         ({"goals": [{"text": 3}]}, "A goal's text must be a string"),
-        ({"goals": [{"text": "recall(train) >= 0.9", "on": 1}]}, "on must be true or false; got 1"),
-        ({"goals": [{"text": "recall(train) >= 0.9", "bound": None}, {}]}, "A goal's text must be a string"),
+        ({"goals": [{"text": "recall >= 0.9", "on": 1}]}, "on must be true or false; got 1"),
+        ({"goals": [{"text": "recall >= 0.9", "bound": None}, {}]}, "A goal's text must be a string"),
         ({"goals": [{"text": "x" * 3000}]}, "A goal's text must have at most 2000 characters here; got 3000"),
-        ({"goals": [{"text": "recall(train) >= 0.9"}] * 51}, "At most 20 goals can be explored together; got 51"),
-        ({"goals": [{"text": "recall(train) <= 80"}]}, "always holds"),
-        ({"goals": [{"text": "recall(train) >= 1.5"}]}, "The bound of recall.train. must lie in .0, 1., .* got 1.5"),
-        ({"goals": [{"text": "recall(train) >= 0.9", "bound": 7}]}, "The bound of recall.train. must lie in .0, 1."),
+        ({"goals": [{"text": "recall >= 0.9"}] * 51}, "At most 20 goals can be explored together; got 51"),
+        ({"goals": [{"text": "recall <= 80"}]}, "always holds"),
+        ({"goals": [{"text": "recall >= 1.5"}]}, "The bound of recall must lie in .0, 1., .* got 1.5"),
+        ({"goals": [{"text": "recall >= 0.9", "bound": 7}]}, "The bound of recall must lie in .0, 1."),
         ({"goals": None}, "goals must be a list of objects with a text; got NoneType"),
         ({"by": "sex"}, "by must be a list of names of columns; got str"),
         ({"by": ["a", "b", "c", "d"]}, "Rules can use at most 3 columns here; got 4"),

@@ -67,7 +67,7 @@ def with_few_rows(**asked):
 
 
 def test_of_a_goal_on_few_rows_a_file_tells_no_number():
-    kept = kept_in(page_of(with_few_rows(goals=["error_rate(train, group=rare) <= 0.4"])))["answers"]
+    kept = kept_in(page_of(with_few_rows(goals=["error_rate(group=rare) <= 0.4"])))["answers"]
     goals = [goal for told in kept if told["kind"] == "answer" for goal in told["goals"]]
     assert {goal["bound"] for goal in goals} == {0.4}
     assert all(goal["choice"] == {"note": "fewer than 10 rows"} and goal["price"] is None for goal in goals)
@@ -76,8 +76,8 @@ def test_of_a_goal_on_few_rows_a_file_tells_no_number():
 
 
 def test_of_a_conflict_about_few_rows_no_bound_is_told():
-    own = with_few_rows(goals=["error_rate(train, group=rare) <= 0.4"])
-    asked = [{"text": "error_rate(train, group=rare) <= 0"}, {"text": "positive_rate(train) >= 0.9"}]
+    own = with_few_rows(goals=["error_rate(group=rare) <= 0.4"])
+    asked = [{"text": "error_rate(group=rare) <= 0"}, {"text": "positive_rate >= 0.9"}]
     told = own.conflict(Setting.of({"alpha": 0.6, "goals": asked}))
     assert (told["kind"], told["message"], told["ways"]) == ("infeasible", "These goals cannot hold together.", [])
 

@@ -14,7 +14,7 @@ RNG = np.random.default_rng(3)
 WEIGHTS = {"choice": RNG.integers(1, 5, 400).astype(float), "held_out": RNG.integers(1, 5, 400).astype(float)}
 ROWS = {"choice": CHOSEN, "held_out": TEST}
 DEPLOYED = np.where(RNG.random(len(Y)) < 0.2, 1 - Y, Y)
-CHURN = "churn(train) <= 0.6"
+CHURN = "churn <= 0.6"
 
 
 @pytest.fixture(scope="module", params=["score", "pool"])

@@ -25,7 +25,7 @@ def test_the_widget_talks_as_the_server_does_and_gives_the_model_it_shows(monkey
 
     widget._handle_custom_msg({"text": "hello"}, [])
     assert told.get(timeout=60)["type"] == "hello"
-    setting = {"alpha": 0.5, "goals": [{"text": "recall(train) >= 0.7"}], "by": ["sex"]}
+    setting = {"alpha": 0.5, "goals": [{"text": "recall >= 0.7"}], "by": ["sex"]}
     answer = said(type="set", seq=1, setting=setting, exact=True)
     assert answer["kind"] == "answer"
     assert said(type="rows")["type"] == "refused"
@@ -38,7 +38,7 @@ def test_the_widget_talks_as_the_server_does_and_gives_the_model_it_shows(monkey
 
 GOALS = """
 alpha = 0.5
-goals = ["recall(train) >= 0.5"]
+goals = ["recall >= 0.5"]
 [data]
 files = "people.csv"
 target = "paid"

@@ -57,7 +57,7 @@ def sample_of(people, rows, *, weighted=False):
 
 def test_a_goal_carries_its_confidence_through_text_copies_and_comparison():
     goal = (recall(TRAIN) >= 0.9).with_confidence(0.95)
-    assert str(goal) == "recall(train) >= 0.9 with confidence 0.95"
+    assert str(goal) == "recall >= 0.9 with confidence 0.95"
     assert parse_goal(str(goal)) == goal == pickle.loads(pickle.dumps(goal))  # noqa: S301 - our own bytes
     assert goal.with_bound(0.8).confidence == 0.95
     assert len({goal, goal.with_confidence(None), goal.with_confidence(0.9), recall(TRAIN) >= 0.9}) == 3
@@ -66,10 +66,10 @@ def test_a_goal_carries_its_confidence_through_text_copies_and_comparison():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("recall(train) >= 0.9 with", "expected 'confidence', found the end"),
-        ("recall(train) >= 0.9 with confidence", "expected a number such as 0.95, found the end"),
-        ("recall(train) >= 0.9 with confidence 95", r"confidence must lie in \(0, 1\), both ends excluded; got 95.0"),
-        ("recall(train) >= 0.9 with confidence 0.9 0.8", "expected the end"),
+        ("recall >= 0.9 with", "expected 'confidence', found the end"),
+        ("recall >= 0.9 with confidence", "expected a number such as 0.95, found the end"),
+        ("recall >= 0.9 with confidence 95", r"confidence must lie in \(0, 1\), both ends excluded; got 95.0"),
+        ("recall >= 0.9 with confidence 0.9 0.8", "expected the end"),
     ],
 )
 def test_a_confidence_that_cannot_be_read_names_the_place(text, message):
@@ -82,19 +82,19 @@ def test_a_confidence_lies_between_zero_and_one(confidence):
     with pytest.raises(ValueError, match=r"confidence must lie in \(0, 1\)"):
         (recall(TRAIN) >= 0.9).with_confidence(confidence)
     with pytest.raises(ValueError, match=r"confidence must lie in \(0, 1\)"):
-        audit("recall(train) >= 0.9", [1, 0], Table(None, [1, 0]), confidence=confidence)
+        audit("recall >= 0.9", [1, 0], Table(None, [1, 0]), confidence=confidence)
 
 
 GOALS = {  # one of each kind of bound
-    "one share": "recall(train) >= 0.75",
-    "a ratio of two kinds of rows": "precision(train) >= 0.7",
-    "a ratio that may be infinite": "win_loss_ratio(train) >= 1",
-    "F1": "f1_score(train) >= 0.7",
-    "two disjoint groups": "positive_rate(train, group=a) >= 0.8 * positive_rate(train, group=b)",
-    "overlapping groups": "error_rate(train, group=b) <= error_rate(train) + 0.05",
-    "three values, signed": "wins_minus_losses(train) >= 0.01",
-    "three values": "false_positives(train) + 3 * false_negatives(train) <= 0.5",
-    "a ratio of two groups": "recall(train, group=a) / recall(train, group=b) >= 0.8",
+    "one share": "recall >= 0.75",
+    "a ratio of two kinds of rows": "precision >= 0.7",
+    "a ratio that may be infinite": "win_loss_ratio >= 1",
+    "F1": "f1_score >= 0.7",
+    "two disjoint groups": "positive_rate(group=a) >= 0.8 * positive_rate(group=b)",
+    "overlapping groups": "error_rate(group=b) <= error_rate + 0.05",
+    "three values, signed": "wins_minus_losses >= 0.01",
+    "three values": "false_positives + 3 * false_negatives <= 0.5",
+    "a ratio of two groups": "recall(group=a) / recall(group=b) >= 0.8",
 }
 
 
@@ -129,7 +129,7 @@ def test_the_estimate_is_what_evaluation_finds_and_the_margin_decides(text):
 
 def test_precision_is_a_share_of_the_positive_predictions():
     decided, table = sample_of(population(), np.arange(400))
-    (row,) = audit("precision(train) >= 0.5", decided, table, confidence=0.95)
+    (row,) = audit("precision >= 0.5", decided, table, confidence=0.95)
     test = binomtest(int(table.y[decided == 1].sum()), int(decided.sum()))
     interval = test.proportion_ci(0.9, method="exact")
     np.testing.assert_allclose((row.low, row.high), (interval.low, interval.high), atol=1e-9)
@@ -145,7 +145,7 @@ def test_equal_weights_change_nothing():
 
 def test_goals_share_the_risk():
     decided, table = sample_of(population(), np.arange(400))
-    goals = ["recall(train) >= 0.6", "error_rate(train) <= 0.4", (precision(TRAIN) >= 0.5).with_confidence(0.99)]
+    goals = ["recall >= 0.6", "error_rate <= 0.4", (precision(TRAIN) >= 0.5).with_confidence(0.99)]
     together = audit(goals, decided, table, confidence=0.95)
     alone = [audit(goal, decided, table, confidence=1 - 0.05 / 3)[0] for goal in goals[:2]]
     np.testing.assert_allclose([row[1:6] for row in together[:2]], [row[1:6] for row in alone], atol=1e-12)
@@ -165,7 +165,7 @@ def cancer():
 
 def test_any_kind_of_classifier_is_audited(cancer):
     model, X, y, size = cancer
-    goals = ["recall(train) >= 0.9", "positive_rate(train, group=large) <= 0.5", "coverage(mail) >= 0.2"]
+    goals = ["recall >= 0.9", "positive_rate(group=large) <= 0.5", "coverage(mail) >= 0.2"]
     ask = {"sensitive_features": size, "datasets": {"mail": Table(X[::2])}, "pos_label": "malignant"}
     found = certify(model, goals, X, y, **ask)
     assert certify(model.predict, goals, X, y, **ask) == found
@@ -191,7 +191,7 @@ def test_the_numbers_are_those_of_fairlearn(cancer):
         sensitive_features=size,
     )
     for name in frame.overall.index:
-        goals = [f"{name}(train) >= 0", *(f"{name}(train, group={one}) >= 0" for one in frame.by_group.index)]
+        goals = [f"{name} >= 0", *(f"{name}(group={one}) >= 0" for one in frame.by_group.index)]
         rows = certify(decided, goals, X, y, sensitive_features=size)
         np.testing.assert_allclose([row.estimate for row in rows], [frame.overall[name], *frame.by_group[name]])
 
@@ -221,21 +221,21 @@ def test_a_tightened_goal_says_how_far_inside_the_audit_wants_these_predictions(
 
 def test_fitting_inside_a_goal_with_confidence_asks_for_more():
     _, table = sample_of(population(), np.arange(600))
-    plain, sure = (bind(goal, table) for goal in ("recall(train) >= 0.7", "recall(train) >= 0.7 with confidence 0.95"))
+    plain, sure = (bind(goal, table) for goal in ("recall >= 0.7", "recall >= 0.7 with confidence 0.95"))
     assert sure.bounds[0] < plain.bounds[0]
-    assert sure.bounds[0] == -tighten("recall(train) >= 0.7", table).bound
+    assert sure.bounds[0] == -tighten("recall >= 0.7", table).bound
     assert sure.goals[0].bound == 0.7
 
 
 def test_too_few_rows_are_told_from_failure():
     table = Table(None, np.ones(30, int))
-    (row,) = audit("recall(train) >= 0.99", np.ones(30, int), table, confidence=0.95)
+    (row,) = audit("recall >= 0.99", np.ones(30, int), table, confidence=0.95)
     needed = rows_needed(0.01, confidence=0.95)
     assert row.verdict == "undecided"
     assert row.note.endswith(f"it takes {needed} rows of train.positives (there are 30)")
     with pytest.raises(ValueError, match=f"cannot be certified here: too few rows.* {needed} rows"):
-        tighten("recall(train) >= 0.99", table)
-    (row,) = audit("correct(train) >= 1", np.ones(30, int), table)
+        tighten("recall >= 0.99", table)
+    (row,) = audit("correct >= 1", np.ones(30, int), table)
     assert row.note.startswith("no number of rows is enough")
 
 
@@ -250,23 +250,23 @@ def test_too_few_rows_of_two_groups_are_named():
 
 def test_a_group_that_is_empty_is_named():
     table = Table(None, [1, 0, 0], ["a", "b", "b"])
-    (row,) = audit("recall(train, group=b) >= 0.5", [1, 0, 0], table)
+    (row,) = audit("recall(group=b) >= 0.5", [1, 0, 0], table)
     assert row.verdict == "undecided"
     assert row.note.endswith("dataset 'train' restricted to group=b and labelled positive is empty")
 
 
 EMPTY = {
-    "every_group(recall, train, by=group) >= 0.5": "restricted to group=b and labelled positive is empty",
-    "equal_opportunity_difference(train, by=group) <= 0.5": "restricted to group=b and labelled positive is empty",
-    "max_difference(recall, train, by=one) <= 0.5": "by 'one' there is one, train, one=1",
-    "recall(train, age>=90) >= 0.5": "No row has age>=90",
-    "recall(train, group=b) / positive_rate(train) >= 0.5": "restricted to group=b and labelled positive is empty",
+    "every_group(recall, by=group) >= 0.5": "restricted to group=b and labelled positive is empty",
+    "equal_opportunity_difference(by=group) <= 0.5": "restricted to group=b and labelled positive is empty",
+    "max_difference(recall, by=one) <= 0.5": "by 'one' there is one, train, one=1",
+    "recall(age>=90) >= 0.5": "No row has age>=90",
+    "recall(group=b) / positive_rate >= 0.5": "restricted to group=b and labelled positive is empty",
 }
 
 
 def test_a_group_that_no_row_is_of_may_be_a_slip_of_the_pen_and_is_refused():
     with pytest.raises(UnknownValue, match="Unknown value 'c' of column 'group' in dataset 'train'"):
-        audit("recall(train, group=c) >= 0.5", [1, 0, 0], Table(None, [1, 0, 0], ["a", "b", "b"]))
+        audit("recall(group=c) >= 0.5", [1, 0, 0], Table(None, [1, 0, 0], ["a", "b", "b"]))
 
 
 @pytest.mark.parametrize("goal", EMPTY)
@@ -274,7 +274,7 @@ def test_a_goal_on_no_rows_is_undecided_and_the_others_have_their_verdicts(goal)
     y = np.array([1, 0, 0, 0] * 50)
     columns = {"group": np.where(np.arange(200) % 2, "b", "a"), "one": np.ones(200, int), "age": np.full(200, 30)}
     table = Table(None, y, columns)
-    found = audit([goal, "error_rate(train) <= 0.1"], y, table)
+    found = audit([goal, "error_rate <= 0.1"], y, table)
     assert [row.verdict for row in found] == ["undecided", "holds"]
     assert EMPTY[goal] in found[0].note
     assert EMPTY[goal] in str(found)
@@ -282,22 +282,22 @@ def test_a_goal_on_no_rows_is_undecided_and_the_others_have_their_verdicts(goal)
     assert np.isnan(found[0].estimate)
     assert not found.holds
     assert not found[0].has_estimate
-    (alone,) = audit("error_rate(train) <= 0.1", y, table, confidence=1 - 0.05 / 2)
+    (alone,) = audit("error_rate <= 0.1", y, table, confidence=1 - 0.05 / 2)
     assert found[1].high == pytest.approx(alone.high)  # the empty goal keeps its share of the risk
     model = DummyClassifier(strategy="constant", constant=0).fit(np.zeros((200, 1)), y)
-    told = certify(model, [goal, "error_rate(train) <= 0.4"], np.zeros((200, 1)), y, sensitive_features=columns)
+    told = certify(model, [goal, "error_rate <= 0.4"], np.zeros((200, 1)), y, sensitive_features=columns)
     fails = "fails" if goal.startswith("every_group") else "undecided"  # the other group has recall 0
     assert [row.verdict for row in told] == [fails, "holds"]
 
 
 def test_names_that_do_not_exist_still_end_an_audit():
-    for goal in ("recall(train, sex=F) >= 0.5", "recall(mail) >= 0.5"):
+    for goal in ("recall(sex=F) >= 0.5", "recall(mail) >= 0.5"):
         with pytest.raises(UnknownName, match="Unknown"):
             audit(goal, [1, 0], Table(None, [1, 0], ["a", "b"]))
 
 
 def test_without_positive_predictions_precision_is_undecided():
-    (row,) = audit("precision(train) >= 0.5", [0, 0, 0], Table(None, [1, 0, 0]))
+    (row,) = audit("precision >= 0.5", [0, 0, 0], Table(None, [1, 0, 0]))
     assert row.verdict == "undecided"
     assert np.isnan(row.estimate)
     assert "rows of train that count in the ratio (there are 0)" in row.note
@@ -305,33 +305,33 @@ def test_without_positive_predictions_precision_is_undecided():
 
 def test_a_report_is_a_table():
     decided, table = sample_of(population(), np.arange(500))
-    lines = str(audit(["recall(train) >= 0.6", "error_rate(train) <= 0.001"], decided, table)).splitlines()
+    lines = str(audit(["recall >= 0.6", "error_rate <= 0.001"], decided, table)).splitlines()
     assert lines[0].split() == ["goal", "estimate", "low", "high", "bound", "margin", "verdict", "rows"]
-    assert [line.split("  ")[0] for line in lines[1:3]] == ["recall(train) >= 0.6", "error_rate(train) <= 0.001"]
+    assert [line.split("  ")[0] for line in lines[1:3]] == ["recall >= 0.6", "error_rate <= 0.001"]
     assert ["holds" in lines[1], "fails" in lines[2]] == [True, True]
     assert lines[3:] == ["All verdicts are right together with confidence 0.95."]
-    few = str(audit("recall(train) >= 0.99", [1] * 30, Table(None, [1] * 30))).splitlines()
-    assert few[2].startswith("recall(train) >= 0.99: too few rows")
+    few = str(audit("recall >= 0.99", [1] * 30, Table(None, [1] * 30))).splitlines()
+    assert few[2].startswith("recall >= 0.99: too few rows")
 
 
 @pytest.mark.parametrize(
     ("call", "text"),
     [
         (lambda: certify([1, 0], [], None, [1, 0]), "at least one goal"),
-        (lambda: certify(LogisticRegression(), "recall(train) >= 0.5", None, [1, 0]), "'train' has no X"),
+        (lambda: certify(LogisticRegression(), "recall >= 0.5", None, [1, 0]), "'train' has no X"),
         (lambda: certify([1, 0], "coverage(mail) <= 0.5", datasets={"mail": Table([[1], [2]])}), "a dict by dataset"),
-        (lambda: certify({"a": [1]}, "recall(train) >= 0.5", None, [1, 0]), "must cover dataset 'train'; got 'a'"),
+        (lambda: certify({"a": [1]}, "recall >= 0.5", None, [1, 0]), "must cover dataset 'train'; got 'a'"),
         (
-            lambda: certify([1], "recall(train) >= 0.5", None, [1], datasets={"train": Table([[1]])}),
+            lambda: certify([1], "recall >= 0.5", None, [1], datasets={"train": Table([[1]])}),
             "'train' is X and y themselves",
         ),
-        (lambda: certify([1, 0], "recall(train) >= 0.5"), "needs held-out rows: pass X and y, or datasets"),
+        (lambda: certify([1, 0], "recall >= 0.5"), "needs held-out rows: pass X and y, or datasets"),
         (
-            lambda: tighten("recall(train) >= 0.5", Table(None, [1, 0]), n_goals=0),
+            lambda: tighten("recall >= 0.5", Table(None, [1, 0]), n_goals=0),
             "n_goals must be at least 1; got 0",
         ),
         (
-            lambda: tighten(["recall(train) >= 0.5", "error_rate(train) <= 0.5"], Table(None, [1, 0])),
+            lambda: tighten(["recall >= 0.5", "error_rate <= 0.5"], Table(None, [1, 0])),
             "one goal; got 2. Call it for each, with n_goals",
         ),
         (lambda: split_three_ways(100, parts=(0.5, 0.5), seed=0), "three fractions, to train, choose and certify on"),
@@ -354,19 +354,19 @@ def test_the_positive_class_is_the_models_own():
     X = np.arange(120.0)[:, None]
     model = MixtureClassifier([lambda rows: said[rows[:, 0].astype(int)]], alpha=1.0, pos_label="default").fit(X, y)
     for audited in (model, make_pipeline(FunctionTransformer(), model)):
-        assert certify(audited, ["recall(train) >= 0.8"], X, y)[0].estimate == pytest.approx(0.5)
-    assert certify(model, ["recall(train) >= 0.8"], X, y, pos_label="paid")[0].estimate == pytest.approx(1.0)
+        assert certify(audited, ["recall >= 0.8"], X, y)[0].estimate == pytest.approx(0.5)
+    assert certify(model, ["recall >= 0.8"], X, y, pos_label="paid")[0].estimate == pytest.approx(1.0)
 
 
 def test_a_group_that_fails_is_told_though_another_group_is_empty():
     y = np.array([1, 0] * 300)
     group = np.where(y == 0, "c", np.where(np.arange(600) % 4 < 2, "a", "b"))  # c has no positives
     said = np.where(group == "b", 0, y)
-    (row,) = audit("every_group(recall, train, by=group) >= 0.5", said, Table(None, y, group))
-    assert (row.verdict, row.estimate, row.worst) == ("fails", 0.0, "recall(train, group=b)")
+    (row,) = audit("every_group(recall, by=group) >= 0.5", said, Table(None, y, group))
+    assert (row.verdict, row.estimate, row.worst) == ("fails", 0.0, "recall(group=b)")
     assert row.high < 0.5
     assert "group=c" in row.note
-    inside = audit("every_group(recall, train, by=group) >= 0.5", y, Table(None, y, group))
+    inside = audit("every_group(recall, by=group) >= 0.5", y, Table(None, y, group))
     assert inside[0].verdict == "undecided"  # c may be anything
     assert not {"nan", "inf", "-inf"} & set(str(inside).split())
 
@@ -375,7 +375,7 @@ def test_checks_of_goals_tell_which_of_them_rows_cannot_answer():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(400, 2))
     y = (X[:, 0] + 0.3 * rng.normal(size=400) > 0).astype(int)
-    goals = ["every_group(recall, train, by=group) >= 0.2", "error_rate(train) <= 0.5"]
+    goals = ["every_group(recall, by=group) >= 0.2", "error_rate <= 0.5"]
     group = np.where(X[:, 1] > 0, "a", "b")
     tree = DecisionTreeClassifier(max_depth=2).fit(X, y)
     for model in (MixtureClassifier([tree], goals=goals), ConstrainedClassifier(goals=goals)):
@@ -391,12 +391,12 @@ def test_checks_of_goals_tell_which_of_them_rows_cannot_answer():
         missed_ones[found] = "c"  # whose recall is 0
         first, second = model.check_goals(X, y, sensitive_features=missed_ones)
         assert found.size
-        assert (first.value, first.worst) == (0.0, "recall(train, group=c)")
+        assert (first.value, first.worst) == (0.0, "recall(group=c)")
         assert "group=b" in first.note
         assert second.holds
 
 
-@pytest.mark.parametrize("form", ["every_group(recall, train, by=group)", "min_ratio(recall, train, by=group)"])
+@pytest.mark.parametrize("form", ["every_group(recall, by=group)", "min_ratio(recall, by=group)"])
 def test_towards_its_bound_each_group_takes_the_whole_risk_and_away_from_it_a_share(form):
     rng = np.random.default_rng(0)
     group, y = rng.choice(list("abcd"), 2000), rng.integers(0, 2, 2000)
@@ -414,7 +414,7 @@ def test_checks_of_goals_go_on_where_groups_cannot_be_compared():
     rng = np.random.default_rng(0)
     X, group = rng.normal(size=(200, 1)), np.where(np.arange(200) % 2, "a", "b")
     y = (X[:, 0] > 0).astype(int)
-    goals = ["max_difference(recall, train, by=group) <= 0.5", "error_rate(train) <= 0.5"]
+    goals = ["max_difference(recall, by=group) <= 0.5", "error_rate <= 0.5"]
     model = MixtureClassifier([DecisionTreeClassifier(max_depth=1).fit(X, y)], goals=goals)
     model.fit(X, y, sensitive_features=group)
     first, second = model.check_goals(X[1::2], y[1::2], sensitive_features=group[1::2])
@@ -427,8 +427,8 @@ def test_a_ratio_of_groups_fails_though_another_group_is_empty():
     group = np.repeat(["a", "c", "b"], [100, 100, 20])
     y = np.repeat([1, 0], [200, 20])
     said = np.repeat([1, 0], [100, 120])
-    (row,) = audit("min_ratio(recall, train, by=group) >= 0.5", said, Table(None, y, group))
-    assert (row.verdict, row.worst) == ("fails", "recall(train, group=c) / recall(train, group=a)")
+    (row,) = audit("min_ratio(recall, by=group) >= 0.5", said, Table(None, y, group))
+    assert (row.verdict, row.worst) == ("fails", "recall(group=c) / recall(group=a)")
     assert "group=b" in row.note
 
 
@@ -438,9 +438,9 @@ def test_several_groups_are_tightened_as_the_one_that_needs_most(sense):
     group, y = np.repeat(["large", "middle", "small"], [900, 200, 60]), np.ones(1160, dtype=int)
     table = Table(None, y, group)
     each = [
-        tighten(f"recall(train, group={name}) {sense}", table, classes=[0, 1]).bound
+        tighten(f"recall(group={name}) {sense}", table, classes=[0, 1]).bound
         for name in ("large", "middle", "small")
     ]
-    together = tighten(f"every_group(recall, train, by=group) {sense}", table, classes=[0, 1]).bound
+    together = tighten(f"every_group(recall, by=group) {sense}", table, classes=[0, 1]).bound
     assert together == pytest.approx(each[2])
     assert (each[2] > each[0] > 0.6) if sense.startswith(">=") else (each[2] < each[0] < 0.6)

@@ -12,12 +12,12 @@ from counterpoise.goals.tables import as_tables, classes_of
 
 Y = np.array([0, 0, 0, 1, 1])
 RATES = [
-    "recall(train)",
-    "error_rate(train)",
-    "1 - positive_rate(train)",
-    "recall(train) - false_positive_rate(train)",
-    "cost(train, {0->1: 2, 1->0: 5})",
-    "3e6 * recall(train)",
+    "recall",
+    "error_rate",
+    "1 - positive_rate",
+    "recall - false_positive_rate",
+    "cost({0->1: 2, 1->0: 5})",
+    "3e6 * recall",
 ]
 
 
@@ -59,14 +59,14 @@ def test_bounds_that_agree_up_to_rounding_are_kept(rate, apart):
 
 
 def test_other_rates_rows_and_ratios_do_not_contradict():
-    check("recall(train) >= 0.9", "error_rate(train) <= 0.1", "false_positive_rate(train) <= 0.1")
-    check("precision(train) >= 0.9", "precision(train) <= 0.1")  # nothing is predicted positive
+    check("recall >= 0.9", "error_rate <= 0.1", "false_positive_rate <= 0.1")
+    check("precision >= 0.9", "precision <= 0.1")  # nothing is predicted positive
     table = Table(None, Y, {"sex": list("FMFMF")})
-    check("positive_rate(train, sex=F) >= 0.9", "positive_rate(train, sex=M) <= 0.1", table=table)
+    check("positive_rate(sex=F) >= 0.9", "positive_rate(sex=M) <= 0.1", table=table)
 
 
 def test_rates_that_are_equal_for_decided_rows_contradict_unless_some_are_deferred():
-    goals = ["negative_rate(train) <= 0.1", "1 - positive_rate(train) >= 0.9"]
+    goals = ["negative_rate <= 0.1", "1 - positive_rate >= 0.9"]
     with pytest.raises(InfeasibleGoals):
         check(*goals)
     check(*goals, deferred=True)
@@ -74,8 +74,8 @@ def test_rates_that_are_equal_for_decided_rows_contradict_unless_some_are_deferr
 
 def test_a_bound_is_offered_only_where_it_is_enough():
     with pytest.raises(InfeasibleGoals) as error:
-        check("recall(train) >= 0.9", "recall(train) >= 0.8", "recall(train) <= 0.1")
-    assert [(str(goal), bound) for goal, bound in error.value.nearest_bounds.items()] == [("recall(train) <= 0.1", 0.9)]
+        check("recall >= 0.9", "recall >= 0.8", "recall <= 0.1")
+    assert [(str(goal), bound) for goal, bound in error.value.nearest_bounds.items()] == [("recall <= 0.1", 0.9)]
     with pytest.raises(InfeasibleGoals) as error:
-        check("recall(train) >= 0.9", "error_rate(train) <= 0.1", "recall(train) <= 0.1")
+        check("recall >= 0.9", "error_rate <= 0.1", "recall <= 0.1")
     assert not error.value.ways_out

@@ -80,14 +80,14 @@ def test_rates_of_several_classes_leave_deferred_rows_out_of_every_class():
     def value(text):
         return parse_rate(text).value(said, table, defer_label="?")
 
-    assert value("error_rate(train)") == pytest.approx(2 / 6)
-    assert value("accuracy(train)") == pytest.approx(2 / 6)
-    assert value("defer_rate(train)") == pytest.approx(2 / 6)
-    assert value("churn(train)") == pytest.approx(3 / 6)
-    assert value("recall(train, of=a)") == pytest.approx(1 / 2)
-    assert value("false_negative_rate(train, of=a)") == 0.0
-    assert value("negative_rate(train, of=a)") == pytest.approx(2 / 6)
-    assert value("macro(recall, train)") == pytest.approx((1 / 2 + 1 / 2 + 0) / 3)
+    assert value("error_rate") == pytest.approx(2 / 6)
+    assert value("accuracy") == pytest.approx(2 / 6)
+    assert value("defer_rate") == pytest.approx(2 / 6)
+    assert value("churn") == pytest.approx(3 / 6)
+    assert value("recall(of=a)") == pytest.approx(1 / 2)
+    assert value("false_negative_rate(of=a)") == 0.0
+    assert value("negative_rate(of=a)") == pytest.approx(2 / 6)
+    assert value("macro(recall)") == pytest.approx((1 / 2 + 1 / 2 + 0) / 3)
     assert value("defer_rate(train.positives, of=c)") == pytest.approx(1 / 2)
     decided = goals.decided_error_rate(TRAIN)
     assert decided.value(said, table, defer_label="?") == pytest.approx(2 / 4)
@@ -105,14 +105,14 @@ def test_a_metric_of_ones_own_may_count_deferred_rows():
     try:
         register_metric(lambda rows: 1 - goals.accuracy(rows) - 0.5 * defer_rate(rows), name="toll")
         table = Table(None, [0, 1, 1, 0])
-        assert parse_rate("toll(train)").value([0, 1, 2, 1], table, defer_label=2) == pytest.approx(0.5 - 0.125)
+        assert parse_rate("toll").value([0, 1, 2, 1], table, defer_label=2) == pytest.approx(0.5 - 0.125)
     finally:
         forget_metric("toll")
 
 
 def test_the_texts_of_deferral_goals_are_read_back():
     for text in (
-        "defer_rate(train, sex=F) <= 1.2 * defer_rate(train, sex=M)",
+        "defer_rate(sex=F) <= 1.2 * defer_rate(sex=M)",
         "decided_error_rate(mail, age<=33) <= 0.1",
     ):
         assert str(parse_goal(text)) == text
@@ -124,10 +124,10 @@ def test_the_texts_of_deferral_goals_are_read_back():
 
 def test_rates_among_the_decided_stand_against_numbers_only():
     with pytest.raises(TypeError, match="not linear once multiplied through"):
-        parse_goal("decided_error_rate(train, sex=F) <= decided_error_rate(train, sex=M)")
+        parse_goal("decided_error_rate(sex=F) <= decided_error_rate(sex=M)")
     with pytest.raises(TypeError, match=r"max_difference.*compares ratios, which is not linear"):
-        parse_goal("max_difference(decided_positive_rate, train, by=sex) <= 0.1")
-    assert parse_goal("every_group(decided_error_rate, train, by=sex) <= 0.1").is_ratio
+        parse_goal("max_difference(decided_positive_rate, by=sex) <= 0.1")
+    assert parse_goal("every_group(decided_error_rate, by=sex) <= 0.1").is_ratio
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_a_label_of_deferred_rows_that_could_be_a_class_is_refused(label, messag
     with pytest.raises((TypeError, ValueError), match=message):
         rate_table([0, 1], [0, 1], defer_label=label)
     with pytest.raises((TypeError, ValueError), match="defer_label must"):
-        audit("defer_rate(train) <= 0.5", [0, 1], [0, 1], defer_label=label)
+        audit("defer_rate <= 0.5", [0, 1], [0, 1], defer_label=label)
 
 
 def test_texts_that_differ_in_case_only_are_no_two_answers():
@@ -186,7 +186,7 @@ def people(n_rows=20_000):
 def test_an_audit_of_deferral_is_an_exact_binomial():
     y, group, said = (part[:400] for part in people())
     table = Table(None, y, group)
-    texts = ["defer_rate(train) <= 0.2", "decided_error_rate(train) <= 0.3", "error_rate(train) <= 0.3"]
+    texts = ["defer_rate <= 0.2", "decided_error_rate <= 0.3", "error_rate <= 0.3"]
     found = audit(texts, said, table, defer_label=DEFER, confidence=0.94)
     wrong, deferred = int(((said != y) & (said != DEFER)).sum()), int((said == DEFER).sum())
     for row, hits, trials in zip(found, (deferred, wrong, wrong), (400, 400 - deferred, 400), strict=True):
@@ -200,10 +200,10 @@ def test_audits_of_deferral_goals_keep_their_risk():
     """The bound is put a hair from what the population has; bench/deferral_coverage.py looks at more of them."""
     y, group, said = people()
     texts = {
-        "defer_rate(train, group=a)": "<=",
-        "decided_error_rate(train)": "<=",
-        "defer_rate(train, group=b) - 1.2 * defer_rate(train, group=a)": "<=",
-        "negative_rate(train)": ">=",
+        "defer_rate(group=a)": "<=",
+        "decided_error_rate": "<=",
+        "defer_rate(group=b) - 1.2 * defer_rate(group=a)": "<=",
+        "negative_rate": ">=",
     }
     for text, sense in texts.items():
         probe = parse_goal(f"{text} {sense} 0.5").with_confidence(0.8)
@@ -224,30 +224,30 @@ def test_certify_asks_a_model_that_defers_for_its_label():
             return np.array([0, 1, "ask", 1] * (len(X) // 4), dtype=object)
 
     X, y = np.zeros((400, 1)), np.array([0, 1, 1, 0] * 100)
-    found = certify(Asks(), ["defer_rate(train) <= 0.4", "error_rate(train) <= 0.4"], X, y)
+    found = certify(Asks(), ["defer_rate <= 0.4", "error_rate <= 0.4"], X, y)
     assert [row.estimate for row in found] == [0.25, 0.25]
 
 
 def test_a_planned_bound_is_what_an_audit_asks():
     y, group, said = (part[:500] for part in people())
     table = Table(None, y, group)
-    goal = tighten("defer_rate(train) <= 0.2", table, defer_label="?")
+    goal = tighten("defer_rate <= 0.2", table, defer_label="?")
     for count in (80, 85):
         answers = np.where(np.arange(500) < count, DEFER, y)
-        is_shown = audit("defer_rate(train) <= 0.2", answers, table, defer_label=DEFER).holds
+        is_shown = audit("defer_rate <= 0.2", answers, table, defer_label=DEFER).holds
         assert is_shown == goal.evaluate(answers, table, defer_label=DEFER).holds
-    planned = tighten("decided_error_rate(train) <= 0.3", table, predictions=said, defer_label=DEFER)
+    planned = tighten("decided_error_rate <= 0.3", table, predictions=said, defer_label=DEFER)
     assert planned.bound < 0.3
 
 
 def test_a_share_beyond_one_is_refused_as_for_other_rates():
-    for text in ("defer_rate(train) <= 10", "decided_error_rate(train) <= 5"):
+    for text in ("defer_rate <= 10", "decided_error_rate <= 5"):
         with pytest.raises(ValueError, match="always holds: its left side lies from 0 to 1"):
             goals.validate_goals(text)
     with pytest.raises(InfeasibleGoals):
-        goals.validate_goals("defer_rate(train) >= 2", trains=True)
+        goals.validate_goals("defer_rate >= 2", trains=True)
 
 
 def test_deferral_is_refused_where_every_row_is_decided():
-    with pytest.raises(ValueError, match=r"defer_rate\(train\) <= 0.1 uses deferred rows, but no row is deferred"):
-        goals.validate_goals("defer_rate(train) <= 0.1", defers=False)
+    with pytest.raises(ValueError, match=r"defer_rate <= 0.1 uses deferred rows, but no row is deferred"):
+        goals.validate_goals("defer_rate <= 0.1", defers=False)

@@ -11,11 +11,11 @@ from counterpoise.goals import Table, parse_goal
 from counterpoise.theory.confidence import upper_bounded_mean
 
 GOALS = [
-    "recall(train) >= 0.5",
-    "precision(train) >= 0.5",
-    "churn(train) <= 0.5",
-    "positive_rate(train, sex=F) >= 0.8 * positive_rate(train, sex=M)",
-    "max_difference(recall, train, by=sex) <= 0.2",
+    "recall >= 0.5",
+    "precision >= 0.5",
+    "churn <= 0.5",
+    "positive_rate(sex=F) >= 0.8 * positive_rate(sex=M)",
+    "max_difference(recall, by=sex) <= 0.2",
 ]
 
 
@@ -97,7 +97,7 @@ def test_ends_of_intervals_fail_no_more_often_than_they_may(goal, chances, n_tim
 def test_however_many_chances_there_are_the_estimate_is_theirs_and_inside(n_chances):
     rng = np.random.default_rng(5)
     y, sex, old, p = population(rng, 3000, rng.random(n_chances))
-    (one,) = audit("recall(train) >= 0.5", p, table(y, sex, old), kind="probabilities")
+    (one,) = audit("recall >= 0.5", p, table(y, sex, old), kind="probabilities")
     assert one.estimate == pytest.approx(p[y == 1].mean())
     assert one.low < one.estimate < one.high
 
@@ -105,7 +105,7 @@ def test_however_many_chances_there_are_the_estimate_is_theirs_and_inside(n_chan
 def test_several_classes_and_deferral_are_answers_with_chances_too():
     rng = np.random.default_rng(6)
     y, chances = rng.integers(0, 3, 600), rng.dirichlet(np.ones(4), 600)
-    goals = ["recall(train, of=1) >= 0.1", "defer_rate(train) <= 0.5", "decided_error_rate(train) <= 0.9"]
+    goals = ["recall(of=1) >= 0.1", "defer_rate <= 0.5", "decided_error_rate <= 0.9"]
     found = audit(goals, chances, Table(None, y), kind="probabilities", defer_label="ask")
     wrong = 1 - chances[np.arange(600), y] - chances[:, 3]
     wanted = [chances[y == 1, 1].mean(), chances[:, 3].mean(), wrong.sum() / (1 - chances[:, 3]).sum()]
@@ -116,7 +116,7 @@ def test_several_classes_and_deferral_are_answers_with_chances_too():
 def test_a_goal_that_is_tightened_for_chances_passes_their_audit():
     rng = np.random.default_rng(7)
     y, sex, old, p = population(rng, 1000, [0.0, 0.5, 1.0])
-    rows, goal = table(y, sex, old), parse_goal("recall(train) >= 0.3")
+    rows, goal = table(y, sex, old), parse_goal("recall >= 0.3")
     bound = tighten(goal, rows, predictions=p, kind="probabilities").bound
     value = p[y == 1].mean()
     (one,) = audit(goal.with_bound(0.3 + value - bound), p, rows, kind="probabilities")
@@ -135,6 +135,6 @@ def test_the_bound_of_any_quantity_is_that_of_shares_at_the_risk_divided_by_e():
 
 def test_words_for_what_predictions_are_others_are_refused():
     with pytest.raises(ValueError, match="kind must be one of 'labels', 'probabilities'; got 'scores'"):
-        audit("recall(train) >= 0.5", [0.2, 0.3], [0, 1], kind="scores")
+        audit("recall >= 0.5", [0.2, 0.3], [0, 1], kind="scores")
     with pytest.raises(ValueError, match=r"must lie in \[0, 1\]; got 1.5"):
-        audit("recall(train) >= 0.5", [0.2, 1.5], [0, 1], kind="probabilities")
+        audit("recall >= 0.5", [0.2, 1.5], [0, 1], kind="probabilities")

@@ -29,7 +29,7 @@ def test_helpers_compare_every_pair_of_groups():
     assert len(equalized_odds(groups)) == 24
     women, men = TRAIN.by(sex=["F", "M"])
     assert demographic_parity([women, men], within=0.1)[0] == (positive_rate(women) <= positive_rate(men) + 0.1)
-    assert str(equal_opportunity([women, men])[1]) == "recall(train, sex=M) <= recall(train, sex=F) + 0.05"
+    assert str(equal_opportunity([women, men])[1]) == "recall(sex=M) <= recall(sex=F) + 0.05"
     assert eighty_percent_rule([women, men], ratio=0.9)[0] == (positive_rate(women) >= 0.9 * positive_rate(men))
 
 
@@ -55,9 +55,9 @@ def test_rows_without_a_group_are_a_group(missing, values):
     table = Table(None, [1] * 6, {"g": np.array([*values, missing, missing], dtype=object)})
     said, both = [1, 1, 1, 0, 0, 0], {"classes": [0, 1]}
     assert recall(g="(missing)").value(said, table, **both) == 0
-    assert parse_goal("recall(train, g='(missing)') >= 0.5").evaluate(said, table, **both).violation == 0.5
-    assert parse_goal("every_group(recall, train, by=g) >= 0.5").evaluate(said, table, **both).violation == 0.5
-    assert parse_goal("max_difference(recall, train, by=g) <= 0.25").evaluate(said, table, **both).violation == 0.75
+    assert parse_goal("recall(g='(missing)') >= 0.5").evaluate(said, table, **both).violation == 0.5
+    assert parse_goal("every_group(recall, by=g) >= 0.5").evaluate(said, table, **both).violation == 0.5
+    assert parse_goal("max_difference(recall, by=g) <= 0.25").evaluate(said, table, **both).violation == 0.75
 
 
 @pytest.mark.parametrize("other", ["1.0", "1e0", "01", "1.00"])
@@ -65,7 +65,7 @@ def test_equal_numbers_are_one_group_however_written(other):
     rng = np.random.default_rng(0)
     y, said, g = rng.integers(2, size=(3, 400))
     rows = audit(
-        [f"positive_rate(train, g=1) - positive_rate(train, {same}) <= 0.1" for same in (f"g={other}", "1<=g<=1")],
+        [f"positive_rate(g=1) - positive_rate({same}) <= 0.1" for same in (f"g={other}", "1<=g<=1")],
         said,
         Table(None, y, {"g": g}),
     )
@@ -82,7 +82,7 @@ def test_a_truth_value_is_one_group_however_written():
     rng = np.random.default_rng(0)
     y, said, g = rng.integers(2, size=(3, 400))
     others = ("g=1", "g=true", "g=False")
-    goals = [f"positive_rate(train, g=True) - positive_rate(train, {other}) <= 0.1" for other in others]
+    goals = [f"positive_rate(g=True) - positive_rate({other}) <= 0.1" for other in others]
     one, same, apart = audit(goals, said, Table(None, y, {"g": g.astype(bool)}))
     assert one[1:4] == same[1:4]
     assert one.high - one.low > 1.2 * (apart.high - apart.low)  # only two groups are independent samples
@@ -94,7 +94,7 @@ def test_thousands_of_groups_are_refused():
     y, group = np.tile([0, 1], n_groups), np.arange(2 * n_groups) % n_groups
     table = Table(None, y, {"g": group, "h": group // 2})
     with pytest.raises(ValueError, match="over at most 50 groups; by 'g' there are 20000"):
-        audit("every_group(recall, train, by=g) >= 0.5", y, table)
+        audit("every_group(recall, by=g) >= 0.5", y, table)
     with pytest.raises(ValueError, match="The group 'g=0, h=0' has 2 rows to choose a threshold on"):
         GoalClassifier([y / 2], cv="prefit", decision="sticky", alpha=1.0, by=["g", "h"]).fit(
             np.zeros((2 * n_groups, 1)), y, sensitive_features={"g": group, "h": group // 2}
@@ -103,7 +103,7 @@ def test_thousands_of_groups_are_refused():
 
 def test_numbers_that_are_missing_are_a_group():
     table = Table(None, [1] * 3, {"g": [1.0, 2.0, np.nan]})
-    check = parse_goal("every_group(recall, train, by=g) >= 0.5").evaluate([1, 1, 0], table, classes=[0, 1])
+    check = parse_goal("every_group(recall, by=g) >= 0.5").evaluate([1, 1, 0], table, classes=[0, 1])
     assert check.violation == 0.5
 
 

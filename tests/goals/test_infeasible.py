@@ -20,8 +20,8 @@ DATA = {
 }
 TABLES = {"train": Table(X, Y, GROUP), **DATA}
 HARMLESS = [
-    "recall(train) <= 1",
-    "positive_rate(train, group=a) >= 0.01",
+    "recall <= 1",
+    "positive_rate(group=a) >= 0.01",
     "error_rate(cases) <= 0.99",
     "coverage(mail) <= 0.97",
 ]
@@ -40,24 +40,24 @@ def moved(goal, nearest, amount):
 
 
 CONFLICTS = [
-    ["recall(train) >= 0.95", "positive_rate(train) <= 0.1"],
+    ["recall >= 0.95", "positive_rate <= 0.1"],
     ["coverage(mail) >= 0.6", "negative_rate(mail) >= 0.5"],
     ["error_rate(mail) <= 0.1", "churn(mail) <= 0.2"],
-    ["recall(train) >= 0.9", "false_positive_rate(train) >= 0.3", "negative_rate(train) >= 0.5"],
-    ["positive_rate(train, group=a) >= 0.8", "positive_rate(train, group=b) >= 0.7", "positive_rate(train) <= 0.5"],
+    ["recall >= 0.9", "false_positive_rate >= 0.3", "negative_rate >= 0.5"],
+    ["positive_rate(group=a) >= 0.8", "positive_rate(group=b) >= 0.7", "positive_rate <= 0.5"],
     [
-        "positive_rate(train, group=b) >= 0.8 * positive_rate(train, group=a)",
-        "positive_rate(train, group=a) >= 0.9",
-        "positive_rate(train, group=b) <= 0.3",
+        "positive_rate(group=b) >= 0.8 * positive_rate(group=a)",
+        "positive_rate(group=a) >= 0.9",
+        "positive_rate(group=b) <= 0.3",
     ],
-    ["precision(train) >= 0.9", "positive_rate(train) >= 0.7"],
-    ["f1_score(train) >= 0.9", "recall(train) <= 0.5"],
+    ["precision >= 0.9", "positive_rate >= 0.7"],
+    ["f1_score >= 0.9", "recall <= 0.5"],
     ["correct(cases.positives) >= 1", "positive_rate(cases) <= 0.2"],
     ["wins_minus_losses(mail) >= 0.3", "churn(mail) <= 0.2"],
     ["wins_minus_losses(mail) / churn(mail) >= 0.5", "error_rate(mail) >= 0.9"],
-    ["recall(train) >= 1.2"],
-    ["accuracy(train) >= 0.9", "error_rate(train, group=a) >= 0.5"],
-    ["recall(train, group=a) <= recall(train, group=b) - 0.6", "recall(train, group=a) >= 0.5"],
+    ["recall >= 1.2"],
+    ["accuracy >= 0.9", "error_rate(group=a) >= 0.5"],
+    ["recall(group=a) <= recall(group=b) - 0.6", "recall(group=a) >= 0.5"],
 ]
 
 
@@ -91,18 +91,18 @@ def raised(goals, rows, labels, **settings):
 
 def test_an_error_below_what_a_line_reaches_is_reported_as_searched_for():
     rows, labels = RNG.normal(size=(60, 2)), np.arange(60) % 2
-    found = raised(["error_rate(train) <= 0.02", "recall(train) <= 1"], rows, labels)
+    found = raised(["error_rate <= 0.02", "recall <= 1"], rows, labels)
     goal = found.conflict[0]
     assert not found.proven
-    assert [str(goal) for goal in found.conflict] == ["error_rate(train) <= 0.02"]
-    assert str(found).startswith("No classifier of this kind was found that meets error_rate(train) <= 0.02")
+    assert [str(goal) for goal in found.conflict] == ["error_rate <= 0.02"]
+    assert str(found).startswith("No classifier of this kind was found that meets error_rate <= 0.02")
     met = ConstrainedClassifier(goals=[moved(goal, found.nearest_bounds[goal], 0.02)]).fit(rows, labels)
     assert met.history_[-1].violation <= 1e-6
 
 
 def test_contradictory_labels_on_the_same_rows_conflict_by_their_whole():
     tables = {"old": Table(X[:5], np.ones(5)), "new": Table(X[:5], np.zeros(5))}
-    goals = ["recall(train) >= 0.5", "correct(old) >= 1", "coverage(train) <= 0.9", "correct(new) >= 1"]
+    goals = ["recall >= 0.5", "correct(old) >= 1", "coverage <= 0.9", "correct(new) >= 1"]
     found = raised(goals, X, Y, datasets=tables)
     assert not found.proven
     assert set(found.conflict) == set(as_goals([goals[1], goals[3]]))
@@ -113,7 +113,7 @@ def test_contradictory_labels_on_the_same_rows_conflict_by_their_whole():
 def test_an_exclusive_or_is_out_of_a_lines_reach_and_within_a_kernels():
     rows = RNG.normal(size=(80, 2))
     labels = (rows[:, 0] * rows[:, 1] > 0).astype(int)
-    goals = ["recall(train) >= 0.9", "coverage(train) >= 0.1", "false_positive_rate(train) <= 0.1"]
+    goals = ["recall >= 0.9", "coverage >= 0.1", "false_positive_rate <= 0.1"]
     found = raised(goals, rows, labels)
     assert not found.proven
     assert set(found.conflict) == set(as_goals([goals[0], goals[2]]))
@@ -125,7 +125,7 @@ def test_an_exclusive_or_is_out_of_a_lines_reach_and_within_a_kernels():
 def test_relaxing_one_goal_of_a_searched_conflict_to_its_nearest_bound_is_enough():
     rows = RNG.normal(size=(60, 2))
     labels = (rows[:, 0] * rows[:, 1] > 0).astype(int)
-    goals = as_goals(["recall(train) >= 0.9", "false_positive_rate(train) <= 0.1"])
+    goals = as_goals(["recall >= 0.9", "false_positive_rate <= 0.1"])
     found = raised(goals, rows, labels)
     for goal, bound in found.nearest_bounds.items():
         others = [other for other in goals if other != goal]
@@ -146,8 +146,8 @@ def test_among_dozens_of_goals_a_searched_conflict_leaves_out_the_harmless():
 def test_nearest_bounds_of_goals_with_a_confidence_can_be_certified_together():
     labels = np.repeat([0, 1], 200)
     tables = {"train": Table(None, labels)}
-    goals = as_goals([f"{text} with confidence 0.9" for text in ("recall(train) >= 0.9", "coverage(train) <= 0.3")])
-    harmless = as_goals("accuracy(train) >= 0.1 with confidence 0.9")  # it shares the risk
+    goals = as_goals([f"{text} with confidence 0.9" for text in ("recall >= 0.9", "coverage <= 0.3")])
+    harmless = as_goals("accuracy >= 0.1 with confidence 0.9")  # it shares the risk
     found = raised([*goals, *harmless], RNG.normal(size=(400, 2)), labels)
     assert found.proven
     assert set(found.conflict) == set(goals)
@@ -162,7 +162,7 @@ def test_nearest_bounds_of_goals_with_a_confidence_can_be_certified_together():
 def test_a_goal_with_a_confidence_that_was_searched_for_in_vain_is_met_at_its_nearest_bound():
     rows = RNG.normal(size=(200, 2))
     labels = (rows[:, 0] * rows[:, 1] > 0).astype(int)
-    found = raised("error_rate(train) <= 0.2 with confidence 0.9", rows, labels)
+    found = raised("error_rate <= 0.2 with confidence 0.9", rows, labels)
     (goal,) = found.conflict
     model = ConstrainedClassifier(goals=moved(goal, found.nearest_bounds[goal], 0.01), decision="ramp")
     assert not found.proven
@@ -170,10 +170,10 @@ def test_a_goal_with_a_confidence_that_was_searched_for_in_vain_is_met_at_its_ne
 
 
 def test_a_cost_is_called_no_share_and_its_moves_are_not_summed_with_those_of_shares():
-    costs, recall = as_goals(["cost(train, {0->1: 100, 1->0: 300}) <= 10", "recall(train) >= 0.9"])
+    costs, recall = as_goals(["cost({0->1: 100, 1->0: 300}) <= 10", "recall >= 0.9"])
     text = str(InfeasibleGoals([costs], 18.5, {costs: 28.5}, held_by={costs: (recall,)}))
     assert "share" not in text
-    assert "It must hold beside recall(train) >= 0.9." in text
+    assert "It must hold beside recall >= 0.9." in text
     joint = str(InfeasibleGoals([costs, recall], 18.5, joint_bounds={costs: 20.0, recall: 0.8}))
     assert "The smallest change that is: cost" in joint
-    assert "A share is a number from 0 to 1" in str(InfeasibleGoals(as_goals("recall(train) >= 80"), 79.0))
+    assert "A share is a number from 0 to 1" in str(InfeasibleGoals(as_goals("recall >= 80"), 79.0))

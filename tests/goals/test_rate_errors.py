@@ -70,7 +70,7 @@ BAD = {
     "NaN baseline": (lambda: Table(None, baseline=[np.nan, 1.0]), "baseline must hold a label for each row"),
     "three classes": (
         lambda: positive_rate().value([0, 1, 2], Table(None, y=[0, 1, 2])),
-        r"needs a positive class; got 3 classes: 0, 1, 2. Name .* as in recall\(train, of=0\), or with pos_label",
+        r"needs a positive class; got 3 classes: 0, 1, 2. Name .* as in recall\(of=0\), or with pos_label",
     ),
     "one class": (lambda: positive_rate().value(["a"], Table(None, y=["a"])), "All labels are 'a'.*pos_label"),
     "foreign pos_label": (
@@ -136,18 +136,18 @@ def test_bad_rows_and_numbers_get_one_clear_sentence(case):
 
 
 WRONG_TYPE = {
-    "product": (lambda: recall() * accuracy(), r"product of two rates is not linear.*\(recall\(train\)\) \* "),
-    "ratio and rate": (lambda: precision() + recall(), r"ratio can be combined with numbers only: precision\(train\)"),
+    "product": (lambda: recall() * accuracy(), r"product of two rates is not linear.*\(recall\) \* "),
+    "ratio and rate": (lambda: precision() + recall(), r"ratio can be combined with numbers only: precision"),
     "rate and ratio": (lambda: recall() - precision(), "ratio can be combined with numbers only"),
     "ratio times rate": (lambda: precision() * recall(), "ratio can be combined with numbers only"),
     "ratio over rate": (lambda: precision() / recall(), "ratio can be combined with numbers only"),
     "rate over ratio": (lambda: recall() / precision(), "ratio can be combined with numbers only"),
     "ratio against rate": (lambda: precision() >= recall(), "ratio can be bounded by a number only"),
     "rate against ratio": (lambda: recall() <= precision(), "ratio can be bounded by a number only"),
-    "less than": (lambda: recall() < 0.5, r"written with <= or >=; got recall\(train\) < 0.5"),
-    "more than": (lambda: recall() > 0.5, r"written with <= or >=; got recall\(train\) > 0.5"),
+    "less than": (lambda: recall() < 0.5, r"written with <= or >=; got recall < 0.5"),
+    "more than": (lambda: recall() > 0.5, r"written with <= or >=; got recall > 0.5"),
     "a flag": (lambda: recall() + True, "unsupported operand"),
-    "a word": (lambda: recall() <= "high", r"compares a rate with a number .*; got recall\(train\) <= 'high'"),
+    "a word": (lambda: recall() <= "high", r"compares a rate with a number .*; got recall <= 'high'"),
     "a word times": (lambda: {} * recall(), "unsupported operand"),
     "data": (lambda: recall([[1.0]]), "A rate takes a Dataset or its name.*bound later"),
     "a number as a name": (lambda: Dataset(3), "name of a dataset must be a non-empty string; got 3"),
@@ -181,9 +181,9 @@ def test_what_is_no_rate_is_refused_with_a_sentence(case):
 
 
 def test_dividing_by_zero_is_refused():
-    with pytest.raises(ZeroDivisionError, match=r"\(recall\(train\)\) / 0"):
+    with pytest.raises(ZeroDivisionError, match=r"\(recall\) / 0"):
         _ = recall() / 0
-    with pytest.raises(ZeroDivisionError, match=r"\(true_positives\(train\)\) / 0"):
+    with pytest.raises(ZeroDivisionError, match=r"\(true_positives\) / 0"):
         _ = precision() / 0
 
 
@@ -212,7 +212,7 @@ def test_known_words_are_listed_up_to_a_point():
         (lambda: goals.equalized_odds_ratio("train", by=[1]), "by must be the name of a column, or a list of names"),
         (lambda: Table(0), "A Table needs an entry for each row; got 0"),
         (lambda: Table(None, 3), "A Table needs an entry for each row; got 3"),
-        (lambda: audit("recall(train) >= 0.5", [0, 1], {}), "got an empty dict"),
+        (lambda: audit("recall >= 0.5", [0, 1], {}), "got an empty dict"),
         (lambda: loads("model.cp"), "data must be the bytes that dumps returned; got str"),
     ],
 )

@@ -70,7 +70,7 @@ def test_a_power_of_two_on_costs_and_bound_changes_no_verdict_and_nothing_else(s
 
 
 def test_a_tiny_cost_is_not_rounded_away():
-    goal, y = "cost(train, {0->1: 1e-13}) <= 1e-15", np.zeros(400, dtype=int)
+    goal, y = "cost({0->1: 1e-13}) <= 1e-15", np.zeros(400, dtype=int)
     (row,) = audit(goal, np.ones(400, dtype=int), y, classes=[0, 1])
     assert (row.verdict, row.estimate) == ("fails", pytest.approx(1e-13, rel=1e-12, abs=0.0))
     assert not parse_goal(goal).evaluate(np.ones(400, dtype=int), Table(None, y), classes=[0, 1]).holds
@@ -80,13 +80,13 @@ def test_a_tiny_cost_is_not_rounded_away():
 def test_huge_costs_are_audited_or_refused_with_a_sentence():
     y = np.array([0, 1] * 200)
     said = np.where(np.arange(400) < 40, 1 - y, y)
-    (plain,) = audit("cost(train, {0->1: 1, 1->0: 2}) <= 0.3", said, y)
-    (huge,) = audit("cost(train, {0->1: 1e300, 1->0: 2e300}) <= 3e299", said, y)
+    (plain,) = audit("cost({0->1: 1, 1->0: 2}) <= 0.3", said, y)
+    (huge,) = audit("cost({0->1: 1e300, 1->0: 2e300}) <= 3e299", said, y)
     assert (huge.verdict, plain.verdict) == ("holds", "holds")
     assert huge.high == pytest.approx(1e300 * plain.high, rel=1e-12)
-    assert len(str(parse_goal("cost(train, {0->1: 1e306}) <= 1e306").evaluate(said, Table(None, y)))) < 100
+    assert len(str(parse_goal("cost({0->1: 1e306}) <= 1e306").evaluate(said, Table(None, y)))) < 100
     with pytest.raises(ValueError, match=r"numbers in the goal cost.* are too large to add up.* Divide its costs"):
-        audit("cost(train, {0->1: 1e308, 1->0: 1e308}) <= 1e307", said, y)
+        audit("cost({0->1: 1e308, 1->0: 1e308}) <= 1e307", said, y)
     with pytest.raises(ValueError, match="must be finite; got inf"):
         _ = 1e200 * cost("train", {"0->1": 1e200})
     with pytest.raises(ValueError, match=r"rounds to 0; got 1e-200 \* cost"):
@@ -121,7 +121,7 @@ def test_what_is_advised_and_refused_follows_the_unit(power):
     assert round_safely(priced <= unit, 0.71239 * unit) == pytest.approx(0.7124 * unit, rel=2e-4)
     asked = tighten(priced <= 0.25 * unit, Table(None, [0, 1] * 200))
     assert asked.bound / unit == pytest.approx(
-        tighten("false_positives(train) <= 0.25", Table(None, [0, 1] * 200)).bound
+        tighten("false_positives <= 0.25", Table(None, [0, 1] * 200)).bound
     )
 
 

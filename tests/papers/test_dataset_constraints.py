@@ -278,13 +278,13 @@ def test_both_forms_of_the_covariance_stand_side_by_side():
 
 
 GOALS = (
-    "recall(train) >= 0.7",
-    "positive_rate(train) <= 0.4",
-    "positive_rate(train, sex=F) >= 0.8 * positive_rate(train, sex=M)",
+    "recall >= 0.7",
+    "positive_rate <= 0.4",
+    "positive_rate(sex=F) >= 0.8 * positive_rate(sex=M)",
 )
 
 
-@given(st.integers(0, 10_000), st.sampled_from(GOALS), st.sampled_from(["error_rate(train)", "positive_rate(train)"]))
+@given(st.integers(0, 10_000), st.sampled_from(GOALS), st.sampled_from(["error_rate", "positive_rate"]))
 def test_the_shifted_bias_is_the_best_of_all_thresholds(seed, goal, objective):
     rng = np.random.default_rng(seed)
     scores = rng.integers(0, 8, 20) / 8  # with ties
@@ -303,8 +303,8 @@ def test_the_shifted_bias_is_the_best_of_all_thresholds(seed, goal, objective):
 
 
 def test_no_threshold_can_meet_what_no_predictions_can():
-    with pytest.raises(ValueError, match=r"No threshold on these scores meets error_rate\(train\) <= 0.1"):
-        shift_bias([0.1, 0.9], Table(None, y=[1, 0]), "error_rate(train) <= 0.1")
+    with pytest.raises(ValueError, match=r"No threshold on these scores meets error_rate <= 0.1"):
+        shift_bias([0.1, 0.9], Table(None, y=[1, 0]), "error_rate <= 0.1")
 
 
 def test_the_reduction_of_fairlearn_answers_with_the_probabilities_of_its_mixture():

@@ -19,7 +19,7 @@ def known():
 
 
 def test_a_draw_says_of_each_way_of_choosing_whether_it_held_and_what_it_cost(known):
-    goals = as_goals(["recall(train) >= 0.7", "max_difference(positive_rate, train, by=group) <= 0.08"])
+    goals = as_goals(["recall >= 0.7", "max_difference(positive_rate, by=group) <= 0.08"])
     rows = np.random.default_rng(1).choice(20_000, 1500, replace=False)
     results = {(way, quantity): value for way, quantity, value in experiment.run_draw(known, rows, goals, ("group",))}
     ways = [str(level) for level in experiment.CONFIDENCES]
@@ -33,7 +33,7 @@ def test_a_draw_says_of_each_way_of_choosing_whether_it_held_and_what_it_cost(kn
 
 
 def test_goals_that_are_out_of_reach_leave_no_rows(known):
-    goals = as_goals(["recall(train) >= 0.99", "positive_rate(train) <= 0.05"])
+    goals = as_goals(["recall >= 0.99", "positive_rate <= 0.05"])
     assert not list(experiment.run_draw(known, np.arange(1000), goals, ()))
 
 

@@ -173,7 +173,7 @@ def test_rules_of_scores_agree(settings):
 def test_thresholds_of_groups_are_found_by_their_places():
     sex = np.where(np.arange(len(X)) % 3, "F", "M")
     model = cp.GoalClassifier(
-        MODELS["boosted"], by="sex", cv=2, random_state=0, goals=["recall(train, sex=F) >= 0.97"], confidence=None
+        MODELS["boosted"], by="sex", cv=2, random_state=0, goals=["recall(sex=F) >= 0.97"], confidence=None
     )
     model.fit(X, Y, sensitive_features={"sex": sex})
     names = json.loads({entry.key: entry.value for entry in to_onnx(model).metadata_props}["groups"])

@@ -32,7 +32,7 @@ WORDS = np.array(["bad", "good"])[CODES]
 FLOWERS = load_iris(return_X_y=True)
 
 SETTINGS = {
-    "ramp": cp.ConstrainedClassifier(goals=["recall(train) >= 0.5"], pos_label="bad", decision="ramp", random_state=0),
+    "ramp": cp.ConstrainedClassifier(goals=["recall >= 0.5"], pos_label="bad", decision="ramp", random_state=0),
     "generator": cp.LPBoostClassifier(HistogramTree(), n_estimators=3, random_state=np.random.RandomState(0)),
     "names": cp.MixtureClassifier(
         [Stump().fit(NUMBERS, WORDS), ("tree", HistogramTree().fit(NUMBERS, WORDS))], random_state=0
@@ -80,8 +80,8 @@ def people():
 
 
 GOALS = [
-    "positive_rate(train, sex=F) >= 0.7 * positive_rate(train, sex=M)",
-    "precision(train) >= 0.5",
+    "positive_rate(sex=F) >= 0.7 * positive_rate(sex=M)",
+    "precision >= 0.5",
     "churn(mail) <= 0.9",
 ]
 
@@ -93,7 +93,7 @@ def test_a_loaded_mixture_can_be_rebalanced_and_checked_without_data(people, tmp
     loaded = round_trip(model, tmp_path)
     assert loaded.goals_ == model.goals_
     assert [str(check) for check in loaded.check_goals()] == [str(check) for check in model.check_goals()]
-    for goals in (None, [parse_goal("recall(train, sex=M) >= 0.6")], ()):
+    for goals in (None, [parse_goal("recall(sex=M) >= 0.6")], ()):
         first, second = (one.rebalance(alpha=0.4, goals=goals) for one in (model, loaded))
         assert_array_equal(first.mixture_, second.mixture_)
         assert second.estimators_ is loaded.estimators_
@@ -103,7 +103,7 @@ def test_a_loaded_mixture_can_be_rebalanced_and_checked_without_data(people, tmp
 def test_goals_on_columns_of_a_data_frame_can_be_met_again_after_loading(tmp_path):
     pandas = pytest.importorskip("pandas", reason="pandas is not installed")
     frame = pandas.DataFrame(NUMBERS, columns=list("abcdefgh")).assign(sex=["F", "M", None] * 50, one=1)
-    goals = ["positive_rate(train, sex=F) >= 0.7 * positive_rate(train, sex=M)", "recall(train, one=1) >= 0.5"]
+    goals = ["positive_rate(sex=F) >= 0.7 * positive_rate(sex=M)", "recall(one=1) >= 0.5"]
     pool = [make_pipeline(make_column_transformer(("passthrough", [name])), Stump()) for name in "abc"]
     model = cp.MixtureClassifier([one.fit(frame, CODES) for one in pool], goals=goals).fit(frame, CODES)
     loaded = round_trip(model, tmp_path)

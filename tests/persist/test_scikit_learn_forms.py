@@ -151,11 +151,11 @@ def test_models_of_a_pool_wait_until_they_are_asked(tmp_path):
     model = cp.MixtureClassifier(pool, alpha=0.3, random_state=0).fit(X[100:], y[100:])
     cp.save(model, tmp_path / "model.cp")
     again = load_lazily(tmp_path / "model.cp")
-    other = again.rebalance(alpha=1.0, goals=["recall(train) >= 0.5"])
-    assert dumps(other) == dumps(model.rebalance(alpha=1.0, goals=["recall(train) >= 0.5"]))
+    other = again.rebalance(alpha=1.0, goals=["recall >= 0.5"])
+    assert dumps(other) == dumps(model.rebalance(alpha=1.0, goals=["recall >= 0.5"]))
     assert [one._model for one in again.estimators_] == [None] * 3
     assert_array_equal(
-        other.predict_proba(X), model.rebalance(alpha=1.0, goals=["recall(train) >= 0.5"]).predict_proba(X)
+        other.predict_proba(X), model.rebalance(alpha=1.0, goals=["recall >= 0.5"]).predict_proba(X)
     )
     assert [one._model is not None for one in again.estimators_] == (other.mixture_ > 0).tolist()
     assert again.estimators_[2].get_depth() == 3

@@ -30,7 +30,7 @@ def record(*goals, settings=None, met_on="validation", texts=None, more=()):
         parts = {"estimate": 0.8, "low": math.nan, "high": math.nan, "bound": 0.7, "rows": 100}
         for part, value in (parts | {"verdict": verdict, "violation": violation}).items():
             rows.append(row("mixture", f"goal {part}", "test", value, settings=f"goal {place}"))
-    named = [{"name": f"goal {place}", "text": "recall(train) >= 0.7"} for place in range(1, len(goals) + 1)]
+    named = [{"name": f"goal {place}", "text": "recall >= 0.7"} for place in range(1, len(goals) + 1)]
     words = {"goals": named, "met_on": met_on, **(texts or {})}
     return result_of((*rows, *more), words, settings or {}, {})
 
@@ -72,7 +72,7 @@ def standing(estimate, low, high, bound, rows, sense=">="):
         row("mixture", f"goal {part}", "test", value, settings="goal 1")
         for part, value in (values | {"violation": 0.0}).items()
     ]
-    texts = {"goals": [{"name": "goal 1", "text": f"recall(train) {sense} {bound}"}]}
+    texts = {"goals": [{"name": "goal 1", "text": f"recall {sense} {bound}"}]}
     kept = result_of((row("mixture", "error", "test", 0.1), *found), texts, {"room_for_audit": True}, {})
     return next_steps(kept, goal_cards(kept))
 
@@ -95,19 +95,19 @@ def test_rows_that_would_decide_are_counted_by_the_side_of_the_bound(given, rows
 
 @pytest.mark.parametrize(("cost", "is_told"), [(0.03, True), (0.00001, False), (None, False)])
 def test_the_price_of_room_is_told_where_it_shows(cost, is_told):
-    told = steps(HOLDS, texts={"room_cost": cost, "objective": {"kind": "rate", "text": "fpr(train)"}})
+    told = steps(HOLDS, texts={"room_cost": cost, "objective": {"kind": "rate", "text": "fpr"}})
     assert told == [AUDIT, *([f"The margin for the audit raises the objective by {number(cost)}."] if is_told else [])]
 
 
 @pytest.mark.parametrize("value", [0.0733, math.nan])
 def test_an_objective_that_was_not_measured_is_not_told(value):
     more = [row("mixture", "objective", "test", value), row("first model", "objective", "test", 0.2)]
-    found = record(more=more, texts={"objective": {"kind": "rate", "text": "fpr(train)"}})
+    found = record(more=more, texts={"objective": {"kind": "rate", "text": "fpr"}})
     if math.isnan(value):
         assert objective_fact(found) is None
         assert objective_sentence(found) == ""
     else:
-        assert objective_fact(found) == ("fpr(train)", number(value), f"plain training: {number(0.2)}")
+        assert objective_fact(found) == ("fpr", number(value), f"plain training: {number(0.2)}")
     tail = record(more=more, texts={"objective": {"kind": "cvar"}})
     assert objective_fact(tail) is None
     assert objective_sentence(tail) == ""

@@ -17,8 +17,8 @@ pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 
 pytestmark = pytest.mark.usefixtures("undrawn")
 
-RATE = "false_positive_rate(train)"
-GOALS = ("recall(train) >= 0.8", "churn(train) <= 0.1")
+RATE = "false_positive_rate"
+GOALS = ("recall >= 0.8", "churn <= 0.1")
 VALUES = {  # method: on train, validation and test rows
     "mixture": (0.0611, 0.0522, 0.0733),
     "first model": (0.0812, 0.0923, 0.1034),
@@ -134,7 +134,7 @@ def test_settings_that_were_not_set_are_left_out_and_the_others_grouped(tmp_path
         '{"alpha": 0.1, "output": null, "data": {"target": "kind", "drop": [], "weights": null, "max_long_key": 3},'
         ' "method": {"name": "pool", "parameters": {}, "learner": null, "enforce_goals": true, "models": ['
         ' {"name": "tree", "title": null, "parameters": {"max_depth": 2}}, {"name": "svm", "parameters": {}}]},'
-        ' "goals": [{"goal": "recall(train) >= 0.5", "confidence": null}]}'
+        ' "goals": [{"goal": "recall >= 0.5", "confidence": null}]}'
     )
     result = read_result(folder / "result.json").model_copy(update={"settings": settings})
     (folder / "result.json").write_text(result.model_dump_json(), encoding="utf-8")
@@ -142,7 +142,7 @@ def test_settings_that_were_not_set_are_left_out_and_the_others_grouped(tmp_path
     told = page.text.partition("Settings key value")[2].partition("Run it again")[0]
     assert told.strip() == (
         "alpha 0.1 data target kind max_long_key 3 method name pool enforce_goals true models 1 "
-        "name = tree; parameters.max_depth = 2 models 2 svm goals 1 recall(train) >= 0.5"
+        "name = tree; parameters.max_depth = 2 models 2 svm goals 1 recall >= 0.5"
     )
     assert "max_<wbr>long_<wbr>key" in (folder / "report.html").read_text(encoding="utf-8")
 
@@ -163,9 +163,9 @@ def test_models_of_one_kind_are_described_once_and_many_are_summed_up(tmp_path):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("recall(train) >= 0.8", "Goal 1 costs most: without it"),
+        ("recall >= 0.8", "Goal 1 costs most: without it"),
         (
-            "precision(train) >= 0.8",
+            "precision >= 0.8",
             "Goal 1 costs most: with the bound 0.7500",
         ),  # of which only bounds near it are known
     ],
@@ -180,7 +180,7 @@ def test_what_a_goal_costs_is_told_by_the_end_where_it_is_not_asked(tmp_path, te
                 where = f"{name} bound={bound!r}"
                 rows.append(row("mixture", f"frontier {part}", "validation", value, settings=where))
     goals = [
-        {"name": f"goal {place}", "text": goal} for place, goal in enumerate((text, "churn(train) <= 0.8"), start=1)
+        {"name": f"goal {place}", "text": goal} for place, goal in enumerate((text, "churn <= 0.8"), start=1)
     ]
     page = page_of(tmp_path, objective={"kind": "rate", "text": RATE}, rows=rows, goals=goals)
     least = "0.0400" if "without" in said else "0.0300"

@@ -179,7 +179,7 @@ def test_a_goal_is_drawn_with_the_side_that_it_allows(drawn, sense):
             rows.append(row("mixture", f"goal {name}", split, value, settings="goal 1"))
         rows.append(row("first model", "goal estimate", split, parts[3], settings="goal 1"))
         rows.append(row("mixture", "goal bound", split, 0.8, settings="goal 1"))
-    texts = {"goals": [{"name": "goal 1", "text": f"recall(train) {sense} 0.8"}]}
+    texts = {"goals": [{"name": "goal 1", "text": f"recall {sense} 0.8"}]}
     goal_cards(result_of(tuple(rows), texts, {}, {}))
     axes, told, _ = drawn["goal-1"]
     dots, plain, *_ = axes.lines

@@ -80,7 +80,7 @@ def test_the_name_of_an_upright_axis_is_no_longer_than_the_figure(monkeypatch):
     drawn = []
     monkeypatch.setattr(figures, "draw", lambda *given, **_: drawn.append(given[3]))
     points = [(0.7, 0.5, 0.5), (0.8, 0.6, 0.6)]
-    for least in ("least share wrong of the worst-off 10 %", "least " + "false_positive_rate(train, sex=F) + " * 3):
+    for least in ("least share wrong of the worst-off 10 %", "least " + "false_positive_rate(sex=F) + " * 3):
         figures.frontier_figure("frontier-1", GOALS[0], points, least, percent, 0.8)
     for fill in drawn:
         with figures._plain_style():
@@ -155,7 +155,7 @@ def test_verdicts_are_told_in_words(tmp_path, verdicts, title):
     for place, verdict in enumerate(verdicts):
         for part, value in {"estimate": 0.9, "low": 0.8, "high": 1.0, "bound": 0.7, "verdict": verdict}.items():
             rows.append(row("mixture", f"goal {part}", "test", value, settings=f"goal {place + 1}"))
-    texts = {"goals": [{"name": f"goal {k + 1}", "text": "recall(train) >= 0.7"} for k in range(len(verdicts))]}
+    texts = {"goals": [{"name": f"goal {k + 1}", "text": "recall >= 0.7"} for k in range(len(verdicts))]}
     assert title in page_of(write_folder(tmp_path, rows, texts, {})).text
 
 
@@ -264,7 +264,7 @@ def test_curves_are_drawn_from_the_table(monkeypatch):
     curves = {"mixture": ([0.01, 0.1, 1.0], [1.0, 0.6, 0.2]), "plain training": ([0.01, 0.1, 1.0], [1.0, 0.9, 0.1])}
     figures.cvar_figure("curve", "test", curves, 0.1)
     dots = [figures.Dot("train", 0.9, 0.8, 0.95, other=0.7), figures.Dot("test", 0.85, 0.7, 0.93)]
-    figures.goal_figure("goal", "recall(train) >= 0.8", dots, 0.8, ">=")
+    figures.goal_figure("goal", "recall >= 0.8", dots, 0.8, ">=")
     axes = matplotlib.figure.Figure().subplots(1, 2)
     drawn["curve"](axes[0])
     for line, (alphas, values) in zip(axes[0].lines, curves.values(), strict=False):

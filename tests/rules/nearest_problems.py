@@ -242,9 +242,9 @@ def random_pool(seed):
     counts = _counts(said, y, pool.weights)
     name = ["precision", "f1_score"][seed % 2]
     limits = [
-        Limit(f"{name}(train)", ">=", 0.97, *counts[name]),
-        Limit("recall(train)", ">=", float(counts["recall"][0].mean() / counts["recall"][1][0]), *counts["recall"]),
-        Limit("positive_rate(train)", "<=", float(counts["positive_rate"][0].mean()), *counts["positive_rate"]),
+        Limit(f"{name}", ">=", 0.97, *counts[name]),
+        Limit("recall", ">=", float(counts["recall"][0].mean() / counts["recall"][1][0]), *counts["recall"]),
+        Limit("positive_rate", "<=", float(counts["positive_rate"][0].mean()), *counts["positive_rate"]),
     ]
     best = nearest_by_highs(pool._replace(limits=limits), 0)
     limits[0] = limits[0]._replace(bound=float(best + 0.03))

@@ -17,7 +17,7 @@ from counterpoise.rules.scores.family import CutFamily
 from counterpoise.rules.tradeoff import BoundPath
 from counterpoise.theory.risks import CVaR
 
-GOALS = ("recall(train) >= 0.5", "false_positive_rate(train) <= 0.6")
+GOALS = ("recall >= 0.5", "false_positive_rate <= 0.6")
 BUDGET = 0.01
 STEP = 1e-3  # beyond the tightest bound
 ROWS = make_classification(1000, 8, n_informative=4, weights=[0.8], flip_y=0.15, random_state=2)
@@ -48,7 +48,7 @@ def trees():
     """Return a mixture of trees within a budget, whose first goal costs more of the average than the budget."""
     X, y = ROWS
     models = [DecisionTreeClassifier(max_depth=3, class_weight={1: weight}).fit(X, y) for weight in (0.3, 1, 3, 9)]
-    return MixtureClassifier(models, alpha=0.4, goals=["recall(train) >= 0.75", GOALS[1]], budget=BUDGET).fit(X, y)
+    return MixtureClassifier(models, alpha=0.4, goals=["recall >= 0.75", GOALS[1]], budget=BUDGET).fit(X, y)
 
 
 def test_a_frontier_of_models_has_the_aimed_bound_and_the_tightest_that_any_mixture_meets(trees):
@@ -69,7 +69,7 @@ def test_a_frontier_of_models_has_the_aimed_bound_and_the_tightest_that_any_mixt
 
 def test_a_frontier_of_class_rules_is_what_choosing_with_each_bound_finds():
     known = known_rows(*drawn_rows(0, 200, 3))
-    goals = as_goals(["recall(train, of=0) >= 0.5"])
+    goals = as_goals(["recall(of=0) >= 0.5"])
     levels = np.array([0.5, 0.85, 1.1])
     family, aim = ClassFamily(known), as_problem(0.5, None, goals, budget=BUDGET)
     path = BoundPath(build_program(family, aim.objective, family.limits(goals)), aim, goals, 1e-4)

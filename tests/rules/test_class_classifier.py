@@ -19,7 +19,7 @@ NAMES = np.array(["ant", "bee", "cat", "dog"])
 Y, SEX = NAMES[CODES], np.where(np.arange(900) % 3 == 0, "F", "M")
 TRAIN, CHOOSE, TEST = slice(0, 300), slice(300, 600), slice(600, 900)
 MODEL = LogisticRegression().fit(X[TRAIN], Y[TRAIN])
-FLOOR = "every_class(recall, train) >= 0.83"
+FLOOR = "every_class(recall) >= 0.83"
 
 
 def mixed(models=None, **settings):
@@ -64,11 +64,11 @@ def test_answers_are_drawn_by_the_person_and_as_often_as_the_mixture_says(floor)
 @pytest.mark.parametrize(
     "goal",
     [
-        "recall(train, of=bee) >= 0.85",
-        "positive_rate(train, of=cat) <= 0.2",
-        "confusion(train, of=ant, called=dog) <= 0.01",
-        "precision(train, of=dog) >= 0.9",
-        "recall(train, of=bee, sex=F) >= 0.85",
+        "recall(of=bee) >= 0.85",
+        "positive_rate(of=cat) <= 0.2",
+        "confusion(of=ant, called=dog) <= 0.01",
+        "precision(of=dog) >= 0.9",
+        "recall(of=bee, sex=F) >= 0.85",
         "churn(mail) <= 0.1",
     ],
 )
@@ -89,7 +89,7 @@ def test_weights_count_as_rows_do():
 
 
 def test_one_model_and_one_rule_decide_and_meet_goals_without_draws():
-    goal = "recall(train, of=bee) >= 0.8"
+    goal = "recall(of=bee) >= 0.8"
     fixed = cp.GoalClassifier(GaussianNB(), goals=[goal], cv=3, random_state=0, confidence=None).fit(X[:600], Y[:600])
     assert len(fixed.estimators_) == 1
     assert fixed.check_goals()[0].holds
@@ -102,8 +102,8 @@ def test_one_model_and_one_rule_decide_and_meet_goals_without_draws():
 
 
 def test_rules_may_look_at_groups_and_refuse_others():
-    goal = "abs(recall(train, of=bee, sex=F) - recall(train, of=bee, sex=M)) <= 0.01"
-    model = mixed(goals=[goal, "recall(train, of=bee) >= 0.8"], by="sex")
+    goal = "abs(recall(of=bee, sex=F) - recall(of=bee, sex=M)) <= 0.01"
+    model = mixed(goals=[goal, "recall(of=bee) >= 0.8"], by="sex")
     model.fit(X[CHOOSE], Y[CHOOSE], sensitive_features={"sex": SEX[CHOOSE]})
     assert all(check.holds for check in model.check_goals())
     assert {rule.benefits.shape[0] for rule in model.rules_} == {2}
@@ -151,10 +151,10 @@ def test_a_crafted_rule_is_refused(floor):
 
 
 def test_goals_with_a_confidence_are_tightened_and_audited_on_other_rows():
-    goal = "recall(train, of=bee) >= 0.7 with confidence 0.9"
+    goal = "recall(of=bee) >= 0.7 with confidence 0.9"
     model = mixed(goals=[goal]).fit(X[CHOOSE], Y[CHOOSE])
     assert recalls(model)[1] > 0.75
-    audit = certify(model, ["recall(train, of=bee) >= 0.6"], X[TEST], Y[TEST], confidence=0.9)
+    audit = certify(model, ["recall(of=bee) >= 0.6"], X[TEST], Y[TEST], confidence=0.9)
     assert len(audit) == 1
 
 
@@ -162,7 +162,7 @@ def test_the_worst_group_and_rates_can_be_made_small():
     given = {"sensitive_features": {"sex": SEX[CHOOSE]}}
     worst = mixed(objective="worst-group").fit(X[CHOOSE], Y[CHOOSE], **given)
     assert worst.value_ <= mixed().fit(X[CHOOSE], Y[CHOOSE], **given).value_ + 0.1
-    rate = mixed(objective="false_negative_rate(train, of=bee)", goals=["error_rate(train) <= 0.3"])
+    rate = mixed(objective="false_negative_rate(of=bee)", goals=["error_rate <= 0.3"])
     rate.fit(X[CHOOSE], Y[CHOOSE])
     assert rate.value_ == pytest.approx(1 - recalls(rate)[1], abs=1e-6)
     assert rate.check_goals()[0].holds
@@ -195,12 +195,12 @@ def test_stored_probabilities_choose_and_do_not_decide_about_others():
 
 def test_goals_out_of_reach_are_told_with_the_least_violation_that_was_found():
     with pytest.raises(InfeasibleGoals, match="The least total violation found is"):
-        mixed(goals=["every_class(recall, train) >= 0.99"]).fit(X[CHOOSE], Y[CHOOSE])
+        mixed(goals=["every_class(recall) >= 0.99"]).fit(X[CHOOSE], Y[CHOOSE])
 
 
 @pytest.mark.parametrize("cost", [0.0, 0.2])
 def test_rows_are_deferred_at_a_cost_and_within_a_limit(cost):
-    goals = ["defer_rate(train) <= 0.1"]
+    goals = ["defer_rate <= 0.1"]
     model = mixed(alpha=0.3, goals=goals, deferral=cp.Deferral(cost)).fit(X[CHOOSE], Y[CHOOSE])
     said = model.decision_proba(X[CHOOSE])
     assert said.shape == (300, 5)
@@ -212,7 +212,7 @@ def test_rows_are_deferred_at_a_cost_and_within_a_limit(cost):
 
 
 def test_a_fixed_rule_may_defer():
-    model = mixed(goals=["decided_error_rate(train) <= 0.1"], deferral=cp.Deferral(0.3), decision="fixed")
+    model = mixed(goals=["decided_error_rate <= 0.1"], deferral=cp.Deferral(0.3), decision="fixed")
     model.fit(X[CHOOSE], Y[CHOOSE])
     assert model.check_goals()[0].holds
     assert set(np.unique(model.decision_proba(X[TEST]))) == {0.0, 1.0}
@@ -220,17 +220,17 @@ def test_a_fixed_rule_may_defer():
 
 def test_the_price_of_a_goal_is_traced_at_given_bounds():
     model = mixed().fit(X[CHOOSE], Y[CHOOSE])
-    points = cp.tradeoff(model, "recall(train, of=ant) >= 0.8", [0.8, 0.9, 0.999])
+    points = cp.tradeoff(model, "recall(of=ant) >= 0.8", [0.8, 0.9, 0.999])
     assert points.values[0] <= points.values[1] + 1e-3
     for point in points:
         assert np.isnan(point.value) or point.mixture.shape == (len(points.rules),)
     with pytest.raises(ValueError, match=r"bounds that can be met are not known\. Pass bounds"):
-        cp.tradeoff(model, "recall(train, of=ant) >= 0.8")
+        cp.tradeoff(model, "recall(of=ant) >= 0.8")
 
 
 def test_bounds_that_the_rows_can_never_show_have_no_value():
     model = mixed().fit(X[CHOOSE], Y[CHOOSE])
-    points = cp.tradeoff(model, "recall(train, of=ant) >= 0.5 with confidence 0.95", [0.5, 0.999])
+    points = cp.tradeoff(model, "recall(of=ant) >= 0.5 with confidence 0.95", [0.5, 0.999])
     assert np.isnan(points.values).tolist() == [False, True]
 
 

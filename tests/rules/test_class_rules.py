@@ -19,9 +19,9 @@ from counterpoise.solvers import minimize_cvar
 NOBODY = np.zeros(1, dtype=np.int64)
 SOME_GOALS = (
     [],
-    ["every_class(recall, train) >= 0.42"],
-    ["positive_rate(train, of=0) <= 0.15"],
-    ["recall(train, of=1) >= 0.7", "confusion(train, of=2, called=0) <= 0.05"],
+    ["every_class(recall) >= 0.42"],
+    ["positive_rate(of=0) <= 0.15"],
+    ["recall(of=1) >= 0.7", "confusion(of=2, called=0) <= 0.05"],
 )
 
 
@@ -123,18 +123,18 @@ def test_the_fast_path_keeps_goals_on_errors_and_is_left_where_goals_name_classe
     known = known_rows(told, labels)
     free = chosen(known, 0.6)
     error = float(known.mass @ known.losses(known.answer_shares(free.rules[0])["train"]))
-    kept = chosen(known, 0.6, [f"error_rate(train) <= {error - 0.004:.6f}"])
+    kept = chosen(known, 0.6, [f"error_rate <= {error - 0.004:.6f}"])
     assert kept.covers == OF_RATIOS
     assert kept.value >= free.value - 1e-9
     lost = known.losses(known.answer_shares(kept.rules[0])["train"]).mean()
     assert lost <= error - 0.004 + 1e-6
-    assert "pool" in chosen(known, 0.6, ["recall(train, of=1) >= 0.3"]).covers
+    assert "pool" in chosen(known, 0.6, ["recall(of=1) >= 0.3"]).covers
 
 
 def test_values_and_goals_are_exact_on_the_rows_and_the_bound_covers_the_pool():
     told, labels = drawn_rows(4, 300, 6)
     known = known_rows(told, labels)
-    found = chosen(known, 0.4, ["every_class(recall, train) >= 0.5", "positive_rate(train, of=2) <= 0.2"])
+    found = chosen(known, 0.4, ["every_class(recall) >= 0.5", "positive_rate(of=2) <= 0.2"])
     lost = known.predictions_of(found.rules).losses @ found.mixture
     assert found.value == pytest.approx(cvar_loss(lost, 0.4), abs=1e-9)
     assert min(1 - lost[labels == one].mean() for one in range(6)) >= 0.5 - 1e-8
@@ -145,7 +145,7 @@ def test_values_and_goals_are_exact_on_the_rows_and_the_bound_covers_the_pool():
 def test_the_names_of_classes_do_not_matter():
     told, labels = drawn_rows(5, 300, 5)
     order = np.array([3, 1, 4, 0, 2])
-    goals = [f"recall(train, of={one}) >= 0.55" for one in range(5)]
+    goals = [f"recall(of={one}) >= 0.55" for one in range(5)]
     one = chosen(known_rows(told, labels), 0.5, goals)
     places = np.argsort(order)  # the class k is now called order[k]
     other = chosen(known_rows(told[:, places], order[labels]), 0.5, goals)
@@ -158,7 +158,7 @@ def test_twenty_six_classes_reach_a_floor_each():
     known = known_rows(told, labels)
     plain = 1 - known.losses(np.eye(26)[told.argmax(axis=1)])
     assert min(plain[labels == one].mean() for one in range(26)) < 0.6
-    found = chosen(known, 1.0, ["every_class(recall, train) >= 0.6"])
+    found = chosen(known, 1.0, ["every_class(recall) >= 0.6"])
     lost = known.predictions_of(found.rules).losses @ found.mixture
     assert min(1 - lost[labels == one].mean() for one in range(26)) >= 0.6 - 1e-8
     assert lost.mean() <= 1 - plain.mean() + 0.02
@@ -167,7 +167,7 @@ def test_twenty_six_classes_reach_a_floor_each():
 def test_goals_of_groups_are_met_with_and_without_a_look_at_them():
     told, labels = drawn_rows(7, 600, 4)
     sex = np.where(np.random.default_rng(0).random(600) < 0.4, "F", "M")
-    goal = ["abs(recall(train, of=1, sex=F) - recall(train, of=1, sex=M)) <= 0.01", "recall(train, of=1, sex=F) >= 0.7"]
+    goal = ["abs(recall(of=1, sex=F) - recall(of=1, sex=M)) <= 0.01", "recall(of=1, sex=F) >= 0.7"]
     values = []
     for by in (RuleGroups(("sex",), ("sex=F", "sex=M")), RuleGroups((), ("all",))):
         known = known_rows(told, labels, groups=by, columns={"sex": sex})
@@ -185,7 +185,7 @@ def test_goals_that_no_rule_was_found_for_are_not_called_impossible():
     with pytest.raises(
         InfeasibleGoals, match=r"No classifier of this kind was found.*least total violation found"
     ) as found:
-        chosen(known_rows(told, labels), 1.0, ["every_class(recall, train) >= 0.97"])
+        chosen(known_rows(told, labels), 1.0, ["every_class(recall) >= 0.97"])
     assert not found.value.proven
     (goal, bound), *_ = found.value.nearest_bounds.items()
     again = chosen(known_rows(told, labels), 1.0, [goal.with_bound(bound - 0.01)])
@@ -253,7 +253,7 @@ def test_stricter_floors_hardly_cost_less():
     told, labels = drawn_rows(3, 600, 5, sharpness=2.0)
     told = told**2 / (told**2).sum(axis=1, keepdims=True)  # too sure of itself
     values = [
-        chosen(known_rows(told, labels), goals=as_goals(f"every_class(recall, train) >= {floor}")).value
+        chosen(known_rows(told, labels), goals=as_goals(f"every_class(recall) >= {floor}")).value
         for floor in (0.5, 0.55, 0.6, 0.62, 0.68)
     ]
     assert all(second >= first - 0.01 for first, second in pairwise(values))
@@ -264,7 +264,7 @@ def test_stricter_floors_hardly_cost_less():
 @pytest.mark.parametrize("seed", range(6))
 def test_bounds_that_are_offered_are_met_as_printed(seed):
     told, labels = drawn_rows(seed, 60, 4)
-    goals = as_goals(["every_class(recall, train) >= 0.95", "positive_rate(train, of=1) <= 0.1"])
+    goals = as_goals(["every_class(recall) >= 0.95", "positive_rate(of=1) <= 0.1"])
     with pytest.raises(InfeasibleGoals, match="No classifier of this kind was found") as caught:
         chosen(known_rows(told, labels), goals=goals)
     for way in caught.value.ways_out:
@@ -276,5 +276,5 @@ def test_goals_that_hold_with_equality_are_met(n_wrong):
     labels = np.arange(40) % 3
     said = np.where(np.arange(40) < n_wrong, (labels + 1) % 3, labels)
     for alpha in (1.0, 0.1):
-        found = chosen(known_rows(np.eye(3)[said], labels), alpha, as_goals(f"error_rate(train) <= {n_wrong / 40}"))
+        found = chosen(known_rows(np.eye(3)[said], labels), alpha, as_goals(f"error_rate <= {n_wrong / 40}"))
         assert found.value <= min(1.0, n_wrong / 40 / alpha) + 1e-9

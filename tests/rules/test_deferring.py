@@ -17,9 +17,9 @@ X = RNG.normal(size=(N, 2)) + 0.5 * (SEX == "M")[:, None]
 Y = np.where(X.sum(axis=1) + 1.2 * RNG.normal(size=N) > 0.6, "yes", "no")
 SCORE = 1 / (1 + np.exp(0.6 - X.sum(axis=1)))
 GOALS = [
-    "defer_rate(train) <= 0.15",
-    "defer_rate(train, sex=F) <= 1.2 * defer_rate(train, sex=M)",
-    "defer_rate(train, sex=M) <= 1.2 * defer_rate(train, sex=F)",
+    "defer_rate <= 0.15",
+    "defer_rate(sex=F) <= 1.2 * defer_rate(sex=M)",
+    "defer_rate(sex=M) <= 1.2 * defer_rate(sex=F)",
 ]
 
 
@@ -141,7 +141,7 @@ def test_labels_keep_their_kind_beside_the_label_of_deferral():
 
 def test_the_other_class_may_be_the_positive_one():
     pool = [LogisticRegression().fit(X, Y)]
-    first = fitted(pool=pool, pos_label="no", goals=[*GOALS, "false_positive_rate(train) <= 0.2"])
+    first = fitted(pool=pool, pos_label="no", goals=[*GOALS, "false_positive_rate <= 0.2"])
     shares = first.decision_proba(**asked())
     assert all(check.holds for check in first.check_goals())
     assert shares[Y == "yes", 0].mean() <= 0.2 + 1e-9
@@ -185,7 +185,7 @@ def test_probabilities_are_deferred_where_both_classes_are_likelier_than_its_cos
 
 
 def test_a_rate_of_deferral_may_be_the_objective():
-    least = fitted(objective="defer_rate(train)", goals=["decided_error_rate(train) <= 0.15"])
+    least = fitted(objective="defer_rate", goals=["decided_error_rate <= 0.15"])
     shares = least.decision_proba(**asked())
     wrong = np.where(Y == "yes", shares[:, 0], shares[:, 1]).mean()
     assert least.value_ == pytest.approx(shares[:, 2].mean(), abs=1e-9)
@@ -202,7 +202,7 @@ def test_the_budget_counts_what_deferring_costs():
 
 
 def test_a_frontier_of_deferral_falls(model):
-    found = cp.tradeoff(model.rebalance(goals=()), "defer_rate(train) <= 0.1", [0.0, 0.05, 0.1, 0.2])
+    found = cp.tradeoff(model.rebalance(goals=()), "defer_rate <= 0.1", [0.0, 0.05, 0.1, 0.2])
     assert (np.diff(found.values) < 0).all()
     assert np.allclose([point.gap for point in found], 0, atol=1e-5)
     never = model.rebalance(goals=(), deferral="never")
@@ -210,11 +210,11 @@ def test_a_frontier_of_deferral_falls(model):
 
 
 def test_goals_that_cannot_hold_name_a_bound_that_can():
-    with pytest.raises(InfeasibleGoals, match=r"defer_rate\(train\) <= 0\.\d+") as caught:
-        fitted(goals=["defer_rate(train) <= 0.05", "decided_error_rate(train) <= 0.05"])
+    with pytest.raises(InfeasibleGoals, match=r"defer_rate <= 0\.\d+") as caught:
+        fitted(goals=["defer_rate <= 0.05", "decided_error_rate <= 0.05"])
     (goal,) = [goal for goal in caught.value.nearest_bounds if str(goal).startswith("defer_rate")]
     nearest = goal.with_bound(caught.value.nearest_bounds[goal])
-    fitted(goals=[nearest, "decided_error_rate(train) <= 0.05"])
+    fitted(goals=[nearest, "decided_error_rate <= 0.05"])
 
 
 def test_groups_that_are_pooled_are_deferred_about_as_often():
@@ -241,7 +241,7 @@ def test_the_baseline_is_churned_by_deferral():
         decision="sticky",
         alpha=1.0,
         deferral=cp.Deferral(0.1),
-        goals=["churn(train) <= 0.1"],
+        goals=["churn <= 0.1"],
         confidence=None,
     )
     kept.fit(X, Y, baseline=old)
@@ -256,17 +256,17 @@ def test_audits_know_who_is_deferred(model):
         def predict(self, rows):
             return model.predict(rows, sensitive_features={"sex": SEX})
 
-    found = cp.certify(Decides(), ["defer_rate(train) <= 0.25"], X, Y)
+    found = cp.certify(Decides(), ["defer_rate <= 0.25"], X, Y)
     assert found[0].estimate == np.mean(model.predict(**asked()) == "defer")
 
 
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"deferral": None}, r"defer_rate\(train\) <= 0.15 uses deferred rows, but no row is deferred"),
+        ({"deferral": None}, r"defer_rate <= 0.15 uses deferred rows, but no row is deferred"),
         (
-            {"deferral": None, "goals": (), "objective": "defer_rate(train)"},
-            r"defer_rate\(train\) uses deferred rows, but no row is deferred",
+            {"deferral": None, "goals": (), "objective": "defer_rate"},
+            r"defer_rate uses deferred rows, but no row is deferred",
         ),
         (
             {"deferral": cp.Deferral(0.2, "yes")},
@@ -274,7 +274,7 @@ def test_audits_know_who_is_deferred(model):
         ),
         ({"deferral": cp.Deferral(0.2, "Yes ")}, "taken for a class"),
         (
-            {"goals": ["decided_error_rate(train, sex=F) <= decided_error_rate(train, sex=M)"]},
+            {"goals": ["decided_error_rate(sex=F) <= decided_error_rate(sex=M)"]},
             "not linear once multiplied through",
         ),
     ],
@@ -309,7 +309,7 @@ def test_only_rules_of_scores_defer():
 
 def test_a_mixture_is_compared_with_models_that_decide(recwarn):
     """That deferring everybody would cost less is no reason to warn of the average."""
-    fitted(alpha=0.5, deferral=cp.Deferral(0.0), goals=["defer_rate(train) <= 0.02", "error_rate(train) <= 0.3"])
+    fitted(alpha=0.5, deferral=cp.Deferral(0.0), goals=["defer_rate <= 0.02", "error_rate <= 0.3"])
     assert not [one for one in recwarn if issubclass(one.category, CostlyMixture)]
 
 

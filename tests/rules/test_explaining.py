@@ -38,7 +38,7 @@ def at(scores):
 @pytest.mark.parametrize("by", ["sex", ()])
 def test_the_smallest_change_of_the_score_is_what_changes_the_decision(deferral, pos_label, by):
     sign = 1.0 if pos_label == "yes" else -1.0
-    settings = {"goals": ["recall(train) >= 0.9"], "by": by, "deferral": deferral, "pos_label": pos_label}
+    settings = {"goals": ["recall >= 0.9"], "by": by, "deferral": deferral, "pos_label": pos_label}
     model = cp.GoalClassifier(lambda rows: score(sign * np.asarray(rows)), cv="prefit", **settings, confidence=None)
     model.fit(X, Y, sensitive_features={"sex": SEX})
     columns = {"sensitive_features": {"sex": SEX}} if by else {}
@@ -53,17 +53,17 @@ def test_the_smallest_change_of_the_score_is_what_changes_the_decision(deferral,
     assert (model.predict(sign * at(far), **columns) != [one.decision for one in found]).all()
     assert {one.group for one in found} == ({"sex=F", "sex=M"} if by else {"all"})
     if deferral is None and pos_label == "yes":  # else the goal costs nothing here
-        assert all(one.goals["recall(train) >= 0.9"] > 0 for one in found)
+        assert all(one.goals["recall >= 0.9"] > 0 for one in found)
 
 
 def test_a_record_can_be_read_and_written():
-    model = cp.GoalClassifier(score, cv="prefit", goals=["recall(train) >= 0.8"], by="sex", confidence=None)
+    model = cp.GoalClassifier(score, cv="prefit", goals=["recall >= 0.8"], by="sex", confidence=None)
     model.fit(X, Y, sensitive_features={"sex": SEX})
     (one,) = model.explain(X[:1], sensitive_features={"sex": SEX[:1]})
     text = str(one)
     assert f"Decision: {one.decision}\nScore {one.score:.4g}, " in text
     assert f"the threshold {one.threshold:.4g} of the group sex={SEX[0]}" in text
-    assert "Goals that set the threshold: recall(train) >= 0.8 (price " in text
+    assert "Goals that set the threshold: recall >= 0.8 (price " in text
     assert f"A change of the score by {one.change:+.4g} would change the decision." in text
     again = json.loads(json.dumps(one.as_dict()))
     assert again["score"] == one.score
@@ -106,7 +106,7 @@ def test_for_any_other_model_a_function_tells_the_contributions():
         model.explain(FRAME[:2], contributions=lambda *_: np.zeros(3))
 
 
-@pytest.mark.parametrize("goals", [(), ["recall(train, of=1) >= 0.7"]], ids=["plain", "goals"])
+@pytest.mark.parametrize("goals", [(), ["recall(of=1) >= 0.7"]], ids=["plain", "goals"])
 def test_of_more_classes_the_decision_is_the_largest_weighted_probability(goals):
     model = cp.GoalClassifier(LogisticRegression(), goals=goals, random_state=0, confidence=None).fit(FRAME, KINDS)
     found = model.explain(FRAME)

@@ -71,13 +71,13 @@ def best_of_all(score, y, group, parity, recall):
 def test_among_half_a_million_rules_one_near_the_best_is_found(seed):
     score, y, group = groups_of_three(seed)
     pairs = [(0, 1), (1, 0), (0, 2), (2, 0), (1, 2), (2, 1)]
-    goals = [f"positive_rate(train, group={a}) - positive_rate(train, group={b}) <= 0.03" for a, b in pairs]
+    goals = [f"positive_rate(group={a}) - positive_rate(group={b}) <= 0.03" for a, b in pairs]
     model = cp.GoalClassifier(
         [score],
         cv="prefit",
         by="group",
         alpha=1.0,
-        goals=[*goals, "recall(train) >= 0.8"],
+        goals=[*goals, "recall >= 0.8"],
         decision="fixed",
         confidence=None,
     )
@@ -93,7 +93,7 @@ def test_among_half_a_million_rules_one_near_the_best_is_found(seed):
 SCORE, Y, GROUP = groups_of_three(7)
 X = np.column_stack([SCORE, np.sin(SCORE)])
 MODEL = LogisticRegression().fit(X, Y)
-SIDES = ["recall(train, group=0) >= 0.7", "positive_rate(train) <= 0.6"]
+SIDES = ["recall(group=0) >= 0.7", "positive_rate <= 0.6"]
 
 
 def test_decisions_of_a_fixed_rule_are_never_drawn():
@@ -127,13 +127,13 @@ def test_where_none_is_found_the_error_says_how_near_it_came_and_what_a_mixture_
         [np.zeros(20)],
         cv="prefit",
         alpha=1.0,
-        goals=["positive_rate(train) >= 0.4", "positive_rate(train) <= 0.6"],
+        goals=["positive_rate >= 0.4", "positive_rate <= 0.6"],
         decision="fixed",
         confidence=None,
     )
     with pytest.raises(
         InfeasibleGoals,
-        match=r"No single rule meets.*violation is 0\.4.*positive_rate\(train\) >= 0, or positive_rate\(train\) <= 1\. "
+        match=r"No single rule meets.*violation is 0\.4.*positive_rate >= 0, or positive_rate <= 1\. "
         r"A mixture of rules meets the goals, with a risk of 0\.5: set decision='sticky'",
     ):
         constant.fit(np.zeros((20, 1)), y)
@@ -144,7 +144,7 @@ def test_where_none_is_found_the_error_says_how_near_it_came_and_what_a_mixture_
 @pytest.mark.parametrize("seed", range(3))
 def test_the_bounds_that_are_offered_can_be_met_by_one_rule_and_hardly_tighter_ones(seed, by):
     score, y, group = groups_of_three(seed)
-    goals = ["recall(train) >= 0.9", "positive_rate(train) <= 0.3"]
+    goals = ["recall >= 0.9", "positive_rate <= 0.3"]
     model = cp.GoalClassifier([score], cv="prefit", by=by, goals=goals, confidence=None)
     rows = np.zeros((len(y), 1)), y
     with pytest.raises(InfeasibleGoals, match="No single rule meets") as caught:
@@ -164,8 +164,8 @@ def test_where_a_threshold_for_each_group_would_meet_the_goals_the_error_says_so
     group = np.repeat(["a", "b"], 200)
     y = np.tile([0, 1], 200)
     score = y + 0.8 * rng.random(400) + 3 * (group == "b")
-    goals = ["abs(positive_rate(train, group=a) - positive_rate(train, group=b)) <= 0.1", "recall(train) >= 0.8"]
-    goals += ["false_positive_rate(train) <= 0.2"]
+    goals = ["abs(positive_rate(group=a) - positive_rate(group=b)) <= 0.1", "recall >= 0.8"]
+    goals += ["false_positive_rate <= 0.2"]
     model = cp.GoalClassifier([score], cv="prefit", goals=goals, confidence=None)
     with pytest.raises(
         InfeasibleGoals, match=r"a threshold for each group meets them, with a risk of .*: set by='group'"
@@ -178,6 +178,6 @@ def test_goals_with_a_confidence_that_no_rule_meets_end_in_an_error():
     rng = np.random.default_rng(3)
     score = rng.normal(size=150)
     y = (score + rng.normal(size=150) > 0).astype(int)
-    goals = [f"{goal} with confidence 0.9" for goal in ("recall(train) >= 0.86", "false_positive_rate(train) <= 0.19")]
+    goals = [f"{goal} with confidence 0.9" for goal in ("recall >= 0.86", "false_positive_rate <= 0.19")]
     with pytest.raises(InfeasibleGoals, match="No single rule"):
         cp.GoalClassifier([score], cv="prefit", goals=goals, confidence=None).fit(score[:, None], y)

@@ -21,14 +21,14 @@ class Untrained(Stump):
 @pytest.mark.parametrize(
     ("goal", "message"),
     [
-        ("recall(train, sec=F) >= 0.5", "Unknown column 'sec'.*Did you mean 'sex'"),
-        ("max_difference(recall, train, by=sec) <= 0.5", "Unknown column 'sec'"),
-        ("recall(train, of=cow) >= 0.5", "Unknown class 'cow'"),
-        ("recall(train) >= 80", r"cannot hold: recall\(train\) >= 80"),
-        ("recall(train) <= 80", "always holds: its left side lies from 0 to 1.*0.8 for 80 %"),
-        ("cost(train, {0->1: 20}) <= 30", "from 0 to 20"),
-        ("max_difference(recall, train, by=sex) <= -0.1", "cannot hold"),
-        ("positive_rate(train, sex=F) <= 0.1 with confidence 0.99", "cannot be certified here"),
+        ("recall(sec=F) >= 0.5", "Unknown column 'sec'.*Did you mean 'sex'"),
+        ("max_difference(recall, by=sec) <= 0.5", "Unknown column 'sec'"),
+        ("recall(of=cow) >= 0.5", "Unknown class 'cow'"),
+        ("recall >= 80", r"cannot hold: recall >= 80"),
+        ("recall <= 80", "always holds: its left side lies from 0 to 1.*0.8 for 80 %"),
+        ("cost({0->1: 20}) <= 30", "from 0 to 20"),
+        ("max_difference(recall, by=sex) <= -0.1", "cannot hold"),
+        ("positive_rate(sex=F) <= 0.1 with confidence 0.99", "cannot be certified here"),
     ],
 )
 def test_boosters_refuse_goals_before_they_train(goal, message):
@@ -54,7 +54,7 @@ def mixed(goals, **options):
 
 
 def test_a_difference_has_one_price_which_is_what_its_bound_is_worth():
-    text = "abs(recall(train, of=b, sex=F) - recall(train, of=b, sex=M)) <= "
+    text = "abs(recall(of=b, sex=F) - recall(of=b, sex=M)) <= "
     at, step = 0.02, 1e-4
     values = [mixed([f"{text}{bound!r}"], alpha=1.0).value_ for bound in (at - step, at + step)]
     model = mixed([f"{text}{at!r}"], alpha=1.0)
@@ -63,11 +63,11 @@ def test_a_difference_has_one_price_which_is_what_its_bound_is_worth():
 
 
 @pytest.mark.parametrize(
-    "goal", ["every_class(recall, train) >= 0.99", "abs(positive_rate(train, of=a) - 0.9) <= 0.01"]
+    "goal", ["every_class(recall) >= 0.99", "abs(positive_rate(of=a) - 0.9) <= 0.01"]
 )
 def test_the_nearest_bound_of_a_phrase_is_met_and_none_nearer(goal):
     with pytest.raises(InfeasibleGoals) as caught:
-        mixed([goal, "error_rate(train) <= 0.9"])
+        mixed([goal, "error_rate <= 0.9"])
     ((named, bound),) = caught.value.nearest_bounds.items()
     assert caught.value.conflict == (named,) == (parse_goal(goal),)
     assert mixed([named.with_bound(bound)]).check_goals()[0].holds
@@ -77,7 +77,7 @@ def test_the_nearest_bound_of_a_phrase_is_met_and_none_nearer(goal):
 
 
 def test_a_frontier_of_a_phrase_runs_from_the_tightest_bound_to_where_it_costs_nothing():
-    model = mixed(["max_difference(recall, train, of=b, by=sex) <= 0.5"])
+    model = mixed(["max_difference(recall, of=b, by=sex) <= 0.5"])
     found = tradeoff(model, model.goals_[0], n_points=5)
     values = [point.value for point in found]
     assert (np.diff(values) <= 1e-9).all()
@@ -90,8 +90,8 @@ def test_a_saved_mixture_keeps_what_its_goals_ask_for(tmp_path):
     y, said, columns = pool()
     frame = pd.DataFrame(columns)  # its ages are all different
     goals = [
-        "recall(train, of=c, age<=33) >= 0.5",
-        "max_difference(error_rate, train, by=sex) <= 0.1",
+        "recall(of=c, age<=33) >= 0.5",
+        "max_difference(error_rate, by=sex) <= 0.1",
         "cost({a->b: 3}) <= 2",
     ]
     model = MixtureClassifier(said, goals=goals).fit(frame, y)
@@ -107,13 +107,13 @@ def test_boosters_of_several_classes_meet_goals_on_each():
     y = rng.choice(list("abc"), 300)
     X = rng.normal(size=(300, 2)) + np.column_stack([y == "a", y == "b"])
     model = AdaLPBoostClassifier(
-        HistogramTree(), n_estimators=6, goals=["every_class(recall, train) >= 0.5", "error_rate() <= 0.4"]
+        HistogramTree(), n_estimators=6, goals=["every_class(recall) >= 0.5", "error_rate() <= 0.4"]
     )
     assert [check.holds for check in model.fit(X, y).check_goals()] == [True, True]
     plain = AdaLPBoostClassifier(HistogramTree(), n_estimators=3).fit(X, y)
     with pytest.raises(ValueError, match=r"was fitted without goals, so it did not keep.*Pass X and y"):
-        plain.rebalance(goals=["recall(train, of=a) >= 0.1"])
-    assert plain.rebalance(X, y, goals=["recall(train, of=a) >= 0.1"]).check_goals()[0].holds
+        plain.rebalance(goals=["recall(of=a) >= 0.1"])
+    assert plain.rebalance(X, y, goals=["recall(of=a) >= 0.1"]).check_goals()[0].holds
 
 
 def test_a_constrained_classifier_takes_what_two_classes_give_a_meaning():
@@ -121,16 +121,16 @@ def test_a_constrained_classifier_takes_what_two_classes_give_a_meaning():
     y = rng.choice(["no", "yes"], 200)
     X, sex = rng.normal(size=(200, 2)) + (y == "yes")[:, None], rng.choice(["F", "M"], 200)
     goals = [
-        "recall(train, of=no) >= 0.8",
-        "max_difference(positive_rate, train, by=sex) <= 0.05",
+        "recall(of=no) >= 0.8",
+        "max_difference(positive_rate, by=sex) <= 0.05",
         "cost({no->yes: 4}) <= 1",
     ]
     model = ConstrainedClassifier(goals=goals, decision="ramp").fit(X, y, sensitive_features={"sex": sex})
     assert model.multipliers_.shape == (3,)
     assert all(check.violation < 1e-6 for check in model.check_goals(X, y, sensitive_features={"sex": sex}))
     with pytest.raises(ValueError, match="Only binary classification is supported"):
-        ConstrainedClassifier(goals=["recall(train, of=a) >= 0.5"]).fit(X, np.resize(list("abc"), 200))
-    tight = ["recall(train, of=no) >= 0.95", "abs(positive_rate(train, of=yes) - 0.9) <= 0.05"]
-    with pytest.raises(InfeasibleGoals, match=r"recall\(train, of=no\) >= 0.95") as caught:
+        ConstrainedClassifier(goals=["recall(of=a) >= 0.5"]).fit(X, np.resize(list("abc"), 200))
+    tight = ["recall(of=no) >= 0.95", "abs(positive_rate(of=yes) - 0.9) <= 0.05"]
+    with pytest.raises(InfeasibleGoals, match=r"recall\(of=no\) >= 0.95") as caught:
         ConstrainedClassifier(goals=tight).fit(X, y)
     assert len(caught.value.conflict) == 2

@@ -23,9 +23,9 @@ from counterpoise.rules.scores.table import ScoreTable, find_groups, rank
 from counterpoise.theory.risks import WorstGroup
 
 GOALS = [
-    "recall(train) >= 0.7",
-    "max_difference(false_positive_rate, train, by=sex) <= 0.05",
-    "positive_rate(train) <= 0.5",
+    "recall >= 0.7",
+    "max_difference(false_positive_rate, by=sex) <= 0.05",
+    "positive_rate <= 0.5",
 ]
 
 
@@ -87,7 +87,7 @@ def test_standard_errors_are_those_of_influence_values_computed_row_by_row(is_we
     rng, (first, second, end) = np.random.default_rng(2), ranked.cuts.starts[0]
     cuts = np.column_stack([rng.integers(first, second, 5), rng.integers(second, end, 5)])
     rules = CutRules(np.zeros(5, dtype=int), cuts)
-    goals = as_goals([*GOALS, "precision(train) >= 0.4"])
+    goals = as_goals([*GOALS, "precision >= 0.4"])
     views = ranked.answers().views()
     parts = parts_of(goals, views)
     table = RuleTable(as_rules(ranked, rules), [part.linear for part in parts], views)
@@ -118,8 +118,8 @@ def fitted(rows, goals, **given):
 
 
 def test_a_classifier_aims_inside_of_its_bounds_and_says_by_how_much(rows):
-    plain = fitted(rows, ["recall(train) >= 0.85"])
-    model = fitted(rows, ["recall(train) >= 0.85"], confidence=0.9)
+    plain = fitted(rows, ["recall >= 0.85"])
+    model = fitted(rows, ["recall >= 0.85"], confidence=0.9)
     assert plain.confidence_ is None
     assert plain.margins_ == ()
     assert model.confidence_ == 0.9
@@ -139,7 +139,7 @@ def test_a_classifier_aims_inside_of_its_bounds_and_says_by_how_much(rows):
 
 
 def test_a_higher_confidence_keeps_a_larger_margin(rows):
-    values = [fitted(rows, ["recall(train) >= 0.85"], confidence=level).margins_[0].value for level in (0.7, 0.95)]
+    values = [fitted(rows, ["recall >= 0.85"], confidence=level).margins_[0].value for level in (0.7, 0.95)]
     assert values[0] < values[1]
 
 
@@ -147,36 +147,36 @@ def test_where_the_confidence_is_out_of_reach_the_goal_that_limits_it_is_named(r
     with pytest.warns(
         ConfidenceNotReached, match=r"The goal .* limits the confidence.* selection rows would be enough"
     ):
-        model = fitted(rows, ["recall(train) >= 0.85", "positive_rate(train) <= 0.69"], confidence=0.999)
+        model = fitted(rows, ["recall >= 0.85", "positive_rate <= 0.69"], confidence=0.999)
     assert model.confidence_ is None
     assert all(check.holds for check in model.check_goals())
 
 
 def test_bounds_that_nothing_is_inside_of_and_goals_with_their_own_confidence_get_no_margin(rows):
-    assert why_no_margin(as_goals("recall(train) >= 1")[0])
-    assert why_no_margin(as_goals("recall(train) >= 0.9 with confidence 0.9")[0])
-    assert not why_no_margin(as_goals("recall(train) >= 0.9")[0])
-    model = fitted(rows, ["recall(train) >= 0.8", "positive_rate(train) <= 1"], confidence=0.9)
+    assert why_no_margin(as_goals("recall >= 1")[0])
+    assert why_no_margin(as_goals("recall >= 0.9 with confidence 0.9")[0])
+    assert not why_no_margin(as_goals("recall >= 0.9")[0])
+    model = fitted(rows, ["recall >= 0.8", "positive_rate <= 1"], confidence=0.9)
     assert model.margins_[0].standard_error > 0
 
 
 def test_mixtures_and_more_classes_say_that_they_have_no_margins(rows):
     with pytest.warns(ConfidenceNotReached, match="confidence=0.9 is not used"):
-        model = fitted(rows, ["recall(train) >= 0.8"], confidence=0.9, decision="sticky")
+        model = fitted(rows, ["recall >= 0.8"], confidence=0.9, decision="sticky")
     assert model.confidence_ is None
 
 
 def test_deferral_and_three_groups_have_margins_too(rows):
     X, y, _ = rows
     region = np.array(["a", "b", "c"])[np.arange(3000) % 3]
-    goals = ["recall(train) >= 0.75", "max_difference(positive_rate, train, by=region) <= 0.15"]
+    goals = ["recall >= 0.75", "max_difference(positive_rate, by=region) <= 0.15"]
     model = cp.GoalClassifier(LogisticRegression(), goals=goals, by="region", confidence=0.9, random_state=0)
     model.fit(X[:3000], y[:3000], sensitive_features={"region": region})
     assert all(check.holds for check in model.check_goals())
     assert len(model.margins_) == 2
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", cp.Caution if hasattr(cp, "Caution") else UserWarning)
-        other = model.rebalance(deferral=cp.Deferral(0.2), goals=["defer_rate(train) <= 0.3", "recall(train) >= 0.6"])
+        other = model.rebalance(deferral=cp.Deferral(0.2), goals=["defer_rate <= 0.3", "recall >= 0.6"])
     assert all(check.holds for check in other.check_goals())
     assert other.confidence_ == 0.9
 
@@ -184,18 +184,18 @@ def test_deferral_and_three_groups_have_margins_too(rows):
 @pytest.mark.parametrize("level", [0, 1, 1.5, "high", True])
 def test_a_confidence_is_a_number_between_0_and_1(rows, level):
     with pytest.raises((ValueError, TypeError), match="confidence"):
-        fitted(rows, ["recall(train) >= 0.8"], confidence=level)
+        fitted(rows, ["recall >= 0.8"], confidence=level)
 
 
 @pytest.mark.parametrize("defers", [False, True])
 def test_a_budget_of_mean_loss_is_kept_beside_margins(rows, defers):
-    goals, deferral = ["recall(train) >= 0.8"], cp.Deferral(0.3) if defers else None
-    plain = fitted(rows, goals, objective="false_positive_rate(train)", budget=0.01, deferral=deferral)
+    goals, deferral = ["recall >= 0.8"], cp.Deferral(0.3) if defers else None
+    plain = fitted(rows, goals, objective="false_positive_rate", budget=0.01, deferral=deferral)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConfidenceNotReached)
         model = plain.rebalance(confidence=0.9)
     least = (
-        plain.rebalance(objective="error_rate(train)", budget=1.0)
+        plain.rebalance(objective="error_rate", budget=1.0)
         if not defers
         else plain.rebalance(alpha=1.0, budget=1.0)
     )
@@ -204,6 +204,6 @@ def test_a_budget_of_mean_loss_is_kept_beside_margins(rows, defers):
 
 
 def test_the_worst_of_groups_is_what_margins_are_paid_with(rows):
-    model = fitted(rows, ["positive_rate(train) <= 0.6"], objective=WorstGroup("sex"), confidence=0.9)
+    model = fitted(rows, ["positive_rate <= 0.6"], objective=WorstGroup("sex"), confidence=0.9)
     assert model.confidence_ == 0.9
     assert model.margins_[0].standard_error > 0

@@ -188,16 +188,16 @@ def test_a_saved_mixture_can_be_rebalanced_without_its_rows(noisy, pool):
     X, y, sex = noisy
     frame = pd.DataFrame(X, columns=[f"x{place}" for place in range(12)]).assign(region=np.where(X[:, 1] > 0, "N", "S"))
     models = [make_pipeline(Select(), model) for model in pool[2:5]]
-    model = MixtureClassifier(models, alpha=0.3, goals=["recall(train, region=N) >= 0.6"])
+    model = MixtureClassifier(models, alpha=0.3, goals=["recall(region=N) >= 0.6"])
     model.fit(frame, y, sensitive_features=pd.DataFrame({"sex": sex}))
     assert model.check_goals()[0].holds
-    assert model.rebalance(goals=["recall(train, region=S) >= 0.6"]).check_goals()[0].holds
+    assert model.rebalance(goals=["recall(region=S) >= 0.6"]).check_goals()[0].holds
     size = len(pickle.dumps(model))
     assert size < len(pickle.dumps(models)) + len(y) * (3 + 1 + 1 + 8 * 8 + 8)  # losses, bits, labels, columns; no X
     loaded = pickle.loads(pickle.dumps(model))  # noqa: S301
-    assert loaded.rebalance(goals=["recall(train, sex=F) >= 0.6"]).check_goals()[0].holds
+    assert loaded.rebalance(goals=["recall(sex=F) >= 0.6"]).check_goals()[0].holds
     with pytest.raises(ValueError, match="column 'region'"):
-        loaded.rebalance(goals=["recall(train, region=S) >= 0.6"])
+        loaded.rebalance(goals=["recall(region=S) >= 0.6"])
 
 
 class Select:

@@ -35,11 +35,11 @@ def rates_by_hand(predicted, y, sex, weights):
 
     everyone = np.ones(len(y), bool)
     return {
-        "recall(train)": share(predicted == 1, y == 1),
-        "false_positive_rate(train)": share(predicted == 1, y == 0),
-        "error_rate(train)": share(predicted != y[:, None], everyone),
-        "positive_rate(train, sex=F)": share(predicted == 1, sex == "F"),
-        "positive_rate(train, sex=M)": share(predicted == 1, sex == "M"),
+        "recall": share(predicted == 1, y == 1),
+        "false_positive_rate": share(predicted == 1, y == 0),
+        "error_rate": share(predicted != y[:, None], everyone),
+        "positive_rate(sex=F)": share(predicted == 1, sex == "F"),
+        "positive_rate(sex=M)": share(predicted == 1, sex == "M"),
     }
 
 
@@ -63,8 +63,8 @@ def random_problem(seed):
         rows.append(sign * rates[name])
         bounds.append(sign * bound)
     if seed % 4 == 0:
-        goals.append("positive_rate(train, sex=F) >= 0.9 * positive_rate(train, sex=M)")
-        rows.append(0.9 * rates["positive_rate(train, sex=M)"] - rates["positive_rate(train, sex=F)"])
+        goals.append("positive_rate(sex=F) >= 0.9 * positive_rate(sex=M)")
+        rows.append(0.9 * rates["positive_rate(sex=M)"] - rates["positive_rate(sex=F)"])
         bounds.append(0.0)
     alpha = float(rng.choice([0.05, 0.1, 0.3, 0.7, 1.0]))
     limits = np.array(rows).reshape(-1, n_models), np.array(bounds)
@@ -96,10 +96,10 @@ def test_the_value_is_that_of_the_whole_linear_program_and_goals_hold(block):
 def test_one_model_is_the_best_single_one_that_meets_the_goals():
     predicted = np.array([[1, 0, 1], [1, 0, 1], [1, 1, 0], [0, 0, 0], [0, 0, 0]])
     y = np.array([1, 1, 1, 0, 0])
-    model = MixtureClassifier(list(predicted.T), alpha=1.0, max_models=1, goals=["recall(train) <= 0.7"])
+    model = MixtureClassifier(list(predicted.T), alpha=1.0, max_models=1, goals=["recall <= 0.7"])
     assert model.fit(predicted, y).mixture_.tolist() == [0, 0, 1]
     with pytest.raises(ValueError, match="found no mixture of at most 1 models"):
-        model.set_params(goals=["recall(train) <= 0.5", "recall(train) >= 0.5"]).fit(predicted, y)
+        model.set_params(goals=["recall <= 0.5", "recall >= 0.5"]).fit(predicted, y)
 
 
 def test_few_models_are_nearly_as_good_as_the_best_of_all_pairs():
@@ -116,7 +116,7 @@ def test_sample_weights_are_repetitions():
     X, y = load_breast_cancer(return_X_y=True)
     pool = [DecisionTreeClassifier(max_depth=d, random_state=0).fit(X[:150], y[:150]) for d in (1, 2, 4)]
     times = np.random.default_rng(0).integers(1, 4, len(y))
-    goals = ["false_positive_rate(train) <= 0.1"]
+    goals = ["false_positive_rate <= 0.1"]
     weighted = MixtureClassifier(pool, alpha=0.3, goals=goals).fit(X, y, times)
     repeated = MixtureClassifier(pool, alpha=0.3, goals=goals).fit(np.repeat(X, times, axis=0), np.repeat(y, times))
     assert weighted.value_ == pytest.approx(repeated.value_, abs=1e-8)

@@ -123,7 +123,7 @@ def test_bounds_of_a_search_are_not_called_proven():
     rng = np.random.default_rng(0)
     y = np.tile(["ant", "bee", "cat"], 20)
     shares = rng.dirichlet(np.ones(3), 60)
-    goals = ["recall(train, of=ant) >= 0.99", "precision(train, of=ant) >= 0.99"]
+    goals = ["recall(of=ant) >= 0.99", "precision(of=ant) >= 0.99"]
     model = cp.GoalClassifier(
         [shares], cv="prefit", decision="sticky", alpha=1.0, goals=goals, random_state=0, confidence=None
     )

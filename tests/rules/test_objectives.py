@@ -38,7 +38,7 @@ RISKS = [
     0.5 * Mean() + 0.5 * CVaR(0.1),
     0.5 * CVaR(0.2) + 2.0 * WorstGroup("age"),
 ]
-GOAL = "recall(train) >= 0.6"
+GOAL = "recall >= 0.6"
 
 
 @pytest.fixture(scope="module")
@@ -136,7 +136,7 @@ def test_the_weights_of_lpboost_are_the_dual_of_its_risk(data):
 @pytest.mark.parametrize("params", [{}, {"goals": [GOAL], "beta": 50.0}], ids=["no goals", "regularized"])
 def test_a_rate_is_for_the_mixture_and_alpha_for_rounds_without_goals(params, data):
     X, y, _, _ = data
-    rate, params = parse_rate("false_positive_rate(train)"), {"n_estimators": 5, "random_state": 0, **params}
+    rate, params = parse_rate("false_positive_rate"), {"n_estimators": 5, "random_state": 0, **params}
     model = cp.LPBoostClassifier(Stump(), objective=rate, **params).fit(X, y)
     assert model.objective_ == rate
     assert model.alpha_ is None

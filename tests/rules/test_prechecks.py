@@ -21,7 +21,7 @@ N_ROWS = 60
 RNG = np.random.default_rng(0)
 X, Y = RNG.normal(size=(N_ROWS, 3)), np.arange(N_ROWS) % 2
 SEX, THIN = np.where(np.arange(N_ROWS) % 3, "F", "M"), np.where(np.arange(N_ROWS) < 4, "X", "F")
-RECALL = ["recall(train) >= 0.5"]
+RECALL = ["recall >= 0.5"]
 COLUMNS = {"sensitive_features": {"gender": SEX}}
 
 # what no rows and no models could mend, or these rows cannot: parameters, arguments of fit, and what the error says
@@ -29,27 +29,27 @@ OF_GOALS: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     ({"goals": ["recall(train >= 0.9"]}, {}, "Cannot read the goal"),
     ({"goals": ["recal(train) >= 0.9"]}, {}, "Did you mean 'recall'"),
     ({"goals": ["recall(trian) >= 0.9"]}, {}, "Unknown dataset 'trian'. Did you mean 'train'"),
-    ({"goals": ["recall(train, gendr=F) >= 0.9"]}, COLUMNS, "Unknown column 'gendr'.*Did you mean 'gender'"),
-    ({"goals": ["recall(train, gender=Female) >= 0.9"]}, COLUMNS, "Unknown value 'Female'"),
-    ({"goals": ["min_ratio(positive_rate, train, by=gendr) >= 0.8"]}, COLUMNS, "Did you mean 'gender'"),
-    ({"goals": ["recall(train, of=7) >= 0.1"]}, {}, "Unknown class '7'"),
-    ({"goals": ["recall(train) >= -1"]}, {}, "always holds"),
-    ({"goals": ["churn(train) <= 0.1"]}, {}, "needs the deployed model's predictions"),
-    ({"goals": ["churn(train) <= 0.1"]}, {"baseline": Y + 5}, "labels 5, 6, which are not among the classes"),
-    ({"goals": ["defer_rate(train) <= 0.1"]}, {}, "set deferral"),
+    ({"goals": ["recall(gendr=F) >= 0.9"]}, COLUMNS, "Unknown column 'gendr'.*Did you mean 'gender'"),
+    ({"goals": ["recall(gender=Female) >= 0.9"]}, COLUMNS, "Unknown value 'Female'"),
+    ({"goals": ["min_ratio(positive_rate, by=gendr) >= 0.8"]}, COLUMNS, "Did you mean 'gender'"),
+    ({"goals": ["recall(of=7) >= 0.1"]}, {}, "Unknown class '7'"),
+    ({"goals": ["recall >= -1"]}, {}, "always holds"),
+    ({"goals": ["churn <= 0.1"]}, {}, "needs the deployed model's predictions"),
+    ({"goals": ["churn <= 0.1"]}, {"baseline": Y + 5}, "labels 5, 6, which are not among the classes"),
+    ({"goals": ["defer_rate <= 0.1"]}, {}, "set deferral"),
     ({"goals": ["recall(live) >= 0.1"]}, {"datasets": {"live": Table(X)}}, "Dataset 'live' needs labels"),
     ({"goals": ["positive_rate(live) >= 0.1"]}, {"datasets": {"live": Table(X[:, :2])}}, "X has 2 features"),
     ({"goals": ["positive_rate(live) >= 0.1"]}, {"datasets": {"live": Table(None, Y)}}, "needs features"),
     ({"goals": RECALL}, {"datasets": {"live": X}}, "must be bound to a counterpoise.goals.Table"),
     ({"goals": RECALL}, {"datasets": {"train": Table(X)}}, "Give your dataset another name"),
     ({"goals": RECALL, "pos_label": "yes"}, {}, "pos_label|not among the classes"),
-    ({"goals": ["recall(train) >= 0.99 with confidence 0.9999"]}, {}, "cannot be certified here: too few rows"),
+    ({"goals": ["recall >= 0.99 with confidence 0.9999"]}, {}, "cannot be certified here: too few rows"),
     (
-        {"goals": ["recall(train) >= 0.5 with confidence 0.9"]},
+        {"goals": ["recall >= 0.5 with confidence 0.9"]},
         {"sample_weight": np.linspace(1, 2, N_ROWS)},
         "needs largest_weight",
     ),
-    ({"objective": "false_positive_rate(train, gendr=F)"}, COLUMNS, "Did you mean 'gender'"),
+    ({"objective": "false_positive_rate(gendr=F)"}, COLUMNS, "Did you mean 'gender'"),
     ({"objective": "recal(train)"}, {}, "Did you mean 'recall'"),
     ({"objective": 3}, {}, "must be a ris|must be a rate"),
     ({"decision": "dice"}, {}, "decision must be one of"),
@@ -85,19 +85,19 @@ OF_RULES: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     ({"goals": RECALL, "decision": "fixd"}, {}, "decision must be one of"),
 ]
 OF_TRAINING: list[tuple[dict[str, Any], dict[str, Any], str]] = [
-    ({"goals": ["recall(train) >= 1.2"]}, {}, "This goal cannot hold"),
+    ({"goals": ["recall >= 1.2"]}, {}, "This goal cannot hold"),
     (
-        {"goals": ["recall(train) >= 0.9", "recall(train) <= 0.1"]},
+        {"goals": ["recall >= 0.9", "recall <= 0.1"]},
         {},
-        r">= 0.9 and recall\(train\) <= 0.1. .* is 0.8. .*: recall\(train\) >= 0.1, or recall\(train\) <= 0.9",
+        r">= 0.9 and recall <= 0.1. .* is 0.8. .*: recall >= 0.1, or recall <= 0.9",
     ),
     (
-        {"goals": ["recall(train) <= 0.2", "positive_rate(train) <= 0.5", "recall(train) >= 0.3 with confidence 0.5"]},
+        {"goals": ["recall <= 0.2", "positive_rate <= 0.5", "recall >= 0.3 with confidence 0.5"]},
         {},
-        r"recall\(train\) <= 0.2 and recall\(train\) >= 0.3 with confidence 0.5. The least total violation is 0.1.$",
+        r"recall <= 0.2 and recall >= 0.3 with confidence 0.5. The least total violation is 0.1.$",
     ),
     (
-        {"goals": ["every_group(recall, train, by=gender) >= 0.9", "every_group(recall, train, by=gender) <= 0.8"]},
+        {"goals": ["every_group(recall, by=gender) >= 0.9", "every_group(recall, by=gender) <= 0.8"]},
         COLUMNS,
         "These goals cannot hold together: every_group",
     ),

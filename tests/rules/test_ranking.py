@@ -35,7 +35,7 @@ def test_without_goals_probabilities_and_scores_agree_with_decisions(pos_label):
 @pytest.mark.parametrize("pos_label", [0, 1])
 def test_probabilities_and_scores_are_those_of_the_model_whatever_the_goals(pos_label):
     model = cp.GoalClassifier(
-        LINE, cv="prefit", goals=["positive_rate(train) <= 0.3"], pos_label=pos_label, confidence=None
+        LINE, cv="prefit", goals=["positive_rate <= 0.3"], pos_label=pos_label, confidence=None
     )
     model.fit(X[200:400], y[200:400])
     assert (model.predict(X[400:]) != LINE.predict(X[400:])).any()
@@ -68,7 +68,7 @@ def test_where_a_model_has_scores_only_there_are_no_probabilities():
 
 
 def test_of_several_models_that_are_mixed_probabilities_are_the_mean_by_their_shares():
-    model = mixture([FOREST, LINE], goals=["recall(train, of=0) >= 0.9", "positive_rate(train) >= 0.55"])
+    model = mixture([FOREST, LINE], goals=["recall(of=0) >= 0.9", "positive_rate >= 0.55"])
     model.mixture_, model.rules_ = np.array([0.25, 0.75]), [model.rules_[0]._replace(model=place) for place in (0, 1)]
     expected = 0.25 * FOREST.predict_proba(X) + 0.75 * LINE.predict_proba(X)
     assert_allclose(model.predict_proba(X), expected, atol=1e-15)
@@ -76,7 +76,7 @@ def test_of_several_models_that_are_mixed_probabilities_are_the_mean_by_their_sh
 
 def test_a_scorer_uses_the_score_of_the_model():
     model = cp.GoalClassifier(
-        LogisticRegression(max_iter=5000), goals=["recall(train) >= 0.97"], random_state=0, confidence=None
+        LogisticRegression(max_iter=5000), goals=["recall >= 0.97"], random_state=0, confidence=None
     )
     model.fit(X[:400], y[:400])
     assert roc_auc_score(y[400:], model.decision_function(X[400:])) > 0.97

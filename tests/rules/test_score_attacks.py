@@ -35,8 +35,8 @@ def test_a_goal_is_met_by_scores_in_any_unit(unit):
     rng = np.random.default_rng(0)
     labels = rng.random(400) < 0.2
     scores = unit * np.exp(rng.normal(size=400) + 2 * labels)
-    model = chosen(scores, labels.astype(int), alpha=1.0, goals=["recall(train) >= 0.6"], decision="vote")
-    plain = chosen(scores / unit, labels.astype(int), alpha=1.0, goals=["recall(train) >= 0.6"], decision="vote")
+    model = chosen(scores, labels.astype(int), alpha=1.0, goals=["recall >= 0.6"], decision="vote")
+    plain = chosen(scores / unit, labels.astype(int), alpha=1.0, goals=["recall >= 0.6"], decision="vote")
     answers = model.predict(scores[:, None])
     assert answers[labels].mean() >= 0.6
     np.testing.assert_array_equal(answers, plain.predict(scores[:, None] / unit))
@@ -62,9 +62,9 @@ def test_small_ratios_that_cannot_hold_are_explained():
     scores = [0.7, 0.9, 0.7, 0.1, 0.5, 0.5, 0.5, 1, 0.3, 0.2, 0.5, 0.6, 0.9, 0.6, 0.3, 0.9, 0.5, 0.7, 0.5, 0.2]
     labels = np.array([1, 0, 0, 1, 0, 1, 0, 1, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 1, 0])
     goals = [
-        "max_difference(positive_rate, train, by=g) <= 0",
-        "every_group(precision, train, by=g) >= 0.9",
-        "recall(train) >= 0.3",
+        "max_difference(positive_rate, by=g) <= 0",
+        "every_group(precision, by=g) >= 0.9",
+        "recall >= 0.3",
     ]
     model = GoalClassifier([lambda X: X[:, 0]], cv="prefit", decision="sticky", alpha=1.0, goals=goals, confidence=None)
     with pytest.raises(InfeasibleGoals):

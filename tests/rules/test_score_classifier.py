@@ -30,8 +30,8 @@ TREE = HistogramTree(max_depth=3).fit(X[:200], Y[:200])
 CHOOSE = slice(200, None)
 FRAME = pd.DataFrame(X, columns=["a", "b", "c"]).assign(sex=SEX)
 PARITY = [
-    "positive_rate(train, sex=F) - positive_rate(train, sex=M) <= 0.02",
-    "positive_rate(train, sex=M) - positive_rate(train, sex=F) <= 0.02",
+    "positive_rate(sex=F) - positive_rate(sex=M) <= 0.02",
+    "positive_rate(sex=M) - positive_rate(sex=F) <= 0.02",
 ]
 
 
@@ -109,14 +109,14 @@ def test_models_that_are_not_asked_about_scores_stay_as_they_were():
     plain = cp.MixtureClassifier([MODEL, TREE], alpha=0.3, random_state=0).fit(X, Y)
     assert not hasattr(plain, "rules_")
     assert plain.mixture_.size == 2
-    assert cp.MixtureClassifier([MODEL], goals="churn(train) <= 1").fit(X, Y, baseline=OLD).check_goals()[0].holds
+    assert cp.MixtureClassifier([MODEL], goals="churn <= 1").fit(X, Y, baseline=OLD).check_goals()[0].holds
 
 
 def test_more_thresholds_are_never_worse(parity):
     """One threshold for all is a rule by group, and one model a part of the pool."""
-    loose = parity.rebalance(goals=(), objective="error_rate(train)")
+    loose = parity.rebalance(goals=(), objective="error_rate")
     assert loose.value_ <= loose.rebalance(by=()).value_ + 1e-4
-    assert loose.value_ <= fitted(goals=(), objective="error_rate(train)").value_ + 1e-4
+    assert loose.value_ <= fitted(goals=(), objective="error_rate").value_ + 1e-4
     hard = cp.MixtureClassifier([MODEL, TREE], alpha=1.0).fit(X[CHOOSE], Y[CHOOSE])
     assert loose.value_ <= hard.value_ + 1e-4
 
@@ -131,9 +131,9 @@ def test_rebalance_changes_objective_goals_budget_and_columns_without_asking_a_m
         assert kept.value_ >= tail.value_ - 1e-4
         error = np.average(kept.selection_.losses, axis=0) @ kept.mixture_
         assert error <= least + budget + 1e-4
-    assert parity.rebalance(by="baseline", goals="churn(train) <= 0.05").check_goals()[0].holds
+    assert parity.rebalance(by="baseline", goals="churn <= 0.05").check_goals()[0].holds
     assert parity.rebalance(goals=(), objective="WorstGroup('sex')").gap_ <= 1e-4
-    assert parity.rebalance(goals=(), objective="false_positive_rate(train)").value_ == pytest.approx(0.0, abs=1e-9)
+    assert parity.rebalance(goals=(), objective="false_positive_rate").value_ == pytest.approx(0.0, abs=1e-9)
     other = parity.rebalance(X[:200], Y[:200], sensitive_features={"sex": SEX[:200]})
     assert other.selection_.losses.shape[0] == 200
     assert parity.get_params()["budget"] is None
@@ -141,7 +141,7 @@ def test_rebalance_changes_objective_goals_budget_and_columns_without_asking_a_m
 
 def test_a_rule_may_look_at_the_deployed_answer():
     """The old decision unless the new model is sure: better at equal churn than rules that may not look at it."""
-    churn = ["churn(train) <= 0.26"]
+    churn = ["churn <= 0.26"]
     seeing, blind = fitted(by="baseline", goals=churn), fitted(by=(), goals=churn)
     assert seeing.value_ < blind.value_
     said = seeing.decision_proba(X[CHOOSE], baseline=OLD[CHOOSE])
@@ -162,8 +162,8 @@ def test_goals_on_unlabelled_rows_of_another_dataset():
 
 
 def test_infeasible_goals_name_the_conflict_and_bounds_that_can_be_met():
-    goals = ["recall(train) >= 0.99", "precision(train) >= 0.9"]
-    with pytest.raises(InfeasibleGoals, match=r"recall\(train\) >= 0.99 and precision\(train\) >= 0.9") as caught:
+    goals = ["recall >= 0.99", "precision >= 0.9"]
+    with pytest.raises(InfeasibleGoals, match=r"recall >= 0.99 and precision >= 0.9") as caught:
         fitted(goals=goals)
     for goal, bound in caught.value.nearest_bounds.items():
         moved = [str(goal.with_bound(bound)) if str(goal) == text else text for text in goals]
@@ -184,7 +184,7 @@ def test_infeasible_goals_name_the_conflict_and_bounds_that_can_be_met():
 def test_goals_that_cannot_hold_leave_nothing_of_an_earlier_fit_and_others_need_no_fit(model, models):
     given = {"sensitive_features": {"sex": SEX[CHOOSE]}}
     model = clone(model).fit(X[CHOOSE], Y[CHOOSE], **given)
-    impossible = ["recall(train) >= 1", "precision(train) >= 1"]
+    impossible = ["recall >= 1", "precision >= 1"]
     model.set_params(**{models: [TREE, MODEL, TREE]}, goals=impossible)
     with pytest.raises(InfeasibleGoals):
         model.fit(X[CHOOSE], Y[CHOOSE], **given)
@@ -251,17 +251,17 @@ def test_any_score_of_the_same_order_leads_to_the_same_choice(kind):
 
 
 def test_of_constant_scores_the_rules_say_one_class_of_a_whole_group():
-    model = fitted([np.zeros(N - 200)], by=(), goals="positive_rate(train) >= 0.5")
+    model = fitted([np.zeros(N - 200)], by=(), goals="positive_rate >= 0.5")
     assert [rule.thresholds for rule in model.rules_] == [{"all": -np.inf}, {"all": np.inf}]
     assert model.mixture_.tolist() == [0.5, 0.5]
 
 
 def test_goals_that_are_met_by_calling_everybody_one_class_are_told():
     with pytest.warns(ConstantDecisions, match="The rules decide 'yes' for every row, whatever its score.*pos_label"):
-        fitted(by=(), goals=["recall(train) >= 1", "positive_rate(train) >= 1"])
+        fitted(by=(), goals=["recall >= 1", "positive_rate >= 1"])
     with warnings.catch_warnings():
         warnings.simplefilter("error", ConstantDecisions)
-        fitted(by=(), goals=["recall(train) >= 0.9"])
+        fitted(by=(), goals=["recall >= 0.9"])
 
 
 def test_small_and_unknown_groups_are_pooled_where_that_is_allowed():
@@ -291,14 +291,14 @@ def test_stages_are_of_the_first_models(parity):
 
 def test_a_frontier_is_over_every_threshold(parity):
     loose = parity.rebalance(goals=PARITY[:1])
-    frontier = cp.tradeoff(loose, "recall(train) >= 0.5", [0.5, 0.9, 0.95, 1.0, 1.1])
+    frontier = cp.tradeoff(loose, "recall >= 0.5", [0.5, 0.9, 0.95, 1.0, 1.1])
     for point in frontier.points[:-1]:
-        solved = loose.rebalance(goals=[*PARITY[:1], f"recall(train) >= {point.bound}"])
+        solved = loose.rebalance(goals=[*PARITY[:1], f"recall >= {point.bound}"])
         assert point.value == pytest.approx(solved.value_, abs=2e-4)
         assert point.gap <= 1e-6 + 1e-12
         assert point.mixture.size == len(frontier.rules)
     assert np.isnan(frontier[4].value)
-    drawn = cp.tradeoff(loose, "recall(train) >= 0.5", n_points=4)
+    drawn = cp.tradeoff(loose, "recall >= 0.5", n_points=4)
     assert (np.diff(drawn.values) <= 1e-6).all()
 
 
@@ -356,7 +356,7 @@ def test_models_that_fail_or_answer_oddly_are_named():
     with pytest.raises(ValueError, match=r"Model 1 \('odd'\) failed to predict: RuntimeError: no"):
         fitted([MODEL, ("odd", fails)])
     linear = Perceptron().fit(X[:200], Y[:200])  # has a decision function only
-    assert fitted([linear], goals=(), objective="error_rate(train)").gap_ <= 1e-4
+    assert fitted([linear], goals=(), objective="error_rate").gap_ <= 1e-4
 
 
 def test_figures_are_drawn_of_classifiers_that_look_at_groups(parity):
@@ -370,18 +370,18 @@ def test_figures_are_drawn_of_classifiers_that_look_at_groups(parity):
 
 
 def test_goals_with_a_confidence_leave_a_margin():
-    certain = fitted(goals=[parse_goal("recall(train) >= 0.7").with_confidence(0.9)])
+    certain = fitted(goals=[parse_goal("recall >= 0.7").with_confidence(0.9)])
     assert certain.check_goals()[0].value > 0.72
 
 
 def test_goals_of_several_rows_have_one_price_and_are_explained_as_one():
     """A difference, and rates of a class by name, are goals like others."""
-    both = fitted(goals=["abs(positive_rate(train, sex=F) - positive_rate(train, sex=M)) <= 0.02"])
+    both = fitted(goals=["abs(positive_rate(sex=F) - positive_rate(sex=M)) <= 0.02"])
     assert both.value_ == pytest.approx(fitted().value_, abs=2e-4)
     assert both.multipliers_.shape == (1,)
-    assert fitted(goals=["recall(train, of=no) >= 0.9", "recall(train, of=yes) >= 0.6"]).gap_ <= 1e-4
-    goals = ["abs(positive_rate(train, sex=F) - positive_rate(train, sex=M)) <= 0.02", "error_rate(train) <= 0.05"]
-    with pytest.raises(InfeasibleGoals, match=r"error_rate\(train\) <= 0.05"):
+    assert fitted(goals=["recall(of=no) >= 0.9", "recall(of=yes) >= 0.6"]).gap_ <= 1e-4
+    goals = ["abs(positive_rate(sex=F) - positive_rate(sex=M)) <= 0.02", "error_rate <= 0.05"]
+    with pytest.raises(InfeasibleGoals, match=r"error_rate <= 0.05"):
         fitted(goals=goals)
     frontier = cp.tradeoff(both, both.goals_[0], n_points=3)
     assert (np.diff(frontier.values) <= 1e-6).all()
@@ -390,7 +390,7 @@ def test_goals_of_several_rows_have_one_price_and_are_explained_as_one():
 
 def test_scores_of_the_first_class_are_turned_round_where_it_is_the_positive_one():
     """As those of a support vector machine are: above zero they speak for the second class."""
-    settings = {"cv": "prefit", "goals": "recall(train) >= 0.9"}
+    settings = {"cv": "prefit", "goals": "recall >= 0.9"}
     renamed = np.where(Y == "no", "z", "a")
     first = cp.GoalClassifier([LinearSVC().fit(X, Y)], pos_label="no", **settings, confidence=None).fit(X, Y)
     second = cp.GoalClassifier([LinearSVC().fit(X, renamed)], pos_label="z", **settings, confidence=None).fit(

@@ -59,7 +59,7 @@ def test_the_optimum_over_every_rule_is_found_from_a_grid_and_proven(seed):
 def test_a_path_of_settings_has_the_values_of_each_alone():
     """What is kept from one setting changes how fast the next is solved, and not its answer."""
     problem, _, ranked = one_score(2)
-    problem = problem._replace(goals=["recall(train) >= 0.5"], budget=None)
+    problem = problem._replace(goals=["recall >= 0.5"], budget=None)
     path, grid, asked = GridFamily(ranked), None, limits(problem, ranked)
     for alpha in (1.0, 0.5, 0.2, 0.5, 0.9):
         grid, found = solved(path, alpha, asked, grid, _TOL)

@@ -18,16 +18,16 @@ KINDS = np.array(["ant", "bee", "cat"])[RNG.integers(0, 3, N)]
 SHARES = (KINDS[:, None] == ["ant", "bee", "cat"]) + RNG.gamma(0.7, size=(N, 3))
 SHARES /= SHARES.sum(axis=1, keepdims=True)
 POWERS = [-900, -60, -20, 20, 900]  # tens at which absolute tolerances were wrong, and the ends of the floats
-FLOOR = "recall(train) >= 0.7"
+FLOOR = "recall >= 0.7"
 
 
 def cost(unit, bound=None):
-    text = f"cost(train, {{no->yes: {3 * unit!r}, yes->no: {7 * unit!r}}})"
+    text = f"cost({{no->yes: {3 * unit!r}, yes->no: {7 * unit!r}}})"
     return text if bound is None else f"{text} <= {bound * unit!r}"
 
 
 def cost_of_kinds(unit, bound=None):
-    text = f"cost(train, {{ant->bee: {3 * unit!r}, bee->cat: {7 * unit!r}, cat->ant: {2 * unit!r}}})"
+    text = f"cost({{ant->bee: {3 * unit!r}, bee->cat: {7 * unit!r}, cat->ant: {2 * unit!r}}})"
     return text if bound is None else f"{text} <= {bound * unit!r}"
 
 
@@ -50,15 +50,15 @@ def of_kinds(goals, **settings):
 
 
 CASES = {
-    "rules of the least cost": lambda unit: rules(["recall(train) >= 0.8"], objective=cost(unit)),
-    "rules that defer": lambda unit: rules(["recall(train) >= 0.8"], objective=cost(unit), deferral=cp.Deferral(0.2)),
+    "rules of the least cost": lambda unit: rules(["recall >= 0.8"], objective=cost(unit)),
+    "rules that defer": lambda unit: rules(["recall >= 0.8"], objective=cost(unit), deferral=cp.Deferral(0.2)),
     "one rule": lambda unit: rules([FLOOR], objective=cost(unit), decision="fixed", deferral=cp.Deferral(0.2)),
-    "classes within a cost": lambda unit: of_kinds([cost_of_kinds(unit, 0.6), "recall(train, of=bee) >= 0.8"]),
+    "classes within a cost": lambda unit: of_kinds([cost_of_kinds(unit, 0.6), "recall(of=bee) >= 0.8"]),
     "classes of the least cost": lambda unit: of_kinds(
-        ["recall(train, of=bee) >= 0.8"], objective=cost_of_kinds(unit), deferral=cp.Deferral(0.2)
+        ["recall(of=bee) >= 0.8"], objective=cost_of_kinds(unit), deferral=cp.Deferral(0.2)
     ),
     "one rule of classes": lambda unit: of_kinds(
-        ["recall(train, of=bee) >= 0.8"], objective=cost_of_kinds(unit), decision="fixed"
+        ["recall(of=bee) >= 0.8"], objective=cost_of_kinds(unit), decision="fixed"
     ),
 }
 
@@ -80,11 +80,11 @@ def test_decisions_do_not_depend_on_the_unit_of_a_cost(name, powers):
 CONFLICTS = {
     "a pool": lambda unit: mixed(POOL, [cost(unit, 0.3), FLOOR]),
     "a ratio of costs": lambda unit: mixed(
-        POOL, [f"({2 * unit!r} * true_positives(train)) / positive_rate(train) >= {1.99 * unit!r}"]
+        POOL, [f"({2 * unit!r} * true_positives) / positive_rate >= {1.99 * unit!r}"]
     ),
-    "classes": lambda unit: of_kinds([cost_of_kinds(unit, 0.01), "recall(train, of=bee) >= 0.99"]),
-    "rules": lambda unit: rules([cost(unit, 0.3), "recall(train) >= 0.9", "positive_rate(train) <= 0.5"]),
-    "rules that defer": lambda unit: rules([cost(unit, 0.1), "defer_rate(train) <= 0.05"], deferral=cp.Deferral(0.2)),
+    "classes": lambda unit: of_kinds([cost_of_kinds(unit, 0.01), "recall(of=bee) >= 0.99"]),
+    "rules": lambda unit: rules([cost(unit, 0.3), "recall >= 0.9", "positive_rate <= 0.5"]),
+    "rules that defer": lambda unit: rules([cost(unit, 0.1), "defer_rate <= 0.05"], deferral=cp.Deferral(0.2)),
     "a linear model": lambda unit: cp.ConstrainedClassifier(goals=[cost(unit, 0.05), FLOOR]).fit(X, Y),
 }
 

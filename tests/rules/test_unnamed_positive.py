@@ -19,19 +19,19 @@ def fitted_to(goals, labels, **settings):
 
 def test_a_positive_class_that_is_but_the_last_of_two_texts_is_said():
     with pytest.warns(UnnamedPositive, match=r"takes 'paid', because it sorts after 'default'.*pos_label='default'"):
-        fitted_to("recall(train) >= 0.1", TEXTS)
+        fitted_to("recall >= 0.1", TEXTS)
     with pytest.warns(UnnamedPositive):
-        ConstrainedClassifier(goals="recall(train) >= 0.1").fit(SCORES, TEXTS)
+        ConstrainedClassifier(goals="recall >= 0.1").fit(SCORES, TEXTS)
 
 
 @pytest.mark.parametrize(
     ("goals", "labels", "settings"),
     [
-        ("recall(train) >= 0.1", TEXTS, {"pos_label": "paid"}),
-        ("error_rate(train) <= 0.9", TEXTS, {}),
-        ("recall(train, of=default) >= 0.1", TEXTS, {}),
-        ("recall(train) >= 0.1", np.where(TEXTS == "paid", "yes", "no"), {}),
-        ("recall(train) >= 0.1", TEXTS == "paid", {}),
+        ("recall >= 0.1", TEXTS, {"pos_label": "paid"}),
+        ("error_rate <= 0.9", TEXTS, {}),
+        ("recall(of=default) >= 0.1", TEXTS, {}),
+        ("recall >= 0.1", np.where(TEXTS == "paid", "yes", "no"), {}),
+        ("recall >= 0.1", TEXTS == "paid", {}),
         ((), TEXTS, {}),
     ],
 )

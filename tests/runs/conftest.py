@@ -56,7 +56,7 @@ def loans_folder(tmp_path_factory):
 
 BASIC = """
 alpha = 0.2
-goals = ["recall(train) >= 0.5"]
+goals = ["recall >= 0.5"]
 [data]
 files = "{folder}/loans.csv"
 target = "paid"

@@ -28,7 +28,7 @@ COST, ALPHA, N_ROWS = 0.2, 0.3, 1200
 DEFERRAL = "deferral = { cost = 0.2 }"
 FILE = """
 alpha = 0.3
-goals = ["defer_rate(train) <= 0.1", "max_difference(defer_rate, train, by=sex) <= 0.02"]
+goals = ["defer_rate <= 0.1", "max_difference(defer_rate, by=sex) <= 0.02"]
 [data]
 files = "loans.csv"
 target = "default"
@@ -116,7 +116,7 @@ def test_the_curve_is_that_of_a_goal_on_the_rate(run):
     assert limits == sorted(limits)
     assert np.all(np.diff([row.value for row in points]) <= 1e-9)  # no budget: more deferral never hurts
     chosen = run.model().rebalance(
-        goals=["defer_rate(train) <= 0.05", "max_difference(defer_rate, train, by=sex) <= 0.02"]
+        goals=["defer_rate <= 0.05", "max_difference(defer_rate, by=sex) <= 0.02"]
     )
     assert points[limits.index(0.05)].value == pytest.approx(chosen.value_, abs=2e-4)
     assert one(run, "deferral tail", split="train", settings="rate=0.1") == pytest.approx(run.model().value_, abs=2e-4)
@@ -142,10 +142,10 @@ def test_evaluate_and_certify_know_who_is_deferred(run, folder, held_rows):
     )
     part, model = held_rows[0], run.model()
     looked = {"sensitive_features": part.groups, "baseline": part.baseline}
-    (audit,) = certify_run(run, goals=["defer_rate(train) <= 0.2"])
+    (audit,) = certify_run(run, goals=["defer_rate <= 0.2"])
     assert audit.estimate == pytest.approx(model.decision_proba(part.X, **looked)[:, 2].mean())
     assert run.summary().goals[0].estimate == audit.estimate
-    (drawn,) = certify_run(run, goals=["defer_rate(train) <= 0.2"], drawn=True)
+    (drawn,) = certify_run(run, goals=["defer_rate <= 0.2"], drawn=True)
     assert drawn.estimate == np.mean(model.predict(part.X, **looked) == "defer")
     assert next(iter(run.drawn().where(quantity="goal estimate", settings="goal 1"))).value == drawn.estimate
 
@@ -156,12 +156,12 @@ def test_rebalance_takes_another_cost_or_none(run, tmp_path):
     assert one(dear, "defer rate") < one(run, "defer rate")
     assert dear.result().commands == ["counterpoise rebalance run --output dear --defer-cost 0.9"]
     assert open_run(dear.folder).settings.method.parameters["deferral"] == {"cost": 0.9}
-    never = rebalance_run(dear, defer_cost="never", goals=["recall(train) >= 0.4"], output=tmp_path / "never")
+    never = rebalance_run(dear, defer_cost="never", goals=["recall >= 0.4"], output=tmp_path / "never")
     assert "deferral" not in never.settings.method.parameters
     assert never.summary().defer_rate is None
     assert all(rule.lower is None for rule in never.model().rules_)
     assert not re.search("deferr|left to a person", write_report(never.folder).read_text(encoding="utf-8"))
-    with pytest.raises(ValueError, match=r"defer_rate\(train\) <= 0.1 uses deferred rows, but no row is deferred"):
+    with pytest.raises(ValueError, match=r"defer_rate <= 0.1 uses deferred rows, but no row is deferred"):
         rebalance_run(run, defer_cost="never", output=tmp_path / "wrong")
     with pytest.raises(TypeError, match=r"defer_cost must be a number in \[0, 1\], the loss of a row .* got 'often'"):
         rebalance_run(run, defer_cost="often", output=tmp_path / "wrong")
@@ -212,11 +212,11 @@ def test_one_rule_defers_too_and_without_draws(folder, tmp_path):
         (DEFERRAL, 'deferral = { cost = 0.2, label = ["a"] }', "label .*must be a text or a number"),
         (DEFERRAL, "deferral = { cots = 0.2 }", "deferral: unknown key 'cots'. Did you mean 'cost'"),
         (DEFERRAL, "deferral = 0.2", r"deferral is a table, as in deferral = \{ cost = 0.2 \}; got 0.2"),
-        ("cv = 3", 'objective = "decided_error_rate(train)"', "is a ratio"),
+        ("cv = 3", 'objective = "decided_error_rate"', "is a ratio"),
         ('name = "goals"\nmodels = [{ name = "logistic" }]', 'name = "lpboost"', "unknown parameter of lpboost"),
         (
-            "max_difference(defer_rate, train, by=sex) <= 0.02",
-            "decided_error_rate(train, sex=F) <= decided_error_rate(train, sex=M)",
+            "max_difference(defer_rate, by=sex) <= 0.02",
+            "decided_error_rate(sex=F) <= decided_error_rate(sex=M)",
             "among the decided|not linear",
         ),
     ],

@@ -15,9 +15,9 @@ from tests.tiers import some_fast
 
 ALPHA = 0.3
 GOALS = (
-    "recall(train) >= 0.6",
-    "churn(train) <= 0.5",
-    "positive_rate(train, sex=F) >= 0.5 * positive_rate(train, sex=M)",
+    "recall >= 0.6",
+    "churn <= 0.5",
+    "positive_rate(sex=F) >= 0.5 * positive_rate(sex=M)",
 )
 FILE = """
 alpha = {alpha}
@@ -33,7 +33,7 @@ groups = "sex"
 validation = 0.25
 [method]
 name = "goals"
-parameters = {{ objective = "error_rate(train)", by = "sex" }}
+parameters = {{ objective = "error_rate", by = "sex" }}
 [[method.models]]
 name = "logistic"
 [[method.models]]

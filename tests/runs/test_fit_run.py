@@ -28,7 +28,7 @@ METHODS = {
         'name = "goals"\nmodels = [{{name = "logistic"}}, {{name = "tree"}}]\n'
         'parameters = {{by = "job", cv = 3, decision = "sticky"}}'
     ),
-    "goals of one threshold": 'parameters = {{decision = "fixed", cv = 2, objective = "false_positive_rate(train)"}}',
+    "goals of one threshold": 'parameters = {{decision = "fixed", cv = 2, objective = "false_positive_rate"}}',
     "lpboost": 'name = "lpboost"\nparameters = {{n_estimators = 5, budget = 0.05}}',
     "another learner": 'name = "adalpboost"\nlearner = {{name = "logistic"}}\nparameters = {{n_estimators = 3}}',
     "pool": POOL,
@@ -43,8 +43,8 @@ def done(tmp_path_factory, loans_folder):
     """Return a finished run of the usual goals file."""
     folder = tmp_path_factory.mktemp("done")
     text = (
-        'alpha = 0.2\ngoals = ["recall(train) >= 0.5", "positive_rate(train, sex=F) >= 0.6 * positive_rate(train, '
-        f'sex=M)", "churn(train) <= 0.5"]\n[data]\nfiles = "{loans_folder}/loans.csv"\ntarget = "paid"\n'
+        'alpha = 0.2\ngoals = ["recall >= 0.5", "positive_rate(sex=F) >= 0.6 * positive_rate('
+        f'sex=M)", "churn <= 0.5"]\n[data]\nfiles = "{loans_folder}/loans.csv"\ntarget = "paid"\n'
         'drop = "weight"\nbaseline = "today"\ngroups = "sex"\n'
         '[method]\nname = "adalpboost"\nparameters.n_estimators = 8\n'
     )
@@ -153,7 +153,7 @@ def test_weights_count_in_every_number(goals_file, loans_folder):
 def test_goals_on_an_unlabelled_dataset(goals_file):
     path = goals_file(
         replace={
-            '"recall(train) >= 0.5"': '"coverage(mail) <= 0.6", "positive_rate(mail, job=clerk) <= 0.9"',
+            '"recall >= 0.5"': '"coverage(mail) <= 0.6", "positive_rate(mail, job=clerk) <= 0.9"',
             "[method]": '[datasets.mail]\nfiles = "{folder}/mail.csv"\nlabelled = false\n[method]',
         }
     )
@@ -167,7 +167,7 @@ def test_with_the_deployed_model_in_the_pool_no_churn_is_too_little(goals_file, 
     deployed = DecisionTreeClassifier(max_depth=1).fit(frame[["age"]], frame["paid"])
     save(deployed, tmp_path / "deployed.cp")
     text = (
-        'goals = ["churn(train) <= 0"]\n[data]\nfiles = "loans.csv"\ntarget = "paid"\ngroups = "sex"\n'
+        'goals = ["churn <= 0"]\n[data]\nfiles = "loans.csv"\ntarget = "paid"\ngroups = "sex"\n'
         'baseline_model = "deployed.cp"\n[method]\nname = "pool"\n[[method.models]]\nname = "logistic"\n'
         '[[method.models]]\nname = "deployed"\n'
     )
@@ -186,11 +186,11 @@ def test_more_than_two_classes(tmp_path):
     text = '[data]\nfiles = "iris.csv"\ntarget = "kind"\n[method]\nname = "adalpboost"\nparameters.n_estimators = 4\n'
     (tmp_path / "plain.toml").write_text(text)
     assert fit_run(tmp_path / "plain.toml").summary().goals == ()
-    (tmp_path / "goal.toml").write_text('goals = ["recall(train) >= 0.5"]\n' + text)
+    (tmp_path / "goal.toml").write_text('goals = ["recall >= 0.5"]\n' + text)
     with pytest.raises(DataError, match=r"needs a positive class; got .*data.positive in a goals file"):
         fit_run(tmp_path / "goal.toml")
     (tmp_path / "goal.toml").write_text(
-        'goals = ["recall(train) >= 0.5"]\n' + text.replace("[method", 'positive = "virginica"\n[method')
+        'goals = ["recall >= 0.5"]\n' + text.replace("[method", 'positive = "virginica"\n[method')
     )
     assert fit_run(tmp_path / "goal.toml").summary().goals[0].estimate > 0.5
 
@@ -199,7 +199,7 @@ def test_goals_on_one_of_many_classes_are_checked_before_anything_is_trained(tmp
     frame = pd.DataFrame({"x": np.arange(90.0), "y": np.resize(["low", "mid", "high"], 90)})
     frame.to_csv(tmp_path / "t.csv", index=False)
     (tmp_path / "goals.toml").write_text(
-        'goals = ["recall(train, sex=F) >= 0.5"]\n[data]\nfiles = "t.csv"\ntarget = "y"\npositive = "high"\n'
+        'goals = ["recall(sex=F) >= 0.5"]\n[data]\nfiles = "t.csv"\ntarget = "y"\npositive = "high"\n'
     )
     with pytest.raises(DataError, match=r"cannot be measured on the train rows: Unknown column 'sex'"):
         fit_run(tmp_path / "goals.toml")
@@ -207,15 +207,15 @@ def test_goals_on_one_of_many_classes_are_checked_before_anything_is_trained(tmp
 
 
 BAD_GOALS = {
-    "recall(train, sexe=F) >= 0.5": "Unknown column 'sexe' .* Did you mean 'sex'?",
-    "recall(train, sex=W) >= 0.5": "Unknown value 'W' of column 'sex'",
-    "churn(train) <= 0.5": "cannot be measured on the train rows",
+    "recall(sexe=F) >= 0.5": "Unknown column 'sexe' .* Did you mean 'sex'?",
+    "recall(sex=W) >= 0.5": "Unknown value 'W' of column 'sex'",
+    "churn <= 0.5": "cannot be measured on the train rows",
 }
 
 
 @pytest.mark.parametrize("goal", BAD_GOALS)
 def test_goals_that_the_data_cannot_answer_are_refused_before_anything_is_written(goal, goals_file, tmp_path):
-    path = goals_file(replace={"recall(train) >= 0.5": goal})
+    path = goals_file(replace={"recall >= 0.5": goal})
     with pytest.raises(DataError, match=BAD_GOALS[goal]) as caught:
         fit_run(path, output=tmp_path / "run")
     assert "\n" not in str(caught.value)

@@ -16,9 +16,9 @@ from counterpoise.runs.goals_file import goals_of
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guide"
 GOALS = [
-    "recall(train, of=fox, 0<=size<9) >= 0.3",
-    "every_class(recall, train) >= 0.2",
-    "max_difference(error_rate, train, by=sex) <= 0.5",
+    "recall(of=fox, 0<=size<9) >= 0.3",
+    "every_class(recall) >= 0.2",
+    "max_difference(error_rate, by=sex) <= 0.5",
 ]
 FILE = """goals = {goals}
 [data]
@@ -53,7 +53,7 @@ def test_goals_on_several_classes_are_met_judged_and_reported(folder):
         assert goal.replace(">", "&gt;").replace("<", "&lt;") in page
     audit = certify_run(run, folder / "animals.csv")
     assert [str(row.goal.with_confidence(None)) for row in audit] == GOALS
-    assert audit[1].worst in {f"recall(train, of={kind})" for kind in ("cat", "dog", "fox")}
+    assert audit[1].worst in {f"recall(of={kind})" for kind in ("cat", "dog", "fox")}
 
 
 def test_a_goals_file_and_the_command_line_take_goals_without_a_dataset(folder, capsys):
@@ -61,7 +61,7 @@ def test_a_goals_file_and_the_command_line_take_goals_without_a_dataset(folder, 
     (folder / "short.toml").write_text(FILE.format(goals=short, method="adalpboost"))
     assert [str(goal) for goal in goals_of(read_goals_file(folder / "short.toml"))] == GOALS
     assert main(["goals", *short, "zero_one_loss <= 0.3"]) == 0
-    assert capsys.readouterr().out.splitlines() == [*GOALS, "error_rate(train) <= 0.3"]
+    assert capsys.readouterr().out.splitlines() == [*GOALS, "error_rate <= 0.3"]
     assert main(["goals", "selction_rate <= 0.3"]) != 0
     assert "Did you mean 'selection_rate'?" in capsys.readouterr().err
 
@@ -69,8 +69,8 @@ def test_a_goals_file_and_the_command_line_take_goals_without_a_dataset(folder, 
 @pytest.mark.parametrize(
     ("goal", "message"),
     [
-        ("recall(train, of=fox) >= 80", r"cannot hold: recall\(train, of=fox\) >= 80"),
-        ("recall(train, 5<=size<2) >= 0.8", "The range 5<=size<2 is empty"),
+        ("recall(of=fox) >= 80", r"cannot hold: recall\(of=fox\) >= 80"),
+        ("recall(5<=size<2) >= 0.8", "The range 5<=size<2 is empty"),
         ("recal >= 0.8", "Unknown metric 'recal'. Did you mean 'recall'"),
         ("recall(trian) >= 0.8", "unknown dataset 'trian' in the goal .* Did you mean 'train'"),
     ],
@@ -102,6 +102,6 @@ def test_the_command_line_lists_all_metrics_and_reads_goals(capsys):
         assert re.search(rf"^{entry.name} +{re.escape(entry.formula)}", shown, re.MULTILINE)
     assert re.search(r"^twice +2 #\[p=c, y=c\] / #\[y=c\] +labels +Return twice the recall", shown, re.MULTILINE)
     assert main(["goals", "recall( train , of = cat )>=.9"]) == 0
-    assert capsys.readouterr().out == "recall(train, of=cat) >= 0.9\n"
-    assert main(["goals", "recall(train) >= 90"]) == 1
+    assert capsys.readouterr().out == "recall(of=cat) >= 0.9\n"
+    assert main(["goals", "recall >= 90"]) == 1
     assert "write 0.8 for 80 %" in capsys.readouterr().err

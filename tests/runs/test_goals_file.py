@@ -11,7 +11,7 @@ from counterpoise.runs.methods import METHODS, check_method
 from counterpoise.runs.settings import MethodSettings, ModelSettings
 
 DATA = '[data]\nfiles = "a.csv"\ntarget = "y"\n'
-GOAL = "recall(train) >= 0.9"
+GOAL = "recall >= 0.9"
 
 WRONG = {  # text of the file -> what the error says
     "": r"data is missing; expected a table \[data\]",
@@ -42,11 +42,11 @@ WRONG = {  # text of the file -> what the error says
     DATA + 'drop = ["a", "a"]': "data.drop: expected each column once; got 'a' twice",
     DATA + 'use_groups_as_features = "yes"': "use_groups_as_features: expected true or false; got 'yes'",
     DATA + 'baseline = "b"\nbaseline_model = "b.cp"': "expected baseline or baseline_model; got both",
-    'goals = "recall(train) >= 0.9"\n' + DATA: "goals: expected a list",
+    'goals = "recall >= 0.9"\n' + DATA: "goals: expected a list",
     "goals = [3]\n" + DATA: r"goals\[1\]: expected a table; got 3",
     'goals = ["recal(train) >= 0.9"]\n' + DATA: r"line 1, goals\[1\]: expected a goal .* Did you mean 'recall'?",
-    'goals = ["recall(train) > 0.9"]\n' + DATA: r"goals\[1\]: expected a goal such as recall\(train\) >= 0.9; got",
-    'goals = ["recall(train)"]\n' + DATA: r"goals\[1\]: expected a goal such as",
+    'goals = ["recall > 0.9"]\n' + DATA: r"goals\[1\]: expected a goal such as recall >= 0.9; got",
+    'goals = ["recall"]\n' + DATA: r"goals\[1\]: expected a goal such as",
     f'goals = ["{GOAL}", "recall(mial) >= 0.9"]\n{DATA}[datasets.mail]\nfiles = "m.csv"': (
         r"goals\[2\]: unknown dataset 'mial' .* Did you mean 'mail'?"
     ),

@@ -31,8 +31,8 @@ test = 0.4
 models = [{{ name = "logistic" }}, {{ name = "naive_bayes" }}]
 parameters = {{ cv = 3{parameters} }}
 """
-RECALL = '"recall(train) >= 0.7"'
-CHURN = '"churn(train) <= 0.3"'
+RECALL = '"recall >= 0.7"'
+CHURN = '"churn <= 0.3"'
 
 
 @pytest.fixture(scope="module")
@@ -121,7 +121,7 @@ def test_scores_are_judged_by_weighted_rows(fit, folder):
 @pytest.mark.slow
 def test_other_goals_after_impossible_ones_train_nothing(fit):
     with pytest.raises(InfeasibleGoals, match="No single rule meets") as caught:
-        fit("hard", f'{RECALL}, "coverage(train) <= 0.1"')
+        fit("hard", f'{RECALL}, "coverage <= 0.1"')
     assert "The trained models are kept" in "".join(caught.value.__notes__)
     run, said, told = fit("hard", RECALL)
     assert said[0].startswith("resumes")
@@ -133,20 +133,20 @@ def test_other_goals_after_impossible_ones_train_nothing(fit):
 
 
 def test_room_for_the_audit_moves_the_bound_and_the_report_tells_it(fit):
-    run, _, _ = fit("room", '"recall(train) >= 0.6"', "room_for_audit = 0.2")
+    run, _, _ = fit("room", '"recall >= 0.6"', "room_for_audit = 0.2")
     (entry,) = run.result().goals
     assert entry.aimed > 0.65
     assert [goal.bound for goal in run.model().goals_] == [entry.aimed]
     assert run.summary().goals[0].bound == 0.6
     page = write_report(run.folder).read_text(encoding="utf-8")
     assert f"chosen to meet {entry.aimed:.4f}, to leave a margin for this audit" in page
-    again = rebalance_run(open_run(run.folder), goals=["recall(train) >= 0.5"], output=run.folder.parent / "less")
+    again = rebalance_run(open_run(run.folder), goals=["recall >= 0.5"], output=run.folder.parent / "less")
     assert again.result().goals[0].aimed > 0.55
 
 
 @pytest.mark.slow
 def test_room_that_cannot_be_had_is_given_in_part_and_said(fit):
-    goals = '"recall(train) >= 0.75", "false_positive_rate(train) <= 0.3"'
+    goals = '"recall >= 0.75", "false_positive_rate <= 0.3"'
     run, said, _ = fit("part", goals, "room_for_audit = true")
     (told,) = [line for line in said if "of the margin that the audit needs" in line]
     assert 0 <= float(re.search(r"leaves (\d+)%", told)[1]) < 100
@@ -158,7 +158,7 @@ def test_room_that_cannot_be_had_is_given_in_part_and_said(fit):
 
 @pytest.mark.slow
 def test_room_does_not_buy_what_a_budget_limits(fit):
-    goals = '"positive_rate(train, sex=F) <= 1.05 * positive_rate(train, sex=M)"'
+    goals = '"positive_rate(sex=F) <= 1.05 * positive_rate(sex=M)"'
     parameters = ', budget = 0.01, decision = "sticky"'
     as_asked, _, _ = fit("within", goals, "alpha = 0.3", parameters)
     run, said, _ = fit("within room", goals, "alpha = 0.3\nroom_for_audit = true", parameters)
@@ -168,9 +168,9 @@ def test_room_does_not_buy_what_a_budget_limits(fit):
 
 
 def test_rows_too_few_to_show_a_goal_leave_it_as_it_stands(fit):
-    run, said, _ = fit("few", '"false_positive_rate(train) <= 0.001"', "room_for_audit = true")
+    run, said, _ = fit("few", '"false_positive_rate <= 0.001"', "room_for_audit = true")
     assert any(
-        line.startswith("leaves no margin for the audit of false_positive_rate(train) <= 0.001") for line in said
+        line.startswith("leaves no margin for the audit of false_positive_rate <= 0.001") for line in said
     )
     assert [goal.bound for goal in run.model().goals_] == [0.001]
 
@@ -189,8 +189,8 @@ def test_init_writes_what_fits_the_number_of_classes(folder):
     assert 'positive = "yes"    # the class that goals such as recall refer to' in two
     assert '# by = ["sex"]' in two
     assert 'name = "goals"' in many
-    assert '# "every_class(recall, train) >= 0.7"' in many
-    assert '# "max_difference(error_rate, train, by=sex) <= 0.05"' in many
+    assert '# "every_class(recall) >= 0.7"' in many
+    assert '# "max_difference(error_rate, by=sex) <= 0.05"' in many
     assert "positive = " not in many
     assert "room_for_audit = true" in two
 
@@ -210,8 +210,8 @@ def test_lightgbm_trains_where_it_is_installed(fit):
 
 @pytest.mark.slow
 def test_ways_beyond_the_thresholds_of_plain_models_work_as_printed(fit):
-    parity = '"abs(positive_rate(train, sex=F) - positive_rate(train, sex=M)) <= 0.01", "recall(train) >= 0.7"'
-    rate = ', "positive_rate(train) <= 0.4"'
+    parity = '"abs(positive_rate(sex=F) - positive_rate(sex=M)) <= 0.01", "recall >= 0.7"'
+    rate = ', "positive_rate <= 0.4"'
     with pytest.raises(InfeasibleGoals) as caught:
         fit("apart", parity + rate)
     (way,) = [note for note in caught.value.__notes__ if note.startswith("If decisions may use these columns")]

@@ -26,7 +26,7 @@ def fit_afresh(path, run):
 
 
 def test_impossible_goals_pass_through_and_other_goals_go_on_from_the_same_rounds(goals_file, tmp_path):
-    path = goals_file(replace={'"recall(train) >= 0.5"': '"recall(train) >= 0.99", "positive_rate(train) <= 0.1"'})
+    path = goals_file(replace={'"recall >= 0.5"': '"recall >= 0.99", "positive_rate <= 0.1"'})
     with pytest.raises(InfeasibleGoals, match="cannot hold"):
         fit_run(path, output=tmp_path / "run")
     with pytest.raises(RunFolderError, match="is not finished"):
@@ -42,7 +42,7 @@ def test_impossible_goals_pass_through_and_other_goals_go_on_from_the_same_round
 def test_a_fit_that_stopped_at_its_end_meets_the_goals_that_are_asked_for_now(goals_file, tmp_path):
     fit_run(goals_file(), output=tmp_path / "run")
     (tmp_path / "run" / DONE).unlink()  # as if it had been stopped after its model was written
-    other = goals_file(replace={"recall(train) >= 0.5": "recall(train) >= 0.8"})
+    other = goals_file(replace={"recall >= 0.5": "recall >= 0.8"})
     run = fit_run(other, output=tmp_path / "run")
     assert [goal.bound for goal in run.waiting_model()[-1].goals_] == [0.8]
     fit_afresh(other, tmp_path / "run")
@@ -53,7 +53,7 @@ def test_a_fit_that_stopped_at_its_end_meets_the_goals_that_are_asked_for_now(go
 def test_a_damaged_model_of_a_pool_is_fitted_again(goals_file, tmp_path):
     pool = '[method]\nname = "pool"\n[[method.models]]\nname = "logistic"\n[[method.models]]\nname = "tree"\n'
     text = '{goals}\n[data]\nfiles = "{folder}/loans.csv"\ntarget = "paid"\ndrop = ["today", "weight"]\n' + pool
-    impossible = 'goals = ["recall(train) >= 0.99", "positive_rate(train) <= 0.1"]'
+    impossible = 'goals = ["recall >= 0.99", "positive_rate <= 0.1"]'
     with pytest.raises(InfeasibleGoals):
         fit_run(goals_file(text.replace("{goals}", impossible)), output=tmp_path / "run")
     kept = tmp_path / "run" / CHECKPOINT / "model-002.cp"

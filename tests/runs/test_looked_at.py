@@ -8,7 +8,7 @@ from counterpoise.runs import DataError, certify_run, evaluate_run, fit_run, pre
 
 BY_SEX = """
 alpha = 1.0
-goals = ["abs(recall(train, sex=F) - recall(train, sex=M)) <= 0.05"]
+goals = ["abs(recall(sex=F) - recall(sex=M)) <= 0.05"]
 [data]
 files = "{folder}/loans.csv"
 target = "paid"

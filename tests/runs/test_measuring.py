@@ -12,7 +12,7 @@ from counterpoise.runs.tables import audit_table
 
 POOL = """
 alpha = {alpha}
-goals = ["recall(train) >= 0.7", "precision(train) >= 0.5"]
+goals = ["recall >= 0.7", "precision >= 0.5"]
 [data]
 files = "{folder}/loans.csv"
 target = "paid"
@@ -54,7 +54,7 @@ def objective(run, method, split):
 
 
 def test_a_rate_is_measured_on_every_split_for_all_who_decide(fit_pool):
-    run, data = fit_pool('parameters = {objective = "false_positive_rate(train)"}')
+    run, data = fit_pool('parameters = {objective = "false_positive_rate"}')
     model = run.model()
     for split, part in data.splits.items():
         said = model.predict_proba(part.X)[part.y == "no", 1].mean()
@@ -65,13 +65,13 @@ def test_a_rate_is_measured_on_every_split_for_all_who_decide(fit_pool):
         assert objective(run, "deployed model", split) == pytest.approx(today)
     assert objective(run, "mixture", "validation") == pytest.approx(model.value_)
     result = run.result()
-    assert result.objective == ObjectiveResult(kind="rate", text="false_positive_rate(train)")
+    assert result.objective == ObjectiveResult(kind="rate", text="false_positive_rate")
     assert result.method == "mixture of a pool of 3 models"
     assert result.why == {"segments": "alpha is 1, so there is no tail"}
     assert result.met_on == "validation"
 
 
-@pytest.mark.parametrize("aim", ["false_positive_rate(train)", "worst-group", "cvar"])
+@pytest.mark.parametrize("aim", ["false_positive_rate", "worst-group", "cvar"])
 def test_the_frontier_is_that_of_the_objective_and_has_the_asked_bound(fit_pool, aim):
     run, _ = fit_pool(f'parameters = {{objective = "{aim}"}}')
     for goal, asked in (("goal 1", 0.7), ("goal 2", 0.5)):
@@ -109,7 +109,7 @@ def test_the_tail_has_no_other_objective_and_is_measured_at_round_fractions(fit_
 def test_a_risk_is_measured_on_every_split_and_kept_where_only_the_goals_change(fit_pool, tmp_path):
     text = "0.5 * Mean() + 0.5 * WorstGroup('sex')"
     run, data = fit_pool(f'parameters = {{objective = "{text}"}}')
-    other = rebalance_run(run, goals=["recall(train) >= 0.6"], output=tmp_path / "other")
+    other = rebalance_run(run, goals=["recall >= 0.6"], output=tmp_path / "other")
     for found in (run, other):
         text = "0.5 * Mean() + 0.5 * WorstGroup(columns='sex')"
         assert found.result().objective == ObjectiveResult(kind="risk", text=text)
@@ -133,7 +133,7 @@ def test_a_model_trained_inside_goals_has_its_rate(goals_file):
     )
     run = fit_run(path)
     result, results = run.result(), run.results()
-    assert result.objective == ObjectiveResult(kind="rate", text="error_rate(train)")
+    assert result.objective == ObjectiveResult(kind="rate", text="error_rate")
     assert result.why["frontier"].startswith("it needs a mixture")
     for split in ("train", "test"):
         (error,) = results.where(quantity="error", method="mixture", split=split)
@@ -179,8 +179,8 @@ def test_more_than_two_classes_have_errors_by_group_and_reasons_for_what_is_miss
 def test_a_goal_is_missed_in_any_unit_and_rounding_never_misses_it(unit, tmp_path):
     rows = pd.DataFrame({"y": [0, 1] * 30, "said": [0, 1, 1, 1, 1, 1] * 10})
     rows.to_csv(tmp_path / "t.csv", index=False)
-    cost = f"{unit} * error_rate(train) <= {float(unit) / 10:.20g}"
-    equal = f"{unit} * error_rate(train) <= {float(unit) / 3 * (1 - 1e-15):.20g}"
+    cost = f"{unit} * error_rate <= {float(unit) / 10:.20g}"
+    equal = f"{unit} * error_rate <= {float(unit) / 3 * (1 - 1e-15):.20g}"
     found = audit_table(tmp_path / "t.csv", target="y", prediction="said", goals=[cost, equal])
     missed = [goal.on("test").violation for goal in found.result.goals]
     assert missed == pytest.approx([(1 / 3 - 0.1) * float(unit), 0.0], abs=0)

@@ -7,7 +7,7 @@ import pytest
 from counterpoise.runs import certify_run, evaluate_run, fit_run, predict_run
 
 GOALS = """
-goals = ["recall(train, g=NA) >= 0.1", "max_difference(error_rate, train, by=g) <= 0.9"]
+goals = ["recall(g=NA) >= 0.1", "max_difference(error_rate, by=g) <= 0.9"]
 [data]
 files = "t.{end}"
 target = "y"

@@ -137,7 +137,7 @@ def test_two_that_make_a_folder_at_once(tmp_path):
 
 
 def test_bad_input_leaves_no_folder(goals_file, tmp_path):
-    path = goals_file(replace={"recall(train)": "recall(train, sex=W)"})
+    path = goals_file(replace={"recall": "recall(sex=W)"})
     with pytest.raises(ValueError, match="Unknown value 'W'"):
         fit_run(path, output=tmp_path / "some" / "where" / "run")
     assert not (tmp_path / "some").exists()

@@ -39,7 +39,7 @@ def cost(rows):
     return 5 * false_negatives(rows) + false_positives(rows)
 """
 GOALS = """
-goals = ["cost(train) <= 1.5"]
+goals = ["cost <= 1.5"]
 [data]
 files = "loans.csv"
 target = "paid"
@@ -47,7 +47,7 @@ positive = "yes"
 groups = ["sex"]
 [method]
 name = "pool"
-parameters = { objective = "cost(train)" }
+parameters = { objective = "cost" }
 [[method.models]]
 name = "stump"
 [[method.models]]
@@ -86,13 +86,13 @@ def test_a_goal_on_it_is_written_read_and_measured(metrics, people):
     table, said = people
     women = np.arange(60) < 30
     for name, value in by_counting(table.y[women], said[women]).items():
-        goal = parse_goal(f"{name}(train, sex=F) >= 0.25")
-        assert str(goal) == f"{name}(train, sex=F) >= 0.25"
+        goal = parse_goal(f"{name}(sex=F) >= 0.25")
+        assert str(goal) == f"{name}(sex=F) >= 0.25"
         assert goal == (metrics[name](Dataset("train"), sex="F") >= 0.25)
         assert goal.left.value(said, table) == pytest.approx(value)
         assert loads(dumps(goal)) == goal
         assert str(goal) in str(certify(said, goal, y=table.y, sensitive_features=SEX))
-    assert str(as_objective("cost(train)")) == "cost(train)"
+    assert str(as_objective("cost")) == "cost"
 
 
 def test_it_is_the_rate_that_defines_it(metrics):
@@ -119,15 +119,15 @@ def test_a_metric_is_forgotten(people):
     forget_metric("twice")
     forget_metric("recall")  # which was not registered
     with pytest.raises(ValueError, match="Unknown metric 'twice'"):
-        parse_goal("twice(train) <= 1")
+        parse_goal("twice <= 1")
     assert "twice" not in rate_table(people[1], people[0].y)[0].rates
-    assert parse_goal("recall(train) >= 0.5") == (recall() >= 0.5)
+    assert parse_goal("recall >= 0.5") == (recall() >= 0.5)
 
 
 def test_it_can_be_defined_anew(metrics):
     before = metrics["cost"]() <= 1
     register_metric(error_rate, name="cost")
-    assert parse_goal("cost(train) <= 1") == (error_rate() <= 1)
+    assert parse_goal("cost <= 1") == (error_rate() <= 1)
     assert before == (5 * false_negatives() + false_positives() <= 1)
 
 
@@ -158,7 +158,7 @@ def test_the_command_line_takes_it_from_a_file_that_its_user_names(tmp_path, cap
     assert "Unknown metric 'cost'" in capsys.readouterr().err
     try:
         assert main(["--import", str(tmp_path / "own.py"), "fit", str(tmp_path / "goals.toml"), "--json"]) == 0
-        assert json.loads(capsys.readouterr().out)["goals"][0]["goal"] == "cost(train) <= 1.5"
+        assert json.loads(capsys.readouterr().out)["goals"][0]["goal"] == "cost <= 1.5"
     finally:
         forget_metric("cost")
     page = (tmp_path / "goals" / "report.html").read_text(encoding="utf-8")

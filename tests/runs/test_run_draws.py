@@ -224,11 +224,11 @@ def test_rows_of_a_run_draw_the_same_one_by_one_and_from_csv_and_parquet(run, lo
 
 RUNS = {
     "a mixture of models": GOALS.replace(
-        "alpha = 0.2", 'alpha = 0.1\ngoals = ["recall(train) >= 0.5"]\nroom_for_audit = true'
+        "alpha = 0.2", 'alpha = 0.1\ngoals = ["recall >= 0.5"]\nroom_for_audit = true'
     ),
     "a mixture of rules, some of which defer": """
 alpha = 0.3
-goals = ["recall(train) >= 0.5", "defer_rate(train) <= 0.3"]
+goals = ["recall >= 0.5", "defer_rate <= 0.3"]
 [data]
 files = "{folder}/loans.csv"
 target = "paid"
@@ -293,7 +293,7 @@ def test_decisions_without_draws_have_no_table_of_drawn_ones(loans_folder, tmp_p
     text = RUNS["a mixture of rules, some of which defer"].replace(
         'decision = "sticky", deferral = { cost = 0.2 }', 'decision = "fixed"'
     )
-    text = text.replace(', "defer_rate(train) <= 0.3"', "").replace("alpha = 0.3", "alpha = 1.0")
+    text = text.replace(', "defer_rate <= 0.3"', "").replace("alpha = 0.3", "alpha = 1.0")
     (tmp_path / "goals.toml").write_text(text.replace("{folder}", str(loans_folder)))
     run = fit_run(tmp_path / "goals.toml")
     assert len(run.drawn()) == 0
@@ -311,7 +311,7 @@ def test_decisions_without_draws_have_no_table_of_drawn_ones(loans_folder, tmp_p
         keys.append((mixed.folder / "draws.key").read_text())
         assert key_of(mixed.model()) == bytes.fromhex(keys[-1])
     assert keys[0] != keys[1]  # drawn by the system, and not by the seed of the run
-    again = rebalance_run(mixed, goals=["recall(train) >= 0.6"], output=tmp_path / "again")
+    again = rebalance_run(mixed, goals=["recall >= 0.6"], output=tmp_path / "again")
     assert (again.folder / "draws.key").read_text() == keys[1]
     fixed = rebalance_run(again, alpha=1.0, decision="fixed", output=tmp_path / "fixed")
     assert not (fixed.folder / "draws.key").exists()

@@ -8,7 +8,7 @@ from counterpoise.runs import DataError, GoalsFileError, fit_run
 
 TEXT = """
 alpha = 1.0
-goals = ["recall(train) >= 0.5"]
+goals = ["recall >= 0.5"]
 [data]
 files = "{folder}/loans.csv"
 target = "paid"
@@ -19,27 +19,27 @@ name = "goals"
 models = [{ name = "logistic" }]
 parameters = { cv = 2 }
 """
-GOAL, PARAMETERS = "recall(train) >= 0.5", "parameters = { cv = 2 }"
+GOAL, PARAMETERS = "recall >= 0.5", "parameters = { cv = 2 }"
 BAD = {
     "a goal that is no sentence": (GOAL, "recall(train >= 0.5", "Cannot read the goal"),
     "an unknown metric": (GOAL, "recal(train) >= 0.5", "Did you mean 'recall'"),
     "an unknown dataset": (GOAL, "recall(trian) >= 0.5", "Did you mean 'train'"),
-    "an unknown column": (GOAL, "recall(train, sx=F) >= 0.5", "Unknown column 'sx'.*Did you mean 'sex'"),
-    "an unknown value": (GOAL, "recall(train, sex=X) >= 0.5", "Unknown value 'X'"),
-    "a bound that no rate has": (GOAL, "recall(train) >= 1.2", "This goal cannot hold"),
+    "an unknown column": (GOAL, "recall(sx=F) >= 0.5", "Unknown column 'sx'.*Did you mean 'sex'"),
+    "an unknown value": (GOAL, "recall(sex=X) >= 0.5", "Unknown value 'X'"),
+    "a bound that no rate has": (GOAL, "recall >= 1.2", "This goal cannot hold"),
     "two bounds that contradict each other": (
         f'"{GOAL}"',
-        f'"{GOAL}", "recall(train) <= 0.1"',
-        "These goals cannot hold together.*recall.train. >= 0.1, or recall.train. <= 0.5",
+        f'"{GOAL}", "recall <= 0.1"',
+        "These goals cannot hold together.*recall >= 0.1, or recall <= 0.5",
     ),
-    "a bound that always holds": (GOAL, "recall(train) >= -1", "always holds"),
-    "no deployed model": (GOAL, "churn(train) <= 0.1", "data.baseline"),
-    "no cost of deferring": (GOAL, "defer_rate(train) <= 0.1", "set deferral"),
-    "too few rows to be sure": (GOAL, "recall(train) >= 0.99 with confidence 0.9999", "too few rows"),
+    "a bound that always holds": (GOAL, "recall >= -1", "always holds"),
+    "no deployed model": (GOAL, "churn <= 0.1", "data.baseline"),
+    "no cost of deferring": (GOAL, "defer_rate <= 0.1", "set deferral"),
+    "too few rows to be sure": (GOAL, "recall >= 0.99 with confidence 0.9999", "too few rows"),
     "groups that are no column": (PARAMETERS, 'parameters = { cv = 2, by = "sx" }', "Did you mean 'sex'"),
     "an objective on no column": (
         PARAMETERS,
-        "parameters = { cv = 2, objective = 'false_positive_rate(train, sx=F)' }",
+        "parameters = { cv = 2, objective = 'false_positive_rate(sx=F)' }",
         "Did you mean 'sex'",
     ),
     "the worst of no groups": (

@@ -43,7 +43,7 @@ BAD = {
     "a word": ("worst-grup", "A risk reads like 'CVaR(0.1)' or '0.5 * Mean() + 0.5 * KL(0.1)'; got 'worst-grup'."),
     "no radius": ("KL()", "KL in 'KL()': missing 1 required positional argument: 'radius'."),
     "no column": ("WorstGroup(3)", "columns must be the name of a column, or a tuple of names; got 3."),
-    "a rate": ("cover(train)", "Unknown metric 'cover'. Did you mean 'coverage'?"),
+    "a rate": ("cover", "Unknown metric 'cover'. Did you mean 'coverage'?"),
     "a column": ("Mean() + WorstGroup('sez')", "uses the column 'sez'; got sex. Did you mean 'sex'? Columns of"),
 }
 
@@ -63,7 +63,7 @@ def test_what_is_no_risk_is_refused_before_anything_is_trained(fit, capsys, name
     ("method", "told"),
     [
         ('name = "pool"\nmodels = [{{name = "stump"}}]', "alpha must lie in (0, 1]"),
-        ('name = "constrained"', "objective must be a rate, as error_rate(train) is; got the risk 'CVaR(2)'."),
+        ('name = "constrained"', "objective must be a rate, as error_rate is; got the risk 'CVaR(2)'."),
     ],
 )
 def test_every_method_checks_its_objective_first(fit, capsys, method, told):

@@ -12,9 +12,9 @@ from counterpoise.runs.folder import CHECKPOINT
 
 N_ROWS = 1500
 GOALS = [
-    "recall(train) >= 0.6",
-    "abs(positive_rate(train, sex=F) - positive_rate(train, sex=M)) <= 0.1",
-    "churn(train) <= 0.5",
+    "recall >= 0.6",
+    "abs(positive_rate(sex=F) - positive_rate(sex=M)) <= 0.1",
+    "churn <= 0.5",
 ]
 TEXT = f"""
 alpha = 0.5
@@ -107,7 +107,7 @@ def test_the_folder_is_as_of_any_run_and_nothing_of_the_rows_is_left_in_it(done)
 
 def test_a_run_that_is_done_is_not_chosen_anew_from_counts(done, tmp_path):
     with pytest.raises(DataError, match="kept only counts of them"):
-        rebalance_run(done, goals=["recall(train) >= 0.5"], output=tmp_path / "other")
+        rebalance_run(done, goals=["recall >= 0.5"], output=tmp_path / "other")
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_what_is_not_taken_with_a_sample_is_refused(folder, old, new, message):
             "sample = 1250",
             "must leave rows to choose on: of 1500 rows 20% test, so it must be below 1200",
         ),
-        ("churn(train)", "error_rate(train, age<=30)", "Unknown column 'age'.* must be named in data.groups"),
+        ("churn", "error_rate(age<=30)", "Unknown column 'age'.* must be named in data.groups"),
         ('target = "paid"', 'target = "job"', "must hold a label in each row"),
         ('"b.parquet"', '"c.parquet"', "'job' must be of one kind in all files; it holds numbers in .*c.parquet"),
         ('"b.parquet"', '"d.parquet"', "data.sample is for two classes; column 'paid' holds 3"),
@@ -172,7 +172,7 @@ def test_a_class_that_the_sample_does_not_show_is_named(tmp_path):
 
 def test_models_that_were_trained_are_kept_where_no_rules_meet_the_goals(folder):
     path = folder / "hard.toml"
-    path.write_text(TEXT.replace("recall(train) >= 0.6", "recall(train) >= 0.99").replace("<= 0.5", "<= 0.01"))
+    path.write_text(TEXT.replace("recall >= 0.6", "recall >= 0.99").replace("<= 0.5", "<= 0.01"))
     with pytest.raises(InfeasibleGoals, match="cannot hold"):
         fit_run(path, output=folder / "kept")
     left = [one.name for one in (folder / "kept" / CHECKPOINT).rglob("*") if one.is_file()]

@@ -15,7 +15,7 @@ WORDS = [
     {"list": [1, [2, 3], ["x", {"in": "line", "and so on": [1]}]], "empty": [], "table": {}},
     {"table": {"sub": {"deep": {"x": 1}}, "y": 2}, "z": 3},
     {"many": [{"name": "a", "inner": [{"x": 1}, {"x": 2}]}, {"name": "b", "table": {"y": [1, 2]}}]},
-    {"long": [f"recall(train, age<={age}) >= 0.5" for age in range(20, 60)]},
+    {"long": [f"recall(age<={age}) >= 0.5" for age in range(20, 60)]},
 ]
 
 
@@ -32,7 +32,7 @@ def test_only_what_may_be_chosen_anew_is_written_anew(tmp_path):
     content = b"""# why
 seed = 0
 output = "there"
-goals = ["recall(train) >= 0.70"]
+goals = ["recall >= 0.70"]
 [data]
 files = ["a.csv", "b.csv"]
 target = "y"
@@ -48,7 +48,7 @@ files = "mail.csv"
     chosen = settings.model_copy(update={"alpha": 0.2, "method": method})
     other = tomllib.loads(rewritten(content, chosen, sources=tmp_path))
     assert other == whole | {"alpha": 0.2, "method": {"parameters": {"by": ["sex"]}}}
-    assert {key: whole[key] for key in ("seed", "goals")} == {"seed": 0, "goals": ["recall(train) >= 0.70"]}
+    assert {key: whole[key] for key in ("seed", "goals")} == {"seed": 0, "goals": ["recall >= 0.70"]}
     assert (whole.keys(), whole["data"]["target"]) == ({"seed", "goals", "data", "splits", "datasets"}, "y")
     assert whole["data"]["files"] == [str(tmp_path / "a.csv"), str(tmp_path / "b.csv")]
     assert whole["data"]["baseline_model"] == str(tmp_path / "old.cp")

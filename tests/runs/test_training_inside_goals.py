@@ -11,9 +11,9 @@ from counterpoise.runs import evaluate_run, fit_run, open_run, predict_run, reba
 from counterpoise.runs.folder import CHECKPOINT
 
 GOALS = (
-    "recall(train) >= 0.7",
-    "recall(train, job=clerk) >= 0.6",  # of a column that models see as a code
-    "churn(train) <= 0.4",
+    "recall >= 0.7",
+    "recall(job=clerk) >= 0.6",  # of a column that models see as a code
+    "churn <= 0.4",
     "churn(mail) <= 0.35",
     "positive_rate(mail, age<=40) <= 0.5",
 )
@@ -67,7 +67,7 @@ def test_rounds_train_for_goals_on_every_column_and_dataset_and_tell_how_they_st
     frame = pd.read_csv(loans_folder / "more.csv")
     assert (pd.read_csv(tmp_path / "said.csv")["prediction"] == model.predict(frame)).all()
     assert evaluated.goals[0].estimate > 0.5
-    other = rebalance_run(run, goals=["recall(train) >= 0.8"], output=tmp_path / "other").model()
+    other = rebalance_run(run, goals=["recall >= 0.8"], output=tmp_path / "other").model()
     assert len(other[-1].estimators_) == len(model[-1].estimators_)  # trained for the goals of before
     assert all(check.holds for check in other[-1].check_goals())
 
@@ -98,7 +98,7 @@ def test_an_interrupt_leaves_rounds_that_go_on_to_the_same_result(inside_file, t
 
 
 def test_goals_out_of_reach_tell_the_nearest_mixture_and_other_goals_train_anew(inside_file, tmp_path):
-    path = inside_file("recall(train) >= 0.99", "positive_rate(train) <= 0.1")
+    path = inside_file("recall >= 0.99", "positive_rate <= 0.1")
     with pytest.raises(InfeasibleGoals, match=r"was found that meets recall.* and positive_rate") as caught:
         fit_run(path, output=tmp_path / "run")
     nearest, *_, kept = caught.value.__notes__
@@ -119,7 +119,7 @@ def test_goals_out_of_reach_tell_the_nearest_mixture_and_other_goals_train_anew(
 
 CHANGES = {
     "weighted rows, and a confidence": {
-        "recall(train, job=clerk) >= 0.6": "recall(train) >= 0.6 with confidence 0.9",
+        "recall(job=clerk) >= 0.6": "recall >= 0.6 with confidence 0.9",
         'drop = "weight"': 'weights = "weight"\nlargest_weight = 3',
         "labelled = false": "labelled = false\nlargest_weight = 3",
     },

@@ -26,7 +26,7 @@ from counterpoise.runs import (
 def run(tmp_path_factory, loans_folder):
     folder = tmp_path_factory.mktemp("use")
     (folder / "goals.toml").write_text(
-        f'alpha = 0.2\ngoals = ["recall(train) >= 0.5"]\n[data]\nfiles = "{loans_folder}/loans.csv"\ntarget = "paid"\n'
+        f'alpha = 0.2\ngoals = ["recall >= 0.5"]\n[data]\nfiles = "{loans_folder}/loans.csv"\ntarget = "paid"\n'
         'drop = ["weight", "today"]\ngroups = "sex"\n[method]\nname = "adalpboost"\nparameters.n_estimators = 8\n'
     )
     return fit_run(folder / "goals.toml")
@@ -39,7 +39,7 @@ def test_evaluate_measures_other_rows(run, loans_folder):
     assert found.split == "more.csv"
     assert found.goals[0].estimate == pytest.approx((said[frame["paid"] == "yes"] == "yes").mean())
     assert found.all_met == (found.goals[0].violation == 0)
-    assert found.as_dict()["goals"][0]["goal"] == "recall(train) >= 0.5"
+    assert found.as_dict()["goals"][0]["goal"] == "recall >= 0.5"
     assert "loss of the worst 20 %" in str(found)
 
 
@@ -114,13 +114,13 @@ def test_goals_that_rows_cannot_answer_are_told_with_the_file(run, loans, tmp_pa
     assert unanswered
     assert all(row.verdict == "undecided" and row.note.startswith("There is no row") for row in unanswered)
     with pytest.raises(DataError, match=r"on the test rows: .* name data\.baseline"):
-        certify_run(run, goals="churn(train) <= 0.1")
+        certify_run(run, goals="churn <= 0.1")
 
 
 def test_evaluate_measures_what_rows_of_one_class_can_answer(loans, loans_folder, tmp_path):
     """The goal in the middle refers to rows that are not there; errors and the other goals are told all the same."""
     (tmp_path / "goals.toml").write_text(
-        'goals = ["coverage(train) <= 0.9", "recall(train) >= 0.4", "false_positive_rate(train, sex=M) <= 0.9"]\n'
+        'goals = ["coverage <= 0.9", "recall >= 0.4", "false_positive_rate(sex=M) <= 0.9"]\n'
         f'[data]\nfiles = "{loans_folder}/loans.csv"\ntarget = "paid"\ndrop = ["weight", "today"]\ngroups = "sex"\n'
         '[method]\nname = "adalpboost"\nparameters.n_estimators = 3\n'
     )
@@ -133,13 +133,13 @@ def test_evaluate_measures_what_rows_of_one_class_can_answer(loans, loans_folder
     said = predictions(run, tmp_path / "no.csv", tmp_path / "said.csv")["prediction"]
     first, second, third = found.goals
     assert first.estimate == third.estimate == pytest.approx((said == "yes").mean())
-    assert (second.verdict, second.bound, second.goal) == ("not asked", 0.4, "recall(train) >= 0.4")
+    assert (second.verdict, second.bound, second.goal) == ("not asked", 0.4, "recall >= 0.4")
     assert np.isnan([second.estimate, second.violation]).all()
     assert second.note.startswith("There is no row of positive weight")
     assert not found.all_met
     assert not found.all_hold
-    assert "recall(train) >= 0.4: There is no row of positive weight to take a rate of: dataset 'train'" in str(found)
-    assert "not asked         -  0.4000  recall(train) >= 0.4" in str(found)
+    assert "recall >= 0.4: There is no row of positive weight to take a rate of: dataset 'train'" in str(found)
+    assert "not asked         -  0.4000  recall >= 0.4" in str(found)
 
 
 def test_evaluate_refuses_a_deployed_model_that_says_something_else(loans, loans_folder, tmp_path):
@@ -164,9 +164,9 @@ def test_certify_audits_the_runs_own_test_rows_or_others(run, loans_folder):
     own = certify_run(run)
     (row,) = run.results().where(quantity="goal low", method="mixture", split="test", settings="goal 1")
     assert own[0].low == pytest.approx(row.value)
-    other = certify_run(run, loans_folder / "more.csv", confidence=0.8, goals=["recall(train, sex=F) >= 0.5"])
+    other = certify_run(run, loans_folder / "more.csv", confidence=0.8, goals=["recall(sex=F) >= 0.5"])
     assert other.confidence == pytest.approx(0.8)
-    assert str(other[0].goal.with_confidence(None)) == "recall(train, sex=F) >= 0.5"
+    assert str(other[0].goal.with_confidence(None)) == "recall(sex=F) >= 0.5"
 
 
 def test_an_audit_of_no_goal_says_how_to_give_one(run):
@@ -175,16 +175,16 @@ def test_an_audit_of_no_goal_says_how_to_give_one(run):
 
 
 def test_rebalance_changes_the_mixture_and_trains_nothing(run, tmp_path):
-    other = rebalance_run(run, alpha=0.05, goals=["recall(train) >= 0.7"], output=tmp_path / "other")
+    other = rebalance_run(run, alpha=0.05, goals=["recall >= 0.7"], output=tmp_path / "other")
     assert other == open_run(tmp_path / "other")
-    assert (other.settings.alpha, other.settings.goals[0].goal) == (0.05, "recall(train) >= 0.7")
+    assert (other.settings.alpha, other.settings.goals[0].goal) == (0.05, "recall >= 0.7")
     before, after = run.model()[-1], other.model()[-1]
     assert len(before.estimators_) == len(after.estimators_)
     assert not np.allclose(before.mixture_, after.mixture_)
     assert after.check_goals()[0].holds
-    assert rebalance_run(run, alpha=0.05, goals=["recall(train) >= 0.7"], output=tmp_path / "other") == other
+    assert rebalance_run(run, alpha=0.05, goals=["recall >= 0.7"], output=tmp_path / "other") == other
     with pytest.raises(InfeasibleGoals, match="cannot hold"):
-        rebalance_run(run, goals=["recall(train) >= 0.99", "positive_rate(train) <= 0.1"], output=tmp_path / "none")
+        rebalance_run(run, goals=["recall >= 0.99", "positive_rate <= 0.1"], output=tmp_path / "none")
     assert not (tmp_path / "none").exists()
 
 
@@ -270,14 +270,14 @@ def test_init_refuses_what_it_cannot_start_from(loans_folder, tmp_path):
 
 
 def test_goals_of_a_new_choice_keep_their_own_confidence(run, tmp_path):
-    asked = rebalance_run(run, goals=["recall(train) >= 0.4 with confidence 0.99"], output=tmp_path / "sure")
-    plain = rebalance_run(run, goals=["recall(train) >= 0.4"], output=tmp_path / "plain")
+    asked = rebalance_run(run, goals=["recall >= 0.4 with confidence 0.99"], output=tmp_path / "sure")
+    plain = rebalance_run(run, goals=["recall >= 0.4"], output=tmp_path / "plain")
     assert [one.settings.goals[0].confidence for one in (asked, plain)] == [0.99, None]
     assert [certify_run(one)[0].goal.confidence for one in (asked, plain)] == [0.99, 0.95]
     assert asked.model()[-1].goals_[0].confidence == 0.99
 
 
 def test_a_confidence_that_a_goal_carries_is_not_overruled(run):
-    goals = ["recall(train) >= 0.4 with confidence 0.99", "recall(train) >= 0.3"]
+    goals = ["recall >= 0.4 with confidence 0.99", "recall >= 0.3"]
     found = certify_run(run, goals=goals, confidence=0.8)
     assert [row.goal.confidence for row in found] == [0.99, 0.8]

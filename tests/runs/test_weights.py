@@ -15,7 +15,7 @@ LIMITED = f"{WEIGHTED}\nlargest_weight = 5"
 def run(tmp_path_factory, loans_folder):
     folder = tmp_path_factory.mktemp("weighted")
     text = (
-        'goals = ["recall(train) >= 0.5 with confidence 0.8", "coverage(mail) <= 0.9"]\n[data]\n'
+        'goals = ["recall >= 0.5 with confidence 0.8", "coverage(mail) <= 0.9"]\n[data]\n'
         f'files = "{loans_folder}/loans.csv"\ntarget = "paid"\n{LIMITED}\n[datasets.mail]\n'
         f'files = "{loans_folder}/mail.csv"\nlabelled = false\nlargest_weight = 3\n'
         '[method]\nname = "adalpboost"\nparameters.n_estimators = 3\n'
@@ -26,11 +26,11 @@ def run(tmp_path_factory, loans_folder):
 
 def test_goals_on_weighted_rows_need_the_limit_before_anything_is_fitted(goals_file):
     path = goals_file(replace={PLAIN: WEIGHTED})
-    told = r"The goal recall\(train\) >= 0.5 cannot be measured on the train rows: Dataset 'train' needs largest_weight"
+    told = r"The goal recall >= 0.5 cannot be measured on the train rows: Dataset 'train' needs largest_weight"
     with pytest.raises(DataError, match=told):
         fit_run(path)
     assert not (path.parent / "goals").exists()
-    no_goals = read_goals_file(goals_file(replace={PLAIN: WEIGHTED, '"recall(train) >= 0.5"': ""}))
+    no_goals = read_goals_file(goals_file(replace={PLAIN: WEIGHTED, '"recall >= 0.5"': ""}))
     assert no_goals.data.largest_weight is None
 
 
@@ -55,7 +55,7 @@ RULES = (
 def test_the_errors_of_models_are_weighted_as_that_of_their_mixture_is(method, run, loans_folder, tmp_path):
     """The mixture draws them by their shares: its expected error is theirs, by their shares."""
     if method == "rules":
-        goals = '"recall(train) >= 0.8", "positive_rate(train) <= 0.6"'
+        goals = '"recall >= 0.8", "positive_rate <= 0.6"'
         data = f'[data]\nfiles = "{loans_folder}/loans.csv"\ntarget = "paid"\n{LIMITED}\n'
         (tmp_path / "goals.toml").write_text(f"goals = [{goals}]\nalpha = 0.5\n{data}{RULES}")
         run = fit_run(tmp_path / "goals.toml")
@@ -110,7 +110,7 @@ def test_a_limit_that_is_none_is_told(goals_file, line, told):
 
 def test_equal_weights_need_nothing(goals_file, loans, tmp_path):
     loans().assign(weight=0.3).to_csv(tmp_path / "loans.csv", index=False)
-    head, method = 'goals = ["recall(train) >= 0.5"]\n[data]\nfiles = "loans.csv"\ntarget = "paid"\n', "tree"
+    head, method = 'goals = ["recall >= 0.5"]\n[data]\nfiles = "loans.csv"\ntarget = "paid"\n', "tree"
     found = []
     for name, columns in (("plain", PLAIN), ("same", WEIGHTED)):
         tail = f'\n[method]\nname = "{method}"\nenforce_goals = false\n[method.parameters]\nmax_depth = 3\n'
@@ -120,10 +120,10 @@ def test_equal_weights_need_nothing(goals_file, loans, tmp_path):
 
 def test_the_trained_goals_use_the_limit_too(goals_file):
     """``constrained`` is fitted inside them, on weighted rows."""
-    goals = {'"recall(train) >= 0.5"': '"recall(train) >= 0.5 with confidence 0.8"', PLAIN: LIMITED}
+    goals = {'"recall >= 0.5"': '"recall >= 0.5 with confidence 0.8"', PLAIN: LIMITED}
     method = {'[method]\nname = "adalpboost"\nparameters.n_estimators = 8': '[method]\nname = "constrained"'}
     model = fit_run(goals_file(replace=goals | method)).model()
-    assert str(model[-1].goals_[0]) == "recall(train) >= 0.5 with confidence 0.8"
+    assert str(model[-1].goals_[0]) == "recall >= 0.5 with confidence 0.8"
 
 
 def test_rows_of_a_file_without_the_weights_are_not_measured_as_if_all_weighed_the_same(run, loans, tmp_path):

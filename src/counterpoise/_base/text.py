@@ -67,9 +67,9 @@ def text_table(lines: Sequence[Sequence[str]], sides: str, *, least: int = 0) ->
     Examples
     --------
     >>> from counterpoise._base.text import text_table
-    >>> print(text_table([("goal", "estimate"), ("recall(train) >= 0.9", "0.93")], "<>"))
-    goal                  estimate
-    recall(train) >= 0.9      0.93
+    >>> print(text_table([("goal", "estimate"), ("recall >= 0.9", "0.93")], "<>"))
+    goal           estimate
+    recall >= 0.9      0.93
     """
     widths = [max(least, *map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join(

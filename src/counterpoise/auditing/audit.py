@@ -203,10 +203,10 @@ def certify(
     >>> parts = split_three_ways(len(y), seed=0)
     >>> model = GaussianNB().fit(X[parts.train], y[parts.train])
     >>> rows = parts.certify
-    >>> print(certify(model, ["recall(train) >= 0.9", "precision(train) >= 0.95"], X[rows], y[rows]))
-    goal                      estimate     low    high   bound   margin  verdict             rows
-    recall(train) >= 0.9        0.9765  0.9176  0.9971  0.9000   0.0176  holds                 85
-    precision(train) >= 0.95    0.9022  0.8224  0.9543  0.9500  -0.1276  undecided, outside    92
+    >>> print(certify(model, ["recall >= 0.9", "precision >= 0.95"], X[rows], y[rows]))
+    goal               estimate     low    high   bound   margin  verdict             rows
+    recall >= 0.9        0.9765  0.9176  0.9971  0.9000   0.0176  holds                 85
+    precision >= 0.95    0.9022  0.8224  0.9543  0.9500  -0.1276  undecided, outside    92
     All verdicts are right together with confidence 0.95.
     """
     weights: dict[str, Any] = {"sample_weight": sample_weight, "largest_weight": largest_weight}
@@ -285,13 +285,13 @@ def audit(
     --------
     >>> from counterpoise.auditing.audit import audit
     >>> from counterpoise.goals import Table
-    >>> result = audit("recall(train) >= 0.8", [0, 1] * 100, Table(None, y=[0, 1] * 100))
+    >>> result = audit("recall >= 0.8", [0, 1] * 100, Table(None, y=[0, 1] * 100))
     >>> result.holds, round(result[0].low, 3)
     (True, 0.97)
     >>> decisions, labels, sex = [0, 1, 1, 1] * 100, [0, 1, 0, 1] * 100, ["F", "M"] * 200
-    >>> print(audit("false_positive_rate(train, sex=F) <= 0.6", decisions, labels, sensitive_features={"sex": sex}))
-    goal                                      estimate     low    high   bound  margin  verdict  rows
-    false_positive_rate(train, sex=F) <= 0.6    0.5000  0.4396  0.5604  0.6000  0.0396  holds     200
+    >>> print(audit("false_positive_rate(sex=F) <= 0.6", decisions, labels, sensitive_features={"sex": sex}))
+    goal                               estimate     low    high   bound  margin  verdict  rows
+    false_positive_rate(sex=F) <= 0.6    0.5000  0.4396  0.5604  0.6000  0.0396  holds     200
     All verdicts are right together with confidence 0.95.
     """
     all_goals = add_confidence(goals, confidence)
@@ -301,7 +301,7 @@ def audit(
     elif any(part is not None for part in (sensitive_features, baseline, *weights.values())):
         raise ValueError("You passed columns or weights beside a Table. Pass them to the Table itself.")
     if not all_goals:
-        raise ValueError("An audit needs at least one goal, as in recall(train) >= 0.9; got none.")
+        raise ValueError("An audit needs at least one goal, as in recall >= 0.9; got none.")
     check_choice(kind, "kind", _KINDS)
     options: dict[str, Any] = {"pos_label": pos_label, "classes": classes, "defer_label": defer_label}
     return audit_predictions(all_goals, prepare(predictions, data, kind=kind, **options))
@@ -372,8 +372,8 @@ def tighten(
     >>> from counterpoise.auditing.audit import tighten
     >>> from counterpoise.goals import Table
     >>> rows = Table(None, y=[0, 1] * 500)
-    >>> print(tighten("recall(train) >= 0.9", rows))
-    recall(train) >= 0.924
+    >>> print(tighten("recall >= 0.9", rows))
+    recall >= 0.924
     """
     all_goals, n_goals = add_confidence(goal, confidence), check_count(n_goals, "n_goals")
     if len(all_goals) != 1:

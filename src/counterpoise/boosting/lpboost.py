@@ -407,7 +407,7 @@ class LPBoostClassifier(MixtureBase):
 
     >>> from counterpoise.learners import HistogramTree
     >>> X, y = load_digits(return_X_y=True)
-    >>> goals = ["recall(train, of=8) >= 0.95", "recall(train, of=9) >= 0.95"]
+    >>> goals = ["recall(of=8) >= 0.95", "recall(of=9) >= 0.95"]
     >>> model = LPBoostClassifier(HistogramTree(4), n_estimators=20, alpha=1.0, goals=goals, random_state=0)
     >>> all(check.holds for check in model.fit(X, y).check_goals())
     True

@@ -77,7 +77,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     objective : rate or its text, optional
-        The rate to minimise: any linear combination of rates. Default: ``error_rate(train)``.
+        The rate to minimise: any linear combination of rates. Default: ``error_rate``.
     goals : goals or their texts, default=()
         Goals that must hold on the training data: see ``counterpoise.goals``.
     kernel : {"linear", "rbf", "poly"}, default="linear"
@@ -161,7 +161,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
     >>> from sklearn.preprocessing import scale
     >>> from counterpoise import ConstrainedClassifier
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> model = ConstrainedClassifier(goals=["recall(train) >= 0.99"]).fit(scale(X), y)
+    >>> model = ConstrainedClassifier(goals=["recall >= 0.99"]).fit(scale(X), y)
     >>> model.check_goals(scale(X), y)[0].holds
     True
     >>> model.train_error_ < 0.03 < model.constant_error_
@@ -411,7 +411,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
             if getattr(self, name) is not None:
                 check_positive(getattr(self, name), name)
         if isinstance(self.objective, str) and is_risk_text(self.objective):
-            raise ValueError(f"objective must be a rate, as error_rate(train) is; got the risk {self.objective!r}.")
+            raise ValueError(f"objective must be a rate, as error_rate is; got the risk {self.objective!r}.")
         if self.objective is not None:
             as_objective(self.objective)
 

@@ -48,7 +48,7 @@ class GoalClassifier(MixtureBase):
         there is no objective.
     objective : risk or rate, or the text of one, optional
         What is minimised: the error (default), a risk of the losses such as ``WorstGroup("sex")``, or any linear
-        combination of rates such as ``"false_positive_rate(train)"``. Other risks need a mixture of rules.
+        combination of rates such as ``"false_positive_rate"``. Other risks need a mixture of rules.
     by : str, list of str or Groups, default=()
         Columns that rules may use: they have a threshold for each combination of their values. Each
         is a column of ``sensitive_features``, of X where it is a data frame, or the word ``"baseline"``, which stands
@@ -132,9 +132,9 @@ class GoalClassifier(MixtureBase):
     >>> from counterpoise import GoalClassifier
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> model = make_pipeline(StandardScaler(), LogisticRegression())
-    >>> decided = GoalClassifier(model, goals=["recall(train, of=0) >= 0.97"], random_state=0).fit(X[:400], y[:400])
+    >>> decided = GoalClassifier(model, goals=["recall(of=0) >= 0.97"], random_state=0).fit(X[:400], y[:400])
     >>> print(decided.check_goals()[0])
-    recall(train, of=0) >= 0.97: holds (0.9711, bound 0.97)
+    recall(of=0) >= 0.97: holds (0.9711, bound 0.97)
     >>> bool((decided.predict(X[400:]) == y[400:]).mean() > 0.9)
     True
     """

@@ -37,7 +37,7 @@ class MixtureClassifier(MixtureBase):
     objective : risk or rate, or the text of one, optional
         The objective to minimise: a risk of the losses such as ``WorstGroup("sex")``,
         ``EmpiricalLikelihood("calibrated")`` or ``0.5 * Mean() + 0.5 * CVaR(0.1)`` (see
-        ``counterpoise.theory.risks``), or any linear combination of rates such as ``"false_positive_rate(train)"``.
+        ``counterpoise.theory.risks``), or any linear combination of rates such as ``"false_positive_rate"``.
         ``"worst-group"`` is ``WorstGroup()``.
     goals : goals or their texts, default=()
         Goals that must hold on the rows of ``fit``, the dataset ``train``, and on other datasets: see
@@ -88,7 +88,7 @@ class MixtureClassifier(MixtureBase):
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> models = [GaussianNB(), *(DecisionTreeClassifier(max_depth=d, random_state=d) for d in (1, 2))]
     >>> pool = [model.fit(X[:200], y[:200]) for model in models]
-    >>> mixture = MixtureClassifier(pool, alpha=0.2, goals=["recall(train) >= 0.93"], random_state=0)
+    >>> mixture = MixtureClassifier(pool, alpha=0.2, goals=["recall >= 0.93"], random_state=0)
     >>> mixture = mixture.fit(X[200:], y[200:])
     >>> mixture.check_goals()[0].holds
     True

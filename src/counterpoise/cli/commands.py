@@ -255,9 +255,9 @@ def rebalance(
     alpha
         The worst-off fraction that counts. Default: as before.
     objective
-        What to minimise instead, such as "KL(0.1)" or "false_positive_rate(train)".
+        What to minimise instead, such as "KL(0.1)" or "false_positive_rate".
     goal
-        A goal as text, such as "recall(train) >= 0.9"; give the option once for each. They replace those of the run.
+        A goal as text, such as "recall >= 0.9"; give the option once for each. They replace those of the run.
     budget
         The most that the error may be above the least possible under the goals, where alpha is below 1; 1 for no
         limit. Default: as before.

@@ -98,9 +98,9 @@ def audit_over(
     >>> X, y = np.zeros((100, 1)), np.repeat([0, 1], 50)
     >>> model = DummyClassifier(strategy="constant", constant=1).fit(X, y)
     >>> with LocalShards([partial(dict, X=X[part], y=y[part]) for part in (slice(0, 30), slice(30, 100))]) as shards:
-    ...     print(audit_over("recall(train) >= 0.9", shards, model))
-    goal                  estimate     low    high   bound  margin  verdict  rows
-    recall(train) >= 0.9    1.0000  0.9418  1.0000  0.9000  0.0418  holds      50
+    ...     print(audit_over("recall >= 0.9", shards, model))
+    goal           estimate     low    high   bound  margin  verdict  rows
+    recall >= 0.9    1.0000  0.9418  1.0000  0.9000  0.0418  holds      50
     All verdicts are right together with confidence 0.95.
     """
     parts = shards.map(_count_decisions, model)

@@ -394,7 +394,7 @@ class DaskMixtureClassifier(OverDask):
     Examples
     --------
     >>> from counterpoise.distributed import DaskMixtureClassifier
-    >>> model = DaskMixtureClassifier(pool, alpha=0.1, goals=["recall(train) >= 0.9"])  # doctest: +SKIP
+    >>> model = DaskMixtureClassifier(pool, alpha=0.1, goals=["recall >= 0.9"])  # doctest: +SKIP
     >>> model.fit(frame, "label").predict(frame)  # doctest: +SKIP
     """
 
@@ -417,7 +417,7 @@ class DaskGoalClassifier(OverDask):
     Examples
     --------
     >>> from counterpoise.distributed import DaskGoalClassifier
-    >>> model = DaskGoalClassifier(goals=["recall(train) >= 0.9"], by="sex")
+    >>> model = DaskGoalClassifier(goals=["recall >= 0.9"], by="sex")
     >>> model.fit(frame, "label", sensitive_features=["sex"]).rules_  # doctest: +SKIP
     """
 

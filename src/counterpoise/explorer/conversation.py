@@ -3,7 +3,7 @@
     {"type": "set", "seq": 7, "setting": {...}, "exact": false}        -> {"type": "answer", "seq": 7, "kind": ...}
     {"type": "conflict", "seq": 7, "setting": {...}}                   -> {"type": "answer", "seq": 7, "kind": ...}
     {"type": "view", "seq": 7, "view": "curve", "setting": {...}}      -> {"type": "view", "seq": 7, "view": ..., ...}
-    {"type": "read", "seq": 7, "text": "recall(train) >= 0.9", ...}    -> {"type": "read", "seq": 7, "goal": ...}
+    {"type": "read", "seq": 7, "text": "recall >= 0.9", ...}    -> {"type": "read", "seq": 7, "goal": ...}
     {"type": "export", "seq": 7, "what": "goals", "setting": {...}}    -> {"type": "export", "seq": 7, ...}
 
 A request that cannot be met is answered by ``{"type": "refused", "seq": 7, "message": ...}``, a sentence.

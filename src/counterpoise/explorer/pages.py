@@ -107,7 +107,7 @@ def explore(
     --------
     In a notebook::
 
-        decided = cp.GoalClassifier(goals=["recall(train) >= 0.9"]).fit(X_train, y_train)
+        decided = cp.GoalClassifier(goals=["recall >= 0.9"]).fit(X_train, y_train)
         page = cp.explore(decided, X_test, y_test)
         page                # move alpha and the bounds
         page.model()        # the classifier of what the page shows

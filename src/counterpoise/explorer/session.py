@@ -122,7 +122,7 @@ class Session:
     >>> from counterpoise.explorer import session_of_model
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> model = GaussianNB().fit(X[:200], y[:200])
-    >>> decided = GoalClassifier(model, cv="prefit", goals=["recall(train) >= 0.9"], random_state=0)
+    >>> decided = GoalClassifier(model, cv="prefit", goals=["recall >= 0.9"], random_state=0)
     >>> decided = decided.fit(X[200:400], y[200:400])
     >>> session = session_of_model(decided, X[400:], y[400:])
     >>> answer = session.answer(session.start)

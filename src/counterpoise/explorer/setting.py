@@ -94,9 +94,9 @@ class Setting:
     Examples
     --------
     >>> from counterpoise.explorer import Setting
-    >>> setting = Setting.read('{"alpha": 0.3, "goals": [{"text": "recall(train) >= 0.9", "bound": 0.85}]}')
+    >>> setting = Setting.read('{"alpha": 0.3, "goals": [{"text": "recall >= 0.9", "bound": 0.85}]}')
     >>> [str(goal) for goal in setting.active]
-    ['recall(train) >= 0.85']
+    ['recall >= 0.85']
     >>> Setting.read(setting.to_json()) == setting
     True
     """
@@ -223,7 +223,7 @@ def _reach(goal: Goal) -> Bounds:
 def read_goal(text: Any) -> Goal:
     """Return the goal of a text of bounded length."""
     if not isinstance(text, str):
-        raise TypeError(f"A goal's text must be a string, as in recall(train) >= 0.9; got {_short(text)!r}.")
+        raise TypeError(f"A goal's text must be a string, as in recall >= 0.9; got {_short(text)!r}.")
     if len(text) > MOST_CHARACTERS:
         raise ValueError(f"A goal's text must have at most {MOST_CHARACTERS} characters here; got {len(text)}.")
     return _parse(text)

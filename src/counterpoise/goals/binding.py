@@ -233,7 +233,7 @@ class Views:
         if of is None and several and self.classes.positive is None:
             raise ValueError(
                 f"A rate needs a positive class; got {len(several)} classes: {', '.join(map(repr, several[:10]))}. "
-                f"Name the class that you mean with of, as in recall(train, of={text_of(several[0])}), or with "
+                f"Name the class that you mean with of, as in recall(of={text_of(several[0])}), or with "
                 "pos_label (data.positive in a goals file)."
             )
         if of is None:

@@ -108,7 +108,7 @@ def bind(
     --------
     >>> from counterpoise.goals import Table, bind
     >>> table = Table(None, y=[0, 0, 1, 1, 1])
-    >>> bound = bind("error_rate(train) <= 0.2", table)
+    >>> bound = bind("error_rate <= 0.2", table)
     >>> bound.weights["train"].toarray(), bound.bounds      # 0.6 - 0.4 is moved to the right
     (array([[ 0.2,  0.2, -0.2, -0.2, -0.2]]), array([-0.4]))
     """
@@ -127,7 +127,7 @@ def bind_objective(objective: Any, data: Any, *, classes: ArrayLike | None = Non
     Examples
     --------
     >>> from counterpoise.goals import Table, bind_objective
-    >>> bound = bind_objective("error_rate(train)", Table(None, y=[0, 0, 1, 1, 1]))
+    >>> bound = bind_objective("error_rate", Table(None, y=[0, 0, 1, 1, 1]))
     >>> bound.constants, bound.weights["train"].toarray()
     (array([0.6]), array([[ 0.2,  0.2, -0.2, -0.2, -0.2]]))
     >>> bound.values({"train": [0, 1, 1, 1, 0]})
@@ -227,12 +227,12 @@ def validate_goals(goals: Any, *, trains: bool = False, defers: bool = True) -> 
     Examples
     --------
     >>> from counterpoise.goals import validate_goals
-    >>> validate_goals("recall(train) >= 0.9")
-    (<Goal recall(train) >= 0.9>,)
-    >>> validate_goals("recall(train) >= -0.5")
+    >>> validate_goals("recall >= 0.9")
+    (<Goal recall >= 0.9>,)
+    >>> validate_goals("recall >= -0.5")
     Traceback (most recent call last):
     ...
-    ValueError: The goal recall(train) >= -0.5 always holds: its left side lies from 0 to 1. ...
+    ValueError: The goal recall >= -0.5 always holds: its left side lies from 0 to 1. ...
     """
     all_goals = as_goals(goals)
     check_goal_ranges(all_goals, trains=trains)
@@ -254,7 +254,7 @@ def check_goal_ranges(goals: Iterable[Goal], *, trains: bool) -> None:
     >>> check_goal_ranges([recall("train") <= 80], trains=True)
     Traceback (most recent call last):
     ...
-    ValueError: The goal recall(train) <= 80 always holds: its left side lies from 0 to 1. A share is a number ...
+    ValueError: The goal recall <= 80 always holds: its left side lies from 0 to 1. A share is a number ...
     """
     for goal in goals:
         low, high = goal_range(goal)
@@ -320,11 +320,11 @@ def check_contradictions(goals: Sequence[Goal], views: Views) -> None:
     >>> from counterpoise.goals.bound_goals import check_contradictions
     >>> from counterpoise.goals.tables import as_tables, classes_of
     >>> tables = as_tables(Table(None, y=[0, 0, 1, 1]))
-    >>> goals = as_goals(["recall(train) >= 0.9", "recall(train) <= 0.1"])
+    >>> goals = as_goals(["recall >= 0.9", "recall <= 0.1"])
     >>> check_contradictions(goals, Views(tables, classes_of(tables)))
     Traceback (most recent call last):
     ...
-    counterpoise.goals.InfeasibleGoals: These goals cannot hold together: recall(train) >= 0.9 and recall(train) <= ...
+    counterpoise.goals.InfeasibleGoals: These goals cannot hold together: recall >= 0.9 and recall <= ...
     """
     goals_by_rate: dict[Any, tuple[list[Goal], list[Goal]]] = {}
     for goal in goals:

@@ -47,8 +47,8 @@ def demographic_parity(groups: Sequence[Dataset], *, within: float = 0.05) -> li
     >>> from counterpoise.goals import Dataset, demographic_parity
     >>> for goal in demographic_parity(Dataset("train").by(sex=["F", "M"]), within=0.1):
     ...     print(goal)
-    positive_rate(train, sex=F) <= positive_rate(train, sex=M) + 0.1
-    positive_rate(train, sex=M) <= positive_rate(train, sex=F) + 0.1
+    positive_rate(sex=F) <= positive_rate(sex=M) + 0.1
+    positive_rate(sex=M) <= positive_rate(sex=F) + 0.1
     """
     return _alike(positive_rate, groups, within)
 
@@ -60,7 +60,7 @@ def equal_opportunity(groups: Sequence[Dataset], *, within: float = 0.05) -> lis
     --------
     >>> from counterpoise.goals import Dataset, equal_opportunity
     >>> print(equal_opportunity(Dataset("train").by(sex=["F", "M"]))[0])
-    recall(train, sex=F) <= recall(train, sex=M) + 0.05
+    recall(sex=F) <= recall(sex=M) + 0.05
     """
     return _alike(recall, groups, within)
 
@@ -73,8 +73,8 @@ def equalized_odds(groups: Sequence[Dataset], *, within: float = 0.05) -> list[G
     >>> from counterpoise.goals import Dataset, equalized_odds
     >>> for goal in equalized_odds(Dataset("train").by(sex=["F", "M"]))[::2]:
     ...     print(goal)
-    recall(train, sex=F) <= recall(train, sex=M) + 0.05
-    false_positive_rate(train, sex=F) <= false_positive_rate(train, sex=M) + 0.05
+    recall(sex=F) <= recall(sex=M) + 0.05
+    false_positive_rate(sex=F) <= false_positive_rate(sex=M) + 0.05
     """
     return _alike(recall, groups, within) + _alike(false_positive_rate, groups, within)
 
@@ -92,7 +92,7 @@ def eighty_percent_rule(groups: Sequence[Dataset], *, ratio: float = 0.8) -> lis
     --------
     >>> from counterpoise.goals import Dataset, eighty_percent_rule
     >>> print(eighty_percent_rule(Dataset("train").by(sex=["F", "M"]))[0])
-    positive_rate(train, sex=F) >= 0.8 * positive_rate(train, sex=M)
+    positive_rate(sex=F) >= 0.8 * positive_rate(sex=M)
     """
     check_number(ratio, "ratio", "(0, 1]")
     return [positive_rate(one) >= ratio * positive_rate(other) for one, other in _pairs(groups)]
@@ -138,8 +138,8 @@ def register_metric(define: Definition, /, *, name: str | None = None) -> Callab
     ... def cost(rows):
     ...     return 5 * false_negatives(rows) + false_positives(rows)
     >>> print(cost("train", sex="F") <= 0.3)
-    cost(train, sex=F) <= 0.3
-    >>> parse_goal("cost(train) <= 0.3") == (5 * false_negatives("train") + false_positives("train") <= 0.3)
+    cost(sex=F) <= 0.3
+    >>> parse_goal("cost <= 0.3") == (5 * false_negatives("train") + false_positives("train") <= 0.3)
     True
     >>> forget_metric("cost")
     """
@@ -178,7 +178,7 @@ def forget_metric(name: str) -> None:
     >>> from counterpoise.goals import false_positives, forget_metric, parse_goal, register_metric
     >>> alarms = register_metric(false_positives, name="alarms")
     >>> forget_metric("alarms")
-    >>> parse_goal("alarms(train) <= 0.1")
+    >>> parse_goal("alarms <= 0.1")
     Traceback (most recent call last):
     ...
     counterpoise.goals.UnknownName: Unknown metric 'alarms'. ...
@@ -196,7 +196,7 @@ def _as_metric(name: str, rate: Any) -> Metric:
         raise TypeError(f"The metric {name} must return a rate or a ratio, as error_rate(rows) is; got {rate!r}.")
     every = [Count(sign, Cell(), rate.constant) for sign in (True, False, None)] if rate.constant else []  # 1
     if any(one.called is not None for one in rate.row_counts):
-        raise ValueError(f"The metric {name} must not name a class: the goal does, as in {name}(train, of=cat).")
+        raise ValueError(f"The metric {name} must not name a class: the goal does, as in {name}(of=cat).")
     counts = [(one, _cell(name, one.rows), _cell(name, one.out_of)) for one in rate.row_counts]
     return Metric(name, (*every, *(Count(one.positive, cell, one.coefficient, whole) for one, cell, whole in counts)))
 

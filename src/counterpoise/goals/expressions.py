@@ -122,7 +122,7 @@ class Rate(Expression):
     >>> negative_rate(train) == 1 - positive_rate(train)
     True
     >>> print(2 * error_rate(train) - positive_rate(train, sex="F") / 4)
-    2 * error_rate(train) - 0.25 * positive_rate(train, sex=F)
+    2 * error_rate - 0.25 * positive_rate(sex=F)
     """
 
     constant: float
@@ -251,7 +251,7 @@ class Rate(Expression):
         """Return the text from which the same constant and terms are read."""
         pieces = [(term.coefficient, str(term)) for term in self.terms]
         if self.constant or not pieces:
-            comes_first = bool(pieces) and pieces[0][0] < 0 < self.constant  # as in 1 - recall(train)
+            comes_first = bool(pieces) and pieces[0][0] < 0 < self.constant  # as in 1 - recall
             pieces.insert(0 if comes_first else len(pieces), (self.constant, ""))
         text = ""
         for number, name in pieces:
@@ -274,7 +274,7 @@ class Ratio(Expression):
     >>> from counterpoise.goals import Table, precision
     >>> ratio = precision("train")
     >>> ratio.numerator, ratio.denominator
-    (<true_positives(train)>, <positive_rate(train)>)
+    (<true_positives>, <positive_rate>)
     >>> ratio.value([1, 1, 0, 1], Table(None, y=[1, 0, 0, 1])) == 2 / 3
     True
     """
@@ -439,12 +439,12 @@ class Goal:
     >>> train = Dataset("train")
     >>> goal = positive_rate(train.where(sex="F")) >= 0.8 * positive_rate(train.where(sex="M"))
     >>> print(goal)
-    positive_rate(train, sex=F) >= 0.8 * positive_rate(train, sex=M)
+    positive_rate(sex=F) >= 0.8 * positive_rate(sex=M)
     >>> parse_goal(str(goal)) == goal
     True
     >>> table = Table(None, y=[0, 1, 1, 0], sensitive_features={"sex": ["F", "F", "M", "M"]})
     >>> print(goal.evaluate([0, 1, 1, 1], table))
-    positive_rate(train, sex=F) >= 0.8 * positive_rate(train, sex=M): missed by 0.3 (0.5, bound 0.8)
+    positive_rate(sex=F) >= 0.8 * positive_rate(sex=M): missed by 0.3 (0.5, bound 0.8)
     """
 
     left: Rate | Ratio | WorstOf

@@ -56,11 +56,11 @@ class InfeasibleGoals(ValueError):  # noqa: N818 - named for the state it report
     Bounds are printed rounded to the side on which they can be met.
 
     >>> from counterpoise.goals import InfeasibleGoals, as_goals
-    >>> goals = as_goals(["recall(train) >= 0.95", "positive_rate(train) <= 0.1"])
+    >>> goals = as_goals(["recall >= 0.95", "positive_rate <= 0.1"])
     >>> print(InfeasibleGoals(goals, 0.06, {goals[0]: 0.71239, goals[1]: 0.16}))  # doctest: +NORMALIZE_WHITESPACE
-    These goals cannot hold together: recall(train) >= 0.95 and positive_rate(train) <= 0.1. The least total violation
-    is 0.06. The nearest bounds that can be met, one at a time and with all other goals kept: recall(train) >= 0.7123,
-    or positive_rate(train) <= 0.16.
+    These goals cannot hold together: recall >= 0.95 and positive_rate <= 0.1. The least total violation
+    is 0.06. The nearest bounds that can be met, one at a time and with all other goals kept: recall >= 0.7123,
+    or positive_rate <= 0.16.
     """
 
     __module__ = "counterpoise.goals"
@@ -101,10 +101,10 @@ class InfeasibleGoals(ValueError):  # noqa: N818 - named for the state it report
         Examples
         --------
         >>> from counterpoise.goals import InfeasibleGoals, as_goals
-        >>> goals = as_goals(["recall(train) >= 0.95", "positive_rate(train) <= 0.1"])
+        >>> goals = as_goals(["recall >= 0.95", "positive_rate <= 0.1"])
         >>> error = InfeasibleGoals(goals, 0.06, {goals[0]: 0.71239, goals[1]: 0.16})
         >>> [[f"{old} becomes {new.bound}" for old, new in way.items()] for way in error.ways_out]
-        [['recall(train) >= 0.95 becomes 0.7123'], ['positive_rate(train) <= 0.1 becomes 0.16']]
+        [['recall >= 0.95 becomes 0.7123'], ['positive_rate <= 0.1 becomes 0.16']]
         """
         single, joint = (
             {goal: goal.with_bound(round_safely(goal, bound)) for goal, bound in bounds.items()}
@@ -164,7 +164,7 @@ def bound_scale(goal: Goal, bound: float) -> float:
     --------
     >>> from counterpoise.goals import parse_goal
     >>> from counterpoise.goals.infeasible import bound_scale
-    >>> bound_scale(parse_goal("recall(train) >= 0.9"), 0.9), bound_scale(parse_goal("2e-6 * recall(train) >= 1e-7"), 0)
+    >>> bound_scale(parse_goal("recall >= 0.9"), 0.9), bound_scale(parse_goal("2e-6 * recall >= 1e-7"), 0)
     (1.0, 2e-06)
     """
     return max(goal.scale, abs(bound))

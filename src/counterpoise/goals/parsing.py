@@ -173,7 +173,7 @@ class _Reader:
             factor = self.sum()
             self.take(")")
         else:
-            raise self._expected(token, "a rate such as recall(train), a number or '('")
+            raise self._expected(token, "a rate such as recall, a number or '('")
         self._depth -= 1
         return factor
 
@@ -357,12 +357,12 @@ def _make_expression(name: str, metric: str, arguments: _Arguments) -> Rate | Ra
     if name == CONFUSION:
         return make_confusion(rows, next(iter(words["called"]), None))
     if arguments.costs and name != COST:
-        raise ValueError(f"Costs in braces are for {COST}(train, {{sick->well: 20}}); {name} takes none.")
+        raise ValueError(f"Costs in braces are for {COST}({{sick->well: 20}}); {name} takes none.")
     if arguments.costs:
         return make_cost(rows, arguments.costs)
     if name in METRICS or name in RATIOS or name in ALIASES:
         return make_metric(name, rows)
-    without = f"Unknown metric {COST!r} without costs: write them, as {COST}(train, {{sick->well: 20}})."
+    without = f"Unknown metric {COST!r} without costs: write them, as {COST}({{sick->well: 20}})."
     raise (
         UnknownName(without)
         if name == COST
@@ -381,9 +381,9 @@ def parse_goal(text: str) -> Goal:
     >>> parse_goal("recall >= 0.7") == parse_goal("recall(train) >= 0.7")
     True
     >>> parse_goal("selection_rate(sex=F) >= 0.8 * selection_rate(sex=M)")
-    <Goal positive_rate(train, sex=F) >= 0.8 * positive_rate(train, sex=M)>
-    >>> parse_goal("recall(train, country='New Zealand') >= 0.9")
-    <Goal recall(train, country='New Zealand') >= 0.9>
+    <Goal positive_rate(sex=F) >= 0.8 * positive_rate(sex=M)>
+    >>> parse_goal("recall(country='New Zealand') >= 0.9")
+    <Goal recall(country='New Zealand') >= 0.9>
     >>> parse_goal("precison(train) >= 0.9")
     Traceback (most recent call last):
     ...
@@ -396,7 +396,7 @@ def parse_goal(text: str) -> Goal:
     confidence = reader.confidence() if reader.next.text == "with" else None
     reader.expect_end()
     if not isinstance(left, Expression) and not isinstance(right, Expression):
-        raise GoalSyntaxError(f"A goal needs a rate on at least one side, as in recall(train) >= 0.9; got {text!r}.")
+        raise GoalSyntaxError(f"A goal needs a rate on at least one side, as in recall >= 0.9; got {text!r}.")
     if not isinstance(left, Expression):
         left, sign, right = right, MIRRORED[sign], left
     goal = make_goal(left, sign, right)
@@ -409,7 +409,7 @@ def parse_rate(text: str) -> Rate:
     Examples
     --------
     >>> from counterpoise.goals import error_rate, false_positive_rate, parse_rate
-    >>> rate = parse_rate("error_rate(train) + 2 * false_positive_rate(mail)")
+    >>> rate = parse_rate("error_rate + 2 * false_positive_rate(mail)")
     >>> rate == error_rate("train") + 2 * false_positive_rate("mail")
     True
     """
@@ -426,7 +426,7 @@ def as_goals(goals: Any) -> tuple[Goal, ...]:
     --------
     >>> from counterpoise.goals import Dataset, as_goals, eighty_percent_rule
     >>> groups = Dataset("train").by(sex=["F", "M"])
-    >>> len(as_goals(["recall(train) >= 0.9", eighty_percent_rule(groups)]))
+    >>> len(as_goals(["recall >= 0.9", eighty_percent_rule(groups)]))
     3
     """
     if isinstance(goals, Goal):
@@ -434,7 +434,7 @@ def as_goals(goals: Any) -> tuple[Goal, ...]:
     if isinstance(goals, str):
         return (parse_goal(goals),)
     if not isinstance(goals, Iterable):
-        raise TypeError(f"goals must be goals or their texts, as in recall(train) >= 0.9; got {goals!r}.")
+        raise TypeError(f"goals must be goals or their texts, as in recall >= 0.9; got {goals!r}.")
     return tuple(goal for part in goals for goal in as_goals(part))
 
 
@@ -444,7 +444,7 @@ def has_goals(goals: Any) -> bool:
     Examples
     --------
     >>> from counterpoise.goals.parsing import has_goals
-    >>> has_goals(["recall(train) >= 0.9"]), has_goals([[], ()])
+    >>> has_goals(["recall >= 0.9"]), has_goals([[], ()])
     (True, False)
     """
     return isinstance(goals, (Goal, str)) or any(has_goals(part) for part in goals)
@@ -467,22 +467,22 @@ def as_objective(objective: Any) -> Rate:
     Examples
     --------
     >>> from counterpoise.goals import as_objective
-    >>> as_objective("error_rate(train) + 2 * false_positive_rate(mail)")
-    <error_rate(train) + 2 * false_positive_rate(mail)>
+    >>> as_objective("error_rate + 2 * false_positive_rate(mail)")
+    <error_rate + 2 * false_positive_rate(mail)>
     """
     if isinstance(objective, str):
         return parse_rate(objective)
     if isinstance(objective, Ratio):
         raise TypeError(
             f"{objective} is a ratio, which is not linear in the predictions, so it cannot be the objective. Minimize "
-            f"error_rate(train), and set a goal such as {objective} >= 0.9: a goal can be multiplied through."
+            f"error_rate, and set a goal such as {objective} >= 0.9: a goal can be multiplied through."
         )
     if isinstance(objective, WorstOf):
         raise TypeError(
             f"{objective} is the worst of several rates, which is not linear, so it cannot be the objective. Minimize "
-            f"error_rate(train), and set a goal such as {objective} {objective.sense or '>='} 0.1."
+            f"error_rate, and set a goal such as {objective} {objective.sense or '>='} 0.1."
         )
     rate = as_rate(objective)
     if rate is None or not rate.terms:
-        raise TypeError(f"An objective must be a rate, as error_rate(train) is; got {objective!r}.")
+        raise TypeError(f"An objective must be a rate, as error_rate is; got {objective!r}.")
     return rate

@@ -1,6 +1,6 @@
 """What rows say about a goal on the population that they were drawn from.
 
-The population's rate is conditional, as the goal reads: recall(train, sex=F) is the probability of a positive
+The population's rate is conditional, as the goal reads: recall(sex=F) is the probability of a positive
 prediction given a positive label and sex F. Groups have random sizes; given its size, the rows of a group are
 independent draws from that part of the population, so every bound is computed at the observed sizes and holds whatever
 they are.

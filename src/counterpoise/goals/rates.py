@@ -2,7 +2,7 @@
 
 Every metric here is a linear combination of positive and negative predictions on parts of a dataset, or a ratio of two
 of those. A metric is a row of the table ``METRICS``: data, not a class. Its counts are shares of the dataset's weight,
-so ``true_positives(train)`` is #TP / n. ``ALIASES`` has other names of metrics, which scikit-learn and fairlearn use; a
+so ``true_positives`` is #TP / n. ``ALIASES`` has other names of metrics, which scikit-learn and fairlearn use; a
 goal prints under the main name. A deferred row, about which a person decides, is neither positive nor negative, neither
 right nor wrong, stays in every denominator, and differs from any prediction of the baseline.
 
@@ -377,7 +377,7 @@ def confusion(
     >>> from counterpoise.goals import Table, confusion
     >>> rate = confusion("train", of="cat", called="dog")
     >>> print(rate <= 0.1)
-    confusion(train, of=cat, called=dog) <= 0.1
+    confusion(of=cat, called=dog) <= 0.1
     >>> rate.value(["cat", "dog", "dog", "fish"], Table(None, y=["cat", "cat", "dog", "fish"]))
     0.5
     """
@@ -388,7 +388,7 @@ def make_confusion(rows: Dataset, called: Any) -> Rate:
     """Return the same for rows that have the class already."""
     if rows.of is None or called is None:
         raise ValueError(
-            f"{CONFUSION} needs two classes, as in {CONFUSION}(train, of=cat, called=dog); got of={rows.of} and "
+            f"{CONFUSION} needs two classes, as in {CONFUSION}(of=cat, called=dog); got of={rows.of} and "
             f"called={called}."
         )
     text = str(Dataset().with_class(called).of)
@@ -404,7 +404,7 @@ def macro(metric: MetricFunction[Rate] | str, dataset: Dataset | str = DEFAULT, 
     >>> from counterpoise.goals import Table, macro, recall
     >>> rate = macro(recall, "train")  # the balanced accuracy
     >>> print(rate >= 0.7)
-    macro(recall, train) >= 0.7
+    macro(recall) >= 0.7
     >>> rate.value(["a", "b", "b", "b"], Table(None, y=["a", "a", "b", "b"]))
     0.75
     """
@@ -453,7 +453,7 @@ def cost(dataset: Any = DEFAULT, costs: Any = None, /, *ranges: str, classes: An
     >>> from counterpoise.goals import cost, parse_rate
     >>> rate = cost("train", {"sick->well": 20, "well->sick": 1})
     >>> print(rate <= 0.5)
-    cost(train, {sick->well: 20, well->sick: 1}) <= 0.5
+    cost({sick->well: 20, well->sick: 1}) <= 0.5
     >>> rate == cost("train", [[0, 20], [1, 0]], classes=["sick", "well"]) == parse_rate(str(rate))
     True
     >>> rate == cost({"sick->well": 20, "well->sick": 1})
@@ -473,7 +473,7 @@ def make_cost(rows: Dataset, entries: Iterable[tuple[str, str, float]]) -> Rate:
         costs[label, called] = check_finite(amount)
     amounts = {pair: amount for pair, amount in sorted(costs.items()) if amount}
     if not amounts:
-        raise ValueError(f"{COST} needs a cost that is not 0, as in {COST}(train, {{sick->well: 20}}); got none.")
+        raise ValueError(f"{COST} needs a cost that is not 0, as in {COST}({{sick->well: 20}}); got none.")
     if rows.of is not None or rows.label is not None or rows.baseline is not None:
         raise ValueError(f"{COST} names its classes itself, and is about all rows of a dataset or group; got {rows}.")
     texts = [f"{format_value(a)}{ARROW}{format_value(b)}: {format_number(x)}" for (a, b), x in amounts.items()]
@@ -558,8 +558,8 @@ class WorstRate(WorstOf):
     >>> phrase = max_difference(recall, "train", by="sex")
     >>> table = Table(None, y=[1, 1, 1, 1], sensitive_features={"sex": list("FFMM")})
     >>> print((phrase <= 0.1).evaluate([1, 1, 1, 0], table, classes=[0, 1]))  # doctest: +NORMALIZE_WHITESPACE
-    max_difference(recall, train, by=sex) <= 0.1: missed by 0.4
-    (0.5, bound 0.1: recall(train, sex=F) - recall(train, sex=M))
+    max_difference(recall, by=sex) <= 0.1: missed by 0.4
+    (0.5, bound 0.1: recall(sex=F) - recall(sex=M))
     """
 
     form: str

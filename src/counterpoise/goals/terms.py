@@ -456,19 +456,19 @@ def rows_of(dataset: Any, ranges: Iterable[str], of: Any, where: dict[str, Any])
 def _condition_text(column: str, value: Any, *, is_class: bool = False) -> str:
     if column == "of" and not is_class:
         raise ValueError(
-            f"of={value} names the class that a rate is about, as in recall(train, of=cat), and never a column: rename "
+            f"of={value} names the class that a rate is about, as in recall(of=cat), and never a column: rename "
             "a column called 'of' to select rows by it."
         )
     if column in {"by", "called"}:
         raise ValueError(
-            f"{column}={value} is a word of the language of goals, as in max_difference(recall, train, by=sex) and "
-            f"confusion(train, of=cat, called=dog), and never a column: rename a column called {column!r}."
+            f"{column}={value} is a word of the language of goals, as in max_difference(recall, by=sex) and "
+            f"confusion(of=cat, called=dog), and never a column: rename a column called {column!r}."
         )
     if isinstance(value, list | tuple | set | dict | np.ndarray):
         raise TypeError(f"where({column}=...) takes one value; got {value!r}. For a list of values use by.")
     text = text_of(value)
     if is_class and (not text or value is None):
-        raise ValueError(f"of needs the name of a class, as in recall(train, of=cat); got {value!r}.")
+        raise ValueError(f"of needs the name of a class, as in recall(of=cat); got {value!r}.")
     if not column or (text in _MISSING and not isinstance(value, str)):
         raise ValueError(f"where needs a column and a value; got {column!r}={value!r}. A missing value selects no row.")
     return text

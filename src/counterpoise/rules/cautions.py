@@ -138,7 +138,7 @@ def warn_of_one_answer(deferred: float, constant: Any) -> None:
         warn_caller(
             f"The rules defer {deferred:.1%} of the rows, because that has the least loss with this cost of deferral "
             "and these goals. Raise the cost, relax the goals, or limit deferral with a goal such as "
-            "defer_rate(train) <= 0.1.",
+            "defer_rate <= 0.1.",
             ConstantDecisions,
         )
     if constant is not None:

@@ -362,7 +362,7 @@ def _risk_or_rate(alpha: float | None, objective: Any, default_alpha: float | No
     if isinstance(objective, type) or not (isinstance(objective, (str, Rate, Ratio))):
         hint = ": add parentheses" if isinstance(objective, type) else ""
         raise TypeError(
-            "objective must be a risk such as CVaR(0.1), a rate such as error_rate(train), or the text of one; got "
+            "objective must be a risk such as CVaR(0.1), a rate such as error_rate, or the text of one; got "
             f"{objective!r}{hint}."
         )
     try:

@@ -104,7 +104,7 @@ def compare_runs(places: Sequence[str | Path], *, prediction: str = "prediction"
     >>> from counterpoise.datasets import loans
     >>> from counterpoise.runs import compare_runs, fit_run
     >>> text = '''
-    ... goals = ["recall(train) >= 0.6"]
+    ... goals = ["recall >= 0.6"]
     ... data = { files = "loans.csv", target = "default", positive = "yes" }
     ... method = { models = [{ name = "logistic" }], parameters = { cv = 2 } }
     ... '''
@@ -115,7 +115,7 @@ def compare_runs(places: Sequence[str | Path], *, prediction: str = "prediction"
     ...     run = fit_run(Path(place) / "goals.toml")
     ...     comparison = compare_runs([run.folder, table], prediction="last_year")
     >>> [(one.name, one.rows, one.goals[0].goal) for one in comparison.runs]
-    [('goals', 60.0, 'recall(train) >= 0.6'), ('loans.csv', 300.0, 'recall(train) >= 0.6')]
+    [('goals', 60.0, 'recall >= 0.6'), ('loans.csv', 300.0, 'recall >= 0.6')]
     """
     paths = list(dict.fromkeys(map(Path, places)))
     tables = [path for path in paths if path.is_file()]

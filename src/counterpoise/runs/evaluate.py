@@ -458,7 +458,7 @@ def _deferral_curve(run: Evaluation) -> Iterator[result.DeferralPoint]:
     model, alpha = run.estimator, float(run.settings.alpha)
 
     def limit(rate: float) -> Goal:
-        return parse_goal(f"defer_rate(train) <= {rate!r}")
+        return parse_goal(f"defer_rate <= {rate!r}")
 
     goal_bounds = [float(goal.bound) for goal in model.goals_ if goal.with_confidence(None) == limit(float(goal.bound))]
     for rate in sorted({*_LIMITS, *goal_bounds}):

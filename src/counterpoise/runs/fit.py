@@ -62,7 +62,7 @@ def fit_run(
     >>> from counterpoise.datasets import loans
     >>> from counterpoise.runs import fit_run, open_run, predict_run
     >>> text = '''
-    ... goals = ["recall(train) >= 0.6"]
+    ... goals = ["recall >= 0.6"]
     ... data = { files = "loans.csv", target = "default", positive = "yes" }
     ... method = { models = [{ name = "logistic" }], parameters = { cv = 2 } }
     ... '''
@@ -73,7 +73,7 @@ def fit_run(
     ...     again = open_run(Path(place) / "goals")
     ...     again == run, [line.goal for line in again.summary().goals]
     ...     predict_run(again, Path(place) / "loans.csv", Path(place) / "predictions.csv")
-    (True, ['recall(train) >= 0.6'])
+    (True, ['recall >= 0.6'])
     300
     """
     path = Path(goals_path)

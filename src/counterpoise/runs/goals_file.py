@@ -98,11 +98,11 @@ def as_toml(words: Mapping[str, Any]) -> str:
     Examples
     --------
     >>> from counterpoise.runs.goals_file import as_toml
-    >>> print(as_toml({"alpha": 0.3, "goals": [{"goal": "recall(train) >= 0.9"}]}), end="")
+    >>> print(as_toml({"alpha": 0.3, "goals": [{"goal": "recall >= 0.9"}]}), end="")
     alpha = 0.3
     <BLANKLINE>
     [[goals]]
-    goal = "recall(train) >= 0.9"
+    goal = "recall >= 0.9"
     """
     return "\n".join(_lines(words, "")).lstrip("\n") + "\n"
 
@@ -397,7 +397,7 @@ def _goal_faults(text: str, known: Iterable[str], key: Sequence[Any], *, defers:
         (goal,) = validate_goals(text, trains=True, defers=defers)
     except (TypeError, ValueError) as error:
         reason = str(error).partition("\n")[0]  # what follows points into the text
-        yield key, f"expected a goal such as recall(train) >= 0.9; got {_quote(text)}. {reason}"
+        yield key, f"expected a goal such as recall >= 0.9; got {_quote(text)}. {reason}"
         return
     for name in goal.datasets:
         if name not in known:

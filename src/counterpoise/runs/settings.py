@@ -176,9 +176,9 @@ class RunSettings(_Table):
     Examples
     --------
     >>> from counterpoise.runs import RunSettings
-    >>> settings = RunSettings(data={"files": "loans.csv", "target": "paid"}, goals=["recall(train) >= 0.9"])
+    >>> settings = RunSettings(data={"files": "loans.csv", "target": "paid"}, goals=["recall >= 0.9"])
     >>> settings.alpha, settings.method.name, settings.goals[0].goal
-    (1.0, 'goals', 'recall(train) >= 0.9')
+    (1.0, 'goals', 'recall >= 0.9')
     """
 
     data: DataSettings

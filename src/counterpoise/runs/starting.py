@@ -167,20 +167,20 @@ def _suggest(frame: Any, target: str, groups: Sequence[str], *, are_many: bool) 
     """Yield goals to choose from: of many classes on all of them, and on the rarest."""
     if are_many:
         rarest = format_value(text_of(frame[target].value_counts().idxmin()))
-        yield "every_class(recall, train) >= 0.7"
-        yield f"recall(train, of={rarest}) >= 0.8"
-        yield f"positive_rate(train, of={rarest}) <= 0.2"
-        yield from (f"max_difference(error_rate, train, by={format_name(name)}) <= 0.05" for name in groups)
+        yield "every_class(recall) >= 0.7"
+        yield f"recall(of={rarest}) >= 0.8"
+        yield f"positive_rate(of={rarest}) <= 0.2"
+        yield from (f"max_difference(error_rate, by={format_name(name)}) <= 0.05" for name in groups)
         return
-    yield "recall(train) >= 0.8"
-    yield "false_positive_rate(train) <= 0.1"
+    yield "recall >= 0.8"
+    yield "false_positive_rate <= 0.1"
     for name in groups:
         counts = frame[name].value_counts()
         if len(counts) > _PAIR:
-            yield f"min_ratio(positive_rate, train, by={format_name(name)}) >= 0.8"
+            yield f"min_ratio(positive_rate, by={format_name(name)}) >= 0.8"
         elif len(counts) == _PAIR:
             most, next_most = (
-                f"positive_rate(train, {format_name(name)}={format_value(text_of(one))})" for one in counts.index
+                f"positive_rate({format_name(name)}={format_value(text_of(one))})" for one in counts.index
             )
             yield f"{next_most} >= 0.8 * {most}"
 

@@ -162,13 +162,13 @@ def audit_table(
     >>> from pathlib import Path
     >>> from counterpoise.datasets import loans
     >>> from counterpoise.runs.tables import audit_table
-    >>> goals = ["recall(train) >= 0.5", "false_positive_rate(train, sex=F) <= 0.1"]
+    >>> goals = ["recall >= 0.5", "false_positive_rate(sex=F) <= 0.1"]
     >>> roles = {"target": "default", "prediction": "last_year", "positive": "yes", "goals": goals}
     >>> with tempfile.TemporaryDirectory() as place:
     ...     loans(2000, random_state=0)[0].to_csv(Path(place) / "loans.csv", index=False)
     ...     result = audit_table(Path(place) / "loans.csv", **roles)
     >>> [(str(row.goal.left), row.verdict) for row in result.audit]
-    [('recall(train)', 'holds'), ('false_positive_rate(train, sex=F)', 'fails')]
+    [('recall', 'holds'), ('false_positive_rate(sex=F)', 'fails')]
     """
     deferral = None if defer_label is None else Deferral(0.0, defer_label)  # at no loss: nobody chose it here
     roles = TableRoles(
@@ -187,7 +187,7 @@ def check_table_goals(goals: Any) -> tuple[Goal, ...]:
     """Return goals after checking that there are some and that they refer to the rows of the table only."""
     listed_goals = tuple(as_goals(goals))
     if not listed_goals:
-        raise ValueError('Name at least one goal, as in --goal "recall(train) >= 0.8"; got none.')
+        raise ValueError('Name at least one goal, as in --goal "recall >= 0.8"; got none.')
     for goal in listed_goals:
         other = next((name for name in goal.datasets if name != TRAIN), None)
         if other is not None:
@@ -350,7 +350,7 @@ def choose_table(
     >>> from counterpoise.datasets import loans
     >>> from counterpoise.runs.tables import apply_rules, choose_table
     >>> frame, chance = loans(2000, random_state=0)
-    >>> roles = {"target": "default", "scores": ["chance"], "positive": "yes", "goals": ["recall(train) >= 0.7"]}
+    >>> roles = {"target": "default", "scores": ["chance"], "positive": "yes", "goals": ["recall >= 0.7"]}
     >>> with tempfile.TemporaryDirectory() as place:
     ...     table, rules = Path(place) / "loans.csv", Path(place) / "rules.json"
     ...     frame.assign(chance=chance, id=range(2000)).to_csv(table, index=False)

@@ -283,7 +283,7 @@ def certify_run(
     audited_goals = goals_of(run.settings) if goals is None else known_goals(goals, run.settings)
     if not audited_goals:
         raise ValueError(
-            "An audit needs at least one goal, as in recall(train) >= 0.8; the run's goals file has none. "
+            "An audit needs at least one goal, as in recall >= 0.8; the run's goals file has none. "
             "Pass one with --goal on the command line, or goals in Python."
         )
     if confidence is not None:
