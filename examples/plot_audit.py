@@ -32,9 +32,7 @@ print(rate_table(said, became, sex, pos_label="yes", rates=rates))
 contract = {
     "errors: at most 30 %": "error_rate <= 0.3",
     "bad loans found: at least 65 %": "recall >= 0.65",
-    "granted to women at least\n80 % as often as to men": (
-        "negative_rate(sex=F) >= 0.8 * negative_rate(sex=M)"
-    ),
+    "granted to women at least\n80 % as often as to men": ("negative_rate(sex=F) >= 0.8 * negative_rate(sex=M)"),
     "good loans refused: women at\nmost 5 points more than men": (
         "false_positive_rate(sex=F) <= false_positive_rate(sex=M) + 0.05"
     ),

@@ -91,9 +91,9 @@ def test_a_class_of_one_row_and_rows_fewer_than_folds_are_no_obstacle():
 @pytest.mark.slow
 def test_goals_of_several_classes_are_met_by_answers_of_unseen_rows():
     X, y = make_classification(300, 6, n_informative=5, n_redundant=0, n_classes=3, random_state=1)
-    model = cp.AdaLPBoostClassifier(
-        n_estimators=8, alpha=0.5, goals="recall >= 0.6", pos_label=2, random_state=0
-    ).fit(X, y)
+    model = cp.AdaLPBoostClassifier(n_estimators=8, alpha=0.5, goals="recall >= 0.6", pos_label=2, random_state=0).fit(
+        X, y
+    )
     assert all(check.holds for check in model.check_goals())
 
 

@@ -118,9 +118,7 @@ def test_what_is_shown_of_held_out_rows_is_what_the_exported_model_does(kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_goals_that_conflict_are_named_with_bounds_that_can_be_met(kind):
     own = session(kind)
-    setting = asked(
-        kind, bound=0.99, goals=[{"text": GOALS[1], "bound": 0.99}, {"text": "positive_rate <= 0.3"}]
-    )
+    setting = asked(kind, bound=0.99, goals=[{"text": GOALS[1], "bound": 0.99}, {"text": "positive_rate <= 0.3"}])
     assert own.answer(setting)["kind"] == "unmet"
     told = own.conflict(setting)
     assert told["kind"] == "infeasible"

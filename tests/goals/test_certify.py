@@ -438,8 +438,7 @@ def test_several_groups_are_tightened_as_the_one_that_needs_most(sense):
     group, y = np.repeat(["large", "middle", "small"], [900, 200, 60]), np.ones(1160, dtype=int)
     table = Table(None, y, group)
     each = [
-        tighten(f"recall(group={name}) {sense}", table, classes=[0, 1]).bound
-        for name in ("large", "middle", "small")
+        tighten(f"recall(group={name}) {sense}", table, classes=[0, 1]).bound for name in ("large", "middle", "small")
     ]
     together = tighten(f"every_group(recall, by=group) {sense}", table, classes=[0, 1]).bound
     assert together == pytest.approx(each[2])

@@ -74,8 +74,7 @@ def test_python_and_text_say_the_same():
         "0.1 >= max_difference(recall, by=race)": max_difference("recall", train, by="race") <= 0.1,
         "min_ratio(recall, by=a, by=b) >= 0.9": min_ratio(recall, train, by=["a", "b"]) >= 0.9,
         "confusion(of=1, called=2) <= 0.1": confusion(train, of=1, called=2.0) <= 0.1,
-        'cost({"sick->well": 20, "well->sick": 1}) <= 2': cost(train, {"sick->well": 20, ("well", "sick"): 1})
-        <= 2,
+        'cost({"sick->well": 20, "well->sick": 1}) <= 2': cost(train, {"sick->well": 20, ("well", "sick"): 1}) <= 2,
         "cost({b->a: 1, a->b: 20}) <= 2": cost(train, [[0, 20], [1, 0]], classes=["a", "b"]) <= 2,
         "abs(recall - recall(mail)) <= 0.1": abs(recall("mail") - recall(train)) <= 0.1,
     }
@@ -303,9 +302,7 @@ def test_audits_know_the_classes_of_the_model_and_name_the_worst():
         sensitive_features=columns,
     )
     assert found.holds
-    assert re.search(
-        r"every_class\(recall\) >= 0.5: the estimate is of recall\(of=(cat|dog|fox)\)\.", str(found)
-    )
+    assert re.search(r"every_class\(recall\) >= 0.5: the estimate is of recall\(of=(cat|dog|fox)\)\.", str(found))
 
 
 LEFT = [

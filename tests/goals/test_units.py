@@ -120,9 +120,7 @@ def test_what_is_advised_and_refused_follows_the_unit(power):
     check_goal_ranges(as_goals([priced <= 0.25 * unit]), trains=True)
     assert round_safely(priced <= unit, 0.71239 * unit) == pytest.approx(0.7124 * unit, rel=2e-4)
     asked = tighten(priced <= 0.25 * unit, Table(None, [0, 1] * 200))
-    assert asked.bound / unit == pytest.approx(
-        tighten("false_positives <= 0.25", Table(None, [0, 1] * 200)).bound
-    )
+    assert asked.bound / unit == pytest.approx(tighten("false_positives <= 0.25", Table(None, [0, 1] * 200)).bound)
 
 
 def test_bounds_on_weighted_means_follow_the_unit():

@@ -37,8 +37,7 @@ def test_heavy_rows_that_were_not_drawn_do_not_make_a_goal_hold(n_rows):
     assert people.truth("error_rate <= 0.1") > 0.15
     seeds = range(40)
     found = [
-        audit("error_rate <= 0.1", *people.drawn(np.random.default_rng(seed), n_rows))[0].verdict
-        for seed in seeds
+        audit("error_rate <= 0.1", *people.drawn(np.random.default_rng(seed), n_rows))[0].verdict for seed in seeds
     ]
     assert found.count("holds") <= monte_carlo(0.05, len(seeds))
 

@@ -154,9 +154,7 @@ def test_models_of_a_pool_wait_until_they_are_asked(tmp_path):
     other = again.rebalance(alpha=1.0, goals=["recall >= 0.5"])
     assert dumps(other) == dumps(model.rebalance(alpha=1.0, goals=["recall >= 0.5"]))
     assert [one._model for one in again.estimators_] == [None] * 3
-    assert_array_equal(
-        other.predict_proba(X), model.rebalance(alpha=1.0, goals=["recall >= 0.5"]).predict_proba(X)
-    )
+    assert_array_equal(other.predict_proba(X), model.rebalance(alpha=1.0, goals=["recall >= 0.5"]).predict_proba(X))
     assert [one._model is not None for one in again.estimators_] == (other.mixture_ > 0).tolist()
     assert again.estimators_[2].get_depth() == 3
     assert type(cp.load(tmp_path / "model.cp").estimators_[0]) is DecisionTreeClassifier

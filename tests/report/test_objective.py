@@ -179,9 +179,7 @@ def test_what_a_goal_costs_is_told_by_the_end_where_it_is_not_asked(tmp_path, te
             for part in ("value", "lower"):
                 where = f"{name} bound={bound!r}"
                 rows.append(row("mixture", f"frontier {part}", "validation", value, settings=where))
-    goals = [
-        {"name": f"goal {place}", "text": goal} for place, goal in enumerate((text, "churn <= 0.8"), start=1)
-    ]
+    goals = [{"name": f"goal {place}", "text": goal} for place, goal in enumerate((text, "churn <= 0.8"), start=1)]
     page = page_of(tmp_path, objective={"kind": "rate", "text": RATE}, rows=rows, goals=goals)
     least = "0.0400" if "without" in said else "0.0300"
     assert f"{said} {RATE} could be {least} in place of 0.0522" in " ".join(page.text.split())

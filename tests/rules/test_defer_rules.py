@@ -72,9 +72,7 @@ def test_the_optimum_over_every_interval_is_found_and_proven(seed):
 
 @pytest.mark.parametrize("risk", [KL(0.2), EmpiricalLikelihood(0.1), 0.5 * Mean() + 0.5 * CVaR(0.2)])
 def test_other_risks_are_proven_over_every_interval_too(risk):
-    problem = random_problem(0, defers=True)._replace(
-        goals=["defer_rate <= 0.3"], objective=risk, defer_cost=0.2
-    )
+    problem = random_problem(0, defers=True)._replace(goals=["defer_rate <= 0.3"], objective=risk, defer_cost=0.2)
     choice, _ = chosen(problem._replace(budget=None), _TOL)
     assert choice.value == pytest.approx(written_out(problem._replace(budget=None)), abs=1e-6)
     assert choice.value - choice.lower <= 1e-6

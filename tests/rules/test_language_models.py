@@ -62,9 +62,7 @@ def test_a_difference_has_one_price_which_is_what_its_bound_is_worth():
     assert model.multipliers_[0] == pytest.approx((values[0] - values[1]) / (2 * step), rel=1e-3)
 
 
-@pytest.mark.parametrize(
-    "goal", ["every_class(recall) >= 0.99", "abs(positive_rate(of=a) - 0.9) <= 0.01"]
-)
+@pytest.mark.parametrize("goal", ["every_class(recall) >= 0.99", "abs(positive_rate(of=a) - 0.9) <= 0.01"])
 def test_the_nearest_bound_of_a_phrase_is_met_and_none_nearer(goal):
     with pytest.raises(InfeasibleGoals) as caught:
         mixed([goal, "error_rate <= 0.9"])

@@ -113,7 +113,9 @@ def rows():
 
 def fitted(rows, goals, **given):
     X, y, sex = rows
-    model = cp.GoalClassifier(LogisticRegression(), goals=goals, by="sex", random_state=0, **{"confidence": None, **given})
+    model = cp.GoalClassifier(
+        LogisticRegression(), goals=goals, by="sex", random_state=0, **{"confidence": None, **given}
+    )
     return model.fit(X[:3000], y[:3000], sensitive_features={"sex": sex[:3000]})
 
 
@@ -195,9 +197,7 @@ def test_a_budget_of_mean_loss_is_kept_beside_margins(rows, defers):
         warnings.simplefilter("ignore", ConfidenceNotReached)
         model = plain.rebalance(confidence=0.9)
     least = (
-        plain.rebalance(objective="error_rate", budget=1.0)
-        if not defers
-        else plain.rebalance(alpha=1.0, budget=1.0)
+        plain.rebalance(objective="error_rate", budget=1.0) if not defers else plain.rebalance(alpha=1.0, budget=1.0)
     )
     losses = [one.selection_.losses @ one.mixture_ for one in (model, least)]
     assert losses[0].mean() <= losses[1].mean() + 0.01 + 1e-6

@@ -34,9 +34,7 @@ def test_without_goals_probabilities_and_scores_agree_with_decisions(pos_label):
 
 @pytest.mark.parametrize("pos_label", [0, 1])
 def test_probabilities_and_scores_are_those_of_the_model_whatever_the_goals(pos_label):
-    model = cp.GoalClassifier(
-        LINE, cv="prefit", goals=["positive_rate <= 0.3"], pos_label=pos_label, confidence=None
-    )
+    model = cp.GoalClassifier(LINE, cv="prefit", goals=["positive_rate <= 0.3"], pos_label=pos_label, confidence=None)
     model.fit(X[200:400], y[200:400])
     assert (model.predict(X[400:]) != LINE.predict(X[400:])).any()
     assert_allclose(model.predict_proba(X), LINE.predict_proba(X), atol=1e-15)

@@ -122,9 +122,7 @@ def test_goals_are_met_by_the_draws_in_any_unit(power):
     rng = np.random.default_rng(9)
     rows = np.ldexp(rng.normal(size=(3000, 3)), power)
     labels = (rows[:, 0] + np.ldexp(rng.normal(size=3000), power) > 0).astype(int)
-    model = MixtureClassifier([zeros, ones], goals=["recall >= 0.6"], alpha=1.0, random_state=0).fit(
-        rows, labels
-    )
+    model = MixtureClassifier([zeros, ones], goals=["recall >= 0.6"], alpha=1.0, random_state=0).fit(rows, labels)
     (check,) = model.check_goals()
     assert model.predict(rows)[labels == 1].mean() == pytest.approx(check.value, abs=0.05)
 

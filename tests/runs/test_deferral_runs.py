@@ -115,9 +115,7 @@ def test_the_curve_is_that_of_a_goal_on_the_rate(run):
     limits = [float(row.settings.removeprefix("rate=")) for row in points]
     assert limits == sorted(limits)
     assert np.all(np.diff([row.value for row in points]) <= 1e-9)  # no budget: more deferral never hurts
-    chosen = run.model().rebalance(
-        goals=["defer_rate <= 0.05", "max_difference(defer_rate, by=sex) <= 0.02"]
-    )
+    chosen = run.model().rebalance(goals=["defer_rate <= 0.05", "max_difference(defer_rate, by=sex) <= 0.02"])
     assert points[limits.index(0.05)].value == pytest.approx(chosen.value_, abs=2e-4)
     assert one(run, "deferral tail", split="train", settings="rate=0.1") == pytest.approx(run.model().value_, abs=2e-4)
     assert one(run, "deferral defer rate", split="train", settings="rate=0.0") == 0

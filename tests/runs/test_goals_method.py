@@ -169,9 +169,7 @@ def test_room_does_not_buy_what_a_budget_limits(fit):
 
 def test_rows_too_few_to_show_a_goal_leave_it_as_it_stands(fit):
     run, said, _ = fit("few", '"false_positive_rate <= 0.001"', "room_for_audit = true")
-    assert any(
-        line.startswith("leaves no margin for the audit of false_positive_rate <= 0.001") for line in said
-    )
+    assert any(line.startswith("leaves no margin for the audit of false_positive_rate <= 0.001") for line in said)
     assert [goal.bound for goal in run.model().goals_] == [0.001]
 
 
