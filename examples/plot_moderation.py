@@ -38,7 +38,7 @@ cases, harmful = posts(40, seed=2, shares=(0, 0, 1))  # those from the newspaper
 # %%
 # Goals on three tables
 # ---------------------
-# Goals may refer to any table by its name: ``train`` is the rows of ``fit``, the others are passed as ``datasets``. A
+# Goals may refer to any table by its name, passed in ``datasets``; without one they are about the rows of ``fit``. A
 # coverage needs no labels. The share of harmful posts that pass is minimised.
 
 tables = {"stream": Table(stream), "cases": Table(cases, harmful)}

@@ -122,6 +122,15 @@ def test_churn_needs_a_baseline_and_an_estimator_is_asked(data, mixture):
         RateDisplay.from_estimator(mixture, X, sensitive_features=X[:, 0] > 0, rate="churn")
 
 
+def test_a_rate_may_be_named_by_its_alias():
+    groups = {"sensitive_features": ["a", "a", "b"]}
+    by_alias, by_name = (
+        RateDisplay.from_predictions([1, 1, 1], [1, 0, 1], rate=rate, classes=[0, 1], **groups)
+        for rate in ("tpr", "recall")
+    )
+    assert by_alias.rates.tolist() == by_name.rates.tolist() == pytest.approx([2 / 3, 0.5, 1.0])
+
+
 def test_a_group_without_rows_that_count_has_no_dot():
     display = RateDisplay.from_predictions([1, 1, 0], [1, 0, 0], sensitive_features=["a", "a", "b"], rate="recall")
     assert np.isnan([display.rates[2], display.low[2], display.high[2]]).all()
@@ -170,7 +179,7 @@ def test_intervals_are_for_counts_only():
     [
         (lambda: CVaRCurveDisplay.from_predictions([0, 1], [0]), r"one length; got shapes \(2,\) and \(1,\)"),
         (lambda: CVaRCurveDisplay.from_losses([0, 1], alphas=[0.0]), r"alpha must lie in \(0, 1\]"),
-        (lambda: RateDisplay.from_predictions([0], [0], sensitive_features=["a"], rate="f1"), "one of 'positive_rate'"),
+        (lambda: RateDisplay.from_predictions([0], [0], sensitive_features=["a"], rate="f2"), "one of 'positive_rate'"),
         (
             lambda: RateDisplay.from_predictions(
                 None, [0, 1], sensitive_features=[0, 1], rate="recall", classes=[0, 1]

@@ -18,7 +18,7 @@ from papers.mixture_goals.experiment import (
     DATASETS,
     ERROR,
     FRONTIER,
-    GOALS,
+    GOAL_TEXTS,
     MIXTURE,
     POOL,
     PRICED,
@@ -36,7 +36,6 @@ from papers.study import Study
 
 _COMMAND = "python -m papers mixture-goals --output docs/results/mixture_goals"
 _MET = 1e-9  # a goal missed by no more is met: sums over rows are not exact
-_NAMES = tuple(str(goal) for goal in GOALS)
 _COLORS = {CHOICE: "tab:blue", TEST: "tab:orange"}
 _POOLED = (MIXTURE, CAREFUL, RULE)
 
@@ -62,7 +61,7 @@ class Numbers(NamedTuple):
 
     def misses(self, who: Who, split: str) -> FloatArray:
         """Return by how much each goal is missed in each split, of shape (n_goals, n_splits)."""
-        return np.array([self.of(who, goal, split) for goal in _NAMES])
+        return np.array([self.of(who, goal, split) for goal in GOAL_TEXTS])
 
 
 def as_numbers(rows: ResultsTable) -> Numbers:
@@ -86,7 +85,7 @@ def sections(rows: ResultsTable, folder: Path) -> list[str]:
 
 def _head(numbers: Numbers) -> str:
     minutes = numbers.of(Who(POOL, "all"), SECONDS, "").mean() / 60
-    goals = "\n".join(f"- `{goal}`" for goal in _NAMES)
+    goals = "\n".join(f"- `{goal}`" for goal in GOAL_TEXTS)
     return f"""# Twenty real models, six goals, one mixture
 
 Made by `{_COMMAND}`; every number is in
@@ -139,7 +138,7 @@ def _goals(numbers: Numbers) -> str:
     heads = ["goal", *(f"{name}: {what}" for name in _POOLED for what in ("mean", "worst", "splits missed"))]
     lines = [
         [f"`{goal}`", *(cell for misses in found for cell in _miss_cells(misses[place]))]
-        for place, goal in enumerate(_NAMES)
+        for place, goal in enumerate(GOAL_TEXTS)
     ]
     return f"""## The goals on new rows
 

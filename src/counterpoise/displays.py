@@ -14,7 +14,7 @@ from counterpoise._base.types import AnyArray, ArrayLike, FloatArray
 from counterpoise.auditing.audit import classes_of_model, defer_label_of
 from counterpoise.goals.classes import as_labels, check_answers, known_labels, without_deferred
 from counterpoise.goals.expressions import needs
-from counterpoise.goals.rates import METRICS, RATIOS, make_metric
+from counterpoise.goals.rates import ALIASES, METRICS, RATIOS, make_metric
 from counterpoise.goals.terms import Dataset
 from counterpoise.metrics import cvar_curve, rate_table, realised_cvar
 from counterpoise.rules.options import kind_of_decision
@@ -254,7 +254,7 @@ class RateDisplay:
         sensitive_features : data frame, dict of arrays, or array
             A group is a combination of the values of all columns.
         rate : str
-            Name of a metric of ``counterpoise.goals``, or of one that was registered.
+            Name or alias of a metric of ``counterpoise.goals``, or of one that was registered.
         baseline : array of shape (n_samples,), optional
             The predictions of the deployed model, for churn.
         confidence : float in (0, 1), default=0.95
@@ -267,7 +267,7 @@ class RateDisplay:
         **kwargs
             Passed to matplotlib's ``errorbar``.
         """
-        check_choice(rate, "rate", (*METRICS, *RATIOS))
+        check_choice(rate, "rate", (*METRICS, *RATIOS, *ALIASES))
         named_by = {"pos_label": pos_label, "defer_label": defer_label, "classes": classes}
         table = rate_table(y_pred, y_true, sensitive_features, baseline=baseline, rates=[rate], **named_by)
         rates = [row.rates[rate] for row in table]

@@ -102,6 +102,10 @@ def test_certify_prints_a_table_that_ends_with_the_goals(capsys):
     assert told[-1] == "All verdicts are right together with confidence 0.9."
     sides = said(capsys, "certify", "run", "--goal", "recall(size=large) >= recall(size=small) - 0.9")
     assert "the estimate is the left side less the rates on the right" in sides
+    sides = said(capsys, "certify", "run", "--goal", "recall(size=large) >= positive_rate")
+    assert "the estimate is the left side less the rates on the right" in sides
+    number = said(capsys, "certify", "run", "--goal", "recall(size=large) >= 0.001")
+    assert "the estimate is the left side" not in number
 
 
 def test_the_largest_weight_is_asked_for_told_and_changed(here, capsys):

@@ -89,17 +89,17 @@ def test_an_alias_is_its_metric_and_prints_under_the_main_name(alias):
     assert alias not in {*METRICS, *RATIOS}
     assert name in {*METRICS, *RATIOS}
     assert f"``{alias}``" in getattr(goals, name).__doc__
-    for rows in ("mail", "mail, sex=F", "train.baseline_positives", "train, of=cat, 18<=age<25"):
+    for rows in ("mail", "mail, sex=F", "train.baseline_positives", "of=cat, 18<=age<25"):
         goal = parse_goal(f"{alias}({rows}) <= 0.5 with confidence 0.9")
         assert str(goal) == f"{name}({rows}) <= 0.5 with confidence 0.9"
         assert goal == parse_goal(str(goal)) == parse_goal(f"{name}({rows}) <= 0.5 with confidence 0.9")
         assert pickle.loads(pickle.dumps(goal)) == goal  # noqa: S301 - our own bytes
-    phrase = parse_goal(f"every_group({alias}, train, by=sex) <= 0.5")
-    assert str(phrase) == f"every_group({name}, train, by=sex) <= 0.5"
+    phrase = parse_goal(f"every_group({alias}, by=sex) <= 0.5")
+    assert str(phrase) == f"every_group({name}, by=sex) <= 0.5"
     for metric in (alias, getattr(goals, alias)):
         assert phrase == (goals.every_group(metric, by="sex") <= 0.5)
     if name in METRICS:
-        assert str(parse_rate(f"macro({alias})")) == str(goals.macro(alias)) == f"macro({name}, train)"
+        assert str(parse_rate(f"macro({alias})")) == str(goals.macro(alias)) == f"macro({name})"
 
 
 def test_all_names_are_different():

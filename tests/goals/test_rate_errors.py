@@ -46,7 +46,7 @@ BAD = {
     "word for a number": (lambda: recall(income="low").value([0, 1, 1], TABLE), "Unknown value 'low'"),
     "empty part": (
         lambda: recall(sex="M").value([0, 1, 1], TABLE),
-        r"no row of positive weight.*dataset 'train' restricted to sex=M and labelled positive is empty.*recall\(train",
+        r"no row of positive weight.*dataset 'train' restricted to sex=M and labelled positive is empty.*recall\(sex=M",
     ),
     "no weight": (
         lambda: recall().value([0, 1], Table(None, [0, 1], sample_weight=[1, 0])),

@@ -4,6 +4,8 @@ import re
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from counterpoise import GoalClassifier, audit
 from counterpoise.goals import (
@@ -26,7 +28,7 @@ from counterpoise.goals import (
     recall,
     register_metric,
 )
-from counterpoise.goals.rates import METRICS, RATIOS
+from counterpoise.goals.rates import ALIASES, FORMS, METRICS, RATIOS
 
 SHORT = {
     "recall >= 0.7": "recall(train) >= 0.7",
@@ -73,7 +75,100 @@ def test_both_forms_are_the_same_goal(text):
 
 @pytest.mark.parametrize("name", [*METRICS, *RATIOS])
 def test_every_metric_may_stand_alone(name):
-    assert str(parse_goal(f"{name} <= 0.5")) == f"{name}(train) <= 0.5"
+    assert str(parse_goal(f"{name} <= 0.5")) == f"{name} <= 0.5"
+
+
+@pytest.mark.parametrize(
+    ("text", "printed"),
+    [
+        ("recall(train) >= 0.7", "recall >= 0.7"),
+        ("recall(test) >= 0.7", "recall(test) >= 0.7"),
+        ("selection_rate(train, sex=F) <= 0.7", "positive_rate(sex=F) <= 0.7"),
+        ("selection_rate(test, sex=F) <= 0.7", "positive_rate(test, sex=F) <= 0.7"),
+        ("churn(train.positives, sex=F) <= 0.7", "churn(train.positives, sex=F) <= 0.7"),
+        ("precision('train', of=cat) >= 0.7", "precision(of=cat) >= 0.7"),
+        ("abs(tpr(train) - tpr(mail)) <= 0.1", "abs(recall - recall(mail)) <= 0.1"),
+        ("max_difference(fpr, train, by=sex) <= 0.1", "max_difference(false_positive_rate, by=sex) <= 0.1"),
+        ("max_difference(fpr, test, by=sex) <= 0.1", "max_difference(false_positive_rate, test, by=sex) <= 0.1"),
+        ("every_class(recall, train) >= 0.1", "every_class(recall) >= 0.1"),
+        ("macro(recall, train) >= 0.1", "macro(recall) >= 0.1"),
+        ("cost(train, {a->b: 2}) <= 0.1", "cost({a->b: 2}) <= 0.1"),
+        ("confusion(train, of=a, called=b) <= 0.1", "confusion(of=a, called=b) <= 0.1"),
+        ("win_rate(train) / (loss_rate(train) + 1) >= 0.1", "win_rate / (loss_rate + 1) >= 0.1"),
+        ("precision(train) >= 0.9 with confidence 0.95", "precision >= 0.9 with confidence 0.95"),
+    ],
+)
+def test_goals_print_the_dataset_only_where_it_is_not_train(text, printed):
+    goal = parse_goal(text)
+    assert str(goal) == printed
+    assert repr(goal) == f"<Goal {printed}>"
+    assert parse_goal(printed) == goal
+
+
+def test_a_dataset_by_itself_has_its_name():
+    assert str(Dataset()) == "train"
+    assert str(Dataset().where(sex="F")) == "train, sex=F"
+
+
+DATASETS = st.sampled_from(
+    ["", "train", "'train'", "train.positives", "train.baseline_negatives", "test", "'a b'.negatives"]
+)
+CONDITIONS = ["sex=F", "sex='New Zealand'", "'a b'=-1.5", "age<=33", "18<=age<25", "-1.5<x", "train=1", "recall=train"]
+BOUNDS = st.floats(0.001, 0.999).map(repr)
+
+
+@st.composite
+def arguments(draw, *more):
+    rows = draw(st.lists(st.sampled_from(CONDITIONS), max_size=3, unique_by=lambda text: re.findall("[a-z]+", text)[0]))
+    return ", ".join(filter(None, [draw(DATASETS), *rows, *more]))
+
+
+@st.composite
+def rate_texts(draw, names=(*METRICS, *(alias for alias in ALIASES if ALIASES[alias] in METRICS))):
+    name = draw(st.sampled_from(names))
+    of = draw(st.sampled_from(["", "of=cat"]))
+    inside = draw(arguments(of))
+    return f"{name}({inside})" if inside or draw(st.booleans()) else name
+
+
+@st.composite
+def goal_texts(draw):
+    kind = draw(
+        st.sampled_from(["rate", "ratio", "quotient", "difference", "sum", "form", "macro", "cost", "confusion"])
+    )
+    sense = draw(st.sampled_from(["<=", ">="]))
+    if kind == "ratio":
+        left = draw(rate_texts((*RATIOS, *(alias for alias in ALIASES if ALIASES[alias] in RATIOS))))
+    elif kind == "quotient":
+        left = f"{draw(rate_texts())} / {draw(rate_texts())}"
+    elif kind == "difference":
+        left, sense = f"abs({draw(rate_texts())} - {draw(rate_texts())})", "<="
+    elif kind == "form":
+        form = draw(st.sampled_from(list(FORMS)))
+        metric = "" if FORMS[form].metrics else draw(st.sampled_from([*METRICS, "tpr", "selection_rate"]))
+        by = draw(st.sampled_from(["by=group", "by='a c', by=group"])) if FORMS[form].by else ""
+        inside = ", ".join(filter(None, [metric, draw(arguments(by))]))
+        left, sense = f"{form}({inside})", FORMS[form].sense or sense
+    elif kind in {"macro", "cost", "confusion"}:
+        first, last = {"macro": ("recall", ""), "cost": ("", "{a->b: 2}"), "confusion": ("", "of=a, called=b")}[kind]
+        left = f"{kind}({', '.join(filter(None, [first, draw(arguments(last))]))})"
+    else:
+        left = draw(rate_texts())
+    right = f"{draw(BOUNDS)} * {draw(rate_texts())} - {draw(BOUNDS)}" if kind == "sum" else draw(BOUNDS)
+    return f"{left} {sense} {right}{draw(st.sampled_from(['', ' with confidence 0.9']))}"
+
+
+@given(goal_texts())
+def test_what_is_printed_reads_back_as_the_same_goal(text):
+    try:
+        goal = parse_goal(text)
+    except (ValueError, TypeError):  # rates that cancel, false positives among the positives, differences of ratios
+        return
+    printed = str(goal)
+    assert parse_goal(printed) == goal
+    assert hash(parse_goal(printed)) == hash(goal)
+    assert str(parse_goal(printed)) == printed
+    assert not re.search(r"[(, ]train(?=[,)])|'train'[,)]", printed)
 
 
 def test_python_needs_no_dataset_either():
@@ -178,6 +273,6 @@ def test_a_word_that_is_neither_a_dataset_nor_a_condition_is_named(text):
 def test_a_metric_of_ones_own_may_stand_alone():
     register_metric(lambda rows: 2 * positive_rate(rows), name="twice")
     try:
-        assert str(parse_goal("twice <= 1")) == "twice(train) <= 1"
+        assert str(parse_goal("twice <= 1")) == "twice <= 1"
     finally:
         forget_metric("twice")

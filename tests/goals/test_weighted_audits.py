@@ -77,7 +77,7 @@ ROWS = {"y": [1, 0] * 30, "sample_weight": [1.0, 2.0, 3.0] * 20}
 def test_weights_that_differ_need_a_limit(goal):
     told = (
         r"Dataset 'train' needs largest_weight, the largest weight that a row .* "
-        r"\(the lightest is 0.333 times the heaviest\).*leave the weights out\. Needed by recall\(train"
+        r"\(the lightest is 0.333 times the heaviest\).*leave the weights out\. Needed by recall"
     )
     groups = {"sensitive_features": ["a", "a", "b"] * 20}
     with pytest.raises(ValueError, match=told):

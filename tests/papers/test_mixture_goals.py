@@ -14,6 +14,7 @@ from papers.mixture_goals.experiment import (
     CVAR,
     ERROR,
     FRONTIER,
+    GOAL_TEXTS,
     GOALS,
     MIXTURE,
     NUMBERS,
@@ -83,7 +84,7 @@ def test_mixtures_meet_the_goals_where_they_were_chosen_and_no_single_model_that
     names = list(dict.fromkeys(row.learner for row in rows.where(method=SINGLE)))
     assert len(names) == 20
     meets = {
-        name: all(value(rows, str(goal), CHOICE, method=SINGLE, learner=name) <= 1e-9 for goal in GOALS)
+        name: all(value(rows, text, CHOICE, method=SINGLE, learner=name) <= 1e-9 for text in GOAL_TEXTS)
         for name in names
     }
     assert 1 <= sum(meets.values()) < 20
@@ -95,10 +96,8 @@ def test_mixtures_meet_the_goals_where_they_were_chosen_and_no_single_model_that
             error = value(rows, ERROR, CHOICE, method=SINGLE, learner=name)
             assert single == pytest.approx(min(1, error / alpha))
             assert not meets[name] or mixed <= single + 1e-4
-        for goal in GOALS:
-            plain, careful = (
-                value(rows, str(goal), CHOICE, method=method, alpha=alpha) for method in (MIXTURE, CAREFUL)
-            )
+        for text in GOAL_TEXTS:
+            plain, careful = (value(rows, text, CHOICE, method=method, alpha=alpha) for method in (MIXTURE, CAREFUL))
             assert plain <= 1e-7
             assert careful < 0
         shares = rows.where(quantity=SHARE, method=MIXTURE, alpha=alpha)
@@ -124,7 +123,7 @@ def test_goals_and_losses_on_the_test_rows_are_those_counted_by_hand(table, peop
         said.mean() - 0.4,
         (said != before).mean() - 0.13,
     ]
-    misses = [value(rows, str(goal), TEST, method=SINGLE, learner=name) for goal in GOALS]
+    misses = [value(rows, text, TEST, method=SINGLE, learner=name) for text in GOAL_TEXTS]
     assert misses == pytest.approx(expected, abs=1e-12)
     assert value(rows, ERROR, TEST, method=SINGLE, learner=name) == pytest.approx((said != test.y).mean())
 
@@ -150,8 +149,8 @@ def test_the_page_and_its_figure_are_made_of_the_table_which_is_not_run_again(ta
     assert "2 random splits" in page
     for name in {row.learner for row in read_rows(table).where(method=SINGLE)}:
         assert f"| {name} | " in page
-    for goal in GOALS:
-        assert f"| `{goal}` | " in page
+    for text in GOAL_TEXTS:
+        assert f"| `{text}` | " in page
     for method in (MIXTURE, CAREFUL, RULE):
         assert f"| {method}, for alpha = 0.2 | " in page
     assert (tmp_path / "frontier.png").stat().st_size > 5000

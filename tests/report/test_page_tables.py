@@ -286,7 +286,7 @@ def test_goals_are_told_on_every_split(shown):
 
 def test_the_model_stands_beside_those_it_is_compared_with(shown):
     run, tables, _ = shown
-    (caption,) = [one for one in tables.found if one.startswith("On the test rows, for which train stands")]
+    (caption,) = [one for one in tables.found if one.startswith("On the test rows, which goals without a dataset")]
     found = tables.columns(caption)
     for method in ("mixture", "first model", "deployed model"):
         for name, goal in GOALS.items():

@@ -242,7 +242,7 @@ def random_pool(seed):
     counts = _counts(said, y, pool.weights)
     name = ["precision", "f1_score"][seed % 2]
     limits = [
-        Limit(f"{name}", ">=", 0.97, *counts[name]),
+        Limit(name, ">=", 0.97, *counts[name]),
         Limit("recall", ">=", float(counts["recall"][0].mean() / counts["recall"][1][0]), *counts["recall"]),
         Limit("positive_rate", "<=", float(counts["positive_rate"][0].mean()), *counts["positive_rate"]),
     ]

@@ -81,7 +81,7 @@ def check_offers(problem):
     assert error.nearest_proven
     assert "The nearest bounds that can be met" in str(error)
     for (goal, bound), printed in offered(error):
-        place = [limit.left for limit in problem.limits].index(str(goal.left))
+        place = [parse_goal(text).left for text in problem.texts].index(goal.left)
         limit = problem.limits[place]
         assert bound == pytest.approx(nearest_by_highs(problem, place), abs=EXACT)
         assert problem.conflict([*problem.texts[:place], str(printed), *problem.texts[place + 1 :]]) is None
@@ -110,7 +110,7 @@ def test_the_nearest_bound_of_a_ratio_is_that_of_a_program_over_all_models_of_a_
             pool.fit([limit.text for limit in limits])
         assert caught.value.nearest_proven
         for goal, bound in caught.value.nearest_bounds.items():
-            place = [limit.left for limit in limits].index(str(goal.left))
+            place = [parse_goal(limit.text).left for limit in limits].index(goal.left)
             worst, n_bounds = (
                 max(worst, abs(bound - nearest_by_highs(pool._replace(limits=limits), place))),
                 n_bounds + 1,

@@ -63,7 +63,7 @@ def test_what_is_no_risk_is_refused_before_anything_is_trained(fit, capsys, name
     ("method", "told"),
     [
         ('name = "pool"\nmodels = [{{name = "stump"}}]', "alpha must lie in (0, 1]"),
-        ('name = "constrained"', "objective must be a rate, as error_rate is; got the risk 'CVaR(2)'."),
+        ('name = "constrained"', "objective must be a rate, as error_rate() is; got the risk 'CVaR(2)'."),
     ],
 )
 def test_every_method_checks_its_objective_first(fit, capsys, method, told):

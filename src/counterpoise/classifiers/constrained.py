@@ -411,7 +411,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
             if getattr(self, name) is not None:
                 check_positive(getattr(self, name), name)
         if isinstance(self.objective, str) and is_risk_text(self.objective):
-            raise ValueError(f"objective must be a rate, as error_rate is; got the risk {self.objective!r}.")
+            raise ValueError(f"objective must be a rate, as error_rate() is; got the risk {self.objective!r}.")
         if self.objective is not None:
             as_objective(self.objective)
 

@@ -51,7 +51,7 @@ def choose(
     score
         A column of scores, higher for the positive class; give the option once for each.
     goal
-        A goal as text, such as "recall >= 0.8"; `train` are these rows. Give the option once for each.
+        A goal as text, such as "recall >= 0.8", about the rows of the file. Give the option once for each.
     by
         A column that decisions may use: each of its values gets its own threshold.
     groups
@@ -166,7 +166,7 @@ def audit(
     prediction
         The column with the decisions.
     goal
-        A goal as text, such as "recall(sex=F) >= 0.8"; `train` are these rows. Give the option once for each.
+        A goal as text, such as "recall(sex=F) >= 0.8", about the rows of the file. Give the option once for each.
     groups
         Columns by which the report groups rows; goals may refer to any column.
     baseline

@@ -39,7 +39,7 @@ from counterpoise.explorer.setting import MOST_COLUMNS, MOST_GOALS, Setting, che
 from counterpoise.explorer.views import steps
 from counterpoise.goals import Table
 from counterpoise.goals.catalogue import catalogue
-from counterpoise.goals.rates import FORMS, METRICS, RATIOS
+from counterpoise.goals.rates import ALIASES, FORMS, METRICS, RATIOS
 from counterpoise.rules.goal_rows import TRAIN
 from counterpoise.rules.options import as_groups, kind_of_decision
 
@@ -193,7 +193,7 @@ def describe(session: Session) -> dict[str, Any]:
             one._asdict() | {"is_ratio": one.name in RATIOS} for one in catalogue() if one.name in {*METRICS, *RATIOS}
         ],
         "phrases": [one._asdict() | _form(one.name) for one in catalogue() if one.name in FORMS],
-        "words": [one.name for one in catalogue()],
+        "words": [*(one.name for one in catalogue()), *ALIASES],
         "confidence": parts.confidence,
         "notes": [*parts.notes, *([_ONE_RULE] if session.decides_by_one_rule else [])],
         "most": {"goals": MOST_GOALS, "by": MOST_COLUMNS},

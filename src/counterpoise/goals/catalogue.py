@@ -25,7 +25,18 @@ from counterpoise.goals.rates import (
     positive_rate,
     recall,
 )
-from counterpoise.goals.terms import DEFAULT, MACRO, WORD, Cell, Count, Dataset, Metric, format_number, rows_of
+from counterpoise.goals.terms import (
+    DEFAULT,
+    MACRO,
+    WORD,
+    Cell,
+    Count,
+    Dataset,
+    Metric,
+    format_call,
+    format_number,
+    rows_of,
+)
 
 
 def demographic_parity(groups: Sequence[Dataset], *, within: float = 0.05) -> list[Goal]:
@@ -150,7 +161,7 @@ def register_metric(define: Definition, /, *, name: str | None = None) -> Callab
     if isinstance(example, Ratio):
         for rate in (example.numerator, example.denominator):
             _as_metric(name, rate)  # raises if it cannot be a metric
-        entry: dict[str, Any] = {name: lambda rows: replace(cast("Ratio", define(rows)), name=f"{name}({rows})")}
+        entry: dict[str, Any] = {name: lambda rows: replace(cast("Ratio", define(rows)), name=format_call(name, rows))}
     else:
         entry = {name: _as_metric(name, example)}
     forget_metric(name)

@@ -484,5 +484,5 @@ def as_objective(objective: Any) -> Rate:
         )
     rate = as_rate(objective)
     if rate is None or not rate.terms:
-        raise TypeError(f"An objective must be a rate, as error_rate is; got {objective!r}.")
+        raise TypeError(f"An objective must be a rate, as error_rate() is, or its text; got {objective!r}.")
     return rate

@@ -49,6 +49,7 @@ from counterpoise.goals.terms import (
     NoRows,
     Term,
     check_finite,
+    format_call,
     format_name,
     format_number,
     format_value,
@@ -221,7 +222,7 @@ def _rate(
 
 def _ratio(name: str, meaning: str, sides: Callable[[Dataset], tuple[Rate, Rate]]) -> MetricFunction[Ratio]:
     """Enter a ratio of two rates, and return the function that makes it."""
-    RATIOS[name] = lambda rows: Ratio(*sides(rows), f"{name}({rows})")
+    RATIOS[name] = lambda rows: Ratio(*sides(rows), format_call(name, rows))
     return _function(name, meaning, RATIOS[name])
 
 
@@ -393,7 +394,7 @@ def make_confusion(rows: Dataset, called: Any) -> Rate:
         )
     text = str(Dataset().with_class(called).of)
     count = Count(positive=True, cell=_POSITIVES, called=text)
-    return Rate(0.0, (Term(1.0, Metric(CONFUSION, (count,), _POSITIVES, (), f", called={format_value(text)}"), rows),))
+    return Rate(0.0, (Term(1.0, Metric(CONFUSION, (count,), _POSITIVES, (), f"called={format_value(text)}"), rows),))
 
 
 def macro(metric: MetricFunction[Rate] | str, dataset: Dataset | str = DEFAULT, /, *ranges: str, **where: Any) -> Rate:
@@ -416,8 +417,8 @@ def make_macro(name: str, rows: Dataset) -> Rate:
     name = ALIASES.get(name, name)
     if name in RATIOS:
         raise TypeError(
-            f"{MACRO}({name}, {rows}) is an average of ratios, which is not linear: set a goal for every class, as in "
-            f"every_class({name}, {rows}) >= 0.8."
+            f"{format_call(MACRO, rows, first=name)} is an average of ratios, which is not linear: set a goal for "
+            f"every class, as in {format_call('every_class', rows, first=name)} >= 0.8."
         )
     if rows.of is not None:
         raise ValueError(f"{MACRO} is an average over all classes; got of={rows.of}.")
@@ -481,7 +482,7 @@ def make_cost(rows: Dataset, entries: Iterable[tuple[str, str, float]]) -> Rate:
         Count(positive=True, cell=_POSITIVES, coefficient=amount, of=label, called=called)
         for (label, called), amount in amounts.items()
     )
-    return Rate(0.0, (Term(1.0, Metric(COST, counts, Cell(), (), f", {{{', '.join(texts)}}}"), rows),))
+    return Rate(0.0, (Term(1.0, Metric(COST, counts, Cell(), (), f"{{{', '.join(texts)}}}"), rows),))
 
 
 def _entries(costs: Any, classes: Any) -> list[tuple[str, str, float]]:
@@ -578,7 +579,7 @@ class WorstRate(WorstOf):
             bound = "<= 0.2" if "error" in self.metric else ">= 0.8"
             raise TypeError(
                 f"{self} compares ratios, which is not linear once multiplied through: bound each of them, as in "
-                f"every_group({self.metric}, {self.rows}, by={self.by[0]}) {bound}."
+                f"{format_call('every_group', self.rows, first=self.metric, last=['by=' + self.by[0]])} {bound}."
             )
         for column in self.by:
             self.rows.where(**{column: ""})  # raises for a column that cannot have this name
@@ -616,8 +617,9 @@ class WorstRate(WorstOf):
         return tuple(members)
 
     def __str__(self) -> str:
-        parts = [*filter(None, [self.metric]), str(self.rows), *(f"by={format_name(column)}" for column in self.by)]
-        return f"{self.form}({', '.join(parts)})"
+        return format_call(
+            self.form, self.rows, first=self.metric, last=[f"by={format_name(column)}" for column in self.by]
+        )
 
 
 def _group_function(form: str) -> Callable[..., WorstRate]:

@@ -402,12 +402,33 @@ class Dataset:
             raise ValueError(f"{self} has no row in common with {narrower}: it is the opposite.")
         return narrower
 
-    def __str__(self) -> str:
-        parts = (("", self.label), ("baseline_", self.baseline))
-        path = "".join(f".{of}{'positives' if sign else 'negatives'}" for of, sign in parts if sign is not None)
+    @property
+    def parts(self) -> list[str]:
+        """Return the texts of the name and of each condition."""
+        signs = (("", self.label), ("baseline_", self.baseline))
+        path = "".join(f".{of}{'positives' if sign else 'negatives'}" for of, sign in signs if sign is not None)
         columns = [f"{format_name(name)}={format_value(value)}" for name, value in self.conditions]
         of = [] if self.of is None else [f"of={format_value(self.of) if self.of else 'each class'}"]
-        return ", ".join([f"{format_name(self.name)}{path}", *of, *columns, *map(str, self.ranges)])
+        return [f"{format_name(self.name)}{path}", *of, *columns, *map(str, self.ranges)]
+
+    def __str__(self) -> str:
+        return ", ".join(self.parts)
+
+
+def format_call(name: str, rows: Dataset, *, first: str = "", last: Iterable[str] = ()) -> str:
+    """Return a metric on some rows as a goal writes it: without the dataset where that is ``train``.
+
+    Examples
+    --------
+    >>> from counterpoise.goals.terms import Dataset, format_call
+    >>> format_call("recall", Dataset()), format_call("recall", Dataset().where(sex="F"))
+    ('recall', 'recall(sex=F)')
+    >>> format_call("max_difference", Dataset("test"), first="recall", last=["by=sex"])
+    'max_difference(recall, test, by=sex)'
+    """
+    parts = rows.parts[1:] if rows.parts[0] == DEFAULT else rows.parts
+    arguments = ", ".join([*filter(None, [first]), *parts, *last])
+    return f"{name}({arguments})" if arguments else name
 
 
 RESTRICTIONS = ("positives", "negatives", "baseline_positives", "baseline_negatives")  # as the text form names them
@@ -501,7 +522,7 @@ class Metric(NamedTuple):
     counts: tuple[Count, ...]
     out_of: Cell = Cell()
     of_each: tuple[Count, ...] = ()  # what is counted of each of several classes, where none has to be named
-    details: str = ""  # that its text has behind the rows
+    details: str = ""  # the last argument of its text, behind the rows
     is_mean: bool = False  # whether of_each is averaged over the classes, and not added up
 
 
@@ -523,8 +544,8 @@ class Term(NamedTuple):
 
     def __str__(self) -> str:
         if self.rows.of == EACH:
-            return f"{MACRO}({self.metric.name}, {replace(self.rows, of=None)})"
-        return f"{self.metric.name}({self.rows}{self.metric.details})"
+            return format_call(MACRO, replace(self.rows, of=None), first=self.metric.name)
+        return format_call(self.metric.name, self.rows, last=filter(None, [self.metric.details]))
 
 
 def without_negatives(rows: Dataset, out_of: Dataset) -> Iterator[tuple[float, Dataset]]:

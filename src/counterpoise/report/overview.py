@@ -192,7 +192,7 @@ def comparison(result: RunResult, cards: Sequence[GoalCard]) -> PageTable | None
     aim = "as few" if reported_objective(result).text.startswith("the share wrong of all") else ""
     rows.append(["share wrong" + (", expected" if result.is_drawn else ""), aim, *map(number, errors)])
     heads = ("goal", "verdict", *(decider_names(result)[decider] for decider in deciders))
-    caption = f"On the {result.judged} rows, for which train stands in a goal; {_MISSED} misses the bound"
+    caption = f"On the {result.judged} rows, which goals without a dataset are about; {_MISSED} misses the bound"
     return PageTable(caption, heads, rows, wide=(1,))
 
 

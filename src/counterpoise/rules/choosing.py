@@ -22,7 +22,7 @@ from counterpoise._base.types import AnyArray, BoolArray, ByteArray, FloatArray,
 from counterpoise.goals import Goal, InfeasibleGoals, Rate, Ratio, Table, as_objective
 from counterpoise.goals.bound_goals import validate_goals
 from counterpoise.goals.parsing import OWN_WORDS, refuse_deferral
-from counterpoise.goals.rates import METRICS, RATIOS
+from counterpoise.goals.rates import ALIASES, METRICS, RATIOS
 from counterpoise.goals.tables import group_codes
 from counterpoise.metrics import cvar_loss
 from counterpoise.rules.goal_rows import TRAIN, Answers, GoalRows, LinearRate, goal_rows, linear_rate, mean_limit
@@ -362,13 +362,13 @@ def _risk_or_rate(alpha: float | None, objective: Any, default_alpha: float | No
     if isinstance(objective, type) or not (isinstance(objective, (str, Rate, Ratio))):
         hint = ": add parentheses" if isinstance(objective, type) else ""
         raise TypeError(
-            "objective must be a risk such as CVaR(0.1), a rate such as error_rate, or the text of one; got "
+            "objective must be a risk such as CVaR(0.1), a rate such as error_rate(), or the text of one; got "
             f"{objective!r}{hint}."
         )
     try:
         return as_objective(objective)
     except ValueError:
-        if isinstance(objective, str) and is_nearly_risk_text(objective, [*METRICS, *RATIOS, *OWN_WORDS]):
+        if isinstance(objective, str) and is_nearly_risk_text(objective, [*METRICS, *RATIOS, *OWN_WORDS, *ALIASES]):
             return parse_risk(objective)  # which raises an error with the reason
         raise
 

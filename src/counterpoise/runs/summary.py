@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from counterpoise._base.text import text_table
 from counterpoise.auditing.audit import HOLDS, Audit, verdict_words
+from counterpoise.goals.terms import NUMBER
 from counterpoise.runs.result import RunResult
 from counterpoise.runs.results import DEPLOYED, FIRST, MIXTURE, SPLITS
 
@@ -141,6 +142,6 @@ def _number(value: float) -> str:
 
 def _remarks(goals: Iterable[str]) -> list[str]:
     """Return what must be known to read the numbers."""
-    if any("(" in re.split("<=|>=", goal)[-1] for goal in goals):
+    if not all(re.search(rf"[<>]= -?{NUMBER}$", goal) for goal in goals):
         return ["(Rates on both sides: the estimate is the left side less the rates on the right.)"]
     return []

@@ -846,11 +846,12 @@ class Explorer {
     };
     const compose = () => {
       const kind = form(), takes = !kind || kind.takes_metric, rate = metrics.find((one) => one.name === metric.box.value);
-      const where = column.box.value && !kind?.by ? `, ${quoted(column.box.value)}=${quoted(value.box.value)}` : "";
-      const of = classes.box.value && !classes.field.hidden ? `, of=${quoted(classes.box.value)}` : "";
-      const by = kind?.by ? `, by=${quoted(column.box.value)}` : "";
-      const rows = `${quoted(dataset.box.value)}${where}${of}${by}`, bound = { "<=": 0.1, ">=": 0.8 }[kind?.sense] ?? 0.5;
-      input.value = `${kind ? `${kind.name}(${takes ? `${metric.box.value}, ` : ""}` : `${metric.box.value}(`}${rows}) ${sense.box.value} ${bound}`;
+      const where = column.box.value && !kind?.by ? `${quoted(column.box.value)}=${quoted(value.box.value)}` : "";
+      const of = classes.box.value && !classes.field.hidden ? `of=${quoted(classes.box.value)}` : "";
+      const by = kind?.by ? `by=${quoted(column.box.value)}` : "", rows = dataset.box.value === "train" ? "" : quoted(dataset.box.value);
+      const parts = [kind && takes ? metric.box.value : "", rows, where, of, by].filter(Boolean).join(", ");
+      const name = kind ? kind.name : metric.box.value, bound = { "<=": 0.1, ">=": 0.8 }[kind?.sense] ?? 0.5;
+      input.value = `${name}${parts && `(${parts})`} ${sense.box.value} ${bound}`;
       help.textContent = [kind, takes ? rate : null].filter(Boolean).map((one) => `${one.name}: ${one.meaning}.`).join(" ");
       complete();
     };
@@ -1079,7 +1080,7 @@ class Explorer {
     if (view.unmet || !points.length) { body.replaceChildren(el("p", {}, "No mixture meets the other goals.")); return; }
     const here = view.here || [null, null];
     const { figure, x, y } = frame(`Lowest ${view.y} for each bound of ${view.x}`, [...points.map((one) => one[0]), here[0]], [...points.map((one) => one[1]), here[1]], {
-      xName: view.x === "error_rate(train)" ? "error rate" : view.x, yName: view.y === "tail" ? "loss of the tail" : view.y });
+      xName: view.x === "error_rate" ? "error rate" : view.x, yName: view.y === "tail" ? "loss of the tail" : view.y });
     figure.append(line(x, y, points, "s1"));
     if (here[0] !== null && here[1] !== null) figure.append(draw("circle", { class: "mark", cx: x(here[0]), cy: y(here[1]), r: 4.5 }));
     body.replaceChildren(figure, el("p", { class: "muted" }, "The dot is the current setting. All other goals are kept."),
