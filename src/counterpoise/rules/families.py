@@ -448,7 +448,7 @@ def with_persons(family: Any, ids: Any) -> Any:
     """Return a family whose selection rows are those of persons, some of whom may have several."""
     kept = family.selection_data
     if not isinstance(kept, ScoreTable | ClassTable):
-        raise ValueError("ids are for margins, which rules of scores have; mixtures of models have none.")
+        raise TypeError("ids are for margins, which rules of scores have; mixtures of models have none.")
     return family._replace(
         selection_data=kept._replace(persons=person_numbers(ids, kept.answers.tables[TRAIN].n_samples))
     )

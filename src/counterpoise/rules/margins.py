@@ -16,7 +16,8 @@ one is, and nothing is promised. All of this is asymptotic.
 What counts of the rows are sums over cells: rows that all candidate rules treat alike and that the goals count alike.
 """
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -195,7 +196,7 @@ class RuleTable:
         return {name: rows.sums(rows.weights, self.n_cells) for name, rows in self.rows.items()}
 
     def resamples(
-        self, n_resamples: int, rng: np.random.Generator, fixed: Set[str], persons: Mapping[str, IntArray]
+        self, n_resamples: int, rng: np.random.Generator, fixed: AbstractSet[str], persons: Mapping[str, IntArray]
     ) -> Iterator[dict[str, FloatArray]]:
         """Yield the sums of some resamples of the rows at a time, by dataset, shape (n_resamples, n_cells, n_kinds).
 
@@ -213,7 +214,7 @@ class RuleTable:
         observed: FloatArray,
         n_drawn: int,
         rng: np.random.Generator,
-        fixed: Set[str],
+        fixed: AbstractSet[str],
         persons: Mapping[str, IntArray],
     ) -> FloatArray:
         rows = self.rows[name]
@@ -415,7 +416,7 @@ def follow_targets(
     table: RuleTable,
     parts: Sequence[Part],
     *,
-    fixed: Set[str] = frozenset(),
+    fixed: AbstractSet[str] = frozenset(),
     persons: Mapping[str, IntArray] | None = None,
     seed: int = 0,
 ) -> TargetPath:
