@@ -115,7 +115,7 @@ def run_draw(name: str, learner: str, size: int, seed: int) -> Iterator[tuple[st
     rows = np.random.default_rng((seed, size)).permutation(len(known.y))
     chosen, others = rows[:size], rows[size : size + _MOST_JUDGED]
     trained = GoalClassifier(new_model(learner), random_state=seed, confidence=None)
-    columns = {"sensitive_features": {"group": known.group[chosen]}, "baseline": known.deployed[chosen]}
+    columns: dict[str, Any] = {"sensitive_features": {"group": known.group[chosen]}, "baseline": known.deployed[chosen]}
     trained.fit(known.X[chosen], known.y[chosen], **columns)
     scores = trained.estimators_[0].predict_proba(known.X[others])[:, 1]
     y, group = known.y[others], known.group[others]
@@ -143,4 +143,4 @@ def decide(decided: GoalClassifier, scores: FloatArray, group: AnyArray) -> IntA
     """Return what ``predict`` returns, given the scores of its model: each goal costs no further predictions."""
     levels = decided.rules_[0].thresholds
     own = [levels.get(f"group={name}", levels.get("all", np.inf)) for name in ("A", "B")]
-    return (scores > np.where(group == "A", *own)).astype(np.int64)
+    return np.asarray(scores > np.where(group == "A", *own), dtype=np.int64)

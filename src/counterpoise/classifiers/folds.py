@@ -171,8 +171,8 @@ def _checked_splits(splits: list[Split], labels: AnyArray) -> list[Split]:
     lost = np.setdiff1d(labels, labels[is_scored])
     if lost.size:
         raise ValueError(
-            f"cv scores {int(is_scored.sum())} of the {labels.size} rows, and none of class {lost.tolist()[0]!r}. Rules "
-            "are chosen on scored rows of every class: pass more rows, or other folds."
+            f"cv scores {int(is_scored.sum())} of the {labels.size} rows, and none of class {lost.tolist()[0]!r}. "
+            "Rules are chosen on scored rows of every class: pass more rows, or other folds."
         )
     for number, (outside, inside) in enumerate(splits):
         if np.intersect1d(outside, inside).size:
