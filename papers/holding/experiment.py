@@ -13,7 +13,6 @@ import numpy as np
 from scipy.special import ndtri
 from sklearn.ensemble import HistGradientBoostingClassifier
 
-from counterpoise.datasets import TableData, load_dataset
 from counterpoise.goals import Goal, InfeasibleGoals, Table, as_goals
 from counterpoise.rules.choosing import Problem, as_problem
 from counterpoise.rules.goal_rows import Answers, find_positive
@@ -26,6 +25,7 @@ from counterpoise.rules.scores.family import CutFamily
 from counterpoise.rules.scores.fixed import deciding_rules
 from counterpoise.rules.scores.table import RankedScores, ScoreTable, find_groups, rank
 from papers.arrays import AnyArray, FloatArray, IntArray
+from papers.datasets import load_dataset
 from papers.results import ResultRow
 
 EXPERIMENT = "holding"
@@ -93,7 +93,7 @@ def wanted(datasets: Sequence[str], n_blocks: int) -> list[Block]:
 @cache
 def population(name: str) -> Population:
     """Return the rows of a data set that a model trained on some others scores."""
-    data: TableData = load_dataset(name)
+    data = load_dataset(name)
     groups = np.asarray(data.sensitive["sex"]).astype(str)
     names, counts = np.unique(groups, return_counts=True)
     first, second = names[np.argsort(-counts)[:2]]
