@@ -64,6 +64,7 @@ def test_no_private_phrase_stands_in_code_messages_or_guides():
 
 ROOT = SOURCE.parents[1]
 GUIDE = ROOT / "CONTRIBUTING.md"
+PARTS = ("page", "tuning", "methods")  # of a benchmark in several files
 
 
 def in_backticks(text):
@@ -129,3 +130,26 @@ def test_the_rooms_on_the_map_are_in_the_order_of_the_import_contract():
     assert rooms == [one.removeprefix("counterpoise.") for one in reversed(layers)]
     folders = {path.name for path in SOURCE.iterdir() if path.is_dir() and path.name != "__pycache__"}
     assert folders <= set(rooms)
+
+
+def test_the_readme_of_the_benchmarks_lists_every_script():
+    names = set(in_backticks((ROOT / "bench" / "README.md").read_text(encoding="utf-8")))
+    scripts = {path.name for path in (ROOT / "bench").glob("*.py")}
+    parts = {
+        f"{name}_{part}.py" for name in ("by_hand", "deciding_model", "decisions", "many_classes") for part in PARTS
+    }
+    assert scripts - parts <= names
+    missing = [one for one in names if re.fullmatch(r"[\w/]+\.(py|csv|md)", one) and not has_file("bench", one)]
+    assert set(missing) <= {"results.csv", "README.md"}, "each experiment has its own"
+
+
+def test_the_readme_of_the_papers_lists_every_folder():
+    names = set(in_backticks((ROOT / "papers" / "README.md").read_text(encoding="utf-8")))
+    folders = {path.parent.name.replace("_", "-") for path in (ROOT / "papers").glob("*/__init__.py")}
+    assert folders <= names
+    missing = [one for one in names if one.endswith(".py") and not has_file("papers", one)]
+    assert set(missing) <= {"experiment.py", "page.py"}, "each study has its own"
+
+
+def has_file(folder, name):
+    return (ROOT / folder / name).exists() or (ROOT / name).exists()
