@@ -44,7 +44,7 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from counterpoise.datasets import load_dataset
+from papers.datasets import load_dataset
 
 ROOT = Path(__file__).parent.parent
 FOLDER, RAW = ROOT / "docs" / "results" / "deciding_model", ROOT / "build" / "deciding_model.csv"

@@ -26,8 +26,8 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.model_selection import cross_val_predict
 
 import counterpoise as cp
-from counterpoise.datasets import load_dataset
 from counterpoise.metrics import cvar_loss
+from papers.datasets import load_dataset
 
 FOLDER = Path(__file__).parent.parent / "docs" / "results" / "decisions"
 COLUMNS = ("part", "set", "seed", "method", "question", "bound", "error", "value", "seconds")

@@ -32,10 +32,11 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.model_selection import train_test_split
 
 import counterpoise as cp
-from counterpoise.datasets import load_dataset, twonorm, waveform
+from counterpoise.datasets import twonorm, waveform
 from counterpoise.metrics import cvar_loss
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
+from papers.datasets import load_dataset
 from papers.markdown import markdown_table
 
 FOLDER = Path(__file__).parent.parent / "docs" / "results" / "defaults"

@@ -1,7 +1,9 @@
 """A round of EBBoost, which looks at all stumps, against a round of VadaBoost with the stump of largest gain."""
 
+import sys
 from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import boosting
@@ -10,8 +12,11 @@ from harness import Benchmark
 from sklearn.datasets import make_classification
 
 from counterpoise import EBBoostClassifier, VadaBoostClassifier
-from counterpoise.datasets import DataNotAvailable, load_dataset
+from counterpoise.datasets import DataNotAvailable
 from counterpoise.learners import Stump
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+from papers.datasets import load_dataset
 
 N_TRAIN = 2_300  # the paper's part of spambase
 N_ROUNDS = 200

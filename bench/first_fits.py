@@ -21,12 +21,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import counterpoise as cp
-from counterpoise.datasets import load_dataset
 from counterpoise.goals import InfeasibleGoals
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 from records import arguments, records_of
 
+from papers.datasets import load_dataset
 from papers.markdown import markdown_table
 
 FOLDER = Path(__file__).parent.parent / "docs" / "results" / "first_fits"

@@ -9,6 +9,7 @@ page with a table. Needs pandas; everything runs on one core.
 
 import argparse
 import os
+import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -20,8 +21,10 @@ import pandas as pd
 from records import Records
 from sklearn.datasets import load_digits
 
-from counterpoise.datasets import load_dataset
 from counterpoise.runs import fit_run, starting_file
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+from papers.datasets import load_dataset
 
 FOLDER = Path(__file__).parent.parent / "docs" / "results" / "init_fit"
 COLUMNS = ("table", "seed", "rows", "classes", "method", "error", "plain", "allowed")

@@ -9,6 +9,7 @@ Usage: python bench/inside_goals_network.py compas|cifar10 [--data FOLDER] [--ou
 
 import argparse
 import csv
+import sys
 import time
 import warnings
 from collections.abc import Iterator
@@ -22,9 +23,13 @@ import numpy as np
 
 from counterpoise import GoalClassifier, LPBoostClassifier, Stopping
 from counterpoise.datasets import load_dataset, split_rows
+from counterpoise.datasets.folders import data_folders
 from counterpoise.goals import InfeasibleGoals
 from counterpoise.learners import NetworkLearner, networks
 from counterpoise.metrics import cvar_loss
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+from papers.boosted_cvar.images import load_images
 
 RACES = ("African-American", "Caucasian")
 RATES = {"recall": 1, "false_positive_rate": 0}  # and the label of the rows that each is about
@@ -165,7 +170,7 @@ def cifar_parts(folder: Path | None, *, rehearse: bool) -> Parts:
     """Return CIFAR-10: 40,000 images to train on, 10,000 to choose on, the official test images."""
     if rehearse and folder is None:
         return _digits()
-    data = load_dataset("cifar10", folder=folder)
+    data = load_images("cifar10", data_folders(folder))
     given, test = np.flatnonzero(~data.is_test), np.flatnonzero(data.is_test)
     train, chosen = (given[rows] for rows in split_rows(data.y[given], (0.8, 0.2), seed=0))
     whole = Part(data.X, data.y)

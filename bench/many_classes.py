@@ -26,8 +26,8 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.model_selection import train_test_split
 
 import counterpoise as cp
-from counterpoise.datasets import load_dataset
 from counterpoise.metrics import cvar_loss
+from papers.datasets import load_dataset
 
 FOLDER = Path(__file__).parent.parent / "docs" / "results" / "many_classes"
 COLUMNS = (

@@ -9,6 +9,7 @@ Writes docs/results/ramp_threshold. "At zero" decides by the sign of the score, 
 import argparse
 import csv
 import os
+import sys
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,8 +22,10 @@ from sklearn.compose import make_column_transformer
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from counterpoise import ConstrainedClassifier
-from counterpoise.datasets import load_dataset
 from counterpoise.rules.cautions import Caution
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+from papers.datasets import load_dataset
 
 FOLDER = Path(__file__).parent.parent / "docs" / "results" / "ramp_threshold"
 SETS = {"Adult": "adult", "credit default": "credit-default", "Census KDD": "census-income"}

@@ -21,12 +21,13 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.model_selection import train_test_split
 
 import counterpoise as cp
-from counterpoise.datasets import load_dataset, ringnorm, twonorm, waveform
+from counterpoise.datasets import ringnorm, twonorm, waveform
 from counterpoise.goals import InfeasibleGoals
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 from records import arguments, records_of
 
+from papers.datasets import load_dataset
 from papers.markdown import markdown_table
 
 FOLDER = Path(__file__).parent.parent / "docs" / "results" / "stability"

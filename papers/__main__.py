@@ -17,7 +17,7 @@ from papers.inside_goals.page import STUDY as INSIDE_GOALS
 from papers.mixture_goals.page import STUDY as MIXTURE_GOALS
 from papers.results import read_rows
 from papers.risks_under_shift.page import STUDY as RISKS_UNDER_SHIFT
-from papers.study import Study
+from papers.study import TABLE, Study
 from papers.vadaboost.page import STUDY as VADABOOST
 
 _ALL = (
@@ -59,7 +59,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _check_table(folder: Path) -> None:
     """End in a sentence where the table of a stopped run cannot be read."""
-    table = folder / "results.csv"
+    table = folder / TABLE
     try:
         if table.exists():
             read_rows(table)

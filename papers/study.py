@@ -12,7 +12,7 @@ from counterpoise.persist.locks import FolderLock
 from counterpoise.runs import ProgressCallback, RunProgress
 from papers.results import ResultRow, ResultsTable, append_rows, read_rows
 
-TABLE, PAGE = "results.csv", "README.md"
+TABLE, PAGE = "results.parquet", "README.md"
 
 
 def _always(_row: ResultRow) -> bool:

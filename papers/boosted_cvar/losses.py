@@ -15,9 +15,9 @@ WARM_UP, TRAINING, WEIGHING = "warm-up seconds", "training seconds a model", "we
 
 
 def write_results(output: Path) -> Path | None:
-    """Write ``networks.csv`` anew from the kept losses in the folder, and return its path, or None without any."""
+    """Write ``networks.parquet`` anew from the kept losses in the folder, and return its path, or None without any."""
     kept = [KeptLosses.read(path) for path in sorted(output.glob("losses_*.npz"))]
-    table = output / "networks.csv"
+    table = output / "networks.parquet"
     table.unlink(missing_ok=True)
     if not kept:
         return None

@@ -41,7 +41,7 @@ class WithImages(Study):
         n_jobs: int | None = None,
         tell: ProgressCallback = lambda _progress: None,
     ) -> Path:
-        """Measure the tables, boost images, and make ``networks.csv`` of the losses that are kept in the folder."""
+        """Measure the tables, boost images, and make ``networks.parquet`` of the losses that are kept in the folder."""
         table = super().run(folder, n_seeds=n_seeds, datasets=datasets, n_jobs=n_jobs, tell=tell)
         image_sets = [name for name in IMAGE_SETS if name in (datasets or self.datasets)]
         networks.reproduce(folder, image_sets, n_seeds=n_seeds or self.n_seeds, tell=tell)
@@ -49,8 +49,8 @@ class WithImages(Study):
 
 
 def sections(tables: ResultsTable, folder: Path) -> list[str]:
-    """Return the paragraphs of the page, with the images of ``networks.csv``, and leave its figures in the folder."""
-    kept = folder / "networks.csv"
+    """Return the paragraphs of the page, with the images of ``networks.parquet``, and leave its figures there."""
+    kept = folder / "networks.parquet"
     images = read_rows(kept) if kept.exists() else ResultsTable(())
     patterns = [_pattern(rows, *pair) for rows in (tables, images) for pair in _pairs(rows)]
     parts = [_head(patterns, tables), *_figures(tables, folder)]
@@ -172,7 +172,7 @@ _IMAGES = """## Images
 Mixtures are chosen on 10 % of the training rows. WRN-28-1 on CIFAR-10 was boosted twice: by the schedule of the paper's
 Appendix B, and from a longer warm-up with its own decay of the learning rate, after which the rounds start at a lower
 rate. The paper's counterparts of the figures are 1(b) and 3 (left), 2(a) (middle) and 4(a) (right). Every number is in
-`networks.csv`, which is made of the models' zero-one losses in the files `losses_*.npz` beside this page."""
+`networks.parquet`, which is made of the models' zero-one losses in the files `losses_*.npz` beside this page."""
 
 _SCHEDULES = """### What plain training reaches
 
@@ -189,10 +189,10 @@ makes them where CIFAR-10 and a CUDA device are at hand."""
 
 _HEAD = f"""# Boosted CVaR Classification
 
-Made by `{_COMMAND}`; every number is in `results.csv` beside this page, those of images in
-`networks.csv`. Zhai et al. (2021) print figures and no numbers; what is compared is their pattern: AdaLPBoost follows
-the lower of ERM and AdaBoost + Average, far below ERM at small alpha and with it at large alpha, and Regularized
-LPBoost nearly coincides with it."""
+Made by `{_COMMAND}`; every number is in `results.parquet` beside this page, those of images in
+`networks.parquet`. Zhai et al. (2021) print figures and no numbers; what is compared is their pattern: AdaLPBoost
+follows the lower of ERM and AdaBoost + Average, far below ERM at small alpha and with it at large alpha, and
+Regularized LPBoost nearly coincides with it."""
 COMPAS, _ADALPBOOST = "compas", METHODS.index("AdaLPBoost")
 _COIN = 0.5  # the loss of a coin flip, at any alpha
 _ROUNDING = 0.0005  # of the printed numbers

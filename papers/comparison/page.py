@@ -78,9 +78,9 @@ def _head(rows: ResultsTable) -> str:
     return f"""# Ours against every peer
 
 Made by `{_COMMAND}`, which goes on where it was stopped (`ARGS=--quick` for a look at few rows, `ARGS=--full` for more
-splits); every number is in `results.csv` beside this page. {_n_splits(rows)} random splits of each set. Disjoint rows
-of each: at most {SIZES.old:,} of before, on which a deployed model was trained; at most {SIZES.fit:,}, and two thirds
-of all, to fit; at most {SIZES.test:,} to test (`--quick`: {QUICK_SIZES.old:,}, {QUICK_SIZES.fit:,} and
+splits); every number is in `results.parquet` beside this page. {_n_splits(rows)} random splits of each set. Disjoint
+rows of each: at most {SIZES.old:,} of before, on which a deployed model was trained; at most {SIZES.fit:,}, and two
+thirds of all, to fit; at most {SIZES.test:,} to test (`--quick`: {QUICK_SIZES.old:,}, {QUICK_SIZES.fit:,} and
 {QUICK_SIZES.test:,}).
 All have the same features, the group among them, and the same model: a LightGBM whose size is tuned on rows of
 training. Who decides by scores has those of that model after {TRAIN_SHARE:.0%} of the rows to fit, and chooses on the

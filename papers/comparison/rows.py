@@ -12,8 +12,9 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.model_selection import GridSearchCV, ShuffleSplit
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from counterpoise.datasets import TableData, load_dataset
+from counterpoise.datasets import TableData
 from papers.arrays import AnyArray, BoolArray, FloatArray
+from papers.datasets import load_dataset
 
 TRAIN_SHARE = 0.6  # of the rows of fitting, for methods that need others to choose on
 _FIT_SHARE, _OLD_SHARE = 2 / 3, 1 / 9  # of all rows, where these are few

@@ -48,8 +48,8 @@ def _head(rows: ResultsTable) -> str:
     return f"""# Certified goals on the population
 
 Made by `{_COMMAND}`; every count is in
-`results.csv` beside this page. Adult is the population. In each of {_n_splits(rows)} splits a logistic regression is
-trained on {N_TRAIN:,} rows, a threshold is moved on {N_CHOOSE:,} others until the goal is just met there (the plain
+`results.parquet` beside this page. Adult is the population. In each of {_n_splits(rows)} splits a logistic regression
+is trained on {N_TRAIN:,} rows, a threshold is moved on {N_CHOOSE:,} others until the goal is just met there (the plain
 goal, or the one that `tightened` gives), and the classifier is looked at on {N_CERTIFY:,} held-out rows. *Violated* is
 what is seen on the population: all rows that the model was not trained on. Share of all splits, in %. A certificate at
 {CONFIDENCE:g} promises at most {100 * (1.0 - CONFIDENCE):g} in the two columns *certified and violated*, even for

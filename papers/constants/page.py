@@ -150,7 +150,7 @@ def _costs(method: str) -> str:
 
 _HEAD = f"""# Settings chosen where no table looks
 
-Made by `{_COMMAND}`; every number is in `results.csv`
+Made by `{_COMMAND}`; every number is in `results.parquet`
 beside this page. These settings of the pages were once looked at on test rows of their own tables. Here they are chosen
 on data sets, classes or splits that no table of the page in question uses, by one rule, which was written down before
 anything here was measured:

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from counterpoise.datasets import TableData, load_dataset
+from counterpoise.datasets import TableData
 from papers.arrays import AnyArray, FloatArray
+from papers.datasets import load_dataset
 
 _QUANTILES = (0.2, 0.4, 0.6, 0.8)  # numbers become five indicators, as in LIBSVM's a9a
 

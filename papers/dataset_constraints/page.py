@@ -91,9 +91,10 @@ def sections(rows: ResultsTable, folder: Path) -> list[str]:
 _HEAD = f"""# Satisfying Real-world Goals with Dataset Constraints: Figures 2 and 3
 
 Made by `{_COMMAND}`; every number is in
-`results.csv` beside this page. Goh, Cotter, Gupta and Friedlander (2016) print figures and no numbers; what is compared
-is what their text says of them. *Thresholded* predicts by the sign of the score; *randomized* draws with the ramp of
-the score as the probability, and its rates are expected ones. Means over the repeats; ± is a standard error."""
+`results.parquet` beside this page. Goh, Cotter, Gupta and Friedlander (2016) print figures and no numbers; what is
+compared is what their text says of them. *Thresholded* predicts by the sign of the score; *randomized* draws with
+the ramp of the score as the probability, and its rates are expected ones. Means over the repeats; ± is a
+standard error."""
 
 _FAIRNESS = """## Fairness on a9a (Figure 2)
 

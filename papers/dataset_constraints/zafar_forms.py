@@ -1,7 +1,7 @@
 """The constraint of Zafar et al. (2015) in the ramp form of Goh et al. (2016), Appendix D, beside its hinge form.
 
 ``python -m papers.dataset_constraints.zafar_forms [OUTPUT]`` makes ``zafar_ramp.csv``, of which the page has a section;
-those of the hinge form are in ``results.csv``. A run that was stopped goes on where it was.
+those of the hinge form are in ``results.parquet``. A run that was stopped goes on where it was.
 """
 
 import sys

@@ -85,7 +85,7 @@ def sections(rows: ResultsTable, folder: Path) -> list[str]:
 _HEAD = f"""# DRO-Boosting
 
 Made by `{_COMMAND}`; every number is in
-`results.csv` beside this page. Means over random splits, and their standard errors after ±. *DRO-Boosting* is
+`results.parquet` beside this page. Means over random splits, and their standard errors after ±. *DRO-Boosting* is
 `DROBoostClassifier` with a fifth of the line search's step, rounds chosen on a fifth of the training rows, the radius
 calibrated on the others."""
 

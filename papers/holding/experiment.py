@@ -15,7 +15,6 @@ import numpy as np
 from scipy.special import ndtri
 from sklearn.ensemble import HistGradientBoostingClassifier
 
-from counterpoise.datasets import load_dataset
 from counterpoise.goals import Goal, InfeasibleGoals, NoRows, Table, as_goals
 from counterpoise.rules.choosing import as_problem
 from counterpoise.rules.goal_rows import Answers, find_positive
@@ -27,6 +26,7 @@ from counterpoise.rules.scores.family import CutFamily
 from counterpoise.rules.scores.fixed import deciding_rules
 from counterpoise.rules.scores.table import RankedScores, ScoreTable, find_groups, rank
 from papers.arrays import AnyArray, FloatArray, IntArray
+from papers.datasets import load_dataset
 from papers.results import ResultRow
 
 EXPERIMENT = "holding"

@@ -32,7 +32,7 @@ def _head(rows: ResultsTable) -> str:
     n_draws = DRAWS_IN_BLOCK * len({row.seed for row in rows})
     return f"""# Goals that hold for new people
 
-Made by `{_COMMAND}`; every count is in `results.csv` beside this page. Rows that a gradient boosting model was not
+Made by `{_COMMAND}`; every count is in `results.parquet` beside this page. Rows that a gradient boosting model was not
 trained on are the population. In each of up to {n_draws} draws some of them are the selection rows, on which the rule
 of least error that meets the goals is chosen: plain, with `confidence`, and with normal margins of each goal by itself
 (Bonferroni). *Holds*: all goals hold on the population. *Reached*: the classifier says that it reached its confidence.

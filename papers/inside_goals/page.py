@@ -123,7 +123,7 @@ def _head(rows: ResultsTable) -> str:
     return f"""# Training inside goals: frontiers beside ExponentiatedGradient and ConstrainedClassifier
 
 Made by `{_COMMAND}` (fairlearn and LightGBM are needed; the network takes part where PyTorch is installed); every
-number is in `results.csv` beside this page. {n_seeds} random splits of each set: at most half of the rows, and
+number is in `results.parquet` beside this page. {n_seeds} random splits of each set: at most half of the rows, and
 {MOST_TRAIN:,}, to train on, at most {MOST_TEST:,} others to test on. Everyone has the same learner, the same rows and
 one thread, in the same run; seconds are of processor time.
 

@@ -89,7 +89,7 @@ def _head(numbers: Numbers) -> str:
     return f"""# Twenty real models, six goals, one mixture
 
 Made by `{_COMMAND}`; every number is in
-`results.csv` beside this page. ACS Income, {numbers.n_splits} random splits: {SIZES.train:,} rows train
+`results.parquet` beside this page. ACS Income, {numbers.n_splits} random splits: {SIZES.train:,} rows train
 {len(numbers.models)} models, on {SIZES.choice:,} others the mixture is chosen, with {SIZES.live:,} more, without
 labels, for the churn, and {SIZES.test:,} are for testing. Rows are data frames with category columns; each model
 encodes them in its own way. The deployed model, from which churn is counted, is the {DEPLOYED}. A split takes

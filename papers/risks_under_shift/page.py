@@ -40,11 +40,11 @@ def _head(rows: ResultsTable) -> str:
     n_seeds = len({row.seed for row in rows})
     return f"""# One pool, several risks, and a population that shifts
 
-Made by `{_COMMAND}`; every number is in `results.csv` beside this page. One pool of gradient-boosted trees and logistic
-regressions on half of the rows; mixtures of it chosen for each objective on held-out rows; errors on test rows in %,
-mean over {n_seeds} splits and its standard error. *{WORST.capitalize()}*: the largest error among the lowest and the
-highest fifths by each feature; *{SPREAD}*: of these. *{TAIL.capitalize()}*: the loss of the worst-off tenth of the
-rows."""
+Made by `{_COMMAND}`; every number is in `results.parquet` beside this page. One pool of gradient-boosted trees and
+logistic regressions on half of the rows; mixtures of it chosen for each objective on held-out rows; errors on test
+rows in %, mean over {n_seeds} splits and its standard error. *{WORST.capitalize()}*: the largest error among
+the lowest and the highest fifths by each feature; *{SPREAD}*: of these. *{TAIL.capitalize()}*: the loss of the
+worst-off tenth of the rows."""
 
 
 def _verdict(rows: ResultsTable) -> str:

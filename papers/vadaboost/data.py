@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpoise.datasets import load_dataset, ringnorm, split_rows, twonorm, waveform
+from counterpoise.datasets import ringnorm, split_rows, twonorm, waveform
 from papers.arrays import AnyArray, FloatArray
+from papers.datasets import load_dataset
 
 _AT_MOST = 5_000  # rows of MNIST pairs and musk, as in the paper
 

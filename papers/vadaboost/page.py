@@ -53,7 +53,7 @@ def sections(rows: ResultsTable, folder: Path) -> list[str]:
 
 _HEAD = f"""# Variance Penalizing AdaBoost: Tables 1 and 2, Figures 1 and 2
 
-Made by `{_COMMAND}`; every number is in `results.csv` beside this page. Test error in percent: half of the rows for
+Made by `{_COMMAND}`; every number is in `results.parquet` beside this page. Test error in percent: half of the rows for
 training, a quarter for validation (when to stop, which penalty, which C), a quarter for testing, repeated with other
 splits. Each cell has our mean and standard error, then the published mean in brackets. **Bold**: the least mean of the
 row. A star: not significantly above it by a paired t-test at 1 %. The costs C that RLP-Boost and RQP-Boost choose from

@@ -1,6 +1,11 @@
-"""What may only get better: names that stand for two things, private reads, and phrases that only we would use."""
+"""What may only get better: names that stand for two things, private reads, and phrases that only we would use.
+
+And the map in CONTRIBUTING: every file and every name in it exists.
+"""
 
 import ast
+import re
+import tomllib
 from collections import Counter
 from pathlib import Path
 
@@ -55,3 +60,96 @@ def test_no_private_phrase_stands_in_code_messages_or_guides():
         if phrase in " ".join(path.read_text(encoding="utf-8").split())
     ]
     assert not uses
+
+
+ROOT = SOURCE.parents[1]
+GUIDE = ROOT / "CONTRIBUTING.md"
+PARTS = ("page", "tuning", "methods")  # of a benchmark in several files
+
+
+def in_backticks(text):
+    return re.findall(r"`([^`\n]+)`", text)
+
+
+def place_of(name):
+    """Return the file or folder that a name in the guide stands for, in the package or in the repository."""
+    return next((folder / name for folder in (SOURCE, ROOT) if (folder / name).exists()), None)
+
+
+def names_in(path):
+    """Return the functions, classes, methods and constants that a file defines."""
+    names = set()
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            names.add(node.name)
+            inner = (one.name for one in node.body if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef))
+            names |= {each for one in inner for each in (one, f"{node.name}.{one}")}
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            names |= {each.id for one in targets for each in ast.walk(one) if isinstance(each, ast.Name)}
+    return names
+
+
+def map_entries():
+    """Return the entries of the map: each numbered line of a flow, each point, and what to read first."""
+    text = GUIDE.read_text(encoding="utf-8")
+    text = text[text.index("**Read first**") : text.index("### What an estimator is made of")]
+    return [one for one in re.split(r"\n(?=\d+\. |- \*\*)|\n\n", text) if ".py`" in one]
+
+
+def test_every_file_and_folder_of_the_contributors_guide_exists():
+    names = [one for one in in_backticks(GUIDE.read_text(encoding="utf-8")) if re.fullmatch(r"[\w./]+(\.py|/)", one)]
+    assert len(names) > 40
+    assert not [one for one in names if place_of(one) is None]
+
+
+def test_every_name_on_the_map_is_defined_in_a_file_of_its_entry():
+    entries = map_entries()
+    assert len(entries) > 30
+    unknown = []
+    for entry in entries:
+        words = in_backticks(entry)
+        known = set().union(*(names_in(place_of(one)) for one in words if one.endswith(".py")))
+        names = [one for one in words if re.fullmatch(r"[A-Za-z_][\w.]*", one) and place_of(one) is None]
+        unknown += [(name, entry) for name in names if name not in known and not is_file_or_learned(name)]
+    assert not unknown
+
+
+def is_file_or_learned(name):
+    """Tell whether a name is that of a file that is written, of a public stub or list, or a learned attribute."""
+    return name.endswith((".json", ".pyi")) or name == "__all__" or (name.endswith("_") and not name.startswith("_"))
+
+
+def test_the_rooms_on_the_map_are_in_the_order_of_the_import_contract():
+    text = GUIDE.read_text(encoding="utf-8")
+    rooms = re.findall(r"^\| `(\w+)(?:/|\.py)` \|", text, re.MULTILINE)
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"][
+        "contracts"
+    ]
+    layers = next(one["layers"] for one in contracts if one["name"] == "Imports point down")
+    assert rooms == [one.removeprefix("counterpoise.") for one in reversed(layers)]
+    folders = {path.name for path in SOURCE.iterdir() if path.is_dir() and path.name != "__pycache__"}
+    assert folders <= set(rooms)
+
+
+def test_the_readme_of_the_benchmarks_lists_every_script():
+    names = set(in_backticks((ROOT / "bench" / "README.md").read_text(encoding="utf-8")))
+    scripts = {path.name for path in (ROOT / "bench").glob("*.py")}
+    parts = {
+        f"{name}_{part}.py" for name in ("by_hand", "deciding_model", "decisions", "many_classes") for part in PARTS
+    }
+    assert scripts - parts <= names
+    missing = [one for one in names if re.fullmatch(r"[\w/]+\.(py|csv|md)", one) and not has_file("bench", one)]
+    assert set(missing) <= {"results.csv", "README.md"}, "each experiment has its own"
+
+
+def test_the_readme_of_the_papers_lists_every_folder():
+    names = set(in_backticks((ROOT / "papers" / "README.md").read_text(encoding="utf-8")))
+    folders = {path.parent.name.replace("_", "-") for path in (ROOT / "papers").glob("*/__init__.py")}
+    assert folders <= names
+    missing = [one for one in names if one.endswith(".py") and not has_file("papers", one)]
+    assert set(missing) <= {"experiment.py", "page.py"}, "each study has its own"
+
+
+def has_file(folder, name):
+    return (ROOT / folder / name).exists() or (ROOT / name).exists()

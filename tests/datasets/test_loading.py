@@ -8,9 +8,12 @@ import sys
 import numpy as np
 import pytest
 
+import papers.datasets
 from counterpoise.datasets import ChecksumMismatch, DataNotAvailable, TableData, dataset_names, load_dataset
-from counterpoise.datasets.folders import SHA256, cache_folder
-from counterpoise.datasets.recipes import RECIPES
+from counterpoise.datasets.folders import cache_folder
+from counterpoise.datasets.recipes import RECIPES as LIBRARY_RECIPES
+
+RECIPES = LIBRARY_RECIPES | papers.datasets.RECIPES
 
 # name: rows, features, categorical features, missing values
 SHAPES = {
@@ -49,13 +52,12 @@ def counts(values):
 
 
 def test_every_name_is_tested():
-    assert list(SHAPES) == dataset_names()
-    assert {recipe.file for recipe in RECIPES.values()} <= set(SHA256)
+    assert list(SHAPES) == [*dataset_names(), *papers.datasets.RECIPES]
 
 
 @pytest.mark.parametrize("name", SHAPES)
 def test_each_set_has_its_published_shape_classes_and_split(name, data_folder):
-    data = load_dataset(name, folder=data_folder)
+    data = papers.datasets.load_dataset(name, folder=data_folder)
     n_rows, n_features, n_categorical, n_missing = SHAPES[name]
     assert data.X.shape == (n_rows, n_features)
     assert counts(data.y) == RECIPES[name].classes
@@ -126,31 +128,31 @@ def test_acs_income_speaks_the_survey_codes(data_folder):
 
 def test_the_data_folder_is_found_by_its_variable(data_folder, cache, monkeypatch):
     monkeypatch.setenv("COUNTERPOISE_DATA", str(data_folder))
-    assert load_dataset("spambase").X.shape == (4_601, 57)
+    assert load_dataset("compas").X.shape == (7_214, 8)
     assert not cache.exists()
 
 
 @pytest.mark.parametrize("name", SHAPES)
 def test_the_files_have_the_recorded_checksums(name, data_folder):
     content = (data_folder / RECIPES[name].file).read_bytes()
-    assert hashlib.sha256(content).hexdigest() == SHA256[RECIPES[name].file]
+    assert hashlib.sha256(content).hexdigest() == RECIPES[name].sha256
 
 
 def test_a_damaged_file_is_refused(data_folder, cache, tmp_path):
-    damaged = tmp_path / "spambase.parquet"
-    shutil.copyfile(data_folder / "spambase.parquet", damaged)
+    damaged = tmp_path / "compas.parquet"
+    shutil.copyfile(data_folder / "compas.parquet", damaged)
     content = bytearray(damaged.read_bytes())
     content[1000] ^= 1
     damaged.write_bytes(content)
-    with pytest.raises(ChecksumMismatch, match=rf"{re.escape(str(damaged))} must have the sha256 84afb.*delete it"):
-        load_dataset("spambase", folder=tmp_path)
+    with pytest.raises(ChecksumMismatch, match=rf"{re.escape(str(damaged))} must have the sha256 6c80f.*delete it"):
+        load_dataset("compas", folder=tmp_path)
     assert not cache.exists()
 
 
 def test_parquet_without_pyarrow_names_the_extra(data_folder, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
-    with pytest.raises(ImportError, match=r'spambase.parquet is a Parquet file: pip install "counterpoise\[data\]"'):
-        load_dataset("spambase", folder=data_folder)
+    with pytest.raises(ImportError, match=r'compas.parquet is a Parquet file: pip install "counterpoise\[data\]"'):
+        load_dataset("compas", folder=data_folder)
 
 
 def test_what_cannot_be_had_says_which_file_where_and_how(cache, tmp_path):
@@ -164,7 +166,7 @@ def test_what_cannot_be_had_says_which_file_where_and_how(cache, tmp_path):
 
 def test_the_generator_is_named_where_there_is_one(cache):
     with pytest.raises(DataNotAvailable, match=r"counterpoise.datasets.twonorm draws"):
-        load_dataset("twonorm")
+        papers.datasets.load_dataset("twonorm")
     assert not cache.exists()
 
 
@@ -177,8 +179,15 @@ def test_an_unknown_name_gets_the_nearest_one(name):
         load_dataset(name)
 
 
+def test_sets_of_the_papers_are_no_part_of_the_library():
+    with pytest.raises(ValueError, match=r"one of compas, .*a9a; got 'spambase'"):
+        load_dataset("spambase")
+    with pytest.raises(ValueError, match=r"one of compas, .*mnist; got 'spanbase'. Did you mean 'spambase'"):
+        papers.datasets.load_dataset("spanbase")
+
+
 def test_a_name_like_no_other_gets_the_list():
-    with pytest.raises(ValueError, match=r"one of compas, .*mnist; got 17.$"):
+    with pytest.raises(ValueError, match=r"one of compas, .*a9a; got 17.$"):
         load_dataset(17)
 
 
@@ -250,7 +259,7 @@ def test_many_classes_are_counted_not_listed():
 
 def test_the_ringnorm_file_has_lost_trailing_zeros(data_folder):
     """A defect of its source, which the description tells: no value but zero ends in 0, so some are too small."""
-    data = load_dataset("ringnorm", folder=data_folder)
+    data = papers.datasets.load_dataset("ringnorm", folder=data_folder)
     thousandths = np.rint(data.X * 1000).astype(int)
     assert ((thousandths % 10 == 0) == (thousandths == 0)).all()
     assert data.X[data.y == 0].std() < 1.9

@@ -265,7 +265,7 @@ def test_the_table_and_the_page_are_made_of_kept_losses(tmp_path, monkeypatch):
     table = boosted_cvar_page.STUDY.run(tmp_path, n_seeds=1, datasets=["cifar10"])
     assert not table.exists()  # no table of tabular data was asked for
     assert "## cifar10, tiny" in boosted_cvar_page.STUDY.write(table).read_text(encoding="utf-8")
-    rows = read_rows(tmp_path / "networks.csv")
+    rows = read_rows(tmp_path / "networks.parquet")
     assert {row.method for row in rows} == set(METHODS)
     tabular = [row._replace(dataset="toy", learner="tree") for row in result_rows(made_up()[1])]
     append_rows(table, tabular)
@@ -283,13 +283,13 @@ def test_the_page_tells_what_training_takes_beside_erm(tmp_path):
     kept.warmup_seconds = 20.0
     kept.write(tmp_path / run.file)
     write_results(tmp_path)
-    page = boosted_cvar_page.STUDY.write(tmp_path / "results.csv").read_text(encoding="utf-8")
+    page = boosted_cvar_page.STUDY.write(tmp_path / "results.parquet").read_text(encoding="utf-8")
     # 2 seconds for 5 steps; 20 + 6 * 2 seconds in all; (20 + 30 * 2.5) / 22 times ERM
     assert "| cifar10 | tiny | AdaLPBoost |  | 6 | 5 | 1 | 20.0 | 2.00 | 0.50 | 400.00 | 0.5 | 4.3 |" in page
 
 
 def test_a_page_without_kept_losses_says_how_to_make_them(tmp_path):
-    table = tmp_path / "results.csv"
+    table = tmp_path / "results.parquet"
     append_rows(table, result_rows(made_up()[1]))
     assert write_results(tmp_path) is None
     page = boosted_cvar_page.STUDY.write(table).read_text(encoding="utf-8")
@@ -306,7 +306,7 @@ def test_reproduce_boosts_where_images_and_a_device_are_there(tmp_path, monkeypa
     monkeypatch.setattr(boosted_cvar_networks, "PLANS", plans)
     boosted_cvar_networks.reproduce(tmp_path, ["cifar10"], tell=told.append)
     assert [(one.done, one.total) for one in told if one.done == one.total] == [(12, 12), (12, 12)]
-    rows = read_rows(tmp_path / "networks.csv")
+    rows = read_rows(tmp_path / "networks.parquet")
     for learner in ("tiny", "other"):
         assert {row.method for row in rows.where(learner=learner)} == set(METHODS)
 

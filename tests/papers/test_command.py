@@ -38,7 +38,7 @@ def test_a_second_run_in_the_same_folder_is_one_sentence(tmp_path):
 
 
 def test_a_damaged_table_is_one_sentence_and_stays(tmp_path):
-    table = tmp_path / "results.csv"
+    table = tmp_path / "results.parquet"
     table.write_text("not,a,table\n1,2,3\n")
     with pytest.raises(SystemExit, match="must be a results table"):
         main(["vadaboost", "--output", str(tmp_path)])

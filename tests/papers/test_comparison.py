@@ -14,7 +14,7 @@ from papers.comparison.rows import Sizes, Source, split
 from papers.comparison.verdicts import Measured, in_all, verdicts
 from papers.results import ResultRow, ResultsTable, append_rows, read_rows
 
-STORED = Path(page.__file__).parents[2] / "docs" / "results" / "comparison" / "results.csv"
+STORED = Path(page.__file__).parents[2] / "docs" / "results" / "comparison" / "results.parquet"
 
 
 @pytest.fixture(scope="module")
@@ -152,7 +152,7 @@ def test_where_one_is_stricter_and_the_other_cheaper_nothing_is_decided():
 
 
 def test_the_page_says_what_was_lost_who_failed_and_who_is_missing(tmp_path):
-    table = tmp_path / "results.csv"
+    table = tmp_path / "results.parquet"
     where = experiment.EXPERIMENT, "drawn", "", "dro", 0, None
     others = [
         ResultRow(*where, experiment.MISSING, "test", 1.0, "dro: No module named 'dro'"),
@@ -192,7 +192,7 @@ def test_the_page_says_by_how_much_bounds_are_missed(tmp_path):
         for bound, value in points
         for quantity in (experiment.VALUE, experiment.COST)
     ]
-    table = tmp_path / "results.csv"
+    table = tmp_path / "results.parquet"
     append_rows(table, [*rows, ResultRow(*where, experiment.SECONDS, "", 1.0)])
     text = page.STUDY.write(table).read_text(encoding="utf-8")
     assert "| error-parity | 1.50 |  |" in text  # 3 and 0

@@ -80,8 +80,8 @@ def test_the_page_says_what_the_rule_says(tmp_path):
         for name, both in values.items()
         for seed, value in enumerate(both)
     ]
-    append_rows(tmp_path / "results.csv", rows)
-    written = page.STUDY.write(tmp_path / "results.csv").read_text(encoding="utf-8")
+    append_rows(tmp_path / "results.parquet", rows)
+    written = page.STUDY.write(tmp_path / "results.parquet").read_text(encoding="utf-8")
     assert "| 0.01 | 0.2550 | 0.2550 | 0.0450 ± 0.0050 |" in written
     assert "The choice is **0.001**, which the tables have." in written
     assert "CIFAR-10" not in written  # its numbers are not beside this folder

@@ -139,7 +139,7 @@ def test_the_frontier_falls_and_passes_through_the_mixture(table):
 
 
 def test_the_page_and_its_figure_are_made_of_the_table_which_is_not_run_again(table, tmp_path):
-    copies = tmp_path / "results.csv"
+    copies = tmp_path / "results.parquet"
     for seed in (0, 1):
         append_rows(copies, [row._replace(seed=seed) for row in read_rows(table)])
     before = copies.read_bytes()

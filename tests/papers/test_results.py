@@ -1,6 +1,8 @@
 """The results table: reads back equal, refuses foreign files, and summarizes by the book."""
 
 import math
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,7 +20,7 @@ ROWS = st.lists(
         dataset=TEXT,
         learner=TEXT,
         method=TEXT,
-        seed=st.integers(),
+        seed=st.integers(-(2**63), 2**63 - 1),
         alpha=st.none() | st.floats(allow_nan=False),
         quantity=TEXT,
         split=TEXT,
@@ -29,26 +31,32 @@ ROWS = st.lists(
 )
 
 
+STORED = Path(__file__).parents[2] / "docs" / "results"
+NAMES = ("table.csv", "table.parquet")
+
+
 def row(seed=0, value=0.5, **changes):
     first = ResultRow("demo", "digits", "tree", "erm", seed, 0.1, "cvar", "test", value)
     return first._replace(**changes)
 
 
+@pytest.mark.parametrize("name", NAMES)
 @given(before=ROWS, after=ROWS)
-def test_what_is_written_reads_back_equal(before, after, tmp_path_factory):
-    path = tmp_path_factory.mktemp("results") / "table.csv"
+def test_what_is_written_reads_back_equal(name, before, after, tmp_path_factory):
+    path = tmp_path_factory.mktemp("results") / name
     append_rows(path, before)
     append_rows(path, after)
     assert read_rows(path) == ResultsTable(tuple(before + after))
 
 
-def test_numbers_of_any_library_become_plain(tmp_path):
-    path = tmp_path / "table.csv"
+@pytest.mark.parametrize("name", NAMES)
+def test_numbers_of_any_library_become_plain(name, tmp_path):
+    path = tmp_path / name
     append_rows(path, [row(seed=np.int64(3), alpha=np.float64(0.1), value=np.float32(0.25)), row(value=math.nan)])
     first, second = read_rows(path)
     assert (first.seed, first.alpha, first.value) == (3, 0.1, 0.25)
     assert math.isnan(second.value)
-    assert "np." not in path.read_text()
+    assert b"np." not in path.read_bytes()
 
 
 def test_a_mapping_may_leave_out_what_is_empty(tmp_path):
@@ -65,9 +73,10 @@ def test_a_missing_last_newline_is_mended(tmp_path):
     assert [one.seed for one in read_rows(path)] == [0, 1]
 
 
-def test_nothing_is_left_beside_the_table(tmp_path):
-    append_rows(tmp_path / "table.csv", [row()])
-    assert [path.name for path in tmp_path.iterdir()] == ["table.csv"]
+@pytest.mark.parametrize("name", NAMES)
+def test_nothing_is_left_beside_the_table(name, tmp_path):
+    append_rows(tmp_path / name, [row()])
+    assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
 @pytest.mark.parametrize("content", [b"a,b\n1,2\n", b"\xff\xfe\x00PARQUET", b"experiment,dataset\n"])
@@ -86,6 +95,42 @@ def test_reading_a_foreign_file_is_refused_too(tmp_path):
         read_rows(path)
     with pytest.raises(FileNotFoundError, match=r"there is no file .*other.csv"):
         read_rows(tmp_path / "other.csv")
+
+
+def test_a_foreign_parquet_file_is_refused_and_left_alone(tmp_path):
+    arrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "table.parquet"
+    append_rows(path, [row(alpha=None)])
+    whole = path.read_bytes()
+    texts = {name: ["1"] for name in ResultRow._fields}
+    for table, message in (
+        (arrow.table({"a": [1]}), r"with the header experiment,dataset.*got 'a'.*left as it is"),
+        (arrow.table(texts), r"types of columns: .*seed int64.*got .*seed string.*left as it is"),
+        (None, r"table\.parquet must be a results table.*no whole Parquet file.*left as it is"),
+    ):
+        if table is None:
+            path.write_bytes(whole[: len(whole) // 2])
+        else:
+            parquet.write_table(table, path)
+        content = path.read_bytes()
+        with pytest.raises(ValueError, match=message):
+            append_rows(path, [row()])
+        with pytest.raises(ValueError, match=message):
+            read_rows(path)
+        assert path.read_bytes() == content
+
+
+def test_parquet_without_pyarrow_names_the_extra(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(ImportError, match=r'Parquet needs pyarrow: pip install "counterpoise\[data\]"'):
+        append_rows(tmp_path / "table.parquet", [row()])
+
+
+def test_the_stored_results_stay_small():
+    sizes = {path: path.stat().st_size for path in STORED.rglob("*") if path.is_file()}
+    assert sum(sizes.values()) <= 6e6, "store large tables as Parquet, or fewer of their rows"
+    assert not [path for path, size in sizes.items() if size > 1e6]
 
 
 def test_a_table_that_is_no_text_is_refused_by_its_name(tmp_path):

@@ -35,7 +35,7 @@ def test_rows_of_finished_parts_stay_where_a_later_one_fails(tmp_path):
 
     with pytest.raises(ValueError, match="this part"):
         study(measure).run(tmp_path)
-    assert [tuple(one)[1:5:3] for one in read_rows(tmp_path / "results.csv")] == [("a", 0), ("b", 0)]
+    assert [tuple(one)[1:5:3] for one in read_rows(tmp_path / "results.parquet")] == [("a", 0), ("b", 0)]
     asked = []
     study(lambda part: asked.append(part) or [row(part)]).run(tmp_path)
     assert asked == [("a", 1), ("b", 1)]
@@ -43,7 +43,7 @@ def test_rows_of_finished_parts_stay_where_a_later_one_fails(tmp_path):
 
 def test_a_part_whose_rows_are_not_final_is_measured_again_and_the_page_has_its_last(tmp_path):
     patient = study(lambda part: [row(part, 1.0)], is_final=lambda one: one.value != 0.0)
-    append_rows(tmp_path / "results.csv", [row(Part("a", 0), 0.0), row(Part("b", 0), 0.25)])
+    append_rows(tmp_path / "results.parquet", [row(Part("a", 0), 0.0), row(Part("b", 0), 0.25)])
     told = []
     table = patient.run(tmp_path, n_seeds=1, tell=told.append)
     assert len(told) == 1

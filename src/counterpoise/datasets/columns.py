@@ -168,6 +168,7 @@ class Recipe:
     """How one data set is made of one file, as data; ``prepare`` and ``build`` only where data does not say it all."""
 
     file: str
+    sha256: str
     description: str
     classes: Mapping[int, int]  # label: rows, as published; what is fetched must have the same
     target: str = "y"
@@ -222,25 +223,11 @@ def from_sparse_rows(name: str, recipe: Recipe, arrays: Columns) -> TableData:
     if "male_column" in arrays:  # sex is read off the indicator of men, where the file says which column that is
         is_male = X[:, [int(np.asarray(arrays["male_column"]).item())]].toarray().ravel() > 0
         sensitive["sex"] = np.where(is_male, "Male", "Female")
-    return _without_names(name, recipe, X, labels, "f", sensitive)
-
-
-def from_images(name: str, recipe: Recipe, arrays: Columns) -> TableData:
-    """Flatten the images of both parts into rows of bytes."""
-    images = np.concatenate([np.asarray(arrays["X_train"]), np.asarray(arrays["X_test"])])
-    labels = [as_integer_labels(arrays["y_train"]), as_integer_labels(arrays["y_test"])]
-    return _without_names(name, recipe, images.reshape(len(images), -1), labels, "pixel", {})
-
-
-def _without_names(
-    name: str, recipe: Recipe, X: Any, labels: list[IntArray], feature: str, sensitive: dict[str, AnyArray]
-) -> TableData:
-    """Return rows of numbers whose features have numbers only, with the labels of each part."""
     return TableData(
         name=name,
         X=X,
         y=np.concatenate(labels),
-        feature_names=[f"{feature}{at}" for at in range(X.shape[1])],
+        feature_names=[f"f{at}" for at in range(X.shape[1])],
         categorical=np.zeros(X.shape[1], dtype=bool),
         sensitive=sensitive,
         split=np.repeat(["train", "test"], [len(part) for part in labels]) if recipe.has_split else None,

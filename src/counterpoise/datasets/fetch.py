@@ -7,7 +7,7 @@ twice: the cache keeps publishers' files as they are, and OpenML's tables as npz
 import io
 import zipfile
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -20,20 +20,22 @@ from counterpoise.datasets.folders import ChecksumMismatch, check_sha256, verify
 from counterpoise.persist import write_atomically
 
 _TIMEOUT = 60  # seconds without a byte before a publisher counts as unreachable
-_N_MNIST_TRAIN = 60_000  # OpenML keeps MNIST in one table, training part first
 
 
-def from_publisher(urls: Sequence[str], read: Callable[[list[Path]], Columns]) -> Fetch:
-    """Fetch files from their publisher, check them, keep them in the cache, and read them."""
+def from_publisher(files: Mapping[str, str], read: Callable[[list[Path]], Columns]) -> Fetch:
+    """Fetch files from their publisher, check them, keep them in the cache, and read them.
+
+    ``files`` has the sha256 of each web address.
+    """
 
     def fetch(cache: Path) -> Columns:
-        paths = [cache / url.rsplit("/", 1)[-1] for url in urls]
-        for url, path in zip(urls, paths, strict=True):
+        paths = [cache / url.rsplit("/", 1)[-1] for url in files]
+        for (url, sha256), path in zip(files.items(), paths, strict=True):
             if path.is_file():
-                verify_file(path)
+                verify_file(path, sha256)
             else:
                 content = download(url)
-                check_sha256(content, path.name, f"the file at {url}")
+                check_sha256(content, sha256, f"the file at {url}")
                 write_atomically(path, [content])
         return read(paths)
 
@@ -121,18 +123,6 @@ def _unpack_column(arrays: Any, at: int) -> Column:
     return Category(arrays[f"codes{at}"], arrays[f"names{at}"].tolist())
 
 
-def mnist(cache: Path) -> Columns:
-    """Fetch OpenML's MNIST and cut it into the official parts."""
-    table = openml(554)(cache)
-    labels = table.pop("y")
-    if not isinstance(labels, Category):
-        raise TypeError(f"OpenML table 554 must have digits as labels; got {type(labels).__name__}.")
-    X = np.column_stack([np.asarray(column) for column in table.values()]).astype(np.uint8)
-    y = np.array(labels.names, dtype=np.int64)[labels.codes]
-    train, test = slice(None, _N_MNIST_TRAIN), slice(_N_MNIST_TRAIN, None)
-    return {"X_train": X[train], "y_train": y[train], "X_test": X[test], "y_test": y[test]}
-
-
 def covertype(cache: Path) -> Columns:
     """Fetch Covertype with scikit-learn, which checks the publisher's file and keeps it in the cache."""
     from sklearn.datasets import fetch_covtype  # noqa: PLC0415 - heavy
@@ -150,15 +140,10 @@ def covertype(cache: Path) -> Columns:
 
 _A9A_FEATURES = 123
 _A9A_MALE = 72  # counted from 0
-_W8A_FEATURES = 300
 
 ADULT_COLUMNS = (
     *("age", "workclass", "fnlwgt", "education", "education-num", "marital-status", "occupation"),
     *("relationship", "race", "sex", "capital-gain", "capital-loss", "hours-per-week", "native-country"),
-)
-WINE_COLUMNS = (
-    *("fixed acidity", "volatile acidity", "citric acid", "residual sugar", "chlorides", "free sulfur dioxide"),
-    *("total sulfur dioxide", "density", "pH", "sulphates", "alcohol"),
 )
 
 
@@ -174,31 +159,12 @@ def read_adult(paths: list[Path]) -> Columns:
     return both | {"y": np.char.startswith(income, ">50K").astype(np.int64)}
 
 
-def read_wine(paths: list[Path]) -> Columns:
-    """Read the red and the white wines."""
-    colors = ("red", "white")
-    tables = [read_csv(path, (*WINE_COLUMNS, "y")) for path in paths]
-    return stack([_with(table, "color", color) for table, color in zip(tables, colors, strict=True)])
-
-
-def read_donors(paths: list[Path]) -> Columns:
-    """Read ADBench's matrix; its columns have no names."""
-    with np.load(paths[0], allow_pickle=False) as arrays:
-        X, y = arrays["X"], arrays["y"]
-    return {f"f{at}": X[:, at] for at in range(X.shape[1])} | {"y": y}
-
-
 def read_a9a(paths: list[Path]) -> Columns:
     """Read LIBSVM's training and test files."""
     arrays: Columns = {"n_features": np.array(_A9A_FEATURES), "male_column": np.array([_A9A_MALE])}
     for path, part in _parts(paths):
-        arrays |= _sparse_rows(path, _A9A_FEATURES, f"_{part}")
+        arrays |= read_sparse_rows(path, _A9A_FEATURES, f"_{part}")
     return arrays
-
-
-def read_w8a(paths: list[Path]) -> Columns:
-    """Read LIBSVM's training file."""
-    return {"n_features": np.array(_W8A_FEATURES)} | _sparse_rows(paths[0], _W8A_FEATURES, "")
 
 
 def _parts(paths: list[Path]) -> list[tuple[Path, str]]:
@@ -210,7 +176,8 @@ def _with(columns: Columns, name: str, value: str) -> Columns:
     return columns | {name: as_category([value] * n_rows)}
 
 
-def _sparse_rows(path: Path, n_features: int, part: str) -> dict[str, Any]:
+def read_sparse_rows(path: Path, n_features: int, part: str = "") -> dict[str, Any]:
+    """Read a file of LIBSVM as the arrays of its rows, whose names end in ``part``."""
     from sklearn.datasets import load_svmlight_file  # noqa: PLC0415 - heavy
 
     X, y = load_svmlight_file(str(path), n_features=n_features)

@@ -1,9 +1,11 @@
 """The data sets by name: one recipe each, as data, and their loading.
 
-Counts and columns are the published ones. Every description explains how the table is made from its source.
+Counts and columns are the published ones. Every description explains how the table is made from its source. Sets that only
+the papers and benchmarks use have their recipes in ``papers/datasets.py``.
 """
 
 import os
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -14,7 +16,6 @@ from counterpoise.datasets.columns import (
     GroupColumn,
     Recipe,
     as_strings,
-    from_images,
     from_sparse_rows,
     read_columns,
 )
@@ -30,10 +31,7 @@ from counterpoise.datasets.table import TableData
 
 _GITHUB = "https://raw.githubusercontent.com"
 _UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases"
-_WINES = f"{_GITHUB}/jbrownlee/Datasets/d20fcb6402ae34e653d4513b00f39257bb37ed7f"
-_COMPAS = f"{_GITHUB}/propublica/compas-analysis/bafff5da3f2e45eca6c2d5055faad269defd135a"
-_ADBENCH = f"{_GITHUB}/Minqi824/ADBench/3dac8221081e190f157d78e93bfa8867f90d0965/adbench/datasets/Classical"
-_WEB_PAGES = f"{_GITHUB}/unc-optimization/AccSPD/d2f1f2c961e3401032649544445bb24ab63ab1c5/data"
+_COMPAS = f"{_GITHUB}/propublica/compas-analysis/bafff5da3f2e45eca6c2d5055faad269defd135a/compas-scores-two-years.csv"
 _LIBSVM = f"{_GITHUB}/dtera/fl_xgboost/0abd2e16afeea63f53ff249f4e0ad15a8e5d663c/data"
 
 _COMPAS_FEATURES = (
@@ -42,7 +40,6 @@ _COMPAS_FEATURES = (
 )
 _RACE_CODES = {"Caucasian": 0, "African-American": 1}
 _OTHER_RACE = 2
-_RINGNORM_SCALE = 1000.0  # the file keeps thousandths as integers
 _ACS_RACES = {
     1: "White",
     2: "Black or African American",
@@ -60,26 +57,6 @@ _CREDIT_COLUMNS = (
     *(f"BILL_AMT{month}" for month in range(1, 7)),
     *(f"PAY_AMT{month}" for month in range(1, 7)),
 )
-_ABALONE_COLUMNS = (
-    *("Sex", "Length", "Diameter", "Height"),
-    *("Whole_weight", "Shucked_weight", "Viscera_weight", "Shell_weight"),
-)
-_ABALONE_RINGS = (
-    *(1, 1, 15, 57, 115, 259, 391, 568, 689, 634, 487, 267, 203, 126),
-    *(103, 67, 58, 42, 32, 26, 14, 6, 9, 2, 1, 1, 2, 1),
-)
-_SEGMENT_COLUMNS = (
-    *("REGION-CENTROID-COL", "REGION-CENTROID-ROW", "REGION-PIXEL-COUNT"),
-    *("SHORT-LINE-DENSITY-5", "SHORT-LINE-DENSITY-2", "VEDGE-MEAN", "VEDGE-SD", "HEDGE-MEAN", "HEDGE-SD"),
-    *("INTENSITY-MEAN", "RAWRED-MEAN", "RAWBLUE-MEAN", "RAWGREEN-MEAN"),
-    *("EXRED-MEAN", "EXBLUE-MEAN", "EXGREEN-MEAN", "VALUE-MEAN", "SATURATION-MEAN", "HUE-MEAN"),
-)
-_CYTOLOGY_COLUMNS = (
-    *("clump_thickness", "cell_size_uniformity", "cell_shape_uniformity", "marginal_adhesion"),
-    *("epithelial_cell_size", "bare_nuclei", "bland_chromatin", "normal_nucleoli", "mitoses"),
-)
-_SPLICE_COLUMNS = (*(f"pos-{at}" for at in range(30, 0, -1)), *(f"pos{at}" for at in range(1, 31)))
-_MUSK_COLUMNS = ("molecule_name", "conformation_name", *(f"f{at}" for at in range(1, 167)))
 
 
 def _three_races(columns: Columns) -> Columns:
@@ -93,13 +70,10 @@ def _census_race_codes(columns: Columns) -> Columns:
     return columns | {"RAC1P": np.asarray(columns["RAC1P"]) + 1}
 
 
-def _thousandths(columns: Columns) -> Columns:
-    return {name: column if name == "y" else np.asarray(column) / _RINGNORM_SCALE for name, column in columns.items()}
-
-
 RECIPES = {
     "compas": Recipe(
         file="compas.parquet",
+        sha256="6c80f01073ad38a8cdb11c85d13fe1f3d906780126997eae24e77263e2df6a0b",
         description=(
             "Recidivism in Broward County (ProPublica 2016), as the 2021 paper on boosted CVaR classification "
             "prepares it: repeated rows dropped (no two rows share all of id, features and target, so all 7,214 "
@@ -113,10 +87,13 @@ RECIPES = {
         categorical=("race",),
         sensitive={"sex": GroupColumn("sex"), "race": GroupColumn("race_name")},
         prepare=_three_races,
-        fetch=fetch.from_publisher([f"{_COMPAS}/compas-scores-two-years.csv"], fetch.read_compas),
+        fetch=fetch.from_publisher(
+            {_COMPAS: "c451db85908b2f7fef1d83203bedf6b71ecda0d5af468d82ae62178f91d0cc7d"}, fetch.read_compas
+        ),
     ),
     "adult": Recipe(
         file="adult.parquet",
+        sha256="0ccc3dffdb0c72c222940b2705f39def6f04f372cee7e5017c6a49693e00a3a5",
         description=(
             "Income above 50,000 dollars in the 1994 census (UCI Adult): all 14 columns, strings as codes in "
             "sorted order, '?' as NaN; y 1 for >50K; the official split."
@@ -124,10 +101,17 @@ RECIPES = {
         classes={0: 37155, 1: 11687},
         sensitive={"sex": GroupColumn("sex"), "race": GroupColumn("race")},
         has_split=True,
-        fetch=fetch.from_publisher([f"{_UCI}/adult/adult.data", f"{_UCI}/adult/adult.test"], fetch.read_adult),
+        fetch=fetch.from_publisher(
+            {
+                f"{_UCI}/adult/adult.data": "5b00264637dbfec36bdeaab5676b0b309ff9eb788d63554ca0a249491c86603d",
+                f"{_UCI}/adult/adult.test": "a2a9044bc167a35b2361efbabec64e89d69ce82d9790d2980119aac5fd7e9c05",
+            },
+            fetch.read_adult,
+        ),
     ),
     "covertype": Recipe(
         file="covertype.parquet",
+        sha256="ca498e5f32fd6973494def64147cd3193a68350ae1e6614b18347b4d18d9fdf4",
         description=(
             "Seven forest cover types (UCI): 10 measurements, then wilderness and soil as 0/1 columns; y 1 to 7."
         ),
@@ -136,6 +120,7 @@ RECIPES = {
     ),
     "acs-income": Recipe(
         file="folktables_ACSIncome.parquet",
+        sha256="d2e8f28f33a83a6609e0b363ff9857291be71fa17568cdfc9a7c21df9968eb65",
         description=(
             "Income above 50,000 dollars in the American Community Survey 2018 (folktables ACSIncome, all "
             "states): the 40 % of the rows that Aequitas publishes as its validation and test files. Columns "
@@ -150,6 +135,7 @@ RECIPES = {
     ),
     "credit-default": Recipe(
         file="credit_default_taiwan.parquet",
+        sha256="6880e2287d9726c4454710ee12cbca9b48c41b87485a6b777c95411296c50746",
         description=(
             "Default of credit card clients in Taiwan, 2005 (UCI 350): all 23 columns as numbers; SEX, "
             "EDUCATION and MARRIAGE are categorical codes, the PAY columns ordered delays; y 1 for default next "
@@ -162,6 +148,7 @@ RECIPES = {
     ),
     "a9a": Recipe(
         file="a9a.npz",
+        sha256="50ec0e8bdd4e35823d1842837cbe2d2f24b1db8f6070e999e330db76ae5d50b0",
         description=(
             "UCI Adult as LIBSVM's 123 indicator columns: CSR rows of ones; y -1 or 1; the official split. "
             "sensitive sex is read off column 72, the indicator of men."
@@ -169,144 +156,13 @@ RECIPES = {
         classes={-1: 37155, 1: 11687},
         has_split=True,
         build=from_sparse_rows,
-        fetch=fetch.from_publisher([f"{_LIBSVM}/a9a", f"{_LIBSVM}/a9a.t"], fetch.read_a9a),
-    ),
-    "census-income": Recipe(
-        file="census_income_kdd.parquet",
-        description=(
-            "Income of 50,000 dollars or more in the 1994 and 1995 population surveys (UCI Census-Income KDD): "
-            "strings as codes in sorted order, '?' as NaN, the integer codes of industry, occupation, "
-            "self-employment and veterans' benefits categorical; the column 'instance weight' is left out, as "
-            "its publisher asks; the official split."
-        ),
-        classes={0: 280717, 1: 18568},
-        drop=("instance weight",),
-        categorical=(
-            *("detailed industry recode", "detailed occupation recode"),
-            *("own business or self employed", "veterans benefits"),
-        ),
-        sensitive={"sex": GroupColumn("sex"), "race": GroupColumn("race")},
-        has_split=True,
-        hint="The rows come from UCI's Census-Income (KDD) archive.",
-    ),
-    "spambase": Recipe(
-        file="spambase.parquet",
-        description="Spam in e-mail (UCI): 57 word, character and capital-run statistics; y 1 for spam.",
-        classes={0: 2788, 1: 1813},
-        fetch=fetch.openml(44),
-    ),
-    "musk2": Recipe(
-        file="musk2.parquet",
-        description=(
-            "Musk, version 2 (UCI): 166 shape features of each conformation; y 1 for musk. Conformations of one "
-            "molecule are not independent: sensitive molecule says which belong together."
-        ),
-        classes={0: 5581, 1: 1017},
-        drop=("molecule_name", "conformation_name"),
-        sensitive={"molecule": GroupColumn("molecule_name")},
-        fetch=fetch.openml(1116, _MUSK_COLUMNS),
-    ),
-    "wine-quality": Recipe(
-        file="wine_quality.parquet",
-        description=(
-            "Quality of red and white vinho verde, graded 3 to 9 (UCI): 11 measurements, the reds first. The "
-            "color is no feature, but a group."
-        ),
-        classes={3: 30, 4: 216, 5: 2138, 6: 2836, 7: 1079, 8: 193, 9: 5},
-        drop=("color",),
-        sensitive={"color": GroupColumn("color")},
         fetch=fetch.from_publisher(
-            [f"{_WINES}/winequality-red.csv", f"{_WINES}/winequality-white.csv"], fetch.read_wine
+            {
+                f"{_LIBSVM}/a9a": "7ba53cccb27e2e525f0fb173e1f446d49856e3fb007eb43be4ec6d0f5b3335ca",
+                f"{_LIBSVM}/a9a.t": "1f448a153f0320399a7e40836eb207655b0bde0f21fc941cc472193daa9f5de9",
+            },
+            fetch.read_a9a,
         ),
-    ),
-    "abalone": Recipe(
-        file="abalone.parquet",
-        description=(
-            "Rings of abalones, 1 to 29 (UCI): sex (F 0, I 1, M 2) and seven measurements. The usual binary "
-            "task is 9 rings or fewer (2,096 rows) against more (2,081)."
-        ),
-        classes=dict(zip((*range(1, 28), 29), _ABALONE_RINGS, strict=True)),
-        fetch=fetch.openml(183, _ABALONE_COLUMNS),
-    ),
-    "mushrooms": Recipe(
-        file="mushrooms.parquet",
-        description=(
-            "Edible (0) and poisonous (1) mushrooms (UCI): 22 columns of letters as codes in sorted order, the "
-            "2,480 missing stalk-roots as NaN."
-        ),
-        classes={0: 4208, 1: 3916},
-        fetch=fetch.openml(24),
-    ),
-    "image-segment": Recipe(
-        file="image_segment.parquet",
-        description=(
-            "Pixels of outdoor images in seven classes (UCI): brickface 0, cement 1, foliage 2, grass 3, path "
-            "4, sky 5, window 6; 19 measurements. The official split (210 and 2,100 rows) is in the file of a "
-            "data folder only."
-        ),
-        classes=dict.fromkeys(range(7), 330),
-        has_split=True,
-        fetch=fetch.openml(36, _SEGMENT_COLUMNS),
-    ),
-    "splice": Recipe(
-        file="splice.parquet",
-        description=(
-            "Splice junctions in DNA (UCI): 60 letters as codes in sorted order, ambiguity letters kept; y EI "
-            "0, IE 1, neither 2. The usual binary task is junction (0, 1) against neither."
-        ),
-        classes={0: 767, 1: 768, 2: 1655},
-        fetch=fetch.openml(46, _SPLICE_COLUMNS),
-    ),
-    "breast-cancer-wisconsin": Recipe(
-        file="wisc_breast_cancer.parquet",
-        description=(
-            "Wisconsin breast cancer, the cytology set of 1992 (UCI original): nine grades from 1 to 10, 16 "
-            "missing bare_nuclei as NaN; y 1 for malignant."
-        ),
-        classes={0: 458, 1: 241},
-        drop=("id",),
-        fetch=fetch.openml(15, _CYTOLOGY_COLUMNS),
-    ),
-    "twonorm": Recipe(
-        file="twonorm.parquet",
-        description="DELVE's draw of 7,400 rows from Breiman's twonorm, 20 features.",
-        classes={0: 3703, 1: 3697},
-        hint="counterpoise.datasets.twonorm draws as many rows of the same distribution as you like.",
-    ),
-    "ringnorm": Recipe(
-        file="ringnorm.parquet",
-        description=(
-            "DELVE's draw of 7,400 rows from ringnorm, 20 features, in KEEL's copy, which keeps thousandths "
-            "as integers (divided out here) and has lost their trailing zeros: about one value in ten is ten "
-            "times too small, so this is not quite Breiman's distribution."
-        ),
-        classes={0: 3664, 1: 3736},
-        prepare=_thousandths,
-        hint="counterpoise.datasets.ringnorm draws as many rows of the same distribution as you like.",
-    ),
-    "w8a": Recipe(
-        file="w8a.npz",
-        description="Platt's web pages as LIBSVM's 300 keyword indicators: CSR rows of ones; y -1 or 1.",
-        classes={-1: 48270, 1: 1479},
-        build=from_sparse_rows,
-        fetch=fetch.from_publisher([f"{_WEB_PAGES}/w8a"], fetch.read_w8a),
-    ),
-    "donors": Recipe(
-        file="donors.parquet",
-        description=(
-            "Exciting projects of DonorsChoose (KDD Cup 2014) as ADBench prepares them: 10 columns scaled to "
-            "[0, 1], without names; y 1 for the rare exciting ones."
-        ),
-        classes={0: 582616, 1: 36710},
-        fetch=fetch.from_publisher([f"{_ADBENCH}/11_donors.npz"], fetch.read_donors),
-    ),
-    "mnist": Recipe(
-        file="mnist.npz",
-        description="Handwritten digits (LeCun, Cortes): 28 x 28 images as 784 bytes; y 0 to 9; the official split.",
-        classes=dict(enumerate((6903, 7877, 6990, 7141, 6824, 6313, 6876, 7293, 6825, 6958))),
-        has_split=True,
-        build=from_images,
-        fetch=fetch.mnist,
     ),
 }
 
@@ -318,7 +174,7 @@ def dataset_names() -> list[str]:
     --------
     >>> from counterpoise.datasets import dataset_names
     >>> len(dataset_names()), dataset_names()[:3]
-    (20, ['compas', 'adult', 'covertype'])
+    (6, ['compas', 'adult', 'covertype'])
     """
     return list(RECIPES)
 
@@ -359,12 +215,16 @@ def load_dataset(name: str, *, folder: str | os.PathLike[str] | None = None) -> 
     ...
     ValueError: name must be one of compas, adult, covertype, ... got 'adlut'. Did you mean 'adult'?
     """
-    if name not in RECIPES:
-        hint = did_you_mean(str(name), dataset_names())
-        raise ValueError(f"name must be one of {', '.join(dataset_names())}; got {name!r}.{hint}")
-    recipe = RECIPES[name]
-    folders = data_folders(folder)
-    path = find_file(recipe.file, folders)
+    return load_from(RECIPES, name, folder)
+
+
+def load_from(recipes: Mapping[str, Recipe], name: str, folder: str | os.PathLike[str] | None = None) -> TableData:
+    """Return the data set of one of the recipes, as ``load_dataset`` does of those of the library."""
+    if name not in recipes:
+        hint = did_you_mean(str(name), list(recipes))
+        raise ValueError(f"name must be one of {', '.join(recipes)}; got {name!r}.{hint}")
+    recipe, folders = recipes[name], data_folders(folder)
+    path = find_file(recipe.file, recipe.sha256, folders)
     columns = _fetch(name, recipe, folders) if path is None else read_columns(path)
     data = recipe.build(name, recipe, columns)
     _check_classes(data, recipe)
