@@ -30,6 +30,7 @@ def choose(
     decision: Literal["fixed", "sticky"] = "fixed",
     defer_cost: float | None = None,
     defer_label: str | None = None,
+    confidence: float | Literal["none"] = 0.9,
     ids: str | None = None,
     key: str | None = None,
     report: Path | None = None,
@@ -77,8 +78,12 @@ def choose(
         The loss of a row that is left to a person, from 0 to 1. Default: every row is decided about.
     defer_label
         The label of such rows. Default: "defer".
+    confidence
+        With which all goals hold together on new rows: the rule keeps a margin inside of each bound. "none": they are
+        just met on these rows. Mixtures have no margins.
     ids
-        The column that identifies people, for the decisions that the report shows. Default: the numbers of the rows.
+        The column that identifies people, for the decisions that the report shows, and for margins, which count people
+        and not rows. Default: the numbers of the rows.
     key
         Of the draws, at least 16 characters. Default: drawn by the system.
     report
@@ -94,12 +99,19 @@ def choose(
             table, output, target=target, scores=score, goals=goal, by=by or (), groups=groups or (), baseline=baseline,
             weights=weights, largest_weight=largest_weight, positive=positive, alpha=alpha, objective=objective,
             budget=budget, decision=decision, defer_cost=defer_cost, defer_label=defer_label, ids=ids, key=key,
+            confidence=None if confidence == "none" else float(confidence),
         )  # fmt: skip
     _write_page(chosen.answers, report)
     values: dict[str, Any] = {"positive": chosen.rules.positive, "rules": [one._asdict() for one in chosen.rules.rules]}
     parts = ("value", "bound", "holds")
     checks = [{"goal": str(one.goal)} | {name: getattr(one, name) for name in parts} for one in chosen.checks]
-    values |= {"value": chosen.value, "goals": checks, "output": output, "report": report}
+    values |= {
+        "value": chosen.value,
+        "goals": checks,
+        "confidence": chosen.confidence,
+        "output": output,
+        "report": report,
+    }
     shown.answer(f"{chosen}\n\nrules: {output}" + _page_line(report), values)
 
 

@@ -11,7 +11,7 @@ from counterpoise.explorer.conversation import REPORT, Exporter
 from counterpoise.explorer.session import Session
 from counterpoise.explorer.setting import Setting
 from counterpoise.explorer.source import check_model, member_outputs, names_of, uniforms_of
-from counterpoise.explorer.state import HeldOutRows, SessionParts
+from counterpoise.explorer.state import HeldOutRows, SessionParts, original_bounds
 from counterpoise.rules.goal_rows import TRAIN
 from counterpoise.rules.scores.table import ScoreTable
 from counterpoise.runs.data import Data, RunRows
@@ -24,8 +24,6 @@ from counterpoise.runs.methods import kind_of, models_of
 from counterpoise.runs.rebalanced import changed, write_chosen
 from counterpoise.runs.results import TEST
 from counterpoise.runs.use import check_own_data, own_data
-
-_WITHOUT_ROOM = "# Fitting adds the margin for the audit: the fitted rules keep the bounds below with a margin.\n"
 
 
 class ReadRun(NamedTuple):
@@ -53,10 +51,9 @@ def read_run(run: Run) -> ReadRun:
     evidence = evidence.with_tables(tables)
     held = _held_out(model, estimator, evidence, data) if TEST in data.splits else None
     notes = () if held is not None else ("The run has no test rows, so the page shows no verdicts on held-out rows.",)
-    pairs = zip(goals_of(run.settings), estimator.goals_, strict=False)  # aimed elsewhere, with a margin for the audit
-    file_bounds = {str(problem): goal.bound for goal, problem in pairs if goal.bound != problem.bound}
     names, title = _names(run, estimator, evidence), run.folder.resolve().name
-    session_parts = SessionParts(title, estimator, evidence, held, names, run.settings.confidence, file_bounds, notes)
+    level, bounds = run.settings.audit_confidence, original_bounds(estimator)
+    session_parts = SessionParts(title, estimator, evidence, held, names, level, bounds, notes)
     return ReadRun(run, model, session_parts)
 
 
@@ -105,7 +102,7 @@ class RunExporter(Exporter):
         settings = run.settings.model_copy(update=self._changes(setting))
         text = rewritten((run.folder / OWN_GOALS).read_bytes(), settings, sources=run.sources)
         parse_goals_file(text.encode(), Path("goals.toml"))  # refuses what a goals file cannot express
-        return {"name": "goals.toml", "text": _WITHOUT_ROOM + text if settings.room_for_audit else text}
+        return {"name": "goals.toml", "text": text}
 
     def report(self, setting: Setting) -> dict[str, str]:
         """Write a run of a setting with its report, and return where the report is."""
@@ -120,7 +117,7 @@ class RunExporter(Exporter):
     def _changes(self, setting: Setting) -> dict[str, Any]:
         """Return the fields of the run's settings that a setting changes.
 
-        A goal that stands where the run aimed has the bound of its goals file, without the margin for the audit that
+        A goal that stands where the run aimed has the bound of its goals file, without the margin for new rows that
         fitting adds; one that was moved has the bound of the page.
         """
         start, settings = self.session.start, self._read.run.settings

@@ -15,6 +15,7 @@ from counterpoise.explorer.state import (
     RowAnswers,
     SessionParts,
     SessionState,
+    aimed_goals,
     check_columns,
     columns_of,
     deferral_at,
@@ -413,6 +414,6 @@ def start_of(parts: SessionParts) -> Setting:
     """Return the setting that the model was fitted for."""
     estimator = parts.estimator
     by = estimator.groups_.by if isinstance(parts.evidence, ScoreTable) else ()
-    goals = tuple(SettingGoal(goal) for goal in estimator.goals_)
+    goals = tuple(SettingGoal(goal) for goal in aimed_goals(estimator))
     cost = None if estimator.deferral is None else estimator.deferral.cost
     return Setting(tail_of(estimator.objective_), getattr(estimator, "budget", None), goals, tuple(by), cost)

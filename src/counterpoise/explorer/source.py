@@ -12,7 +12,7 @@ from counterpoise._base.checks import is_frame
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray
 from counterpoise.classifiers.base import DRAWN
 from counterpoise.explorer.session import Session
-from counterpoise.explorer.state import HeldOutRows, SessionParts
+from counterpoise.explorer.state import HeldOutRows, SessionParts, original_bounds
 from counterpoise.goals import Table
 from counterpoise.goals.binding import Views
 from counterpoise.goals.expressions import terms_of
@@ -71,7 +71,8 @@ def session_of_model(
     elif any(part is not None for part in (y, sensitive_features, baseline, sample_weight, largest_weight, datasets)):
         raise ValueError("You passed columns, weights or datasets of held-out rows without X. Pass X and y too.")
     title = type(model).__name__
-    return Session(SessionParts(title, model, evidence, held, names_of(model, evidence), confidence))
+    names, bounds = names_of(model, evidence), original_bounds(model)
+    return Session(SessionParts(title, model, evidence, held, names, confidence, bounds))
 
 
 def check_held_out(model: Any, evidence: Any, held_out_tables: Mapping[str, Table]) -> None:

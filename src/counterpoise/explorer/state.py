@@ -11,8 +11,9 @@ from counterpoise._base.types import AnyArray, BoolArray, ByteArray, FloatArray,
 from counterpoise.explorer.disclosure import LEAST_ROWS, MOST_EXPLORED, group_codes, shown_groups, spread, values_of
 from counterpoise.explorer.setting import number
 from counterpoise.explorer.solving import BestMixture, MixtureProgram, ModelProgram, RulesProgram
-from counterpoise.goals import Table
+from counterpoise.goals import Goal, Table
 from counterpoise.goals.classes import check_defer_label
+from counterpoise.goals.infeasible import round_safely
 from counterpoise.metrics import cvar_curve, cvar_loss
 from counterpoise.rules.choosing import PoolPredictions
 from counterpoise.rules.goal_rows import TRAIN, bits_of
@@ -44,6 +45,21 @@ class SessionParts:
     confidence: float = 0.95  # of verdicts on goals that carry none
     original_bounds: dict[str, float] = field(default_factory=dict)  # of goals fitted with a margin, by their texts
     notes: tuple[str, ...] = ()
+
+
+def aimed_goals(estimator: Any) -> tuple[Goal, ...]:
+    """Return the goals of a model with the bounds that it aims at, where it keeps margins for new rows."""
+    margins = {margin.goal: margin for margin in getattr(estimator, "margins_", ()) if margin.expected is not None}
+    return tuple(
+        goal.with_bound(round_safely(goal, margins[goal].value)) if goal in margins else goal
+        for goal in estimator.goals_
+    )
+
+
+def original_bounds(estimator: Any) -> dict[str, float]:
+    """Return the bounds of goals that a model keeps margins for, by the texts of what it aims at."""
+    pairs = zip(aimed_goals(estimator), estimator.goals_, strict=True)
+    return {str(aim): goal.bound for aim, goal in pairs if aim.bound != goal.bound}
 
 
 _HALF = 0.5

@@ -52,11 +52,11 @@ def next_steps(result: RunResult, cards: Sequence[GoalCard]) -> list[str]:
     steps = [*_misses(result, cards), *(step for card in open_ones for step in _steps(result, card)), *result.advice]
     if any(card.is_met is not True for card in open_ones) or any(card.verdict is FAILS for card in open_ones):
         steps += _aim(result)
-    elif open_ones and not result.settings.get("room_for_audit") and not _reads_parts(result):
-        steps.append("Or set room_for_audit = true, which meets the goals with a margin for the audit on these rows.")
+    elif open_ones and math.isfinite(result.confidence):
+        steps.append(f"Or raise confidence above {result.confidence:g}, which keeps larger margins.")
     if cards and all(card.verdict is HOLDS for card in cards):
         steps.append("Repeat the audit on new rows from time to time.")
-    return [*steps, *_behind_deployed(result), *_room(result), *_dearest(result, cards)]
+    return [*steps, *_behind_deployed(result), *_margin_price(result), *_dearest(result, cards)]
 
 
 def _misses(result: RunResult, cards: Sequence[GoalCard]) -> Iterator[str]:
@@ -99,24 +99,17 @@ def _steps(result: RunResult, card: GoalCard) -> Iterator[str]:
 
 def _aim(result: RunResult) -> Iterator[str]:
     """Yield how to get on the right side of bounds."""
-    if result.settings.get("room_for_audit"):
-        yield "Loosen a bound, add rows, or let decisions use more columns (method.parameters.by)."
-    elif _reads_parts(result):
-        yield "Set bounds that are tighter by the width of an interval, so that new rows can show the goals to hold."
+    if result.settings.get("confidence") == "none" and result.met_on and not result.is_drawn:
+        yield "Set confidence = 0.9, which keeps a margin inside of each bound, so that the goals hold on new rows."
     elif result.is_mixture or result.met_on:
-        yield "Set room_for_audit = true, which aims at tighter bounds, so that new rows can show the goals to hold."
+        yield "Loosen a bound, add rows, or let decisions use more columns (method.parameters.by)."
 
 
-def _reads_parts(result: RunResult) -> bool:
-    """Tell whether rows were read in parts, where there is no margin for the audit."""
-    return (result.settings.get("data") or {}).get("sample") is not None
-
-
-def _room(result: RunResult) -> Iterator[str]:
-    """Yield what the margin for the audit costs, where that shows."""
-    cost, aim = result.room_cost, reported_objective(result)
+def _margin_price(result: RunResult) -> Iterator[str]:
+    """Yield what the margins cost, where that shows."""
+    cost, aim = result.margin_cost, reported_objective(result)
     if math.isfinite(cost) and aim.show(cost) != aim.show(0.0):
-        yield f"The margin for the audit raises the objective by {aim.show(cost)}."
+        yield f"The margins for new rows raise the objective by {aim.show(cost)}."
 
 
 def _dearest(result: RunResult, cards: Sequence[GoalCard]) -> Iterator[str]:
@@ -124,7 +117,7 @@ def _dearest(result: RunResult, cards: Sequence[GoalCard]) -> Iterator[str]:
     aim, costs = reported_objective(result), []
     for card, goal in zip(cards, result.goals, strict=True):
         points = frontier_points(goal)
-        at = [value for _, value, _ in points_at(card.aimed, points)]
+        at = [value for _, value, _ in points_at(card.bound, points)]
         if at and (result.certificate or is_ratio(card.text)):  # of which a few bounds near its own were tried
             # not the loosest bound, which can cost more: of a lower average loss a budget allows less for the tail
             bound, least, _ = min(points, key=lambda point: point[1])

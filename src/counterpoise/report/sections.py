@@ -44,7 +44,7 @@ class GoalCard(NamedTuple):
     confidence: str
     verdict: Verdict
     is_met: bool | None  # on the rows that count, as they are; None where that was not measured
-    aimed: float  # the bound that decisions were made to meet
+    bound: float
     note: str  # on how to read its numbers
     figure: Markup
     table: PageTable
@@ -82,7 +82,7 @@ def goal_cards(result: RunResult) -> list[GoalCard]:
 
 
 def _goal_card(result: RunResult, place: int, goal: GoalResult) -> GoalCard:
-    name, judged = f"goal {place}", goal.on(result.judged)
+    name, judged, margin = f"goal {place}", goal.on(result.judged), goal.margin
     lines: list[list[str | Noted]] = []
     dots = []
     for split in result.splits:
@@ -93,6 +93,8 @@ def _goal_card(result: RunResult, place: int, goal: GoalResult) -> GoalCard:
         stands = Noted(verdict_of(standing.verdict), stand_on_rows(standing.violation))
         lines.append([split, stands, *numbers, count(standing.rows), number(plain)])
         dots.append(figures.Dot(split, standing.estimate, standing.low, standing.high, plain))
+    if margin is not None and not margin.reason:
+        dots.append(figures.Dot("expected", margin.value, margin.low, margin.high))
     heads = ("rows of", "verdict", "estimate", "low", "high", "margin", "rows", "plain training")
     confidence = "" if math.isnan(goal.confidence) else f"{goal.confidence:g}"
     level = f", confidence {confidence}" if confidence else ""
@@ -104,7 +106,7 @@ def _goal_card(result: RunResult, place: int, goal: GoalResult) -> GoalCard:
         confidence=confidence,
         verdict=verdict_of(judged.verdict),
         is_met=None if math.isnan(judged.violation) else judged.violation <= 0,
-        aimed=judged.bound if math.isnan(goal.aimed) else goal.aimed,
+        bound=judged.bound,
         note=" ".join(_goal_notes(goal, parsed)),
         figure=figures.goal_figure(f"goal-{place}", goal.text, dots, judged.bound, sense),
         table=PageTable(f"{name}: bound {number(judged.bound)}{level}", heads, lines, wide=(1,)),
@@ -114,8 +116,14 @@ def _goal_card(result: RunResult, place: int, goal: GoalResult) -> GoalCard:
 def _goal_notes(goal: GoalResult, parsed: Any) -> list[str]:
     """Return what must be known to read the numbers of a goal."""
     notes = []
-    if not math.isnan(goal.aimed):
-        notes.append(f"Decisions were chosen to meet {number(goal.aimed)}, to leave a margin for this audit.")
+    margin = goal.margin
+    if margin is not None and margin.reason:
+        notes.append(f"It has no margin for new rows, as {margin.reason}.")
+    elif margin is not None:
+        notes.append(
+            f"Decisions aim at {number(margin.value)} on the rows they were chosen on; {number(margin.low)} to "
+            f"{number(margin.high)} is expected of as many new rows."
+        )
     notes_by_split = {split: goal.on(split).note for split in goal.splits}
     notes += [f"It cannot be measured on the {split} rows: {note}." for split, note in notes_by_split.items() if note]
     return [*notes, *([_BOTH_SIDES] if parsed is not None and parsed.right.terms else [])]
@@ -332,8 +340,7 @@ def _panel(result: RunResult, place: int, goal: GoalResult) -> FigurePanel:
         f"goal {place}",
     )
     figure = figures.frontier_figure(f"frontier-{place}", goal.text, points, aim.least, aim.show, bound)
-    edge, mark = (bound, " (requested)") if math.isnan(goal.aimed) else (goal.aimed, " (aimed at)")
-    marked = dict.fromkeys(points_at(edge, points), mark)
+    marked = dict.fromkeys(points_at(bound, points), " (requested)")
     shown = sorted({*figures.some(points, _MOST_POINTS), *marked})
     lines = [[number(point[0]) + marked.get(point, ""), aim.show(point[1]), aim.show(point[2])] for point in shown]
     heads = ("bound", aim.least, "lower bound, of these rules" if result.certificate else "proven lower bound")

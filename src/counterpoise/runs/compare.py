@@ -150,7 +150,7 @@ def _audit_table(path: Path, run: RunResult, goals: list[str], prediction: str) 
         raise DataError(f"{path} can be compared by goals on 'train' only; the runs have none.")
     options |= {name: data.get(name) for name in ("baseline", "weights", "largest_weight", "positive")}
     options["defer_label"] = None if run.deferral is None else run.deferral.label
-    return audit_table(path, **options, confidence=run.settings.get("confidence")).result
+    return audit_table(path, **options, confidence=run.settings.get("audit_confidence")).result
 
 
 def _as_printed(text: str) -> str:

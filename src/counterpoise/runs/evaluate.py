@@ -131,7 +131,7 @@ class Evaluation:
         kind = "probabilities" if is_random else "labels"
         if (split, goals, decider, kind) not in self.audits:
             prepared = prepare(predictions, self.tables(names, split), kind=kind, **self.labels)
-            levels = add_confidence(goals, self.settings.confidence)
+            levels = add_confidence(goals, self.settings.audit_confidence)
             self.audits[split, goals, decider, kind] = audit_predictions(levels, prepared, quick=decider != MIXTURE)
         return self.audits[split, goals, decider, kind]
 
@@ -159,7 +159,8 @@ def evaluate(run: Evaluation, drawn: Evaluation | None = None) -> result.RunResu
         method=_method_text(settings.method),
         objective=_objective(run, aim),
         is_drawn=run.on(judged).by[MIXTURE].chances is not None,
-        room_cost=_room_cost(run),
+        confidence=(getattr(run.estimator, "confidence_", None) or math.nan) if run.is_mixture else math.nan,
+        margin_cost=_margin_cost(run),
         splits=splits,
         goals=goals,
         groups=group_results(run, judged),
@@ -259,17 +260,27 @@ def goal_results(
     judged = run.data.judged
     if drawn is not None and goals and judged in splits and run.on(judged).by[MIXTURE].chances is not None:
         by_draws = [_standing(one) for one in drawn.audit(judged, drawn=True) or ()]
-    aimed = getattr(run.estimator, "goals_", ()) if run.model is not None else ()
-    bounds = [*(goal.bound for goal in aimed[: len(run.goals)]), *[math.nan] * len(run.goals)]
+    margins: list[result.MarginResult | None] = [None] * len(run.goals)
+    for place, margin in enumerate(getattr(run.estimator, "margins_", ()) if run.model is not None else ()):
+        low, high = margin.expected or (math.nan, math.nan)
+        margins[place] = result.MarginResult(
+            value=margin.value,
+            low=low,
+            high=high,
+            standard_error=margin.standard_error,
+            optimism=margin.optimism,
+            cost=margin.cost,
+            reason=margin.reason,
+        )
     return [
         result.GoalResult(
             text=str(goal.with_confidence(None)),
-            confidence=run.settings.confidence if goal.confidence is None else goal.confidence,
-            aimed=math.nan if bound == goal.bound else bound,
+            confidence=run.settings.audit_confidence if goal.confidence is None else goal.confidence,
+            margin=margin,
             splits=by_split,  # type: ignore[arg-type]
             drawn=drawn_standing,
         )
-        for goal, bound, by_split, drawn_standing in zip(run.goals, bounds, standings, by_draws, strict=False)
+        for goal, margin, by_split, drawn_standing in zip(run.goals, margins, standings, by_draws, strict=False)
     ]
 
 
@@ -519,14 +530,13 @@ def _objective(run: Evaluation, aim: Risk | Rate | None) -> result.ObjectiveResu
     return result.ObjectiveResult(kind=kind, text=text if has_text else "")
 
 
-def _room_cost(run: Evaluation) -> float:
-    """Return by how much the margin for the audit raises the objective; NaN where there is none."""
-    aimed = zip(run.goals, run.estimator.goals_ if run.is_mixture else (), strict=False)
-    if not any(goal.bound != other.bound for goal, other in aimed):
+def _margin_cost(run: Evaluation) -> float:
+    """Return by how much the margins of the goals raise the objective; NaN where there are none."""
+    if not run.is_mixture or not getattr(run.estimator, "margins_", None):
         return math.nan
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", Caution)
-        least = run.estimator.rebalance(goals=run.goals).value_
+        least = run.estimator.rebalance(confidence=None).value_
     return max(float(run.estimator.value_ - least), 0.0)  # rules that are searched for, not proven, may be worse
 
 

@@ -26,7 +26,14 @@ from counterpoise.rules.choosing import as_problem
 from counterpoise.rules.draws import derived_key
 from counterpoise.runs import methods
 from counterpoise.runs.data import Data
-from counterpoise.runs.decisions import decision_inputs, final_estimator, has_rules, keeps_answers, seen_by_last
+from counterpoise.runs.decisions import (
+    decision_inputs,
+    final_estimator,
+    has_class_rules,
+    has_rules,
+    keeps_answers,
+    seen_by_last,
+)
 from counterpoise.runs.errors import DataError, listed
 from counterpoise.runs.folder import run_key
 from counterpoise.runs.goals_file import line_of_model
@@ -140,6 +147,12 @@ class Work(NamedTuple):
         return derived_key(key, purpose) if purpose else key
 
     @property
+    def confidence(self) -> float | None:
+        """Return the probability with which the goals hold together on new rows; None for no margins."""
+        level = self.settings.confidence
+        return None if isinstance(level, str) else level
+
+    @property
     def enforced(self) -> tuple[Goal, ...]:
         """Return the goals that the model must meet."""
         return self.goals if self.settings.method.enforce_goals else ()
@@ -171,6 +184,8 @@ def inside_goals(work: Work, model: Any, *, alpha: float | None = None, objectiv
     options: dict[str, Any] = {"objective": estimator.objective_ if objective is None else objective}
     if objective is None and alpha is not None:
         options = {"alpha": alpha}
+    if has_rules(model) or has_class_rules(model):
+        options["confidence"] = work.confidence
     options |= changes
     kept = estimator.family_.selection_data
     known = kept.scores if has_rules(model) else kept.answers.sizes

@@ -195,7 +195,7 @@ def sample_faults(settings: RunSettings) -> Faults:
     refused: dict[tuple[str, ...], Any] = {("data", key): getattr(data, key) for key in ("weights", "baseline_model")}
     names = ("column", "validation", "validation_files", "test_files")
     refused |= {("splits", key): getattr(splits, key) for key in names}
-    refused |= {("datasets",): settings.datasets or None, ("room_for_audit",): settings.room_for_audit or None}
+    refused |= {("datasets",): settings.datasets or None}
     refused |= {("method", "parameters", "cv"): method.parameters.get("cv")}
     for key, value in refused.items():
         if value is not None:

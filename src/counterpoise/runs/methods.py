@@ -211,12 +211,13 @@ def _check_parameters(settings: ModelSettings | MethodSettings) -> Faults:
     except ImportError:
         yield ("name",), f"{settings.name} needs the package {kind.home}. Install it: pip install {kind.home}."
         return
-    names = [name for name in accepted.get_params(deep=False) if name not in _SET_ELSEWHERE]
+    elsewhere = _SET_ELSEWHERE | ({"confidence": "confidence at the top of the file"} if settings.name == GOALS else {})
+    names = [name for name in accepted.get_params(deep=False) if name not in elsewhere]
     for name in settings.parameters:
         if name in names:
             continue
-        if name in _SET_ELSEWHERE:
-            yield ("parameters", name), f"{name} is set by {_SET_ELSEWHERE[name]}; got it as a parameter."
+        if name in elsewhere:
+            yield ("parameters", name), f"{name} is set by {elsewhere[name]}; got it as a parameter."
         else:
             yield ("parameters", name), _unknown(f"parameter of {settings.name}", name, names)
         return

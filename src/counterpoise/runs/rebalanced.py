@@ -19,7 +19,7 @@ from counterpoise.runs.goals_file import goals_of, rewritten
 from counterpoise.runs.methods import GOALS as SCORED
 from counterpoise.runs.methods import as_values, defers
 from counterpoise.runs.settings import GoalSettings, RunSettings, data_files
-from counterpoise.runs.steps import add_audit_margin, check_goals, finish
+from counterpoise.runs.steps import check_goals, finish
 from counterpoise.runs.use import known_goals, own_data
 
 
@@ -81,8 +81,7 @@ def rebalance_run(
             if "defer_cost" in others:
                 del others["defer_cost"]
                 others["deferral"] = as_values(work.settings.method.parameters).get("deferral", NEVER)
-            chosen = inside_goals(work, model, alpha=changes.get("alpha"), objective=objective, **others)
-            return add_audit_margin(work, chosen)
+            return inside_goals(work, model, alpha=changes.get("alpha"), objective=objective, **others)
 
     return write_chosen(run, changes, choose, output, on_event)
 

@@ -115,12 +115,24 @@ class FrontierPoint(_Part):
     lower: Number = math.nan
 
 
+class MarginResult(_Part):
+    """What decisions aim at so that a goal holds on new rows, and what is expected there."""
+
+    value: Number  # on the rows on which decisions were chosen
+    low: Number = math.nan
+    high: Number = math.nan
+    standard_error: Number = math.nan
+    optimism: Number = math.nan  # by how much the choice makes the value look better
+    cost: Number = math.nan  # what the objective would gain without this margin
+    reason: str = ""  # why the goal has no margin
+
+
 class GoalResult(_Part):
     """One goal: its text, how it stands for each decider on each split, and what other bounds cost."""
 
     text: str
     confidence: Number = math.nan
-    aimed: Number = math.nan  # the bound that decisions were chosen to meet, where it is another
+    margin: MarginResult | None = None  # between the bound and what decisions aim at
     splits: dict[str, dict[Decider, SplitStanding]] = {}
     drawn: SplitStanding | None = None  # of the drawn decisions
     tradeoff: list[FrontierPoint] = []
@@ -133,7 +145,6 @@ class GoalResult(_Part):
     def cost(self) -> float:
         """Return by how much its bound raises the objective above the least of all bounds tried; NaN where unknown."""
         bound = next((self.on(split).bound for split in self.splits), math.nan)
-        bound = self.aimed if math.isfinite(self.aimed) else bound
         scale = max((abs(point.bound) for point in self.tradeoff), default=1.0)
         at = [point.value for point in self.tradeoff if abs(point.bound - bound) <= _ROUNDING * scale]
         return at[0] - min(point.value for point in self.tradeoff) if at else math.nan
@@ -289,7 +300,8 @@ class RunResult(_Part):
     is_drawn: bool = False  # numbers are then expectations over the draws
     shares_rows: bool = False  # rules give a row to several classes
     certificate: str = ""  # what rules of class probabilities are proven best among
-    room_cost: Number = math.nan  # by how much the margin for the audit raises the objective
+    confidence: Number = math.nan  # with which the goals hold together on new rows, where it was reached
+    margin_cost: Number = math.nan  # by how much the margins of the goals raise the objective
     splits: dict[str, SplitResult] = {}
     goals: list[GoalResult] = []
     groups: list[GroupResult] = []

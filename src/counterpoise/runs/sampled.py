@@ -152,6 +152,7 @@ def fit_on_sample(work: Work) -> Any:
     pool = list(zip(titles, train_pool(work, models, Pace(work.tell, len(models))), strict=True))
     method = MethodSettings(name=GOALS, parameters={**work.settings.method.parameters, "cv": "prefit"})
     options = {**tail_of(method, work.settings.alpha), "pos_label": work.pos_label, "goals": work.enforced}
+    options["confidence"] = work.confidence
     chooser = make(method, seed=work.settings.seed, key=work.key, estimator=pool, **options)
     n_chosen = sum(one.n_rows for one in chosen.known)
     work.say(f"chooses the rules on {n_chosen} of {chosen.n_rows} rows, read in parts")

@@ -188,9 +188,8 @@ class RunSettings(_Table):
     method: MethodSettings = MethodSettings()
     alpha: Annotated[Number, Field(gt=0, le=1)] = 1.0  # the worst-off fraction that counts
     goals: Annotated[list[Annotated[GoalSettings, BeforeValidator(_goal)]], Field(max_length=10_000)] = []
-    confidence: Confidence = 0.95  # of the audit, for goals that carry none
-    # goals are met with a margin, so that the test rows can show it; a number: the most that it may cost
-    room_for_audit: StrictBool | Annotated[StrictFloat, Field(gt=0, lt=1)] = False
+    confidence: Confidence | Literal["none"] = 0.9  # with which the goals hold together on new rows; "none": no margins
+    audit_confidence: Confidence = 0.95  # for goals that carry none
     seed: Annotated[StrictInt, Field(ge=0, lt=2**32)] = 0
     output: Name | None = None  # the run folder; default: the goals file's name without its ending
 

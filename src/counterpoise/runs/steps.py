@@ -5,23 +5,16 @@ can decide. With a margin for the audit the bound is moved by the width of the a
 variation on both sets of rows, as far as that costs little.
 """
 
-import math
 import shlex
 import time
-import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from scipy.stats import norm
-
 from counterpoise._base.progress import ProgressCallback, RunProgress
-from counterpoise._base.types import FloatArray
-from counterpoise.auditing.audit import tighten
-from counterpoise.goals import Goal, InfeasibleGoals, Table, as_goals, bind, bind_objective
+from counterpoise.goals import Goal, InfeasibleGoals, Table, bind, bind_objective
 from counterpoise.goals.binding import NEEDED_BY, Views
 from counterpoise.goals.bound_goals import check_contradictions
 from counterpoise.goals.classes import check_defer_label
@@ -33,107 +26,16 @@ from counterpoise.rules.scores.table import find_groups
 from counterpoise.runs import fitting, methods
 from counterpoise.runs.advice import ways_to_hold, ways_to_meet
 from counterpoise.runs.data import Data, RunRows, load_data
-from counterpoise.runs.decisions import decide_rows, deferral_of, final_estimator, mixes
 from counterpoise.runs.errors import DataError, RunFolderError, as_data_error, short
 from counterpoise.runs.evaluate import Evaluation, evaluate
 from counterpoise.runs.folder import CHECKPOINT, MODEL, Fingerprints, Writer, writing
 from counterpoise.runs.goals_file import goals_of
 from counterpoise.runs.reading import WordsAmongNumbers, collect_warnings
-from counterpoise.runs.results import MIXTURE, TEST, TRAIN
+from counterpoise.runs.results import TEST, TRAIN
 from counterpoise.runs.settings import RunSettings
 from counterpoise.theory.risks import Risk, RiskRows
 
-_PRICE = 0.01  # of the objective: the most that a margin may cost where the settings set no limit
-_HALVINGS = 4  # of the margin, where the full one is infeasible
 _NAMED = " Columns of groups are named in data.groups."
-_MISSED = 0.1  # the chance that the test rows do not show what is so
-
-
-def add_audit_margin(work: fitting.Work, model: Any) -> Any:
-    """Return the mixture chosen again with a margin for the audit; as it is where the settings ask for none.
-
-    Where the full margin that the audit needs would cost more than it may, the margin is as large as it may cost.
-    """
-    room = work.settings.room_for_audit
-    if not room or not work.enforced or TEST not in work.data.splits or not mixes(model):
-        return model
-    aims = _add_margins(work, model)
-    most = _costs(model) + (_PRICE if room is True else float(room))
-    whole = _try(work, model, aims, 1.0, most)
-    if whole is not None:
-        return whole
-    chosen, least, too_much = model, 0.0, 1.0
-    for _ in range(_HALVINGS):
-        middle = (least + too_much) / 2
-        candidate = _try(work, model, aims, middle, most)
-        least, too_much = (least, middle) if candidate is None else (middle, too_much)
-        chosen = chosen if candidate is None else candidate
-    work.say(f"leaves {least:.0%} of the margin that the audit needs: a larger one is infeasible or costs too much")
-    return chosen
-
-
-def _costs(model: Any) -> FloatArray:
-    """Return what a margin may raise: the objective and, where a budget limits it, the mean loss on all rows.
-
-    A budget is counted above the least mean loss under the goals, which goals with a margin may raise as they like.
-    """
-    estimator = final_estimator(model)
-    if getattr(estimator, "budget", None) is None:
-        return np.array([estimator.value_])
-    chosen_on = estimator.selection_
-    mean = np.average(chosen_on.losses, axis=0, weights=chosen_on.sample_weight) @ estimator.mixture_
-    return np.array([estimator.value_, mean])
-
-
-def _try(work: fitting.Work, model: Any, aims: list[Goal], part: float, most: FloatArray) -> Any:
-    """Return the mixture chosen with a part of the margin; None where none costs at most so much."""
-    goals = [
-        goal.with_bound(goal.bound + part * (problem.bound - goal.bound))
-        for goal, problem in zip(as_goals(work.enforced), aims, strict=True)
-    ]
-    with warnings.catch_warnings(record=True) as caught:  # of what is not taken there is nothing to warn
-        warnings.simplefilter("always")
-        try:
-            candidate = fitting.inside_goals(work._replace(goals=tuple(goals)), model)
-        except InfeasibleGoals:
-            return None
-    if not (_costs(candidate) <= most).all():
-        return None
-    for one in caught:
-        warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
-    return candidate
-
-
-def _add_margins(work: fitting.Work, model: Any) -> list[Goal]:
-    """Return the goals with margins for the audit, given a model that meets them without."""
-    data = work.data
-    part = data.splits[data.chosen_on]
-    # on so few rows an audit would be as hard to pass as it is on the test rows, with chance counted in
-    n_test, n_goals = len(data.splits[TEST]), len(work.goals)
-    luck = norm.isf(_MISSED / n_goals) / norm.isf((1.0 - work.settings.confidence) / n_goals)
-    width: float = 1.0 / math.sqrt(n_test) + luck * math.sqrt(1.0 / len(part) + 1.0 / n_test)
-    n_shown = max(1, min(len(part), round(width**-2)))
-    some = np.random.default_rng(work.settings.seed).permutation(len(part))[:n_shown]
-    tables = _tables(part.rows(some), data)
-    named = {TRAIN: data.chosen_on} | {name: name for name in data.extra}
-    decided = {name: decide_rows(model, data, place).by[MIXTURE] for name, place in named.items()}
-    is_random = any(one.chances is not None for one in decided.values())
-    predictions = {name: one.probabilities if is_random else one.labels for name, one in decided.items()}
-    predictions[TRAIN] = np.asarray(predictions[TRAIN])[some]
-    deferral = deferral_of(model)
-    classes = {"classes": data.classes, "pos_label": data.positive}
-    classes["defer_label"] = None if deferral is None else deferral.label
-    tightened = []
-    for goal in as_goals(work.enforced):
-        goal_tables = {name: tables[name] for name in goal.datasets}
-        options: dict[str, Any] = {"predictions": {name: predictions[name] for name in goal_tables}, "n_goals": n_goals}
-        options |= {"confidence": work.settings.confidence if goal.confidence is None else None, **classes}
-        try:
-            tightened.append(tighten(goal, goal_tables, kind="probabilities" if is_random else "labels", **options))
-        except ValueError as error:
-            work.say(f"leaves no margin for the audit of {short(goal)}: {error}")
-            tightened.append(goal)
-    return tightened
 
 
 _KEPT = "The trained models are kept: change the goals in the file and run the same command again."
@@ -274,7 +176,7 @@ def _fit(work: fitting.Work, writer: Writer, fingerprints: Fingerprints, command
         model = fitting.kept_model(writer.folder / MODEL, work.say, damaged)
         if model is None:
             with fitting.report_cautions(work.warn):
-                model = add_audit_margin(work, _train(work))
+                model = _train(work)
             writer.save_model(model)
         seconds = {"fit": time.monotonic() - started}
         work.say(f"fitted in {seconds['fit']:.1f} s; evaluates it on every split")

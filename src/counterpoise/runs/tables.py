@@ -16,6 +16,7 @@ from counterpoise.goals import Goal, GoalCheck, Table, as_goals
 from counterpoise.goals.classes import check_defer_label, reads_as, where_equal
 from counterpoise.rules.choosing import FIXED
 from counterpoise.rules.deciding import with_label
+from counterpoise.rules.margins import Margin
 from counterpoise.rules.options import Deferral
 from counterpoise.rules.scores.table import BASELINE, RuleGroups
 from counterpoise.runs.data import Data, RunRows, check_classes, groups_of, labels_of, odd_cell, positive_of, weights_of
@@ -270,12 +271,17 @@ class TableRules(NamedTuple):
     checks: list[GoalCheck]
     value: float  # of what was minimised
     answers: TableAudit  # of the same rows, by their ids, or their numbers where there are none
+    confidence: float | None = None  # with which the goals hold together on new rows, where it was reached
+    margins: tuple[Margin, ...] = ()
 
     def __str__(self) -> str:
         lines = [f"{one.share:.4f}  {one}" for one in self.rules.rules]
         positive, negative = self.rules.positive, self.rules.negative
         called = f"positive class: {positive!r}, with high scores; negative class: {negative!r}"
-        return "\n".join([called, *map(str, self.checks), "", "share   rule", *lines])
+        margins = list(map(str, self.margins))
+        if self.confidence is not None:
+            margins.append(f"The goals hold together on new rows with a confidence of about {self.confidence:g}.")
+        return "\n".join([called, *map(str, self.checks), *margins, "", "share   rule", *lines])
 
 
 def choose_table(
@@ -297,6 +303,7 @@ def choose_table(
     decision: str = FIXED,
     defer_cost: float | None = None,
     defer_label: str | None = None,
+    confidence: float | None = 0.9,
     ids: str | None = None,
     key: str | None = None,
 ) -> TableRules:
@@ -329,8 +336,11 @@ def choose_table(
         As for ``GoalClassifier``; the decision is ``"fixed"`` or ``"sticky"``.
     defer_cost, defer_label : optional
         The loss of a row that is left to a person, and the label of such rows; default: no row is deferred.
+    confidence : float in (0, 1), optional
+        As for ``GoalClassifier``: with which the goals hold together on new rows; None for no margins.
     ids : str, optional
-        The column that identifies people, for the decisions that the report shows. Default: the numbers of the rows.
+        The column that identifies people, for the decisions that the report shows, and for margins, which count people
+        and not rows. Default: the numbers of the rows.
     key : str, optional
         Of the draws, at least 16 characters; default: drawn by the system.
 
@@ -377,6 +387,7 @@ def choose_table(
     columns = {name: _scores(table.frame, name, table_path) for name in scores}
     tail = 1.0 if alpha is None and objective is None else alpha
     problem: dict[str, Any] = {"alpha": tail, "objective": objective, "budget": budget, "decision": decision}
+    problem["confidence"] = confidence if decision == FIXED else None
     label = None
     if roles.deferral is not None:
         label, problem["deferral"] = roles.deferral.label, roles.deferral
@@ -384,11 +395,11 @@ def choose_table(
     model = GoalClassifier(list(columns.values()), cv="prefit", **names, **problem)
     features: dict[str, Any] = {"baseline": part.baseline, "largest_weight": part.largest_weight}
     features["sensitive_features"] = part.groups | group_columns(table_path, by)
-    model.fit(table.frame, part.labels, part.weights, **features)
+    people = [str(number) for number in range(len(table.labels))] if ids is None else id_texts(table_path, ids)
+    model.fit(table.frame, part.labels, part.weights, **features, ids=None if ids is None else people)
     negative = next(label for label in table.classes.tolist() if label != table.positive)
     rules = as_file_rules(model.rules_, model.mixture_, list(columns))
     rule_file = RuleFile(np.asarray(table.positive).item(), negative, by, text_key, rules, label)
-    people = [str(number) for number in range(len(table.labels))] if ids is None else id_texts(table_path, ids)
     codes = file_groups(rule_file, table_path, len(people))
     decisions = rule_file.decide(columns, codes, people)
     chances = rule_file.chances(columns, codes) if len(rules) > 1 else None
@@ -401,7 +412,7 @@ def choose_table(
     answers = evaluate_decisions(table, decisions, roles, TRAIN, words, chances)
     chosen_on = {"table": table_path.name, "goals": [str(goal) for goal in roles.goals]}
     write_output(place, rule_file.as_json(chosen_on=chosen_on).encode(), private=True)  # it holds the key of draws
-    return TableRules(rule_file, model.check_goals(), model.value_, answers)
+    return TableRules(rule_file, model.check_goals(), model.value_, answers, model.confidence_, model.margins_)
 
 
 def make_deferral(cost: float | None, label: str | None) -> Deferral | None:
