@@ -1,7 +1,7 @@
 """The data sets by name: one recipe each, as data, and their loading.
 
-Counts and columns are the published ones. Every description explains how the table is made from its source. Sets that only
-the papers and benchmarks use have their recipes in ``papers/datasets.py``.
+Counts and columns are the published ones. Every description explains how the table is made from its source. Sets
+that only the papers and benchmarks use have their recipes in ``papers/datasets.py``.
 """
 
 import os
