@@ -93,6 +93,7 @@ class Block(NamedTuple):
     dataset: str
     learner: str  # the number of selection rows
     seed: int
+    experiment: str = EXPERIMENT
 
     @property
     def size(self) -> int:

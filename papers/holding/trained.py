@@ -33,10 +33,10 @@ _MOST_ROWS, _MOST_JUDGED = 60_000, 30_000
 class Block(NamedTuple):
     """Some draws of one size from one data set."""
 
-    experiment: str
     dataset: str
     learner: str
     seed: int
+    experiment: str = EXPERIMENT
 
     def __str__(self) -> str:
         return f"{self.dataset}, {self.learner}, draws {self.seed * DRAWS_IN_BLOCK + 1} and more"
@@ -45,7 +45,7 @@ class Block(NamedTuple):
 def wanted(n_blocks: int) -> list[Block]:
     """Return the blocks of draws."""
     return [
-        Block(EXPERIMENT, name, f"{learner}, {size}", seed)
+        Block(name, f"{learner}, {size}", seed)
         for seed in range(n_blocks)
         for name in DATASETS
         for size in SIZES

@@ -212,6 +212,7 @@ class RunRows:
     counts: FloatArray | None = None  # how many rows each stands for, where rows that are alike are there once
     predictions: tuple[AnyArray, ...] = ()  # beside counts: those of plain training, then those of each rule
     drawn: AnyArray | None = None  # the drawn decisions, where rows are counted by them
+    population: bool = True  # whether they are a sample of people, and no list
 
     def __len__(self) -> int:
         return len(self.X)
@@ -235,7 +236,7 @@ class RunRows:
     def table(self, X: Any = None) -> Table:
         """Return the rows as goals see them, with other features for the models where given."""
         weighed: dict[str, Any] = {"sample_weight": self.weights, "largest_weight": self.largest_weight}
-        weighed["counts"] = self.counts
+        weighed |= {"counts": self.counts, "population": self.population}
         return Table(self.X if X is None else X, self.y, self.groups or None, self.baseline, **weighed)
 
     def rows(self, places: AnyArray) -> "RunRows":
@@ -308,7 +309,8 @@ def extra_parts(settings: RunSettings, columns: RunColumns, folder: Path) -> dic
     for name, one in settings.datasets.items():
         limit = settings.data.largest_weight if one.largest_weight is None else one.largest_weight
         files = [folder / file for file in one.files]
-        parts[name] = read_part(files, columns, settings, labelled=one.labelled, largest_weight=limit)
+        part = read_part(files, columns, settings, labelled=one.labelled, largest_weight=limit)
+        parts[name] = replace(part, population=one.population)
     return parts
 
 

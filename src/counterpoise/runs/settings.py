@@ -120,6 +120,7 @@ class DatasetSettings(_Weighed):
 
     files: Annotated[Names, Field(min_length=1)]
     labelled: StrictBool = True
+    population: StrictBool = True  # false: a list of rows, no sample of people, so goals on them get no margin
 
 
 class SplitSettings(_Table):
