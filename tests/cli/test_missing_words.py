@@ -184,6 +184,7 @@ def test_choose_finds_the_same_rules_from_csv_from_parquet_and_in_python(kind, t
     frame.to_csv(tmp_path / "t.csv", index=False)
     frame.to_parquet(tmp_path / "t.parquet", index=False)
     asked = {"target": "y", "scores": ["p"], "goals": ["positive_rate <= 0.4"], "by": ["g"], "key": KEY}
+    asked["confidence"] = None
     found = {
         end: choose_table(tmp_path / f"t.{end}", tmp_path / f"{end}.json", **asked).rules for end in ("csv", "parquet")
     }

@@ -33,7 +33,7 @@ def asked(monkeypatch, capsys):
     return calls
 
 
-NOTHING = dict.fromkeys(("alpha", "objective", "goals", "defer_cost", "budget", "by", "decision"))
+NOTHING = dict.fromkeys(("alpha", "objective", "goals", "defer_cost", "budget", "by", "decision", "confidence"))
 
 
 @pytest.mark.parametrize(
@@ -49,6 +49,7 @@ NOTHING = dict.fromkeys(("alpha", "objective", "goals", "defer_cost", "budget", 
         (["--defer-cost", "0.3"], {"defer_cost": 0.3}),
         (["--defer-cost", "never"], {"defer_cost": "never"}),
         (["--decision", "sticky"], {"decision": "sticky"}),
+        (["--confidence", "none"], {"confidence": "none"}),
     ],
 )
 def test_rebalance(asked, options, named):
@@ -95,6 +96,7 @@ CHOSEN = {
     "groups": (),
     "alpha": None,
     "decision": "fixed",
+    "confidence": 0.9,
 }
 OF_ROWS = {
     "--baseline": ("baseline", "old", "old"),
@@ -111,6 +113,7 @@ OF_CHOICE = {
     "--decision": ("decision", "sticky", "sticky"),
     "--defer-cost": ("defer_cost", "0.3", 0.3),
     "--ids": ("ids", "person", "person"),
+    "--confidence": ("confidence", "0.8", 0.8),
     "--key": ("key", "sixteen characters", "sixteen characters"),
     "--by": ("by", "sex", ["sex"]),
     "--groups": ("groups", "sex", ["sex"]),

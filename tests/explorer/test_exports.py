@@ -23,7 +23,7 @@ from tests.explorer.sessions import session
 
 GOALS = """# what the bank asks
 seed = 3
-room_for_audit = true
+confidence = "none"
 goals = [
     "recall >= 0.60",    # of those who pay
     { goal = "false_positive_rate <= 0.3", confidence = 0.9 },
@@ -129,18 +129,17 @@ def test_the_goals_file_of_an_untouched_page_asks_for_the_run_itself(folder, tmp
     np.testing.assert_array_equal(again.mixture_, own.mixture_)
 
 
-def test_a_goals_file_has_the_bounds_that_were_moved_and_leaves_room_to_the_fit(folder):
+def test_a_goals_file_has_the_bounds_that_were_moved_and_leaves_margins_to_the_fit(folder):
     session, exporter = explored(folder)
     setting = moved(session, 1, 0.01, budget=0.1)
     text = exporter.export("goals", setting)["text"]
     (folder / "moved.toml").write_text(text)
     read = read_goals_file(folder / "moved.toml")
-    assert (read.seed, read.room_for_audit, read.alpha, read.method.name) == (3, True, 0.7, "goals")
+    assert (read.seed, read.confidence, read.alpha, read.method.name) == (3, "none", 0.7, "goals")
     assert read.method.parameters == {"cv": 2, "decision": "sticky", "budget": 0.1}
     assert read.method.models[0].title == "a line"
     first, second, third = read.goals
-    assert first.goal == "recall >= 0.6"  # it stands where the run aimed, with room beyond this
-    assert session.start.goals[0].goal.bound > 0.6
+    assert first.goal == "recall >= 0.6"
     assert second.goal == str(setting.goals[1].goal.with_confidence(None))
     assert (second.confidence, third.confidence) == (0.9, None)
 

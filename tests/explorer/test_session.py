@@ -215,7 +215,7 @@ def test_a_goal_is_asked_once():
         session("pool").answer(asked("pool", goals=twice))
 
 
-def test_a_goal_that_was_aimed_at_with_room_is_judged_by_the_bound_of_its_file():
+def test_a_goal_that_was_aimed_at_with_a_margin_is_judged_by_the_bound_of_its_file():
     plain = session("pool")
     goal = plain.parts.estimator.goals_[0]
     aimed = Session(replace(plain.parts, original_bounds={str(goal): 0.5}))

@@ -46,7 +46,7 @@ def result_of(rows, texts=None, settings=None, environment=ENVIRONMENT, drawn=()
     found["data"] |= {"lines": texts.get("data", []), "classes": [one["text"] for one in texts.get("classes", [])]}
     for name in ("met_on", "method", "certificate", "shares_rows", "objective", "why", "examples", "commands"):
         found |= {name: texts[name]} if name in texts else {}
-    found["room_cost"] = texts.get("room_cost")
+    found |= {name: texts.get(name) for name in ("margin_cost", "confidence")}
     if "deferral" in texts:
         found["deferral"] = {"cost": texts["deferral"]["cost"], "curve": []}
     splits = dict.fromkeys(one.split for one in rows if one.quantity in ("rows", "error", "cvar", "goal estimate"))
@@ -108,7 +108,7 @@ def _goal_of(rows, drawn, entry):
             bound = float(one.settings.partition("bound=")[2])
             points.setdefault(bound, {"bound": bound})[one.quantity.removeprefix("frontier ")] = one.value
     by_draws = [one for one in drawn if one.settings == entry["name"]]
-    found = {"text": entry["text"], "confidence": entry.get("confidence"), "aimed": entry.get("aimed")}
+    found = {"text": entry["text"], "confidence": entry.get("confidence"), "margin": entry.get("margin")}
     return found | {
         "splits": splits,
         "tradeoff": list(points.values()),

@@ -16,11 +16,10 @@ from counterpoise.report.wording import MISSING, number, percent
 pytestmark = pytest.mark.usefixtures("undrawn")
 
 AUDIT = "Repeat the audit on new rows from time to time."
-SET = "Set room_for_audit = true, which aims at tighter bounds, so that new rows can show the goals to hold."
-OR_SET = "Or set room_for_audit = true, which meets the goals with a margin for the audit on these rows."
+SET = "Set confidence = 0.9, which keeps a margin inside of each bound, so that the goals hold on new rows."
+RAISE = "Or raise confidence above 0.9, which keeps larger margins."
 LOOSEN = "Loosen a bound, add rows, or let decisions use more columns (method.parameters.by)."
 MISSED = "Goal {} is missed by {} on the test rows."
-ASK = "Set bounds that are tighter by the width of an interval, so that new rows can show the goals to hold."
 
 
 def record(*goals, settings=None, met_on="validation", texts=None, more=()):
@@ -47,13 +46,10 @@ HOLDS, OPEN_MET, OPEN_MISSED, FAILS = (1, 0.0), (0, 0.0), (0, 0.02), (-1, 0.1)
     ("goals", "settings", "told"),
     [
         ((HOLDS, HOLDS), {}, [AUDIT]),
-        ((HOLDS, OPEN_MET), {}, [OR_SET]),
-        ((HOLDS, OPEN_MET), {"room_for_audit": True}, []),
-        ((HOLDS, OPEN_MET), {"data": {"sample": 1000}}, []),
-        ((HOLDS, OPEN_MISSED), {}, [MISSED.format(2, "0.0200"), SET]),
-        ((OPEN_MET, FAILS), {}, [MISSED.format(2, "0.1000"), SET]),
-        ((HOLDS, FAILS), {"room_for_audit": True}, [MISSED.format(2, "0.1000"), LOOSEN]),
-        ((HOLDS, FAILS), {"data": {"sample": 1000}}, [MISSED.format(2, "0.1000"), ASK]),
+        ((HOLDS, OPEN_MET), {}, []),
+        ((HOLDS, OPEN_MISSED), {"confidence": "none"}, [MISSED.format(2, "0.0200"), SET]),
+        ((OPEN_MET, FAILS), {"confidence": "none"}, [MISSED.format(2, "0.1000"), SET]),
+        ((HOLDS, FAILS), {"confidence": 0.9}, [MISSED.format(2, "0.1000"), LOOSEN]),
         ((HOLDS, (math.nan, math.nan)), {}, []),
         ((), {}, []),
     ],
@@ -62,7 +58,11 @@ def test_the_advice_follows_from_the_verdicts_and_from_what_is_set(goals, settin
     assert steps(*goals, settings=settings) == told
 
 
-def test_where_nothing_was_chosen_inside_of_the_goals_no_room_is_advised():
+def test_where_a_confidence_was_reached_and_a_goal_is_undecided_a_higher_one_is_advised():
+    assert steps(HOLDS, OPEN_MET, texts={"confidence": 0.9}) == [RAISE]
+
+
+def test_where_nothing_was_chosen_inside_of_the_goals_no_margin_is_advised():
     assert steps(FAILS, met_on="") == [MISSED.format(1, "0.1000")]
 
 
@@ -73,7 +73,7 @@ def standing(estimate, low, high, bound, rows, sense=">="):
         for part, value in (values | {"violation": 0.0}).items()
     ]
     texts = {"goals": [{"name": "goal 1", "text": f"recall {sense} {bound}"}]}
-    kept = result_of((row("mixture", "error", "test", 0.1), *found), texts, {"room_for_audit": True}, {})
+    kept = result_of((row("mixture", "error", "test", 0.1), *found), texts, {}, {})
     return next_steps(kept, goal_cards(kept))
 
 
@@ -94,9 +94,9 @@ def test_rows_that_would_decide_are_counted_by_the_side_of_the_bound(given, rows
 
 
 @pytest.mark.parametrize(("cost", "is_told"), [(0.03, True), (0.00001, False), (None, False)])
-def test_the_price_of_room_is_told_where_it_shows(cost, is_told):
-    told = steps(HOLDS, texts={"room_cost": cost, "objective": {"kind": "rate", "text": "fpr"}})
-    assert told == [AUDIT, *([f"The margin for the audit raises the objective by {number(cost)}."] if is_told else [])]
+def test_the_price_of_margins_is_shown_where_it_counts(cost, is_told):
+    told = steps(HOLDS, texts={"margin_cost": cost, "objective": {"kind": "rate", "text": "fpr"}})
+    assert told == [AUDIT, *([f"The margins for new rows raise the objective by {number(cost)}."] if is_told else [])]
 
 
 @pytest.mark.parametrize("value", [0.0733, math.nan])

@@ -128,7 +128,8 @@ def test_defaults_and_short_forms(tmp_path):
     settings = parse_goals_file(f'goals = ["{GOAL}"]\n{DATA}groups = "sex"'.encode(), tmp_path)
     assert settings.data.files == ["a.csv"]
     assert settings.data.groups == ["sex"]
-    assert (settings.alpha, settings.seed, settings.confidence, settings.method.name) == (1.0, 0, 0.95, "goals")
+    assert (settings.alpha, settings.seed, settings.confidence, settings.method.name) == (1.0, 0, 0.9, "goals")
+    assert settings.audit_confidence == 0.95
     assert [str(goal) for goal in goals_of(settings)] == [GOAL]
 
 

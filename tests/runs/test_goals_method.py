@@ -132,45 +132,33 @@ def test_other_goals_after_impossible_ones_train_nothing(fit):
     assert {progress.part for progress in told} == {"logistic regression", "naive Bayes"}
 
 
-def test_room_for_the_audit_moves_the_bound_and_the_report_tells_it(fit):
-    run, _, _ = fit("room", '"recall >= 0.6"', "room_for_audit = 0.2")
-    (entry,) = run.result().goals
-    assert entry.aimed > 0.65
-    assert [goal.bound for goal in run.model().goals_] == [entry.aimed]
-    assert run.summary().goals[0].bound == 0.6
+def test_margins_for_new_rows_stand_in_the_result_and_the_report(fit):
+    run, _, _ = fit("margins", '"recall >= 0.6"', "confidence = 0.8")
+    result = run.result()
+    (entry,) = result.goals
+    assert result.confidence == 0.8
+    assert entry.margin.value > 0.6
+    assert entry.margin.low < entry.margin.value < entry.margin.high
+    assert result.margin_cost >= 0
+    assert [goal.bound for goal in run.model().goals_] == [0.6]
     page = write_report(run.folder).read_text(encoding="utf-8")
-    assert f"chosen to meet {entry.aimed:.4f}, to leave a margin for this audit" in page
+    assert f"Decisions aim at {entry.margin.value:.4f} on the rows they were chosen on" in page
     again = rebalance_run(open_run(run.folder), goals=["recall >= 0.5"], output=run.folder.parent / "less")
-    assert again.result().goals[0].aimed > 0.55
+    assert again.result().goals[0].margin.value > 0.5
 
 
-@pytest.mark.slow
-def test_room_that_cannot_be_had_is_given_in_part_and_said(fit):
-    goals = '"recall >= 0.75", "false_positive_rate <= 0.3"'
-    run, said, _ = fit("part", goals, "room_for_audit = true")
-    (told,) = [line for line in said if "of the margin that the audit needs" in line]
-    assert 0 <= float(re.search(r"leaves (\d+)%", told)[1]) < 100
-    as_asked, _, _ = fit("asked", goals)
-    assert 0 < run.result().room_cost <= 0.01
-    assert run.model().value_ - as_asked.model().value_ == pytest.approx(run.result().room_cost, abs=1e-3)
+def test_without_a_confidence_goals_are_just_met(fit):
+    run, _, _ = fit("plain", '"recall >= 0.6"', 'confidence = "none"')
+    assert run.result().goals[0].margin is None
+    assert np.isnan(run.result().margin_cost)
+    assert run.model().margins_ == ()
+
+
+def test_a_confidence_that_is_out_of_reach_is_said_and_the_fit_goes_on(fit):
+    run, said, _ = fit("part", '"recall >= 0.75", "false_positive_rate <= 0.3"', "confidence = 0.999")
+    assert any("not with a confidence of 0.999 on new rows" in line for line in said)
+    assert np.isnan(run.result().confidence)
     assert all(check.holds for check in run.model().check_goals())
-
-
-@pytest.mark.slow
-def test_room_does_not_buy_what_a_budget_limits(fit):
-    goals = '"positive_rate(sex=F) <= 1.05 * positive_rate(sex=M)"'
-    parameters = ', budget = 0.01, decision = "sticky"'
-    as_asked, _, _ = fit("within", goals, "alpha = 0.3", parameters)
-    run, said, _ = fit("within room", goals, "alpha = 0.3\nroom_for_audit = true", parameters)
-    means = [one.model().selection_.losses.mean(axis=0) @ one.model().mixture_ for one in (as_asked, run)]
-    assert means[1] <= means[0] + 0.01 + 1e-9
-    assert not any("are wrong for" in line for line in said)
-
-
-def test_rows_too_few_to_show_a_goal_leave_it_as_it_stands(fit):
-    run, said, _ = fit("few", '"false_positive_rate <= 0.001"', "room_for_audit = true")
-    assert any(line.startswith("leaves no margin for the audit of false_positive_rate <= 0.001") for line in said)
-    assert [goal.bound for goal in run.model().goals_] == [0.001]
 
 
 def test_what_rules_may_not_look_at_is_refused_before_training(fit, folder):
@@ -190,7 +178,7 @@ def test_init_writes_what_fits_the_number_of_classes(folder):
     assert '# "every_class(recall) >= 0.7"' in many
     assert '# "max_difference(error_rate, by=sex) <= 0.05"' in many
     assert "positive = " not in many
-    assert "room_for_audit = true" in two
+    assert "\nconfidence = 0.9    # with which they hold together on new rows" in two
 
 
 def test_decisions_that_look_at_columns_read_them_from_the_file(run, folder):

@@ -223,11 +223,10 @@ def test_rows_of_a_run_draw_the_same_one_by_one_and_from_csv_and_parquet(run, lo
 
 
 RUNS = {
-    "a mixture of models": GOALS.replace(
-        "alpha = 0.2", 'alpha = 0.1\ngoals = ["recall >= 0.5"]\nroom_for_audit = true'
-    ),
+    "a mixture of models": GOALS.replace("alpha = 0.2", 'alpha = 0.1\ngoals = ["recall >= 0.5"]'),
     "a mixture of rules, some of which defer": """
 alpha = 0.3
+confidence = "none"
 goals = ["recall >= 0.5", "defer_rate <= 0.3"]
 [data]
 files = "{folder}/loans.csv"

@@ -241,6 +241,7 @@ def rebalance(
     by: Annotated[list[str] | None, Parameter(negative="")] = None,
     defer_cost: float | Literal["never"] | None = None,
     decision: Literal["fixed", "sticky"] | None = None,
+    confidence: float | Literal["none"] | None = None,
     strict: Annotated[bool, Flag] = False,
     shown: Out = PRINTED,
 ) -> int:
@@ -268,11 +269,13 @@ def rebalance(
     decision
         "fixed": one rule without draws. "sticky": a mixture of rules, one drawn for each person, which a tail (an alpha
         below 1) needs. Default: as before.
+    confidence
+        With which all goals hold together on new rows, or "none" for no margins. Default: as before.
     strict
         Exit with code 1 unless every goal is shown to hold on the test rows.
     """
     options: dict[str, Any] = {"alpha": alpha, "objective": objective, "goals": goal, "budget": budget}
-    options |= {"defer_cost": defer_cost, "decision": decision}
+    options |= {"defer_cost": defer_cost, "decision": decision, "confidence": confidence}
     options["by"] = None if by is None else [name for name in by if name]
     opened = runs.open_run(run)
     chosen = runs.rebalance_run(opened, **options, output=output, on_event=shown.say)

@@ -29,7 +29,6 @@ from counterpoise.runs.data import Data
 from counterpoise.runs.decisions import (
     decision_inputs,
     final_estimator,
-    has_class_rules,
     has_rules,
     keeps_answers,
     seen_by_last,
@@ -184,7 +183,7 @@ def inside_goals(work: Work, model: Any, *, alpha: float | None = None, objectiv
     options: dict[str, Any] = {"objective": estimator.objective_ if objective is None else objective}
     if objective is None and alpha is not None:
         options = {"alpha": alpha}
-    if has_rules(model) or has_class_rules(model):
+    if work.settings.method.name == methods.GOALS:
         options["confidence"] = work.confidence
     options |= changes
     kept = estimator.family_.selection_data

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from counterpoise._base.checks import check_alpha, check_number
+from counterpoise._base.checks import check_alpha, check_confidence, check_number
 from counterpoise.classifiers.base import NEVER
 from counterpoise.goals.bound_goals import validate_goals
 from counterpoise.rules.choosing import as_problem
@@ -33,6 +33,7 @@ def rebalance_run(
     by: Sequence[str] | None = None,
     defer_cost: float | str | None = None,
     decision: str | None = None,
+    confidence: float | str | None = None,
     output: str | Path,
     on_event: Callable[[str], None] = ignore_event,
 ) -> Run:
@@ -56,10 +57,12 @@ def rebalance_run(
         Another loss of a row that is deferred, or that none is. Default: as before.
     decision : {"fixed", "sticky", "sample", "vote"}, optional
         Another way to decide; a tail (``alpha`` below 1) needs a mixture. Default: as before.
+    confidence : float in (0, 1) or "none", optional
+        Another probability with which the goals hold together on new rows, or no margins. Default: as before.
     output : path
         The new run folder.
     on_event : callable
-        Called with lines for people, such as how large the margin for the audit is.
+        Called with lines for people, such as which goal keeps the confidence out of reach.
 
     Returns
     -------
@@ -70,6 +73,8 @@ def rebalance_run(
     others |= {"defer_cost": defer_cost, "decision": decision}
     others = {name: value for name, value in others.items() if value is not None}
     changes = changed(run.settings, alpha=alpha, objective=objective, goals=goals, **others)
+    if confidence is not None:
+        changes["confidence"] = confidence if confidence == "none" else check_confidence(confidence)
 
     def choose(work: Work) -> Any:
         model = run.waiting_model()

@@ -11,7 +11,17 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, StrictStr
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StrictBool,
+    StrictFloat,
+    StrictInt,
+    StrictStr,
+    WrapValidator,
+)
 
 _PARQUET = (".parquet", ".pq")
 _DELIMITER = re.compile(r"[ -!#-~\t]")  # a printable sign of ASCII that is no quote
@@ -167,6 +177,11 @@ class GoalSettings(_Table):
     confidence: Confidence | None = None
 
 
+def _level_or_none(value: Any, check: Any) -> Any:
+    """Let the word pass that stands for no confidence; of other values the check of numbers says what is wrong."""
+    return value if value == "none" else check(value)
+
+
 def _goal(value: Any) -> Any:
     return {"goal": value} if isinstance(value, str) else value
 
@@ -189,7 +204,8 @@ class RunSettings(_Table):
     method: MethodSettings = MethodSettings()
     alpha: Annotated[Number, Field(gt=0, le=1)] = 1.0  # the worst-off fraction that counts
     goals: Annotated[list[Annotated[GoalSettings, BeforeValidator(_goal)]], Field(max_length=10_000)] = []
-    confidence: Confidence | Literal["none"] = 0.9  # with which the goals hold together on new rows; "none": no margins
+    # with which the goals hold together on new rows; "none": no margins
+    confidence: Annotated[Confidence, WrapValidator(_level_or_none)] | Literal["none"] = 0.9
     audit_confidence: Confidence = 0.95  # for goals that carry none
     seed: Annotated[StrictInt, Field(ge=0, lt=2**32)] = 0
     output: Name | None = None  # the run folder; default: the goals file's name without its ending
