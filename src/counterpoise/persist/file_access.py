@@ -86,7 +86,7 @@ def read_file(path: Path, most: int) -> bytes:
     ...     except OSError as error:
     ...         print(error.strerror)
     b'good day'
-    it has 8 bytes, and of such a file at most 4 are read
+    it has 8 bytes, and such a file may have at most 4
     """
     with open_regular(path) as stream:
         size = os.fstat(stream.fileno()).st_size
