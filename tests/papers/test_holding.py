@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
 
-from counterpoise.goals import as_goals
-from papers.holding import experiment
+from counterpoise import GoalClassifier
+from counterpoise.goals import Table, as_goals
+from papers.holding import experiment, trained
 from papers.holding.page import sections
 from papers.results import ResultRow, ResultsTable
 
@@ -37,20 +39,49 @@ def test_goals_that_are_out_of_reach_leave_no_rows(known):
     assert not list(experiment.run_draw(known, np.arange(1000), goals, ()))
 
 
-def test_the_page_has_a_line_for_each_cell_and_confidence():
-    def row(way, quantity, value):
-        return ResultRow(experiment.EXPERIMENT, "made", "1000", way, 0, None, quantity, "one rate", value)
+def test_thresholds_decide_about_the_population_as_its_rows_do(known):
+    goals = as_goals(["recall >= 0.5", "max_difference(positive_rate, by=group) <= 0.2", "churn <= 0.5"])
+    levels = [0.45, 0.35]
+    holds, error = known.outcome(levels, goals)
+    decisions = (known.scores > np.where(known.group == "A", *levels)).astype(int)
+    table = Table(None, known.y, {"group": known.group}, known.deployed)
+    assert holds == all(goal.evaluate(decisions, table).holds for goal in goals)
+    assert error == pytest.approx((decisions != known.y).mean(), abs=1e-12)
 
-    rows = [row(experiment.PLAIN, experiment.FEASIBLE, 5.0), row(experiment.PLAIN, experiment.HOLDS, 2.0)]
-    rows += [row(experiment.PLAIN, experiment.COST, 1.0)]
-    for level in experiment.CONFIDENCES:
-        rows += [row(str(level), experiment.HOLDS, 4.0), row(str(level), experiment.REACHED, 5.0)]
-        rows += [row(str(level), experiment.VIOLATED, 1.0), row(str(level), experiment.COST, 1.1)]
-    head, *tables = sections(ResultsTable(tuple(rows)), None)
+
+def test_the_page_has_a_verdict_and_a_line_for_each_cell_and_confidence():
+    def row(way, quantity, value, name="holding", learner="3000"):
+        return ResultRow(name, "made", learner, way, 0, None, quantity, "one rate", value)
+
+    rows = []
+    for more in ({}, {"name": trained.EXPERIMENT, "learner": "LightGBM, 3000"}):
+        rows += [
+            row(experiment.PLAIN, experiment.FEASIBLE, 5.0, **more),
+            row(experiment.PLAIN, experiment.HOLDS, 2.0, **more),
+        ]
+        rows += [row(experiment.PLAIN, experiment.COST, 1.0, **more)]
+        for level in experiment.CONFIDENCES:
+            for way in (str(level), f"{experiment.BONFERRONI} {level}"):
+                rows += [row(way, experiment.HOLDS, 4.0, **more), row(way, experiment.REACHED, 5.0, **more)]
+                rows += [row(way, experiment.VIOLATED, 1.0, **more), row(way, experiment.COST, 1.1, **more)]
+    head, verdicts, ends, *tables = sections(ResultsTable(tuple(rows)), None)
     assert head.startswith("# Goals that hold")
+    assert "| 0.8 | 1 of 1 | 0.400 | 0.800: met | 0.0: met | 0.0: met | 1.00: **missed** |" in verdicts
+    assert "0.800 hold, and 0.400 of the plain rules" in ends
     assert len(tables) == len(experiment.CONFIDENCES)
     for table in tables:
         line = table.splitlines()[-1]
         assert [cell.strip() for cell in line.strip("|").split("|")][:9] == [
-            "made", "1,000", "one rate", "5", "0.40", "0.80", "1.00", "0.20", "2.00",
+            "made", "3,000", "one rate", "5", "0.40", "0.80", "1.00", "0.20", "2.00",
         ]  # fmt: skip
+
+
+def test_scores_decide_as_predict_does():
+    rng = np.random.default_rng(0)
+    X, group = rng.normal(size=(600, 3)), np.where(rng.random(600) < 0.5, "A", "B")
+    y = (X[:, 0] + rng.normal(size=600) > 0).astype(int)
+    model = GoalClassifier(LogisticRegression(), goals=["recall >= 0.8"], by="group", confidence=None, random_state=0)
+    model.fit(X, y, sensitive_features={"group": group})
+    scores = model.estimators_[0].predict_proba(X)[:, 1]
+    expected = model.predict(X, sensitive_features={"group": group})
+    np.testing.assert_array_equal(trained.decide(model, scores, group), expected)

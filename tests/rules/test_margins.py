@@ -1,18 +1,20 @@
 """Margins: goals that hold together on new rows, their standard errors, and what is said where they are not reached."""
 
+import copy
 import warnings
 
 import numpy as np
 import pytest
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import TimeSeriesSplit
 
 import counterpoise as cp
 from counterpoise.goals import Table, as_goals
 from counterpoise.rules.cautions import ConfidenceNotReached
 from counterpoise.rules.choosing import as_problem
 from counterpoise.rules.goal_rows import Answers, find_positive
-from counterpoise.rules.margins import RuleTable, parts_of, why_no_margin
+from counterpoise.rules.margins import FOLD_SHIFT, RuleTable, parts_of, why_no_margin
 from counterpoise.rules.options import Groups
 from counterpoise.rules.program import choose
 from counterpoise.rules.scores.candidates import as_rules, follow_cuts
@@ -162,7 +164,7 @@ def test_bounds_that_nothing_is_inside_of_and_goals_with_their_own_confidence_ge
     assert model.margins_[0].standard_error > 0
 
 
-def test_mixtures_and_more_classes_say_that_they_have_no_margins(rows):
+def test_mixtures_say_that_they_have_no_margins(rows):
     with pytest.warns(ConfidenceNotReached, match="confidence=0.9 is not used"):
         model = fitted(rows, ["recall >= 0.8"], confidence=0.9, decision="sticky")
     assert model.confidence_ is None
@@ -207,3 +209,63 @@ def test_the_worst_of_groups_is_what_margins_are_paid_with(rows):
     model = fitted(rows, ["positive_rate <= 0.6"], objective=WorstGroup("sex"), confidence=0.9)
     assert model.confidence_ == 0.9
     assert model.margins_[0].standard_error > 0
+
+
+def test_rules_of_three_classes_have_margins():
+    X, y = make_classification(3000, 8, n_informative=5, n_classes=3, random_state=0)
+    goals = ["recall(of=0) >= 0.75", "recall(of=1) >= 0.6"]
+    model = cp.GoalClassifier(LogisticRegression(), goals=goals, random_state=0).fit(X[:2000], y[:2000])
+    assert model.confidence_ == 0.9
+    for margin, check in zip(model.margins_, model.check_goals(), strict=True):
+        assert margin.value == pytest.approx(check.value)
+        assert margin.value - margin.bound > margin.standard_error > 0
+    plain = model.rebalance(confidence=None)
+    assert model.value_ >= plain.value_ - 0.02  # both are searched for
+
+
+def test_models_of_folds_make_margins_larger(rows):
+    X, y, _ = rows
+    model = cp.GoalClassifier(LogisticRegression(), goals=["recall >= 0.85"], random_state=0).fit(X[:3000], y[:3000])
+    kept = model.family_.selection_data
+    assert kept.has_fold_scores
+    given = model.family_._replace(selection_data=kept._replace(has_fold_scores=False))
+    other = copy.copy(model)
+    other.family_ = given
+    errors = [one.rebalance().margins_[0].standard_error for one in (model, other)]
+    assert errors[0] == pytest.approx(errors[1] * np.hypot(1, FOLD_SHIFT), rel=0.02)
+    on_others = model.rebalance(X[3000:], y[3000:])
+    assert not on_others.family_.selection_data.has_fold_scores
+
+
+def test_rows_in_the_order_of_time_are_scored_by_earlier_ones(rows):
+    X, y, _ = rows
+    seen = []
+
+    class Recording(LogisticRegression):
+        def fit(self, X, y):
+            seen.append(len(y))
+            return super().fit(X, y)
+
+    model = cp.GoalClassifier(Recording(), goals=["recall >= 0.8"], cv=TimeSeriesSplit(4), random_state=0)
+    model.fit(X[:3000], y[:3000], ids=np.arange(3000) // 2)
+    assert sorted(seen) == [600, 1200, 1800, 2400, 3000]
+    assert len(model.selection_.losses) == 2400  # all but the first part
+    assert model.check_goals()[0].holds
+
+
+def test_persons_of_held_out_rows_count_too(rows):
+    X, y, _ = rows
+    goals = ["recall >= 0.85"]
+    held_out = {"X_val": np.repeat(X[3000:3500], 6, axis=0), "y_val": np.repeat(y[3000:3500], 6)}
+    errors = []
+    for ids in (None, np.repeat(np.arange(500), 6)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConfidenceNotReached)
+            model = cp.GoalClassifier(LogisticRegression(), goals=goals, random_state=0)
+            model.fit(X[:3000], y[:3000], **held_out, ids_val=ids)
+        errors.append(model.margins_[0].standard_error)
+    assert errors[1] == pytest.approx(np.sqrt(6) * errors[0], rel=0.25)
+    with pytest.raises(ValueError, match="one person for each of the 3000 rows of X_val; got 5"):
+        model.fit(X[:3000], y[:3000], **held_out, ids_val=np.arange(5))
+    with pytest.raises(ValueError, match="without X_val"):
+        model.fit(X[:3000], y[:3000], ids_val=np.arange(5))
