@@ -213,7 +213,7 @@ def test_fit_more_is_saved_and_restored(booster, tmp_path):
 
 def test_fit_more_needs_the_rounds_before_it_in_the_folder(tmp_path):
     model = ada().fit(X, Y).set_params(checkpoint=tmp_path / "late")
-    with pytest.raises(UnusableCheckpoint, match=r"has 0 of the 7 rounds so far.*or set it to None"):
+    with pytest.raises(UnusableCheckpoint, match=r"holds 0 of the 7 rounds so far.*or set it to None"):
         model.fit_more(1)
     assert len(model.set_params(checkpoint=None).fit_more(1).estimators_) == 8
 

@@ -178,7 +178,7 @@ def test_goals_are_met_by_rules_of_a_model_of_one_machine_trained_on_other_rows(
     assert model.check_goals()[0].holds
     prefit = DaskGoalClassifier(model.estimators_, **(settings | {"cv": "prefit"}))
     prefit.fit(frame, "label", sensitive_features=["sex"])
-    twin = GoalClassifier(model.estimators_, **(settings | {"cv": "prefit"}), confidence=None)
+    twin = GoalClassifier(model.estimators_, **(settings | {"cv": "prefit"}))
     twin.fit(FEATURES, FRAME.label, sensitive_features=FRAME[["sex"]])
     np.testing.assert_allclose(prefit.value_, twin.value_, atol=2e-4)
     said = prefit.predict(FEATURES, sensitive_features=FRAME[["sex"]])

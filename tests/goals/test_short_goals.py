@@ -201,9 +201,7 @@ def test_goals_and_objectives_are_read_in_the_short_form_wherever_they_are_given
     X, sex = y[:, None] + rng.normal(size=(300, 2)), rng.choice(["F", "M"], 300)
     options = {"by": "sex", "random_state": 0, "confidence": None}
     short, long = (
-        GoalClassifier(goals=texts, objective=objective, **options, confidence=None).fit(
-            X, y, sensitive_features={"sex": sex}
-        )
+        GoalClassifier(goals=texts, objective=objective, **options).fit(X, y, sensitive_features={"sex": sex})
         for texts, objective in (
             (["recall >= 0.7", "max_difference(selection_rate, by=sex) <= 0.05"], "error"),
             (["recall(train) >= 0.7", "max_difference(positive_rate, train, by=sex) <= 0.05"], "error_rate(train)"),
