@@ -99,7 +99,9 @@ def tail_rows(source: Source, seed: int) -> Iterator[Measured]:
     whole, whole_seconds = timed(lambda: HistGradientBoostingClassifier(random_state=seed).fit(X, y))
     boosted, boost_seconds = timed(lambda: cp.AdaLPBoostClassifier(budget=None, random_state=seed).fit(X, y))
     choose, test = scored(fit, choose), scored(fit, test)
-    mixed = cp.GoalClassifier([_identity], cv="prefit", decision="sticky", alpha=ALPHAS[0], random_state=seed)
+    mixed = cp.GoalClassifier(
+        [_identity], cv="prefit", decision="sticky", alpha=ALPHAS[0], confidence=None, random_state=seed
+    )
     mixed.fit(choose.scores[:, None], choose.y)
     answers = {
         TAIL_PLAIN: (test.scores > 0.5, fit_seconds),

@@ -76,7 +76,7 @@ def _front_door(case: Case, *, whole: bool) -> tuple[Any, Callable[[Any], FloatA
     """
     rows = case.fit if whole else case.choice
     estimator, cv = (case.new(), 5) if whole else (_same, "prefit")
-    model = GoalClassifier(estimator, cv=cv, random_state=case.seed)
+    model = GoalClassifier(estimator, cv=cv, confidence=None, random_state=case.seed)
     model.fit(rows.X if whole else rows.scores, rows.y, sensitive_features=_columns(rows), baseline=rows.deployed)
     X = case.test.X if whole else case.test.scores
 

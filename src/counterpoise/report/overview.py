@@ -348,7 +348,14 @@ def request_lines(result: RunResult, cards: Sequence[GoalCard]) -> list[tuple[st
     }
     lines += [(term, text) for term, text in known.items() if text]
     lines += [("Left to a person", f"hard cases: {cost_words(result)}")] if result.deferral is not None else []
-    return [*lines, *objective_lines(result), *((f"Inside {card.name}", card.text) for card in cards)]
+    inside = [(f"Inside {card.name}", card.text) for card in cards]
+    if any(goal.margin is not None for goal in result.goals):
+        level = result.settings.get("confidence")
+        reached = (
+            "reached" if math.isfinite(result.confidence) else "not reached: goals may fail on new rows more often"
+        )
+        inside.append(("On new rows", f"all goals together, with a confidence of {level} ({reached})"))
+    return [*lines, *objective_lines(result), *inside]
 
 
 def _part(settings: Mapping[str, Any], table: str, key: str) -> str:
