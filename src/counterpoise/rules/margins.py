@@ -259,7 +259,7 @@ class RuleTable:
 
     def influences(self, places: IntArray, shares: FloatArray, rule: int) -> dict[str, FloatArray]:
         """Return the influence of every row on some functions of one rule, by dataset (n_functions, n_rows)."""
-        sums, found = self.observed(), {}
+        sums, by_name = self.observed(), {}
         for name, rows in self.rows.items():
             kinds, cells = rows.keys % rows.n_kinds, rows.keys // rows.n_kinds
             own = np.zeros((places.size, rows.keys.size))
@@ -275,8 +275,8 @@ class RuleTable:
                     is_in = rows.membership[kinds, rows.sets.index(count.rows)]
                     is_of = rows.membership[kinds, rows.sets.index(count.out_of)]
                     own[number] += count.coefficient * (is_in * is_counted - shares[at, rule] * is_of) / total
-            found[name] = own * rows.weights
-        return found
+            by_name[name] = own * rows.weights
+        return by_name
 
     def variances(self, places: IntArray, shares: FloatArray) -> FloatArray:
         """Return the variance of some functions for every rule, shape (n_functions, n_rules); none is zero.
@@ -284,7 +284,7 @@ class RuleTable:
         Shares are moved a little from 0 and 1, by half of a row of those that they are out of.
         """
         n_rules = shares.shape[1]
-        found = np.zeros((places.size, n_rules))
+        variances = np.zeros((places.size, n_rules))
         for name, rows in self.rows.items():
             squares = rows.sums(rows.squares, self.n_cells)
             sums = rows.sums(rows.weights, self.n_cells).sum(axis=0)
@@ -313,8 +313,8 @@ class RuleTable:
                 total_variance = np.zeros(n_rules)
                 for answer in range(n_answers):
                     total_variance += (by_answer[answer] * (direct[answer][:, None] - central) ** 2).sum(axis=0)
-                found[number] += (total_variance + 2.0 * floor) * self.error_factors.get(name, 1.0) ** 2
-        return found
+                variances[number] += (total_variance + 2.0 * floor) * self.error_factors.get(name, 1.0) ** 2
+        return variances
 
 
 class _Kind(NamedTuple):

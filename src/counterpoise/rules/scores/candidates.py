@@ -103,10 +103,10 @@ def as_rules(ranked: RankedScores, rules: CutRules) -> Rules:
         cells[own] = first + np.searchsorted(used, places[own])
         levels = np.arange(used.size + 1)[:, None]
         is_above = np.searchsorted(used, uppers[:, group])[None] >= levels
-        said = is_above.astype(np.uint8)
+        decisions = is_above.astype(np.uint8)
         if cuts.defers:
-            said[~is_above & (np.searchsorted(used, lowers[:, group])[None] >= levels)] = 2
-        answers.append(said)
+            decisions[~is_above & (np.searchsorted(used, lowers[:, group])[None] >= levels)] = 2
+        answers.append(decisions)
         first += used.size + 1
     ends = np.cumsum([0, *(len(own) for own in ranked.codes.values())]).tolist()
     by_name = {name: cells[start:end] for name, (start, end) in zip(ranked.codes, pairwise(ends), strict=True)}
@@ -138,14 +138,14 @@ def _thinned(ranked: RankedScores, edges: list[IntArray], plain: CutRules) -> li
     n_groups = ranked.cuts.n_groups
     most = _FEW_CUTS if ranked.cuts.defers else _MOST_CUTS.get(n_groups, _FEW_CUTS)
     mass = ranked.cuts.sums(slice(ranked.mass.size), ranked.mass)
-    found = []
+    thinned = []
     for own, cut in zip(edges, plain.cuts[0].tolist(), strict=True):
         reached = mass[own % ranked.cuts.n_cuts]
         span = max(float(reached[-1] - reached[0]), 1e-300)
         spread = (reached - reached[0]) / span + np.linspace(0.0, 1.0, own.size)
         places = np.unique(np.minimum(np.searchsorted(spread, np.linspace(0.0, spread[-1], most)), own.size - 1))
-        found.append(np.unique(np.append(own[places] if own.size > most else own, cut)))
-    return found
+        thinned.append(np.unique(np.append(own[places] if own.size > most else own, cut)))
+    return thinned
 
 
 def _candidates(
@@ -179,7 +179,7 @@ def _at_prices(ranked: RankedScores, edges: list[IntArray], limits: RuleLimits, 
     parts = [costs[:, start:end] for start, end in pairwise(ends)]
     if not ranked.cuts.defers:
         return np.column_stack([own[part.argmin(axis=1)] for own, part in zip(edges, parts, strict=True)])
-    n_groups, found = ranked.cuts.n_groups, []
+    n_groups, pairs = ranked.cuts.n_groups, []
     for upper, lower, high, low in zip(
         edges[:n_groups], edges[n_groups:], parts[:n_groups], parts[n_groups:], strict=True
     ):  # the cheapest upper edge that is no later than each lower one
@@ -187,16 +187,16 @@ def _at_prices(ranked: RankedScores, edges: list[IntArray], limits: RuleLimits, 
         least = np.minimum.accumulate(high, axis=1)[:, np.maximum(last, 0)] + low
         at = np.where(last >= 0, least, np.inf).argmin(axis=1)
         best = [int(one[: end + 1].argmin()) for one, end in zip(high, np.maximum(last[at], 0).tolist(), strict=True)]
-        found.append((upper[best], lower[at]))
-    return np.column_stack([*(one for one, _ in found), *(one for _, one in found)])
+        pairs.append((upper[best], lower[at]))
+    return np.column_stack([*(one for one, _ in pairs), *(one for _, one in pairs)])
 
 
 def _shifted(edges: list[IntArray], rules: IntArray) -> IntArray:
     """Return rules with one edge moved by a few cuts."""
-    found = []
+    shifted = []
     for edge, own in enumerate(edges):
         places = np.clip(np.searchsorted(own, rules[:, edge])[:, None] + _SHIFTS, 0, own.size - 1)
         moved = np.repeat(rules, _SHIFTS.size, axis=0)
         moved[:, edge] = own[places.ravel()]
-        found.append(moved)
-    return np.vstack(found)
+        shifted.append(moved)
+    return np.vstack(shifted)
