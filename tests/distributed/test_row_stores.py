@@ -9,7 +9,7 @@ from engines import COUNTS, EACH, cut, opened
 from counterpoise.boosting.rounds import History, Round
 from counterpoise.boosting.row_store import ArrayRows
 from counterpoise.boosting.rules import dual_of, hedge, hedge_groups
-from counterpoise.distributed.boosting import ShardRows, take_in
+from counterpoise.distributed.boosting import ShardRows, apply_model
 from counterpoise.distributed.fitting import prepare
 from counterpoise.solvers.tail import WEIGHTS
 from counterpoise.theory.risks import CVaR, RiskRows, WorstGroup
@@ -64,7 +64,7 @@ def in_shards(shards):
     cells = prepare(shards).cells
     history = History(ShardRows(shards, cells, len(MODELS)))
     for number, model in enumerate(map(Member, MODELS), 1):
-        said, _ = take_in(shards, cells, model, number)
+        said, _ = apply_model(shards, cells, model, number)
         history.append(Round(number, model, np.empty(0), np.empty(0, dtype=np.uint8), 0.0, answers=said))
     return history
 

@@ -24,7 +24,7 @@ from counterpoise.goals import Rate, Table
 from counterpoise.goals.tables import with_train
 from counterpoise.rules.cautions import check_problem, warn_of_the_average
 from counterpoise.rules.choosing import PoolPredictions, Problem, choose_mixture, groups_by, select
-from counterpoise.rules.families import PooledModels, Thresholds
+from counterpoise.rules.families import PooledModels, ThresholdRules
 from counterpoise.rules.goal_rows import TRAIN, Answers, Positive, find_positive
 from counterpoise.rules.pool import Pool, scoring_method, titled_models
 from counterpoise.rules.rows import checked_features, n_rows, stack_rows
@@ -87,7 +87,7 @@ class FitData(Protocol):
     def least_value(self, history: History, problem: Problem) -> float:
         """Return the least risk of a mixture where it will be chosen, or raise ``InfeasibleGoals``."""
 
-    def family(self, history: History, problem: Problem) -> PooledModels | Thresholds:
+    def family(self, history: History, problem: Problem) -> PooledModels | ThresholdRules:
         """Return what the mixture is chosen among."""
 
     def solve_and_store(self, booster: Any, family: Any, problem: Problem) -> None:
@@ -305,7 +305,7 @@ class ArrayFitData:
             answers = answers.with_dataset(name, table, positive.encode(codes))
         return predictions._replace(answers=answers)
 
-    def family(self, history: History, problem: Problem) -> PooledModels | Thresholds:
+    def family(self, history: History, problem: Problem) -> PooledModels | ThresholdRules:
         """Return what the mixture is chosen among: rules of scores where they can be mixed, else the models."""
         held_out, rows, answers = self.held_out, self.selection_rows, self.answers()
         wants_rules = self.scores and not (isinstance(self.scores, str) and self.costs is None)
@@ -323,7 +323,7 @@ class ArrayFitData:
             scores = np.column_stack(history.scores)
             answers, by_name = self.costs.answers, {name: scores[at] for name, at in self.costs.places.items()}
         usual = [member.usual(column) for member, column in zip(pool.members, by_name[TRAIN].T, strict=True)]
-        return Thresholds(pool, ScoreTable(by_name, answers, unequal(rows.weights), rows.groups, np.array(usual)))
+        return ThresholdRules(pool, ScoreTable(by_name, answers, unequal(rows.weights), rows.groups, np.array(usual)))
 
     def pooled_models(self, history: History, problem: Problem) -> PooledModels:
         """Return the models, whose answers are mixed."""

@@ -41,7 +41,7 @@ from counterpoise.boosting.row_store import Minimize
 from counterpoise.goals import InfeasibleGoals, Rate
 from counterpoise.goals.binding import bind_rates, tally_rates
 from counterpoise.rules.choosing import Problem
-from counterpoise.rules.goal_rows import Answers, GoalRows, TalliedGoals
+from counterpoise.rules.goal_rows import Answers, GoalConstraints, TalliedGoals
 from counterpoise.solvers.linear_program import InfeasibleRows
 from counterpoise.solvers.tail import minimize_linear
 
@@ -104,7 +104,7 @@ class AnswerCosts:
                 part += more.reshape(-1, len(part)).T
         return costs
 
-    def column(self, answers: AnyArray) -> tuple[GoalRows, float | None]:
+    def column(self, answers: AnyArray) -> tuple[GoalConstraints, float | None]:
         """Return the goals as rows of the program for one model, and the rate that is minimized."""
         count = self.make_answers(answers[:, None]).counter(self.goals.views)
         rate = None
@@ -147,7 +147,7 @@ class RoundsProgram:
     ----------
     standing : Standing
         How the mixture of the models so far stands; after ``price``.
-    goals : GoalRows or None
+    goals : GoalConstraints or None
         The goals as rows with an entry for each model so far.
     """
 
@@ -155,7 +155,7 @@ class RoundsProgram:
 
     def __init__(self, costs: AnswerCosts, minimize: Minimize, size: float) -> None:
         self.costs, self.minimize, self.size = costs, minimize, size
-        self.goals: GoalRows | None = None
+        self.goals: GoalConstraints | None = None
         self.n_idle = 0  # rounds in a row whose model was of no help
         self._rates = np.empty(0)  # of the models, where one is minimized
         self._proven = -np.inf  # the largest price of a model

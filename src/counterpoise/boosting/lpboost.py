@@ -46,7 +46,7 @@ from counterpoise.goals import InfeasibleGoals, Rate, Table
 from counterpoise.goals.advice import advise
 from counterpoise.goals.parsing import has_goals
 from counterpoise.rules.choosing import ALPHA, WORST_GROUP, Problem, choose_nearest, select
-from counterpoise.rules.families import Family, PooledModels, Thresholds
+from counterpoise.rules.families import Family, PooledModels, ThresholdRules
 from counterpoise.theory.guarantees import hedge_eta, regularized_lpboost_beta, regularized_lpboost_delta
 from counterpoise.theory.risks import CVaR, Mean, Risk
 
@@ -587,14 +587,14 @@ class LPBoostClassifier(MixtureBase):
         super().solve_and_store(family, problem, choice)
 
     def _infeasible_for_trained_models(
-        self, error: InfeasibleGoals, run: BoostingRun, family: PooledModels | Thresholds, problem: Problem
+        self, error: InfeasibleGoals, run: BoostingRun, family: PooledModels | ThresholdRules, problem: Problem
     ) -> InfeasibleGoals:
         """Return the error restated for the models that were trained: others of their kind may still meet the goals.
 
         All goals that take part are named, as a goal that none of these models meets may be met by others alone.
         """
         problem, places = problem._replace(budget=None), places_in(error, problem)
-        if isinstance(family, Thresholds):
+        if isinstance(family, ThresholdRules):
             conflict, bounds = [problem.goals[place] for place in places], (error.joint_bounds, error.held_by)
             new_error = InfeasibleGoals(conflict, error.least_violation, error.nearest_bounds, False, *bounds)
         else:
@@ -611,7 +611,7 @@ class LPBoostClassifier(MixtureBase):
         return new_error
 
     def _add_closest(
-        self, new_error: InfeasibleGoals, models: PooledModels, family: PooledModels | Thresholds, problem: Problem
+        self, new_error: InfeasibleGoals, models: PooledModels, family: PooledModels | ThresholdRules, problem: Problem
     ) -> None:
         """Add to an error the classifier that is nearest to its goals."""
         self.forget_choice()  # that failed

@@ -33,7 +33,7 @@ from counterpoise.rules.families import (
     Family,
     PooledModels,
     Solution,
-    Thresholds,
+    ThresholdRules,
     answers_of,
     with_columns,
     with_persons,
@@ -91,7 +91,7 @@ def _has_probabilities(model: Any) -> bool:
     if not model.decides_by_scores:
         return True
     family = vars(model).get("family_")
-    if isinstance(family, Thresholds):  # one half is the usual threshold of probabilities, and of nothing else
+    if isinstance(family, ThresholdRules):  # one half is the usual threshold of probabilities, and of nothing else
         return bool((family.selection_data.usual == _HALF).all())
     estimator = getattr(model, "estimator", None)
     models = named_models(estimator if isinstance(estimator, list) and estimator else [estimator])
@@ -106,7 +106,7 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
 
     Attributes
     ----------
-    family_ : PooledModels, Thresholds or ClassRules
+    family_ : PooledModels, ThresholdRules or ClassRules
         The family of rules, with the scores or predictions of the selection rows.
     draws_ : KeyedDraws
         The key and grid of sticky draws.

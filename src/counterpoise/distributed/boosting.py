@@ -205,8 +205,8 @@ class ShardRows:
         return np.asarray(answers[np.arange(labels.size), labels])
 
     def add(self, losses: ByteArray, answers: AnyArray | None) -> None:  # noqa: ARG002 - shards know where it fails
-        """Record the answers of a round's model about the cells, from ``take_in``."""
-        assert answers is not None  # noqa: S101 - as ``take_in`` returns it
+        """Record the answers of a round's model about the cells, from ``apply_model``."""
+        assert answers is not None  # noqa: S101 - as ``apply_model`` returns it
         self.answers.append(answers)
         means = 1.0 - self._right_mass(answers) / np.where(self.mass > 0, self.mass, 1.0)
         self.losses = np.column_stack([self.losses, means])
@@ -328,7 +328,7 @@ class ShardFit:
         elif not self._aim_at_costs(self.costs(weights) if weights.ndim == 1 else weights).any():
             self._aim_at_costs(self.costs(self.rows.start))  # all answers cost alike
         model, grown = (self._fit_to_sample(number), None) if self.is_random else self._grow_tree()
-        answers, loss = take_in(self.shards, self.rows.cells, model, number, grown)
+        answers, loss = apply_model(self.shards, self.rows.cells, model, number, grown)
         self.shards.forget(ROUND_TARGET)
         return Fitted(model, np.empty(0, dtype=np.uint8), answers=answers, weighted_loss=loss)
 
@@ -400,7 +400,7 @@ def _draw_rows(shard: Shard, firsts: FloatArray, first: float, step: float) -> t
     return take_rows(shard[X], places if rows is None else rows[places]), codes[places]
 
 
-def take_in(
+def apply_model(
     shards: Shards, cells: Cells, model: Any, number: int, grown: GrownTree | None = None
 ) -> tuple[FloatArray, float]:
     """Let the shards apply the model of a round to their rows.

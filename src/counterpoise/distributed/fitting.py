@@ -23,7 +23,7 @@ from counterpoise.boosting.run import run_rounds
 from counterpoise.boosting.stopping import stopping_of
 from counterpoise.classifiers.goal import GoalClassifier, list_models
 from counterpoise.classifiers.mixture import MixtureClassifier
-from counterpoise.distributed.boosting import ShardFit, ShardRows, sample_over, take_in
+from counterpoise.distributed.boosting import ShardFit, ShardRows, apply_model, sample_over
 from counterpoise.distributed.lumps import SCORES, choose_rules_over, ranges_over
 from counterpoise.distributed.rows import CODES, CellAnswers, Cells, TotalFacts, X, find_cells, inspect_rows
 from counterpoise.goals import Goal, Rate, as_goals
@@ -205,7 +205,7 @@ class ShardFitData:
 
     def saved_answers(self, number: int, saved_round: SavedRound) -> FloatArray:
         """Let the shards apply the model of a saved round, and return its answers about cells."""
-        return take_in(self.store.shards, self.cells, saved_round.model, number)[0]
+        return apply_model(self.store.shards, self.cells, saved_round.model, number)[0]
 
     def least_value(self, history: History, problem: Problem) -> float:  # noqa: ARG002 - the store knows
         """Return the least risk of a mixture, or raise ``InfeasibleGoals``."""
@@ -304,7 +304,7 @@ def decide_over(model: Any, rows: PreparedShards, pool_models: list[tuple[str, A
     if pool.output == ANSWERS:
         store = ShardRows(shards, rows.cells, len(model.estimators_))
         for number, member in enumerate(pool.members, 1):
-            store.add(np.empty(0, dtype=np.uint8), take_in(shards, rows.cells, member, number)[0])
+            store.add(np.empty(0, dtype=np.uint8), apply_model(shards, rows.cells, member, number)[0])
         family = PooledModels(pool, predictions_of(store, pool.positive))
         choose_and_store(model, shards, family, model.problem_of_fit())
         return model

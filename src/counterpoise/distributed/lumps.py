@@ -22,7 +22,7 @@ from counterpoise.goals import InfeasibleGoals, Rate, Table
 from counterpoise.goals.binding import bind_rates
 from counterpoise.goals.tables import group_codes
 from counterpoise.rules.choosing import Problem, groups_by
-from counterpoise.rules.families import Thresholds
+from counterpoise.rules.families import ThresholdRules
 from counterpoise.rules.goal_rows import TRAIN, Answers, Positive, TalliedGoals
 from counterpoise.rules.pool import Pool
 from counterpoise.rules.program import TOL, Program, build_program, with_budget
@@ -213,7 +213,7 @@ def choose_rules_over(model: Any, pool: Pool, shards: Shards, cells: Cells, usua
         if not any(bins.size for bins in hiding):
             break
         edges = split(edges, lumps, hiding)
-    model.solve_and_store(Thresholds(pool, evidence), problem)
+    model.solve_and_store(ThresholdRules(pool, evidence), problem)
     codes = model.groups_.codes_of_each(evidence.answers.tables)[TRAIN]
     model.rules_ = [_true_rule(rule, model.groups_, codes, lumps, usual[rule.model]) for rule in model.rules_]
     model.gap_, model.n_passes_ = max(model.value_ - lower, 0.0), n_passes

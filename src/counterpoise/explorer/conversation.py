@@ -174,7 +174,7 @@ def asset(name: str) -> bytes:
 def describe(session: Session) -> dict[str, Any]:
     """Return title, classes, metrics, datasets with their columns, and the setting that the model was chosen for."""
     parts = session.parts
-    tables = parts.evidence.answers.tables
+    tables = parts.selection_data.answers.tables
     return {
         "title": parts.title,
         "kind": "rules" if session.has_scores else "models",
@@ -271,7 +271,7 @@ class Exporter:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the page shows what they are about
             decides = {"by": as_groups(model.by), "decision": kind_of_decision(model.decision)}
-            family = model.family_._replace(selection_data=parts.evidence)
+            family = model.family_._replace(selection_data=parts.selection_data)
             model.solve_and_store(family, result.problem._replace(**decides), result.solution.choice)
         return model
 

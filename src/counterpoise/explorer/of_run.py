@@ -43,39 +43,39 @@ def read_run(run: Run) -> ReadRun:
             "choose again. Fit with a method that mixes models or rules, such as goals, adalpboost or pool."
         )
     estimator, data = final_estimator(model), own_data(run)
-    evidence = check_model(estimator)
+    selection_data = check_model(estimator)
     # with all columns of the files, which goals may name
-    known = evidence.scores if isinstance(evidence, ScoreTable) else evidence.answers.sizes
-    parts, own = {TRAIN: data.splits[data.chosen_on], **data.extra}, evidence.answers.tables
+    known = selection_data.scores if isinstance(selection_data, ScoreTable) else selection_data.answers.sizes
+    parts, own = {TRAIN: data.splits[data.chosen_on], **data.extra}, selection_data.answers.tables
     tables = {name: one.table() for name, one in parts.items() if name in known and len(one) == own[name].n_samples}
-    evidence = evidence.with_tables(tables)
-    held = _held_out(model, estimator, evidence, data) if TEST in data.splits else None
+    selection_data = selection_data.with_tables(tables)
+    held = _held_out(model, estimator, selection_data, data) if TEST in data.splits else None
     notes = () if held is not None else ("The run has no test rows, so the page shows no verdicts on held-out rows.",)
-    names, title = _names(run, estimator, evidence), run.folder.resolve().name
+    names, title = _names(run, estimator, selection_data), run.folder.resolve().name
     level, bounds = run.settings.audit_confidence, original_bounds(estimator)
-    session_parts = SessionParts(title, estimator, evidence, held, names, level, bounds, notes)
+    session_parts = SessionParts(title, estimator, selection_data, held, names, level, bounds, notes)
     return ReadRun(run, model, session_parts)
 
 
-def _held_out(model: Any, estimator: Any, evidence: Any, data: Data) -> HeldOutRows:
+def _held_out(model: Any, estimator: Any, selection_data: Any, data: Data) -> HeldOutRows:
     """Return the test rows, and the further rows that goals name, with the models' scores or predictions for them."""
     parts: dict[str, RunRows] = {TRAIN: data.splits[TEST], **data.extra}
     tables = {name: part.table() for name, part in parts.items()}
-    outputs, uniforms, is_of_scores = {}, {}, isinstance(evidence, ScoreTable)
+    outputs, uniforms, is_of_scores = {}, {}, isinstance(selection_data, ScoreTable)
     for name, part in parts.items():
         X = seen_by_last(model, part.X)
         known = known_answers(data, TEST if name == TRAIN else name, estimator, "f" if is_of_scores else "iu")
         if known is not None and not is_of_scores:
-            known = np.asarray(known == evidence.answers.positive.place)
-        outputs[name] = member_outputs(estimator, evidence, X) if known is None else known
+            known = np.asarray(known == selection_data.answers.positive.place)
+        outputs[name] = member_outputs(estimator, selection_data, X) if known is None else known
         uniforms[name] = uniforms_of(estimator, X)
     groups = {name: values for name, values in parts[TRAIN].groups.items() if name not in parts[TRAIN].X}
     return HeldOutRows(tables, outputs, uniforms, parts[TRAIN].X.assign(**groups))
 
 
-def _names(run: Run, estimator: Any, evidence: Any) -> list[str]:
+def _names(run: Run, estimator: Any, selection_data: Any) -> list[str]:
     named = [one.title or kind_of(one).title for one in models_of(run.settings.method)]
-    known = names_of(estimator, evidence)
+    known = names_of(estimator, selection_data)
     if len(named) == len(known):
         return named
     return known if has_rules(estimator) else [f"round {number}" for number in range(1, len(known) + 1)]

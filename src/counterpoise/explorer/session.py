@@ -138,7 +138,7 @@ class Session:
         self.lock = Lock()  # one setting is solved at a time
         self._states: OrderedDict[Any, SessionState] = OrderedDict()
         self.start = start_of(parts)
-        answers = parts.evidence.answers
+        answers = parts.selection_data.answers
         held_out = {} if parts.held_out is None else parts.held_out.tables
         self.classes = answers.positive.labels
         self._held_out_views: dict[bool, Views] = {}
@@ -156,7 +156,7 @@ class Session:
     @property
     def has_scores(self) -> bool:
         """Return whether rules of scores are mixed."""
-        return isinstance(self.parts.evidence, ScoreTable)
+        return isinstance(self.parts.selection_data, ScoreTable)
 
     @property
     def decides_by_one_rule(self) -> bool:
@@ -413,7 +413,7 @@ class Session:
 def start_of(parts: SessionParts) -> Setting:
     """Return the setting that the model was fitted for."""
     estimator = parts.estimator
-    by = estimator.groups_.by if isinstance(parts.evidence, ScoreTable) else ()
+    by = estimator.groups_.by if isinstance(parts.selection_data, ScoreTable) else ()
     goals = tuple(SettingGoal(goal) for goal in aimed_goals(estimator))
     cost = None if estimator.deferral is None else estimator.deferral.cost
     return Setting(tail_of(estimator.objective_), getattr(estimator, "budget", None), goals, tuple(by), cost)

@@ -23,7 +23,7 @@ from counterpoise.rules.choosing import (
     choose_mixture,
     select,
 )
-from counterpoise.rules.goal_rows import Answers, GoalRows, TalliedGoals
+from counterpoise.rules.goal_rows import Answers, GoalConstraints, TalliedGoals
 from counterpoise.rules.program import (
     EXACT,
     Choice,
@@ -122,9 +122,9 @@ class GoalRowCache:
         self.views: Views = self._answers.views()
         self._tally = self._answers.counter(self.views)
         self._counted_rows: set[tuple[Dataset, int]] = set()
-        self._rows_by_goals: OrderedDict[tuple[str, ...], GoalRows] = OrderedDict()
+        self._rows_by_goals: OrderedDict[tuple[str, ...], GoalConstraints] = OrderedDict()
 
-    def rows(self, goals: tuple[Goal, ...]) -> GoalRows | None:
+    def rows(self, goals: tuple[Goal, ...]) -> GoalConstraints | None:
         """Return goals as rows; None where there are none."""
         if not goals:
             return None
@@ -156,13 +156,13 @@ _MOST_COARSE, _MOST_FINE = 250, 700  # cuts of a grid, from which it begins anew
 _MOST_RULES = 60  # that a search begins with
 
 
-def _is_moved_by(rows: GoalRows, place: int) -> bool:
+def _is_moved_by(rows: GoalConstraints, place: int) -> bool:
     """Return whether another bound of a goal moves the right sides of its rows by as much, and nothing else."""
     own = rows.rows_of(place)
     return not rows.row_slopes[own].any() and all(rows.shares[row] is None for row in own)
 
 
-def _size_of(rows: GoalRows, place: int) -> float:
+def _size_of(rows: GoalConstraints, place: int) -> float:
     """Return how large the terms of a goal can be, which is the scale of its gaps."""
     own = rows.rows_of(place)
     return float(np.abs(rows.rows[own]).max() if rows.sizes is None else rows.sizes[own].max()) or 1.0
@@ -177,9 +177,9 @@ def _prices(model: Any) -> FloatArray:
 class ModelProgram:
     """Mixtures of models, from the bits that mark their errors."""
 
-    def __init__(self, evidence: PoolPredictions) -> None:
-        self.evidence, self.goal_rows = evidence, GoalRowCache(evidence.answers)
-        self._losses = RepeatedLosses(evidence.losses, evidence.sample_weight)
+    def __init__(self, selection_data: PoolPredictions) -> None:
+        self.selection_data, self.goal_rows = selection_data, GoalRowCache(selection_data.answers)
+        self._losses = RepeatedLosses(selection_data.losses, selection_data.sample_weight)
 
     def solve(self, problem: Problem, tol: float) -> BestMixture:
         """Return the best mixture, or raise ``Unmet``."""
@@ -201,7 +201,7 @@ class ModelProgram:
         rows = self.goal_rows.rows(goals)
         try:
             if rows is not None:
-                CuttingPlanes(self.evidence.losses.shape[1], *rows.as_limits().values())
+                CuttingPlanes(self.selection_data.losses.shape[1], *rows.as_limits().values())
         except InfeasibleRows:
             return False
         return True
@@ -211,7 +211,7 @@ class ModelProgram:
         rows = self.goal_rows.rows(goals)
         if rows is None or not _is_moved_by(rows, place):
             return None
-        selection = Selection(self.evidence.losses, self.evidence.sample_weight, None)
+        selection = Selection(self.selection_data.losses, self.selection_data.sample_weight, None)
         try:
             program = ModelFamily(selection).excess(rows, place)
             return float(program.solve(_EDGE * _size_of(rows, place)).solution.value)
@@ -230,8 +230,10 @@ class ModelProgram:
 
     def _selection(self, problem: Problem) -> Selection:
         if tail_of(problem.objective) is None:
-            return select(self.evidence, problem)
-        return Selection(self.evidence.losses, self.evidence.sample_weight, None, self.goal_rows.rows(problem.goals))
+            return select(self.selection_data, problem)
+        return Selection(
+            self.selection_data.losses, self.selection_data.sample_weight, None, self.goal_rows.rows(problem.goals)
+        )
 
     def _as_the_library(self, selection: Selection, problem: Problem) -> BestMixture:
         best = choose_mixture(selection, problem)

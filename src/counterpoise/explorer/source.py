@@ -57,7 +57,7 @@ def session_of_model(
     -------
     Session
     """
-    evidence = check_model(model)
+    selection_data = check_model(model)
     held = None
     if X is not None:
         if y is None:
@@ -66,19 +66,19 @@ def session_of_model(
         features = X if is_frame(X) else np.empty((len(np.asarray(y)), 0))
         table = Table(features, np.asarray(y), sensitive_features, baseline, **weighed)
         others = with_train(table, datasets)
-        check_held_out(model, evidence, others)
-        held = held_out(model, evidence, table, X, {name: one for name, one in others.items() if name != TRAIN})
+        check_held_out(model, selection_data, others)
+        held = held_out(model, selection_data, table, X, {name: one for name, one in others.items() if name != TRAIN})
     elif any(part is not None for part in (y, sensitive_features, baseline, sample_weight, largest_weight, datasets)):
         raise ValueError("You passed columns, weights or datasets of held-out rows without X. Pass X and y too.")
     title = type(model).__name__
-    names, bounds = names_of(model, evidence), original_bounds(model)
-    return Session(SessionParts(title, model, evidence, held, names, confidence, bounds))
+    names, bounds = names_of(model, selection_data), original_bounds(model)
+    return Session(SessionParts(title, model, selection_data, held, names, confidence, bounds))
 
 
-def check_held_out(model: Any, evidence: Any, held_out_tables: Mapping[str, Table]) -> None:
+def check_held_out(model: Any, selection_data: Any, held_out_tables: Mapping[str, Table]) -> None:
     """Refuse held-out rows with other labels, or without the columns that the goals and the rules of a model use."""
-    tables = {**evidence.answers.tables, **held_out_tables}
-    views = Views(tables, evidence.answers.positive.labels)
+    tables = {**selection_data.answers.tables, **held_out_tables}
+    views = Views(tables, selection_data.answers.positive.labels)
     for name, part in [(name, part) for name in held_out_tables for part in ("y", "baseline")]:
         if getattr(tables[name], part) is not None:
             views.codes(name, part)  # which says what labels there are
@@ -86,7 +86,7 @@ def check_held_out(model: Any, evidence: Any, held_out_tables: Mapping[str, Tabl
         with suppress(NoRows):  # the page shows that none of them has a value
             for one in [one for part in goal.parts(views) for term in terms_of(part) for one in term.row_counts()]:
                 views.rows(one.rows)
-    if isinstance(evidence, ScoreTable):
+    if isinstance(selection_data, ScoreTable):
         for name in held_out_tables:
             model.groups_.codes(tables[name], f"The held-out rows of {name!r}")
 
@@ -106,39 +106,46 @@ def check_model(model: Any) -> Any:
     return model.family_.selection_data
 
 
-def names_of(model: Any, evidence: Any) -> list[str]:
+def names_of(model: Any, selection_data: Any) -> list[str]:
     """Return the names of the models."""
-    n_models = evidence.usual.size if isinstance(evidence, ScoreTable) else evidence.losses.shape[1]
+    n_models = selection_data.usual.size if isinstance(selection_data, ScoreTable) else selection_data.losses.shape[1]
     known = list(getattr(model, "names_", None) or [])[:n_models]
     known += [""] * (n_models - len(known))
     return [str(name) if name else f"model {place}" for place, name in enumerate(known)]
 
 
-def held_out(model: Any, evidence: Any, table: Table, X: Any, datasets: dict[str, Table]) -> HeldOutRows:
+def held_out(model: Any, selection_data: Any, table: Table, X: Any, datasets: dict[str, Table]) -> HeldOutRows:
     """Compute the models' outputs for held-out rows, and the uniform numbers that decisions are drawn with."""
     tables, rows = {TRAIN: table}, {TRAIN: X}
-    tables |= {name: known for name, known in evidence.answers.tables.items() if name != TRAIN} | datasets
+    tables |= {name: known for name, known in selection_data.answers.tables.items() if name != TRAIN} | datasets
     rows |= {name: one.X for name, one in datasets.items()}
     outputs, uniforms = {}, {}
     for name, own in tables.items():
         if name in rows:
-            outputs[name], uniforms[name] = member_outputs(model, evidence, rows[name]), uniforms_of(model, rows[name])
+            outputs[name], uniforms[name] = (
+                member_outputs(model, selection_data, rows[name]),
+                uniforms_of(model, rows[name]),
+            )
         else:  # rows of fit, whose outputs are stored
-            outputs[name], uniforms[name] = _stored_outputs(evidence, name), generated(model, own.n_samples)
+            outputs[name], uniforms[name] = _stored_outputs(selection_data, name), generated(model, own.n_samples)
     return HeldOutRows(tables, outputs, uniforms, X if is_frame(X) else None)
 
 
-def member_outputs(model: Any, evidence: Any, X: Any) -> AnyArray:
+def member_outputs(model: Any, selection_data: Any, X: Any) -> AnyArray:
     """Return each model's scores or, in a mixture of predictions, whether it predicts the positive class."""
     checked = model.check_predict_input(X)
     outputs = np.asarray(model.pool().ask(checked, checked.shape[0]))
-    return outputs if isinstance(evidence, ScoreTable) else np.asarray(outputs == evidence.answers.positive.place)
+    return (
+        outputs
+        if isinstance(selection_data, ScoreTable)
+        else np.asarray(outputs == selection_data.answers.positive.place)
+    )
 
 
-def _stored_outputs(evidence: Any, name: str) -> AnyArray:
-    if isinstance(evidence, ScoreTable):
-        return np.asarray(evidence.scores[name])
-    bits = evidence.answers.positives[name]
+def _stored_outputs(selection_data: Any, name: str) -> AnyArray:
+    if isinstance(selection_data, ScoreTable):
+        return np.asarray(selection_data.scores[name])
+    bits = selection_data.answers.positives[name]
     unpacked = np.unpackbits(bits.packed, axis=1, bitorder="little")[:, : bits.n_models]
     return unpacked.astype(np.bool_)
 

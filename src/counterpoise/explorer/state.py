@@ -39,7 +39,7 @@ class SessionParts:
 
     title: str
     estimator: Any  # that mixes models, fitted
-    evidence: PoolPredictions | ScoreTable
+    selection_data: PoolPredictions | ScoreTable
     held_out: HeldOutRows | None
     names: list[str]  # of the models
     confidence: float = 0.95  # of verdicts on goals that carry none
@@ -303,7 +303,7 @@ class SessionState(NamedTuple):
 
     def panels(self, parts: SessionParts, model: int) -> list[dict[str, Any]]:
         """Return histograms of a model's scores on the selection rows, by group and class; none without scores."""
-        rows, data = self.selection[TRAIN], parts.evidence
+        rows, data = self.selection[TRAIN], parts.selection_data
         if not isinstance(rows, RowsWithScores) or not isinstance(data, ScoreTable):
             return []
         if ("panels", model) not in self.cache:
@@ -331,7 +331,7 @@ def deferral_at(estimator: Any, cost: float | None) -> Deferral | None:
 
 def state_of(parts: SessionParts, by: tuple[str, ...], defer: float | None = None) -> SessionState:
     """Return the rows and the program for rules that use some columns, and defer at a cost where there is one."""
-    data, held_out = parts.evidence, parts.held_out
+    data, held_out = parts.selection_data, parts.held_out
     if isinstance(data, PoolPredictions):
         if defer is not None:
             raise ValueError("This model mixes predictions, so no row can be deferred. Leave defer empty.")
@@ -362,9 +362,12 @@ def state_of(parts: SessionParts, by: tuple[str, ...], defer: float | None = Non
 
 def columns_of(parts: SessionParts) -> list[str]:
     """Return the columns that rules may use: sensitive columns of few values, and the baseline predictions."""
-    if isinstance(parts.evidence, PoolPredictions):
+    if isinstance(parts.selection_data, PoolPredictions):
         return []
-    tables = [parts.evidence.answers.tables[TRAIN], *([] if parts.held_out is None else [parts.held_out.tables[TRAIN]])]
+    tables = [
+        parts.selection_data.answers.tables[TRAIN],
+        *([] if parts.held_out is None else [parts.held_out.tables[TRAIN]]),
+    ]
     few = [name for name in tables[0].sensitive_columns if 1 < len(values_of(tables[0], name) or ()) <= MOST_EXPLORED]
     few = [name for name in few if all(name in table.columns for table in tables)]
     if all(table.baseline is not None for table in tables):
@@ -379,7 +382,7 @@ def columns_of(parts: SessionParts) -> list[str]:
 
 def check_columns(parts: SessionParts, by: tuple[str, ...], columns: Iterable[str]) -> None:
     """Refuse columns that are not offered, and columns that make groups with few rows, before computing anything."""
-    if isinstance(parts.evidence, PoolPredictions):
+    if isinstance(parts.selection_data, PoolPredictions):
         if by:
             raise ValueError("This model mixes predictions, so its rules use no columns. Leave by empty.")
         return
@@ -402,7 +405,7 @@ def groups_of(parts: SessionParts, by: tuple[str, ...]) -> RuleGroups:
 
 
 def _other_groups(parts: SessionParts, by: tuple[str, ...]) -> RuleGroups:
-    tables, held_out = parts.evidence.answers.tables, parts.held_out
+    tables, held_out = parts.selection_data.answers.tables, parts.held_out
     try:
         groups = find_groups(replace(as_groups(parts.estimator.by), names=by), tables[TRAIN])
         for table in (*tables.values(), *({} if held_out is None else held_out.tables).values()):

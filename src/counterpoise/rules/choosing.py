@@ -25,7 +25,7 @@ from counterpoise.goals.parsing import OWN_WORDS, refuse_deferral
 from counterpoise.goals.rates import ALIASES, METRICS, RATIOS
 from counterpoise.goals.tables import group_codes
 from counterpoise.metrics import cvar_loss
-from counterpoise.rules.goal_rows import TRAIN, Answers, GoalRows, LinearRate, goal_rows, linear_rate, mean_limit
+from counterpoise.rules.goal_rows import TRAIN, Answers, GoalConstraints, LinearRate, goal_rows, linear_rate, mean_limit
 from counterpoise.rules.options import Deferral, Groups
 from counterpoise.rules.program import (
     Choice,
@@ -55,7 +55,7 @@ class Selection(NamedTuple):
     losses: ByteArray  # (n_samples, n_models), zero-one
     sample_weight: FloatArray | None
     groups: IntArray | None  # group code of each row where the worst group counts, else None
-    goals: GoalRows | None = None
+    goals: GoalConstraints | None = None
     rate: LinearRate | None = None  # the objective, where it is no risk of the losses
     risk: Risk | None = None  # the objective bound to the rows, where it is a risk other than CVaR or the worst group
 
@@ -123,7 +123,7 @@ class RepeatedLosses:
 class ModelFamily(NamedTuple):
     """Models as rules: all are known, so one solve gives the best mixture.
 
-    Limits are ``GoalRows`` of the models, or None.
+    Limits are ``GoalConstraints`` of the models, or None.
     """
 
     selection: Selection
@@ -160,15 +160,15 @@ class ModelFamily(NamedTuple):
         prices = solution.multipliers if program.limits is None else program.limits.prices(solution.multipliers)
         return Choice(solution.mixture, shift + solution.value, shift + solution.lower, prices)
 
-    def limits(self, goals: tuple[Goal, ...]) -> GoalRows | None:  # noqa: ARG002 - those of the selection
+    def limits(self, goals: tuple[Goal, ...]) -> GoalConstraints | None:  # noqa: ARG002 - those of the selection
         """Return the goals of the selection."""
         return self.selection.goals
 
-    def goals_of(self, limits: GoalRows) -> GoalRows:
+    def goals_of(self, limits: GoalConstraints) -> GoalConstraints:
         """Return the goals of limits."""
         return limits
 
-    def at_bound(self, limits: GoalRows, goals: tuple[Goal, ...], bound: float) -> GoalRows:  # noqa: ARG002 - those of the limits
+    def at_bound(self, limits: GoalConstraints, goals: tuple[Goal, ...], bound: float) -> GoalConstraints:  # noqa: ARG002 - those of the limits
         """Return limits with another bound of the first goal."""
         return limits.with_bound(0, bound)
 
@@ -176,7 +176,7 @@ class ModelFamily(NamedTuple):
         """Return no rules to start the next solve with, and the mixture of the models."""
         return None, optimum.solution.mixture
 
-    def excess(self, limits: GoalRows, place: int) -> Program:
+    def excess(self, limits: GoalConstraints, place: int) -> Program:
         """Return the program of the least that a goal can be missed by, in its worst row, with all other goals kept."""
         own, others = limits.rows_of(place), [other for other in range(len(limits.goals)) if other != place]
         losses = Matrix(limits.rows[own] - limits.bounds[own, None])
@@ -189,7 +189,7 @@ class ModelFamily(NamedTuple):
     def join(self, rules: None, more: None) -> None:
         """Return no rules: models are none."""
 
-    def add_budget(self, limits: GoalRows | None, most: float) -> GoalRows:
+    def add_budget(self, limits: GoalConstraints | None, most: float) -> GoalConstraints:
         """Return limits with a budget of mean loss."""
         row = mean_limit(self.mean_losses().values[0], most)
         return row if limits is None else limits.join(row)
@@ -223,7 +223,7 @@ class ModelFamily(NamedTuple):
         return self.selection.groups
 
 
-def as_limits(goals: GoalRows | None) -> dict[str, Any]:
+def as_limits(goals: GoalConstraints | None) -> dict[str, Any]:
     """Return goals as arguments of a solver; none where there are none."""
     return {} if goals is None else goals.as_limits()
 
@@ -246,7 +246,7 @@ def single_values(objective: Objective) -> FloatArray:
     return np.array([value_of_mixture(objective, alone) for alone in np.eye(losses.shape[1])])
 
 
-def violations(goals: GoalRows | None, n_models: int) -> FloatArray:
+def violations(goals: GoalConstraints | None, n_models: int) -> FloatArray:
     """Return by how much each model alone misses the goals, in total, in parts of the goals' sizes."""
     if goals is None:
         return np.zeros(n_models)

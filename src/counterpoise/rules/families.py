@@ -1,6 +1,6 @@
 """Three families of rules, each with what was kept of the selection rows: what can be decided, and what is best.
 
-``PooledModels`` decide by the answers of models, ``Thresholds`` by scores, with a threshold for each group,
+``PooledModels`` decide by the answers of models, ``ThresholdRules`` by scores, with a threshold for each group,
 ``ClassRules`` by the probabilities of more than two classes. All have one interface:
 
 ``prepared(problem)``
@@ -163,23 +163,23 @@ def _answer(place: int, rows: DecisionRows) -> AnyArray:
     return rows.output_of(place)
 
 
-class Thresholds(NamedTuple):
+class ThresholdRules(NamedTuple):
     """Rules of scores: a threshold for each group, or two between which rows are deferred."""
 
     pool: Pool
     selection_data: ScoreTable
 
-    def with_rows(self, data: LabelledData, dataset: str | None = None) -> "Thresholds":
+    def with_rows(self, data: LabelledData, dataset: str | None = None) -> "ThresholdRules":
         """Return the same models on other selection rows; stored predictions are looked up by the rows' name."""
         return self._replace(selection_data=_with_rows(self, data, dataset))
 
-    def with_dataset(self, name: str, table: Table, X: Any) -> "Thresholds":
+    def with_dataset(self, name: str, table: Table, X: Any) -> "ThresholdRules":
         """Return the same models on the rows of another dataset too."""
         return self._replace(
             selection_data=self.selection_data.with_dataset(name, table, self.pool.ask(X, table.n_samples, name))
         )
 
-    def prepared(self, problem: Problem) -> "Thresholds":
+    def prepared(self, problem: Problem) -> "ThresholdRules":
         """Return the same scores, with what deferring a row costs and is called."""
         if problem.deferral is not None:
             check_defer_label(problem.deferral.label, self.pool.positive.classes.tolist(), "label")
@@ -395,7 +395,7 @@ class ClassRules(NamedTuple):
             raise ValueError(f"a rule is not of one of {n_scores} models")
 
 
-Family = PooledModels | Thresholds | ClassRules
+Family = PooledModels | ThresholdRules | ClassRules
 
 
 def _shares(rule: ClassRule, calibration: Calibration, rows: DecisionRows) -> FloatArray:
@@ -409,7 +409,7 @@ def rules_of_scores(
     *,
     persons: IntArray | None = None,
     has_fold_scores: bool = False,
-) -> Thresholds | ClassRules:
+) -> ThresholdRules | ClassRules:
     """Return the rules of scores of the selection rows: thresholds of two classes, rules of probabilities of more.
 
     ``persons`` are those that rows are of, by number, where some have several; ``has_fold_scores`` says that models of
@@ -418,7 +418,7 @@ def rules_of_scores(
     nothing = Answers({}, {}, pool.positive)
     if pool.positive.is_binary:
         usual = [member.usual(column) for member, column in zip(pool.members, scores.T, strict=True)]
-        family: Any = Thresholds(pool, ScoreTable({}, nothing, None, None, np.array(usual)))
+        family: Any = ThresholdRules(pool, ScoreTable({}, nothing, None, None, np.array(usual)))
     else:
         family = ClassRules(pool, ClassTable({}, nothing, None, None))
     kept = family.selection_data.with_dataset(TRAIN, data.table, scores)

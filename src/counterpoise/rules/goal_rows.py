@@ -229,7 +229,7 @@ def linear_rate(answers: Answers, objective: Any) -> LinearRate:
     return LinearRate(linear.constant, tally_rates([linear], views, answers.counter(views), [rate])[0])
 
 
-class GoalRows(NamedTuple):
+class GoalConstraints(NamedTuple):
     """Goals as ``rows @ mixture <= bounds``, and how rows and bounds change with each goal's own bound.
 
     They are affine in the bound that the rows must meet, which is the goal's own unless it carries a confidence.
@@ -409,11 +409,11 @@ class GoalRows(NamedTuple):
         return list(np.unique(self.places[error.rows]).tolist())
 
 
-def mean_limit(means: FloatArray, most: float) -> GoalRows:
+def mean_limit(means: FloatArray, most: float) -> GoalConstraints:
     """Return a limit on the mean loss, given that of each model, as a goal beside others."""
     goal = error_rate(Dataset(TRAIN)) <= most
     row = means[None]
-    return GoalRows((goal,), row, np.array([goal.bound]), np.zeros_like(row), np.ones(1), (None,))
+    return GoalConstraints((goal,), row, np.array([goal.bound]), np.zeros_like(row), np.ones(1), (None,))
 
 
 class TalliedGoals(NamedTuple):
@@ -431,7 +431,7 @@ class TalliedGoals(NamedTuple):
         shares = (None if part.confidence is None else measure_goal(part, views, None).share() for part in limits.parts)
         return cls(limits, views, limits.targets, tuple(shares))
 
-    def rows(self, count: Tally) -> GoalRows:
+    def rows(self, count: Tally) -> GoalConstraints:
         """Return the goals as rows of the linear program, given a function that sums the predictions of models."""
         targets = self.targets
         rows, bounds = _count_goals(targets, self.views, count, self.limits.names)
@@ -450,7 +450,7 @@ class TalliedGoals(NamedTuple):
         sizes = np.array([part.linear.size for part in targets])
         goals = self.limits.goals
         owners = self.limits.owners if len(targets) > len(goals) else None
-        return GoalRows(goals, rows, bounds, row_slopes, bound_slopes, self.shares, sizes, owners)
+        return GoalConstraints(goals, rows, bounds, row_slopes, bound_slopes, self.shares, sizes, owners)
 
     def row_costs(self, row_prices: FloatArray) -> dict[str, FloatArray]:
         """Return the cost of each decision about each row of each dataset, at prices of the rows of the goals."""
@@ -461,7 +461,7 @@ class TalliedGoals(NamedTuple):
         return bind_rates([part.linear for part in self.targets], self.views, self.limits.names)
 
 
-def goal_rows(answers: Answers, goals: tuple[Goal, ...]) -> GoalRows | None:
+def goal_rows(answers: Answers, goals: tuple[Goal, ...]) -> GoalConstraints | None:
     """Return the goals as rows of the linear program, or None where there are none."""
     if not goals:
         return None
@@ -477,7 +477,7 @@ def _count_goals(
     return tally_rates(linear, views, count, names), -np.array([rate.constant for rate in linear])
 
 
-def own_bound(limits: GoalRows, excess: float) -> float:
+def own_bound(limits: GoalConstraints, excess: float) -> float:
     """Return the first goal's bound at which the right sides of its rows are larger by so much."""
     bounds = []
     for row in limits.rows_of(0):
@@ -486,7 +486,7 @@ def own_bound(limits: GoalRows, excess: float) -> float:
     return max(bounds) if limits.goals[0].sense == "<=" else min(bounds)
 
 
-def check_range(limits: GoalRows) -> None:
+def check_range(limits: GoalConstraints) -> None:
     """Raise an error if the first goal is on a ratio, whose range is not known beforehand."""
     if limits.row_slopes[limits.rows_of(0)].any():
         raise ValueError("The goal is on a ratio, whose range under a mixture is not known in advance. Pass bounds.")

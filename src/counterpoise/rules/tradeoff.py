@@ -21,7 +21,7 @@ from counterpoise.goals import Goal, Rate, as_goals, positive_rate
 from counterpoise.rules.choosing import Problem, RepeatedLosses, Selection, as_problem, build_model_program, select
 from counterpoise.rules.class_scores.family import ClassFamily
 from counterpoise.rules.families import ClassRules
-from counterpoise.rules.goal_rows import GoalRows, check_range, goal_rows, own_bound
+from counterpoise.rules.goal_rows import GoalConstraints, check_range, goal_rows, own_bound
 from counterpoise.rules.program import NoMixture, Program, build_program, mean_objective, with_budget
 from counterpoise.rules.scores.family import CutFamily
 from counterpoise.rules.scores.table import rank
@@ -176,7 +176,7 @@ class BoundPath:
 
     def __init__(self, program: Program, problem: Problem, goals: tuple[Goal, ...], tol: float) -> None:
         self.program, self.problem, self.goals, self.tol = program, problem, goals, tol
-        self.rows: GoalRows = program.family.goals_of(program.limits)
+        self.rows: GoalConstraints = program.family.goals_of(program.limits)
 
     def default_bounds(self, n_points: int) -> FloatArray:
         """Return bounds from the tightest possible to where the goal costs nothing."""
@@ -260,12 +260,12 @@ def _path_of_losses(model: Any, goal: Any, alpha: float | None, objective: Any, 
             f"With losses, goal must be the row of row @ mixture <= bound, of shape ({n_models},); got shape "
             f"{row.shape}."
         )
-    limits = GoalRows((_ROW,), row[None], np.zeros(1), np.zeros((1, n_models)), np.ones(1), (None,))
+    limits = GoalConstraints((_ROW,), row[None], np.zeros(1), np.zeros((1, n_models)), np.ones(1), (None,))
     return _path_of_selection(Selection(losses, None, None, risk=risk), problem, limits, (_ROW,), tol)
 
 
 def _path_of_selection(
-    selection: Selection, problem: Problem, limits: GoalRows | None, goals: tuple[Goal, ...], tol: float
+    selection: Selection, problem: Problem, limits: GoalConstraints | None, goals: tuple[Goal, ...], tol: float
 ) -> BoundPath:
     """Return the path over mixtures of models."""
     program = build_model_program(selection._replace(goals=limits), problem)

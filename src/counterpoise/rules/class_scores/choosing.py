@@ -22,7 +22,7 @@ from counterpoise.rules.class_scores.family import (
 from counterpoise.rules.class_scores.ratio_bins import choose_by_ratio
 from counterpoise.rules.class_scores.rules import ClassRule, TierRule, argmax_rule
 from counterpoise.rules.class_scores.table import CalibratedScores, no_calibration
-from counterpoise.rules.goal_rows import TRAIN, GoalRows
+from counterpoise.rules.goal_rows import TRAIN, GoalConstraints
 from counterpoise.rules.no_rule import no_single_rule
 from counterpoise.rules.program import TOL, Choice, build_program, choose, mean_objective, with_budget
 from counterpoise.theory.risks import Mean, Risk, WorstGroup
@@ -156,7 +156,7 @@ def search_fixed(
     best: ClassRule = argmax_rule(0, scores.shape)
     least: tuple[float, ...] = np.inf, np.inf
 
-    def try_rules(rules_to_try: list[ClassRule]) -> GoalRows | None:
+    def try_rules(rules_to_try: list[ClassRule]) -> GoalConstraints | None:
         """Try rules, and return their values of the limits."""
         nonlocal best, least
         columns = Columns.of(program, rules_to_try)

@@ -28,7 +28,7 @@ from counterpoise.goals.infeasible import bound_step, goal_unit, rate_unit
 from counterpoise.rules.choosing import groups_by
 from counterpoise.rules.class_scores.rules import ClassRule, PricedRows, TierRule, argmax_rule, refine
 from counterpoise.rules.class_scores.table import CalibratedScores
-from counterpoise.rules.goal_rows import TRAIN, GoalRows, TalliedGoals, linear_rate, mean_limit
+from counterpoise.rules.goal_rows import TRAIN, GoalConstraints, TalliedGoals, linear_rate, mean_limit
 from counterpoise.rules.program import (
     TOL,
     Choice,
@@ -48,7 +48,7 @@ from counterpoise.theory.risks import Mean, Risk, RiskRows
 class BoundRows(NamedTuple):
     """Goals bound to the answers of all rows: for many rules each goal is one matrix product."""
 
-    template: GoalRows  # on other rules
+    template: GoalConstraints  # on other rules
     rates: BoundRates
     shifted: BoundRates | None  # with larger bounds, of the goals on ratios: their rows are affine in them
     steps: FloatArray  # by which those bounds are larger
@@ -56,7 +56,7 @@ class BoundRows(NamedTuple):
     units: FloatArray  # what rows and bounds are in parts of, so that amounts of any size are searched alike
 
     @classmethod
-    def of(cls, tallied: TalliedGoals, template: GoalRows) -> Self:
+    def of(cls, tallied: TalliedGoals, template: GoalConstraints) -> Self:
         """Bind goals."""
         linear = [goal.linear for goal in tallied.targets]
         ratio_goals = [goal for goal in tallied.targets if isinstance(goal.left, Ratio)]
@@ -68,7 +68,7 @@ class BoundRows(NamedTuple):
         rates = bind_rates(linear, tallied.views, tallied.limits.names)
         return cls(in_units(template, units), rates, shifted, steps, constants, units)
 
-    def rows(self, answers: list[dict[str, FloatArray]]) -> GoalRows:
+    def rows(self, answers: list[dict[str, FloatArray]]) -> GoalConstraints:
         """Return the goals as rows on rules, given their answers, in parts of the units."""
         stacked = {name: np.column_stack([one[name].ravel() for one in answers]) for name in self.rates.weights}
         rows = self.rates.weighted(stacked) + (self.rates.constants - self.constants)[:, None]
@@ -80,7 +80,7 @@ class BoundRows(NamedTuple):
         return self.template._replace(rows=rows / units, row_slopes=slopes / units)
 
 
-def in_units(goals: GoalRows, units: FloatArray) -> GoalRows:
+def in_units(goals: GoalConstraints, units: FloatArray) -> GoalConstraints:
     """Return goals with rows, bounds and slopes in parts of units, one for each row."""
     return goals._replace(
         rows=goals.rows / units[:, None],
@@ -112,7 +112,7 @@ class ClassLimits(NamedTuple):
         """Return the most that a unit of mass adds to each limit, at least 1: prices count in parts of it."""
         return np.asarray(np.maximum(np.abs(self.tensors).max(axis=(1, 2, 3), initial=0.0), 1.0))
 
-    def rows(self, answers: list[dict[str, FloatArray]], means: FloatArray) -> GoalRows | None:
+    def rows(self, answers: list[dict[str, FloatArray]], means: FloatArray) -> GoalConstraints | None:
         """Return the limits as rows on rules, given their answers and mean losses: the goals and then the budget."""
         rows = None if self.goals is None else self.goals.rows(answers)
         if self.budget is None:
@@ -248,7 +248,7 @@ class Columns(NamedTuple):
 
     rules: list[ClassRule]
     losses: FloatArray  # (n_losses, n_rules)
-    rows: GoalRows | None
+    rows: GoalConstraints | None
 
     @classmethod
     def of(cls, program: Program, rules: list[ClassRule]) -> Self:
@@ -383,7 +383,7 @@ class ClassFamily:
         bound = BoundRows.of(tallied, rows)
         return ClassLimits(bound, None, as_tensors(scores, rows.rows / bound.units[:, None]))
 
-    def goals_of(self, limits: ClassLimits) -> GoalRows:
+    def goals_of(self, limits: ClassLimits) -> GoalConstraints:
         """Return the goals of limits; there are some."""
         assert limits.goals is not None  # noqa: S101 - callers have some
         return limits.goals.template

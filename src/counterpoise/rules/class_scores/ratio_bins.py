@@ -16,7 +16,7 @@ from counterpoise.rules.choosing import Problem
 from counterpoise.rules.class_scores.family import ClassLimits
 from counterpoise.rules.class_scores.rules import RatioRule, best_two
 from counterpoise.rules.class_scores.table import CalibratedScores
-from counterpoise.rules.goal_rows import TRAIN, GoalRows
+from counterpoise.rules.goal_rows import TRAIN, GoalConstraints
 from counterpoise.solvers.linear_program import solve_linear_program
 
 N_BINS = 16
@@ -87,7 +87,7 @@ def choose_by_ratio(
     return RatioRule(0, bins.edges, shares), value, min(lower, value), prices
 
 
-def _least_mean(bins: Bins, rows: GoalRows | None) -> float | None:
+def _least_mean(bins: Bins, rows: GoalConstraints | None) -> float | None:
     """Return the least mean loss under the goals."""
     constant, added = bins.means
     if rows is None:
@@ -99,7 +99,9 @@ def _least_mean(bins: Bins, rows: GoalRows | None) -> float | None:
     return None if solution is None else constant + float(added @ solution.point)
 
 
-def _program(bins: Bins, alpha: float, rows: GoalRows | None, most: float) -> tuple[FloatArray, FloatArray] | None:
+def _program(
+    bins: Bins, alpha: float, rows: GoalConstraints | None, most: float
+) -> tuple[FloatArray, FloatArray] | None:
     """Return the chances of least tail, and the prices of the goals and of the budget.
 
     Variables are the chances, the threshold of the tail, and what the losses of each bin and kind have above it.
@@ -123,7 +125,7 @@ def _program(bins: Bins, alpha: float, rows: GoalRows | None, most: float) -> tu
     return None if solution is None else (np.clip(solution.point[:n_bins], 0.0, 1.0), -solution.duals)
 
 
-def _limits(bins: Bins, rows: GoalRows | None, most: float) -> tuple[FloatArray, FloatArray]:
+def _limits(bins: Bins, rows: GoalConstraints | None, most: float) -> tuple[FloatArray, FloatArray]:
     """Return the goals, and then the budget, as limits on the chances of the second class in each bin."""
     matrix, bounds = np.zeros((0, bins.n_bins)), np.zeros(0)
     if rows is not None:
@@ -134,7 +136,7 @@ def _limits(bins: Bins, rows: GoalRows | None, most: float) -> tuple[FloatArray,
     return np.vstack([matrix, added]), np.append(bounds, most - constant)
 
 
-def _lower_bound(bins: Bins, alpha: float, rows: GoalRows | None, most: float, duals: FloatArray) -> float:
+def _lower_bound(bins: Bins, alpha: float, rows: GoalConstraints | None, most: float, duals: FloatArray) -> float:
     """Return a lower bound over all chances, from weights of the losses and prices of the limits."""
     matrix, bounds = _limits(bins, rows, most)
     prices, mass = np.maximum(duals[: bounds.size], 0.0), bins.mass.ravel()

@@ -12,7 +12,7 @@ from counterpoise._base.checks import check_losses
 from counterpoise._base.types import ArrayLike, FloatArray, IntArray
 from counterpoise.goals import InfeasibleGoals
 from counterpoise.goals.advice import nearest_bound, tighten_bound
-from counterpoise.rules.goal_rows import GoalRows
+from counterpoise.rules.goal_rows import GoalConstraints
 from counterpoise.rules.program import NoMixture, Objective, Program
 from counterpoise.rules.scores.cuts import CutRules, Cuts
 from counterpoise.rules.scores.sums import RuleLimits, Sums, goals_on, scaled_sums
@@ -69,7 +69,7 @@ def explain_conflict(program: Program, error: NoMixture) -> InfeasibleGoals:
     return InfeasibleGoals(*parts, one.nearest_proven and is_proven)
 
 
-def _conflict(goals: GoalRows, cuts: Cuts, error: NoMixture, rules: CutRules) -> list[int]:
+def _conflict(goals: GoalConstraints, cuts: Cuts, error: NoMixture, rules: CutRules) -> list[int]:
     """Return the places of goals that conflict on a pool of rules."""
     goals_of_pool = goals_on(rules, goals, cuts)
     conflict = goals_of_pool.constraints({}).conflict()

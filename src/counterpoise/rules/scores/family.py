@@ -12,7 +12,7 @@ import numpy as np
 from counterpoise._base.types import FloatArray, IntArray
 from counterpoise.goals import Goal, InfeasibleGoals, Rate
 from counterpoise.rules.choosing import groups_by
-from counterpoise.rules.goal_rows import TRAIN, GoalRows, goal_rows, linear_rate
+from counterpoise.rules.goal_rows import TRAIN, GoalConstraints, goal_rows, linear_rate
 from counterpoise.rules.program import (
     Choice,
     NoMixture,
@@ -92,7 +92,7 @@ class CutFamily(NamedTuple):
         """Return goals for every cut."""
         return RuleLimits(self.cuts, goal_rows(self.ranked.answers(), goals))
 
-    def goals_of(self, limits: RuleLimits) -> GoalRows:
+    def goals_of(self, limits: RuleLimits) -> GoalConstraints:
         """Return the goals of limits; there are some."""
         assert limits.goals is not None  # noqa: S101 - callers have some
         return limits.goals

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from counterpoise._base.types import AnyArray, BoolArray, FloatArray, IntArray
-from counterpoise.rules.goal_rows import GoalRows
+from counterpoise.rules.goal_rows import GoalConstraints
 from counterpoise.rules.scores import _kernels
 from counterpoise.rules.scores.cuts import CutRules, Cuts
 from counterpoise.solvers.linear_program import constraint_scale
@@ -168,7 +168,7 @@ class RuleLimits(NamedTuple):
     """Goals, given for the rules that decide positive up to one cut of one group, and a budget."""
 
     cuts: Cuts
-    goals: GoalRows | None
+    goals: GoalConstraints | None
     budget: Budget | None = None
 
     @property
@@ -207,7 +207,7 @@ class RuleLimits(NamedTuple):
         return self._replace(goals=self.goals.some(places))
 
 
-def goals_on(rules: CutRules, goals: GoalRows, cuts: Cuts) -> GoalRows:
+def goals_on(rules: CutRules, goals: GoalConstraints, cuts: Cuts) -> GoalConstraints:
     """Return goals as rows on some rules, given their rows for every cut."""
     matrices = []
     for matrix in (goals.rows, goals.row_slopes):
