@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import TimeSeriesSplit
+from sklearn.model_selection import KFold, TimeSeriesSplit
 
 import counterpoise as cp
 from counterpoise.goals import Table, as_goals
@@ -269,3 +269,53 @@ def test_persons_of_held_out_rows_count_too(rows):
         model.fit(X[:3000], y[:3000], **held_out, ids_val=np.arange(5))
     with pytest.raises(ValueError, match="without X_val"):
         model.fit(X[:3000], y[:3000], ids_val=np.arange(5))
+
+
+def test_what_nothing_makes_sure_is_not_promised(rows):
+    with pytest.warns(ConfidenceNotReached, match="The goal recall >= 1 limits the confidence"):
+        model = fitted(rows, ["recall >= 1", "positive_rate <= 1"], confidence=0.9)
+    assert model.confidence_ is None
+    assert "no rule can be inside" in model.margins_[0].reason
+
+
+def test_margins_are_in_the_units_of_their_goal(rows):
+    goals = ["positive_rate(sex=F) >= 0.8 * positive_rate(sex=M)", "recall >= 0.6"]
+    model = fitted(rows, goals, confidence=0.9)
+    for margin, check in zip(model.margins_, model.check_goals(), strict=True):
+        assert (margin.bound, margin.value) == pytest.approx((check.bound, check.value))
+        low, high = margin.expected
+        assert 0 < low < margin.value < high < 1
+
+
+def test_a_margin_of_many_groups_is_of_the_group_whose_value_is_shown():
+    rng = np.random.default_rng(0)
+    group = np.array(["big"] * 8000 + ["small"] * 60)
+    y = rng.integers(0, 2, group.size)
+    score = np.clip(0.5 + 0.2 * (y - 0.5) + 0.25 * rng.normal(size=y.size) + 0.3 * (group == "small") * y, 0, 1)
+    model = cp.GoalClassifier([score], cv="prefit", goals=["every_group(recall, by=group) >= 0.6"], random_state=0)
+    model.fit(score[:, None], y, sensitive_features={"group": group})
+    (margin,) = model.margins_
+    assert margin.standard_error < 0.02  # of the big group, which is closest to the bound
+
+
+def test_persons_must_be_named_and_kept_together(rows):
+    X, y, _ = rows
+    model = cp.GoalClassifier(LogisticRegression(), goals=["recall >= 0.8"], random_state=0)
+    with pytest.raises(ValueError, match="ids must name the person of every row of X; row 3 has none"):
+        model.fit(X[:300], y[:300], ids=[*range(3), None, *range(4, 300)])
+    model.set_params(cv=KFold(3, shuffle=True, random_state=0))
+    with pytest.raises(ValueError, match="Fold 0 of cv has rows of one person both inside and outside"):
+        model.fit(X[:300], y[:300], ids=np.arange(300) // 3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConfidenceNotReached)
+        alone = model.set_params(cv="prefit", estimator=LogisticRegression().fit(X, y)).fit(X[:300], y[:300])
+        together = model.fit(X[:300], y[:300], ids=np.zeros(300, dtype=int))
+    assert together.margins_[0].standard_error >= alone.margins_[0].standard_error * 0.5
+
+
+def test_rows_without_a_failure_show_little(rows):
+    X, y, _ = rows
+    perfect = cp.GoalClassifier([y[:60].astype(float)], cv="prefit", goals=["recall >= 0.97"], random_state=0)
+    with pytest.warns(ConfidenceNotReached):
+        perfect.fit(X[:60], y[:60])
+    assert perfect.confidence_ is None

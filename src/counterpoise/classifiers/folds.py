@@ -5,6 +5,7 @@ what they promise. Here the rows are split into folds; a model is trained on the
 those inside. The models of the folds then decide together by the mean of their log-odds, where these are finite.
 """
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from numbers import Integral
 from typing import Any, NamedTuple
@@ -125,8 +126,13 @@ def splits_of(cv: Any, labels: AnyArray, seed: int, persons: IntArray | None = N
     check_cv(cv)
     features = np.empty(labels.size)  # which splitters ignore
     if not isinstance(cv, str | Integral):
-        pairs = cv.split(features, labels, persons) if hasattr(cv, "split") else cv
-        return _checked_splits([_as_split(number, parts, labels.size) for number, parts in enumerate(pairs)], labels)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "The groups parameter is ignored")  # such folds are checked below
+            pairs = list(cv.split(features, labels, persons) if hasattr(cv, "split") else cv)
+        splits = [_as_split(number, parts, labels.size) for number, parts in enumerate(pairs)]
+        if persons is not None:
+            _check_persons(splits, persons)
+        return _checked_splits(splits, labels)
     classes, sizes = np.unique(labels, return_counts=True)
     rare = int(sizes.argmin())
     n_folds = max(min(_FOLDS, int(sizes[rare])), _LEAST_FOLDS) if isinstance(cv, str) else int(cv)
@@ -139,6 +145,17 @@ def splits_of(cv: Any, labels: AnyArray, seed: int, persons: IntArray | None = N
     if persons is not None:
         return list(StratifiedGroupKFold(n_folds, shuffle=True, random_state=seed).split(features, labels, persons))
     return list(StratifiedKFold(n_folds, shuffle=True, random_state=seed).split(features, labels))
+
+
+def _check_persons(splits: list[Split], persons: IntArray) -> None:
+    """Refuse folds that score a person by models trained on other rows of that person, unless those are earlier."""
+    for number, (outside, inside) in enumerate(splits):
+        is_later = bool(outside.size and inside.size and outside.max() < inside.min())
+        if not is_later and np.intersect1d(persons[outside], persons[inside]).size:
+            raise ValueError(
+                f"Fold {number} of cv has rows of one person both inside and outside, so scores would be too good. "
+                "Pass cv='auto', a number of folds, or a splitter that keeps groups together, such as GroupKFold."
+            )
 
 
 def _as_split(number: int, parts: Any, n_samples: int) -> Split:

@@ -160,6 +160,8 @@ def warn_of_margins(margins: Margins | None, confidence: float | None) -> None:
             ConfidenceNotReached,
         )
         return
+    if margins.limiting is None:  # lists of rows, and goals with a confidence of their own: nothing was requested
+        return
     needed = "" if margins.rows_needed is None else f" About {margins.rows_needed:,} selection rows would be enough."
     if margins.is_costly:
         needed = (

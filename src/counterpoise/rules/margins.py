@@ -39,6 +39,9 @@ _MOST_OPTIMISM = 3.0  # standard errors
 _N_DRAWS = 4096  # of the normal vector: a power of two
 _FAR = 8.0  # standard errors beyond which a goal cannot fail by chance
 _TINY = 1e-12
+# Rows without a failure bound the rate of failures by 2.3 in so many rows at a confidence of 0.9: the variance of half
+# a row is as many times too small.
+_NO_FAILURES = 12.8
 _TWO_SIDED = 1.96  # standard errors on both sides of what is expected of new rows
 _ALLOWED = 1e-9  # by which a goal may be missed: rounding
 _UNMET = 1e3  # added to the risk of rules that miss a goal on the rows: they come last
@@ -261,6 +264,8 @@ class RuleTable:
         """Return the influence of every row on some functions of one rule, by dataset (n_functions, n_rows)."""
         sums, by_name = self.observed(), {}
         for name, rows in self.rows.items():
+            if not self.views.tables[name].population:
+                continue
             kinds, cells = rows.keys % rows.n_kinds, rows.keys // rows.n_kinds
             own = np.zeros((places.size, rows.keys.size))
             for number, place in enumerate(places.tolist()):
@@ -286,6 +291,8 @@ class RuleTable:
         n_rules = shares.shape[1]
         variances = np.zeros((places.size, n_rules))
         for name, rows in self.rows.items():
+            if not self.views.tables[name].population:  # a list of rows does not vary
+                continue
             squares = rows.sums(rows.squares, self.n_cells)
             sums = rows.sums(rows.weights, self.n_cells).sum(axis=0)
             n_answers = int(self.rules.answers.max(initial=1)) + 1
@@ -313,7 +320,8 @@ class RuleTable:
                 total_variance = np.zeros(n_rules)
                 for answer in range(n_answers):
                     total_variance += (by_answer[answer] * (direct[answer][:, None] - central) ** 2).sum(axis=0)
-                variances[number] += (total_variance + 2.0 * floor) * self.error_factors.get(name, 1.0) ** 2
+                least = np.maximum(total_variance + 2.0 * floor, _NO_FAILURES * floor)
+                variances[number] += least * self.error_factors.get(name, 1.0) ** 2
         return variances
 
 
@@ -410,7 +418,7 @@ class TargetPath(NamedTuple):
             if not own.size:
                 margins.append(PartMargin(goal, None, None, None, 0.0))
                 continue
-            worst = own[(z[own, place] - optimism[own]).argmin()]
+            worst = own[(z[own, place] * self.errors[own, place]).argmin()]  # whose value the goal has
             others = np.setdiff1d(np.arange(self.random.size), own)
             without = now._replace(risk=ndtr(-z[others]).sum(axis=0))
             cost = max(float(now.cost[place] - now.cost[without.best(TARGETS[[at]])[0]]), 0.0)
@@ -475,7 +483,9 @@ def judge(
         by_person = sum(_covariance(own, persons.get(name)).diagonal() for name, own in influences.items())
         by_row = sum(_covariance(own, None).diagonal() for own in influences.values())
         factor = np.sqrt(np.divide(by_person, by_row, out=np.ones(random.size), where=np.asarray(by_row) > 0))
-        errors = errors * factor[:, None]
+        n_persons = min(int(codes.max()) + 1 for codes in persons.values())
+        few = np.sqrt(n_persons / max(n_persons - 1, 0.5))
+        errors = errors * np.maximum(few * factor, 1.0)[:, None]
     z = -values[random] / errors
     return _rank_rules(values, n_parts, z), z, errors
 
@@ -521,9 +531,12 @@ def parts_of(goals: tuple[Goal, ...], views: Views) -> list[Part]:
     written, parts = GoalLimits.of(goals, views), []
     for part, owner in zip(written.targets, written.owners.tolist(), strict=True):
         names = {count.rows.name for count in part.linear.row_counts}
-        is_list = any(not views.tables[name].population for name in names)
+        is_list = all(not views.tables[name].population for name in names)
         parts.append(Part(part.linear, owner, not why_no_margin(goals[owner]) and not is_list))
     return parts
+
+
+AT_THE_END = "no rule can be inside of its bound"
 
 
 def why_no_margin(goal: Goal) -> str:
@@ -532,7 +545,7 @@ def why_no_margin(goal: Goal) -> str:
         return "it has a confidence of its own"
     low, high = goal_range(goal)
     if goal.bound <= low + _ALLOWED if goal.sense == "<=" else goal.bound >= high - _ALLOWED:
-        return "no rule can be inside of its bound"
+        return AT_THE_END
     return ""
 
 
@@ -575,11 +588,16 @@ def describe_margins(safe: SafeRule, checks: Sequence[GoalCheck]) -> Margins:
     for check, part in zip(checks, safe.margins, strict=True):
         if part.slack is None or part.standard_error is None or part.optimism is None:
             reason = why_no_margin(check.goal) or "its rows are a list and no sample"
-            margins.append(Margin(check.goal, check.goal.bound, check.value, None, None, part.cost, reason))
+            margins.append(Margin(check.goal, check.bound, check.value, None, None, part.cost, reason))
             continue
         # A ratio is multiplied through by its denominator: in its own units the slack is that of the value.
-        unit = abs(check.value - check.goal.bound) / abs(part.slack) if part.slack else 1.0
+        unit = abs(check.value - check.bound) / abs(part.slack) if part.slack else 1.0
         errors = unit * part.standard_error, unit * part.optimism
-        margins.append(Margin(check.goal, check.goal.bound, check.value, *errors, part.cost))
+        margins.append(Margin(check.goal, check.bound, check.value, *errors, part.cost))
+    at_the_end = next((check.goal for check in checks if why_no_margin(check.goal) == AT_THE_END), None)
+    if at_the_end is not None:  # which nothing makes sure
+        return Margins(None, tuple(margins), safe.cost, at_the_end, None)
+    if all(margin.standard_error is None for margin in margins):
+        return Margins(None, tuple(margins), safe.cost, None, None)
     limiting = None if safe.limiting is None else checks[safe.limiting].goal
     return Margins(safe.confidence, tuple(margins), safe.cost, limiting, safe.rows_needed, safe.is_costly)

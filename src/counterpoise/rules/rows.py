@@ -156,4 +156,7 @@ def person_numbers(ids: Any, n_samples: int, rows: str = "X") -> IntArray:
     values = np.asarray(column_or_1d(ids))
     if len(values) != n_samples:
         raise ValueError(f"ids must hold one person for each of the {n_samples} rows of {rows}; got {len(values)}.")
+    missing = [place for place, value in enumerate(values.tolist()) if value is None or value != value]  # noqa: PLR0124
+    if missing:
+        raise ValueError(f"ids must name the person of every row of {rows}; row {missing[0]} has none.")
     return np.unique(values.astype(str) if values.dtype == object else values, return_inverse=True)[1]
