@@ -87,7 +87,7 @@ class ProcessShards:
         self._remembered.add(key, function, given)
         return found
 
-    def leave(self, key: Hashable, function: Callable[..., object], *given: Any) -> None:
+    def queue_change(self, key: Hashable, function: Callable[..., object], *given: Any) -> None:
         """Change at once."""
         self.change(key, function, *given)
 

@@ -97,7 +97,7 @@ def test_a_worker_that_is_killed_loses_nothing(processes, tmp_path):
 def test_what_is_left_is_done_once_by_shards_that_are_made_again_too(processes):
     with DaskShards(cut(2, x=X), processes) as shards:
         os.kill(shards.map(_pid)[1], signal.SIGKILL)
-        shards.leave("left", _scale, 3.0)
+        shards.queue_change("left", _scale, 3.0)
         assert total(shards.map(_sum)) == 3 * X.sum()
 
 

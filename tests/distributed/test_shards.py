@@ -27,7 +27,7 @@ def _square(shard):
 
 
 def _left_and_asked(shards):
-    shards.leave("refused", _refuse, "that")
+    shards.queue_change("refused", _refuse, "that")
     shards.map(_sum)
 
 
@@ -80,8 +80,8 @@ def test_an_error_in_a_shard_reaches_who_asked_and_the_shards_go_on(engine):
 @pytest.mark.parametrize("engine", EACH)
 def test_what_is_left_is_done_in_order_before_what_is_asked_next(engine):
     with opened(engine, cut(3, x=X)) as shards:
-        shards.leave("scale", _scale, 3.0)
-        shards.leave("square", _square)
+        shards.queue_change("scale", _scale, 3.0)
+        shards.queue_change("square", _square)
         shards.change("more", _scale, 2.0)
         assert total(shards.map(_sum)) == 2 * (9 * X**2).sum()
         with pytest.raises(ValueError, match="refused: that"):

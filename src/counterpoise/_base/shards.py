@@ -102,7 +102,7 @@ class Shards(Protocol):
         is lost is made again by its source and by all that is remembered, in the order in which the keys came.
         """
 
-    def leave(self, key: Hashable, function: Callable[..., object], *arguments: Any) -> None:
+    def queue_change(self, key: Hashable, function: Callable[..., object], *arguments: Any) -> None:
         """Do the same without a result: it may be done together with the next call, which then raises its errors."""
 
     def forget(self, key: Hashable) -> None:
@@ -141,7 +141,7 @@ class LocalShards:
         """Map; nothing here is lost that would have to be made again."""
         return self.map(function, *arguments)
 
-    def leave(self, key: Hashable, function: Callable[..., object], *arguments: Any) -> None:
+    def queue_change(self, key: Hashable, function: Callable[..., object], *arguments: Any) -> None:
         """Change at once: nothing travels."""
         self.change(key, function, *arguments)
 

@@ -191,8 +191,8 @@ class ShardRows:
         self.start = cells.mass / cells.facts.total
         self.answers: list[FloatArray] = []  # shape (n_cells, n_classes) each
         self.losses = np.empty((len(cells.values), 0))  # means in each cell
-        shards.leave("no rounds", _no_rounds, n_rounds)
-        shards.leave(WEIGHTS, weigh_by_failures, np.ones(1) / cells.facts.total)
+        shards.queue_change("no rounds", _no_rounds, n_rounds)
+        shards.queue_change(WEIGHTS, weigh_by_failures, np.ones(1) / cells.facts.total)
 
     @property
     def failures(self) -> FloatArray:
@@ -217,12 +217,12 @@ class ShardRows:
 
     def weigh_by_failures(self, table: FloatArray) -> FloatArray:
         """Leave weights by the number of models that fail on a row."""
-        self.shards.leave(WEIGHTS, weigh_by_failures, table)
+        self.shards.queue_change(WEIGHTS, weigh_by_failures, table)
         return ELSEWHERE
 
     def weigh_by_place(self, table: FloatArray) -> FloatArray:
         """Leave weights by cell."""
-        self.shards.leave(WEIGHTS, _weigh_by_cell, table)
+        self.shards.queue_change(WEIGHTS, _weigh_by_cell, table)
         return ELSEWHERE
 
     def weigh_by_dual(self, risk: Risk, tol: float) -> FloatArray:
@@ -324,7 +324,7 @@ class ShardFit:
     def __call__(self, weights: FloatArray, number: int) -> Fitted:
         """Return the model of a round, and the mass of each cell that it calls each class."""
         if self.costs is None:
-            self.shards.leave(ROUND_TARGET, _aim_at_labels)
+            self.shards.queue_change(ROUND_TARGET, _aim_at_labels)
         elif not self._aim_at_costs(self.costs(weights) if weights.ndim == 1 else weights).any():
             self._aim_at_costs(self.costs(self.rows.start))  # all answers cost alike
         model, grown = (self._fit_to_sample(number), None) if self.is_random else self._grow_tree()
@@ -341,7 +341,7 @@ class ShardFit:
         return np.array(self.shards.change(ROUND_TARGET, _aim_at_costs, by_mass, most))
 
     def _grow_tree(self) -> tuple[Any, GrownTree]:
-        self.shards.leave(TARGET, _aim_tree)
+        self.shards.queue_change(TARGET, _aim_tree)
         model = copy.copy(self.learner)
         grown = grow_over(self.shards, self.layout, len(self.facts.classes), model.growth_limits())
         self.shards.forget(TARGET)

@@ -172,7 +172,7 @@ class DaskShards:
         self._changes.add(key, function, args)
         return results
 
-    def leave(self, key: Hashable, function: Callable[..., object], *args: Any) -> None:
+    def queue_change(self, key: Hashable, function: Callable[..., object], *args: Any) -> None:
         """Remember a change, and send it with the next question."""
         self._changes.add(key, function, args)
         for steps in self._pending.values():

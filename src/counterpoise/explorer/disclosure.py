@@ -16,7 +16,7 @@ import numpy as np
 
 from counterpoise._base.text import did_you_mean
 from counterpoise._base.types import BoolArray, ByteArray, FloatArray, IntArray
-from counterpoise.explorer.setting import number, shape
+from counterpoise.explorer.setting import goal_key, number
 from counterpoise.explorer.solving import MixtureRates
 from counterpoise.goals import Goal, Table
 from counterpoise.goals.binding import Views
@@ -50,18 +50,18 @@ class DisclosureGuard:
         self, choice: Mapping[str, Table], held_out: Mapping[str, Table], classes: Classes, own: Iterable[Goal]
     ) -> None:
         self._choice, self._held_out, self._classes = choice, held_out, classes
-        self._own = {shape(goal) for goal in own}
+        self._own = {goal_key(goal) for goal in own}
         self._reasons: dict[str, str] = {}
 
     def check(self, goal: Goal) -> None:
         """Refuse a goal that the user adds, if it is about few rows."""
         why = self.why(goal)
-        if why and shape(goal) not in self._own:
+        if why and goal_key(goal) not in self._own:
             raise ValueError(why)
 
     def why(self, goal: Goal) -> str:
         """Return why a goal is hidden; an empty text where it is not."""
-        name = shape(goal)
+        name = goal_key(goal)
         if name not in self._reasons:
             if len(self._reasons) > _MOST_REASONS:
                 self._reasons.clear()

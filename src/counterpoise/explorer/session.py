@@ -9,7 +9,16 @@ import numpy as np
 
 from counterpoise.auditing.audit import GoalAudit, add_confidence, audit_predictions
 from counterpoise.explorer.disclosure import HIDDEN, LEAST_ROWS, DisclosureGuard, GroupRates, is_of_few
-from counterpoise.explorer.setting import Setting, SettingGoal, in_field, make_unique, number, reach, shape, threshold
+from counterpoise.explorer.setting import (
+    Setting,
+    SettingGoal,
+    goal_key,
+    in_field,
+    make_unique,
+    number,
+    reach,
+    threshold,
+)
 from counterpoise.explorer.solving import DRAGGED, RELEASED, BestMixture, Unmet, is_priced, scale_of, tail_of
 from counterpoise.explorer.state import (
     RowAnswers,
@@ -145,7 +154,7 @@ class Session:
         self._rates = GroupRates((held_out or answers.tables)[TRAIN], self.classes)
         self.columns = columns_of(parts)  # that rules may use
         own = [one.goal for one in self.start.goals]
-        self._own_counts = Counter(map(shape, own))
+        self._own_counts = Counter(map(goal_key, own))
         self.few = DisclosureGuard(answers.tables, held_out, self.classes, own)
         sizes = [tables[TRAIN].n_samples for tables in (answers.tables, held_out) if tables]
         self.least_alpha = min(1.0, self.start.alpha or 1.0, LEAST_ROWS / min(sizes))
@@ -275,7 +284,7 @@ class Session:
         counts: Counter[str] = Counter()
         for place, one in enumerate(setting.goals):
             with in_field("goals", place):
-                name = shape(one.goal)
+                name = goal_key(one.goal)
                 counts[name] += 1
                 if counts[name] > max(self._own_counts[name], 1):
                     raise ValueError(f"The goal {one.goal} is already in the list. Move its bound instead.")
@@ -351,7 +360,7 @@ class Session:
         """Return why the held-out rows have no verdict on a goal, or why it is hidden; an empty text otherwise."""
         if self.few.why(goal):
             return HIDDEN
-        name = shape(goal), views.classes.deferred is None
+        name = goal_key(goal), views.classes.deferred is None
         if name not in self._refusals:
             if len(self._refusals) > _MOST_CHECKED:
                 self._refusals.clear()

@@ -204,7 +204,7 @@ def check_bound(goal: Goal) -> None:
         check_number(goal.bound, f"The bound of {goal.left}", f"[{low:g}, {high:g}]", "between which it can be")
 
 
-def shape(goal: Goal) -> str:
+def goal_key(goal: Goal) -> str:
     """Return the text of a goal without its bound: goals that differ only in their bound share it."""
     return str(goal.with_bound(0.0))
 

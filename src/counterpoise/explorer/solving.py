@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from counterpoise._base.types import FloatArray, IntArray
-from counterpoise.explorer.setting import reach, shape
+from counterpoise.explorer.setting import goal_key, reach
 from counterpoise.goals import Goal, InfeasibleGoals, Rate
 from counterpoise.goals.binding import Tally, Views, tally_rates
 from counterpoise.goals.terms import Dataset, Linear
@@ -132,7 +132,7 @@ class GoalRowCache:
             self._begin()
         if any(goal.confidence is not None for goal in goals):  # their margins depend on all bounds together
             return TalliedGoals.of(goals, self.views).rows(self.count)
-        name = tuple(shape(goal) for goal in goals)
+        name = tuple(goal_key(goal) for goal in goals)
         if name not in self._rows_by_goals:
             self._rows_by_goals[name] = TalliedGoals.of(goals, self.views).rows(self.count)
         self._rows_by_goals.move_to_end(name)

@@ -14,7 +14,7 @@ import numpy as np
 from counterpoise._base.types import FloatArray
 from counterpoise.explorer.disclosure import HIDDEN, is_of_few
 from counterpoise.explorer.session import Session, SettingResult
-from counterpoise.explorer.setting import Setting, SettingGoal, number, numbers, reach, shape
+from counterpoise.explorer.setting import Setting, SettingGoal, goal_key, number, numbers, reach
 from counterpoise.explorer.solving import DRAGGED, RELEASED, MixtureProgram, Unmet, is_priced
 from counterpoise.explorer.state import ExplorerRows, curve
 from counterpoise.goals import Dataset, Goal, Rate, error_rate
@@ -116,7 +116,7 @@ def _tightest(session: Session, setting: Setting, place: int) -> Steps[float | N
     It depends neither on the goal's own bound nor on the tail, so it is computed once.
     """
     others = tuple(str(one.goal) for other, one in enumerate(setting.goals) if one.on and other != place)
-    name = "edge", shape(setting.goals[place].goal), others, setting.by, setting.defer
+    name = "edge", goal_key(setting.goals[place].goal), others, setting.by, setting.defer
     return (yield from _once(session, name, _edge(session, setting, place)))
 
 
