@@ -17,7 +17,6 @@ What counts of the rows are sums over cells: rows that all candidate rules treat
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -68,7 +67,7 @@ class Rules(NamedTuple):
 
 
 class PartMargin(NamedTuple):
-    """The margin of the limit of a goal that needs the largest one; None where a goal has no margin."""
+    """The margin of the limit of a goal that is closest to its bound; None where a goal has no margin."""
 
     goal: int  # its place
     slack: float | None  # between the limit and what the rule has on the selection rows
@@ -196,40 +195,30 @@ class RuleTable:
 
     def only(self, places: IntArray) -> "RuleTable":
         """Return the same of some rules."""
-        return self.with_rules(self.rules.only(places))
-
-    def with_rules(self, rules: Rules) -> "RuleTable":
-        """Return the same of other rules."""
-        return RuleTable(rules, self.linear, self.views, self.error_factors)
+        return RuleTable(self.rules.only(places), self.linear, self.views, self.error_factors)
 
     def observed(self) -> dict[str, FloatArray]:
         """Return the sums of the rows as they are, by dataset, shape (n_cells, n_kinds)."""
         return {name: rows.sums(rows.weights, self.n_cells) for name, rows in self.rows.items()}
 
     def resamples(
-        self, n_resamples: int, rng: np.random.Generator, fixed: AbstractSet[str], persons: Mapping[str, IntArray]
+        self, n_resamples: int, rng: np.random.Generator, persons: Mapping[str, IntArray]
     ) -> Iterator[dict[str, FloatArray]]:
         """Yield the sums of some resamples of the rows at a time, by dataset, shape (n_resamples, n_cells, n_kinds).
 
-        Those of fixed datasets stay as they are. Where several rows are of one person, persons are drawn.
+        Those of lists, which are no samples, stay as they are. Where several rows are of one person, persons are drawn.
         """
         observed = self.observed()
         most = max(1, _MOST_SUMS // max(own.size for own in observed.values()))
         for first in range(0, n_resamples, most):
             n_drawn = min(most, n_resamples - first)
-            yield {name: self._redraw(name, own, n_drawn, rng, fixed, persons) for name, own in observed.items()}
+            yield {name: self._redraw(name, own, n_drawn, rng, persons) for name, own in observed.items()}
 
     def _redraw(
-        self,
-        name: str,
-        observed: FloatArray,
-        n_drawn: int,
-        rng: np.random.Generator,
-        fixed: AbstractSet[str],
-        persons: Mapping[str, IntArray],
+        self, name: str, observed: FloatArray, n_drawn: int, rng: np.random.Generator, persons: Mapping[str, IntArray]
     ) -> FloatArray:
         rows = self.rows[name]
-        if name in fixed:
+        if not self.views.tables[name].population:
             return np.broadcast_to(observed, (n_drawn, *observed.shape))
         if rows.are_equal and name not in persons:  # cells of equal rows are drawn as such
             counts = np.rint(observed / rows.unit)
@@ -357,14 +346,58 @@ class RuleRanking(NamedTuple):
         return np.where(first < order.size, order[np.minimum(first, order.size - 1)], fallback)
 
 
+class MarginProblem(NamedTuple):
+    """The limits and the objective of a problem as functions of answers, and how the selection rows were sampled."""
+
+    parts: Sequence[Part]
+    costs: Sequence[Linear]  # the objective, the largest of which counts
+    views: Views
+    persons: Mapping[str, IntArray]  # by dataset the person of each row, by number, where some have several
+    error_factors: Mapping[str, float]  # of standard errors, by dataset
+
+    @property
+    def random(self) -> IntArray:
+        """Return the places of the parts that get a margin."""
+        return np.flatnonzero([part.is_random for part in self.parts])
+
+    def table(self, rules: Rules) -> RuleTable:
+        """Return what rules come to."""
+        linear = [*(part.linear for part in self.parts), *self.costs]
+        return RuleTable(rules, linear, self.views, self.error_factors)
+
+    def rank(self, table: RuleTable) -> RuleRanking:
+        """Return what decides about rules on all rows."""
+        return self.judge(table, table.shares(table.observed()))[0]
+
+    def judge(self, table: RuleTable, shares: FloatArray) -> tuple[RuleRanking, FloatArray, FloatArray]:
+        """Return what decides about rules on all rows, the slack of goals in standard errors, and those."""
+        values, random = table.values(shares), self.random
+        errors = np.sqrt(table.variances(random, shares))
+        if self.persons:  # rows of a person are alike: how much that adds is measured at one rule
+            rule = int(self.rank_values(values, -values[random] / errors).best(np.zeros(1))[0])
+            influences = table.influences(random, shares, rule)
+            by_person = sum(_covariance(own, self.persons.get(name)).diagonal() for name, own in influences.items())
+            by_row = sum(_covariance(own, None).diagonal() for own in influences.values())
+            factor = np.sqrt(np.divide(by_person, by_row, out=np.ones(random.size), where=np.asarray(by_row) > 0))
+            n_persons = min(int(codes.max()) + 1 for codes in self.persons.values())
+            few = np.sqrt(n_persons / max(n_persons - 1, 0.5))
+            errors = errors * np.maximum(few * factor, 1.0)[:, None]
+        z = -values[random] / errors
+        return self.rank_values(values, z), z, errors
+
+    def rank_values(self, values: FloatArray, z: FloatArray) -> RuleRanking:
+        """Return what decides about rules, given their values of all functions, and the slack of goals."""
+        n_parts = len(self.parts)
+        is_met = np.asarray((values[:n_parts] <= _ALLOWED).all(axis=0))
+        return RuleRanking(values[n_parts:].max(axis=0), ndtr(-z).sum(axis=0), is_met)
+
+
 class TargetPath(NamedTuple):
     """The rule of least cost for each target, and how optimistic its choice is."""
 
+    problem: MarginProblem
     table: RuleTable
-    parts: Sequence[Part]
-    persons: Mapping[str, IntArray]
     kept: IntArray  # the places of the rules of the table among all candidates
-    random: IntArray  # the places of the parts that get a margin
     shares: FloatArray
     now: RuleRanking
     z: FloatArray  # (n_random, n_rules)
@@ -377,7 +410,7 @@ class TargetPath(NamedTuple):
 
         Rules that cost more than ``most_cost`` count as out of reach.
         """
-        now, places, random = self.now, self.places, self.random
+        now, places, random = self.now, self.places, self.problem.random
         draws = self._draws(int(now.best(np.array([ndtri(confidence)]))[0]))
         within = self.z[:, places].T - self.optimism
         held = np.array([float((draws <= one).all(axis=1).mean()) for one in within])
@@ -387,7 +420,7 @@ class TargetPath(NamedTuple):
         is_reached = enough.size > 0
         at = int(enough[0]) if is_reached else int(np.where(is_cheap, held, -1.0).argmax())
         place = int(places[at]) if is_reached or is_cheap[at] else plain
-        limiting = self.parts[random[within[at].argmin()]].goal if random.size else None
+        limiting = self.problem.parts[random[within[at].argmin()]].goal if random.size else None
         is_costly = not is_reached and bool(((held >= confidence) & now.is_met[places]).any())
         needed = None
         if not is_reached and not is_costly:
@@ -398,10 +431,11 @@ class TargetPath(NamedTuple):
 
     def _draws(self, rule: int) -> FloatArray:
         """Return draws of a normal vector with the correlation of the goals' influence values at one rule."""
-        n_goals = self.random.size
+        random = self.problem.random
+        n_goals = random.size
         covariance = np.zeros((n_goals, n_goals))
-        for name, own in self.table.influences(self.random, self.shares, rule).items():
-            covariance += _covariance(own, self.persons.get(name))
+        for name, own in self.table.influences(random, self.shares, rule).items():
+            covariance += _covariance(own, self.problem.persons.get(name))
         scale = np.sqrt(np.maximum(covariance.diagonal(), _TINY**2))
         correlation = np.clip(covariance / np.outer(scale, scale), -1.0, 1.0)
         np.fill_diagonal(correlation, 1.0)
@@ -411,15 +445,16 @@ class TargetPath(NamedTuple):
         return np.asarray(ndtri(np.clip(points, _TINY, 1 - _TINY)) @ root.T)
 
     def _margins(self, place: int, at: int) -> tuple[PartMargin, ...]:
-        """Return for each goal the part that needs the largest margin, and what that margin costs."""
+        """Return for each goal the margin of the part whose value it has, and what the margins of the goal cost."""
         now, z, optimism, margins = self.now, self.z, self.optimism[at], []
-        for goal in dict.fromkeys(part.goal for part in self.parts if part.goal is not None):
-            own = np.flatnonzero([self.parts[one].goal == goal for one in self.random])
+        parts, random = self.problem.parts, self.problem.random
+        for goal in dict.fromkeys(part.goal for part in parts if part.goal is not None):
+            own = np.flatnonzero([parts[one].goal == goal for one in random])
             if not own.size:
                 margins.append(PartMargin(goal, None, None, None, 0.0))
                 continue
-            worst = own[(z[own, place] * self.errors[own, place]).argmin()]  # whose value the goal has
-            others = np.setdiff1d(np.arange(self.random.size), own)
+            worst = own[(z[own, place] * self.errors[own, place]).argmin()]
+            others = np.setdiff1d(np.arange(random.size), own)
             without = now._replace(risk=ndtr(-z[others]).sum(axis=0))
             cost = max(float(now.cost[place] - now.cost[without.best(TARGETS[[at]])[0]]), 0.0)
             error = float(self.errors[worst, place])
@@ -428,66 +463,26 @@ class TargetPath(NamedTuple):
         return tuple(margins)
 
 
-def follow_targets(
-    table: RuleTable,
-    parts: Sequence[Part],
-    *,
-    fixed: AbstractSet[str] = frozenset(),
-    persons: Mapping[str, IntArray] | None = None,
-    seed: int = 0,
-) -> TargetPath:
+def follow_targets(table: RuleTable, problem: MarginProblem) -> TargetPath:
     """Return the rule of least cost for each target, and how optimistic its choice is: one pass for every confidence.
 
     Parameters
     ----------
     table : RuleTable
-        Of the parts of the goals, and behind them of the objective, the largest function of which counts.
-    parts : sequence of Part
-        What each of the first functions of the table is.
-    fixed : set of str
-        Datasets that are lists of rows and no samples of people.
-    persons : dict from dataset names to arrays, optional
-        The person that each row is of, by number, where some have several.
-    seed : int
-        Of the resamples.
+        What the candidate rules come to, by ``problem.table``.
+    problem : MarginProblem
     """
-    persons = {} if persons is None else persons
-    random = np.flatnonzero([part.is_random for part in parts])
-    table, kept = _near_the_frontier(table, len(parts), random, persons)
-    shares = table.shares(table.observed())
-    now, z, errors = judge(table, shares, len(parts), random, persons)
+    table, kept = _near_the_frontier(table, problem)
+    random, shares = problem.random, table.shares(table.observed())
+    now, z, errors = problem.judge(table, shares)
     gained = np.zeros((TARGETS.size, random.size))
-    for sums in table.resamples(N_RESAMPLES, np.random.default_rng(seed), fixed, persons):
+    for sums in table.resamples(N_RESAMPLES, np.random.default_rng(0), problem.persons):
         for values in table.values(table.shares(sums)):
             other = -values[random] / errors
-            again = _rank_rules(values, len(parts), other).best(TARGETS)
+            again = problem.rank_values(values, other).best(TARGETS)
             gained += (np.clip(other, -_FAR, _FAR) - np.clip(z, -_FAR, _FAR))[:, again].T
     optimism = np.clip(gained / N_RESAMPLES, 0.0, _MOST_OPTIMISM)
-    return TargetPath(table, parts, persons, kept, random, shares, now, z, errors, now.best(TARGETS), optimism)
-
-
-def _rank_rules(values: FloatArray, n_parts: int, z: FloatArray) -> RuleRanking:
-    is_met = np.asarray((values[:n_parts] <= _ALLOWED).all(axis=0))
-    return RuleRanking(values[n_parts:].max(axis=0), ndtr(-z).sum(axis=0), is_met)
-
-
-def judge(
-    table: RuleTable, shares: FloatArray, n_parts: int, random: IntArray, persons: Mapping[str, IntArray]
-) -> tuple[RuleRanking, FloatArray, FloatArray]:
-    """Return what decides about rules on all rows, the slack of goals in standard errors, and those."""
-    values = table.values(shares)
-    errors = np.sqrt(table.variances(random, shares))
-    if persons:  # rows of a person are alike: how much that adds is found at one rule
-        rule = int(_rank_rules(values, n_parts, -values[random] / errors).best(np.zeros(1))[0])
-        influences = table.influences(random, shares, rule)
-        by_person = sum(_covariance(own, persons.get(name)).diagonal() for name, own in influences.items())
-        by_row = sum(_covariance(own, None).diagonal() for own in influences.values())
-        factor = np.sqrt(np.divide(by_person, by_row, out=np.ones(random.size), where=np.asarray(by_row) > 0))
-        n_persons = min(int(codes.max()) + 1 for codes in persons.values())
-        few = np.sqrt(n_persons / max(n_persons - 1, 0.5))
-        errors = errors * np.maximum(few * factor, 1.0)[:, None]
-    z = -values[random] / errors
-    return _rank_rules(values, n_parts, z), z, errors
+    return TargetPath(problem, table, kept, shares, now, z, errors, now.best(TARGETS), optimism)
 
 
 def _covariance(influences: FloatArray, persons: IntArray | None) -> FloatArray:
@@ -497,14 +492,12 @@ def _covariance(influences: FloatArray, persons: IntArray | None) -> FloatArray:
     return np.asarray(influences @ influences.T)
 
 
-def _near_the_frontier(
-    table: RuleTable, n_parts: int, random: IntArray, persons: Mapping[str, IntArray]
-) -> tuple[RuleTable, IntArray]:
+def _near_the_frontier(table: RuleTable, problem: MarginProblem) -> tuple[RuleTable, IntArray]:
     """Return the rules that cost little for their risk, and their places: those that a choice may lead to."""
     n_rules = table.rules.answers.shape[1]
     if n_rules <= _MOST_RULES:
         return table, np.arange(n_rules)
-    now, _, _ = judge(table, table.shares(table.observed()), n_parts, random, persons)
+    now = problem.rank(table)
     risk = np.where(now.is_met, now.risk, now.risk + _UNMET)
     order = np.lexsort((now.cost, risk))  # from the safest on
     frontier = np.minimum.accumulate(now.cost[order])
@@ -549,23 +542,32 @@ def why_no_margin(goal: Goal) -> str:
     return ""
 
 
-def limits_and_objective(
-    problem: Problem, views: Views, defer_cost: float | None, budget: float | None
-) -> tuple[list[Part], list[Linear]]:
-    """Return the limits of goals and of a budget of the mean loss, and the objective, as functions of answers.
+def margin_problem(
+    problem: Problem,
+    views: Views,
+    *,
+    defer_cost: float | None,
+    budget: float | None,
+    persons: IntArray | None,
+    has_fold_scores: bool,
+) -> MarginProblem:
+    """Return goals, a budget of the mean loss and the objective as functions of answers, for the choice of margins.
 
-    Of the objective the largest function counts.
+    ``persons`` are those of the selection rows, and ``has_fold_scores`` says that models of folds scored these.
     """
     parts, train, objective = parts_of(problem.goals, views), Dataset(DEFAULT), problem.objective
     if budget is not None:  # a limit as goals are, on the selection rows alone
         parts.append(Part((_mean_loss(train, defer_cost) - budget).resolve(views), None, is_random=False))
-    if isinstance(objective, Rate):
-        return parts, [objective.resolve(views)]
     groups = [train]
     if isinstance(objective, WorstGroup):
         names = objective.names or views.tables[DEFAULT].sensitive_columns
         groups = views.groups(train, tuple(names), _MOST_GROUPS)[1]
-    return parts, [_mean_loss(rows, defer_cost).resolve(views) for rows in groups]
+    costs = [_mean_loss(rows, defer_cost).resolve(views) for rows in groups]
+    if isinstance(objective, Rate):
+        costs = [objective.resolve(views)]
+    by_person = {} if persons is None else {DEFAULT: persons}
+    factors = {DEFAULT: float(np.hypot(1.0, FOLD_SHIFT))} if has_fold_scores else {}
+    return MarginProblem(parts, costs, views, by_person, factors)
 
 
 def _mean_loss(rows: Dataset, defer_cost: float | None) -> Rate:
@@ -573,9 +575,10 @@ def _mean_loss(rows: Dataset, defer_cost: float | None) -> Rate:
     return error_rate(rows) if defer_cost is None else error_rate(rows) + defer_cost * defer_rate(rows)
 
 
-def most_cost(constant: RuleTable, n_parts: int, now: RuleRanking) -> float:
+def most_cost(problem: MarginProblem, constant: Rules, now: RuleRanking) -> float:
     """Return what margins may cost: a quarter of the best rule's cost more, and less than a constant answer's."""
-    values = constant.values(constant.shares(constant.observed()))
+    table, n_parts = problem.table(constant), len(problem.parts)
+    values = table.values(table.shares(table.observed()))
     is_met, best = (values[:n_parts] <= 0).all(axis=0), float(now.cost[now.best(np.array([-np.inf]))[0]])
     ends = values[n_parts:].max(axis=0)[is_met]
     most = best + max(_MOST_RISE * abs(best), _LEAST_RISE)

@@ -1,8 +1,8 @@
 """Rules of class probabilities that margins are chosen among: one-answer rules at many prices of the goals.
 
 At the prices of the goals each answer has a benefit, and the rule gives the answer of the largest. Prices are drawn
-around those that meet the goals, and raised step by step while bounds are tightened, so that rules lead from the
-cheapest to the safest.
+around those that meet the goals. Then the benefits of the rules of least cost for several targets are moved, one at a
+time and by ever smaller steps.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,23 +12,11 @@ import numpy as np
 
 from counterpoise._base.types import FloatArray, IntArray
 from counterpoise.rules.choosing import Problem, value_of
-from counterpoise.rules.class_scores.family import ClassFamily, SumLosses, tier_rule
+from counterpoise.rules.class_scores.family import ClassFamily, Tier, mean_program, tier_rule
 from counterpoise.rules.class_scores.rules import ClassRule, TierRule, argmax_rule
 from counterpoise.rules.class_scores.table import CalibratedScores
-from counterpoise.rules.goal_rows import TRAIN
-from counterpoise.rules.margins import (
-    FOLD_SHIFT,
-    Margins,
-    Rules,
-    RuleTable,
-    describe_margins,
-    follow_targets,
-    judge,
-    limits_and_objective,
-    most_cost,
-)
-from counterpoise.rules.program import Choice, Program, build_program, mean_objective, with_budget
-from counterpoise.theory.risks import Mean
+from counterpoise.rules.margins import Margins, Rules, describe_margins, follow_targets, margin_problem, most_cost
+from counterpoise.rules.program import Choice, Program, with_budget
 
 _N_PRICES = 250
 _PRICES = -2.0, 1.5  # powers of ten by which a goal's price is scaled
@@ -42,27 +30,28 @@ _LEAST_RULES = 40
 def with_class_margins(scores: CalibratedScores, problem: Problem, plain: Choice) -> tuple[Choice, Margins]:
     """Return one rule whose goals hold on new rows in the place of the best one, and the margins of the goals."""
     assert problem.confidence is not None  # noqa: S101 - the caller checks it
-    family, (best,) = ClassFamily(scores), plain.rules
+    family, (best,), known = ClassFamily(scores), plain.rules, scores.table
     limits, _ = with_budget(family, family.limits(problem.goals), problem.budget)
-    views = scores.answers([scores.answer_shares(best)]).views()
-    parts, costs = limits_and_objective(problem, views, scores.defer_cost, limits.budget)
-    linear = [*(part.linear for part in parts), *costs]
-    known = scores.table
-    persons = {} if known.persons is None else {TRAIN: known.persons}
-    factors = {TRAIN: np.hypot(1.0, FOLD_SHIFT)} if known.has_fold_scores else {}
-    random = np.flatnonzero([part.is_random for part in parts])
-    rules = _at_prices(build_program(family, problem.objective, limits), best, plain.multipliers)
+    inside = margin_problem(
+        problem,
+        scores.answers([scores.answer_shares(best)]).views(),
+        defer_cost=scores.defer_cost,
+        budget=limits.budget,
+        persons=known.persons,
+        has_fold_scores=known.has_fold_scores,
+    )
+    program, tier = mean_program(family, problem.objective, limits)
+    rules = _at_prices(program, tier, best, plain.multipliers)
     n_rows = sum(len(part) for part in scores.codes.values())
     for moves in (*_MOVES, None):  # from far apart to near the rules of little cost and risk
         rules = rules[: max(_LEAST_RULES, _MOST_ANSWERS // max(n_rows, 1))]
-        table = RuleTable(as_rules(scores, rules), linear, views, factors)
-        now, _, _ = judge(table, table.shares(table.observed()), len(parts), random, persons)
+        table = inside.table(as_rules(scores, rules))
+        now = inside.rank(table)
         if moves is not None:
             near = [rules[place] for place in dict.fromkeys(now.best(_STEPS).tolist())]
             rules = [best, *near, *(other for rule in near for other in _moved(rule, scores.shape, moves))]
-    most = most_cost(table.with_rules(_constant_answers(scores)), len(parts), now)
-    lists = {name for name, one in views.tables.items() if not one.population}
-    safe = follow_targets(table, parts, fixed=lists, persons=persons).safe_rule(problem.confidence, most)
+    most = most_cost(inside, _constant_answers(scores), now)
+    safe = follow_targets(table, inside).safe_rule(problem.confidence, most)
     rule = rules[safe.place]
     predictions = scores.predictions_of([rule])
     margins = describe_margins(safe, predictions.answers.checks(problem.goals, np.ones(1)))
@@ -89,24 +78,15 @@ def _row_numbers(scores: CalibratedScores) -> dict[str, IntArray]:
     return {name: np.arange(size) + start for name, size, start in zip(scores.codes, sizes, starts, strict=False)}
 
 
-def _at_prices(program: Program, best: ClassRule, multipliers: FloatArray) -> list[ClassRule]:
+def _at_prices(program: Program, tier: Tier, best: ClassRule, multipliers: FloatArray) -> list[ClassRule]:
     """Return the cheapest rules at many prices of the goals; the first is the best one without margins."""
-    scores, limits = program.family.scores, program.limits
-    if not isinstance(program.objective.losses, SumLosses) or not isinstance(program.objective.risk, Mean):
-        program = program._replace(objective=mean_objective(program.family))
-    losses, rng = program.objective.losses, np.random.default_rng(0)
-    (tier,) = losses.tiers(program.objective.risk, np.ones(1), np.ones(1))
-    prices, goals = np.zeros(len(limits.tensors)), limits.goals
-    if goals is not None:  # each row of the limits has the price of its goal, in their units
-        prices[: goals.units.size] = np.asarray(multipliers)[goals.template.places] * goals.units / losses.unit
+    limits, rng = program.limits, np.random.default_rng(0)
+    prices = limits.prices(multipliers) / program.objective.losses.unit
     usual = np.where(prices > 0, prices, prices.max(initial=0.0) or 1.0 / limits.sizes)
     scales = 10.0 ** rng.uniform(*_PRICES, (_N_PRICES, prices.size)) * (rng.random((_N_PRICES, prices.size)) < _PRICED)
     benefits = [tier.benefits - np.tensordot(scale * usual, limits.tensors, axes=1) for scale in scales]
-    return [
-        best,
-        argmax_rule(best.model, scores.shape),
-        *(tier_rule(program, best.model, tier, one) for one in benefits),
-    ]
+    likeliest = argmax_rule(best.model, program.family.scores.shape)
+    return [best, likeliest, *(tier_rule(program, best.model, tier, one) for one in benefits)]
 
 
 def _moved(rule: ClassRule, shape: tuple[int, int, int], moves: Sequence[float]) -> Iterator[TierRule]:

@@ -13,8 +13,8 @@ from counterpoise.rules.class_scores.family import (
     ClassFamily,
     ClassLimits,
     Columns,
-    SumLosses,
     least_move,
+    mean_program,
     threshold,
     tier_rule,
     uncalibrated_rules,
@@ -24,8 +24,8 @@ from counterpoise.rules.class_scores.rules import ClassRule, TierRule, argmax_ru
 from counterpoise.rules.class_scores.table import CalibratedScores, no_calibration
 from counterpoise.rules.goal_rows import TRAIN, GoalConstraints
 from counterpoise.rules.no_rule import no_single_rule
-from counterpoise.rules.program import TOL, Choice, build_program, choose, mean_objective, with_budget
-from counterpoise.theory.risks import Mean, Risk, WorstGroup
+from counterpoise.rules.program import TOL, Choice, choose, with_budget
+from counterpoise.theory.risks import Risk, WorstGroup
 
 # Above this tail it is better to share rows among more than two classes: 0.95 against 0.98 on 26 classes, alpha 0.1.
 _SHARED_BY_TWO = 0.85
@@ -149,10 +149,7 @@ def search_fixed(
     """
     family, models = ClassFamily(scores), range(scores.table.n_models)
     limits, _ = with_budget(family, family.limits(problem.goals), problem.budget)
-    program = build_program(family, problem.objective, limits)
-    if not isinstance(program.objective.losses, SumLosses) or not isinstance(program.objective.risk, Mean):
-        program = program._replace(objective=mean_objective(family))
-    losses = program.objective.losses
+    program, tier = mean_program(family, problem.objective, limits)
     best: ClassRule = argmax_rule(0, scores.shape)
     least: tuple[float, ...] = np.inf, np.inf
 
@@ -172,11 +169,7 @@ def search_fixed(
     try_rules([*(argmax_rule(model, scores.shape) for model in models), *steps])
     if not len(limits.tensors):
         return best, least[0]
-    prices, goals = np.zeros(len(limits.tensors)), limits.goals
-    if goals is not None:  # each row of the limits has the price of its goal, in their units
-        prices[: goals.units.size] = np.asarray(multipliers)[goals.template.places] * goals.units
-    prices /= losses.unit
-    (tier,) = losses.tiers(program.objective.risk, np.ones(1), np.ones(1))
+    prices = limits.prices(multipliers) / program.objective.losses.unit
     for model in models:
         benefits = [tier.benefits - np.tensordot(factor * prices, limits.tensors, axes=1) for factor in _PRICES]
         try_rules([tier_rule(program, model, tier, one) for one in benefits])

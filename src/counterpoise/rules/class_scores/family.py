@@ -36,8 +36,10 @@ from counterpoise.rules.program import (
     Objective,
     Optimum,
     Program,
+    build_program,
     drop_slivers,
     generate_columns,
+    mean_objective,
     solve_master,
 )
 from counterpoise.solvers import minimize_cvar
@@ -111,6 +113,13 @@ class ClassLimits(NamedTuple):
     def sizes(self) -> FloatArray:
         """Return the most that a unit of mass adds to each limit, at least 1: prices count in parts of it."""
         return np.asarray(np.maximum(np.abs(self.tensors).max(axis=(1, 2, 3), initial=0.0), 1.0))
+
+    def prices(self, multipliers: FloatArray) -> FloatArray:
+        """Return the price of each row of the limits, given the multipliers of the goals: a budget has none."""
+        prices = np.zeros(len(self.tensors))
+        if self.goals is not None:  # each row has the price of its goal, in their units
+            prices[: self.goals.units.size] = np.asarray(multipliers)[self.goals.template.places] * self.goals.units
+        return prices
 
     def rows(self, answers: list[dict[str, FloatArray]], means: FloatArray) -> GoalConstraints | None:
         """Return the limits as rows on rules, given their answers and mean losses: the goals and then the budget."""
@@ -607,6 +616,18 @@ def _refine_rules(
         for rule in rules
         if isinstance(rule, TierRule) and rule.level == 0
     ]
+
+
+def mean_program(family: ClassFamily, objective: Any, limits: ClassLimits) -> tuple[Program, Tier]:
+    """Return the program of rules that give one answer, of the mean loss where the risk is another, and its one tier.
+
+    A risk of zero-one losses that counts all rows alike grows with their mean.
+    """
+    program = build_program(family, objective, limits)
+    if not isinstance(program.objective.losses, SumLosses) or not isinstance(program.objective.risk, Mean):
+        program = program._replace(objective=mean_objective(family))
+    (tier,) = program.objective.losses.tiers(program.objective.risk, np.ones(1), np.ones(1))
+    return program, tier
 
 
 def tier_rule(program: Program, model: int, tier: Tier, benefits: FloatArray) -> TierRule:

@@ -12,19 +12,15 @@ import numpy as np
 
 from counterpoise._base.types import IntArray
 from counterpoise.rules.choosing import Problem, value_of
-from counterpoise.rules.goal_rows import TRAIN
 from counterpoise.rules.margins import (
-    FOLD_SHIFT,
     TARGETS,
     Margins,
     Rules,
-    RuleTable,
     SafeRule,
     TargetPath,
     describe_margins,
     follow_targets,
-    judge,
-    limits_and_objective,
+    margin_problem,
     most_cost,
 )
 from counterpoise.rules.program import Choice, build_objective, with_budget
@@ -57,27 +53,27 @@ class CutPath(NamedTuple):
         return self.rules.only(np.array([safe.place])), safe
 
 
-def follow_cuts(ranked: RankedScores, problem: Problem, plain: CutRules, seed: int = 0) -> CutPath:
+def follow_cuts(ranked: RankedScores, problem: Problem, plain: CutRules) -> CutPath:
     """Return the rules that are the best with margins of any size, given the best rule without."""
-    known = ranked.table
-    persons = {} if known.persons is None else {TRAIN: known.persons}
-    factors = {TRAIN: np.hypot(1.0, FOLD_SHIFT)} if known.has_fold_scores else {}
-    family, views = CutFamily(ranked), ranked.answers().views()
+    family, known = CutFamily(ranked), ranked.table
     limits, _ = with_budget(family, family.limits(problem.goals), problem.budget)
-    budget = None if limits.budget is None else limits.budget.most
-    parts, costs = limits_and_objective(problem, views, ranked.defer_cost, budget)
-    random = np.flatnonzero([part.is_random for part in parts])
-    linear = [*(part.linear for part in parts), *costs]
+    margins = margin_problem(
+        problem,
+        ranked.answers().views(),
+        defer_cost=ranked.defer_cost,
+        budget=None if limits.budget is None else limits.budget.most,
+        persons=known.persons,
+        has_fold_scores=known.has_fold_scores,
+    )
     edges, losses = _all_cuts(ranked, plain), build_objective(family, problem.objective).losses
     for _ in range(2):  # all over, and then near the rules of little cost and risk
         rules = _candidates(ranked, _thinned(ranked, edges, plain), limits, losses, plain)
-        table = RuleTable(as_rules(ranked, rules), linear, views, factors)
-        now, _, _ = judge(table, table.shares(table.observed()), len(parts), random, persons)
+        table = margins.table(as_rules(ranked, rules))
+        now = margins.rank(table)
         near = rules.cuts[np.append(now.best(TARGETS[TARGETS >= 0]), 0)]
         edges = [_widened(own, column) for own, column in zip(edges, near.T, strict=True)]
-    most = most_cost(table.with_rules(as_rules(ranked, _constant_rules(ranked, plain))), len(parts), now)
-    lists = {name for name, one in views.tables.items() if not one.population}
-    return CutPath(rules, follow_targets(table, parts, fixed=lists, persons=persons, seed=seed), most)
+    most = most_cost(margins, as_rules(ranked, _constant_rules(ranked, plain)), now)
+    return CutPath(rules, follow_targets(table, margins), most)
 
 
 def with_margins(ranked: RankedScores, problem: Problem, plain: Choice) -> tuple[Choice, Margins]:
