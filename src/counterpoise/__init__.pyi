@@ -33,6 +33,7 @@ from counterpoise.rules.explaining import Explanation as Explanation
 from counterpoise.rules.options import Deferral as Deferral
 from counterpoise.rules.options import Draws as Draws
 from counterpoise.rules.options import Groups as Groups
+from counterpoise.rules.options import Proof as Proof
 from counterpoise.rules.tradeoff import tradeoff as tradeoff
 from counterpoise.theory import confidence as confidence
 from counterpoise.theory import guarantees as guarantees

@@ -40,7 +40,7 @@ from counterpoise.rules.families import (
     with_tables,
 )
 from counterpoise.rules.goal_rows import TRAIN, find_positive
-from counterpoise.rules.options import STICKY, Deferral, Draws, as_groups, kind_of_decision
+from counterpoise.rules.options import STICKY, Deferral, Draws, Proof, as_groups, kind_of_decision
 from counterpoise.rules.pool import Pool, named_models
 from counterpoise.rules.rows import (
     LabelledData,
@@ -75,6 +75,7 @@ _CHOSEN = (
     "family_",
     "margins_",
     "confidence_",
+    "proof_",
 )
 _LEAST = 2.0**-53  # a probability below this counts as this: its log-odds stay finite
 _PAIR = 2  # classes
@@ -360,7 +361,7 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
         by: Any = None,
         deferral: Deferral | str | None = None,
         decision: Any = None,
-        confidence: float | str | None = SAME,
+        confidence: float | str | Proof | None = SAME,
         sample_weight: ArrayLike | None = None,
         sensitive_features: Any = None,
         baseline: ArrayLike | None = None,
@@ -392,7 +393,7 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
             For rules of scores: what deferring a row costs and is called, or that none is. Default: the present one.
         decision : str or Draws, optional
             For rules of scores: another way to decide, such as ``"sticky"`` for a tail. Default: the present one.
-        confidence : float in (0, 1), None or "same", default="same"
+        confidence : float in (0, 1), Proof, None or "same", default="same"
             For rules of scores: the probability with which goals hold together on new rows; None for no margins.
             Default: the present one.
         sample_weight : array of shape (n_samples,), optional
@@ -542,6 +543,7 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
         if hasattr(self, "confidence"):
             self.margins_ = () if solution.margins is None else solution.margins.margins
             self.confidence_ = None if solution.margins is None else solution.margins.confidence
+            self.proof_ = None if solution.margins is None else solution.margins.proof
             warn_of_margins(solution.margins, problem.confidence)
         if hasattr(self, "max_models"):
             self.max_models_cost_ = solution.cost

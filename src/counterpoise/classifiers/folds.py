@@ -40,6 +40,7 @@ class Training(NamedTuple):
     labels: AnyArray
     weights: FloatArray | None
     positive: Positive
+    rows: IntArray  # to train on; others are kept for tests
     n_jobs: int | None
     report: Callable[[str], None]  # called with the name of each model that is trained
 
@@ -48,7 +49,7 @@ class Training(NamedTuple):
 
         Scores have the shape (n_rows, n_models), of more than two classes (n_rows, n_models, n_classes); None where
         there are no folds. The models of the folds decide together with ``cv="auto"``, where their probabilities have
-        finite log-odds; others are trained once more, on all rows.
+        finite log-odds; others are trained once more, on all of them.
         """
         models: dict[str, Any] = {}
         scores: FloatArray | None = None
@@ -63,9 +64,9 @@ class Training(NamedTuple):
                 for (_, inside), (_, fold_scores) in zip(splits, own, strict=True):
                     column[inside] = fold_scores
                 has_probabilities = all(hasattr(model, "predict_proba") for model, _ in own)
-                if isinstance(cv, str) and has_probabilities and column.min() > 0 and column.max() < 1:
+                if isinstance(cv, str) and has_probabilities and np.nanmin(column) > 0 and np.nanmax(column) < 1:
                     models[title] = AveragedClassifier([model for model, _ in own])
-        every, seed = (np.arange(self.labels.size), None), next(seeds)
+        every, seed = (self.rows, None), next(seeds)
         titles = [title for title in self.models if title not in models]
         retrained = in_threads(_train_one, [(self, title, every, seed) for title in titles], self.n_jobs)
         models |= {title: model for title, (model, _) in zip(titles, retrained, strict=True)}

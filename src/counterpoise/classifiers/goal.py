@@ -7,26 +7,29 @@ under the goals.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from itertools import count
+from numbers import Integral
 from typing import Any, Self, TypeAlias
 
 import numpy as np
 from sklearn.base import _clone_parametrized, clone
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import TimeSeriesSplit
 
 from counterpoise._base.checks import check_sample_weight
-from counterpoise._base.types import AnyArray, ArrayLike, FloatArray
+from counterpoise._base.types import AnyArray, ArrayLike, FloatArray, IntArray
 from counterpoise.classifiers.base import MixtureBase
 from counterpoise.classifiers.folds import Split, Training, check_cv, splits_of, texts_in
 from counterpoise.goals import Table
 from counterpoise.goals.classes import check_defer_label
-from counterpoise.rules.choosing import FIXED, check_one_rule
+from counterpoise.rules.choosing import FIXED, Problem, check_one_rule
 from counterpoise.rules.draws import generator_of, make_key
 from counterpoise.rules.families import rules_of_scores
 from counterpoise.rules.goal_rows import TRAIN, Positive, find_positive
-from counterpoise.rules.options import Deferral
+from counterpoise.rules.options import Deferral, Proof
 from counterpoise.rules.pool import Pool, all_classes, named_models, titled_models
-from counterpoise.rules.rows import person_numbers, set_input_tags
+from counterpoise.rules.proving import share_to_test
+from counterpoise.rules.rows import person_numbers, set_input_tags, take_rows
 
 PREFIT = "prefit"
 ReportTraining: TypeAlias = Callable[[int, int, str], None]
@@ -70,13 +73,15 @@ class GoalClassifier(MixtureBase):
         their log-odds; models whose probabilities reach 0 or 1, and those without, are trained once more instead.
         ``"prefit"``: ``estimator`` is fitted, and the rows of ``fit`` are others than those it was trained on, as
         models in scikit-learn's ``FrozenEstimator`` always are.
-    confidence : float in (0, 1) or None, default=0.9
+    confidence : float in (0, 1), Proof or None, default=0.9
         The probability with which all goals hold together on new rows, about: the rule keeps a margin inside of their
         bounds, for chance in the selection rows, in new rows of the same population, and for the choice itself. Where
         it cannot be reached, the rule that comes nearest is taken, ``confidence_`` is None, and a ``Caution`` names
         what limits it; so too for mixtures, which have no margins. It does not cover a changed population, nor people
         whose labels are missing because they were refused. None: goals are just met on the selection rows, and each
-        fails on new rows about half of the time.
+        fails on new rows about half of the time. ``Proof(0.9)``: a guarantee that does not need many rows to be true,
+        and costs more. A part of the rows, with folds a third that no model is trained on, is kept for exact tests;
+        where no rule passes, margins are taken, and ``proof_`` says that nothing is proven.
     decision : {"fixed", "sticky", "sample", "vote"} or Draws, default="fixed"
         How ``predict`` decides: by one rule, a threshold for each group, without draws ("fixed"); or, from the best
         mixture of rules, by a draw that is fixed for each row or id ("sticky", or ``Draws(key)`` with a secret key of
@@ -114,6 +119,9 @@ class GoalClassifier(MixtureBase):
     margins_ : tuple of Margin
         For each goal ``bound``, ``value`` (that is aimed at), ``standard_error``, ``optimism`` and ``cost``, and why
         it has no margin; empty without a confidence.
+    proof_ : GoalProof or None
+        With ``Proof``: whether the goals are proven (``is_proven``), the number of test rows, the values of the goals
+        on these, and where nothing is proven about how many rows that would take.
     calibrations_ : tuple of Calibration
         Of more classes: the calibration of each estimator's probabilities on the selection rows.
     goals_, multipliers_, alpha_, objective_, selection_, n_models_, n_features_in_, feature_names_in_
@@ -155,7 +163,7 @@ class GoalClassifier(MixtureBase):
         by: Any = (),
         budget: float | None = None,
         deferral: Deferral | None = None,
-        confidence: float | None = 0.9,
+        confidence: float | Proof | None = 0.9,
         decision: Any = "fixed",
         cv: Any = "auto",
         pos_label: Any = None,
@@ -249,12 +257,16 @@ class GoalClassifier(MixtureBase):
         problem, weights = self.problem_of_fit(), check_sample_weight(sample_weight, len(labels))
         persons = None if ids is None else person_numbers(ids, len(labels))
         seeds = (int(generator.integers(2**31)) for _ in count())  # of the folds, their models, and those of all rows
-        splits, scored = [], None  # scored: the rows inside of the folds; None: all
+        splits, scored = [], None  # scored: the rows inside of the folds, or kept for tests; None: all
+        tested = np.empty(0, dtype=np.int64)  # rows that no model is trained on, for a proof
         if X_val is None:
             data = self.labelled_data(X, labels, **columns, largest_weight=largest_weight)
             if not self.is_prefit:
-                splits = splits_of(self.cv, labels, next(seeds), persons)
-                inside = np.sort(np.concatenate([rows for _, rows in splits]))
+                tested = self._rows_to_test(labels.size, problem)
+                kept = np.setdiff1d(np.arange(labels.size), tested)
+                splits = splits_of(self.cv, labels[kept], next(seeds), None if persons is None else persons[kept])
+                splits = [(kept[outside], kept[inside]) for outside, inside in splits]
+                inside = np.sort(np.concatenate([tested, *(rows for _, rows in splits)]))
                 scored = inside if inside.size < labels.size else None
         else:
             next(seeds)
@@ -268,15 +280,40 @@ class GoalClassifier(MixtureBase):
         if self.is_prefit:
             self.estimators_ = list(models.values())
         else:
-            self.estimators_, scores = self._train(models, positive, X, labels, sample_weight, splits, seeds)
-            scores = scores if scores is None or scored is None else scores[scored]
+            rows = np.setdiff1d(np.arange(labels.size), tested)
+            self.estimators_, scores = self._train(models, positive, X, labels, sample_weight, splits, rows, seeds)
         pool = Pool.of(dict(zip(models, self.estimators_, strict=True)), positive, self.n_jobs)
         self.learn_draws(key, generator, X, weights)
-        scores = pool.ask(data.X, data.codes.size, TRAIN) if scores is None else scores
-        rules = rules_of_scores(pool, data, scores, persons=persons, has_fold_scores=bool(splits))
+        if scores is None:
+            scores = pool.ask(data.X, data.codes.size, TRAIN)
+        elif tested.size:
+            scores[tested] = pool.ask(take_rows(X, tested), tested.size, TRAIN)
+        rows = np.arange(len(scores)) if scored is None else scored
+        rules = rules_of_scores(
+            pool,
+            data,
+            scores[rows],
+            persons=persons,
+            has_fold_scores=bool(splits),
+            test_rows=np.searchsorted(rows, tested) if tested.size else None,
+        )
         family = self.with_datasets(rules, datasets)
         self.solve_and_store(family, problem)
         return self
+
+    def _rows_to_test(self, n_rows: int, problem: Problem) -> IntArray:
+        """Return the rows that no model is trained on, where goals are to be proven: the deciding model scores them."""
+        if not isinstance(problem.confidence, Proof) or not problem.goals:
+            return np.empty(0, dtype=np.int64)
+        if not isinstance(self.cv, str | Integral) and not hasattr(self.cv, "split"):
+            raise ValueError(
+                "A proof keeps some rows from training, so cv must be 'auto', a number or a splitter and no list of "
+                "folds. To choose those rows yourself, pass them as X_val and y_val."
+            )
+        n_tested = round(n_rows * share_to_test(len(problem.goals), of_folds=True))
+        if isinstance(self.cv, TimeSeriesSplit):
+            return np.arange(n_rows - n_tested, n_rows)
+        return np.sort(np.random.default_rng(0).permutation(n_rows)[:n_tested])
 
     @property
     def is_prefit(self) -> bool:
@@ -333,6 +370,7 @@ class GoalClassifier(MixtureBase):
         labels: AnyArray,
         sample_weight: Any,
         splits: list[Split],
+        rows: IntArray,
         seeds: Iterator[int],
     ) -> tuple[list[Any], FloatArray | None]:
         """Return the models that decide, and scores of the rows inside of folds by models trained outside of them.
@@ -350,7 +388,7 @@ class GoalClassifier(MixtureBase):
             if self._report is not None:
                 self._report(number, max(number, n_trained), names[title])
 
-        training = Training(models, X, labels, weights, positive, self.n_jobs, report)
+        training = Training(models, X, labels, weights, positive, rows, self.n_jobs, report)
         try:
             return training.train(self.cv, splits, seeds)
         except ValueError as error:

@@ -16,7 +16,8 @@ from counterpoise.goals.classes import is_positive_word
 from counterpoise.rules.choosing import Problem, groups_by
 from counterpoise.rules.goal_rows import TRAIN, Positive
 from counterpoise.rules.margins import Margins
-from counterpoise.rules.options import as_groups
+from counterpoise.rules.options import Proof, as_groups
+from counterpoise.rules.proving import GoalProof
 from counterpoise.rules.scores.table import find_groups
 from counterpoise.theory.risks import RiskRows
 
@@ -149,8 +150,11 @@ def warn_of_one_answer(deferred: float, constant: Any) -> None:
         )
 
 
-def warn_of_margins(margins: Margins | None, confidence: float | None) -> None:
+def warn_of_margins(margins: Margins | None, confidence: float | Proof | None) -> None:
     """Warn that goals may fail on new rows more often than requested: which one, and what would help."""
+    if margins is not None and margins.proof is not None and not margins.proof.is_proven:
+        _warn_of_no_proof(margins.proof)
+    confidence = confidence.confidence if isinstance(confidence, Proof) else confidence
     if margins is None or margins.confidence is not None:
         return
     if margins.reason:
@@ -172,6 +176,18 @@ def warn_of_margins(margins: Margins | None, confidence: float | None) -> None:
         f"The decisions meet the goals on the selection rows, but not with a confidence of {confidence} on new rows. "
         f"The rule that comes closest was chosen; it raises the objective by {margins.cost:.4g}.{goal}{needed} Relax "
         "a goal, pass more rows, lower the confidence, or set it to None.",
+        ConfidenceNotReached,
+    )
+
+
+def _warn_of_no_proof(proof: GoalProof) -> None:
+    """Warn that no rule passed the tests, and what would help."""
+    what = f"because {proof.reason}" if proof.reason else f"as no rule passes on {proof.n_rows:,} test rows"
+    needed = f" A proof would take about {proof.rows_needed:,} selection rows." if proof.rows_needed else ""
+    warn_caller(
+        f"Nothing is proven about the goals on new rows, {what}. The rule has margins as with "
+        f"confidence={proof.confidence} instead.{needed} Relax a goal, lower the confidence of Proof, or pass more "
+        "rows.",
         ConfidenceNotReached,
     )
 

@@ -26,7 +26,7 @@ from counterpoise.goals.rates import ALIASES, METRICS, RATIOS
 from counterpoise.goals.tables import group_codes
 from counterpoise.metrics import cvar_loss
 from counterpoise.rules.goal_rows import TRAIN, Answers, GoalConstraints, LinearRate, goal_rows, linear_rate, mean_limit
-from counterpoise.rules.options import Deferral, Groups
+from counterpoise.rules.options import Deferral, Groups, Proof
 from counterpoise.rules.program import (
     Choice,
     NoMixture,
@@ -312,7 +312,7 @@ class Problem(NamedTuple):
     by: Groups = Groups(())  # columns that rules of scores use
     decision: str = "sticky"  # "fixed": by one rule
     keeps_default_threshold: bool = False  # without goals, deferral or a tail: each model keeps its own
-    confidence: float | None = None  # with which goals hold together on new rows; None: no margins
+    confidence: float | Proof | None = None  # with which goals hold together on new rows; None: no margins
 
     @property
     def alpha(self) -> float | None:
@@ -328,7 +328,7 @@ def as_problem(
     Without an objective it is the CVaR at alpha, and without both at ``default_alpha``; both together are refused.
     """
     problem = Problem(_risk_or_rate(alpha, objective, default_alpha), validate_goals(goals), **limits)
-    if problem.confidence is not None:
+    if problem.confidence is not None and not isinstance(problem.confidence, Proof):
         check_confidence(problem.confidence)
     if problem.budget is not None:
         check_number(problem.budget, "budget", "[0, 1]", "mean loss above the least possible")

@@ -43,22 +43,28 @@ from counterpoise.rules.choosing import (
     select,
     value_of,
 )
-from counterpoise.rules.class_scores.candidates import with_class_margins
+from counterpoise.rules.class_scores.candidates import (
+    find_class_candidates,
+    with_class_margins,
+    with_proven_class_rule,
+)
 from counterpoise.rules.class_scores.choosing import as_fixed, choose_class_rules, usual_rule
 from counterpoise.rules.class_scores.rules import ClassRule, argmax_rule
-from counterpoise.rules.class_scores.table import Calibration, ClassTable, no_calibration
+from counterpoise.rules.class_scores.table import CalibratedScores, Calibration, ClassTable, no_calibration
 from counterpoise.rules.deciding import DecisionRows, RuleFunction, with_label
 from counterpoise.rules.explaining import ScoreComparison, nearest_changes
 from counterpoise.rules.goal_rows import TRAIN, Answers
 from counterpoise.rules.margins import NO_MARGINS, Margins
+from counterpoise.rules.options import Proof
 from counterpoise.rules.pool import Pool, failures
 from counterpoise.rules.program import Choice, choose
+from counterpoise.rules.proving import prove, with_proof, without_proof
 from counterpoise.rules.rows import LabelledData, groups_of, person_numbers
-from counterpoise.rules.scores.candidates import with_margins
+from counterpoise.rules.scores.candidates import find_candidates, with_margins, with_proven, with_rules_between
 from counterpoise.rules.scores.cuts import Rule
 from counterpoise.rules.scores.family import CutFamily
 from counterpoise.rules.scores.fixed import best_fixed, deciding_rules, no_rule
-from counterpoise.rules.scores.table import DEFERRED, RuleGroups, ScoreTable, find_groups, rank
+from counterpoise.rules.scores.table import DEFERRED, RankedScores, RuleGroups, ScoreTable, find_groups, rank
 from counterpoise.theory.risks import Risk
 
 MODELS, THRESHOLDS = "all mixtures of the models", "all mixtures of all thresholds of all models"
@@ -202,10 +208,12 @@ class ThresholdRules(NamedTuple):
                 either = "No mixture of rules meets them either."
                 raise no_rule(ranked, problem, best_fixed(ranked, problem), [either], error) from error
             choice = deciding_rules(ranked, problem, best)
-        margins = None
+        margins, proven = None, None
         if problem.confidence is not None and problem.goals:
-            choice, margins = with_margins(ranked, problem, choice) if is_fixed else (choice, NO_MARGINS)
-        rules = ranked.as_rules(choice.rules, are_usual=choice.is_usual)
+            choice, margins, proven = (
+                self._with_margins(ranked, problem, choice) if is_fixed else (choice, NO_MARGINS, None)
+            )
+        rules = proven or ranked.as_rules(choice.rules, are_usual=choice.is_usual)
         predictions = ranked.predictions_of(choice.rules)
         errors = None
         if isinstance(problem.objective, Risk):
@@ -233,6 +241,37 @@ class ThresholdRules(NamedTuple):
             self.selection_data.answers.positive.labels[int(levels.flat[0] < 0)] if is_constant else None,
             margins,
         )
+
+    def _with_margins(
+        self, ranked: RankedScores, problem: Problem, plain: Choice
+    ) -> tuple[Choice, Margins, list[Rule] | None]:
+        """Return one rule that is proven, or else has margins, in the place of the best one, and the margins.
+
+        Of a rule that is proven the very thresholds are returned that were tested.
+        """
+        if not isinstance(problem.confidence, Proof):
+            assert problem.confidence is not None  # noqa: S101 - the caller checks it
+            return *with_margins(ranked, problem, plain, problem.confidence), None
+        chosen, proof = prove(self, problem, ranked.groups, problem.confidence.confidence)
+        if chosen is not None:
+            choice, margins = with_proven(ranked, problem, plain, ranked.as_cuts(chosen.rules))
+            proof = proof.unless_costly(choice.value, plain.value)
+            if proof.is_proven:
+                return choice, with_proof(margins, proof), chosen.rules
+        choice, margins = with_margins(ranked, problem, plain, proof.confidence)
+        return choice, without_proof(margins, proof, ranked.mass.size), None
+
+    def only(self, places: Mapping[str, IntArray]) -> "ThresholdRules":
+        """Return the same models on some of the rows of each dataset."""
+        return self._replace(selection_data=self.selection_data.only(places))
+
+    def trace(self, problem: Problem, groups: RuleGroups, targets: FloatArray) -> list[ChosenRules]:
+        """Return the rules of least cost with margins of so many standard errors, in the order of the targets."""
+        ranked = rank(self.selection_data, groups)
+        plain = deciding_rules(ranked, problem, choose(CutFamily(ranked), problem))
+        rules, candidates = find_candidates(ranked, problem, plain.rules, targets)
+        traced = ranked.as_rules(rules.only(np.array(candidates.trace(targets), dtype=np.int64)))
+        return [ChosenRules([one], groups) for one in with_rules_between(traced, targets.size)]
 
     def _levels(self, rules: list[Rule]) -> FloatArray:
         """Return the thresholds of rules by group, and behind them the lower ones, where rules may defer."""
@@ -326,7 +365,12 @@ class ClassRules(NamedTuple):
         margins = None
         if problem.confidence is not None and problem.goals:
             is_fixed = problem.decision == FIXED
-            chosen, margins = with_class_margins(known, problem, chosen) if is_fixed else (chosen, NO_MARGINS)
+            chosen, margins, proven = (
+                self._with_margins(known, problem, chosen) if is_fixed else (chosen, NO_MARGINS, None)
+            )
+            if proven is not None:
+                calibrations = proven.calibrations
+                known = kept.calibrated_scores(groups, calibrations)
         predictions = known.predictions_of(chosen.rules)
         errors = None
         if isinstance(problem.objective, Risk):
@@ -345,6 +389,38 @@ class ClassRules(NamedTuple):
             errors,
             margins=margins,
         )
+
+    def _with_margins(
+        self, known: CalibratedScores, problem: Problem, plain: Choice
+    ) -> tuple[Choice, Margins, ChosenRules | None]:
+        """Return one rule that is proven, or else has margins, in the place of the best one, and the margins.
+
+        A rule that is proven comes with the calibrations that it was tested with.
+        """
+        if not isinstance(problem.confidence, Proof):
+            assert problem.confidence is not None  # noqa: S101 - the caller checks it
+            return *with_class_margins(known, problem, plain, problem.confidence), None
+        chosen, proof = prove(self, problem, known.groups, problem.confidence.confidence)
+        if chosen is not None:
+            tested = self.selection_data.calibrated_scores(known.groups, chosen.calibrations)
+            choice, margins = with_proven_class_rule(tested, problem, plain, chosen.rules[0])
+            proof = proof.unless_costly(choice.value, plain.value)
+            if proof.is_proven:
+                return choice, with_proof(margins, proof), chosen
+        choice, margins = with_class_margins(known, problem, plain, proof.confidence)
+        return choice, without_proof(margins, proof, known.mass.size), None
+
+    def only(self, places: Mapping[str, IntArray]) -> "ClassRules":
+        """Return the same models on some of the rows of each dataset."""
+        return self._replace(selection_data=self.selection_data.only(places))
+
+    def trace(self, problem: Problem, groups: RuleGroups, targets: FloatArray) -> list[ChosenRules]:
+        """Return the rules of least cost with margins of so many standard errors, in the order of the targets."""
+        calibrations = self.selection_data.calibrations or ()
+        known = self.selection_data.calibrated_scores(groups, calibrations)
+        plain = as_fixed(known, problem, choose_class_rules(known, problem))
+        rules, candidates = find_class_candidates(known, problem, plain)
+        return [ChosenRules([rules[place]], groups, calibrations) for place in candidates.trace(targets)]
 
     def stage(self, n_models: int, problem: Problem, selection: Selection) -> Solution:  # noqa: ARG002 - as the others
         """Return the best rules of the first models."""
@@ -409,11 +485,12 @@ def rules_of_scores(
     *,
     persons: IntArray | None = None,
     has_fold_scores: bool = False,
+    test_rows: IntArray | None = None,
 ) -> ThresholdRules | ClassRules:
     """Return the rules of scores of the selection rows: thresholds of two classes, rules of probabilities of more.
 
     ``persons`` are those that rows are of, by number, where some have several; ``has_fold_scores`` says that models of
-    folds scored the rows, and that another one decides.
+    folds scored the rows, and that another one decides; ``test_rows`` are those that it scored, kept for a proof.
     """
     nothing = Answers({}, {}, pool.positive)
     if pool.positive.is_binary:
@@ -422,7 +499,7 @@ def rules_of_scores(
     else:
         family = ClassRules(pool, ClassTable({}, nothing, None, None))
     kept = family.selection_data.with_dataset(TRAIN, data.table, scores)
-    rows = {"sample_weight": data.sample_weight, "groups": data.groups, "persons": persons}
+    rows = {"sample_weight": data.sample_weight, "groups": data.groups, "persons": persons, "test_rows": test_rows}
     return family._replace(selection_data=kept._replace(has_fold_scores=has_fold_scores, **rows))  # type: ignore[no-any-return]
 
 
@@ -430,7 +507,7 @@ def _with_rows(family: Any, data: LabelledData, dataset: str | None) -> Any:
     """Return the scores of other selection rows."""
     kept = family.selection_data.with_dataset(TRAIN, data.table, family.pool.ask(data.X, data.codes.size, dataset))
     rows = {"sample_weight": data.sample_weight, "groups": data.groups, "persons": None, "has_fold_scores": False}
-    return kept._replace(**rows)
+    return kept._replace(test_rows=None, **rows)
 
 
 def answers_of(family: Any) -> AnyArray:

@@ -33,7 +33,7 @@ from counterpoise.rules.choosing import Problem
 from counterpoise.theory.risks import WorstGroup
 
 N_RESAMPLES = 60
-TARGETS = np.arange(-0.5, 3.0001, 0.125)  # of which the least that is enough is taken
+TARGETS = np.arange(-0.5, 3.0001, 0.03125)  # of which the least that is enough is taken
 _MOST_OPTIMISM = 3.0  # standard errors
 _N_DRAWS = 4096  # of the normal vector: a power of two
 _FAR = 8.0  # standard errors beyond which a goal cannot fail by chance
@@ -86,6 +86,7 @@ class SafeRule(NamedTuple):
     limiting: int | None  # the place of the goal that is the least sure to hold
     rows_needed: int | None  # where the confidence was not reached: about how many rows would be enough
     is_costly: bool = False  # whether it was not reached because it costs too much
+    most_slack: float = 0.0  # standard errors by which all goals can be met at once
 
 
 class Margin(NamedTuple):
@@ -126,6 +127,8 @@ class Margins(NamedTuple):
     rows_needed: int | None  # where the confidence was not reached: about how many rows would be enough
     is_costly: bool = False  # whether it was not reached because it costs too much
     reason: str = ""  # why there are none
+    most_slack: float = 0.0  # standard errors by which all goals can be met at once
+    proof: Any = None  # a GoalProof, where one was requested
 
 
 NO_MARGINS = Margins(None, (), 0.0, None, None, reason="margins are for decision='fixed', one rule")
@@ -171,9 +174,15 @@ class RuleTable:
     """What candidate rules come to in any linear function of their answers, on the rows and on resamples of them."""
 
     def __init__(
-        self, rules: Rules, linear: Sequence[Linear], views: Views, error_factors: Mapping[str, float] | None = None
+        self,
+        rules: Rules,
+        linear: Sequence[Linear],
+        views: Views,
+        error_factors: Mapping[str, float] | None = None,
+        cost: FloatArray | None = None,
     ) -> None:
         self.rules, self.views, self.linear = rules, views, tuple(linear)
+        self.cost = cost  # of each rule, where more is known of it than its value on the rows
         self.error_factors = {} if error_factors is None else error_factors  # of standard errors, by dataset
         self.counts = sorted({count for one in linear for count in one.row_counts}, key=repr)
         self.n_cells = len(rules.answers)
@@ -195,7 +204,8 @@ class RuleTable:
 
     def only(self, places: IntArray) -> "RuleTable":
         """Return the same of some rules."""
-        return RuleTable(self.rules.only(places), self.linear, self.views, self.error_factors)
+        cost = None if self.cost is None else self.cost[places]
+        return RuleTable(self.rules.only(places), self.linear, self.views, self.error_factors, cost)
 
     def observed(self) -> dict[str, FloatArray]:
         """Return the sums of the rows as they are, by dataset, shape (n_cells, n_kinds)."""
@@ -360,14 +370,19 @@ class MarginProblem(NamedTuple):
         """Return the places of the parts that get a margin."""
         return np.flatnonzero([part.is_random for part in self.parts])
 
-    def table(self, rules: Rules) -> RuleTable:
-        """Return what rules come to."""
+    def table(self, rules: Rules, cost: FloatArray | None = None) -> RuleTable:
+        """Return what rules come to; the cost of each may be given, where more is known of it than its value."""
         linear = [*(part.linear for part in self.parts), *self.costs]
-        return RuleTable(rules, linear, self.views, self.error_factors)
+        return RuleTable(rules, linear, self.views, self.error_factors, cost)
 
-    def rank(self, table: RuleTable) -> RuleRanking:
-        """Return what decides about rules on all rows."""
-        return self.judge(table, table.shares(table.observed()))[0]
+    def rank(self, table: RuleTable, *, may_miss: bool = False) -> RuleRanking:
+        """Return what decides about rules on all rows; goals with a margin may be missed there if ``may_miss``."""
+        shares = table.shares(table.observed())
+        ranking = self.judge(table, shares)[0]
+        if not may_miss:
+            return ranking
+        fixed = table.values(shares)[np.flatnonzero([not part.is_random for part in self.parts])]
+        return ranking._replace(is_met=np.asarray((fixed <= _ALLOWED).all(axis=0)))
 
     def judge(self, table: RuleTable, shares: FloatArray) -> tuple[RuleRanking, FloatArray, FloatArray]:
         """Return what decides about rules on all rows, the slack of goals in standard errors, and those."""
@@ -383,7 +398,8 @@ class MarginProblem(NamedTuple):
             few = np.sqrt(n_persons / max(n_persons - 1, 0.5))
             errors = errors * np.maximum(few * factor, 1.0)[:, None]
         z = -values[random] / errors
-        return self.rank_values(values, z), z, errors
+        ranking = self.rank_values(values, z)
+        return ranking if table.cost is None else ranking._replace(cost=table.cost), z, errors
 
     def rank_values(self, values: FloatArray, z: FloatArray) -> RuleRanking:
         """Return what decides about rules, given their values of all functions, and the slack of goals."""
@@ -426,8 +442,9 @@ class TargetPath(NamedTuple):
         if not is_reached and not is_costly:
             needed = _rows_needed(self.z[:, places[-1]], self.optimism[at], draws, confidence, self.table)
         cost = max(float(now.cost[place] - now.cost[plain]), 0.0)
-        level = confidence if is_reached else None
-        return SafeRule(int(self.kept[place]), level, self._margins(place, at), cost, limiting, needed, is_costly)
+        level, slack = confidence if is_reached else None, float(self.z[:, places[-1]].min(initial=np.inf))
+        margins = self._margins(place, at)
+        return SafeRule(int(self.kept[place]), level, margins, cost, limiting, needed, is_costly, slack)
 
     def _draws(self, rule: int) -> FloatArray:
         """Return draws of a normal vector with the correlation of the goals' influence values at one rule."""
@@ -475,14 +492,46 @@ def follow_targets(table: RuleTable, problem: MarginProblem) -> TargetPath:
     table, kept = _near_the_frontier(table, problem)
     random, shares = problem.random, table.shares(table.observed())
     now, z, errors = problem.judge(table, shares)
-    gained = np.zeros((TARGETS.size, random.size))
+    places, gained = now.best(TARGETS), np.zeros((TARGETS.size, random.size))
     for sums in table.resamples(N_RESAMPLES, np.random.default_rng(0), problem.persons):
         for values in table.values(table.shares(sums)):
             other = -values[random] / errors
             again = problem.rank_values(values, other).best(TARGETS)
-            gained += (np.clip(other, -_FAR, _FAR) - np.clip(z, -_FAR, _FAR))[:, again].T
+            shift = np.clip(other, -_FAR, _FAR) - np.clip(z, -_FAR, _FAR)
+            # What the rule of all rows gains is chance alone, and zero on average: taken off, less of it is left.
+            gained += (shift[:, again] - shift[:, places]).T
     optimism = np.clip(gained / N_RESAMPLES, 0.0, _MOST_OPTIMISM)
-    return TargetPath(problem, table, kept, shares, now, z, errors, now.best(TARGETS), optimism)
+    return TargetPath(problem, table, kept, shares, now, z, errors, places, optimism)
+
+
+class Candidates(NamedTuple):
+    """What rules to choose among come to, and the most that margins may cost."""
+
+    table: RuleTable
+    problem: MarginProblem
+    most_cost: float
+
+    def trace(self, targets: FloatArray) -> list[int]:
+        """Return the places of the rules of least cost for targets, in their order, each once.
+
+        Targets below 0 miss goals on these rows, which may hold on the population nevertheless.
+        """
+        now = self.problem.rank(self.table, may_miss=True)
+        places = dict.fromkeys(now.best(targets).tolist())
+        return [one for one in places if now.is_met[one]]
+
+    def at(self, cost: float) -> SafeRule:
+        """Return the only rule as one without optimism: it was chosen on other rows."""
+        _, z, errors = self.problem.judge(self.table, self.table.shares(self.table.observed()))
+        parts, random, margins = self.problem.parts, self.problem.random, []
+        for goal in dict.fromkeys(part.goal for part in parts if part.goal is not None):
+            own = np.flatnonzero([parts[one].goal == goal for one in random])
+            if not own.size:
+                margins.append(PartMargin(goal, None, None, None, 0.0))
+                continue
+            worst = own[(z[own, 0] * errors[own, 0]).argmin()]
+            margins.append(PartMargin(goal, float(z[worst, 0] * errors[worst, 0]), float(errors[worst, 0]), 0.0, 0.0))
+        return SafeRule(0, None, tuple(margins), cost, None, None)
 
 
 def _covariance(influences: FloatArray, persons: IntArray | None) -> FloatArray:
@@ -581,8 +630,13 @@ def most_cost(problem: MarginProblem, constant: Rules, now: RuleRanking) -> floa
     values = table.values(table.shares(table.observed()))
     is_met, best = (values[:n_parts] <= 0).all(axis=0), float(now.cost[now.best(np.array([-np.inf]))[0]])
     ends = values[n_parts:].max(axis=0)[is_met]
-    most = best + max(_MOST_RISE * abs(best), _LEAST_RISE)
+    most = best + most_rise(best)
     return min(most, (best + float(ends.min())) / 2) if ends.size and ends.min() > best else most
+
+
+def most_rise(best: float) -> float:
+    """Return by how much margins may raise the objective."""
+    return max(_MOST_RISE * abs(best), _LEAST_RISE)
 
 
 def describe_margins(safe: SafeRule, checks: Sequence[GoalCheck]) -> Margins:
@@ -603,4 +657,5 @@ def describe_margins(safe: SafeRule, checks: Sequence[GoalCheck]) -> Margins:
     if all(margin.standard_error is None for margin in margins):
         return Margins(None, tuple(margins), safe.cost, None, None)
     limiting = None if safe.limiting is None else checks[safe.limiting].goal
-    return Margins(safe.confidence, tuple(margins), safe.cost, limiting, safe.rows_needed, safe.is_costly)
+    found = Margins(safe.confidence, tuple(margins), safe.cost, limiting, safe.rows_needed, safe.is_costly)
+    return found._replace(most_slack=safe.most_slack)

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from counterpoise._base.checks import check_choice, check_count, check_number
+from counterpoise._base.checks import check_choice, check_confidence, check_count, check_number
 from counterpoise.goals.classes import check_defer_label
 from counterpoise.rules.draws import check_key
 
@@ -37,6 +37,28 @@ class Deferral:
         cost = check_number(self.cost, "cost of Deferral", "[0, 1]", "the loss of a row that a person decides about")
         object.__setattr__(self, "cost", cost)
         check_defer_label(self.label, (), "label")
+
+
+@dataclass(frozen=True)
+class Proof:
+    """A proof that all goals hold together on new rows, in the place of a confidence that is reached about.
+
+    Parameters
+    ----------
+    confidence : float in (0, 1), default=0.9
+        The probability with which the goals hold, at least, whatever the population and the number of rows.
+
+    Examples
+    --------
+    >>> from counterpoise import GoalClassifier, Proof
+    >>> GoalClassifier(goals=["recall >= 0.7"], confidence=Proof(0.9)).confidence
+    Proof(confidence=0.9)
+    """
+
+    confidence: float = 0.9
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "confidence", check_confidence(self.confidence, "confidence of Proof"))
 
 
 @dataclass(frozen=True)

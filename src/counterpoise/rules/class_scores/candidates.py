@@ -15,7 +15,16 @@ from counterpoise.rules.choosing import Problem, value_of
 from counterpoise.rules.class_scores.family import ClassFamily, Tier, mean_program, tier_rule
 from counterpoise.rules.class_scores.rules import ClassRule, TierRule, argmax_rule
 from counterpoise.rules.class_scores.table import CalibratedScores
-from counterpoise.rules.margins import Margins, Rules, describe_margins, follow_targets, margin_problem, most_cost
+from counterpoise.rules.margins import (
+    Candidates,
+    MarginProblem,
+    Margins,
+    Rules,
+    describe_margins,
+    follow_targets,
+    margin_problem,
+    most_cost,
+)
 from counterpoise.rules.program import Choice, Program, with_budget
 
 _N_PRICES = 250
@@ -27,19 +36,36 @@ _MOST_ANSWERS = 20_000_000  # rows times rules
 _LEAST_RULES = 40
 
 
-def with_class_margins(scores: CalibratedScores, problem: Problem, plain: Choice) -> tuple[Choice, Margins]:
+def with_class_margins(
+    scores: CalibratedScores, problem: Problem, plain: Choice, confidence: float
+) -> tuple[Choice, Margins]:
     """Return one rule whose goals hold on new rows in the place of the best one, and the margins of the goals."""
-    assert problem.confidence is not None  # noqa: S101 - the caller checks it
-    family, (best,), known = ClassFamily(scores), plain.rules, scores.table
+    rules, (table, inside, most) = find_class_candidates(scores, problem, plain)
+    safe = follow_targets(table, inside).safe_rule(confidence, most)
+    rule = rules[safe.place]
+    predictions = scores.predictions_of([rule])
+    margins = describe_margins(safe, predictions.answers.checks(problem.goals, np.ones(1)))
+    return plain.only(rule, value_of(predictions, problem, np.ones(1))), margins
+
+
+def with_proven_class_rule(
+    scores: CalibratedScores, problem: Problem, plain: Choice, rule: ClassRule
+) -> tuple[Choice, Margins]:
+    """Return a rule that is proven in the place of the best one, and how far it is inside of the goals."""
+    predictions = scores.predictions_of([rule])
+    choice = plain.only(rule, value_of(predictions, problem, np.ones(1)))
+    inside = _margin_problem(scores, problem, rule, None)
+    safe = Candidates(inside.table(as_rules(scores, [rule])), inside, np.inf).at(max(choice.value - plain.value, 0.0))
+    return choice, describe_margins(safe, predictions.answers.checks(problem.goals, np.ones(1)))
+
+
+def find_class_candidates(
+    scores: CalibratedScores, problem: Problem, plain: Choice
+) -> tuple[list[ClassRule], Candidates]:
+    """Return the rules to choose among, given the best one without margins, and what they come to."""
+    family, (best,) = ClassFamily(scores), plain.rules
     limits, _ = with_budget(family, family.limits(problem.goals), problem.budget)
-    inside = margin_problem(
-        problem,
-        scores.answers([scores.answer_shares(best)]).views(),
-        defer_cost=scores.defer_cost,
-        budget=limits.budget,
-        persons=known.persons,
-        has_fold_scores=known.has_fold_scores,
-    )
+    inside = _margin_problem(scores, problem, best, limits.budget)
     program, tier = mean_program(family, problem.objective, limits)
     rules = _at_prices(program, tier, best, plain.multipliers)
     n_rows = sum(len(part) for part in scores.codes.values())
@@ -51,11 +77,18 @@ def with_class_margins(scores: CalibratedScores, problem: Problem, plain: Choice
             near = [rules[place] for place in dict.fromkeys(now.best(_STEPS).tolist())]
             rules = [best, *near, *(other for rule in near for other in _moved(rule, scores.shape, moves))]
     most = most_cost(inside, _constant_answers(scores), now)
-    safe = follow_targets(table, inside).safe_rule(problem.confidence, most)
-    rule = rules[safe.place]
-    predictions = scores.predictions_of([rule])
-    margins = describe_margins(safe, predictions.answers.checks(problem.goals, np.ones(1)))
-    return plain.only(rule, value_of(predictions, problem, np.ones(1))), margins
+    return rules, Candidates(table, inside, most)
+
+
+def _margin_problem(scores: CalibratedScores, problem: Problem, rule: ClassRule, budget: float | None) -> MarginProblem:
+    return margin_problem(
+        problem,
+        scores.answers([scores.answer_shares(rule)]).views(),
+        defer_cost=scores.defer_cost,
+        budget=budget,
+        persons=scores.table.persons,
+        has_fold_scores=scores.table.has_fold_scores,
+    )
 
 
 def as_rules(scores: CalibratedScores, rules: list[ClassRule]) -> Rules:

@@ -20,7 +20,7 @@ from counterpoise.rules.choosing import PoolPredictions
 from counterpoise.rules.class_scores.rules import ClassRule
 from counterpoise.rules.goal_rows import TRAIN, Answers, Positive
 from counterpoise.rules.options import Deferral
-from counterpoise.rules.scores.table import RuleGroups
+from counterpoise.rules.scores.table import RuleGroups, only_rows
 
 _LEAST = 1e-9  # a probability below this counts as this: a class that never occurred is not impossible
 _N_FOLDS = 3
@@ -146,6 +146,7 @@ class ClassTable(NamedTuple):
     calibrations: tuple[Calibration, ...] | None = None  # of each model, once computed
     persons: IntArray | None = None  # the number of the person that each labelled row is of; None: each is another
     has_fold_scores: bool = False  # whether models of folds scored the labelled rows, and another one decides
+    test_rows: IntArray | None = None  # labelled rows kept for a proof, which no model was trained on; None: any
 
     @property
     def positive(self) -> Positive:
@@ -183,6 +184,10 @@ class ClassTable(NamedTuple):
             None if name == TRAIN else self.calibrations,
         )
         return self._replace(scores={**self.scores, name: scores}, answers=answers, calibrations=calibrations)
+
+    def only(self, places: Mapping[str, IntArray]) -> Self:
+        """Return some of the rows of each dataset, without calibrations: those would know the others."""
+        return only_rows(self, places)._replace(calibrations=None)  # type: ignore[no-any-return]
 
     def first(self, n_models: int) -> Self:
         """Return the same rows with the probabilities of the first models only."""

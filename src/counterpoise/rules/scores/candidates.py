@@ -9,11 +9,14 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
+from scipy.optimize import isotonic_regression
 
-from counterpoise._base.types import IntArray
+from counterpoise._base.types import FloatArray, IntArray
 from counterpoise.rules.choosing import Problem, value_of
 from counterpoise.rules.margins import (
     TARGETS,
+    Candidates,
+    MarginProblem,
     Margins,
     Rules,
     SafeRule,
@@ -24,7 +27,7 @@ from counterpoise.rules.margins import (
     most_cost,
 )
 from counterpoise.rules.program import Choice, build_objective, with_budget
-from counterpoise.rules.scores.cuts import CutRules
+from counterpoise.rules.scores.cuts import CutRules, Rule
 from counterpoise.rules.scores.family import CutFamily
 from counterpoise.rules.scores.sums import RuleLimits, Sums
 from counterpoise.rules.scores.table import RankedScores
@@ -55,35 +58,92 @@ class CutPath(NamedTuple):
 
 def follow_cuts(ranked: RankedScores, problem: Problem, plain: CutRules) -> CutPath:
     """Return the rules that are the best with margins of any size, given the best rule without."""
-    family, known = CutFamily(ranked), ranked.table
-    limits, _ = with_budget(family, family.limits(problem.goals), problem.budget)
-    margins = margin_problem(
-        problem,
-        ranked.answers().views(),
-        defer_cost=ranked.defer_cost,
-        budget=None if limits.budget is None else limits.budget.most,
-        persons=known.persons,
-        has_fold_scores=known.has_fold_scores,
-    )
-    edges, losses = _all_cuts(ranked, plain), build_objective(family, problem.objective).losses
-    for _ in range(2):  # all over, and then near the rules of little cost and risk
-        rules = _candidates(ranked, _thinned(ranked, edges, plain), limits, losses, plain)
-        table = margins.table(as_rules(ranked, rules))
-        now = margins.rank(table)
-        near = rules.cuts[np.append(now.best(TARGETS[TARGETS >= 0]), 0)]
-        edges = [_widened(own, column) for own, column in zip(edges, near.T, strict=True)]
-    most = most_cost(margins, as_rules(ranked, _constant_rules(ranked, plain)), now)
+    rules, (table, margins, most) = find_candidates(ranked, problem, plain)
     return CutPath(rules, follow_targets(table, margins), most)
 
 
-def with_margins(ranked: RankedScores, problem: Problem, plain: Choice) -> tuple[Choice, Margins]:
+def find_candidates(
+    ranked: RankedScores, problem: Problem, plain: CutRules, targets: FloatArray = TARGETS[TARGETS >= 0]
+) -> tuple[CutRules, Candidates]:
+    """Return the rules to choose among, given the best one without margins, and what they come to."""
+    family = CutFamily(ranked)
+    limits, _ = with_budget(family, family.limits(problem.goals), problem.budget)
+    margins = _margin_problem(ranked, problem, None if limits.budget is None else limits.budget.most)
+    edges, losses = _all_cuts(ranked, plain), build_objective(family, problem.objective).losses
+    smooth = _smoothed(ranked, losses)
+    for _ in range(2):  # all over, and then near the rules of little cost and risk
+        rules = _candidates(ranked, _thinned(ranked, edges, plain), limits, losses, plain)
+        table = margins.table(as_rules(ranked, rules), smooth.of(rules).max(axis=0))
+        now = margins.rank(table, may_miss=bool(targets.min() < 0))
+        near = rules.cuts[np.append(now.best(targets), 0)]
+        edges = [_widened(own, column) for own, column in zip(edges, near.T, strict=True)]
+    most = most_cost(margins, as_rules(ranked, _constant_rules(ranked, plain)), now)
+    return rules, Candidates(table, margins, most)
+
+
+def _margin_problem(ranked: RankedScores, problem: Problem, budget: float | None) -> MarginProblem:
+    return margin_problem(
+        problem,
+        ranked.answers().views(),
+        defer_cost=ranked.defer_cost,
+        budget=budget,
+        persons=ranked.table.persons,
+        has_fold_scores=ranked.table.has_fold_scores,
+    )
+
+
+def with_margins(ranked: RankedScores, problem: Problem, plain: Choice, confidence: float) -> tuple[Choice, Margins]:
     """Return one rule whose goals hold on new rows in the place of the best one, and the margins of the goals."""
-    assert problem.confidence is not None  # noqa: S101 - the caller checks it
-    rule, safe = follow_cuts(ranked, problem, plain.rules).safe_rule(problem.confidence)
+    rule, safe = follow_cuts(ranked, problem, plain.rules).safe_rule(confidence)
     predictions = ranked.predictions_of(rule)
     value = value_of(predictions, problem, np.ones(1))
     margins = describe_margins(safe, predictions.answers.checks(problem.goals, np.ones(1)))
     return plain._replace(rules=rule, value=value, is_usual=False), margins
+
+
+def with_proven(ranked: RankedScores, problem: Problem, plain: Choice, rule: CutRules) -> tuple[Choice, Margins]:
+    """Return a rule that is proven in the place of the best one, and how far it is inside of the goals."""
+    predictions = ranked.predictions_of(rule)
+    value = value_of(predictions, problem, np.ones(1))
+    inside = _margin_problem(ranked, problem, None)
+    safe = Candidates(inside.table(as_rules(ranked, rule)), inside, np.inf).at(max(value - plain.value, 0.0))
+    margins = describe_margins(safe, predictions.answers.checks(problem.goals, np.ones(1)))
+    return plain._replace(rules=rule, value=value, is_usual=False), margins
+
+
+def with_rules_between(rules: list[Rule], n_rules: int) -> list[Rule]:
+    """Return rules of one model with about so many in all, by thresholds between those of one and the next.
+
+    On few rows thresholds lie far apart, and what is between them is not chosen by these rows.
+
+    Examples
+    --------
+    >>> from counterpoise.rules.scores.candidates import with_rules_between
+    >>> from counterpoise.rules.scores.cuts import Rule
+    >>> [rule.thresholds["all"] for rule in with_rules_between([Rule(0, {"all": 0.2}), Rule(0, {"all": 0.4})], 3)]
+    [0.2, 0.30000000000000004, 0.4]
+    """
+    if len(rules) < 2:  # noqa: PLR2004 - a pair
+        return rules
+    n_between = max((n_rules - len(rules)) // (len(rules) - 1), 0)
+    all_rules = [rules[0]]
+    for one, other in pairwise(rules):
+        for part in np.linspace(0.0, 1.0, n_between + 2)[1:-1].tolist():
+            own = [
+                {name: _between(level, second[name], part) for name, level in first.items()}
+                for first, second in ((one.thresholds, other.thresholds), (_lower(one), _lower(other)))
+            ]
+            all_rules.append(Rule(one.model, own[0], None if own[1] == own[0] else own[1]))
+        all_rules.append(other)
+    return all_rules
+
+
+def _lower(rule: Rule) -> dict[str, float]:
+    return rule.thresholds if rule.lower is None else rule.lower
+
+
+def _between(one: float, other: float, part: float) -> float:
+    return one + part * (other - one) if np.isfinite([one, other]).all() else one
 
 
 def as_rules(ranked: RankedScores, rules: CutRules) -> Rules:
@@ -114,6 +174,28 @@ def _all_cuts(ranked: RankedScores, plain: CutRules) -> list[IntArray]:
     cuts, model = ranked.cuts, int(plain.models[0])
     own = [np.arange(start, end) for start, end in pairwise(cuts.starts[model].tolist())]
     return [*own, *(one + cuts.n_cuts for one in own)] if cuts.defers else own
+
+
+def _smoothed(ranked: RankedScores, losses: Sums) -> Sums:
+    """Return losses whose many small dips along the cuts, which are chance, are gone: convex ones.
+
+    The higher a score, the likelier is the positive class, so what the next rows add to a loss should rise from cut to
+    cut. Isotonic regression makes it so. A rule is then not moved far inside its goals to where the rows happen to fit.
+    """
+    cuts, added = ranked.cuts, losses.added.copy()
+    mass = cuts.sums(slice(ranked.mass.size), ranked.mass)
+    for start, end in pairwise(cuts.flat_starts.tolist()):
+        steps = np.diff(mass[start:end])
+        has_rows = np.flatnonzero(steps > 0)  # other datasets have cuts between them
+        if not has_rows.size:
+            continue
+        for edge in range(0, added.shape[1], cuts.n_cuts):
+            for own in added[:, start + edge : end + edge]:
+                rises = np.zeros(steps.size)
+                slopes = np.diff(own)[has_rows] / steps[has_rows]
+                rises[has_rows] = steps[has_rows] * isotonic_regression(slopes, weights=steps[has_rows]).x
+                own[1:] = own[0] + np.cumsum(rises)
+    return losses._replace(added=added)
 
 
 def _constant_rules(ranked: RankedScores, plain: CutRules) -> CutRules:

@@ -6,7 +6,7 @@ Groups are the combinations of values of some columns that rules may use: each h
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -124,6 +124,7 @@ class ScoreTable(NamedTuple):
     n_rows: FloatArray | None = None  # how many rows each labelled one stands for; None: for itself
     persons: IntArray | None = None  # the number of the person that each labelled row is of; None: each is another
     has_fold_scores: bool = False  # whether models of folds scored the labelled rows, and another one decides
+    test_rows: IntArray | None = None  # labelled rows kept for a proof, which no model was trained on; None: any
 
     @property
     def is_positive(self) -> BoolArray:
@@ -163,6 +164,10 @@ class ScoreTable(NamedTuple):
         """Return the same scores with those of another dataset."""
         return self._replace(scores={**self.scores, name: scores}, answers=self.answers.with_dataset(name, table, None))
 
+    def only(self, places: Mapping[str, IntArray]) -> Self:
+        """Return some of the rows of each dataset."""
+        return only_rows(self, places)  # type: ignore[no-any-return]
+
     def first(self, n_models: int) -> Self:
         """Return the same rows with the scores of the first models only."""
         scores = {name: part[:, :n_models] for name, part in self.scores.items()}
@@ -180,6 +185,18 @@ class ScoreTable(NamedTuple):
                 raise ValueError(f"the scores on dataset {name!r} are of another shape")
             if not np.isfinite(scores).all():
                 raise ValueError(f"the scores on dataset {name!r} are not finite")
+
+
+def only_rows(table: Any, places: Mapping[str, IntArray]) -> Any:
+    """Return some of the rows of a table of scores, or of probabilities."""
+    own = {name: getattr(table, name) for name in ("sample_weight", "groups", "persons")}
+    tables = {name: table.answers.tables[name].only(rows) for name, rows in places.items()}
+    return table._replace(
+        scores={name: table.scores[name][rows] for name, rows in places.items()},
+        answers=replace(table.answers, tables=tables),
+        test_rows=None,
+        **{name: None if part is None else part[places[TRAIN]] for name, part in own.items()},
+    )
 
 
 @dataclass(frozen=True)
