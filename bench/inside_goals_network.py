@@ -150,7 +150,7 @@ def chances_of(model: Any, part: Part) -> np.ndarray:
 
 
 def run_compas(table: Table, *, n_seeds: int, rehearse: bool) -> None:
-    """Compare on several splits, with the goals as they are and with a margin for rows that nobody saw."""
+    """Compare on several splits, with the goals as they are and with a margin for new rows."""
     for seed in range(n_seeds):
         parts = compas_parts(seed)
         for bound in (0.05, 0.02):

@@ -19,7 +19,7 @@ from counterpoise.metrics import cvar_loss
 # %%
 # Plain training, and training for the tail
 # -----------------------------------------
-# ``alpha`` is the worst-off part of the images, whose loss shall be small. Take it near the error of the plain model:
+# ``alpha`` is the worst-off part of the images, whose loss is minimised. Take it near the error of the plain model:
 # far above, a fixed model is as good as any mixture. The mixture is chosen on images that no forest was trained on.
 
 X, y = load_digits(return_X_y=True)

@@ -2,7 +2,7 @@
 Moderation: cases that must never pass again
 ============================================
 
-People can read 15 % of the posts, and a model says which. It shall find as much of what is harmful as that allows.
+People can read 15 % of the posts, and a model says which. It should find as much of what is harmful as that allows.
 And some posts have been in the newspapers: threats, politely worded, that yesterday's model let through. Not one of
 these may pass again.
 """
@@ -90,8 +90,8 @@ for name, model in {"coverage alone": rude, "and the cases": safe}.items():
 # Not one of the cases passes, and hardly a threat of their kind; the price is a part of the ordinary abuse. The
 # figure shows whose price it is: one case lies among harmless posts, and the line runs through it. Look at such a
 # case before you insist on it. The share that is read is a little above 15 %, as it may be by chance where a bound
-# was met exactly on 5,000 posts. And "never again" is a promise about these forty. Of other threats, rows speak that
-# nobody chose on:
+# was met exactly on 5,000 posts. And "never again" is a promise about these forty. Held-out rows show how many of the
+# other threats are found:
 
 print(cp.audit("recall >= 0.95", safe.predict(threats), np.ones(len(threats)), classes=[0, 1]))
 

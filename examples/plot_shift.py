@@ -94,7 +94,7 @@ axes.axvline(0.85, color="#3a6b60", lw=1.2, ls="--", label="promised")
 axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3, frameon=False)
 
 # %%
-# To take away: the audit, region by region, on people whom nobody chose on. A promise that was met exactly on 500
+# To take away: the audit, region by region, on held-out people. A promise that was met exactly on 500
 # people of a region may be missed there by a point or two; where it must hold, write ``with confidence 0.95`` behind
 # it, and have more rows.
 

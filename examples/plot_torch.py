@@ -95,7 +95,7 @@ for check in inside.check_goals():
 print(f"{np.count_nonzero(inside.mixture_)} of {len(inside.estimators_)} networks decide")
 
 # %%
-# On people whom nobody chose on:
+# On held-out people:
 
 figure, axes = plt.subplots(figsize=(7.2, 3), layout="constrained")
 for name, model, color, marker in (("alone", alone, "#c2571a", "o"), ("inside goals", inside, "#0a7d91", "D")):

@@ -80,4 +80,4 @@ def test_numbers_that_the_guide_to_robust_boosting_calls_defaults_are_those_of_t
         model = DROBoostClassifier(n_estimators=1, stopping=stopping, degrees_of_freedom=30, random_state=0)
         model.fit(rows[:n_samples], rows[:n_samples, 0] > 0)
         kept = n_samples * {"fifth": 0.8}[part] if n_samples == int(least) else n_samples
-        assert model.radius_ == calibrated_radius(kept, known["confidence"], 30)
+        assert model.radius_ == calibrated_radius(kept, known["radius_confidence"], 30)

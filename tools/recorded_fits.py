@@ -746,6 +746,7 @@ def voting_cases() -> Iterator[Case]:
             "chi-square": {"radius": 0.1, "divergence": "chi-square"},
             "cvar": {"radius": 0.2, "divergence": "cvar", "learning_rate": 1.0},
             "regressor": {"estimator": DecisionTreeRegressor(max_depth=2, random_state=0), "loss": "squared"},
+            "radius_confidence": {"radius_confidence": 0.5},
             "bad": {"divergence": "distance"},
         },
     }

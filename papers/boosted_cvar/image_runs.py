@@ -151,7 +151,7 @@ class Boosting:
         n_at_once : callable
             Tells how many runs share the device now.
         is_stopped : callable
-            Tells after a round whether it shall be the last.
+            Returns after a round whether it is the last.
 
         Returns
         -------

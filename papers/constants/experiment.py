@@ -113,7 +113,9 @@ def _steps(part: Part) -> Tried:
     tree = HistogramTree(max_depth=DEPTH)
     for step in STEPS:
         settings = STOPPED | {"learning_rate": step, "random_state": part.seed}
-        model = DROBoostClassifier(tree, degrees_of_freedom=DEGREES_OF_FREEDOM, confidence=CONFIDENCE, **settings)
+        model = DROBoostClassifier(
+            tree, degrees_of_freedom=DEGREES_OF_FREEDOM, radius_confidence=CONFIDENCE, **settings
+        )
         model.fit(X[:n_train], y[:n_train])
         yield f"{step:g}", float((model.predict(X[n_train:]) != y[n_train:]).mean())
 

@@ -106,7 +106,7 @@ def credit(seed: int) -> Iterator[ResultRow]:
     ada = AdaBoostClassifier(tree, n_estimators=ADABOOST_ROUNDS).fit(X, y)
     yield from rows("AdaBoost", ada, "path")
     default = DROBoostClassifier(
-        tree, degrees_of_freedom=DEGREES_OF_FREEDOM, confidence=CONFIDENCE, random_state=seed, **STOPPED
+        tree, degrees_of_freedom=DEGREES_OF_FREEDOM, radius_confidence=CONFIDENCE, random_state=seed, **STOPPED
     ).fit(X, y)
     yield from rows("DRO-Boosting", default, DEFAULT)
     yield _row(CREDIT, "DRO-Boosting", seed, "rounds", "train", len(default.votes_), DEFAULT)

@@ -59,11 +59,11 @@ class Population:
     group: AnyArray
     deployed: IntArray
 
-    def ranked(self, rows: IntArray | slice, by: tuple[str, ...]) -> RankedScores:
-        """Return some rows, sorted by score within groups."""
+    def ranked(self, rows: IntArray | slice, by: tuple[str, ...], *, persons: IntArray | None = None) -> RankedScores:
+        """Return some rows, sorted by score within groups; ``persons`` has the person of each, by number."""
         table = Table(None, self.y[rows], {"group": self.group[rows]}, self.deployed[rows])
         answers = Answers({"train": table}, {}, find_positive(np.array([0, 1]), None))
-        known = ScoreTable({"train": self.scores[rows][:, None]}, answers, None, None, np.array([0.5]))
+        known = ScoreTable({"train": self.scores[rows][:, None]}, answers, None, None, np.array([0.5]), persons=persons)
         return rank(known, find_groups(Groups(by), table))
 
     @cached_property
@@ -187,11 +187,16 @@ def measure(block: Block) -> list[ResultRow]:
 
 
 def run_draw(
-    known: Population, rows: IntArray, goals: tuple[Goal, ...], by: tuple[str, ...]
+    known: Population,
+    rows: IntArray,
+    goals: tuple[Goal, ...],
+    by: tuple[str, ...],
+    *,
+    persons: IntArray | None = None,
 ) -> Iterator[tuple[str, str, float]]:
     """Yield the way of choosing, what happened and its value, for one draw of selection rows."""
     problem = as_problem(1.0, None, goals, by=Groups(by), decision="fixed")
-    ranked = known.ranked(rows, by)
+    ranked = known.ranked(rows, by, persons=persons)
     try:
         plain = deciding_rules(ranked, problem, choose(CutFamily(ranked), problem))
     except (InfeasibleGoals, NoRows):  # or a group without positives

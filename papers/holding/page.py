@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from papers.holding import experiment, trained
+from papers.holding import experiment, persons, trained
 from papers.holding.experiment import (
     BONFERRONI,
     CONFIDENCES,
@@ -25,9 +25,11 @@ from papers.study import Study
 _COMMAND = "python -m papers holding --output docs/results/holding"
 _N_BLOCKS = 4
 _N_TRAINED = 5  # blocks of fits from end to end
+_N_PERSONS = 5  # blocks of draws of persons
 _LEAST_ROWS, _LEAST_REACHED = 3000, 0.7  # of the cells that the rule is about
 _ABOVE, _ERRORS, _CHEAPER = 0.05, 3.5, 0.9
 _FEASIBLE_OFTEN = 0.9
+_WITHOUT_IDS = 0.8
 
 
 class Cell(NamedTuple):
@@ -50,11 +52,14 @@ class Cell(NamedTuple):
 def wanted(datasets: Sequence[str], n_blocks: int) -> list[Any]:
     """Return the blocks of draws, on given scores and from end to end."""
     ends = [block for block in trained.wanted(_N_TRAINED) if block.dataset in datasets]
-    return [*experiment.wanted(datasets, n_blocks), *ends]
+    several = [block for block in persons.wanted(_N_PERSONS) if block.dataset in datasets]
+    return [*experiment.wanted(datasets, n_blocks), *ends, *several]
 
 
 def measure(block: Any) -> list[ResultRow]:
-    """Return the rows of a block of either kind."""
+    """Return the rows of a block of any kind."""
+    if isinstance(block, persons.Block):
+        return persons.measure(block)
     return trained.measure(block) if isinstance(block, trained.Block) else experiment.measure(block)
 
 
@@ -65,6 +70,8 @@ def sections(rows: ResultsTable, _folder: Path) -> list[str]:
     parts = [_head(given), _verdicts(by_level)]
     if len(ends):
         parts.append(_trained_section(cells_of(ends, str(trained.CONFIDENCE), "")))
+    if len(several := rows.where(experiment=persons.EXPERIMENT)):
+        parts.append(_persons_section(several))
     return [*parts, *(_table(cells, f"## Confidence {level:g}") for level, cells in by_level.items())]
 
 
@@ -170,6 +177,30 @@ their models decides, and all of it is judged on up to 30,000 other rows. The sh
 margin. Over the {len(reached)} cells where the level is reached in at least {_LEAST_REACHED:.0%} of the draws,
 {mean:.3f} hold, and {plain:.3f} of the plain rules."""
     return _table(cells, title)
+
+
+def _persons_section(rows: ResultsTable) -> str:
+    level, lines = persons.CONFIDENCE, []
+    counted, uncounted = (cells_of(rows, way, "") for way in (persons.WITH_IDS, persons.WITHOUT_IDS))
+    for cell, other in zip(counted, uncounted, strict=True):
+        shares = [cell.plain, cell.holds, cell.reached, cell.violated, cell.cost]
+        shares += [other.holds, other.reached, other.violated, other.cost]
+        names = [cell.dataset, cell.size, cell.goals, f"{cell.n_draws:.0f}"]
+        lines.append([*names, *(f"{share:.2f}" for share in shares)])
+    reached = [cell for cell in counted if cell.reached >= _LEAST_REACHED]
+    below = max(((level - cell.holds) / _error(level, cell.n_draws) for cell in reached), default=math.nan)
+    mean = sum(cell.holds for cell in uncounted) / len(uncounted)
+    head = ["data", "rows", "goals", "draws", "plain holds", "with ids: holds", "reached", "reached and violated"]
+    head += ["cost", "without ids: holds", "reached", "reached and violated", "cost"]
+    return f"""## Persons with several rows
+
+Persons have 1 to 20 rows each, all of them the same row of the population, or about half of them. `fit(ids=...)` makes
+the margins count persons. The rule, written before the run, at a confidence of {level:g}: with ids no cell that is
+reached in at least {_LEAST_REACHED:.0%} of the draws is more than {_ERRORS} binomial standard errors below. The worst
+of {len(reached)} such cells is {below:.1f} errors below: {_word(below <= _ERRORS)}. Without ids less than
+{_WITHOUT_IDS} hold on average over all cells: {mean:.3f}, {_word(mean < _WITHOUT_IDS)}.
+
+{markdown_table(head, lines)}"""
 
 
 def _table(cells: Iterable[Cell], title: str) -> str:

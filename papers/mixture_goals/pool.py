@@ -56,7 +56,7 @@ class SexThresholds(ClassifierMixin, BaseEstimator):
     ----------
     model : classifier with ``predict_proba``
     ratio : float
-        How often women shall be called positive, over how often men are. As many are called positive in all as the
+        How often women are to be called positive, over how often men are. As many are called positive in all as the
         model calls itself.
     """
 

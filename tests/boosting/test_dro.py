@@ -144,7 +144,7 @@ def test_a_larger_radius_weighs_unevenly_and_steps_less():
 
 def test_the_radius_is_calibrated_with_the_leaves_of_the_first_tree():
     X, y = noisy(2)
-    model = DROBoostClassifier(HistogramTree(max_depth=3), n_estimators=3, confidence=0.95).fit(X, y)
+    model = DROBoostClassifier(HistogramTree(max_depth=3), n_estimators=3, radius_confidence=0.95).fit(X, y)
     leaves = int((model.estimators_[0].tree_.feature < 0).sum())
     assert model.degrees_of_freedom_ == leaves > 2
     assert model.radius_ == calibrated_radius(len(y), 0.95, leaves)
@@ -315,7 +315,7 @@ GOOD_X, GOOD_Y = np.arange(20.0).reshape(10, 2), np.array([0, 1] * 5)
 BAD = {
     "radius": ({"radius": -0.1}, "radius must lie in \\[0, inf\\].*got -0.1"),
     "radius word": ({"radius": "wide"}, "radius.*must be one of 'calibrated', 'cv'; got 'wide'"),
-    "confidence": ({"confidence": 1.0}, r"confidence must lie in \(0, 1\).*got 1.0"),
+    "radius_confidence": ({"radius_confidence": 1.0}, r"radius_confidence must lie in \(0, 1\).*got 1.0"),
     "degrees": ({"degrees_of_freedom": 0}, "degrees_of_freedom must be finite and above 0; got 0"),
     "divergence": ({"divergence": "renyi"}, "divergence must be one of.*got 'renyi'"),
     "loss": ({"loss": "hinge"}, "loss must be one of 'exponential', 'logistic', 'squared'; got 'hinge'"),

@@ -6,8 +6,7 @@ from sklearn.linear_model import LogisticRegression
 
 from counterpoise import GoalClassifier
 from counterpoise.goals import Table, as_goals
-from papers.holding import experiment, trained
-from papers.holding.page import sections
+from papers.holding import experiment, page, persons, trained
 from papers.results import ResultRow, ResultsTable
 
 
@@ -64,7 +63,7 @@ def test_the_page_has_a_verdict_and_a_line_for_each_cell_and_confidence():
             for way in (str(level), f"{experiment.BONFERRONI} {level}"):
                 rows += [row(way, experiment.HOLDS, 4.0, **more), row(way, experiment.REACHED, 5.0, **more)]
                 rows += [row(way, experiment.VIOLATED, 1.0, **more), row(way, experiment.COST, 1.1, **more)]
-    head, verdicts, ends, *tables = sections(ResultsTable(tuple(rows)), None)
+    head, verdicts, ends, *tables = page.sections(ResultsTable(tuple(rows)), None)
     assert head.startswith("# Goals that hold")
     assert "| 0.8 | 1 of 1 | 0.400 | 0.800: met | 0.0: met | 0.0: met | 1.00: **missed** |" in verdicts
     assert "0.800 hold, and 0.400 of the plain rules" in ends
@@ -85,3 +84,28 @@ def test_scores_decide_as_predict_does():
     scores = model.estimators_[0].predict_proba(X)[:, 1]
     expected = model.predict(X, sensitive_features={"group": group})
     np.testing.assert_array_equal(trained.decide(model, scores, group), expected)
+
+
+def test_persons_have_up_to_twenty_rows_that_are_the_same_or_partly_so():
+    for share in persons.ALIKE.values():
+        rows, ids = persons.draw_persons(20_000, 3000, share, np.random.default_rng(0))
+        assert rows.shape == ids.shape == (3000,)
+        assert np.bincount(ids).max() == 20
+        commonest = [np.unique(rows[ids == one], return_counts=True)[1].max() for one in range(ids.max() + 1)]
+        assert sum(commonest) / 3000 == pytest.approx(share, abs=0.05)
+
+
+def test_margins_with_ids_hold_more_often_than_without(known, monkeypatch):
+    goals = (as_goals(["recall >= 0.7"]), ())
+    monkeypatch.setattr(persons, "population", lambda _: known)
+    monkeypatch.setattr(persons, "goal_sets", lambda _: {"one rate": goals})
+    monkeypatch.setattr(persons, "_SETS", ("one rate",))
+    rows = persons.measure(persons.Block("made", "2000, all alike", 0))
+    (cell,) = page.cells_of(ResultsTable(tuple(rows)), persons.WITH_IDS, "")
+    (other,) = page.cells_of(ResultsTable(tuple(rows)), persons.WITHOUT_IDS, "")
+    assert cell.n_draws == persons.DRAWS_IN_BLOCK
+    assert cell.plain <= other.holds < cell.holds
+    assert other.cost < cell.cost
+    text = page.sections(ResultsTable(tuple(rows)), None)[2]
+    assert text.startswith("## Persons with several rows")
+    assert f"{other.holds:.3f}" in text

@@ -165,7 +165,9 @@ def test_bounds_that_nothing_is_inside_of_and_goals_with_their_own_confidence_ge
 
 
 def test_mixtures_say_that_they_have_no_margins(rows):
-    with pytest.warns(ConfidenceNotReached, match="confidence=0.9 is not used"):
+    with pytest.warns(
+        ConfidenceNotReached, match=r'confidence=0.9 is not used.* set confidence=None \("none" in a goals file'
+    ):
         model = fitted(rows, ["recall >= 0.8"], confidence=0.9, decision="sticky")
     assert model.confidence_ is None
 

@@ -44,6 +44,25 @@ def test_methods_that_choose_nothing_have_no_validation_rows(loans_folder):
     assert list(load_data(settings(method={"name": "logistic"}), loans_folder).splits) == ["train", "test"]
 
 
+@pytest.mark.parametrize("prefix", ["", "person "])
+def test_splits_keep_the_rows_of_a_person_together(loans, tmp_path, prefix):
+    person = np.random.default_rng(0).permutation(np.arange(600) % 120)
+    frame = loans().assign(person=[f"{prefix}{number}" for number in person])
+    for name, rows in (("first", frame[:200]), ("second", frame[200:])):
+        rows.to_csv(tmp_path / f"{name}.csv", index=False)
+    asked = settings(files=["first.csv", "second.csv"], ids="person", splits={"validation": 0.3, "test": 0.2})
+    data = load_data(asked, tmp_path)
+    persons = {name: set(part.ids.tolist()) for name, part in data.splits.items()}
+    assert {name: len(ids) for name, ids in persons.items()} == {"train": 60, "validation": 36, "test": 24}
+    assert len(set.union(*persons.values())) == 120
+    assert sum(len(part) for part in data.splits.values()) == 600
+    assert "person" not in data.columns.features
+    part = data.splits["test"]
+    ages = {str(one): sorted(rows["age"]) for one, rows in frame.groupby("person")}
+    for one in persons["test"]:
+        assert sorted(part.X["age"][part.ids == one]) == ages[str(one)]
+
+
 def test_splits_from_files_and_extra_datasets(loans_folder):
     asked = settings(
         splits={"test_files": "more.csv", "validation": 0.5},
@@ -251,6 +270,20 @@ BAD_SETTINGS = {
     "missing weights": ({"weights": "income"}, "must hold a finite weight in each row"),
     "negative weights": ({"files": "weights.csv", "weights": "negative"}, "weights of at least 0; row 1 holds -1"),
     "zero weights": ({"files": "weights.csv", "weights": "zero"}, "must hold a weight above 0; got zeros only"),
+    "ids": ({"ids": "ages"}, "data.ids: .* has no column 'ages'. Did you mean 'age'?"),
+    "missing ids": ({"ids": "job"}, "data.ids: column 'job' .* must name the person of each row; .* an id of its own"),
+    "fractions as ids": (
+        {"files": "weights.csv", "ids": "part"},
+        "data.ids: .* texts or whole numbers; row 1 holds 0.5",
+    ),
+    "ids of one person": (
+        {"files": "weights.csv", "ids": "zero"},
+        r"must have persons \(zero\) for 2 splits; there are 1",
+    ),
+    "held-out rows without ids": (
+        {"ids": "person", "files": "persons.csv", "splits": {"validation_files": "loans.csv"}},
+        "data.ids: the files of splits.validation_files have no column 'person'",
+    ),
     "positive": ({"positive": "maybe"}, "data.positive must be a class of column 'paid': 'no', 'yes'; got 'maybe'"),
     "baseline": ({"baseline": "job"}, "must hold a label in each row"),
     "foreign baseline": ({"baseline": "sex"}, "data.baseline: rows 'train' hold the label 'F'"),
@@ -273,7 +306,8 @@ def bad_folder(tmp_path_factory, loans):
     frame.drop(columns="paid").to_csv(folder / "mail.csv", index=False)
     frame.assign(age="old").to_csv(folder / "texts.csv", index=False)
     frame.assign(paid="perhaps").to_csv(folder / "label.csv", index=False)
-    frame[["age", "income", "paid"]].assign(negative=-1, zero=0).to_csv(folder / "weights.csv", index=False)
+    frame[["age", "income", "paid"]].assign(negative=-1, zero=0, part=0.5).to_csv(folder / "weights.csv", index=False)
+    frame.assign(person=frame.index // 3).to_csv(folder / "persons.csv", index=False)
     pd.DataFrame({"id": range(1500), "x": 1.0}).to_csv(folder / "ids.csv", index=False)
     frame.to_parquet(folder / "whole.parquet")
     content = (folder / "whole.parquet").read_bytes()

@@ -77,6 +77,7 @@ WRONG = {  # text of the file -> what the error says
     DATA + 'baseline_model = "b.cp"\n[method]\n[[method.models]]\nname = "deployed"': "unknown model 'deployed'",
     DATA + '[method.parameters]\nby = ["a", "a"]': "method.parameters: by names a column twice",
     DATA + "[method.parameters]\nbudget = 2": "method.parameters: budget must lie in ",
+    DATA + 'ids = "y"': "data.ids: expected a column that is no feature and not the target; got 'y'",
     DATA + '[splits]\ncolumn = "y"': "splits.column: expected a column that is no feature and not the target; got 'y'",
     DATA + '[method]\nname = "svm"\nlearner = {name = "tree"}': "a learner is for boosters; got one with 'svm'",
     DATA + "[method]\nparameters = 3": "method.parameters: expected a table; got 3",

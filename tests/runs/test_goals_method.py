@@ -241,3 +241,22 @@ def test_the_goals_file_of_a_mixture_chosen_anew_fits_from_its_own_folder(tail):
     again = fit_run(tail.folder / "goals.toml")
     assert again.settings.method.parameters == tail.settings.method.parameters
     assert again.model().value_ == pytest.approx(tail.model().value_, abs=2e-4)
+
+
+def test_margins_of_a_run_count_persons(folder):
+    frame = loans(400, random_state=0)[0]
+    repeated = frame.loc[frame.index.repeat(5)].assign(person=np.repeat(np.arange(400), 5))
+    repeated.to_csv(folder / "repeated.csv", index=False)
+    text = FILE.format(goals=RECALL, more="", parameters="").replace("loans.csv", "repeated.csv")
+    (folder / "persons.toml").write_text(text.replace("[splits]", 'ids = "person"\n[splits]'))
+    (folder / "rows.toml").write_text(text.replace("[splits]", 'drop = "person"\n[splits]'))
+    by_person, by_row = (fit_run(folder / f"{name}.toml") for name in ("persons", "rows"))
+    model = by_person.model()
+    kept = model.family_.selection_data
+    assert np.bincount(kept.persons).tolist() == [5] * 240
+    (own,), (other,) = model.margins_, by_row.model().margins_
+    assert own.standard_error > 1.8 * other.standard_error  # five rows that are alike are one
+    assert "Persons by person: 240 train, 160 test." in " ".join(by_person.result().data.lines)
+    again = rebalance_run(by_person, goals=["recall >= 0.65"], output=folder / "persons again").model()
+    np.testing.assert_array_equal(again.family_.selection_data.persons, kept.persons)
+    assert again.margins_[0].standard_error > 1.8 * other.standard_error

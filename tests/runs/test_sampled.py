@@ -115,6 +115,7 @@ def test_a_run_that_is_done_is_not_chosen_anew_from_counts(done, tmp_path):
     [
         ("a.parquet", "a.csv", "data.files: data.sample reads Parquet files in parts; got 'a.csv'"),
         ('drop = "weight"', 'weights = "weight"', "data.weights: data.sample reads the rows in parts, and takes none"),
+        ('drop = "weight"', 'ids = "weight"', "data.ids: data.sample reads the rows in parts, and takes none"),
         ('by = "sex"', "cv = 3", "method.parameters.cv: data.sample reads"),
         ('by = "sex"', "deferral = { cost = 0.2 }", "no rule defers there yet"),
         ('by = "sex"', 'objective = "KL(0.1)"', r"method.parameters.objective: Over shards .* got KL\(radius=0.1\)"),

@@ -220,10 +220,10 @@ class DROBoostClassifier(AdditiveClassifier):
     n_estimators : int, default=500
         Largest number of rounds.
     radius : float >= 0, "calibrated" or "cv", default="calibrated"
-        Size of the ball. ``"calibrated"`` is ``guarantees.calibrated_radius`` at ``confidence``, of the samples that
-        are not held out; ``"cv"`` takes the multiple of it with the least held-out loss in a threefold
+        Size of the ball. ``"calibrated"`` is ``guarantees.calibrated_radius`` at ``radius_confidence``, of the samples
+        that are not held out; ``"cv"`` takes the multiple of it with the least held-out loss in a threefold
         cross-validation. 0 is boosting of the mean loss.
-    confidence : float in (0, 1), default=0.9
+    radius_confidence : float in (0, 1), default=0.9
         Probability with which the calibrated ball holds a distribution for which the true best score is optimal, for a
         fixed class of finite dimension; for boosted trees the radius that follows is a heuristic.
     degrees_of_freedom : float, optional
@@ -277,7 +277,7 @@ class DROBoostClassifier(AdditiveClassifier):
         *,
         n_estimators: int = 500,
         radius: float | str = "calibrated",
-        confidence: float = 0.9,
+        radius_confidence: float = 0.9,
         degrees_of_freedom: float | None = None,
         divergence: str = "empirical-likelihood",
         loss: str = "exponential",
@@ -289,7 +289,7 @@ class DROBoostClassifier(AdditiveClassifier):
         self.estimator = estimator
         self.n_estimators = n_estimators
         self.radius = radius
-        self.confidence = confidence
+        self.radius_confidence = radius_confidence
         self.degrees_of_freedom = degrees_of_freedom
         self.divergence = divergence
         self.loss = loss
@@ -310,7 +310,7 @@ class DROBoostClassifier(AdditiveClassifier):
     def _check_own_parameters(self) -> None:
         check_choice(self.loss, "loss", DRO_LOSSES)
         check_choice(self.divergence, "divergence", DIVERGENCES)
-        check_confidence(self.confidence)
+        check_confidence(self.radius_confidence, "radius_confidence")
         if not is_word(self.radius, "radius", ("calibrated", "cv")):
             check_radius(self.radius)
         if self.degrees_of_freedom is not None:
@@ -359,7 +359,7 @@ class DROBoostClassifier(AdditiveClassifier):
             degrees = self._degrees_of_freedom(model)
             if degrees is None:
                 return RobustLoss(loss, self.divergence, float(self.radius), own)
-            radius = factor * calibrated_radius(sample_count(own), self.confidence, degrees)
+            radius = factor * calibrated_radius(sample_count(own), self.radius_confidence, degrees)
             return RobustLoss(loss, self.divergence, radius, own)
 
         learner, round_seeds = self._learner(own.size), partial(round_seed, entropy)

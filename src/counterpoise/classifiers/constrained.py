@@ -150,6 +150,11 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
     The classifier of the paper is that of a fit with ``decision="ramp"``, after whose training nothing is done. Its
     decisions by the sign of the score are ``predict_proba(X)[:, 1] > 0.5``.
 
+    There is no ``confidence`` as that of ``GoalClassifier``. That margin is computed from scores of rows that the model
+    was not trained on; here goals are met on the rows that train the coefficients, whose decisions fit them better than
+    new rows do. Write ``with confidence 0.95`` behind a goal to tighten its bound, or pass the classifier to
+    ``GoalClassifier``, and audit on other rows.
+
     Every loop has a bound: at most ``max_majorizations`` convex programs, and 25 in a search for a start, each of at
     most 1000 support vector machines, and those of 1000 Newton steps or 5000 sweeps. Where no threshold meets the
     goals, the classifier is trained again under tighter ones, up to 6 times. Where one of these bounds is reached, the

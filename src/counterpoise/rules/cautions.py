@@ -27,6 +27,7 @@ _OF_POSITIVE = re.compile("positive|negative|recall|precision|f1_score|coverage"
 _OF_NAMED = re.compile(r"\bof=|every_class")  # which name their class themselves
 _NEARLY_ALL = 0.5  # part of the rows that may be deferred before a warning
 _FAR = 0.1  # part of the rows by which a mixture may err more often than a model alone before a warning
+_IN_FILES = ' ("none" in a goals file and on the command line)'
 
 
 def check_problem(
@@ -160,7 +161,8 @@ def warn_of_margins(margins: Margins | None, confidence: float | Proof | None) -
     if margins.reason:
         warn_caller(
             f"confidence={confidence} is not used: {margins.reason}. The decisions meet the goals on the selection "
-            "rows, but each may fail on new rows about half of the time. Set confidence=None for no margins.",
+            "rows, but each may fail on new rows about half of the time. For no margins set "
+            f"confidence=None{_IN_FILES}.",
             ConfidenceNotReached,
         )
         return
@@ -175,7 +177,7 @@ def warn_of_margins(margins: Margins | None, confidence: float | Proof | None) -
     warn_caller(
         f"The decisions meet the goals on the selection rows, but not with a confidence of {confidence} on new rows. "
         f"The rule that comes closest was chosen; it raises the objective by {margins.cost:.4g}.{goal}{needed} Relax "
-        "a goal, pass more rows, lower the confidence, or set it to None.",
+        f"a goal, pass more rows, lower the confidence, or set it to None{_IN_FILES}.",
         ConfidenceNotReached,
     )
 

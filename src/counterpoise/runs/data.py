@@ -30,10 +30,10 @@ _MOST_CLASSES = 1000
 def feature_names(known: Sequence[str], settings: RunSettings, path: Path) -> list[str]:
     """Return which columns of a file are features: those that the settings name, or all with no other role."""
     data, split = settings.data, settings.splits.column
-    keys = ("target", "weights", "baseline", "columns", "drop", "groups", "categorical")
+    keys = ("target", "weights", "ids", "baseline", "columns", "drop", "groups", "categorical")
     for key, value in {**{f"data.{key}": getattr(data, key) for key in keys}, "splits.column": split}.items():
         check_columns([value] if isinstance(value, str) else value or [], known, path, f"{key}: ")
-    others = {data.target, data.weights, data.baseline, split, *data.drop}
+    others = {data.target, data.weights, data.ids, data.baseline, split, *data.drop}
     if not data.use_groups_as_features and data.columns is None:
         others |= set(data.groups)
     names = [name for name in (data.columns or known) if name not in others]
@@ -177,6 +177,27 @@ def weights_of(frame: Any, name: str, path: Path, largest: float | None = None) 
     return np.asarray(values)
 
 
+def ids_of(frame: Any, name: str, path: Path) -> AnyArray:
+    """Return the person of each row: texts or whole numbers, none missing."""
+    column = frame[name]
+    missing = np.flatnonzero(column.isna())
+    if missing.size:
+        raise DataError(
+            f"data.ids: column {name!r} of {path} must name the person of each row; {missing.size} of {len(column)} "
+            f"have none, the first is row {missing[0] + 1}. Give each of them an id of its own, or drop those rows."
+        )
+    if column.dtype.name == "category":
+        return np.asarray(column.to_numpy(), dtype=str)
+    values = np.asarray(column.to_numpy())
+    fractions = np.flatnonzero(values != np.round(values)) if values.dtype.kind == "f" else np.empty(0, dtype=np.int64)
+    if fractions.size:
+        raise DataError(
+            f"data.ids: column {name!r} of {path} must hold ids, texts or whole numbers; row {fractions[0] + 1} holds "
+            f"{values[fractions[0]]:g}."
+        )
+    return values
+
+
 def groups_of(frame: Any, names: Sequence[str], path: Path) -> dict[str, AnyArray]:
     """Return the group columns as arrays; a missing text is None, and the text ``(missing)`` is refused."""
     return {name: _group(frame[name], name, path) for name in names if name in frame}
@@ -201,7 +222,7 @@ SET_ASIDE = 0.2  # of the rows, by default, to choose on and to test on
 
 @dataclass(frozen=True, eq=False)
 class RunRows:
-    """Some rows: features as a frame, labels, groups, weights and the deployed model's predictions."""
+    """Some rows: features as a frame, labels, groups, weights, the deployed model's predictions and persons."""
 
     X: Any
     y: AnyArray | None
@@ -213,6 +234,7 @@ class RunRows:
     predictions: tuple[AnyArray, ...] = ()  # beside counts: those of plain training, then those of each rule
     drawn: AnyArray | None = None  # the drawn decisions, where rows are counted by them
     population: bool = True  # whether they are a sample of people, and no list
+    ids: AnyArray | None = None  # the person of each row; None: each is of another
 
     def __len__(self) -> int:
         return len(self.X)
@@ -241,9 +263,10 @@ class RunRows:
 
     def rows(self, places: AnyArray) -> "RunRows":
         """Return some of the rows."""
-        y, weights, baseline = (None if one is None else one[places] for one in (self.y, self.weights, self.baseline))
+        columns = (self.y, self.weights, self.baseline, self.ids)
+        y, weights, baseline, ids = (None if one is None else one[places] for one in columns)
         groups = {name: column[places] for name, column in self.groups.items()}
-        return RunRows(self.X.iloc[places], y, groups, weights, baseline, self.largest_weight)
+        return RunRows(self.X.iloc[places], y, groups, weights, baseline, self.largest_weight, ids=ids)
 
 
 class Data(NamedTuple):
@@ -297,6 +320,11 @@ def load_data(settings: RunSettings, folder: Path) -> Data:
             if files is not None:
                 named_files = [folder / name for name in files]
                 splits[split] = read_part(named_files, columns, settings, largest_weight=data_settings.largest_weight)
+        if data_settings.ids is not None and VALIDATION in splits and splits[VALIDATION].ids is None:
+            raise DataError(
+                f"data.ids: the files of splits.validation_files have no column {data_settings.ids!r}. The rules are "
+                "chosen on these rows, and the margins count persons: add the column, or leave out data.ids."
+            )
         extra = extra_parts(settings, columns, folder)
     data = Data(main[0].stem, columns, classes, positive_of(classes, data_settings.positive), splits, extra, {})
     _check_labels(data, settings)
@@ -326,7 +354,7 @@ def read_part(
     data = settings.data
     with written_as(data.written):
         known = column_names(files[0])
-        optional = [name for name in (*data.groups, data.weights, data.baseline) if name in known]
+        optional = [name for name in (*data.groups, data.weights, data.ids, data.baseline) if name in known]
         wanted = dict.fromkeys([*columns.features, *optional, *([data.target] if labelled else [])])
         frame = _read_all(files, list(wanted), settings, columns.texts)
     return part_of(frame, columns, settings, files[0], labelled=labelled, largest_weight=largest_weight)
@@ -335,14 +363,14 @@ def read_part(
 def wanted_columns(settings: RunSettings, features: Sequence[str]) -> list[str]:
     """Return the columns of a file that a run reads."""
     data = settings.data
-    others = [data.target, *data.groups, data.weights, data.baseline, settings.splits.column]
+    others = [data.target, *data.groups, data.weights, data.ids, data.baseline, settings.splits.column]
     return list(dict.fromkeys([*features, *(name for name in others if name is not None)]))
 
 
 def compared_columns(settings: RunSettings) -> set[str]:
     """Return the columns that are no features of numbers: in these NA is a value, or a fault where numbers must be."""
     data = settings.data
-    single = (data.target, data.weights, data.baseline, settings.splits.column)
+    single = (data.target, data.weights, data.ids, data.baseline, settings.splits.column)
     return {*data.groups, *data.categorical, *(name for name in single if name is not None)}
 
 
@@ -357,7 +385,7 @@ def _read_all(files: Sequence[Path], names: Sequence[str], settings: RunSettings
     mixed = [name for name in names if any(is_text[name]) and not all(is_text[name])]
     for name in mixed:
         numbers = any(frame[name].dtype.name != "category" and frame[name].notna().any() for frame in frames)
-        if numbers and name not in {*data.categorical, *data.groups}:
+        if numbers and name not in {*data.categorical, *data.groups, data.ids}:
             where = files[is_text[name].index(True)]
             raise DataError(
                 f"Column {name!r} must be of one kind in all files; it holds texts in {where}, numbers in others. Name "
@@ -400,7 +428,7 @@ def part_of(
         raise DataError(
             f'preprocessing.missing = "refuse", but column {name!r} of {path} lacks {int(missing[name])} of {len(X)}.'
         )
-    weights, baseline = (name if name in frame else None for name in (data.weights, data.baseline))
+    weights, ids, baseline = (name if name in frame else None for name in (data.weights, data.ids, data.baseline))
     return RunRows(
         X,
         labels_of(frame, data.target, path) if labelled else None,
@@ -408,6 +436,7 @@ def part_of(
         None if weights is None else weights_of(frame, weights, path, largest_weight),
         None if baseline is None else labels_of(frame, baseline, path),
         None if weights is None else largest_weight,
+        ids=None if ids is None else ids_of(frame, ids, path),
     )
 
 
@@ -427,7 +456,10 @@ def _named_rows(frame: Any, column: str | None, path: Path) -> dict[str, AnyArra
 
 
 def _split(whole: RunRows, settings: RunSettings, named: dict[str, AnyArray]) -> dict[str, RunRows]:
-    """Split the rows that may train at random, whatever their labels: only so is each part a plain draw of them."""
+    """Split the rows that may train at random, whatever their labels: only so is each part a plain draw of them.
+
+    All rows of a person go to the same part.
+    """
     splits, rows = settings.splits, named[TRAIN]
     method = METHODS[settings.method.name]
     chooses = method.does == "mixes" and not method.crosses
@@ -439,12 +471,16 @@ def _split(whole: RunRows, settings: RunSettings, named: dict[str, AnyArray]) ->
         share = 0 if name in named or files is not None else default if fraction is None else float(fraction)
         if share > 0:
             shares[name] = share
-    if shares and len(rows) <= len(shares):
-        raise DataError(f"The data must have rows for {len(shares) + 1} splits; there are {len(rows)}.")
+    persons = np.arange(len(rows)) if whole.ids is None else np.unique(whole.ids[rows], return_inverse=True)[1]
+    n_persons = int(persons.max(initial=-1)) + 1
+    if shares and n_persons <= len(shares):
+        what = "rows" if whole.ids is None else f"persons ({settings.data.ids})"
+        raise DataError(f"The data must have {what} for {len(shares) + 1} splits; there are {n_persons}.")
     if shares:
         shares = {TRAIN: 1 - sum(shares.values()), **shares}
-        places = split_rows(np.zeros(len(rows)), list(shares.values()), seed=settings.seed, stratify=False)
-        named = named | {name: rows[chosen] for name, chosen in zip(shares, places, strict=True)}
+        places = split_rows(np.zeros(n_persons), list(shares.values()), seed=settings.seed, stratify=False)
+        chosen = places if whole.ids is None else [np.flatnonzero(np.isin(persons, one)) for one in places]
+        named = named | {name: rows[own] for name, own in zip(shares, chosen, strict=True)}
     elif len(rows) == len(whole):
         return {TRAIN: whole}  # not a copy of it
     return {name: whole.rows(named[name]) for name in (TRAIN, VALIDATION, TEST) if name in named}

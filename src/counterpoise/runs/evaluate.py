@@ -570,6 +570,13 @@ def _data_summary(run: Evaluation) -> result.DataSummary:
         if one.largest_weight is not None:
             most = f"the largest weight in the population is {one.largest_weight:g}"
             lines.append(f"Rows{where} are weighted by {settings.data.weights}; {most}.")
+    persons = {name: part.ids for name, part in data.splits.items() if part.ids is not None}
+    if persons:
+        counts = ", ".join(f"{len(np.unique(ids))} {name}" for name, ids in persons.items())
+        lines.append(
+            f"Persons by {settings.data.ids}: {counts}. Margins count persons. Verdicts and intervals count rows: they "
+            "are too sure where a person has several."
+        )
     return data_summary(run, lines)
 
 

@@ -284,10 +284,10 @@ def _train_for_goals(work: Work) -> Any:
         models.append((one.title or methods.describe(one), piped(_preprocessor(work, one, made), made)))
     estimator = methods.make(method, seed=work.settings.seed, key=work.key, estimator=models, pos_label=work.pos_label)
     train = data.splits[TRAIN]
-    held_out: dict[str, Any] = {"largest_weight": train.largest_weight}
+    held_out: dict[str, Any] = {"largest_weight": train.largest_weight, "ids": train.ids}
     if VALIDATION in data.splits:
         part = data.splits[VALIDATION]
-        held_out |= {"X_val": part.X, "y_val": part.y, "sample_weight_val": part.weights}
+        held_out |= {"X_val": part.X, "y_val": part.y, "sample_weight_val": part.weights, "ids_val": part.ids}
         held_out |= {f"{name}_val": value for name, value in decision_inputs(part).items()}
     with estimator.report_training_to(pace.report_model):
         estimator.fit(train.X, train.y, train.weights, **decision_inputs(train), **held_out)

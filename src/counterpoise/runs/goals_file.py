@@ -19,7 +19,7 @@ from counterpoise.persist.file_access import read_file
 from counterpoise.runs.errors import GoalsFileError, listed, short, twice_in
 from counterpoise.runs.methods import DEPLOYED, GOALS, METHODS, Faults, check_method, defers
 from counterpoise.runs.results import CVAR, SPLITS, TRAIN
-from counterpoise.runs.settings import MethodSettings, RunSettings, is_parquet
+from counterpoise.runs.settings import DataSettings, MethodSettings, RunSettings, is_parquet
 
 if TYPE_CHECKING:
     from counterpoise.goals import Goal
@@ -192,7 +192,9 @@ def sample_faults(settings: RunSettings) -> Faults:
         yield ("data", "files"), f"data.sample reads Parquet files in parts; got {csv!r}. Write it as Parquet first."
     if method.name != GOALS:
         yield ("method", "name"), f'data.sample is for the method "goals", rules of scores; got {method.name!r}.'
-    refused: dict[tuple[str, ...], Any] = {("data", key): getattr(data, key) for key in ("weights", "baseline_model")}
+    refused: dict[tuple[str, ...], Any] = {
+        ("data", key): getattr(data, key) for key in ("weights", "ids", "baseline_model")
+    }
     names = ("column", "validation", "validation_files", "test_files")
     refused |= {("splits", key): getattr(splits, key) for key in names}
     refused |= {("datasets",): settings.datasets or None}
@@ -349,7 +351,7 @@ def _goal_method_faults(method: MethodSettings) -> Faults:
 
 
 def _data_faults(settings: RunSettings) -> Faults:
-    data, split = settings.data, settings.splits.column
+    data = settings.data
     if data.baseline is not None and data.baseline_model is not None:
         yield ("data", "baseline_model"), "expected baseline or baseline_model; got both."
     limits: list[tuple[tuple[str, ...], float | None]] = [(("data",), data.largest_weight)]
@@ -358,8 +360,17 @@ def _data_faults(settings: RunSettings) -> Faults:
         if limit is not None and data.weights is None:
             message = "expected data.weights too, the column whose weights it limits; got a limit alone."
             yield (*table, "largest_weight"), message
-    if split in (data.target, *(data.columns or ())):
-        yield ("splits", "column"), f"expected a column that is no feature and not the target; got {split!r}."
+    yield from _column_faults(data, settings.splits.column)
+    for number, model in enumerate(settings.method.models):
+        if model.name == DEPLOYED and data.baseline_model is None:
+            message = f"{DEPLOYED!r} is the model in the file that data.baseline_model names; it names none."
+            yield ("method", "models", number), message
+
+
+def _column_faults(data: DataSettings, split: str | None) -> Faults:
+    for place, name in ((("splits", "column"), split), (("data", "ids"), data.ids)):
+        if name in (data.target, *(data.columns or ())):
+            yield place, f"expected a column that is no feature and not the target; got {name!r}."
     for key in ("columns", "groups", "drop", "categorical"):
         names = getattr(data, key) or []
         if data.target in names:
@@ -367,10 +378,6 @@ def _data_faults(settings: RunSettings) -> Faults:
         twice = twice_in(names)
         if twice is not None:
             yield ("data", key), f"expected each column once; got {twice!r} twice."
-    for number, model in enumerate(settings.method.models):
-        if model.name == DEPLOYED and data.baseline_model is None:
-            message = f"{DEPLOYED!r} is the model in the file that data.baseline_model names; it names none."
-            yield ("method", "models", number), message
 
 
 def _file_faults(settings: RunSettings) -> Faults:

@@ -112,6 +112,7 @@ class DataSettings(_Weighed):
     use_groups_as_features: StrictBool = False
     categorical: Names = []  # columns of numbers that are codes of categories
     weights: Name | None = None  # the column of sample weights
+    ids: Name | None = None  # the column with the person of each row, where some have several
     missing: Names = []  # texts that stand for a missing value, beside empty ones
     baseline: Name | None = None  # the column with the deployed model's predictions
     baseline_model: Name | None = None  # or its model file

@@ -171,7 +171,9 @@ def audit_table(
     >>> [(str(row.goal.left), row.verdict) for row in result.audit]
     [('recall', 'holds'), ('false_positive_rate(sex=F)', 'fails')]
     """
-    deferral = None if defer_label is None else Deferral(0.0, defer_label)  # at no loss: nobody chose it here
+    deferral = (
+        None if defer_label is None else Deferral(0.0, defer_label)
+    )  # at no loss: this table does not know its cost
     roles = TableRoles(
         target, check_table_goals(goals), groups, baseline, weights, largest_weight, positive, confidence, deferral
     )
