@@ -242,6 +242,7 @@ def rebalance(
     defer_cost: float | Literal["never"] | None = None,
     decision: Literal["fixed", "sticky"] | None = None,
     confidence: float | Literal["none"] | None = None,
+    proof: bool | None = None,
     strict: Annotated[bool, Flag] = False,
     shown: Out = PRINTED,
 ) -> int:
@@ -271,11 +272,14 @@ def rebalance(
         below 1) needs. Default: as before.
     confidence
         With which all goals hold together on new rows, or "none" for no margins. Default: as before.
+    proof
+        Whether exact tests prove that, on a part of the rows which the choice does not use. Default: as before.
     strict
         Exit with code 1 unless every goal is shown to hold on the test rows.
     """
     options: dict[str, Any] = {"alpha": alpha, "objective": objective, "goals": goal, "budget": budget}
     options |= {"defer_cost": defer_cost, "decision": decision, "confidence": confidence}
+    options["proof"] = proof
     options["by"] = None if by is None else [name for name in by if name]
     opened = runs.open_run(run)
     chosen = runs.rebalance_run(opened, **options, output=output, on_event=shown.say)

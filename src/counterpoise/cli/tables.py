@@ -31,6 +31,7 @@ def choose(
     defer_cost: float | None = None,
     defer_label: str | None = None,
     confidence: float | Literal["none"] = 0.9,
+    proof: Annotated[bool, Flag] = False,
     ids: str | None = None,
     key: str | None = None,
     report: Path | None = None,
@@ -81,6 +82,9 @@ def choose(
     confidence
         With which all goals hold together on new rows: the rule keeps a margin inside of each bound. "none": they are
         just met on these rows. Mixtures have no margins.
+    proof
+        Prove that by exact tests on a part of the rows, which the choice does not use. It costs more than margins, and
+        holds for any number of rows.
     ids
         The column that identifies people, for the decisions that the report shows, and for margins, which count people
         and not rows. Default: the numbers of the rows.
@@ -99,7 +103,7 @@ def choose(
             table, output, target=target, scores=score, goals=goal, by=by or (), groups=groups or (), baseline=baseline,
             weights=weights, largest_weight=largest_weight, positive=positive, alpha=alpha, objective=objective,
             budget=budget, decision=decision, defer_cost=defer_cost, defer_label=defer_label, ids=ids, key=key,
-            confidence=None if confidence == "none" else float(confidence),
+            confidence=_level(confidence, proof=proof),
         )  # fmt: skip
     _write_page(chosen.answers, report)
     values: dict[str, Any] = {"positive": chosen.rules.positive, "rules": [one._asdict() for one in chosen.rules.rules]}
@@ -109,10 +113,22 @@ def choose(
         "value": chosen.value,
         "goals": checks,
         "confidence": chosen.confidence,
+        "proof": None if chosen.proof is None else chosen.proof._asdict() | {"is_proven": chosen.proof.is_proven},
         "output": output,
         "report": report,
     }
     shown.answer(f"{chosen}\n\nrules: {output}" + _page_line(report), values)
+
+
+def _level(confidence: float | str, *, proof: bool) -> Any:
+    """Return the confidence as ``choose_table`` takes it."""
+    from counterpoise.rules.options import Proof  # noqa: PLC0415 - heavy: only where the command runs
+
+    if confidence == "none":
+        if proof:
+            raise ValueError("--proof needs a confidence; got --confidence none. Pass a number such as 0.9.")
+        return None
+    return Proof(float(confidence)) if proof else float(confidence)
 
 
 def apply(

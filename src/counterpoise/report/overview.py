@@ -351,9 +351,13 @@ def request_lines(result: RunResult, cards: Sequence[GoalCard]) -> list[tuple[st
     inside = [(f"Inside {card.name}", card.text) for card in cards]
     if any(goal.margin is not None for goal in result.goals):
         level = result.settings.get("confidence")
-        reached = (
-            "reached" if math.isfinite(result.confidence) else "not reached: goals may fail on new rows more often"
-        )
+        reached = "reached"
+        if result.proof_rows:
+            reached = f"proven by exact tests on {result.proof_rows:,} rows that the choice did not use"
+        elif not math.isfinite(result.confidence):
+            reached = "not reached: goals may fail on new rows more often"
+        elif result.settings.get("proof"):
+            reached = "reached about, but not proven: no rule passed the tests"
         inside.append(("On new rows", f"all goals together, with a confidence of {level} ({reached})"))
     return [*lines, *objective_lines(result), *inside]
 

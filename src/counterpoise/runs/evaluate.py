@@ -161,6 +161,7 @@ def evaluate(run: Evaluation, drawn: Evaluation | None = None) -> result.RunResu
         is_drawn=run.on(judged).by[MIXTURE].chances is not None,
         confidence=(getattr(run.estimator, "confidence_", None) or math.nan) if run.is_mixture else math.nan,
         margin_cost=_margin_cost(run),
+        proof_rows=_proof_rows(run),
         splits=splits,
         goals=goals,
         groups=group_results(run, judged),
@@ -538,6 +539,12 @@ def _margin_cost(run: Evaluation) -> float:
         warnings.simplefilter("ignore", Caution)
         least = run.estimator.rebalance(confidence=None).value_
     return max(float(run.estimator.value_ - least), 0.0)  # rules that are searched for, not proven, may be worse
+
+
+def _proof_rows(run: Evaluation) -> int:
+    """Return the number of rows on which exact tests prove the goals; 0 where nothing is proven."""
+    proof = getattr(run.estimator, "proof_", None) if run.is_mixture else None
+    return proof.n_rows if proof is not None and proof.is_proven else 0
 
 
 def _class_rule_words(run: Evaluation) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from counterpoise.goals import Goal, Rate
 from counterpoise.rules.cautions import Caution
 from counterpoise.rules.choosing import as_problem
 from counterpoise.rules.draws import derived_key
+from counterpoise.rules.options import Proof
 from counterpoise.runs import methods
 from counterpoise.runs.data import Data
 from counterpoise.runs.decisions import (
@@ -146,10 +147,12 @@ class Work(NamedTuple):
         return derived_key(key, purpose) if purpose else key
 
     @property
-    def confidence(self) -> float | None:
+    def confidence(self) -> float | Proof | None:
         """Return the probability with which the goals hold together on new rows; None for no margins."""
         level = self.settings.confidence
-        return None if isinstance(level, str) else level
+        if isinstance(level, str):
+            return None
+        return Proof(level) if self.settings.proof else level
 
     @property
     def enforced(self) -> tuple[Goal, ...]:

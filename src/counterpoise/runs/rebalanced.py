@@ -34,6 +34,7 @@ def rebalance_run(
     defer_cost: float | str | None = None,
     decision: str | None = None,
     confidence: float | str | None = None,
+    proof: bool | None = None,
     output: str | Path,
     on_event: Callable[[str], None] = ignore_event,
 ) -> Run:
@@ -59,6 +60,8 @@ def rebalance_run(
         Another way to decide; a tail (``alpha`` below 1) needs a mixture. Default: as before.
     confidence : float in (0, 1) or "none", optional
         Another probability with which the goals hold together on new rows, or no margins. Default: as before.
+    proof : bool, optional
+        Whether exact tests prove that, on rows that are kept for them. Default: as before.
     output : path
         The new run folder.
     on_event : callable
@@ -75,6 +78,10 @@ def rebalance_run(
     changes = changed(run.settings, alpha=alpha, objective=objective, goals=goals, **others)
     if confidence is not None:
         changes["confidence"] = confidence if confidence == "none" else check_confidence(confidence)
+    if proof is not None:
+        changes["proof"] = proof
+    if changes.get("confidence", run.settings.confidence) == "none" and changes.get("proof", run.settings.proof):
+        raise ValueError("A proof needs a confidence; got proof with confidence 'none'. Pass a number such as 0.9.")
 
     def choose(work: Work) -> Any:
         model = run.waiting_model()

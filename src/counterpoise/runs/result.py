@@ -302,6 +302,7 @@ class RunResult(_Part):
     certificate: str = ""  # what rules of class probabilities are proven best among
     confidence: Number = math.nan  # with which the goals hold together on new rows, where it was reached
     margin_cost: Number = math.nan  # by how much the margins of the goals raise the objective
+    proof_rows: int = 0  # on which exact tests prove it; 0 where nothing is proven
     splits: dict[str, SplitResult] = {}
     goals: list[GoalResult] = []
     groups: list[GroupResult] = []

@@ -207,6 +207,7 @@ class RunSettings(_Table):
     goals: Annotated[list[Annotated[GoalSettings, BeforeValidator(_goal)]], Field(max_length=10_000)] = []
     # with which the goals hold together on new rows; "none": no margins
     confidence: Annotated[Confidence, WrapValidator(_level_or_none)] | Literal["none"] = 0.9
+    proof: StrictBool = False  # whether exact tests on rows that are kept for them prove it
     audit_confidence: Confidence = 0.95  # for goals that carry none
     seed: Annotated[StrictInt, Field(ge=0, lt=2**32)] = 0
     output: Name | None = None  # the run folder; default: the goals file's name without its ending

@@ -17,7 +17,8 @@ from counterpoise.goals.classes import check_defer_label, reads_as, where_equal
 from counterpoise.rules.choosing import FIXED
 from counterpoise.rules.deciding import with_label
 from counterpoise.rules.margins import Margin
-from counterpoise.rules.options import Deferral
+from counterpoise.rules.options import Deferral, Proof
+from counterpoise.rules.proving import GoalProof
 from counterpoise.rules.scores.table import BASELINE, RuleGroups
 from counterpoise.runs.data import Data, RunRows, check_classes, groups_of, labels_of, odd_cell, positive_of, weights_of
 from counterpoise.runs.decisions import Decisions, RowDecisions, with_deployed
@@ -275,13 +276,19 @@ class TableRules(NamedTuple):
     answers: TableAudit  # of the same rows, by their ids, or their numbers where there are none
     confidence: float | None = None  # with which the goals hold together on new rows, where it was reached
     margins: tuple[Margin, ...] = ()
+    proof: GoalProof | None = None
 
     def __str__(self) -> str:
         lines = [f"{one.share:.4f}  {one}" for one in self.rules.rules]
         positive, negative = self.rules.positive, self.rules.negative
         called = f"positive class: {positive!r}, with high scores; negative class: {negative!r}"
         margins = list(map(str, self.margins))
-        if self.confidence is not None:
+        if self.proof is not None and self.proof.is_proven:
+            margins.append(
+                f"Exact tests on {self.proof.n_rows:,} of the rows, which the choice did not use, prove that the goals "
+                f"hold together on new rows with a confidence of {self.proof.confidence:g}."
+            )
+        elif self.confidence is not None:
             margins.append(f"The goals hold together on new rows with a confidence of about {self.confidence:g}.")
         return "\n".join([called, *map(str, self.checks), *margins, "", "share   rule", *lines])
 
@@ -305,7 +312,7 @@ def choose_table(
     decision: str = FIXED,
     defer_cost: float | None = None,
     defer_label: str | None = None,
-    confidence: float | None = 0.9,
+    confidence: float | Proof | None = 0.9,
     ids: str | None = None,
     key: str | None = None,
 ) -> TableRules:
@@ -338,7 +345,7 @@ def choose_table(
         As for ``GoalClassifier``; the decision is ``"fixed"`` or ``"sticky"``.
     defer_cost, defer_label : optional
         The loss of a row that is left to a person, and the label of such rows; default: no row is deferred.
-    confidence : float in (0, 1), optional
+    confidence : float in (0, 1) or Proof, optional
         As for ``GoalClassifier``: with which the goals hold together on new rows; None for no margins.
     ids : str, optional
         The column that identifies people, for the decisions that the report shows, and for margins, which count people
@@ -414,7 +421,9 @@ def choose_table(
     answers = evaluate_decisions(table, decisions, roles, TRAIN, words, chances)
     chosen_on = {"table": table_path.name, "goals": [str(goal) for goal in roles.goals]}
     write_output(place, rule_file.as_json(chosen_on=chosen_on).encode(), private=True)  # it holds the key of draws
-    return TableRules(rule_file, model.check_goals(), model.value_, answers, model.confidence_, model.margins_)
+    return TableRules(
+        rule_file, model.check_goals(), model.value_, answers, model.confidence_, model.margins_, model.proof_
+    )
 
 
 def make_deferral(cost: float | None, label: str | None) -> Deferral | None:
