@@ -32,7 +32,7 @@ CONFIDENCE = 0.9
 DRAWS_IN_BLOCK = 10
 OURS, OXONFAIR, THRESHOLDS, MAPIE = "counterpoise", "OxonFair", "ThresholdOptimizer", "MAPIE"
 OUR_MARGINS = "our margins"
-DRAWS, MET = "draws", "met on the selection rows"
+DRAWS, MET, SLACK = "draws", "met on the selection rows", "slack on the selection rows"
 BOTH = "parity and recall"
 MET_WITHIN = 1e-3  # of a bound: peers interpolate between thresholds
 _PART_OF_GAP = 0.6  # bounds of differences, in parts of what the model has
@@ -201,7 +201,7 @@ def run_draw(
     known: Population, draw: Draw, goals: tuple[Goal, ...], title: str, peer: Peer | None, seed: int
 ) -> Iterator[tuple[str, str, float]]:
     """Yield the way of choosing, what happened and its value, for one draw; without a peer, of ours."""
-    _, plain_error = judge(decide(draw.plain, known.scores, known.group), known, goals)
+    plain = judge(decide(draw.plain, known.scores, known.group), known, goals)
     yield PLAIN, DRAWS, 1.0
     yield OUR_MARGINS, REACHED, float(draw.safe.confidence_ is not None)
     for way, model, bounds in (
@@ -218,10 +218,12 @@ def run_draw(
         if not both:
             continue
         own = tuple(goal.with_bound(bound) for goal, bound in zip(goals, bounds, strict=True))
-        yield way, MET, float(judge(both[0], draw.selection, own, within=MET_WITHIN)[0])
-        holds, error = judge(both[1], known, goals)
-        yield way, HOLDS, float(holds)
-        yield way, COST, error - plain_error
+        slack = judge(both[0], draw.selection, own).slack
+        yield way, SLACK, slack
+        yield way, MET, float(slack >= -MET_WITHIN)
+        outcome = judge(both[1], known, goals)
+        yield way, HOLDS, float(outcome.holds)
+        yield way, COST, outcome.error - plain.error
 
 
 def ask(choose: Choose, selection: Population, known: Population, bounds: Sequence[float], seed: int) -> list[AnyArray]:
@@ -242,13 +244,22 @@ def _as_rows(known: Population) -> Rows:
     return Rows(nothing, known.y, (known.group == "B").astype(np.int64), known.deployed, nothing, scores)
 
 
-def judge(chances: AnyArray, known: Population, goals: tuple[Goal, ...], *, within: float = 0.0) -> tuple[bool, float]:
-    """Return whether all goals are met in expectation, or missed by little, and the expected error."""
+class Outcome(NamedTuple):
+    """What decisions come to on rows, in expectation."""
+
+    holds: bool  # all goals together
+    slack: float  # how far the value of a goal is inside of its bound, the least of all goals
+    error: float
+
+
+def judge(chances: AnyArray, known: Population, goals: tuple[Goal, ...]) -> Outcome:
+    """Return what comes of the chances that rows are called positive."""
     codes = 2 * (known.group == "B") + known.y
     n_rows = np.bincount(codes, minlength=4)
     share = np.bincount(codes, chances, minlength=4) / np.maximum(n_rows, 1)
     y = np.array([0, 1, 0, 1])
     table = Table(None, y, {"group": np.array(["A", "A", "B", "B"])}, sample_weight=n_rows)
     checks = [goal.evaluate_expected(np.column_stack([1.0 - share, share]), table) for goal in goals]
+    slack = min(abs(check.value - check.bound) if check.holds else -check.violation for check in checks)
     error = float(n_rows @ np.abs(y - share) / n_rows.sum())
-    return all(check.holds or check.violation <= within for check in checks), error
+    return Outcome(all(check.holds for check in checks), slack, error)

@@ -150,10 +150,10 @@ def test_a_peer_that_randomises_is_judged_in_expectation(known):
         value = goal.evaluate_expected(np.column_stack([1 - chances, chances]), table).value
         for side in (-1e-4, 1e-4):
             near = goal.with_bound(value + side)
-            holds, error = peers.judge(chances, known, (near,))
-            assert holds == near.evaluate_expected(np.column_stack([1 - chances, chances]), table).holds
-            assert peers.judge(chances, known, (near,), within=1e-3)[0]
-    assert error == pytest.approx(np.abs(known.y - chances).mean(), abs=1e-12)
+            outcome = peers.judge(chances, known, (near,))
+            assert outcome.holds == near.evaluate_expected(np.column_stack([1 - chances, chances]), table).holds
+            assert outcome.slack == pytest.approx(1e-4 if outcome.holds else -1e-4, abs=1e-9)
+    assert outcome.error == pytest.approx(np.abs(known.y - chances).mean(), abs=1e-12)
 
 
 def test_a_peer_that_is_not_installed_is_left_out_with_a_warning(monkeypatch):
@@ -181,13 +181,13 @@ def test_the_page_says_of_each_peer_what_our_margins_do():
         counts = [(peers.PLAIN, peers.DRAWS, 10), (peers.OUR_MARGINS, peers.REACHED, 10)]
         for way, n_held in zip((peers.PLAIN, peers.OUR_MARGINS), held, strict=True):
             counts += [(way, peers.FEASIBLE, 10), (way, peers.MET, met), (way, peers.HOLDS, n_held)]
-            counts += [(way, peers.COST, 0.05)]
+            counts += [(way, peers.COST, 0.05), (way, peers.SLACK, 0.1)]
         rows += [
             ResultRow(peers.EXPERIMENT, "made", f"{name}, 3000", way, 0, None, quantity, PARITY, value)
             for way, quantity, value in counts
         ]
     text = sections(ResultsTable(tuple(rows)), None)[2]
-    assert "| OxonFair | 1 | 1.000 | 0.300: met | 0.900: met |" in text
-    assert "| error-parity | 1 | 1.000 | 0.900: **missed** | 0.800: **missed** |" in text
-    assert "| TunedThreshold | 1 | 0.500 | 0.300: outside of the rule | 0.900: outside of the rule |" in text
+    assert "| OxonFair | 1 | 1.000 | 0.010 | 0.300: met | 0.900: met |" in text
+    assert "| error-parity | 1 | 1.000 | 0.010 | 0.900: **missed** | 0.800: **missed** |" in text
+    assert "| TunedThreshold | 1 | 0.500 | 0.010 | 0.300: outside of the rule | 0.900: outside of the rule |" in text
     assert "| made | 3,000 | demographic parity | OxonFair | 1.00 | 0.30 | 0.90 | 0.50 | 0.50 | 0.00 | 0.00 |" in text
