@@ -249,9 +249,10 @@ def _peer_section(cells: Sequence[PeerCell]) -> str:
     return f"""## Peers over the same scores
 
 Each peer chooses on the same selection rows as ours, by the same scores: once with the bounds of the goals, and once
-with the values that our margins of confidence {peers.CONFIDENCE:g} aim at in the place of these. So it is seen what
-the margin does, whoever chooses. A peer takes part in the goals that it can express. ThresholdOptimizer (fairlearn)
-and error-parity randomise: they are judged in expectation, without draws. Cost is in points of error above our plain
+with the values that our margins of confidence {peers.CONFIDENCE:g} aim at in the place of these bounds. The difference
+is what the margin does, whichever method chooses. A peer takes part in the goals that it can express.
+ThresholdOptimizer (fairlearn) and error-parity randomise: they are judged in expectation, without draws.
+TunedThreshold (scikit-learn) maximises the accuracy where the recall is met. Cost is in points of error above our plain
 rule in the same draw. *Infeasible*: the peer finds no rule; shares and costs are those of the other draws. *Reached*:
 our margins reach their confidence.
 
@@ -259,8 +260,9 @@ The rule, written before the run: over the cells in which our margins are reache
 the draws, the mean share that holds of each peer that meets its goals on the selection rows (in {_MET_OFTEN:.0%} of the
 draws, within {peers.MET_WITHIN:g}) is at most {_WITHOUT} as it is, and at least {_WITH} with our margins. Outside of
 the rule are MAPIE, which has a margin of its own for one rate (given ours too, it has two), and the equalized odds of
-ThresholdOptimizer, which takes no bound for them and makes the groups equal. (OxonFair tries 30 thresholds a group. It
-is inside of its bounds by as much as that grid is coarse, which is a margin too, though nobody chose its size.)
+ThresholdOptimizer, which takes no bound for them and makes the groups equal. (OxonFair searches a grid of 30 thresholds
+a group, which it refines once. It is inside of its bounds by as much as the grid is coarse, which is a margin too, of a
+size that nobody chose.)
 
 {markdown_table(heads, lines)}
 
