@@ -260,11 +260,12 @@ The rule, written before the run: over the cells in which our margins are reache
 the draws, the mean share that holds of each peer that meets its goals on the selection rows (in {_MET_OFTEN:.0%} of the
 draws, within {peers.MET_WITHIN:g}) is at most {_WITHOUT} as it is, and at least {_WITH} with our margins. Outside of
 the rule are MAPIE, which has a margin of its own for one rate (given ours too, it has two), and the equalized odds of
-ThresholdOptimizer, which takes no bound for them and makes the groups equal. (OxonFair searches a grid of 30 thresholds
-a group, which it refines once. It is inside of its bounds by as much as the grid is coarse, which is a margin too, of a
-size that nobody chose.)
+ThresholdOptimizer, which takes no bound for them and makes the groups equal.
 
 {markdown_table(heads, lines)}
+
+Seen after first draws, and no part of the rule: OxonFair searches a grid of 30 thresholds a group, which it refines
+once. It is inside of its bounds by as much as the grid is coarse, which is a margin too, of a size that nobody chose.
 
 {markdown_table(columns, table)}"""
 
