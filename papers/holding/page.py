@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from papers.holding import experiment, persons, trained
+from papers.holding import experiment, peers, persons, trained
 from papers.holding.experiment import (
     BONFERRONI,
     CONFIDENCES,
@@ -26,10 +26,12 @@ _COMMAND = "python -m papers holding --output docs/results/holding"
 _N_BLOCKS = 4
 _N_TRAINED = 5  # blocks of fits from end to end
 _N_PERSONS = 5  # blocks of draws of persons
+_N_PEERS = 5
 _LEAST_ROWS, _LEAST_REACHED = 3000, 0.7  # of the cells that the rule is about
 _ABOVE, _ERRORS, _CHEAPER = 0.05, 3.5, 0.9
 _FEASIBLE_OFTEN = 0.9
 _WITHOUT_IDS = 0.8
+_WITH, _WITHOUT, _MET_OFTEN = 0.85, 0.75, 0.9  # of the rule about peers
 
 
 class Cell(NamedTuple):
@@ -49,17 +51,39 @@ class Cell(NamedTuple):
     other_cost: float = math.nan
 
 
+class PeerCell(NamedTuple):
+    """One data set, size, set of goals and peer; pairs are of what it is by itself, and given our margins."""
+
+    dataset: str
+    size: str
+    goals: str
+    name: str
+    reached: float  # the share of the draws in which our margins reach their confidence
+    met: tuple[float, float]  # on the selection rows: the bounds that it was given
+    slack: tuple[float, float]  # how far inside of these bounds it is there
+    holds: tuple[float, float]
+    cost: tuple[float, float]
+    infeasible: tuple[float, float]
+
+    @property
+    def is_in_rule(self) -> bool:
+        """Tell whether the rule about peers is about this: one that takes a bound, and has no margin of its own."""
+        has_both = not math.isnan(self.holds[1])
+        return has_both and self.name not in (peers.OURS, peers.MAPIE) and self.reached >= _LEAST_REACHED
+
+
 def wanted(datasets: Sequence[str], n_blocks: int) -> list[Any]:
-    """Return the blocks of draws, on given scores and from end to end."""
-    ends = [block for block in trained.wanted(_N_TRAINED) if block.dataset in datasets]
-    several = [block for block in persons.wanted(_N_PERSONS) if block.dataset in datasets]
-    return [*experiment.wanted(datasets, n_blocks), *ends, *several]
+    """Return the blocks of draws: on given scores, from end to end, of persons, and of peers."""
+    others: list[Any] = [*trained.wanted(_N_TRAINED), *persons.wanted(_N_PERSONS), *peers.wanted(_N_PEERS)]
+    return [*experiment.wanted(datasets, n_blocks), *(block for block in others if block.dataset in datasets)]
 
 
 def measure(block: Any) -> list[ResultRow]:
     """Return the rows of a block of any kind."""
     if isinstance(block, persons.Block):
         return persons.measure(block)
+    if isinstance(block, peers.Block):
+        return peers.measure(block)
     return trained.measure(block) if isinstance(block, trained.Block) else experiment.measure(block)
 
 
@@ -72,6 +96,8 @@ def sections(rows: ResultsTable, _folder: Path) -> list[str]:
         parts.append(_trained_section(cells_of(ends, str(trained.CONFIDENCE), "")))
     if len(several := rows.where(experiment=persons.EXPERIMENT)):
         parts.append(_persons_section(several))
+    if len(beside := rows.where(experiment=peers.EXPERIMENT)):
+        parts.append(_peer_section(peer_cells(beside)))
     return [*parts, *(_table(cells, f"## Confidence {level:g}") for level, cells in by_level.items())]
 
 
@@ -201,6 +227,80 @@ of {len(reached)} such cells is {below:.1f} errors below: {_word(below <= _ERROR
 {_WITHOUT_IDS} hold on average over all cells: {mean:.3f}, {_word(mean < _WITHOUT_IDS)}.
 
 {markdown_table(head, lines)}"""
+
+
+def peer_cells(rows: ResultsTable) -> list[PeerCell]:
+    """Return the cells of ours and of all peers."""
+    totals: dict[tuple[str, str, str], dict[tuple[str, str], float]] = {}
+    for row in rows:
+        own = totals.setdefault((row.dataset, row.learner, row.split), {})
+        own[row.method, row.quantity] = own.get((row.method, row.quantity), 0.0) + row.value
+    cells = []
+    for (dataset, learner, goals), own in totals.items():
+        name, size = learner.split(", ")
+        n_draws = own[PLAIN, peers.DRAWS]
+        shares = []
+        for way in (PLAIN, peers.OUR_MARGINS):
+            n_feasible = own.get((way, FEASIBLE), math.nan)
+            met, slack, holds, cost = (
+                own.get((way, quantity), 0.0) / n_feasible if n_feasible else math.nan
+                for quantity in (peers.MET, peers.SLACK, HOLDS, COST)
+            )
+            shares.append((met, slack, holds, 100 * cost, 1 - n_feasible / n_draws))
+        reached = own[peers.OUR_MARGINS, REACHED] / n_draws
+        cells.append(PeerCell(dataset, size, goals, name, reached, *zip(*shares, strict=True)))
+    names = [peers.OURS, *peers.PEERS]
+    return sorted(cells, key=lambda cell: (cell.dataset, int(cell.size), cell.goals, names.index(cell.name)))
+
+
+def _peer_section(cells: Sequence[PeerCell]) -> str:
+    lines = []
+    for name in peers.PEERS:
+        own = [cell for cell in cells if cell.name == name and cell.is_in_rule]
+        if not own:
+            continue
+        met, holds = (
+            [sum(getattr(cell, pair)[way] for cell in own) / len(own) for way in (0, 1)] for pair in ("met", "holds")
+        )
+        verdicts = [_word(holds[0] <= _WITHOUT), _word(holds[1] >= _WITH)]
+        if min(met) < _MET_OFTEN:
+            verdicts = ["outside of the rule"] * 2
+        shares = [f"{share:.3f}: {verdict}" for share, verdict in zip(holds, verdicts, strict=True)]
+        slack = sum(cell.slack[0] for cell in own) / len(own)
+        lines.append([name, str(len(own)), f"{min(met):.3f}", f"{slack:.3f}", *shares])
+    heads = ["peer", "cells", "met on the selection rows", "inside of the bound by", "holds", "holds with our margins"]
+    table = []
+    for cell in cells:
+        shares = [text for pair in (cell.holds, cell.cost, cell.infeasible) for text in map(_number, pair)]
+        table.append([cell.dataset, f"{int(cell.size):,}", cell.goals, cell.name, _number(cell.reached), *shares])
+    columns = ["data", "rows", "goals", "who", "reached", "holds", "with our margins", "cost", "with our margins"]
+    columns += ["infeasible", "with our margins"]
+    return f"""## Peers over the same scores
+
+Each peer chooses on the same selection rows as ours, by the same scores: once with the bounds of the goals, and once
+with the values that our margins of confidence {peers.CONFIDENCE:g} aim at in the place of these bounds. The difference
+is what the margin does, whichever method chooses. A peer takes part in the goals that it can express.
+ThresholdOptimizer (fairlearn) and error-parity randomise: they are judged in expectation, without draws.
+TunedThreshold (scikit-learn) maximises the accuracy where the recall is met. Cost is in points of error above our plain
+rule in the same draw. *Infeasible*: the peer finds no rule; shares and costs are those of the other draws. *Reached*:
+our margins reach their confidence.
+
+The rule, written before the run: over the cells in which our margins are reached in at least {_LEAST_REACHED:.0%} of
+the draws, the mean share that holds of each peer that meets its goals on the selection rows (in {_MET_OFTEN:.0%} of the
+draws, within {peers.MET_WITHIN:g}) is at most {_WITHOUT} as it is, and at least {_WITH} with our margins. Outside of
+the rule are MAPIE, which has a margin of its own for one rate (given ours too, it has two), and the equalized odds of
+ThresholdOptimizer, which takes no bound for them and makes the groups equal.
+
+{markdown_table(heads, lines)}
+
+Seen after first draws, and no part of the rule: OxonFair searches a grid of 30 thresholds a group, which it refines
+once. It is inside of its bounds by as much as the grid is coarse, which is a margin too, of a size that nobody chose.
+
+{markdown_table(columns, table)}"""
+
+
+def _number(value: float) -> str:
+    return "-" if math.isnan(value) else f"{value:.2f}"
 
 
 def _table(cells: Iterable[Cell], title: str) -> str:

@@ -6,7 +6,9 @@ from sklearn.linear_model import LogisticRegression
 
 from counterpoise import GoalClassifier
 from counterpoise.goals import Table, as_goals
-from papers.holding import experiment, page, persons, trained
+from papers.comparison.questions import PARITY, RECALL
+from papers.holding import experiment, page, peers, persons, trained
+from papers.holding.page import sections
 from papers.results import ResultRow, ResultsTable
 
 
@@ -109,3 +111,108 @@ def test_margins_with_ids_hold_more_often_than_without(known, monkeypatch):
     text = page.sections(ResultsTable(tuple(rows)), None)[2]
     assert text.startswith("## Persons with several rows")
     assert f"{other.holds:.3f}" in text
+
+
+@pytest.fixture(scope="module")
+def draw(known):
+    rows = np.random.default_rng(1).integers(0, 20_000, 1500)
+    return peers.choose_ours(known, rows, as_goals(["recall >= 0.7"]), ())
+
+
+def highest_threshold(case, bounds):
+    """Choose the highest threshold that has the recall, as a peer does."""
+    positives = np.sort(case.choice.scores[case.choice.y == 1, 1])[::-1]
+    threshold = positives[int(np.ceil(bounds[0] * positives.size - 1e-9)) - 1]
+    return (case.test.scores[:, 1] >= threshold).astype(float)
+
+
+def outcome_of(known, draw, peer):
+    goals = as_goals(["recall >= 0.7"])
+    return {(way, quantity): value for way, quantity, value in peers.run_draw(known, draw, goals, RECALL, peer, 0)}
+
+
+def test_ours_beside_peers_is_the_choice_of_the_study(known):
+    goals = as_goals(["recall >= 0.7", "max_difference(positive_rate, by=group) <= 0.08"])
+    rows = np.random.default_rng(2).integers(0, 20_000, 1500)
+    ours = peers.choose_ours(known, rows, goals, ("group",))
+    beside = {(way, name): value for way, name, value in peers.run_draw(known, ours, goals, peers.BOTH, None, 0)}
+    study = {(way, name): value for way, name, value in experiment.run_draw(known, rows, goals, ("group",))}
+    for way, level in ((peers.PLAIN, experiment.PLAIN), (peers.OUR_MARGINS, str(peers.CONFIDENCE))):
+        assert beside[way, peers.MET] == 1
+        assert beside[way, peers.HOLDS] == study[level, experiment.HOLDS]
+        cost = study[level, experiment.COST] - study[experiment.PLAIN, experiment.COST]
+        assert beside[way, peers.COST] == pytest.approx(cost, abs=1e-12)
+
+
+def test_a_peer_given_our_margins_aims_at_their_values(known, draw):
+    peer = peers.Peer("made", "numpy", {RECALL: highest_threshold})
+    results, ours = outcome_of(known, draw, peer), outcome_of(known, draw, None)
+    for way in (peers.PLAIN, peers.OUR_MARGINS):
+        assert results[way, peers.FEASIBLE] == results[way, peers.MET] == 1
+        assert results[way, peers.COST] == pytest.approx(ours[way, peers.COST], abs=2e-3)
+    assert draw.aims[0] > 0.71
+    assert results[peers.OUR_MARGINS, peers.HOLDS] == 1
+
+
+def test_a_peer_without_a_rule_is_infeasible_and_one_without_bounds_has_no_margins(known, draw):
+    def refuse(case, bounds):
+        if bounds[0] > 0.7:
+            raise ValueError("There is no valid threshold.")
+        return highest_threshold(case, bounds)
+
+    results = outcome_of(known, draw, peers.Peer("made", "numpy", {RECALL: refuse}))
+    assert results[peers.OUR_MARGINS, peers.FEASIBLE] == 0
+    assert (peers.OUR_MARGINS, peers.HOLDS) not in results
+    results = outcome_of(known, draw, peers.Peer("made", "numpy", {RECALL: highest_threshold}, frozenset({RECALL})))
+    assert (peers.OUR_MARGINS, peers.FEASIBLE) not in results
+
+
+def test_a_peer_that_randomises_is_judged_in_expectation(known):
+    chances = np.random.default_rng(0).random(20_000) * (known.scores > 0.3)
+    table = Table(None, known.y, {"group": known.group})
+    texts = "recall >= 0.5", "equalized_odds_difference(by=group) <= 0.05"
+    for goal in as_goals(list(texts)):
+        value = goal.evaluate_expected(np.column_stack([1 - chances, chances]), table).value
+        for side in (-1e-4, 1e-4):
+            near = goal.with_bound(value + side)
+            outcome = peers.judge(chances, known, (near,))
+            assert outcome.holds == near.evaluate_expected(np.column_stack([1 - chances, chances]), table).holds
+            assert outcome.slack == pytest.approx(1e-4 if outcome.holds else -1e-4, abs=1e-9)
+    assert outcome.error == pytest.approx(np.abs(known.y - chances).mean(), abs=1e-12)
+
+
+def test_a_peer_that_is_not_installed_is_left_out_with_a_warning(monkeypatch):
+    monkeypatch.setattr(
+        peers, "PEERS", {name: peers.Peer(name, name, {}) for name in ("numpy", "no_such_package_of_peers")}
+    )
+    with pytest.warns(UserWarning, match="no_such_package_of_peers is left out, as it cannot be imported"):
+        blocks = peers.wanted(1)
+    assert {block.learner for block in blocks} == {
+        f"{n}, {size}" for n in (peers.OURS, "numpy") for size in peers.SIZES
+    }
+
+
+def test_every_set_of_goals_has_peers_and_only_fairlearn_takes_no_bound_for_odds():
+    titles = [title for peer in peers.PEERS.values() for title in peer.choose]
+    assert {title: titles.count(title) for title in titles} == {
+        "recall floor": 3, "demographic parity": 3, "equalized odds": 3, peers.BOTH: 1,
+    }  # fmt: skip
+    assert [peer.name for peer in peers.PEERS.values() if peer.unbounded] == [peers.THRESHOLDS]
+
+
+def test_the_page_says_of_each_peer_what_our_margins_do():
+    rows = []
+    for name, held, met in (("OxonFair", (3, 9), 10), ("error-parity", (9, 8), 10), ("TunedThreshold", (3, 9), 5)):
+        counts = [(peers.PLAIN, peers.DRAWS, 10), (peers.OUR_MARGINS, peers.REACHED, 10)]
+        for way, n_held in zip((peers.PLAIN, peers.OUR_MARGINS), held, strict=True):
+            counts += [(way, peers.FEASIBLE, 10), (way, peers.MET, met), (way, peers.HOLDS, n_held)]
+            counts += [(way, peers.COST, 0.05), (way, peers.SLACK, 0.1)]
+        rows += [
+            ResultRow(peers.EXPERIMENT, "made", f"{name}, 3000", way, 0, None, quantity, PARITY, value)
+            for way, quantity, value in counts
+        ]
+    text = sections(ResultsTable(tuple(rows)), None)[2]
+    assert "| OxonFair | 1 | 1.000 | 0.010 | 0.300: met | 0.900: met |" in text
+    assert "| error-parity | 1 | 1.000 | 0.010 | 0.900: **missed** | 0.800: **missed** |" in text
+    assert "| TunedThreshold | 1 | 0.500 | 0.010 | 0.300: outside of the rule | 0.900: outside of the rule |" in text
+    assert "| made | 3,000 | demographic parity | OxonFair | 1.00 | 0.30 | 0.90 | 0.50 | 0.50 | 0.00 | 0.00 |" in text

@@ -110,9 +110,9 @@ def as_toml(words: Mapping[str, Any]) -> str:
 def rewritten(content: bytes, settings: RunSettings, *, sources: Path) -> str:
     """Return a goals file that asks for settings, given that of the run whose models they are for.
 
-    What ``rebalance`` can change, alpha, goals and the parameters of the method, is as the settings have it; all else
-    is as the file has it, but for comments and for ``output``, where the other run is. Data files are named by their
-    whole paths, so that the file can be anywhere.
+    What ``rebalance`` can change, alpha, goals, confidence, proof and the parameters of the method, is as the settings
+    have it; all else is as the file has it, but for comments and for ``output``, where the other run is. Data files are
+    named by their whole paths, so that the file can be anywhere.
 
     Parameters
     ----------
@@ -126,8 +126,9 @@ def rewritten(content: bytes, settings: RunSettings, *, sources: Path) -> str:
     words = tomllib.loads(content.decode())
     before = RunSettings.model_validate(words)
     words.pop("output", None)
-    if before.alpha != settings.alpha:
-        words["alpha"] = settings.alpha
+    for name in ("alpha", "confidence", "proof"):
+        if getattr(before, name) != getattr(settings, name):
+            words[name] = getattr(settings, name)
     if before.goals != settings.goals:
         words["goals"] = [
             one.goal if one.confidence is None else {"goal": one.goal, "confidence": one.confidence}
@@ -198,7 +199,7 @@ def sample_faults(settings: RunSettings) -> Faults:
     names = ("column", "validation", "validation_files", "test_files")
     refused |= {("splits", key): getattr(splits, key) for key in names}
     refused |= {("datasets",): settings.datasets or None}
-    refused |= {("method", "parameters", "cv"): method.parameters.get("cv")}
+    refused |= {("method", "parameters", "cv"): method.parameters.get("cv"), ("proof",): settings.proof or None}
     for key, value in refused.items():
         if value is not None:
             yield key, f"{_WHY}: leave it out; got {value!r}."
@@ -319,6 +320,10 @@ def _faults(settings: RunSettings) -> Faults:
     yield from sample_faults(settings)
     yield from ((("method", *key), message) for key, message in check_method(method))
     yield from _one_rule_faults(settings)
+    if settings.proof and settings.confidence == "none":
+        yield ("proof",), 'a proof needs a confidence; got confidence = "none". Set a number such as 0.9.'
+    if settings.proof and method.name != GOALS:
+        yield ("proof",), f'a proof is of one rule of scores, of the method "goals"; got {method.name!r}. Leave it out.'
     if settings.goals and method.enforce_goals:
         yield from _goal_method_faults(method)
     for name in settings.datasets:
