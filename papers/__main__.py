@@ -15,6 +15,7 @@ from papers.dro_boosting.page import STUDY as DRO_BOOSTING
 from papers.holding.page import STUDY as HOLDING
 from papers.inside_goals.page import STUDY as INSIDE_GOALS
 from papers.mixture_goals.page import STUDY as MIXTURE_GOALS
+from papers.proof.page import STUDY as PROOF
 from papers.results import read_rows
 from papers.risks_under_shift.page import STUDY as RISKS_UNDER_SHIFT
 from papers.study import TABLE, Study
@@ -27,6 +28,7 @@ _ALL = (
     DATASET_CONSTRAINTS,
     CONFIDENCE,
     HOLDING,
+    PROOF,
     MIXTURE_GOALS,
     INSIDE_GOALS,
     RISKS_UNDER_SHIFT,
