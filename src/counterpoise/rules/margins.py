@@ -429,15 +429,19 @@ class TargetPath(NamedTuple):
         now, places, random = self.now, self.places, self.problem.random
         draws = self._draws(int(now.best(np.array([ndtri(confidence)]))[0]))
         within = self.z[:, places].T - self.optimism
-        held = np.array([float((draws <= one).all(axis=1).mean()) for one in within])
         is_cheap = (now.cost[places] <= most_cost + _TINY) & now.is_met[places]
         plain = int(now.best(np.array([-np.inf]))[0])
-        enough = np.flatnonzero((held >= confidence) & is_cheap)
-        is_reached = enough.size > 0
-        at = int(enough[0]) if is_reached else int(np.where(is_cheap, held, -1.0).argmax())
+        # all goals hold together no more often than each
+        hopeful = np.flatnonzero((within.min(axis=1, initial=np.inf) >= ndtri(confidence)) & now.is_met[places])
+        enough = (one for one in hopeful.tolist() if _share_inside(draws, within[one]) >= confidence)
+        first = next(enough, None)
+        cheap = first if first is None or is_cheap[first] else next((one for one in enough if is_cheap[one]), None)
+        is_reached, is_costly = cheap is not None, cheap is None and first is not None
+        if cheap is None:
+            held = [_share_inside(draws, one) if fits else -1.0 for one, fits in zip(within, is_cheap, strict=True)]
+        at = int(np.argmax(held)) if cheap is None else cheap
         place = int(places[at]) if is_reached or is_cheap[at] else plain
         limiting = self.problem.parts[random[within[at].argmin()]].goal if random.size else None
-        is_costly = not is_reached and bool(((held >= confidence) & now.is_met[places]).any())
         needed = None
         if not is_reached and not is_costly:
             needed = _rows_needed(self.z[:, places[-1]], self.optimism[at], draws, confidence, self.table)
@@ -532,6 +536,10 @@ class Candidates(NamedTuple):
             worst = own[(z[own, 0] * errors[own, 0]).argmin()]
             margins.append(PartMargin(goal, float(z[worst, 0] * errors[worst, 0]), float(errors[worst, 0]), 0.0, 0.0))
         return SafeRule(0, None, tuple(margins), cost, None, None)
+
+
+def _share_inside(draws: FloatArray, most: FloatArray) -> float:
+    return float((draws <= most).all(axis=1).mean())
 
 
 def _covariance(influences: FloatArray, persons: IntArray | None) -> FloatArray:
