@@ -86,6 +86,7 @@ class SafeRule(NamedTuple):
     limiting: int | None  # the place of the goal that is the least sure to hold
     rows_needed: int | None  # where the confidence was not reached: about how many rows would be enough
     is_costly: bool = False  # whether it was not reached because it costs too much
+    target: float = 0.0  # for which it is the rule of least cost
 
 
 class Margin(NamedTuple):
@@ -142,8 +143,8 @@ class Part(NamedTuple):
 class RowCells:
     """The rows of a dataset that goals count, by the cell that rules treat alike and by what counts them."""
 
-    def __init__(self, name: str, cells: IntArray, sets: Sequence[Dataset], views: Views) -> None:
-        self.name, self.sets = name, sets
+    def __init__(self, name: str, cells: IntArray, sets: Sequence[Dataset], views: Views, row_factor: float) -> None:
+        self.name, self.sets, self.row_factor = name, sets, row_factor
         table = views.tables[name]
         is_in = np.zeros((len(sets), table.n_samples), dtype=np.bool_)
         for place, rows in enumerate(sets):
@@ -155,9 +156,8 @@ class RowCells:
         self.n_kinds, self.n_cells = len(kinds), int(cells.max(initial=-1)) + 1
         self.keys = cells.astype(np.int64) * self.n_kinds + of
         self.weights = table.weights()
-        self.squares = (
-            self.weights if table.counts is not None else self.weights**2
-        )  # of rows, or of those they stand for
+        squares = self.weights if table.counts is not None else self.weights**2  # of rows, or those they stand for
+        self.squares = squares / row_factor
         self.are_equal = table.counts is not None or bool(np.ptp(self.weights) == 0)
         self.unit = 1.0 if table.counts is not None else float(self.weights[0])
 
@@ -171,10 +171,16 @@ class RuleTable:
     """What candidate rules come to in any linear function of their answers, on the rows and on resamples of them."""
 
     def __init__(
-        self, rules: Rules, linear: Sequence[Linear], views: Views, error_factors: Mapping[str, float] | None = None
+        self,
+        rules: Rules,
+        linear: Sequence[Linear],
+        views: Views,
+        error_factors: Mapping[str, float] | None = None,
+        row_factor: float = 1.0,
     ) -> None:
         self.rules, self.views, self.linear = rules, views, tuple(linear)
         self.error_factors = {} if error_factors is None else error_factors  # of standard errors, by dataset
+        self.row_factor = row_factor  # standard errors and resamples are those of so many times the rows
         self.counts = sorted({count for one in linear for count in one.row_counts}, key=repr)
         self.n_cells = len(rules.answers)
         self.place = {count: place for place, count in enumerate(self.counts)}
@@ -184,7 +190,7 @@ class RuleTable:
                 own = by_name.setdefault(rows.name, [])
                 if rows not in own:
                     own.append(rows)
-        self.rows = {name: RowCells(name, rules.cells[name], sets, views) for name, sets in by_name.items()}
+        self.rows = {name: RowCells(name, rules.cells[name], sets, views, row_factor) for name, sets in by_name.items()}
         self.kinds = [self._answer(count) for count in self.counts]
         self.indicators = {kind: kind.holds(rules.answers).astype(np.float64) for kind in set(self.kinds)}
 
@@ -195,7 +201,7 @@ class RuleTable:
 
     def only(self, places: IntArray) -> "RuleTable":
         """Return the same of some rules."""
-        return RuleTable(self.rules.only(places), self.linear, self.views, self.error_factors)
+        return RuleTable(self.rules.only(places), self.linear, self.views, self.error_factors, self.row_factor)
 
     def observed(self) -> dict[str, FloatArray]:
         """Return the sums of the rows as they are, by dataset, shape (n_cells, n_kinds)."""
@@ -222,11 +228,13 @@ class RuleTable:
             return np.broadcast_to(observed, (n_drawn, *observed.shape))
         if rows.are_equal and name not in persons:  # cells of equal rows are drawn as such
             counts = np.rint(observed / rows.unit)
-            times = rng.multinomial(int(counts.sum()), counts.ravel() / counts.sum(), size=n_drawn)
+            n_rows = round(rows.row_factor * counts.sum())
+            times = rng.multinomial(n_rows, counts.ravel() / counts.sum(), size=n_drawn)
             return np.asarray(rows.unit * times.reshape(n_drawn, *counts.shape), dtype=np.float64)
         units = persons.get(name, np.arange(rows.weights.size))
         n_units = int(units.max()) + 1
-        repeats = (np.bincount(rng.integers(0, n_units, n_units), minlength=n_units) for _ in range(n_drawn))
+        size = round(rows.row_factor * n_units)
+        repeats = (np.bincount(rng.integers(0, n_units, size), minlength=n_units) for _ in range(n_drawn))
         return np.array([rows.sums(rows.weights * times[units], self.n_cells) for times in repeats])
 
     def shares(self, sums: Mapping[str, FloatArray]) -> FloatArray:
@@ -354,6 +362,7 @@ class MarginProblem(NamedTuple):
     views: Views
     persons: Mapping[str, IntArray]  # by dataset the person of each row, by number, where some have several
     error_factors: Mapping[str, float]  # of standard errors, by dataset
+    row_factor: float = 1.0  # margins are those of so many times the rows
 
     @property
     def random(self) -> IntArray:
@@ -363,7 +372,7 @@ class MarginProblem(NamedTuple):
     def table(self, rules: Rules) -> RuleTable:
         """Return what rules come to."""
         linear = [*(part.linear for part in self.parts), *self.costs]
-        return RuleTable(rules, linear, self.views, self.error_factors)
+        return RuleTable(rules, linear, self.views, self.error_factors, self.row_factor)
 
     def rank(self, table: RuleTable) -> RuleRanking:
         """Return what decides about rules on all rows."""
@@ -427,7 +436,8 @@ class TargetPath(NamedTuple):
             needed = _rows_needed(self.z[:, places[-1]], self.optimism[at], draws, confidence, self.table)
         cost = max(float(now.cost[place] - now.cost[plain]), 0.0)
         level = confidence if is_reached else None
-        return SafeRule(int(self.kept[place]), level, self._margins(place, at), cost, limiting, needed, is_costly)
+        margins, target = self._margins(place, at), float(TARGETS[at])
+        return SafeRule(int(self.kept[place]), level, margins, cost, limiting, needed, is_costly, target)
 
     def _draws(self, rule: int) -> FloatArray:
         """Return draws of a normal vector with the correlation of the goals' influence values at one rule."""

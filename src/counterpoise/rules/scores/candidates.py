@@ -53,8 +53,11 @@ class CutPath(NamedTuple):
         return self.rules.only(np.array([safe.place])), safe
 
 
-def follow_cuts(ranked: RankedScores, problem: Problem, plain: CutRules) -> CutPath:
-    """Return the rules that are the best with margins of any size, given the best rule without."""
+def follow_cuts(ranked: RankedScores, problem: Problem, plain: CutRules, row_factor: float = 1.0) -> CutPath:
+    """Return the rules that are the best with margins of any size, given the best rule without.
+
+    With a ``row_factor`` the margins are those of so many times the rows.
+    """
     family, known = CutFamily(ranked), ranked.table
     limits, _ = with_budget(family, family.limits(problem.goals), problem.budget)
     margins = margin_problem(
@@ -64,7 +67,7 @@ def follow_cuts(ranked: RankedScores, problem: Problem, plain: CutRules) -> CutP
         budget=None if limits.budget is None else limits.budget.most,
         persons=known.persons,
         has_fold_scores=known.has_fold_scores,
-    )
+    )._replace(row_factor=row_factor)
     edges, losses = _all_cuts(ranked, plain), build_objective(family, problem.objective).losses
     for _ in range(2):  # all over, and then near the rules of little cost and risk
         rules = _candidates(ranked, _thinned(ranked, edges, plain), limits, losses, plain)
