@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from papers.holding import experiment, trained
+from papers.holding import experiment, planned, trained
 from papers.holding.experiment import (
     BONFERRONI,
     CONFIDENCES,
@@ -25,6 +25,7 @@ from papers.study import Study
 _COMMAND = "python -m papers holding --output docs/results/holding"
 _N_BLOCKS = 4
 _N_TRAINED = 5  # blocks of fits from end to end
+_N_PLANNED = 5  # pilots of plans
 _LEAST_ROWS, _LEAST_REACHED = 3000, 0.7  # of the cells that the rule is about
 _ABOVE, _ERRORS, _CHEAPER = 0.05, 3.5, 0.9
 _FEASIBLE_OFTEN = 0.9
@@ -50,11 +51,13 @@ class Cell(NamedTuple):
 def wanted(datasets: Sequence[str], n_blocks: int) -> list[Any]:
     """Return the blocks of draws, on given scores and from end to end."""
     ends = [block for block in trained.wanted(_N_TRAINED) if block.dataset in datasets]
-    return [*experiment.wanted(datasets, n_blocks), *ends]
+    return [*experiment.wanted(datasets, n_blocks), *ends, *planned.wanted(datasets, _N_PLANNED)]
 
 
 def measure(block: Any) -> list[ResultRow]:
-    """Return the rows of a block of either kind."""
+    """Return the rows of a block of any kind."""
+    if isinstance(block, planned.Block):
+        return planned.measure(block)
     return trained.measure(block) if isinstance(block, trained.Block) else experiment.measure(block)
 
 
@@ -65,6 +68,9 @@ def sections(rows: ResultsTable, _folder: Path) -> list[str]:
     parts = [_head(given), _verdicts(by_level)]
     if len(ends):
         parts.append(_trained_section(cells_of(ends, str(trained.CONFIDENCE), "")))
+    plans = rows.where(experiment=planned.EXPERIMENT)
+    if len(plans):
+        parts.append(planned.section(plans))
     return [*parts, *(_table(cells, f"## Confidence {level:g}") for level, cells in by_level.items())]
 
 
