@@ -71,7 +71,10 @@ def _margins(block: Block, goals: tuple[Goal, ...], by: tuple[str, ...]) -> Iter
             generator = np.random.default_rng((block.seed, number, n_rows, way == ACTUAL))
             rows = generator.integers(0, len(known.y), n_rows)
             y, scores = known.y[rows], known.scores[rows]
-            columns = {"sensitive_features": {"group": known.group[rows]}, "baseline": known.deployed[rows]}
+            columns: dict[str, Any] = {
+                "sensitive_features": {"group": known.group[rows]},
+                "baseline": known.deployed[rows],
+            }
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", Caution)
                 try:
@@ -106,7 +109,8 @@ def section(rows: ResultsTable) -> str:
         key = (row.dataset, row.learner, row.split, row.method, row.quantity)
         totals[key] = totals.get(key, 0.0) + row.value
         blocks.setdefault((row.dataset, row.learner), set()).add(row.seed)
-    lines, all_ratios = [], []
+    lines: list[list[str]] = []
+    all_ratios: list[float] = []
     for (dataset, size), seeds in sorted(blocks.items(), key=lambda one: (one[0][0], int(one[0][1]))):
         ratios = []
         for title, (goals, _) in goal_sets(dataset).items():

@@ -447,9 +447,8 @@ def _with_rows_between(known: ScoreTable, codes: Mapping[str, IntArray], n_copie
         tables[name], scores[name] = table.only(places), spread.reshape(-1, 1)
         if name == TRAIN and persons is not None:  # each copy of a person is another one
             persons = (persons[:, None] + np.arange(n_copies) * (persons.max() + 1)).ravel()
-    weight, groups = (
-        None if part is None else np.repeat(part, n_copies) for part in (known.sample_weight, known.groups)
-    )
+    weight = None if known.sample_weight is None else np.repeat(known.sample_weight, n_copies)
+    groups = None if known.groups is None else np.repeat(known.groups, n_copies)
     answers = replace(known.answers, tables=tables)
     return known._replace(scores=scores, answers=answers, sample_weight=weight, groups=groups, persons=persons)
 
@@ -522,7 +521,7 @@ def _count(number: int | None) -> str:
     return "-" if number is None else f"{number:,}"
 
 
-def _check_power(power: Any, confidence: float) -> float:
+def _check_power(power: float, confidence: float) -> float:
     power = check_number(power, "power", "(0.5, 1)", "the probability that an audit says holds")
     if power >= confidence:
         raise ValueError(
