@@ -113,16 +113,16 @@ def section(rows: ResultsTable) -> str:
     all_ratios: list[float] = []
     for (dataset, size), seeds in sorted(blocks.items(), key=lambda one: (one[0][0], int(one[0][1]))):
         ratios = []
-        for title, (goals, _) in goal_sets(dataset).items():
-            at = (dataset, size, title)
-            n_plans, n_fits = (totals.get((*at, way, REACHED), 0.0) for way in (PREDICTED, ACTUAL))
+        for name, rows_of, title, way, quantity in totals:
+            if (name, rows_of, way) != (dataset, size, ACTUAL) or not quantity.startswith(MARGIN):
+                continue
+            at, place = (dataset, size, title), quantity.removeprefix(MARGIN)
+            n_plans, n_fits = (totals.get((*at, one, REACHED), 0.0) for one in (PREDICTED, ACTUAL))
             if n_plans < _LEAST_REACHED * len(seeds) or n_fits < _LEAST_REACHED * len(seeds) * DRAWS_IN_BLOCK:
                 continue
-            for place in range(len(goals)):
-                actual = totals.get((*at, ACTUAL, f"{MARGIN} {place}"), 0.0) / n_fits
-                error = totals.get((*at, ACTUAL, f"{ERROR} {place}"), 0.0) / n_fits
-                if 0 < actual <= _BINDS * error:
-                    ratios.append(totals[*at, PREDICTED, f"{MARGIN} {place}"] / n_plans / actual)
+            actual, error = (totals[*at, ACTUAL, f"{what}{place}"] / n_fits for what in (MARGIN, ERROR))
+            if 0 < actual <= _BINDS * error:
+                ratios.append(totals[*at, PREDICTED, quantity] / n_plans / actual)
         if not ratios:
             continue
         mean = float(np.exp(np.log(np.maximum(ratios, 1e-9)).mean()))
