@@ -79,6 +79,12 @@ def test_audits_say_holds_as_often_as_planned(plan):
     assert np.mean(held) == pytest.approx(plan.power, abs=0.19)  # three standard errors of 40 audits
 
 
+def test_no_audit_says_more_often_that_a_goal_holds_than_it_does():
+    made = cp.plan("recall >= 0.9", scores=MODEL, rows=[4000], confidence=0.6, power=0.95)
+    assert made.points[0].margins[0].audit_rows is None
+    assert "the goal itself holds with less than 0.95" in str(made)
+
+
 def test_folds_make_margins_wider(plan):
     folds = cp.plan("recall >= 0.9", scores=MODEL, rows=[4000], in_folds=True).points[0]
     alone = plan.points[1]
@@ -181,7 +187,7 @@ REFUSED = {
     "no pilot": ({}, "needs the labels y and the scores of a pilot"),
     "both": ({"scores": MODEL, "y": [0, 1]}, "pass no y beside them"),
     "no goal": ({"goals": [], "scores": MODEL}, "needs at least one goal"),
-    "a power that no fit has": ({"scores": MODEL, "power": 0.95}, "power must be below confidence, 0.9"),
+    "a power that is no probability": ({"scores": MODEL, "power": 1.5}, "power must lie in"),
     "no margin": ({"scores": MODEL, "margin": 0.0}, "margin must be finite and above 0"),
     "half a row": ({"scores": MODEL, "rows": [10.5]}, "rows must be whole numbers"),
     "an unknown group": ({"goals": "recall(sex=F) >= 0.7", "scores": MODEL}, "sex"),

@@ -39,7 +39,7 @@ from counterpoise.rules.scores.table import ScoreTable, find_groups, rank
 ROWS = (300, 1000, 3000, 10_000, 30_000, 100_000, 300_000, 1_000_000)
 _N_RESAMPLES = 200  # on which the choice is repeated
 # Neighbours on each side, in parts of the number of rows of a class and group to the power 0.8, as for densities.
-_REACH = 0.25  # generated loans were looked at: with none the margins of single pilots vary by a third more
+_REACH = 0.25  # generated loans were looked at: with none, those of single pilots vary far more
 _FINE = 40_000  # rows of a pilot after some were put between them: thresholds as fine as many rows have them
 _DISTANT = 3.0  # standard errors inside of its bound, from which on a goal takes no rows: chance alone cannot miss it
 _LEAST_IN_CELL, _MOST_ASSUMED = 200, 200_000  # assumed rows: of each class in each group, and in all
@@ -217,6 +217,7 @@ class Plan:
             *notes,
             enough,
             *self._limits(),
+            *self._audits(),
             "",
             text_table([["rows", "reached", "cost", *numbers], *steps], "><>" + ">" * len(numbers)),
         ])  # fmt: skip
@@ -232,6 +233,14 @@ class Plan:
         if last.limiting is None:
             return [f"{sentence}: no goal has a margin."]
         return [f"{sentence}: {last.limiting} limits it. The population nearly misses it. Loosen its bound."]
+
+    def _audits(self) -> list[str]:
+        """Return why some goals have no number of rows for an audit, in a sentence."""
+        margins = [one for point in self.points for one in point.margins if one.margin is not None]
+        if all(one.audit_rows is not None for one in margins):
+            return []
+        holds = f"Where an audit has no number (-), the goal itself holds with less than {self.power:g}"
+        return [f"{holds}, whatever the audit: lower power, or raise confidence."]
 
     def as_dict(self) -> dict[str, Any]:
         """Return all numbers as plain data, for JSON."""
@@ -312,8 +321,8 @@ def plan(
     audit_confidence : float in (0, 1), default=0.95
         Of the audit, as for ``certify``: all its verdicts are right together with this probability.
     power : float in (0.5, 1), default=0.8
-        The probability with which the audit says "holds" of a goal. It must be below ``confidence``, since no audit
-        shows that a goal holds which does not.
+        The probability with which the audit says "holds" of a goal. Where the goal itself holds less surely, no number
+        of rows is enough: keep it below ``confidence``.
     rows : array of int, optional
         For how many rows to choose on the margins are computed. Default: eight numbers from 300 to 1,000,000.
     sensitive_features, baseline, sample_weight, ids, datasets
@@ -343,7 +352,8 @@ def plan(
     >>> print(cp.plan("recall >= 0.7", scores=assumed, rows=[1000, 10_000]))
     """
     margin, confidence = check_positive(margin, "margin"), check_confidence(confidence)
-    audit_confidence, power = check_confidence(audit_confidence, "audit_confidence"), _check_power(power, confidence)
+    audit_confidence, power = check_confidence(audit_confidence, "audit_confidence"), float(power)
+    check_number(power, "power", "(0.5, 1)", "the probability that an audit says holds")
     sizes = _check_rows(rows)
     if isinstance(scores, AssumedScores):
         others = {"y": y, "sensitive_features": sensitive_features, "sample_weight": sample_weight, "ids": ids}
@@ -529,16 +539,6 @@ def _two_digits(number: float) -> int:
 
 def _count(number: int | None) -> str:
     return "-" if number is None else f"{number:,}"
-
-
-def _check_power(power: float, confidence: float) -> float:
-    power = check_number(power, "power", "(0.5, 1)", "the probability that an audit says holds")
-    if power >= confidence:
-        raise ValueError(
-            f"power must be below confidence, {confidence:g}: a goal holds with that probability only, and an audit "
-            f"says so of no other; got {power:g}."
-        )
-    return power
 
 
 def _check_rows(rows: ArrayLike | None) -> list[int]:
