@@ -68,7 +68,7 @@ def _margins(block: Block, goals: tuple[Goal, ...], by: tuple[str, ...]) -> Iter
     draws[ACTUAL, size] = range(DRAWS_IN_BLOCK)
     for (way, n_rows), numbers in draws.items():
         for number in numbers:
-            generator = np.random.default_rng((block.seed, number, n_rows, 1 if way == ACTUAL else 2))
+            generator = np.random.default_rng((block.seed, number, n_rows, 1 if way == ACTUAL else 4))
             rows = generator.integers(0, len(known.y), n_rows)
             y, scores = known.y[rows], known.scores[rows]
             columns: dict[str, Any] = {

@@ -22,6 +22,7 @@ baseline = "old"
 parameters = { by = "sex" }
 """
 ASSUMED = ["--base-rate", "0.3", "--recall", "0.8", "--false-positive-rate", "0.1"]
+GROUP = ["--group", "sex=F:0.4,M:0.6"]
 FEW = ["--rows", "2000", "--rows", "20000"]
 
 
@@ -80,7 +81,7 @@ def test_assumed_rates_may_differ_by_group(capsys):
 
 
 def test_goals_of_a_file_are_replaced(capsys):
-    words = answer(capsys, "plan", "goals.toml", "--goal", "recall >= 0.7", *ASSUMED, "--rows", "3000")
+    words = answer(capsys, "plan", "goals.toml", "--goal", "recall >= 0.7", *ASSUMED, *GROUP, "--rows", "3000")
     assert [one["goal"] for one in words["goals"]] == ["recall >= 0.7"]
 
 
@@ -97,7 +98,9 @@ REFUSED = {
         "--base-rate must be numbers",
     ),
     "a curve nowhere": ("plan goals.toml --score p --curve no/where.png", "There is no folder"),
-    "infeasible": ("plan goals.toml --score p --goal recall>=0.99 --goal positive_rate<=0.1", "cannot"),
+    "a curve of no kind": ("plan goals.toml --score p --curve curve.txt", "must end with one of .png"),
+    "infeasible": ("plan goals.toml --score p --goal recall>=0.99 --goal positive_rate<=0.1", "No single rule meets"),
+    "rules by a group that nothing is assumed of": ("plan goals.toml " + " ".join(ASSUMED), "Add --group sex="),
 }
 
 

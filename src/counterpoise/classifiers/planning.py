@@ -39,7 +39,7 @@ from counterpoise.rules.scores.table import ScoreTable, find_groups, rank
 ROWS = (300, 1000, 3000, 10_000, 30_000, 100_000, 300_000, 1_000_000)
 _N_RESAMPLES = 200  # on which the choice is repeated
 # Neighbours on each side, in parts of the number of rows of a class and group to the power 0.8, as for densities.
-_REACH = 0.25  # generated loans were looked at: with none, those of single pilots vary far more
+_REACH = 0.1  # with 0.25 the classes of rare positives overlap more than they do, with none single pilots vary far more
 _FINE = 40_000  # rows of a pilot after some were put between them: thresholds as fine as many rows have them
 _DISTANT = 3.0  # standard errors inside of its bound, from which on a goal takes no rows: chance alone cannot miss it
 _LEAST_IN_CELL, _MOST_ASSUMED = 200, 200_000  # assumed rows: of each class in each group, and in all
@@ -448,9 +448,12 @@ def _spread_rows(known: ScoreTable, codes: Mapping[str, IntArray], n_copies: int
         if n_copies == 1 or not table.population:
             continue
         own = known.scores[name][:, 0]
-        _, inverse, counts = np.unique(own, return_inverse=True, return_counts=True)
+        levels, inverse, counts = np.unique(own, return_inverse=True, return_counts=True)
+        # In normal scores of the ranks, as the tails of plain scores would be moved outwards.
+        normal = ndtri((np.cumsum(counts) - counts / 2) / own.size)
+        x, at = normal[inverse.ravel()], (np.arange(n_copies) + 0.5) / n_copies
         labels = np.zeros(own.size) if table.y is None else (table.y == known.answers.positive.labels[1])
-        low, high = own.copy(), own.copy()
+        spread = np.repeat(x[:, None], n_copies, axis=1)
         for cell in np.unique(2 * codes[name] + labels):
             rows = np.flatnonzero(2 * codes[name] + labels == cell)
             rows = rows[np.argsort(own[rows], kind="stable")]
@@ -458,11 +461,13 @@ def _spread_rows(known: ScoreTable, codes: Mapping[str, IntArray], n_copies: int
             places = np.arange(rows.size)
             # As far to the left as to the right, so that the ends of the scores stay where they are.
             reaches = np.minimum(reach, np.minimum(places, rows.size - 1 - places))
-            low[rows], high[rows] = own[rows[places - reaches]], own[rows[places + reaches]]
+            low, high = x[rows[places - reaches]], x[rows[places + reaches]]
+            wide = low[:, None] + at * (high - low)[:, None]
+            # With the mean and the deviation of before (Silverman and Young 1987): else classes would overlap more.
+            scale = x[rows].std() / wide.std() if wide.std() > 0 else 1.0
+            spread[rows] = x[rows].mean() + scale * (wide - wide.mean())
         is_tied = counts[inverse.ravel()] > 1
-        low[is_tied] = high[is_tied] = own[is_tied]
-        at = (np.arange(n_copies) + 0.5) / n_copies
-        spread = low[:, None] + at * (high - low)[:, None]
+        spread = np.interp(np.where(is_tied[:, None], x[:, None], spread), normal, levels)
         places = np.repeat(np.arange(own.size), n_copies)
         tables[name], scores[name] = table.only(places), spread.reshape(-1, 1)
         if name == TRAIN and persons is not None:  # each copy of a person is another one

@@ -1,5 +1,6 @@
 """The commands on a table that holds scores or decisions: plan, choose rules, apply them, audit decisions."""
 
+import io
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -9,6 +10,7 @@ from counterpoise.cli import DONE, NOT_MET
 from counterpoise.cli.printing import PRINTED, USUAL, Flag, Out, Read
 
 Several = Parameter(negative="")
+_FIGURES = (".png", ".svg", ".pdf")
 
 
 def choose(
@@ -176,11 +178,13 @@ def plan(
     curve
         Where a figure of the margins over the rows goes: PNG, SVG or PDF by its ending.
     """
-    from counterpoise.runs.folder import check_place  # noqa: PLC0415
+    from counterpoise.runs.folder import check_place, write_output  # noqa: PLC0415
     from counterpoise.runs.planning import assume, plan_file  # noqa: PLC0415 - heavy: only where the command runs
 
     if curve is not None:
         check_place(curve, read=table, option="--curve")
+        if curve.suffix.lower() not in _FIGURES:
+            raise ValueError(f"--curve must end with one of {', '.join(_FIGURES)}; got {curve}.")
     options: dict[str, Any] = {"margin": margin, "power": power, "rows": rows}
     levels = {"confidence": confidence, "audit_confidence": audit_confidence}
     options |= {name: level for name, level in levels.items() if level is not None}
@@ -188,7 +192,9 @@ def plan(
     with csv.reading():
         made = plan_file(goals, goals=goal or (), table=table, score=score, ids=ids, assumed=assumed, **options)
     if curve is not None:
-        made.plot().figure.savefig(curve)
+        figure = io.BytesIO()
+        made.plot().figure.savefig(figure, format=curve.suffix[1:].lower())
+        write_output(curve, figure.getvalue())
     line = "" if curve is None else f"\n\ncurve: {curve}"
     shown.answer(f"{made}{line}", made.as_dict() | {"curve": curve})
 

@@ -73,6 +73,12 @@ def plan_file(
     if settings.confidence != "none":
         options.setdefault("confidence", settings.confidence)
     if assumed is not None:
+        missing = [name for name in as_groups(options["by"]).names if name not in assumed.groups]
+        if missing:
+            way = (
+                "Plan from a pilot: --score" if missing[0] == BASELINE else f"Add --group {missing[0]}=VALUE:SHARE,..."
+            )
+            raise ValueError(f"The rules of {path} use {missing[0]!r}, of which nothing is assumed. {way}.")
         return plan(chosen, scores=assumed, **options)
     data, folder = settings.data, Path(path).parent
     if table is None and len(data.files) > 1:
