@@ -8,6 +8,7 @@ from scipy.special import ndtri
 
 import counterpoise as cp
 from counterpoise.classifiers.planning import ROWS
+from counterpoise.cli import main
 from counterpoise.goals import Goal, InfeasibleGoals, Table
 
 BASE, RECALL, ALARMS = 0.3, 0.8, 0.15
@@ -133,10 +134,10 @@ def test_a_bound_at_the_end_of_its_range_is_never_sure():
 def test_what_the_population_nearly_misses_takes_more_rows_than_there_are():
     y, scores = drawn(3000)
     best = np.max([((scores > one) == y).mean() for one in np.quantile(scores, np.linspace(0.3, 0.95, 400))])
-    made = cp.plan(f"error_rate <= {1 - best + 1e-4:.5f}", y, scores, rows=[300, 3000])
+    made = cp.plan(f"error_rate <= {1 - best + 1e-4:.5f}", y, scores, rows=[100, 300])
     assert made.rows is None
     assert made.goals[0].rows is None
-    assert "Even 3,000 rows do not reach the confidence" in str(made)
+    assert "Even 300 rows do not reach the confidence" in str(made)
 
 
 def test_goals_that_no_rule_meets_on_the_pilot_are_infeasible():
@@ -176,6 +177,13 @@ def test_a_plan_is_data_and_a_figure(plan):
     ax = plan.plot()
     assert ax.get_xscale() == "log"
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["recall >= 0.9"]
+
+
+@pytest.mark.parametrize(("ending", "head"), [("png", b"PNG"), ("svg", b"svg")])
+def test_the_command_writes_the_curve(tmp_path, ending, head):
+    command = ["plan", "--goal", "recall >= 0.9", "--base-rate", "0.3", "--recall", "0.8", "--false-positive-rate"]
+    assert main([*command, "0.15", "--rows", "2000", "--quiet", "--curve", str(tmp_path / f"curve.{ending}")]) == 0
+    assert head in (tmp_path / f"curve.{ending}").read_bytes()[:300]
 
 
 def test_usual_rows_reach_from_few_to_many():

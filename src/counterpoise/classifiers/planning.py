@@ -350,6 +350,16 @@ def plan(
     >>> import counterpoise as cp
     >>> assumed = cp.AssumedScores(base_rate=0.2, recall=0.8, false_positive_rate=0.1)
     >>> print(cp.plan("recall >= 0.7", scores=assumed, rows=[1000, 10_000]))
+    Rows for margins of at most 0.02 at a confidence of 0.9, and rows of an audit
+    at 0.95 that then says "holds" with a probability of 0.8:
+    <BLANKLINE>
+       goal            rows  audit rows
+    1  recall >= 0.7  8,100      55,000
+    All goals together: 8,100 rows.
+    <BLANKLINE>
+      rows  reached    cost  margin 1  audit 1
+     1,000  yes      0.0046    0.0628    3,000
+    10,000  yes      0.0010    0.0177   74,000
     """
     margin, confidence = check_positive(margin, "margin"), check_confidence(confidence)
     audit_confidence, power = check_confidence(audit_confidence, "audit_confidence"), float(power)
