@@ -16,7 +16,7 @@ Without a pilot, scores are assumed: normal in each class, so that one threshold
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -74,10 +74,9 @@ class AssumedScores:
     base_rate: Any
     recall: Any
     false_positive_rate: Any
-    groups: Mapping[str, Mapping[str, float]] = ()  # type: ignore[assignment]
+    groups: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "groups", dict(self.groups))
         for name, shares in self.groups.items():
             total = sum(check_fraction(share, f"groups[{name!r}][{value!r}]") for value, share in shares.items())
             if abs(total - 1.0) > _WHOLE:
