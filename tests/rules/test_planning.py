@@ -69,6 +69,7 @@ def test_the_margin_is_that_of_fits_on_as_many_rows(plan):
     assert plan.points[1].margins[0].margin == pytest.approx(np.mean(margins), rel=0.15)
 
 
+@pytest.mark.slow
 def test_audits_say_holds_as_often_as_planned(plan):
     point = plan.points[0]
     audit_rows, held = point.margins[0].audit_rows, []
