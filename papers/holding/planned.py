@@ -142,7 +142,7 @@ before the run: the geometric mean over the goals of a data set and size lies be
 all {len(all_ratios)} goals by themselves {n_within} do: a goal that binds only just, beside others, is hard to foresee.
 
 How the rows of a pilot are spread was chosen after two earlier sets of pilots of the same data sets had been looked at,
-by which four and then two of the twelve lines were missed, and a few plans of census income. The pilots here are new ones;
-the fits are the same.
+by which four and then two of the twelve lines were missed, and a few plans of census income. The pilots here are new
+ones; the fits are the same.
 
 {table}"""
