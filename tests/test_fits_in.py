@@ -110,7 +110,7 @@ def test_permutation_importance_of_probabilities_finds_the_feature_that_decides(
 
 COMMANDS = [
     *("demo", "init", "fit", "evaluate", "predict", "rebalance", "certify", "audit", "choose", "apply", "explore"),
-    *("report", "goals", "data"),
+    *("report", "goals", "data", "plan"),
 ]
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from papers.holding import experiment, peers, persons, trained
+from papers.holding import experiment, peers, persons, planned, trained
 from papers.holding.experiment import (
     BONFERRONI,
     CONFIDENCES,
@@ -27,6 +27,7 @@ _N_BLOCKS = 4
 _N_TRAINED = 5  # blocks of fits from end to end
 _N_PERSONS = 5  # blocks of draws of persons
 _N_PEERS = 5
+_N_PLANNED = 5  # pilots of plans
 _LEAST_ROWS, _LEAST_REACHED = 3000, 0.7  # of the cells that the rule is about
 _ABOVE, _ERRORS, _CHEAPER = 0.05, 3.5, 0.9
 _FEASIBLE_OFTEN = 0.9
@@ -73,18 +74,19 @@ class PeerCell(NamedTuple):
 
 
 def wanted(datasets: Sequence[str], n_blocks: int) -> list[Any]:
-    """Return the blocks of draws: on given scores, from end to end, of persons, and of peers."""
+    """Return the blocks of draws: on given scores, from end to end, of persons, of peers, and of plans."""
     others: list[Any] = [*trained.wanted(_N_TRAINED), *persons.wanted(_N_PERSONS), *peers.wanted(_N_PEERS)]
+    others += planned.wanted(datasets, _N_PLANNED)
     return [*experiment.wanted(datasets, n_blocks), *(block for block in others if block.dataset in datasets)]
 
 
 def measure(block: Any) -> list[ResultRow]:
     """Return the rows of a block of any kind."""
-    if isinstance(block, persons.Block):
-        return persons.measure(block)
-    if isinstance(block, peers.Block):
-        return peers.measure(block)
-    return trained.measure(block) if isinstance(block, trained.Block) else experiment.measure(block)
+    parts: tuple[Any, ...] = persons, peers, planned, trained
+    for part in parts:
+        if isinstance(block, part.Block):
+            return list(part.measure(block))
+    return experiment.measure(block)
 
 
 def sections(rows: ResultsTable, _folder: Path) -> list[str]:
@@ -98,6 +100,8 @@ def sections(rows: ResultsTable, _folder: Path) -> list[str]:
         parts.append(_persons_section(several))
     if len(beside := rows.where(experiment=peers.EXPERIMENT)):
         parts.append(_peer_section(peer_cells(beside)))
+    if len(plans := rows.where(experiment=planned.EXPERIMENT)):
+        parts.append(planned.section(plans))
     return [*parts, *(_table(cells, f"## Confidence {level:g}") for level, cells in by_level.items())]
 
 

@@ -7,7 +7,7 @@ from sklearn.linear_model import LogisticRegression
 from counterpoise import GoalClassifier
 from counterpoise.goals import Table, as_goals
 from papers.comparison.questions import PARITY, RECALL
-from papers.holding import experiment, page, peers, persons, trained
+from papers.holding import experiment, page, peers, persons, planned, trained
 from papers.holding.page import sections
 from papers.results import ResultRow, ResultsTable
 
@@ -216,3 +216,29 @@ def test_the_page_says_of_each_peer_what_our_margins_do():
     assert "| error-parity | 1 | 1.000 | 0.010 | 0.900: **missed** | 0.800: **missed** |" in text
     assert "| TunedThreshold | 1 | 0.500 | 0.010 | 0.300: outside of the rule | 0.900: outside of the rule |" in text
     assert "| made | 3,000 | demographic parity | OxonFair | 1.00 | 0.30 | 0.90 | 0.50 | 0.50 | 0.00 | 0.00 |" in text
+
+
+def test_plans_are_compared_with_fits_where_goals_bind():
+    def row(way, quantity, value):
+        return ResultRow(planned.EXPERIMENT, "made", "3000", way, 0, None, quantity, "two rates", value)
+
+    plans = [row(planned.PREDICTED, experiment.REACHED, 1.0), row(planned.PREDICTED, "margin 0", 0.033)]
+    plans += [row(planned.PREDICTED, "margin 1", 0.9)]
+    fits = [row(planned.ACTUAL, experiment.REACHED, 4.0), row(planned.ACTUAL, "margin 0", 4 * 0.03)]
+    fits += [row(planned.ACTUAL, "standard error 0", 4 * 0.015), row(planned.ACTUAL, "margin 1", 4 * 0.5)]
+    fits += [row(planned.ACTUAL, "standard error 1", 4 * 0.01)]  # which does not bind
+    section = planned.section(ResultsTable(tuple(plans + fits)))
+    assert section.splitlines()[-1] == "| made | 3,000 | 1 | 1.10: met | 1.10 to 1.10 |"
+
+
+@pytest.mark.slow
+def test_a_block_of_plans_has_margins_of_both_kinds(monkeypatch):
+    rng = np.random.default_rng(0)
+    y = (rng.random(6000) < 0.3).astype(int)
+    scores = 1 / (1 + np.exp(-rng.normal(size=6000) - 1.5 * y))
+    known = experiment.Population(scores, y, np.where(rng.random(6000) < 0.5, "A", "B"), (scores > 0.7).astype(int))
+    goals = {"one rate": (as_goals(["recall >= 0.7"]), ())}
+    monkeypatch.setattr(planned, "population", lambda _name: known)
+    monkeypatch.setattr(planned, "goal_sets", lambda _name: goals)
+    rows = planned.measure(planned.Block("made", "3000", 0))
+    assert {(one.method, one.quantity) for one in rows} >= {("plan", "margin 0"), ("fit", "margin 0")}

@@ -529,7 +529,7 @@ def fetch(name: str, /, *, shown: Out = PRINTED) -> None:
     shown.answer(f"{name}: {n_rows} rows, {n_columns} columns", {"name": name, "rows": n_rows, "columns": n_columns})
 
 
-for one in (tables.choose, tables.apply, tables.audit):
+for one in (tables.plan, tables.choose, tables.apply, tables.audit):
     command(one)
 
 

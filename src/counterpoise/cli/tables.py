@@ -1,5 +1,6 @@
-"""The commands on a table that holds scores or decisions: choose rules, apply them, audit decisions of any origin."""
+"""The commands on a table that holds scores or decisions: plan, choose rules, apply them, audit decisions."""
 
+import io
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -9,6 +10,7 @@ from counterpoise.cli import DONE, NOT_MET
 from counterpoise.cli.printing import PRINTED, USUAL, Flag, Out, Read
 
 Several = Parameter(negative="")
+_FIGURES = (".png", ".svg", ".pdf")
 
 
 def choose(
@@ -129,6 +131,88 @@ def _level(confidence: float | str, *, proof: bool) -> Any:
             raise ValueError("--proof needs a confidence; got --confidence none. Pass a number such as 0.9.")
         return None
     return Proof(float(confidence)) if proof else float(confidence)
+
+
+def plan(
+    goals: Path | None = None,
+    /,
+    *,
+    goal: Annotated[list[str] | None, Several] = None,
+    table: Path | None = None,
+    score: str | None = None,
+    ids: str | None = None,
+    base_rate: str | None = None,
+    recall: str | None = None,
+    false_positive_rate: str | None = None,
+    group: Annotated[list[str] | None, Several] = None,
+    margin: float = 0.02,
+    confidence: float | None = None,
+    audit_confidence: float | None = None,
+    power: float = 0.8,
+    rows: Annotated[list[int] | None, Several] = None,
+    curve: Path | None = None,
+    csv: Read = USUAL,
+    shown: Out = PRINTED,
+) -> None:
+    """Plan how many rows goals need: for margins of so much, and for an audit that says "holds". Trains nothing.
+
+    From a pilot, a table with labels and the scores of a model that was not trained on it; or from assumptions about
+    the model, without any rows. Prints how many rows each goal needs, and what to expect of several numbers of rows.
+
+    Parameters
+    ----------
+    goals
+        The goals file (TOML), whose goals, columns, rules and confidences count. Not needed with --goal and
+        assumptions.
+    goal
+        A goal as text in place of those of the file; give the option once for each.
+    table
+        A CSV or Parquet file with the pilot. Default: the data file of the goals file.
+    score
+        The column of the pilot with the scores, higher for the positive class.
+    ids
+        The column of the pilot that identifies people, where some have several rows.
+    base_rate
+        Assumed: the share of positives, a number, or by group as in F:0.1,M:0.3.
+    recall
+        Assumed: the recall of the model at some threshold, a number or by group.
+    false_positive_rate
+        Assumed: its false positive rate at the same threshold, a number or by group.
+    group
+        Assumed: the shares of the groups of a column, as in sex=F:0.33,M:0.67; give the option once for each column.
+    margin
+        How far inside of its bound a goal may aim.
+    confidence
+        With which all goals hold together on new rows. Default: that of the goals file, else 0.9.
+    audit_confidence
+        Of the audit. Default: that of the goals file, else 0.95.
+    power
+        The probability with which the audit says "holds" of a goal.
+    rows
+        A number of rows to choose on that is looked at; give the option once for each. Default: eight from 300 to
+        1,000,000.
+    curve
+        Where a figure of the margins over the rows goes: PNG, SVG or PDF by its ending.
+    """
+    from counterpoise.runs.folder import check_place, write_output  # noqa: PLC0415
+    from counterpoise.runs.planning import assume, plan_file  # noqa: PLC0415 - heavy: only where the command runs
+
+    if curve is not None:
+        check_place(curve, read=table, option="--curve")
+        if curve.suffix.lower() not in _FIGURES:
+            raise ValueError(f"--curve must end with one of {', '.join(_FIGURES)}; got {curve}.")
+    options: dict[str, Any] = {"margin": margin, "power": power, "rows": rows}
+    levels = {"confidence": confidence, "audit_confidence": audit_confidence}
+    options |= {name: level for name, level in levels.items() if level is not None}
+    assumed = assume(base_rate, recall, false_positive_rate, group or ())
+    with csv.reading():
+        made = plan_file(goals, goals=goal or (), table=table, score=score, ids=ids, assumed=assumed, **options)
+    if curve is not None:
+        figure = io.BytesIO()
+        made.plot().figure.savefig(figure, format=curve.suffix[1:].lower())
+        write_output(curve, figure.getvalue())
+    line = "" if curve is None else f"\n\ncurve: {curve}"
+    shown.answer(f"{made}{line}", made.as_dict() | {"curve": curve})
 
 
 def apply(

@@ -87,6 +87,7 @@ class SafeRule(NamedTuple):
     rows_needed: int | None  # where the confidence was not reached: about how many rows would be enough
     is_costly: bool = False  # whether it was not reached because it costs too much
     most_slack: float = 0.0  # standard errors by which all goals can be met at once
+    target: float = 0.0  # for which it is the rule of least cost
 
 
 class Margin(NamedTuple):
@@ -145,8 +146,8 @@ class Part(NamedTuple):
 class RowCells:
     """The rows of a dataset that goals count, by the cell that rules treat alike and by what counts them."""
 
-    def __init__(self, name: str, cells: IntArray, sets: Sequence[Dataset], views: Views) -> None:
-        self.name, self.sets = name, sets
+    def __init__(self, name: str, cells: IntArray, sets: Sequence[Dataset], views: Views, row_factor: float) -> None:
+        self.name, self.sets, self.row_factor = name, sets, row_factor
         table = views.tables[name]
         is_in = np.zeros((len(sets), table.n_samples), dtype=np.bool_)
         for place, rows in enumerate(sets):
@@ -158,9 +159,8 @@ class RowCells:
         self.n_kinds, self.n_cells = len(kinds), int(cells.max(initial=-1)) + 1
         self.keys = cells.astype(np.int64) * self.n_kinds + of
         self.weights = table.weights()
-        self.squares = (
-            self.weights if table.counts is not None else self.weights**2
-        )  # of rows, or of those they stand for
+        squares = self.weights if table.counts is not None else self.weights**2  # of rows, or those they stand for
+        self.squares = squares / row_factor
         self.are_equal = table.counts is not None or bool(np.ptp(self.weights) == 0)
         self.unit = 1.0 if table.counts is not None else float(self.weights[0])
 
@@ -180,10 +180,12 @@ class RuleTable:
         views: Views,
         error_factors: Mapping[str, float] | None = None,
         cost: FloatArray | None = None,
+        row_factor: float = 1.0,
     ) -> None:
         self.rules, self.views, self.linear = rules, views, tuple(linear)
         self.cost = cost  # of each rule, where more is known of it than its value on the rows
         self.error_factors = {} if error_factors is None else error_factors  # of standard errors, by dataset
+        self.row_factor = row_factor  # standard errors and resamples are those of so many times the rows
         self.counts = sorted({count for one in linear for count in one.row_counts}, key=repr)
         self.n_cells = len(rules.answers)
         self.place = {count: place for place, count in enumerate(self.counts)}
@@ -193,7 +195,7 @@ class RuleTable:
                 own = by_name.setdefault(rows.name, [])
                 if rows not in own:
                     own.append(rows)
-        self.rows = {name: RowCells(name, rules.cells[name], sets, views) for name, sets in by_name.items()}
+        self.rows = {name: RowCells(name, rules.cells[name], sets, views, row_factor) for name, sets in by_name.items()}
         self.kinds = [self._answer(count) for count in self.counts]
         self.indicators = {kind: kind.holds(rules.answers).astype(np.float64) for kind in set(self.kinds)}
 
@@ -205,7 +207,8 @@ class RuleTable:
     def only(self, places: IntArray) -> "RuleTable":
         """Return the same of some rules."""
         cost = None if self.cost is None else self.cost[places]
-        return RuleTable(self.rules.only(places), self.linear, self.views, self.error_factors, cost)
+        rules = self.rules.only(places)
+        return RuleTable(rules, self.linear, self.views, self.error_factors, cost, self.row_factor)
 
     def observed(self) -> dict[str, FloatArray]:
         """Return the sums of the rows as they are, by dataset, shape (n_cells, n_kinds)."""
@@ -232,11 +235,13 @@ class RuleTable:
             return np.broadcast_to(observed, (n_drawn, *observed.shape))
         if rows.are_equal and name not in persons:  # cells of equal rows are drawn as such
             counts = np.rint(observed / rows.unit)
-            times = rng.multinomial(int(counts.sum()), counts.ravel() / counts.sum(), size=n_drawn)
+            n_rows = round(rows.row_factor * counts.sum())
+            times = rng.multinomial(n_rows, counts.ravel() / counts.sum(), size=n_drawn)
             return np.asarray(rows.unit * times.reshape(n_drawn, *counts.shape), dtype=np.float64)
         units = persons.get(name, np.arange(rows.weights.size))
         n_units = int(units.max()) + 1
-        repeats = (np.bincount(rng.integers(0, n_units, n_units), minlength=n_units) for _ in range(n_drawn))
+        size = round(rows.row_factor * n_units)
+        repeats = (np.bincount(rng.integers(0, n_units, size), minlength=n_units) for _ in range(n_drawn))
         return np.array([rows.sums(rows.weights * times[units], self.n_cells) for times in repeats])
 
     def shares(self, sums: Mapping[str, FloatArray]) -> FloatArray:
@@ -364,6 +369,7 @@ class MarginProblem(NamedTuple):
     views: Views
     persons: Mapping[str, IntArray]  # by dataset the person of each row, by number, where some have several
     error_factors: Mapping[str, float]  # of standard errors, by dataset
+    row_factor: float = 1.0  # margins are those of so many times the rows
 
     @property
     def random(self) -> IntArray:
@@ -373,7 +379,7 @@ class MarginProblem(NamedTuple):
     def table(self, rules: Rules, cost: FloatArray | None = None) -> RuleTable:
         """Return what rules come to; the cost of each may be given, where more is known of it than its value."""
         linear = [*(part.linear for part in self.parts), *self.costs]
-        return RuleTable(rules, linear, self.views, self.error_factors, cost)
+        return RuleTable(rules, linear, self.views, self.error_factors, cost, self.row_factor)
 
     def rank(self, table: RuleTable, *, may_miss: bool = False) -> RuleRanking:
         """Return what decides about rules on all rows; goals with a margin may be missed there if ``may_miss``."""
@@ -447,8 +453,8 @@ class TargetPath(NamedTuple):
             needed = _rows_needed(self.z[:, places[-1]], self.optimism[at], draws, confidence, self.table)
         cost = max(float(now.cost[place] - now.cost[plain]), 0.0)
         level, slack = confidence if is_reached else None, float(self.z[:, places[-1]].min(initial=np.inf))
-        margins = self._margins(place, at)
-        return SafeRule(int(self.kept[place]), level, margins, cost, limiting, needed, is_costly, slack)
+        margins, target = self._margins(place, at), float(TARGETS[at])
+        return SafeRule(int(self.kept[place]), level, margins, cost, limiting, needed, is_costly, slack, target)
 
     def _draws(self, rule: int) -> FloatArray:
         """Return draws of a normal vector with the correlation of the goals' influence values at one rule."""

@@ -393,7 +393,7 @@ def choose_table(
             f"{len(table.classes)}: {listed(table.classes.tolist(), most=10)}. "
             "For more, fit a goals file: counterpoise init."
         )
-    columns = {name: _scores(table.frame, name, table_path) for name in scores}
+    columns = {name: score_column(table.frame, name, table_path) for name in scores}
     tail = 1.0 if alpha is None and objective is None else alpha
     problem: dict[str, Any] = {"alpha": tail, "objective": objective, "budget": budget, "decision": decision}
     problem["confidence"] = confidence if decision == FIXED else None
@@ -465,7 +465,7 @@ def apply_rules(rules: str | Path, path: str | Path, output: str | Path, *, ids:
         raise DataError(f"The id column of {table_path} must not be named {ids!r}, as the decisions are. Rename it.")
     people = id_texts(table_path, ids)
     frame = read_frame(table_path, rule_file.scores, values=rule_file.scores)
-    scores = {name: _scores(frame, name, table_path) for name in rule_file.scores}
+    scores = {name: score_column(frame, name, table_path) for name in rule_file.scores}
     codes = file_groups(rule_file, table_path, len(people))
     decisions = rule_file.decide(scores, codes, people)
     write_frame(pd.DataFrame({ids: people, DECISION_COLUMN: decisions}), Path(output))
@@ -496,7 +496,8 @@ def id_texts(path: Path, name: str) -> list[str]:
     return [str(value) for value in column.to_pylist()]
 
 
-def _scores(frame: Any, name: str, path: Path) -> FloatArray:
+def score_column(frame: Any, name: str, path: Path) -> FloatArray:
+    """Return a column of scores: finite numbers."""
     if frame[name].dtype.name == "category":
         raise DataError(f"Column {name!r} of {path} must hold scores, numbers; {odd_cell(frame[name])}.")
     values = np.asarray(frame[name].to_numpy(), dtype=np.float64)

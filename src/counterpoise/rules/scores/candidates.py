@@ -56,19 +56,27 @@ class CutPath(NamedTuple):
         return self.rules.only(np.array([safe.place])), safe
 
 
-def follow_cuts(ranked: RankedScores, problem: Problem, plain: CutRules) -> CutPath:
-    """Return the rules that are the best with margins of any size, given the best rule without."""
-    rules, (table, margins, most) = find_candidates(ranked, problem, plain)
+def follow_cuts(ranked: RankedScores, problem: Problem, plain: CutRules, row_factor: float = 1.0) -> CutPath:
+    """Return the rules that are the best with margins of any size, given the best rule without.
+
+    With a ``row_factor`` the margins are those of so many times the rows.
+    """
+    rules, (table, margins, most) = find_candidates(ranked, problem, plain, row_factor=row_factor)
     return CutPath(rules, follow_targets(table, margins), most)
 
 
 def find_candidates(
-    ranked: RankedScores, problem: Problem, plain: CutRules, targets: FloatArray = TARGETS[TARGETS >= 0]
+    ranked: RankedScores,
+    problem: Problem,
+    plain: CutRules,
+    targets: FloatArray = TARGETS[TARGETS >= 0],
+    row_factor: float = 1.0,
 ) -> tuple[CutRules, Candidates]:
     """Return the rules to choose among, given the best one without margins, and what they come to."""
     family = CutFamily(ranked)
     limits, _ = with_budget(family, family.limits(problem.goals), problem.budget)
     margins = _margin_problem(ranked, problem, None if limits.budget is None else limits.budget.most)
+    margins = margins._replace(row_factor=row_factor)
     edges, losses = _all_cuts(ranked, plain), build_objective(family, problem.objective).losses
     smooth = _smoothed(ranked, losses)
     for _ in range(2):  # all over, and then near the rules of little cost and risk
