@@ -7,6 +7,7 @@ from engines import COUNTS, cut, opened
 from counterpoise import Deferral, GoalClassifier
 from counterpoise.distributed.fitting import mix_over
 from counterpoise.goals import InfeasibleGoals
+from counterpoise.rules.cautions import ConfidenceNotReached
 from tests.tiers import some_fast
 
 RNG = np.random.default_rng(11)
@@ -111,3 +112,30 @@ def test_goals_that_no_rules_meet_say_so():
 def test_deferral_is_refused_over_shards():
     with pytest.raises(ValueError, match=r"deferral=Deferral\(cost=0\.2.* is not supported over shards"):
         _chosen("threads", 2, FEW[:, None], alpha=1.0, deferral=Deferral(0.2))
+
+
+@pytest.mark.parametrize("name", ["recall", "parity by sex"])
+def test_margins_are_those_of_one_machine_over_any_number_of_shards(name):
+    settings = {"cv": "prefit", "random_state": 0, "confidence": 0.8, **CASES[name]}
+    settings["goals"] = [goal.replace("0.02", "0.1") for goal in settings["goals"]]
+    twin = GoalClassifier([FEW], **settings).fit(X, Y, sensitive_features={"sex": SEX})
+    assert twin.confidence_ == 0.8
+    for n_shards in (1, 2, 4):
+        model = GoalClassifier([FEW], **settings)
+        with opened("threads", cut(n_shards, X=X, y=Y, sex=SEX, scores=FEW[:, None])) as shards:
+            shards.change("columns", _name_columns)
+            mix_over(model, shards)
+        assert model.confidence_ == 0.8
+        for own, its in zip(model.margins_, twin.margins_, strict=True):
+            for part in ("bound", "value", "standard_error", "optimism", "cost"):
+                np.testing.assert_allclose(getattr(own, part), getattr(its, part), rtol=0, atol=1e-9)
+
+
+def test_rows_of_different_weights_have_no_margins_over_shards():
+    model = GoalClassifier([FEW], cv="prefit", goals=["recall >= 0.7"], random_state=0)
+    with opened("threads", cut(2, X=X, y=Y, sex=SEX, scores=FEW[:, None], sample_weight=WEIGHTS)) as shards:
+        shards.change("columns", _name_columns)
+        with pytest.warns(ConfidenceNotReached, match="over shards margins need rows that weigh the same"):
+            mix_over(model, shards)
+    assert model.confidence_ is None
+    assert model.check_goals()[0].holds

@@ -54,7 +54,7 @@ from counterpoise.rules.class_scores.table import CalibratedScores, Calibration,
 from counterpoise.rules.deciding import DecisionRows, RuleFunction, with_label
 from counterpoise.rules.explaining import ScoreComparison, nearest_changes
 from counterpoise.rules.goal_rows import TRAIN, Answers
-from counterpoise.rules.margins import NO_MARGINS, Margins
+from counterpoise.rules.margins import NO_MARGINS, ONLY_SUMS, Margins
 from counterpoise.rules.options import Proof
 from counterpoise.rules.pool import Pool, failures
 from counterpoise.rules.program import Choice, choose
@@ -249,6 +249,8 @@ class ThresholdRules(NamedTuple):
 
         Of a rule that is proven the very thresholds are returned that were tested.
         """
+        if self.selection_data.n_rows is not None and self.selection_data.answers.tables[TRAIN].counts is None:
+            return plain, ONLY_SUMS, None
         if not isinstance(problem.confidence, Proof):
             assert problem.confidence is not None  # noqa: S101 - the caller checks it
             return *with_margins(ranked, problem, plain, problem.confidence), None

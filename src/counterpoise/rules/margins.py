@@ -133,6 +133,7 @@ class Margins(NamedTuple):
 
 
 NO_MARGINS = Margins(None, (), 0.0, None, None, reason="margins are for decision='fixed', one rule")
+ONLY_SUMS = NO_MARGINS._replace(reason="over shards margins need rows that weigh the same")
 
 
 class Part(NamedTuple):
