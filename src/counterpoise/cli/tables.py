@@ -97,10 +97,11 @@ def choose(
     output
         Where the rules go.
     """
-    from counterpoise.runs.tables import choose_table  # noqa: PLC0415 - heavy: only where the command runs
+    from counterpoise.runs.fitting import report_cautions  # noqa: PLC0415 - heavy: only where the command runs
+    from counterpoise.runs.tables import choose_table  # noqa: PLC0415
 
     _check_page(report, table, output)
-    with csv.reading():
+    with csv.reading(), report_cautions(shown.say):
         chosen = choose_table(
             table, output, target=target, scores=score, goals=goal, by=by or (), groups=groups or (), baseline=baseline,
             weights=weights, largest_weight=largest_weight, positive=positive, alpha=alpha, objective=objective,
