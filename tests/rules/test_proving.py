@@ -154,6 +154,15 @@ def test_a_proven_classifier_is_stored_and_rebalanced(tmp_path: Any) -> None:
     assert decided.rebalance(confidence=None).proof_ is None
 
 
+def test_a_model_trained_on_all_rows_is_proven_on_others_alone() -> None:
+    X, y, _ = make_rows(2000)
+    trained = GoalClassifier(LogisticRegression(), goals=["recall >= 0.6"], random_state=0).fit(X, y)
+    with pytest.warns(ConfidenceNotReached, match="trained on all selection rows"):
+        assert not trained.rebalance(confidence=Proof()).proof_.is_proven
+    others, labels, _ = make_rows(2000, seed=5)
+    assert trained.rebalance(X=others, y=labels, confidence=Proof()).proof_.is_proven
+
+
 @pytest.mark.parametrize("level", [0, 1, 1.5, "0.9", None])
 def test_the_confidence_of_a_proof_is_checked(level: Any) -> None:
     with pytest.raises((TypeError, ValueError), match="confidence of Proof"):
