@@ -303,14 +303,14 @@ class GoalClassifier(MixtureBase):
 
     def _rows_to_test(self, n_rows: int, problem: Problem) -> IntArray:
         """Return the rows that no model is trained on, where goals are to be proven: the deciding model scores them."""
-        if not isinstance(problem.confidence, Proof) or not problem.goals:
+        if not isinstance(problem.confidence, Proof):
             return np.empty(0, dtype=np.int64)
         if not isinstance(self.cv, str | Integral) and not hasattr(self.cv, "split"):
             raise ValueError(
                 "A proof keeps some rows from training, so cv must be 'auto', a number or a splitter and no list of "
                 "folds. To choose those rows yourself, pass them as X_val and y_val."
             )
-        n_tested = round(n_rows * share_to_test(len(problem.goals), of_folds=True))
+        n_tested = round(n_rows * share_to_test(max(len(problem.goals), 1), of_folds=True))
         if isinstance(self.cv, TimeSeriesSplit):
             return np.arange(n_rows - n_tested, n_rows)
         return np.sort(np.random.default_rng(0).permutation(n_rows)[:n_tested])

@@ -285,7 +285,8 @@ def _train_for_goals(work: Work) -> Any:
     for one in model_settings:
         made = _set_categories(work, one, methods.make(one, seed=work.settings.seed))
         models.append((one.title or methods.describe(one), piped(_preprocessor(work, one, made), made)))
-    estimator = methods.make(method, seed=work.settings.seed, key=work.key, estimator=models, pos_label=work.pos_label)
+    parts = {"estimator": models, "pos_label": work.pos_label, "confidence": work.confidence}  # a proof keeps rows back
+    estimator = methods.make(method, seed=work.settings.seed, key=work.key, **parts)
     train = data.splits[TRAIN]
     held_out: dict[str, Any] = {"largest_weight": train.largest_weight, "ids": train.ids}
     if VALIDATION in data.splits:
