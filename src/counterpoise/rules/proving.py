@@ -227,8 +227,8 @@ def _why_no_proof(goals: Sequence[Goal], kept: Any) -> str:
         return "a model fitted over shards keeps sums of rows, and tests need the rows: pass X and y to choose on"
     if kept.has_fold_scores and kept.test_rows is None:
         return (
-            "the deciding model was trained on all selection rows: fit with confidence=Proof(...), which keeps some for "
-            "tests, or pass X and y of other rows"
+            "the deciding model was trained on all selection rows: fit with confidence=Proof(...), which keeps some "
+            "for tests, or pass X and y of other rows"
         )
     if kept.persons is not None:
         return "tests need independent rows, and some persons have several: pass one row for each"
