@@ -321,3 +321,13 @@ def test_rows_without_a_failure_show_little(rows):
     with pytest.warns(ConfidenceNotReached):
         perfect.fit(X[:60], y[:60])
     assert perfect.confidence_ is None
+
+
+def test_few_rows_promise_nothing_and_say_how_many_would_do() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20, 2))
+    y = np.arange(20) % 2
+    model = LogisticRegression().fit(np.column_stack([y, y]) + 0.1 * X, y)
+    with pytest.warns(ConfidenceNotReached, match="selection rows would be enough"):
+        few = GoalClassifier(model, goals=["recall >= 0.5"], cv="prefit").fit(X + y[:, None], y)
+    assert few.confidence_ is None

@@ -36,6 +36,8 @@ N_RESAMPLES = 60
 TARGETS = np.arange(-0.5, 3.0001, 0.03125)  # of which the least that is enough is taken
 _MOST_OPTIMISM = 3.0  # standard errors
 _N_DRAWS = 4096  # of the normal vector: a power of two
+_TOLD_APART = 20  # of the draws: smaller shares of them say little
+_FEW_ROWS, _FEW_SURE = 30, 3.0  # on fewer rows, or persons, a goal counts as sure only so many standard errors inside
 _FAR = 8.0  # standard errors beyond which a goal cannot fail by chance
 _TINY = 1e-12
 # Rows without a failure bound the rate of failures by 2.3 in so many rows at a confidence of 0.9: the variance of half
@@ -377,6 +379,23 @@ class MarginProblem(NamedTuple):
         """Return the places of the parts that get a margin."""
         return np.flatnonzero([part.is_random for part in self.parts])
 
+    def least_rows(self, table: RuleTable) -> FloatArray:
+        """Return on how many rows, of equal weight, or persons, each part that gets a margin rests at least."""
+        sums, least = table.observed(), np.full(self.random.size, np.inf)
+        for number, place in enumerate(self.random.tolist()):
+            for count in self.parts[place].linear.row_counts:
+                rows = table.rows[count.out_of.name]
+                if not self.views.tables[rows.name].population:
+                    continue
+                is_of = rows.membership[:, rows.sets.index(count.out_of)]
+                squares = rows.sums(rows.squares, table.n_cells).sum(axis=0)
+                n_rows = float(sums[rows.name].sum(axis=0) @ is_of) ** 2 / max(float(squares @ is_of), _TINY)
+                if rows.name in self.persons:
+                    inside = is_of[rows.keys % rows.n_kinds] > 0
+                    n_rows = min(n_rows, float(np.unique(self.persons[rows.name][inside]).size))
+                least[number] = min(least[number], n_rows)
+        return least
+
     def table(self, rules: Rules, cost: FloatArray | None = None) -> RuleTable:
         """Return what rules come to; the cost of each may be given, where more is known of it than its value."""
         linear = [*(part.linear for part in self.parts), *self.costs]
@@ -435,7 +454,9 @@ class TargetPath(NamedTuple):
         """
         now, places, random = self.now, self.places, self.problem.random
         draws = self._draws(int(now.best(np.array([ndtri(confidence)]))[0]))
-        within = self.z[:, places].T - self.optimism
+        inside, least_rows = self.z[:, places].T - self.optimism, self.problem.least_rows(self.table)
+        is_sure = (least_rows >= _FEW_ROWS) | (inside >= _FEW_SURE)  # rates of few rows are no normal numbers
+        within = np.where(is_sure, inside, -_FAR)
         is_cheap = (now.cost[places] <= most_cost + _TINY) & now.is_met[places]
         plain = int(now.best(np.array([-np.inf]))[0])
         # all goals hold together no more often than each
@@ -445,17 +466,22 @@ class TargetPath(NamedTuple):
         cheap = first if first is None or is_cheap[first] else next((one for one in enough if is_cheap[one]), None)
         is_reached, is_costly = cheap is not None, cheap is None and first is not None
         if cheap is None:
-            held = [_share_inside(draws, one) if fits else -1.0 for one, fits in zip(within, is_cheap, strict=True)]
+            held = [_share_inside(draws, one) if fits else -1.0 for one, fits in zip(inside, is_cheap, strict=True)]
         at = int(np.argmax(held)) if cheap is None else cheap
         place = int(places[at]) if is_reached or is_cheap[at] else plain
         limiting = self.problem.parts[random[within[at].argmin()]].goal if random.size else None
         needed = None
-        if not is_reached and not is_costly:
-            needed = _rows_needed(self.z[:, places[-1]], self.optimism[at], draws, confidence, self.table)
+        if not is_reached and not is_costly and self._counts_selection_rows(limiting):
+            needed = _rows_needed(self.z[:, places[-1]], self.optimism[at], draws, confidence, self.table, least_rows)
         cost = max(float(now.cost[place] - now.cost[plain]), 0.0)
         level, slack = confidence if is_reached else None, float(self.z[:, places[-1]].min(initial=np.inf))
         margins, target = self._margins(place, at), float(TARGETS[at])
         return SafeRule(int(self.kept[place]), level, margins, cost, limiting, needed, is_costly, slack, target)
+
+    def _counts_selection_rows(self, goal: int | None) -> bool:
+        """Return whether more selection rows would help a goal: it may be on another dataset."""
+        parts = [part for part in self.problem.parts if part.goal == goal]
+        return any(count.rows.name == DEFAULT for part in parts for count in part.linear.row_counts)
 
     def _draws(self, rule: int) -> FloatArray:
         """Return draws of a normal vector with the correlation of the goals' influence values at one rule."""
@@ -546,7 +572,9 @@ class Candidates(NamedTuple):
 
 
 def _share_inside(draws: FloatArray, most: FloatArray) -> float:
-    return float((draws <= most).all(axis=1).mean())
+    """Return the probability that all goals hold; where draws are too few to tell, what each risks is added up."""
+    share = float((draws <= most).all(axis=1).mean())
+    return share if share < 1.0 - _TOLD_APART / len(draws) else float(1.0 - ndtr(-most).sum())
 
 
 def _covariance(influences: FloatArray, persons: IntArray | None) -> FloatArray:
@@ -572,11 +600,17 @@ def _near_the_frontier(table: RuleTable, problem: MarginProblem) -> tuple[RuleTa
 
 
 def _rows_needed(
-    z: FloatArray, optimism: FloatArray, draws: FloatArray, confidence: float, table: RuleTable
+    z: FloatArray,
+    optimism: FloatArray,
+    draws: FloatArray,
+    confidence: float,
+    table: RuleTable,
+    least_rows: FloatArray,
 ) -> int | None:
     """Return about how many labelled rows would be enough at the safest rule, to two digits; None where none are."""
     n_rows = table.views.tables[DEFAULT].n_samples if DEFAULT in table.views.tables else 0
-    for factor in 2.0 ** np.arange(0.0, _MOST_DOUBLINGS, 0.25):
+    enough = _FEW_ROWS / max(float(least_rows.min(initial=np.inf)), 1.0)
+    for factor in np.maximum(2.0 ** np.arange(0.0, _MOST_DOUBLINGS, 0.25), enough):
         if (draws <= np.sqrt(factor) * z - optimism).all(axis=1).mean() >= confidence:
             digits = 10 ** max(int(np.log10(max(factor * n_rows, 1.0))) - 1, 0)
             return int(np.ceil(factor * n_rows / digits) * digits)
