@@ -33,7 +33,7 @@ def test_goals_are_read_without_a_dataset():
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ([], "A setting must be an object with alpha, budget, goals, by, defer; got list"),
+        ([], "A setting must be an object with alpha, budget, goals, by, defer, confidence; got list"),
         ({"alpha": 2}, "alpha must lie in .0, 1., the fraction"),
         ({"alpha": "x"}, "alpha must be a number"),
         ({"budget": -1}, "budget must lie in .0, 1., mean loss"),

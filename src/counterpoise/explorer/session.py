@@ -115,14 +115,6 @@ def ways_out(error: InfeasibleGoals) -> dict[str, Any]:
     return {"conflict": [str(goal) for goal in error.conflict], "ways": ways}
 
 
-def _inside(program: RulesProgram, problem: Problem, goals: tuple[Goal, ...]) -> BestMixture:
-    """Return the best mixture inside of tightened goals, or of the problem's own where these are too tight."""
-    try:
-        return program.solve(problem._replace(goals=goals), DRAGGED)
-    except Unmet:
-        return program.solve(problem, DRAGGED)
-
-
 def _describe_margins(result: "SettingResult", goals: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
     """Return the margins of a setting, with numbers where they are not hidden; None where no confidence is chosen."""
     confidence, margins = result.setting.confidence, result.solution.margins
@@ -136,7 +128,7 @@ def _describe_margins(result: "SettingResult", goals: Sequence[Mapping[str, Any]
             "limits": "No goal is on.",
         }
     if margins is None:  # while a value moves, the page keeps those that it has
-        return words | {"is_kept": True}
+        return words | {"is_kept": True, "is_too_much": result.is_too_much}
     own = iter(margins.margins)
     of_goals = [next(own, None) if one.on else None for one in result.setting.goals]
     is_hidden = ["note" in goal["choice"] for goal in goals]
@@ -166,6 +158,7 @@ class SettingResult(NamedTuple):
     problem: Problem
     state: SessionState
     solution: BestMixture
+    is_too_much: bool = False  # of the margins that a page keeps: no mixture has them
 
 
 class Session:
@@ -267,7 +260,7 @@ class Session:
             self._solutions.move_to_end(name)
             return SettingResult(setting, problem, state, self._solutions[name])
         is_own = setting == self.start
-        program, is_exact = state.program, is_own or tol <= RELEASED
+        program, is_exact, is_too_much = state.program, is_own or tol <= RELEASED, False
         if not self.has_margins(setting):
             solution = program.own_solution(self.parts.estimator) if is_own else program.solve(problem, tol)
         else:
@@ -278,8 +271,11 @@ class Session:
             elif is_own:
                 solution = self._own_with_margins(program, Margins(None, (), np.nan, None, None))
             else:
-                solution = _inside(program, problem, tightened(setting, kept))
-        result = SettingResult(setting, problem, state, solution)
+                try:
+                    solution = program.solve(problem._replace(goals=tightened(setting, kept)), tol)
+                except Unmet:
+                    solution, is_too_much = program.solve(problem, tol), any(kept)
+        result = SettingResult(setting, problem, state, solution, is_too_much)
         return self._remember(result) if is_exact else result
 
     def has_margins(self, setting: Setting) -> bool:

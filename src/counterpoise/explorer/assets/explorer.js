@@ -513,7 +513,7 @@ class Explorer {
     if (this.hello.is_file) return null; // whose bounds are listed beside each slider
     const bar = (style, text) => [draw("svg", { viewBox: "0 0 22 8", width: 22, height: 8, class: "swatch", "aria-hidden": "true" },
       draw("rect", { class: style, width: 22, height: 8 })), ` ${text} `];
-    const margins = this.hello.why_no_margins ? null : [" With a confidence, a second figure shows the bound ",
+    const margins = this.hello.why_no_margins ? null : [" With a confidence, a second figure shows the bound\u00a0",
       draw("svg", { viewBox: "0 0 8 12", width: 6, height: 12, class: "swatch thin", "aria-hidden": "true" }, draw("line", { class: "bound", x1: 4, x2: 4, y1: 0, y2: 12 })),
       ", the ", bar("margin", "margin inside of it,"), " and what is ",
       draw("svg", { viewBox: "0 0 22 8", width: 22, height: 8, class: "swatch", "aria-hidden": "true" }, draw("path", { class: "ink", d: "M1,1V7M1,4H21M21,1V7" })), " expected on new rows."];
@@ -668,7 +668,7 @@ class Explorer {
     this.marginWords = el("p", { class: "wide", "aria-live": "polite" });
     this.marginLimits = el("p", { class: "wide undecided", "aria-live": "polite" });
     return el("div", { class: "field" },
-      el("label", { for: id, class: "check" }, this.confidenceOn, "Keep margins, so that all goals hold on new rows (confidence)"), this.confidence.exact,
+      el("label", { for: id, class: "check" }, this.confidenceOn, "Confidence that all goals hold on new rows"), this.confidence.exact,
       el("div", { class: "wide" }, this.confidence.range), this.confidence.problem, this.marginWords, this.marginLimits);
   }
 
@@ -678,11 +678,15 @@ class Explorer {
     this.confidenceOn.checked = isOn;
     this.confidence.write(confidence ?? this.hello.start.confidence ?? USUAL_CONFIDENCE);
     this.confidence.range.disabled = this.confidence.exact.disabled = !isOn || this.hello.is_file;
-    const isOld = !margins || margins.is_kept || this.conflict;
-    this.marginWords.className = `wide${isOn && !isOld ? "" : " muted"}`;
-    this.marginWords.textContent = this.hello.why_no_margins || (!isOn ? "None: the goals are met on the selection rows, and each may fail on new rows about half of the time."
-      : this.conflict ? "" : !isOld ? margins.price : this.setting.goals.some((one) => one.margin) ? "The last margins are kept until new ones are computed." : "Margins are being computed.");
-    this.marginLimits.textContent = isOn && !isOld ? rounded(margins.limits) : "";
+    if (margins && !margins.is_kept) this.lastMargins = margins;
+    const isKept = !margins || margins.is_kept || Boolean(this.conflict), { price = "", limits = "" } = this.lastMargins ?? {};
+    const none = "None: the goals are met on the selection rows, and each may fail on new rows about half of the time.";
+    // what is known of the last margins stays where it is while a value moves, so that nothing below jumps
+    const words = !price ? "Margins are being computed." : margins?.is_too_much ? "The last margins are too large for these goals." : `${price} (Last setting.)`;
+    this.marginWords.textContent = this.hello.why_no_margins || (!isOn ? none : isKept ? words : price);
+    this.marginLimits.textContent = isOn ? rounded(limits) : "";
+    this.marginWords.classList.toggle("muted", isKept || !isOn);
+    this.marginLimits.classList.toggle("stale", isKept);
   }
 
   buildBy() {
@@ -824,8 +828,8 @@ class Explorer {
       draw("rect", { class: "margin", x: Math.min(x(bound), x(value)), y: 7, width: Math.abs(x(value) - x(bound)), height: 6 }),
       draw("path", { class: "ink", fill: "none", d: `M${x(low)},6V14M${x(low)},10H${x(high)}M${x(high)},6V14` }),
       draw("line", { class: "bound", x1: x(bound), x2: x(bound), y1: 1, y2: 19 }), draw("circle", { class: "f1", cx: x(value), cy: 10, r: 4 }));
-    const price = margin.cost ? `, which costs ${margin.cost}` : "";
-    row.margin.className = this.answer.margins?.is_kept ? "stale" : "";
+    const isKept = Boolean(this.answer.margins?.is_kept), price = margin.cost && !isKept ? `, which costs ${margin.cost}` : "";
+    row.margin.className = isKept ? "stale" : "";
     row.margin.replaceChildren(figure, el("p", {}, `New rows: ${shown(low)} to ${shown(high)} expected · ${shown(Math.abs(value - bound))} inside of the bound${price}`));
   }
 
@@ -997,7 +1001,7 @@ class Explorer {
     for (const name of AT_ONCE) this.note(name, "");
     const { value, lower } = this.answer;
     const { alpha } = this.setting, aim = alpha === null ? this.answer.objective : alpha === 1 ? "Average loss" : `Loss of the worst ${percent(alpha)}`;
-    this.say(`${aim} on the selection rows: ${shown(value)}, at most ${shown(Math.max(value - lower, 0), 4)} above the best possible${this.answer.margins ? " without margins" : ""}`);
+    this.say(`${aim} on the selection rows: ${shown(value)}, at most ${shown(Math.max(value - lower, 0), 4)} above the best possible${!this.answer.margins ? "" : this.answer.margins.is_kept ? " with the last margins" : " without margins"}`);
   }
 
   paintConflict() {
