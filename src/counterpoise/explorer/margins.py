@@ -1,11 +1,11 @@
 """The margins of a setting for a page: numbers of each goal, and sentences on what they cost and what limits them."""
 
-import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from counterpoise._base.checks import check_number
 from counterpoise.explorer.setting import Setting, number, reach
+from counterpoise.explorer.solving import BestMixture
 from counterpoise.goals import Goal
 from counterpoise.rules.choosing import Problem
 from counterpoise.rules.margins import Margin, Margins
@@ -34,19 +34,50 @@ def read_margins(values: Any, setting: Setting) -> tuple[float | None, ...]:
     return tuple(None if one is None else check_number(one, "A margin", "[0, inf)") for one in values)
 
 
-def describe_goal_margin(margin: Margin, problem: Problem) -> dict[str, Any]:
-    """Return the bound of a goal, the value aimed at, what new rows are expected to have, and what the margin costs."""
-    words: dict[str, Any] = {"bound": number(margin.bound), "value": number(margin.value)}
-    if margin.expected is None:
-        return words | {"note": f"No margin: {margin.reason}."}
-    assert margin.standard_error is not None  # noqa: S101 - it has a margin
-    assert margin.optimism is not None  # noqa: S101 - it has a margin
-    low, high = margin.expected
-    # a value may lie far inside of its bound by itself: that is no margin to keep while the bound moves
-    most = _WIDEST * margin.standard_error + margin.optimism
-    inside = max(margin.goal.sign * (margin.bound - margin.value), 0.0)
-    cost = in_points(margin.cost, problem) if margin.cost > _NOTHING else ""
-    return words | {"low": number(low), "high": number(high), "margin": number(min(inside, most)), "cost": cost}
+def describe_margins(
+    setting: Setting,
+    problem: Problem,
+    solution: BestMixture,
+    goals: Sequence[Mapping[str, Any]],
+    *,
+    is_too_much: bool,
+) -> dict[str, Any] | None:
+    """Return the margins of a setting, without numbers of goals that hide theirs; None where there is no confidence.
+
+    Parameters
+    ----------
+    setting : Setting
+    problem : Problem
+    solution : BestMixture
+        Without margins while a value moves: a page then keeps those that it has.
+    goals : sequence of dict
+        What the page is told of each goal.
+    is_too_much : bool
+        Whether no mixture has the margins that the page keeps.
+    """
+    confidence, margins = setting.confidence, solution.margins
+    if confidence is None:
+        return None
+    words: dict[str, Any] = {"confidence": confidence, "is_kept": False, "price": "", "limits": ""}
+    if not setting.active:
+        return words | {"goals": [None] * len(goals), "limits": "No goal is on."}
+    if margins is None:
+        return words | {"is_kept": True, "is_too_much": is_too_much}
+    own, by_goal, hidden = iter(margins.margins), [], set()
+    cost = None if solution.plain is None else max(solution.value - solution.plain.value, 0.0)
+    for one, goal in zip(setting.goals, goals, strict=True):
+        margin = next(own, None) if one.on else None
+        is_hidden = "note" in goal["choice"]
+        by_goal.append(None if margin is None or is_hidden else _describe_margin(margin, problem, cost))
+        if is_hidden:
+            hidden.add(one.goal)
+    if cost is not None and any(margin.expected is not None for margin in margins.margins):
+        words["price"] = (
+            f"Margins cost {in_points(cost, problem)}." if cost > _NOTHING else "Margins cost nothing here."
+        )
+    if margins.proof is not None and margins.proof.is_proven:
+        words["price"] = f"The rule of this model is proven by exact tests. {words['price']}".strip()
+    return words | {"goals": by_goal, "limits": _limits_of(margins, confidence, is_hidden=margins.limiting in hidden)}
 
 
 def in_points(cost: float, problem: Problem) -> str:
@@ -57,16 +88,24 @@ def in_points(cost: float, problem: Problem) -> str:
     return f"{points} points of {'error' if problem.deferral is None else 'loss'}"
 
 
-def price_of(margins: Margins, problem: Problem) -> str:
-    """Return a sentence on what all margins cost; an empty text where that is not known, or there are none."""
-    if math.isnan(margins.cost) or all(margin.expected is None for margin in margins.margins):
-        return ""
-    return (
-        f"Margins cost {in_points(margins.cost, problem)}." if margins.cost > _NOTHING else "Margins cost nothing here."
-    )
+def _describe_margin(margin: Margin, problem: Problem, most_cost: float | None) -> dict[str, Any]:
+    """Return the bound of a goal, the value aimed at, what new rows are expected to have, and what the margin costs.
+
+    One margin costs no more than all together.
+    """
+    words: dict[str, Any] = {"bound": number(margin.bound), "value": number(margin.value)}
+    if margin.expected is None or margin.standard_error is None or margin.optimism is None:
+        return words | {"note": f"No margin: {margin.reason}."}
+    low, high = margin.expected
+    # a value may lie far inside of its bound by itself: that is no margin to keep while the bound moves
+    most = _WIDEST * margin.standard_error + margin.optimism
+    inside = max(margin.goal.sign * (margin.bound - margin.value), 0.0)
+    cost = margin.cost if most_cost is None else min(margin.cost, most_cost)
+    words |= {"low": number(low), "high": number(high), "margin": number(min(inside, most))}
+    return words | {"cost": in_points(cost, problem) if cost > _NOTHING else ""}
 
 
-def limits_of(margins: Margins, confidence: float, *, is_hidden: bool) -> str:
+def _limits_of(margins: Margins, confidence: float, *, is_hidden: bool) -> str:
     """Return why a confidence is not reached, and what would help; an empty text where it is reached."""
     if margins.confidence is not None:
         return ""
@@ -76,9 +115,8 @@ def limits_of(margins: Margins, confidence: float, *, is_hidden: bool) -> str:
     if margins.limiting is not None and not is_hidden:
         sentences.append(f"The goal {margins.limiting} limits it.")
     if margins.is_costly:
-        sentences.append(
-            "Rules with larger margins are nearly trivial: they raise the objective by a quarter, or by 0.02."
-        )
+        costly = "Rules with larger margins are nearly trivial: they raise the objective by a quarter, or by 0.02."
+        sentences.append(costly)
     if margins.rows_needed is not None and not is_hidden:
         sentences.append(f"About {margins.rows_needed:,} selection rows would be enough.")
     return " ".join([*sentences, "Relax a goal, or lower the confidence."])

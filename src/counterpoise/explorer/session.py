@@ -11,7 +11,7 @@ import numpy as np
 
 from counterpoise.auditing.audit import GoalAudit, add_confidence, audit_predictions
 from counterpoise.explorer.disclosure import HIDDEN, LEAST_ROWS, DisclosureGuard, GroupRates, is_of_few
-from counterpoise.explorer.margins import describe_goal_margin, limits_of, price_of, tightened
+from counterpoise.explorer.margins import describe_margins, tightened
 from counterpoise.explorer.setting import (
     Setting,
     SettingGoal,
@@ -113,35 +113,6 @@ def ways_out(error: InfeasibleGoals) -> dict[str, Any]:
         for way in error.ways_out
     ]
     return {"conflict": [str(goal) for goal in error.conflict], "ways": ways}
-
-
-def _describe_margins(result: "SettingResult", goals: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
-    """Return the margins of a setting, with numbers where they are not hidden; None where no confidence is chosen."""
-    confidence, margins = result.setting.confidence, result.solution.margins
-    if confidence is None:
-        return None
-    words: dict[str, Any] = {"confidence": confidence, "is_kept": False, "price": "", "limits": ""}
-    if not result.setting.active:
-        return words | {
-            "is_reached": True,
-            "goals": [None] * len(goals),
-            "limits": "No goal is on.",
-        }
-    if margins is None:  # while a value moves, the page keeps those that it has
-        return words | {"is_kept": True, "is_too_much": result.is_too_much}
-    own = iter(margins.margins)
-    of_goals = [next(own, None) if one.on else None for one in result.setting.goals]
-    is_hidden = ["note" in goal["choice"] for goal in goals]
-    hidden = {margin.goal for margin, hides in zip(of_goals, is_hidden, strict=True) if margin and hides}
-    by_goal = [
-        None if margin is None or hides else describe_goal_margin(margin, result.problem)
-        for margin, hides in zip(of_goals, is_hidden, strict=True)
-    ]
-    words |= {"price": price_of(margins, result.problem), "is_reached": margins.confidence is not None}
-    words["limits"] = limits_of(margins, confidence, is_hidden=margins.limiting in hidden)
-    if margins.proof is not None and margins.proof.is_proven:
-        words["price"] = f"The rule of this model is proven by exact tests. {words['price']}".strip()
-    return words | {"goals": by_goal}
 
 
 _MOST_STATES = 3  # sets of columns that rules use, for which everything is stored
@@ -269,7 +240,7 @@ class Session:
             if is_exact:
                 solution = self._with_margins(setting, problem, program)
             elif is_own:
-                solution = self._own_with_margins(program, Margins(None, (), np.nan, None, None))
+                solution = self._own_with_margins(program)
             else:
                 try:
                     solution = program.solve(problem._replace(goals=tightened(setting, kept)), tol)
@@ -285,17 +256,22 @@ class Session:
     def _with_margins(self, setting: Setting, problem: Problem, program: RulesProgram) -> BestMixture:
         """Return the rule with margins; the model's own one at its own setting."""
         assert setting.confidence is not None  # noqa: S101 - the caller checks it
-        plain = self.solve(replace(setting, confidence=None), RELEASED).solution
+        try:
+            plain = self.solve(replace(setting, confidence=None), RELEASED).solution
+        except (Unmet, InfeasibleGoals):
+            if setting != self.start:
+                raise
+            return self._own_with_margins(program)  # the model has a rule, whatever a search finds
         solution = program.with_margins(problem, plain, setting.confidence)
-        if setting != self.start or solution.margins is None:
-            return solution
-        return self._own_with_margins(program, solution.margins)._replace(plain=plain)
+        return self._own_with_margins(program, solution) if setting == self.start else solution
 
-    def _own_with_margins(self, program: RulesProgram, margins: Margins) -> BestMixture:
-        """Return the rule of the model with its own margins; what else is known of margins is that of the setting."""
+    def _own_with_margins(self, program: RulesProgram, solution: BestMixture | None = None) -> BestMixture:
+        """Return the rule of the model with its own margins; what limits them is known from the setting's solution."""
         estimator = self.parts.estimator
+        known = Margins(None, (), 0.0, None, None) if solution is None or solution.margins is None else solution.margins
         own = {"margins": estimator.margins_, "confidence": estimator.confidence_, "proof": estimator.proof_}
-        return program.own_solution(estimator)._replace(margins=margins._replace(**own))
+        plain = None if solution is None else solution.plain
+        return program.own_solution(estimator)._replace(margins=known._replace(**own), plain=plain)
 
     def explain(self, setting: Setting) -> SettingResult:
         """Return the mixture of a setting that seemed to have none, or raise ``InfeasibleGoals``."""
@@ -408,7 +384,9 @@ class Session:
             "lower": number(solution.lower),
             "note": why_not_least(result, self.parts.estimator),
             "goals": goals,
-            "margins": _describe_margins(result, goals),
+            "margins": describe_margins(
+                result.setting, result.problem, solution, goals, is_too_much=result.is_too_much
+            ),
             "losses": self._losses(result),
             "members": self._members(result),
             "groups": list(state.groups),

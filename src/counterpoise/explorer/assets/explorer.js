@@ -682,8 +682,9 @@ class Explorer {
     const isKept = !margins || margins.is_kept || Boolean(this.conflict), { price = "", limits = "" } = this.lastMargins ?? {};
     const none = "None: the goals are met on the selection rows, and each may fail on new rows about half of the time.";
     // what is known of the last margins stays where it is while a value moves, so that nothing below jumps
-    const words = !price ? "Margins are being computed." : margins?.is_too_much ? "The last margins are too large for these goals." : `${price} (Last setting.)`;
-    this.marginWords.textContent = this.hello.why_no_margins || (!isOn ? none : isKept ? words : price);
+    const computed = price || limits ? price : "Margins are being computed.";
+    const words = !price ? computed : margins?.is_too_much ? "The last margins are too large for these goals." : `${price} (Last setting.)`;
+    this.marginWords.textContent = this.hello.why_no_margins || (!isOn ? none : isKept ? words : computed);
     this.marginLimits.textContent = isOn ? rounded(limits) : "";
     this.marginWords.classList.toggle("muted", isKept || !isOn);
     this.marginLimits.classList.toggle("stale", isKept);
@@ -828,7 +829,7 @@ class Explorer {
       draw("rect", { class: "margin", x: Math.min(x(bound), x(value)), y: 7, width: Math.abs(x(value) - x(bound)), height: 6 }),
       draw("path", { class: "ink", fill: "none", d: `M${x(low)},6V14M${x(low)},10H${x(high)}M${x(high)},6V14` }),
       draw("line", { class: "bound", x1: x(bound), x2: x(bound), y1: 1, y2: 19 }), draw("circle", { class: "f1", cx: x(value), cy: 10, r: 4 }));
-    const isKept = Boolean(this.answer.margins?.is_kept), price = margin.cost && !isKept ? `, which costs ${margin.cost}` : "";
+    const isKept = Boolean(this.answer.margins?.is_kept), price = margin.cost && !this.answer.margins?.is_too_much ? `, which costs ${margin.cost}` : "";
     row.margin.className = isKept ? "stale" : "";
     row.margin.replaceChildren(figure, el("p", {}, `New rows: ${shown(low)} to ${shown(high)} expected · ${shown(Math.abs(value - bound))} inside of the bound${price}`));
   }
