@@ -71,10 +71,10 @@ def describe_margins(
         by_goal.append(None if margin is None or is_hidden else _describe_margin(margin, problem, cost))
         if is_hidden:
             hidden.add(one.goal)
-    if cost is not None and any(margin.expected is not None for margin in margins.margins):
-        words["price"] = (
-            f"Margins cost {in_points(cost, problem)}." if cost > _NOTHING else "Margins cost nothing here."
-        )
+    is_reached = margins.confidence is not None
+    if cost is not None and (is_reached or cost > _NOTHING):
+        price = f"Margins cost {in_points(cost, problem)}" if cost > _NOTHING else "Margins cost nothing here"
+        words["price"] = f"{price}." if is_reached else f"{price}, and are not large enough."
     if margins.proof is not None and margins.proof.is_proven:
         words["price"] = f"The rule of this model is proven by exact tests. {words['price']}".strip()
     return words | {"goals": by_goal, "limits": _limits_of(margins, confidence, is_hidden=margins.limiting in hidden)}

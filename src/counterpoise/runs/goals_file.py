@@ -110,9 +110,9 @@ def as_toml(words: Mapping[str, Any]) -> str:
 def rewritten(content: bytes, settings: RunSettings, *, sources: Path) -> str:
     """Return a goals file that asks for settings, given that of the run whose models they are for.
 
-    What ``rebalance`` can change, alpha, goals and the parameters of the method, is as the settings have it; all else
-    is as the file has it, but for comments and for ``output``, where the other run is. Data files are named by their
-    whole paths, so that the file can be anywhere.
+    What ``rebalance`` can change (alpha, confidence, proof, goals and the parameters of the method) is as the settings
+    have it; all else is as the file has it, but for comments and for ``output``, where the other run is. Data files are
+    named by their whole paths, so that the file can be anywhere.
 
     Parameters
     ----------
@@ -126,8 +126,9 @@ def rewritten(content: bytes, settings: RunSettings, *, sources: Path) -> str:
     words = tomllib.loads(content.decode())
     before = RunSettings.model_validate(words)
     words.pop("output", None)
-    if before.alpha != settings.alpha:
-        words["alpha"] = settings.alpha
+    for name in ("alpha", "confidence", "proof"):
+        if getattr(before, name) != getattr(settings, name):
+            words[name] = getattr(settings, name)
     if before.goals != settings.goals:
         words["goals"] = [
             one.goal if one.confidence is None else {"goal": one.goal, "confidence": one.confidence}
