@@ -667,7 +667,7 @@ class Explorer {
     });
     this.marginWords = el("p", { class: "wide", "aria-live": "polite" });
     this.marginLimits = el("p", { class: "wide undecided", "aria-live": "polite" });
-    return el("div", { class: "field" },
+    return this.confidenceField = el("div", { class: "field" },
       el("label", { for: id, class: "check" }, this.confidenceOn, "Confidence that all goals hold on new rows"), this.confidence.exact,
       el("div", { class: "wide" }, this.confidence.range), this.confidence.problem, this.marginWords, this.marginLimits);
   }
@@ -688,6 +688,7 @@ class Explorer {
     this.marginLimits.textContent = isOn ? rounded(limits) : "";
     this.marginWords.classList.toggle("muted", isKept || !isOn);
     this.marginLimits.classList.toggle("stale", isKept);
+    this.confidenceField.setAttribute("aria-busy", String(isOn && isKept && !this.conflict));
   }
 
   buildBy() {
@@ -952,6 +953,7 @@ class Explorer {
 
   stale() {
     for (const name of LATER) this.note(name, COMPUTED, true);
+    if (this.setting.confidence !== null) this.confidenceField?.setAttribute("aria-busy", "true");
   }
 
   note(name, word, isLoading = false) { // a note on what a panel shows; empty where it shows the current setting
