@@ -662,7 +662,7 @@ class Explorer {
       this.change({ confidence: this.confidenceOn.checked ? own ?? USUAL_CONFIDENCE : null }, true) });
     this.confidence = this.slider("Confidence that all goals hold on new rows", {
       low: Math.min(0.5, own ?? 0.5), high: Math.max(0.99, own ?? 0.99), step: 0.01, describe: (one) => `all goals hold on new rows in about ${percent(one)} of the cases`,
-      values: isFile ? [own] : null, fromSlider: (one) => Number(one.toFixed(4)),
+      fromSlider: (one) => Number(one.toFixed(4)),
       change: (confidence, exact, run) => { if (this.confidenceOn.checked) this.change({ confidence }, exact, run); },
     });
     this.marginWords = el("p", { class: "wide", "aria-live": "polite" });
