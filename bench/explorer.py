@@ -1,10 +1,11 @@
 """The explorer: from input to drawn result in a browser, and fifty pages at one server for a minute.
 
     python bench/explorer.py latency [--rows 100000]     needs Chromium and playwright
+    python bench/explorer.py margins [--rows 100000]     the same for one rule, with a confidence and without
     python bench/explorer.py clients [--seconds 60]
     python bench/explorer.py schema                      needs schemathesis
 
-The first two write to docs/results/explorer. Latency is measured in the page, from the first input that an answer
+The first three write to docs/results/explorer. Latency is measured in the page, from the first input that an answer
 reflects to the frame in which it is drawn. Every answer that the fifty pages get is compared with the library's own.
 """
 
@@ -74,6 +75,30 @@ RELEASE = """async (step) => {
   for (const name of ['input', 'change']) alpha.dispatchEvent(new Event(name, { bubbles: true }));
   do await new Promise((done) => setTimeout(done, 20)); while (document.querySelector('[aria-busy=true]'));
   return performance.now() - since;
+}"""
+
+DRAG_ONE = """async ([name, low, high, steps]) => {
+  const one = document.querySelector(`input[type=range][aria-label^="${name}"]`), times = [];
+  const root = document.querySelector('.cp-explorer');
+  for (let step = 0; step < steps; step += 1) {
+    const drawn = new Promise((done) =>
+      root.addEventListener('explorer-drawn', (event) => done(event.detail.ms), { once: true }));
+    one.value = low + (high - low) * ((step * 0.618034) % 1);
+    one.dispatchEvent(new Event('input', { bubbles: true }));
+    times.push(await drawn);
+  }
+  return times;
+}"""
+
+RELEASE_ONE = """async ([name, value]) => {
+  const one = document.querySelector(`input[type=range][aria-label^="${name}"]`), since = performance.now();
+  one.value = value;
+  for (const kind of ['input', 'change']) one.dispatchEvent(new Event(kind, { bubbles: true }));
+  const wait = async (busy) => {
+    do await new Promise((done) => setTimeout(done, 20)); while (document.querySelector(busy));
+    return performance.now() - since;
+  };
+  return [await wait('.field[aria-busy=true]'), await wait('[aria-busy=true]')];
 }"""
 
 
@@ -154,6 +179,62 @@ def latency(n_rows: int) -> None:
         )
         print(rows[-1], flush=True)
     _write("latency.csv", rows)
+
+
+def margins(n_rows: int) -> None:
+    """Drag a bound and the confidence of one rule in a browser, and let go; without margins the same in turn."""
+    from playwright.sync_api import expect, sync_playwright  # noqa: PLC0415 - optional
+
+    found = load_dataset("acs-income")
+    order = np.random.default_rng(0).permutation(len(found.y))
+    train, chosen, test = np.split(order[: _TRAINED + 2 * n_rows], [_TRAINED, _TRAINED + n_rows])
+    sex = found.sensitive["sex"]
+    scorer = HistGradientBoostingClassifier(random_state=0).fit(found.X[train], found.y[train])
+    rule = GoalClassifier(scorer, cv="prefit", by="sex", goals=GOALS, random_state=0)
+    rule.fit(found.X[chosen], found.y[chosen], sensitive_features={"sex": sex[chosen]})
+    session = session_of_model(rule, found.X[test], found.y[test], sensitive_features={"sex": sex[test]})
+    bound, level = "Bound of recall >=", "Confidence that"
+    times: dict[str, list[float]] = {}
+
+    def add(name: str, more: list[float]) -> None:
+        times.setdefault(name, []).extend(more)
+
+    with served(session) as serving, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": 1280, "height": 900})
+        page.goto(serving.address)
+        expect(page.locator("[aria-busy=true]")).to_have_count(0, timeout=60_000)
+        for turn in range(6):
+            mode = "with margins" if turn % 2 == 0 else "without"
+            page.evaluate(DRAG_ONE, [bound, 0.6, 0.72, 10])  # kernels compile, caches fill
+            add(f"drag of a bound, {mode}", page.evaluate(DRAG_ONE, [bound, 0.6, 0.72, _STEPS // 3]))
+            for place in range(4):
+                first, last = page.evaluate(RELEASE_ONE, [bound, 0.61 + 0.02 * place + 0.002 * turn])
+                if turn % 2 == 0:
+                    add("release, until margins are new", [first])
+                add(f"release, until all views are, {mode}", [last])
+            if turn % 2 == 0:
+                add("drag of the confidence", page.evaluate(DRAG_ONE, [level, 0.5, 0.99, _STEPS // 3]))
+            page.locator("label", has_text=level).locator("input").click()
+            expect(page.locator("[aria-busy=true]")).to_have_count(0, timeout=60_000)
+        browser.close()
+    rows = [
+        {
+            "what": name,
+            "rows to choose on": n_rows,
+            "held-out rows": n_rows,
+            "goals": len(GOALS),
+            "median ms": round(float(np.median(own)), 1),
+            "95 % ms": round(float(np.quantile(own, 0.95)), 1),
+            "largest ms": round(float(np.max(own)), 1),
+            "times": len(own),
+            "load of the machine": round(os.getloadavg()[0], 1),
+        }
+        for name, own in times.items()
+    ]
+    for row in rows:
+        print(row, flush=True)
+    _write("margins.csv", rows)
 
 
 def grid() -> list[dict[str, Any]]:
@@ -283,13 +364,15 @@ def _write(name: str, rows: list[dict[str, Any]]) -> None:
 def main() -> None:
     """Read the command line and measure."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=("latency", "clients", "pages", "schema"))
+    parser.add_argument("what", choices=("latency", "margins", "clients", "pages", "schema"))
     parser.add_argument("address", nargs="?")
     parser.add_argument("--rows", type=int, default=100_000)
     parser.add_argument("--seconds", type=float, default=60.0)
     asked = parser.parse_args()
     if asked.what == "latency":
         latency(asked.rows)
+    elif asked.what == "margins":
+        margins(asked.rows)
     elif asked.what == "clients":
         clients(asked.seconds)
     elif asked.what == "schema":

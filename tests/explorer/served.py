@@ -31,8 +31,10 @@ decision = "sticky"
 name = "logistic"
 """
 
+WITH_MARGINS = GOALS.replace("alpha = 0.6\n", "").replace('decision = "sticky"\n', "")
 
-def make_run(folder):
+
+def make_run(folder, goals=GOALS):
     """Fit a small run whose group has markup for a name, and return its folder."""
     rng = np.random.default_rng(0)
     n_rows = 900
@@ -41,7 +43,7 @@ def make_run(folder):
     paid = np.where(income + 0.4 * (sex == "M") + 0.7 * rng.normal(size=n_rows) > 0.2, "yes", "no")
     lines = [f"{a:.4f},{b},{c},{d}" for a, b, c, d in zip(income, age, sex, paid, strict=True)]
     (folder / "people.csv").write_text("income,age,sex,paid\n" + "\n".join(lines) + "\n")
-    (folder / "goals.toml").write_text(GOALS)
+    (folder / "goals.toml").write_text(goals)
     return fit_run(folder / "goals.toml", output=folder / "run").folder
 
 

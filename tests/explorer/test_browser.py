@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 from pathlib import Path
 from urllib.parse import quote
@@ -14,7 +15,7 @@ pytest.importorskip("websockets", reason="the server needs websockets")
 api = pytest.importorskip("playwright.sync_api", reason="needs playwright, which drives the browser")
 from counterpoise import load  # noqa: E402
 from counterpoise.explorer.conversation import Conversation, asset  # noqa: E402
-from tests.explorer.served import HOSTILE, make_run, served  # noqa: E402
+from tests.explorer.served import HOSTILE, WITH_MARGINS, make_run, served  # noqa: E402
 from tests.explorer.sessions import pool_as_file, session  # noqa: E402
 
 BROWSER = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
@@ -170,6 +171,70 @@ def test_a_person_finds_out_what_the_models_can_do(server, page, folder):
     frame = pd.read_csv(folder / "people.csv")
     answers = model.predict(frame[["income", "age"]], sensitive_features={"sex": frame["sex"].to_numpy()})
     assert set(answers) == {"yes", "no"}
+
+
+@pytest.fixture(scope="module")
+def server_with_margins(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("margins")
+    with served(make_run(folder, WITH_MARGINS), folder) as found:
+        yield found
+
+
+def test_margins_are_kept_while_a_bound_moves_and_new_when_it_rests(server_with_margins, page):
+    opened(page, server_with_margins.address)
+    first = page.locator(".goals > li").first
+    price = page.locator(".field[aria-busy]").get_by_text(re.compile("^Margins cost"))
+    api.expect(price).to_be_visible()
+    figure = first.get_by_role("img", name="expected on new rows")
+    before = figure.get_attribute("aria-label")
+    assert re.match(r"Bound 0.600, aimed at 0.\d+, 0.\d+ to 0.\d+ expected on new rows", before)
+    slider = page.get_by_role("slider", name="Bound of recall")
+    box = slider.bounding_box()
+    page.mouse.move(box["x"] + box["width"] * 0.6, box["y"] + box["height"] / 2)
+    page.mouse.down()
+    for part in (0.65, 0.75, 0.8):
+        page.mouse.move(box["x"] + box["width"] * part, box["y"] + box["height"] / 2)
+    kept = page.locator(".field[aria-busy=true]")
+    api.expect(kept).to_contain_text("(Last setting.)")
+    api.expect(first.locator(".stale")).to_contain_text("New rows: ")
+    assert slider.bounding_box()["y"] == box["y"]  # nothing above it jumps
+    page.mouse.up()
+    settled(page)
+    api.expect(first.locator(".stale")).to_have_count(0)
+    assert figure.get_attribute("aria-label") != before
+
+    level = page.get_by_role("slider", name="Confidence that all goals hold on new rows")
+    level.focus()
+    level.press("ArrowLeft")
+    settled(page)
+    assert state(page)["setting"]["confidence"] == 0.89
+    assert level.get_attribute("aria-valuetext").startswith("all goals hold on new rows in about 89.0")
+    with page.expect_download() as found:
+        page.get_by_role("button", name="Goals file").click()
+    assert "confidence = 0.89" in Path(found.value.path()).read_text()
+    page.reload()
+    settled(page)
+    assert level.input_value() == "0.89"
+
+    page.get_by_role("checkbox", name="Confidence that all goals hold on new rows").uncheck()
+    settled(page)
+    assert state(page)["setting"]["confidence"] is None
+    api.expect(page.get_by_text("each may fail on new rows about half of the time")).to_be_visible()
+    api.expect(figure).to_have_count(0)
+    api.expect(level).to_be_disabled()
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.get_by_role("button", name="Undo").click()
+    settled(page)
+    api.expect(figure).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_a_model_that_draws_has_no_margins_and_the_page_says_why(server, page):
+    opened(page, server.address)
+    api.expect(page.get_by_role("checkbox", name="Confidence that all goals hold on new rows")).to_be_disabled()
+    api.expect(page.get_by_text("Margins are for one rule, and this model mixes rules.")).to_be_visible()
+    said = linked(page, server.address, {"setting": {"alpha": 0.5, "confidence": 0.9, "goals": []}})
+    assert "confidence must be null: Margins are for one rule" in said
 
 
 def test_goals_are_picked_or_typed_and_errors_are_the_parsers_own(server, page):

@@ -33,11 +33,11 @@ def test_goals_are_read_without_a_dataset():
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ([], "A setting must be an object with alpha, budget, goals, by, defer; got list"),
+        ([], "A setting must be an object with alpha, budget, goals, by, defer, confidence; got list"),
         ({"alpha": 2}, "alpha must lie in .0, 1., the fraction"),
         ({"alpha": "x"}, "alpha must be a number"),
         ({"budget": -1}, "budget must lie in .0, 1., mean loss"),
-        ({"beta": 1}, "A setting has the fields alpha, budget, goals, by, defer; got 'beta'"),
+        ({"beta": 1}, "A setting has the fields alpha, budget, goals, by, defer, confidence; got 'beta'"),
         ({"goals": "recall"}, "goals must be a list of objects with a text; got str"),
         ({"goals": [{"text": "recal(train) >= 0.9"}]}, "Unknown metric 'recal'. Did you mean 'recall'"),
         ({"goals": [{"text": "selction_rate >= 0.9"}]}, "Did you mean 'selection_rate'"),

@@ -325,9 +325,11 @@ def test_rows_without_a_failure_show_little(rows):
 
 def test_few_rows_promise_nothing_and_say_how_many_would_do() -> None:
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(20, 2))
-    y = np.arange(20) % 2
-    model = LogisticRegression().fit(np.column_stack([y, y]) + 0.1 * X, y)
+    X = rng.normal(size=(5000, 2))
+    y = (X[:, 0] + rng.normal(size=5000) > 0.5).astype(int)
+    model = LogisticRegression().fit(X, y)
     with pytest.warns(ConfidenceNotReached, match="selection rows would be enough"):
-        few = GoalClassifier(model, goals=["recall >= 0.5"], cv="prefit").fit(X + y[:, None], y)
+        few = cp.GoalClassifier(model, goals=["recall >= 0.6"], cv="prefit").fit(X[:20], y[:20])
     assert few.confidence_ is None
+    many = cp.GoalClassifier(model, goals=["recall >= 0.6"], cv="prefit").fit(X[:400], y[:400])
+    assert many.confidence_ == 0.9

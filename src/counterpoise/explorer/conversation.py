@@ -1,6 +1,6 @@
 """Messages between a page and a session, as JSON texts: the same over a socket, in a notebook and in tests.
 
-    {"type": "set", "seq": 7, "setting": {...}, "exact": false}        -> {"type": "answer", "seq": 7, "kind": ...}
+    {"type": "set", "seq": 7, "setting": {...}, "exact": false, ...}   -> {"type": "answer", "seq": 7, "kind": ...}
     {"type": "conflict", "seq": 7, "setting": {...}}                   -> {"type": "answer", "seq": 7, "kind": ...}
     {"type": "view", "seq": 7, "view": "curve", "setting": {...}}      -> {"type": "view", "seq": 7, "view": ..., ...}
     {"type": "read", "seq": 7, "text": "recall >= 0.9", ...}    -> {"type": "read", "seq": 7, "goal": ...}
@@ -9,9 +9,10 @@
 A request that cannot be met is answered by ``{"type": "refused", "seq": 7, "message": ...}``, a sentence.
 
 One thread computes for all pages. Settings that follow a slider come first, only the latest setting of a page is
-solved, and an old answer never follows a newer one. Exports (a goals file, a model, or a run with a report) are of the
-mixture that the page shows: nothing is chosen again for them. A model holds the scores and labels of its selection
-rows, and the key of its draws, so it is never sent to a page.
+solved, and an old answer never follows a newer one. While a value moves, a page sends the last margins of its goals
+along with "set", and they are kept; where it rests, another thread computes new ones. Exports (a goals file, a model,
+or a run with a report) are of the mixture that the page shows: nothing is chosen again for them. A model holds the
+scores and labels of its selection rows, and the key of its draws, so it is never sent to a page.
 """
 
 import copy
@@ -34,14 +35,16 @@ from counterpoise import persist
 from counterpoise._base.text import load_json
 from counterpoise.classifiers.base import DRAWN
 from counterpoise.explorer.disclosure import values_of
+from counterpoise.explorer.margins import read_margins
 from counterpoise.explorer.session import Session, describe_goal
 from counterpoise.explorer.setting import MOST_COLUMNS, MOST_GOALS, Setting, check_bound, field_of, read_goal
+from counterpoise.explorer.state import why_no_margins
 from counterpoise.explorer.views import steps
 from counterpoise.goals import Table
 from counterpoise.goals.catalogue import catalogue
 from counterpoise.goals.rates import ALIASES, FORMS, METRICS, RATIOS
 from counterpoise.rules.goal_rows import TRAIN
-from counterpoise.rules.options import as_groups, kind_of_decision
+from counterpoise.rules.options import Proof, as_groups, kind_of_decision
 
 LINES_PER_SECOND, LINES_AT_ONCE = 5.0, 200.0
 
@@ -166,6 +169,19 @@ class Worker:
                 (job.later or self).push(priority, job)
 
 
+class Workers(NamedTuple):
+    """The threads of a server: for what pages wait for, for exports, and for margins."""
+
+    main: Worker
+    writer: Worker
+    margins: Worker
+
+    @classmethod
+    def start(cls) -> "Workers":
+        """Return new ones."""
+        return cls(Worker(), Worker(), Worker())
+
+
 def asset(name: str) -> bytes:
     """Return a file of the page."""
     return files("counterpoise.explorer").joinpath("assets", name).read_bytes()
@@ -188,6 +204,7 @@ def describe(session: Session) -> dict[str, Any]:
         "datasets": [_dataset(name, table) for name, table in tables.items()],
         "held_out": None if parts.held_out is None else parts.held_out.tables[TRAIN].n_samples,
         "by": session.columns,
+        "why_no_margins": why_no_margins(parts.estimator),
         "can_defer": session.has_scores,
         "metrics": [
             one._asdict() | {"is_ratio": one.name in RATIOS} for one in catalogue() if one.name in {*METRICS, *RATIOS}
@@ -195,10 +212,15 @@ def describe(session: Session) -> dict[str, Any]:
         "phrases": [one._asdict() | _form(one.name) for one in catalogue() if one.name in FORMS],
         "words": [*(one.name for one in catalogue()), *ALIASES],
         "confidence": parts.confidence,
-        "notes": [*parts.notes, *([_ONE_RULE] if session.decides_by_one_rule else [])],
+        "notes": [*parts.notes, *([_ONE_RULE] if session.decides_by_one_rule else []), *_note_of_proof(session)],
         "most": {"goals": MOST_GOALS, "by": MOST_COLUMNS},
         "least_alpha": session.least_alpha,
     }
+
+
+def _note_of_proof(session: Session) -> list[str]:
+    is_proof = isinstance(getattr(session.parts.estimator, "confidence", None), Proof)
+    return [_PROOF] if is_proof and session.start.confidence is not None else []
 
 
 def _start(session: Session) -> dict[str, Any]:
@@ -221,7 +243,9 @@ def _dataset(name: str, table: Table) -> dict[str, Any]:
 
 
 _ONE_RULE = "One rule decides. While you move a value, the page shows the best mixture of rules instead."
+_PROOF = "This model was fitted with a proof. Whatever you move gets margins of the same confidence, without a proof."
 GOALS, MODEL, REPORT = "goals", "model", "report"
+NO_CONFIDENCE = "none"  # in a goals file
 _MOST = 1000  # files of one name
 
 
@@ -261,7 +285,7 @@ class Exporter:
         if setting == self.session.start:
             return model
         params: dict[str, Any] = {"goals": setting.active, "budget": setting.budget, "mixture": "optimal"}
-        params["confidence"] = None  # the page chooses without margins
+        params["confidence"] = setting.confidence
         if setting.alpha is not None:
             params |= {"alpha": setting.alpha, "objective": None}
         if self.session.has_scores:
@@ -272,7 +296,8 @@ class Exporter:
             warnings.simplefilter("ignore")  # the page shows what they are about
             decides = {"by": as_groups(model.by), "decision": kind_of_decision(model.decision)}
             family = model.family_._replace(selection_data=parts.selection_data)
-            model.solve_and_store(family, result.problem._replace(**decides), result.solution.choice)
+            plain = result.solution.plain or result.solution  # to which the same margins are added
+            model.solve_and_store(family, result.problem._replace(**decides), plain.choice)
         return model
 
     def goals_file(self, setting: Setting) -> dict[str, str]:
@@ -289,6 +314,8 @@ class Exporter:
             options["deferral"] = {"cost": setting.defer}
         if self.session.has_scores and not self.session.decides_by_one_rule:  # which a goals file takes for granted
             options["decision"] = kind_of_decision(self.session.parts.estimator.decision)
+        if not why_no_margins(self.session.parts.estimator):
+            words["confidence"] = NO_CONFIDENCE if setting.confidence is None else setting.confidence
         parameters = {name: value for name, value in options.items() if value is not None}
         method = {"method": {"parameters": parameters}} if parameters else {}
         return {"name": "goals.toml", "text": as_toml(words | {"goals": goals} | method)}
@@ -402,7 +429,13 @@ class Conversation:
         self.session.check(setting)
         if message.type == "set":
             exact = words.get("exact", False) is True
-            yield {"type": "answer", "seq": seq, "exact": exact, **self.session.answer(setting, exact=exact)}
+            head = {"type": "answer", "seq": seq, "exact": exact}
+            if exact:
+                for answer in self.session.answer_in_steps(setting):
+                    yield None if answer is None else head | answer
+                return
+            kept = read_margins(words["margins"], setting) if "margins" in words else ()
+            yield head | self.session.answer(setting, kept=kept)
         elif message.type == "conflict":
             yield {"type": "answer", "seq": seq, "exact": True, **self.session.conflict(setting)}
         elif message.type == "export":
@@ -449,11 +482,11 @@ class Client:
     """Reads the messages of one page and lets the worker answer them.
 
     A new setting replaces one that still waits, and a new view the same view. Work for an older setting is cancelled.
-    Exports take long: they are solved in turn, and another thread writes them.
+    Exports take long: they are solved in turn, and another thread writes them. So do margins, which a third computes.
     """
 
-    def __init__(self, conversation: Conversation, worker: Worker, writer: Worker, send: Send) -> None:
-        self._conversation, self._worker, self._writer, self._send = conversation, worker, writer, send
+    def __init__(self, conversation: Conversation, workers: Workers, send: Send) -> None:
+        self._conversation, self._workers, self._send = conversation, workers, send
         self._rate = RateLimit(PER_SECOND, BURST)
         self._waiting: dict[str, Job] = {}
         self._exports: list[Job] = []  # nothing makes them stale
@@ -484,8 +517,9 @@ class Client:
             for name in list(self._waiting) if message.type == "set" else [_name(message)]:
                 if name in self._waiting:
                     self._waiting.pop(name).cancel()
-        steps, later = self._conversation.replies(message), self._writer if is_export else None
-        job = self._worker.submit(steps, self._send, urgent=message.type in ("set", "read"), later=later)
+        steps, workers = self._conversation.replies(message), self._workers
+        later = workers.writer if is_export else workers.margins if message.type == "set" else None
+        job = workers.main.submit(steps, self._send, urgent=message.type in ("set", "read"), later=later)
         if is_export:
             self._exports.append(job)
         else:

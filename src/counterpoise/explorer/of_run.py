@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from counterpoise.classifiers.base import NEVER
-from counterpoise.explorer.conversation import REPORT, Exporter
+from counterpoise.explorer.conversation import NO_CONFIDENCE, REPORT, Exporter
 from counterpoise.explorer.session import Session
 from counterpoise.explorer.setting import Setting
 from counterpoise.explorer.source import check_model, member_outputs, names_of, uniforms_of
@@ -110,6 +110,8 @@ class RunExporter(Exporter):
 
         check_own_data(self._read.run)
         model, changes = self.model(setting), self._changes(setting)
+        if setting != self.session.start and self._read.run.settings.proof:
+            changes["proof"] = False  # the model of another setting has margins instead
         with self._fresh("", Path.mkdir) as folder:
             run = write_chosen(self._read.run, changes, lambda _: model, folder)
             return {"path": str(write_report(run.folder))}
@@ -131,7 +133,12 @@ class RunExporter(Exporter):
         if setting.defer != start.defer:
             others["defer_cost"] = NEVER if setting.defer is None else setting.defer
         goals = self.session.goals_of_file(setting)
-        return changed(settings, goals=None if goals == goals_of(settings) else goals, **others)
+        margins: dict[str, Any] = {}
+        if setting.confidence != start.confidence:
+            margins["confidence"] = NO_CONFIDENCE if setting.confidence is None else setting.confidence
+        if setting.confidence is None and settings.proof:
+            margins["proof"] = False
+        return margins | changed(settings, goals=None if goals == goals_of(settings) else goals, **others)
 
     def _whole(self, model: Any) -> Any:
         return piped(self._read.model[0], model) if hasattr(self._read.model, "steps") else model

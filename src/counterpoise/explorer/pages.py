@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from itertools import islice, product
 from pathlib import Path
 from typing import Any
@@ -175,6 +176,7 @@ def page_of(session: Session) -> str:
     answers = list(_answers(session))
     start = session.start
     fixed = {"settings": len(answers), "by": list(start.by), "budget": start.budget, "defer": start.defer}
+    fixed["confidence"] = start.confidence
     hello = describe(session) | {"type": "hello", "exports": [], "by": [], "is_file": True, "file": fixed}
     # a page that is read from a file must not end its script early, whatever texts it holds
     payload = as_json({"hello": hello, "answers": answers}).replace("<", "\\u003c")
@@ -194,7 +196,7 @@ def _settings(session: Session) -> list[Setting]:
     if start.alpha is not None and not session.decides_by_one_rule:
         alphas = sorted({float(f"{one:.3g}") for one in _ALPHAS} | {start.alpha})
     some = _goals(session, _MOST_ANSWERS // len(alphas))
-    others = [Setting(alpha, start.budget, goals, start.by, start.defer) for alpha in alphas for goals in some]
+    others = [replace(start, alpha=alpha, goals=goals) for alpha in alphas for goals in some]
     return list(dict.fromkeys([start, *others]))
 
 

@@ -19,7 +19,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
-from counterpoise.explorer.conversation import LOG, TOO_MANY, Client, Conversation, Worker, asset, refusal
+from counterpoise.explorer.conversation import LOG, TOO_MANY, Client, Conversation, Workers, asset, refusal
 
 MOST_VISITS = 128  # connections at a time that are no sockets of pages
 _LAST_WORDS = 10.0  # seconds for a page to take the last message
@@ -102,7 +102,7 @@ def make_app(conversation: Conversation, token: str, hosts: Callable[[], tuple[s
     hosts : callable
         Returns the names with ports by which the server may be called, known once it listens.
     """
-    workers = Worker(), Worker()  # what pages wait for, and exports
+    workers = Workers.start()
     clients: set[Client] = set()
 
     def is_known(value: str) -> bool:
@@ -141,16 +141,14 @@ def make_app(conversation: Conversation, token: str, hosts: Callable[[], tuple[s
     return app
 
 
-async def _talk(
-    websocket: WebSocket, conversation: Conversation, workers: tuple[Worker, Worker], clients: set[Client]
-) -> None:
+async def _talk(websocket: WebSocket, conversation: Conversation, workers: Workers, clients: set[Client]) -> None:
     """Read messages until the page leaves or is disconnected; send answers in the order in which they are ready."""
     loop, outgoing = asyncio.get_running_loop(), asyncio.Queue[str]()
 
     def send(text: str) -> None:
         loop.call_soon_threadsafe(outgoing.put_nowait, text)
 
-    client = Client(conversation, *workers, send)
+    client = Client(conversation, workers, send)
     clients.add(client)
     writer = asyncio.create_task(_write(websocket, outgoing))
     try:

@@ -1,7 +1,9 @@
 """A session: models with their scores or predictions in memory, which answers a setting in tens of milliseconds."""
 
 from collections import Counter, OrderedDict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from threading import Lock
 from typing import Any, NamedTuple
 
@@ -9,6 +11,7 @@ import numpy as np
 
 from counterpoise.auditing.audit import GoalAudit, add_confidence, audit_predictions
 from counterpoise.explorer.disclosure import HIDDEN, LEAST_ROWS, DisclosureGuard, GroupRates, is_of_few
+from counterpoise.explorer.margins import describe_margins, tightened
 from counterpoise.explorer.setting import (
     Setting,
     SettingGoal,
@@ -19,7 +22,16 @@ from counterpoise.explorer.setting import (
     reach,
     threshold,
 )
-from counterpoise.explorer.solving import DRAGGED, RELEASED, BestMixture, Unmet, is_priced, scale_of, tail_of
+from counterpoise.explorer.solving import (
+    DRAGGED,
+    RELEASED,
+    BestMixture,
+    RulesProgram,
+    Unmet,
+    is_priced,
+    scale_of,
+    tail_of,
+)
 from counterpoise.explorer.state import (
     RowAnswers,
     SessionParts,
@@ -29,12 +41,15 @@ from counterpoise.explorer.state import (
     columns_of,
     deferral_at,
     state_of,
+    why_no_margins,
 )
 from counterpoise.goals import Goal, InfeasibleGoals
 from counterpoise.goals.binding import PreparedPredictions, Views
 from counterpoise.goals.parsing import refuse_deferral
 from counterpoise.rules.choosing import FIXED, Problem
 from counterpoise.rules.goal_rows import TRAIN
+from counterpoise.rules.margins import Margins
+from counterpoise.rules.options import Proof
 from counterpoise.rules.scores.table import ScoreTable
 
 
@@ -114,6 +129,7 @@ class SettingResult(NamedTuple):
     problem: Problem
     state: SessionState
     solution: BestMixture
+    is_too_much: bool = False  # of the margins that a page keeps: no mixture has them
 
 
 class Session:
@@ -177,6 +193,7 @@ class Session:
         estimator = self.parts.estimator
         limits: dict[str, Any] = {"mixture": "optimal", "budget": setting.budget}
         limits["deferral"] = deferral_at(estimator, setting.defer)
+        limits["confidence"] = setting.confidence
         objective = estimator.objective_ if setting.alpha is None else None
         return estimator.build_problem(setting.alpha, objective, setting.active, **limits)  # type: ignore[no-any-return]
 
@@ -201,11 +218,12 @@ class Session:
             self._held_out_views[defers] = Views(held_out.tables, self.classes._replace(deferred=label))
         return self._held_out_views[defers]
 
-    def solve(self, setting: Setting, tol: float = DRAGGED) -> SettingResult:
+    def solve(self, setting: Setting, tol: float = DRAGGED, kept: Sequence[float | None] = ()) -> SettingResult:
         """Return the mixture of a setting, or raise ``Unmet``.
 
         The model's own setting has the model's own mixture. The mixture of a setting where the user stops is stored, so
-        that the page shows, draws and exports the same one.
+        that the page shows, draws and exports the same one. While a value moves, bounds are tightened by ``kept``,
+        the last margins, where other ones are not known yet.
         """
         self.check(setting)
         problem, state, name = self.problem(setting), self.state(setting), setting.to_json()
@@ -213,14 +231,54 @@ class Session:
             self._solutions.move_to_end(name)
             return SettingResult(setting, problem, state, self._solutions[name])
         is_own = setting == self.start
-        solution = state.program.own_solution(self.parts.estimator) if is_own else state.program.solve(problem, tol)
-        result = SettingResult(setting, problem, state, solution)
-        return self._remember(result) if is_own or tol <= RELEASED else result
+        program, is_exact, is_too_much = state.program, is_own or tol <= RELEASED, False
+        if not self.has_margins(setting):
+            solution = program.own_solution(self.parts.estimator) if is_own else program.solve(problem, tol)
+        else:
+            assert isinstance(program, RulesProgram)  # noqa: S101 - others have no margins
+            is_exact = tol <= RELEASED or program.knows_margins(problem)
+            if is_exact:
+                solution = self._with_margins(setting, problem, program)
+            elif is_own:
+                solution = self._own_with_margins(program)
+            else:
+                try:
+                    solution = program.solve(problem._replace(goals=tightened(setting, kept)), tol)
+                except Unmet:
+                    solution, is_too_much = program.solve(problem, tol), any(kept)
+        result = SettingResult(setting, problem, state, solution, is_too_much)
+        return self._remember(result) if is_exact else result
+
+    def has_margins(self, setting: Setting) -> bool:
+        """Return whether goals of a setting get margins."""
+        return setting.confidence is not None and bool(setting.active)
+
+    def _with_margins(self, setting: Setting, problem: Problem, program: RulesProgram) -> BestMixture:
+        """Return the rule with margins; the model's own one at its own setting."""
+        assert setting.confidence is not None  # noqa: S101 - the caller checks it
+        try:
+            plain = self.solve(replace(setting, confidence=None), RELEASED).solution
+        except (Unmet, InfeasibleGoals):
+            if setting != self.start:
+                raise
+            return self._own_with_margins(program)  # the model has a rule, whatever a search finds
+        solution = program.with_margins(problem, plain, setting.confidence)
+        return self._own_with_margins(program, solution) if setting == self.start else solution
+
+    def _own_with_margins(self, program: RulesProgram, solution: BestMixture | None = None) -> BestMixture:
+        """Return the rule of the model with its own margins; what limits them is known from the setting's solution."""
+        estimator = self.parts.estimator
+        known = Margins(None, (), 0.0, None, None) if solution is None or solution.margins is None else solution.margins
+        own = {"margins": estimator.margins_, "confidence": estimator.confidence_, "proof": estimator.proof_}
+        plain = None if solution is None else solution.plain
+        return program.own_solution(estimator)._replace(margins=known._replace(**own), plain=plain)
 
     def explain(self, setting: Setting) -> SettingResult:
         """Return the mixture of a setting that seemed to have none, or raise ``InfeasibleGoals``."""
-        problem, state = self.problem(setting), self.state(setting)
-        return self._remember(SettingResult(setting, problem, state, state.program.explain(problem)))
+        plain = replace(setting, confidence=None)
+        problem, state = self.problem(plain), self.state(plain)
+        result = self._remember(SettingResult(plain, problem, state, state.program.explain(problem)))
+        return self.solve(setting, RELEASED) if self.has_margins(setting) else result._replace(setting=setting)
 
     def solve_exactly(self, setting: Setting) -> SettingResult:
         """Return the mixture of a setting where the user stops, or raise ``InfeasibleGoals``."""
@@ -236,17 +294,33 @@ class Session:
             self._solutions.popitem(last=False)
         return result
 
-    def answer(self, setting: Setting, *, exact: bool = False) -> dict[str, Any]:
+    def answer(self, setting: Setting, *, exact: bool = False, kept: Sequence[float | None] = ()) -> dict[str, Any]:
         """Return the panels that change while a value is dragged; with ``exact``, at a smaller gap.
 
         If no mixture meets the goals, the kind of the answer is "unmet". ``conflict`` returns which of them
-        conflict, and takes longer.
+        conflict, and takes longer. ``kept`` are the last margins, by goal, which are kept while a value is dragged.
         """
         with self.lock:
             try:
-                return self._describe(self.solve(setting, RELEASED if exact else DRAGGED))
+                return self._describe(self.solve(setting, RELEASED if exact else DRAGGED, kept))
             except (Unmet, InfeasibleGoals):
                 return {"kind": "unmet", "setting": setting.as_words()}
+
+    def answer_in_steps(self, setting: Setting) -> Iterator[dict[str, Any] | None]:
+        """Yield None where margins must be computed, which another thread may do, and the exact answer in the end."""
+        if self.has_margins(setting):
+            with suppress(Unmet, InfeasibleGoals):  # as the answer says
+                with self.lock:
+                    plain = self.solve(replace(setting, confidence=None), RELEASED)
+                    program = plain.state.program
+                    assert isinstance(program, RulesProgram)  # noqa: S101 - others have no margins
+                    is_known = program.knows_margins(plain.problem)
+                if not is_known:
+                    yield None
+                    path = program.follow_margins(plain.problem, plain.solution)  # the lock is free meanwhile
+                    with self.lock:
+                        program.keep_margins(plain.problem, path)
+        yield self.answer(setting, exact=True)
 
     def recent(self, setting: Setting) -> SettingResult:
         """Return the mixture that the page shows for a setting; solve it again where only a preview was computed."""
@@ -278,6 +352,11 @@ class Session:
                     f"alpha must be at least {self.least_alpha:.4g} here; got {setting.alpha:g}. A tail of fewer "
                     f"than {LEAST_ROWS} rows would reveal single rows."
                 )
+        with in_field("confidence"):
+            if setting.confidence is not None and why_no_margins(self.parts.estimator):
+                raise ValueError(
+                    f"confidence must be null here; got {setting.confidence:g}. {why_no_margins(self.parts.estimator)}"
+                )
         with in_field("by"):
             if setting.by != self.start.by and (setting.by, setting.defer) not in self._states:
                 check_columns(self.parts, setting.by, dict.fromkeys([*self.columns, *self.start.by]))
@@ -296,6 +375,7 @@ class Session:
         solution, state = result.solution, result.state
         heaviest = int(np.bincount(solution.models, solution.mixture).argmax())
         answers = {name: rows.answers(solution) for name, rows in state.held_out.items()}
+        goals = self._goals(result, answers)
         return {
             "kind": "answer",
             "setting": result.setting.as_words(),
@@ -303,7 +383,10 @@ class Session:
             "value": number(solution.value),
             "lower": number(solution.lower),
             "note": why_not_least(result, self.parts.estimator),
-            "goals": self._goals(result, answers),
+            "goals": goals,
+            "margins": describe_margins(
+                result.setting, result.problem, solution, goals, is_too_much=result.is_too_much
+            ),
             "losses": self._losses(result),
             "members": self._members(result),
             "groups": list(state.groups),
@@ -425,4 +508,6 @@ def start_of(parts: SessionParts) -> Setting:
     by = estimator.groups_.by if isinstance(parts.selection_data, ScoreTable) else ()
     goals = tuple(SettingGoal(goal) for goal in aimed_goals(estimator))
     cost = None if estimator.deferral is None else estimator.deferral.cost
-    return Setting(tail_of(estimator.objective_), getattr(estimator, "budget", None), goals, tuple(by), cost)
+    confidence = None if why_no_margins(estimator) else getattr(estimator, "confidence", None)
+    level = confidence.confidence if isinstance(confidence, Proof) else confidence
+    return Setting(tail_of(estimator.objective_), getattr(estimator, "budget", None), goals, tuple(by), cost, level)

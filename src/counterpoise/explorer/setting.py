@@ -1,4 +1,4 @@
-"""A setting of the explorer: the tail, the budget, goals that are on or off, and the columns that rules may use."""
+"""A setting of the explorer: tail, budget, goals that are on or off, columns that rules may use, and confidence."""
 
 import json
 import math
@@ -9,7 +9,7 @@ from functools import lru_cache, partial
 from itertools import count
 from typing import Any, NamedTuple
 
-from counterpoise._base.checks import check_alpha, check_number
+from counterpoise._base.checks import check_alpha, check_confidence, check_number
 from counterpoise._base.text import load_json
 from counterpoise.goals import Goal, parse_goal, validate_goals
 from counterpoise.goals.bound_goals import goal_range
@@ -90,6 +90,8 @@ class Setting:
         Columns that rules may use.
     defer : float in [0, 1], or None
         The loss of a row that a rule leaves to a person; None: every row is decided.
+    confidence : float in (0, 1), or None
+        The probability with which all goals hold together on new rows; None: no margins.
 
     Examples
     --------
@@ -106,6 +108,7 @@ class Setting:
     goals: tuple[SettingGoal, ...] = ()
     by: tuple[str, ...] = ()
     defer: float | None = None
+    confidence: float | None = None
 
     @property
     def active(self) -> tuple[Goal, ...]:
@@ -138,7 +141,8 @@ class Setting:
     def as_words(self) -> dict[str, Any]:
         """Return the setting as plain values."""
         goals = [{"text": str(one.goal), "bound": one.goal.bound, "on": one.on} for one in self.goals]
-        return {"alpha": self.alpha, "budget": self.budget, "goals": goals, "by": list(self.by), "defer": self.defer}
+        words = {"alpha": self.alpha, "budget": self.budget, "goals": goals, "by": list(self.by), "defer": self.defer}
+        return words | {"confidence": self.confidence}
 
     def to_json(self) -> str:
         """Return the setting as a JSON text."""
@@ -254,4 +258,5 @@ _READ: dict[str, Callable[[Any], Any]] = {
     "goals": _goals_of,
     "by": _columns_of,
     "defer": partial(_part_of, "defer", "the loss of a deferred row"),
+    "confidence": lambda value: None if value is None else check_confidence(value),
 }

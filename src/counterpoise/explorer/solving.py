@@ -22,8 +22,10 @@ from counterpoise.rules.choosing import (
     Selection,
     choose_mixture,
     select,
+    value_of,
 )
 from counterpoise.rules.goal_rows import Answers, GoalConstraints, TalliedGoals
+from counterpoise.rules.margins import Margins, describe_margins
 from counterpoise.rules.program import (
     EXACT,
     Choice,
@@ -34,6 +36,7 @@ from counterpoise.rules.program import (
     mean_objective,
     with_budget,
 )
+from counterpoise.rules.scores.candidates import CutPath, follow_cuts
 from counterpoise.rules.scores.conflicts import excess_of
 from counterpoise.rules.scores.cuts import CutRules, Rule
 from counterpoise.rules.scores.family import CutFamily
@@ -47,6 +50,7 @@ from counterpoise.theory.risks import Mean, Risk
 DRAGGED, RELEASED = 3e-3, 1e-4  # gaps, as parts of ``scale_of``, that do while a value moves, and when it rests
 _NO_PRICE = 1e-6  # part of the objective's scale that a goal costs over its whole range: far below the gaps above
 _MOST_BOUND = 4  # sets of goals whose rows are kept: those of scores have an entry for each cut
+_MOST_PATHS = 8  # sets of goals whose rules with margins are kept
 _MOST_COUNTS = 100  # sets of rows that are counted before all are forgotten
 
 
@@ -92,6 +96,8 @@ class BestMixture(NamedTuple):
     cuts: IntArray | None = None  # of rules, (n_members, n_groups): what they are among all cuts
     cost: float = 0.0  # of deciding by few members, or by one without draws
     risk: Risk | None = None  # as it is bound to the rows, where it is no CVaR, worst group or rate
+    margins: Margins | None = None  # of one rule that was chosen with them
+    plain: "BestMixture | None" = None  # the best rule without margins, where this one has them
 
     @property
     def choice(self) -> Choice:
@@ -172,6 +178,11 @@ def _prices(model: Any) -> FloatArray:
     """Return the prices of a model's goals; none are known where its mixture was not chosen inside the goals."""
     prices = np.asarray(model.multipliers_, dtype=np.float64)
     return prices if prices.size == len(model.goals_) else np.zeros(len(model.goals_))
+
+
+def _path_name(problem: Problem) -> tuple[Any, ...]:
+    """Return what the margins of a problem depend on, beside the rows and the program."""
+    return problem.goals, str(problem.objective), problem.budget
 
 
 class ModelProgram:
@@ -267,6 +278,7 @@ class RulesProgram:
         self._tail_losses: Any = None
         self._mean = mean_objective(self.family)
         self._least: tuple[Any, float] | None = None  # mean loss under goals, for a budget
+        self._paths: OrderedDict[Any, CutPath] = OrderedDict()  # rules with margins, by problem
 
     def solve(self, problem: Problem, tol: float) -> BestMixture:
         """Return the best mixture, or raise ``Unmet``."""
@@ -311,6 +323,40 @@ class RulesProgram:
         rules_used = rules.only(solution.mixture > 0)
         self._edges = self._usual.join(rules_used).join(self._edges).only(slice(_MOST_RULES))
         return float(solution.value)
+
+    def knows_margins(self, problem: Problem) -> bool:
+        """Return whether the rules with margins of a problem are known, so that any confidence is immediate."""
+        return _path_name(problem) in self._paths
+
+    def follow_margins(self, problem: Problem, plain: BestMixture) -> CutPath:
+        """Return the rules with margins of any size, given the best one without; one pass for every confidence.
+
+        It changes nothing here, so another thread may call it, and ``keep_margins`` stores the result.
+        """
+        return follow_cuts(self.ranked, problem, plain.choice.rules)
+
+    def keep_margins(self, problem: Problem, path: CutPath) -> None:
+        """Store the rules with margins of a problem."""
+        self._paths[_path_name(problem)] = path
+        while len(self._paths) > _MOST_PATHS:
+            self._paths.popitem(last=False)
+
+    def with_margins(self, problem: Problem, plain: BestMixture, confidence: float) -> BestMixture:
+        """Return the rule whose goals hold on new rows with a confidence, and its margins."""
+        if not self.knows_margins(problem):
+            self.keep_margins(problem, self.follow_margins(problem, plain))
+        path = self._paths[_path_name(problem)]
+        self._paths.move_to_end(_path_name(problem))
+        rule, safe = path.safe_rule(confidence)
+        if tail_of(problem.objective) == 1.0 and problem.outlier_fraction == 0:  # without a pass over the rows
+            value = float(self.family.mean_losses().of(rule)[0, 0])
+        else:
+            value = value_of(self.ranked.predictions_of(rule), problem, np.ones(1))
+        choice = plain.choice._replace(rules=rule, value=value, is_usual=False)
+        solution = self._as_solution(choice, self.ranked.as_rules(choice.rules))
+        rates: Any = self.rates(solution)  # which have the interface of predictions
+        margins = describe_margins(safe, [goal.evaluate_where_possible(rates) for goal in problem.goals])
+        return solution._replace(margins=margins, plain=plain)
 
     def own_solution(self, model: Any) -> BestMixture:
         """Return the mixture of rules that a fitted model has."""

@@ -15,7 +15,7 @@ from counterpoise.goals import Goal, Table
 from counterpoise.goals.classes import check_defer_label
 from counterpoise.goals.infeasible import round_safely
 from counterpoise.metrics import cvar_curve, cvar_loss
-from counterpoise.rules.choosing import PoolPredictions
+from counterpoise.rules.choosing import FIXED, PoolPredictions
 from counterpoise.rules.goal_rows import TRAIN, bits_of
 from counterpoise.rules.options import Deferral, as_groups
 from counterpoise.rules.scores.table import RuleGroups, ScoreTable, find_groups, rank
@@ -47,8 +47,19 @@ class SessionParts:
     notes: tuple[str, ...] = ()
 
 
+def why_no_margins(estimator: Any) -> str:
+    """Return why the page chooses no margins for a model; an empty text where one rule of scores decides."""
+    if not isinstance(estimator.family_.selection_data, ScoreTable):
+        return "Margins are for one rule of scores, and this model mixes models."
+    if estimator.decision != FIXED:
+        return 'Margins are for one rule, and this model mixes rules. For margins, fit it with decision="fixed".'
+    return ""
+
+
 def aimed_goals(estimator: Any) -> tuple[Goal, ...]:
-    """Return the goals of a model with the bounds that it aims at, where it keeps margins for new rows."""
+    """Return the goals of a model; with the bounds that it aims at, where the page cannot choose margins itself."""
+    if not why_no_margins(estimator):
+        return tuple(estimator.goals_)
     margins = {margin.goal: margin for margin in getattr(estimator, "margins_", ()) if margin.expected is not None}
     return tuple(
         goal.with_bound(round_safely(goal, margins[goal].value)) if goal in margins else goal
@@ -57,7 +68,7 @@ def aimed_goals(estimator: Any) -> tuple[Goal, ...]:
 
 
 def original_bounds(estimator: Any) -> dict[str, float]:
-    """Return the bounds of goals that a model keeps margins for, by the texts of what it aims at."""
+    """Return the bounds of goals whose margins the page cannot choose itself, by the texts of what is aimed at."""
     pairs = zip(aimed_goals(estimator), estimator.goals_, strict=True)
     return {str(aim): goal.bound for aim, goal in pairs if aim.bound != goal.bound}
 

@@ -100,7 +100,7 @@ def _once(session: Session, name: Any, find: Steps[_Result]) -> Steps[_Result]:
 
 def _ranges(session: Session, setting: Setting) -> Iterator[dict[str, Any] | None]:
     """Show for each goal that is on the tightest bound that can be met with all others, and where it costs nothing."""
-    ranges = []
+    ranges, setting = [], replace(setting, confidence=None)  # bounds are moved, and margins follow from them
     for place, one in enumerate(setting.goals):
         if one.on and not session.few.why(one.goal):
             tightest = yield from _tightest(session, setting, place)

@@ -5,7 +5,7 @@ const MOST_PINS = 3;
 const VIEWS = ["verdicts", "ranges", "curve", "frontier", "segments"];
 const AT_ONCE = ["summary", "rates", "scores", "mixture"], LATER = ["curve", "frontier", "segments"]; // panels
 const COMPUTED = "being computed", OUTDATED = "from the last setting that could be met";
-const LEAST_ALPHA = 0.01;
+const LEAST_ALPHA = 0.01, USUAL_CONFIDENCE = 0.9;
 
 // ---------------------------------------------------------------- small helpers
 
@@ -157,7 +157,7 @@ function readGoal(goal) {
 
 function readSetting(setting, hello) {
   must(isObject(setting), "a setting must be an object", setting);
-  const { alpha = null, budget = null, goals = [], by = [], defer = null } = setting;
+  const { alpha = null, budget = null, goals = [], by = [], defer = null, confidence = null } = setting;
   if (hello.start.alpha === null) must(alpha === null, "this model does not minimise the loss of a tail, so alpha must be null", alpha);
   else must(isNumber(alpha, Number.MIN_VALUE, 1), "alpha must be above 0 and at most 1", alpha);
   for (const [name, value] of Object.entries({ budget, defer })) must(value === null || isNumber(value, 0, 1), `${name} must be from 0 to 1, or null`, value);
@@ -165,7 +165,9 @@ function readSetting(setting, hello) {
   must(Array.isArray(by) && by.length <= hello.most.by && by.every((one) => hello.by.includes(one) || hello.start.by.includes(one)),
     `by must list at most ${hello.most.by} of ${hello.by.join(", ") || "no columns"}`, by);
   must(Array.isArray(goals) && goals.length <= hello.most.goals, `goals must be a list of at most ${hello.most.goals}`, Array.isArray(goals) ? goals.length : goals);
-  return { alpha, budget, goals: goals.map(readGoal), by, defer };
+  must(confidence === null || isNumber(confidence, Number.MIN_VALUE, 1 - Number.EPSILON), "confidence must be between 0 and 1, or null", confidence);
+  must(confidence === null || !hello.why_no_margins, `confidence must be null: ${hello.why_no_margins}`, confidence);
+  return { alpha, budget, goals: goals.map(readGoal), by, defer, confidence };
 }
 
 // Returns the parts of a link that can be read, and a sentence for each problem.
@@ -354,11 +356,16 @@ class Explorer {
     if (this.seq - this.answered >= 2) return; // the answer to come lets this go on, with whatever is newest then
     const pin = this.restoring?.[0];
     this.isRestoringPin = Boolean(pin);
-    const exact = pin ? true : this.pending.exact;
-    if (!pin) this.pending = null;
+    const setting = plain(pin ?? this.setting), keepsMargins = setting.confidence !== null && !this.transport.grid;
+    // margins take a while: first the page shows a setting with the last ones
+    const isPreview = !pin && keepsMargins && !same(setting, this.sent);
+    const exact = pin ? true : this.pending.exact && !isPreview;
+    if (!pin) this.pending = isPreview && this.pending.exact ? this.pending : null;
     this.inputs.set(this.seq + 1, this.since);
     this.since = undefined;
-    this.send("set", { seq: ++this.seq, setting: plain(pin ?? this.setting), exact });
+    this.sent = setting;
+    const margins = keepsMargins && !exact ? { margins: this.setting.goals.map((one) => one.margin?.margin ?? null) } : {};
+    this.send("set", { seq: ++this.seq, setting, exact, ...margins });
   }
 
   requestViews(seq) {
@@ -480,10 +487,11 @@ class Explorer {
       hello.notes.map((note) => el("p", { class: "muted" }, note)), this.notice, this.status));
     this.alert = el("div", { role: "alert", "aria-label": "Conflict" });
     const controls = el("div", { class: "controls", role: "region", "aria-label": "Settings", tabindex: "0" },
-      this.buildHistory(), this.alert, this.buildTail(),
+      this.buildHistory(), this.alert, this.buildTail(), hello.why_no_margins ? null : this.buildConfidence(),
       el("div", {}, el("h2", {}, "Goals"), this.buildLegend(), this.goalList = el("ul", { class: "goals" })),
       hello.is_file ? this.buildFileNote() : this.buildAdding(), hello.is_file ? null : this.buildBudget(),
-      hello.is_file || !hello.can_defer ? null : this.buildDeferral(), this.buildBy(), this.buildExports(), this.buildMore());
+      hello.is_file || !hello.can_defer ? null : this.buildDeferral(), this.buildBy(),
+      hello.why_no_margins && !hello.is_file ? this.buildConfidence() : null, this.buildExports(), this.buildMore());
     this.watchEnd(controls);
     this.panels = {};
     const views = el("div", { class: "views" },
@@ -505,14 +513,18 @@ class Explorer {
     if (this.hello.is_file) return null; // whose bounds are listed beside each slider
     const bar = (style, text) => [draw("svg", { viewBox: "0 0 22 8", width: 22, height: 8, class: "swatch", "aria-hidden": "true" },
       draw("rect", { class: style, width: 22, height: 8 })), ` ${text} `];
-    return el("p", { class: "muted" }, "The bar below a bound shows the values that can be met: ", bar("f1", "at a price;"), bar("band", "at no cost."), "The rest cannot be met.");
+    const margins = this.hello.why_no_margins ? null : [" With a confidence, a second figure shows the bound\u00a0",
+      draw("svg", { viewBox: "0 0 8 12", width: 6, height: 12, class: "swatch thin", "aria-hidden": "true" }, draw("line", { class: "bound", x1: 4, x2: 4, y1: 0, y2: 12 })),
+      ", the ", bar("margin", "margin inside of it,"), " and what is ",
+      draw("svg", { viewBox: "0 0 22 8", width: 22, height: 8, class: "swatch", "aria-hidden": "true" }, draw("path", { class: "ink", d: "M1,1V7M1,4H21M21,1V7" })), " expected on new rows."];
+    return el("p", { class: "muted" }, "The bar below a bound shows the values that can be met: ", bar("f1", "at a price;"), bar("band", "at no cost."), "The rest cannot be met.", margins);
   }
 
   buildFileNote() {
     this.fileNote = el("p", { "aria-live": "polite" });
-    const { settings, by, budget, defer } = this.hello.file;
+    const { settings, by, budget, defer, confidence } = this.hello.file;
     const fixed = [by.length ? `thresholds that differ by ${by.join(", ")}` : "", budget === null ? "" : `a budget of ${shown(budget)}`,
-      defer === null ? "" : `a cost of deferral of ${shown(defer)}`].filter(Boolean);
+      defer === null ? "" : `a cost of deferral of ${shown(defer)}`, confidence === null ? "" : `a confidence of ${fewDigits(confidence)}`].filter(Boolean);
     return el("div", {}, this.fileNote, el("p", { class: "muted" }, `This file has the results for ${settings} settings` +
       `${fixed.length ? `, all with ${fixed.join(" and ")}` : ""}. For other bounds, other goals, frontiers and exports, run counterpoise explore.`));
   }
@@ -643,6 +655,42 @@ class Explorer {
       el("div", { class: "wide" }, this.defer.range), this.defer.problem);
   }
 
+  buildConfidence() {
+    const { is_file: isFile, why_no_margins: why, start } = this.hello, own = start.confidence, id = freshId("confidence");
+    if (isFile && own === null) return null;
+    this.confidenceOn = el("input", { type: "checkbox", id, disabled: isFile || Boolean(why), onchange: () =>
+      this.change({ confidence: this.confidenceOn.checked ? own ?? USUAL_CONFIDENCE : null }, true) });
+    this.confidence = this.slider("Confidence that all goals hold on new rows", {
+      low: Math.min(0.5, own ?? 0.5), high: Math.max(0.99, own ?? 0.99), step: 0.01, describe: (one) => `all goals hold on new rows in about ${percent(one)} of the cases`,
+      fromSlider: (one) => Number(one.toFixed(4)),
+      change: (confidence, exact, run) => { if (this.confidenceOn.checked) this.change({ confidence }, exact, run); },
+    });
+    this.marginWords = el("p", { class: "wide", "aria-live": "polite" });
+    this.marginLimits = el("p", { class: "wide undecided", "aria-live": "polite" });
+    return this.confidenceField = el("div", { class: "field" },
+      el("label", { for: id, class: "check" }, this.confidenceOn, "Confidence that all goals hold on new rows"), this.confidence.exact,
+      el("div", { class: "wide" }, this.confidence.range), this.confidence.problem, this.marginWords, this.marginLimits);
+  }
+
+  paintConfidence() {
+    if (!this.confidenceOn) return;
+    const { confidence } = this.setting, isOn = confidence !== null && confidence !== undefined, { margins } = this.answer ?? {};
+    this.confidenceOn.checked = isOn;
+    this.confidence.write(confidence ?? this.hello.start.confidence ?? USUAL_CONFIDENCE);
+    this.confidence.range.disabled = this.confidence.exact.disabled = !isOn || this.hello.is_file;
+    if (margins && !margins.is_kept) this.lastMargins = margins;
+    const isKept = !margins || margins.is_kept || Boolean(this.conflict), { price = "", limits = "" } = this.lastMargins ?? {};
+    const none = "None: the goals are met on the selection rows, and each may fail on new rows about half of the time.";
+    // what is known of the last margins stays where it is while a value moves, so that nothing below jumps
+    const computed = price || limits ? price : "Margins are being computed.";
+    const words = !price ? computed : margins?.is_too_much ? "The last margins are too large for these goals." : `${price} (Last setting.)`;
+    this.marginWords.textContent = this.hello.why_no_margins || (!isOn ? none : isKept ? words : computed);
+    this.marginLimits.textContent = isOn ? rounded(limits) : "";
+    this.marginWords.classList.toggle("muted", isKept || !isOn);
+    this.marginLimits.classList.toggle("stale", isKept);
+    this.confidenceField.setAttribute("aria-busy", String(isOn && isKept && !this.conflict));
+  }
+
   buildBy() {
     this.byBoxes = this.hello.by.map((name) => {
       const box = el("input", { type: "checkbox", onchange: () => {
@@ -722,7 +770,7 @@ class Explorer {
     const on = el("input", { type: "checkbox", role: "switch", disabled: isFile && !this.transport.grid.switches[place],
       onchange: () => this.changeGoal(place, { on: on.checked }, true) });
     const track = draw("svg", { class: "track", viewBox: "0 0 100 8", preserveAspectRatio: "none", "aria-hidden": "true" });
-    const room = el("p", { class: "muted" }), standing = el("p", {}), held = el("p", {}), fileBound = this.hello.file_bounds[goal.text];
+    const room = el("p", { class: "muted" }), standing = el("p", {}), margin = el("div", {}), held = el("p", {}), fileBound = this.hello.file_bounds[goal.text];
     const remove = isFile ? null : el("button", { type: "button", onclick: () => {
       this.change({ goals: this.setting.goals.filter((_, at) => at !== place) }, true);
       this.buildGoals();
@@ -730,9 +778,9 @@ class Explorer {
     } }, "Remove");
     const item = el("li", {},
       el("div", { class: "field" }, el("span", { class: "check" }, on, name), slider.exact, slider.problem),
-      slider.range, isFile ? this.held(values) : [track, room], standing, held,
+      slider.range, isFile ? this.held(values) : [track, room], standing, margin, held,
       el("div", { class: "bar" }, fileBound === undefined ? null : el("span", { class: "muted" }, `bound in the goals file: ${fewDigits(fileBound)}`), remove));
-    const row = { item, name, slider, on, track, room, standing, held, remove, low, high };
+    const row = { item, name, slider, on, track, room, standing, margin, held, remove, low, high };
     this.nameRow(row, goal);
     return row;
   }
@@ -754,6 +802,7 @@ class Explorer {
     this.setting.goals.forEach((goal, place) => {
       const { left, sense, right, low, high } = goals[place] ?? {};
       if (left) Object.assign(goal, { left, sense, right, low, high });
+      if (!this.answer.margins?.is_kept) goal.margin = this.answer.margins?.goals[place] ?? null;
     });
     // how far a bound can move is known by now
     if (this.rows.some((row, place) => goals[place] && (row.low !== goals[place].low || row.high !== goals[place].high))) this.buildGoals();
@@ -765,8 +814,25 @@ class Explorer {
       const choice = one.choice.note ?? `${shown(one.choice.value)}${one.choice.worst ? ` (${one.choice.worst})` : ""}`;
       const word = one.choice.note ? "" : one.choice.holds ? "holds" : "missed";
       row.standing.replaceChildren("Selection rows: ", choice, " ", el("span", { class: `verdict ${word === "missed" ? "fails" : word}` }, word), price ? ` · ${price}` : "");
+      this.paintMargin(row, one);
       this.paintHeld(row, one.held_out);
     });
+  }
+
+  paintMargin(row, goal) { // between the bound and the estimate
+    const { margin } = this.setting.goals[this.rows.indexOf(row)], { value, bound } = goal.choice;
+    if (!margin || !goal.on || value === undefined || value === null || bound === null) { row.margin.replaceChildren(); return; }
+    if (margin.note) { row.margin.replaceChildren(el("p", { class: "muted" }, margin.note)); return; }
+    const [low, high] = [margin.low, margin.high].map((end) => value + end - margin.value); // where margins are kept, the value has moved
+    const ends = [bound, value, low, high], least = Math.min(...ends), most = Math.max(...ends), x = scale(least, most, 8, WIDE - 8);
+    const figure = draw("svg", { viewBox: `0 0 ${WIDE} 20`, role: "img", "aria-label": `Bound ${shown(bound)}, aimed at ${shown(value)}, ${shown(low)} to ${shown(high)} expected on new rows` },
+      draw("line", { class: "grid", x1: 0, x2: WIDE, y1: 10, y2: 10 }),
+      draw("rect", { class: "margin", x: Math.min(x(bound), x(value)), y: 7, width: Math.abs(x(value) - x(bound)), height: 6 }),
+      draw("path", { class: "ink", fill: "none", d: `M${x(low)},6V14M${x(low)},10H${x(high)}M${x(high)},6V14` }),
+      draw("line", { class: "bound", x1: x(bound), x2: x(bound), y1: 1, y2: 19 }), draw("circle", { class: "f1", cx: x(value), cy: 10, r: 4 }));
+    const isKept = Boolean(this.answer.margins?.is_kept), price = margin.cost && !this.answer.margins?.is_too_much ? `, which costs ${margin.cost}` : "";
+    row.margin.className = isKept ? "stale" : "";
+    row.margin.replaceChildren(figure, el("p", {}, `New rows: ${shown(low)} to ${shown(high)} expected · ${shown(Math.abs(value - bound))} inside of the bound${price}`));
   }
 
   paintHeld(row, held) {
@@ -887,6 +953,7 @@ class Explorer {
 
   stale() {
     for (const name of LATER) this.note(name, COMPUTED, true);
+    if (this.setting.confidence !== null) this.confidenceField?.setAttribute("aria-busy", "true");
   }
 
   note(name, word, isLoading = false) { // a note on what a panel shows; empty where it shows the current setting
@@ -908,6 +975,7 @@ class Explorer {
 
   paintControls() {
     if (this.alpha) this.alpha.write(this.setting.alpha ?? 1);
+    this.paintConfidence();
     for (const { name, box } of this.byBoxes) box.checked = this.setting.by.includes(name);
     const { by } = this.setting, added = by.filter((name) => !this.hello.start.by.includes(name));
     this.byNote.textContent = by.length ? `Decisions will use ${by.join(" and ")}${added.length ? `; those of the model do not use ${added.join(" or ")}` : ""}.` : "";
@@ -936,7 +1004,7 @@ class Explorer {
     for (const name of AT_ONCE) this.note(name, "");
     const { value, lower } = this.answer;
     const { alpha } = this.setting, aim = alpha === null ? this.answer.objective : alpha === 1 ? "Average loss" : `Loss of the worst ${percent(alpha)}`;
-    this.say(`${aim} on the selection rows: ${shown(value)}, at most ${shown(Math.max(value - lower, 0), 4)} above the best possible`);
+    this.say(`${aim} on the selection rows: ${shown(value)}, at most ${shown(Math.max(value - lower, 0), 4)} above the best possible${!this.answer.margins ? "" : this.answer.margins.is_kept ? " with the last margins" : " without margins"}`);
   }
 
   paintConflict() {
@@ -948,7 +1016,9 @@ class Explorer {
       this.nameRow(row, this.setting.goals[place]);
       row.standing.replaceChildren(el("span", { class: "muted" }, kind === "refused" ? "No result: this setting was refused." : "No result: these goals cannot be met together."));
       row.held.replaceChildren();
+      row.margin.replaceChildren();
     });
+    this.paintConfidence();
     this.paintHistory();
     if (kind === "unmet") {
       this.alert.replaceChildren(el("p", {}, "These goals cannot be met together. The explorer is finding out which of them conflict."));
@@ -1083,7 +1153,7 @@ class Explorer {
       xName: view.x === "error_rate" ? "error rate" : view.x, yName: view.y === "tail" ? "loss of the tail" : view.y });
     figure.append(line(x, y, points, "s1"));
     if (here[0] !== null && here[1] !== null) figure.append(draw("circle", { class: "mark", cx: x(here[0]), cy: y(here[1]), r: 4.5 }));
-    body.replaceChildren(figure, el("p", { class: "muted" }, "The dot is the current setting. All other goals are kept."),
+    body.replaceChildren(figure, el("p", { class: "muted" }, `The dot is the current setting. All other goals are kept.${this.setting.confidence === null ? "" : " The line is without margins."}`),
       this.axis("x") === "error" && this.axis("y") === "tail" && this.setting.alpha === 1 ? el("p", {}, "With alpha = 1 the loss of the tail is the error rate: choose another quantity above.") : "");
   }
 
@@ -1102,6 +1172,7 @@ class Explorer {
     const lefts = [...new Set(all.flatMap((one) => one.answer.goals.map((goal) => `${goal.left} ${goal.sense}`)))];
     const lines = [
       ["tail", (one) => shown(one.answer.setting.alpha)], ["budget", (one) => shown(one.answer.setting.budget)],
+      ...(this.hello.why_no_margins ? [] : [["confidence", (one) => (one.answer.setting.confidence === null ? "none" : fewDigits(one.answer.setting.confidence))]]),
       ["objective", (one) => shown(one.answer.value)],
       ["average loss", (one) => shown(one.answer.losses[rows].mean)],
       ...(this.setting.alpha === null ? [] : [["loss of the tail", (one) => shown(one.answer.losses[rows].tail)]]),
@@ -1196,7 +1267,7 @@ class Grid {
       goals[match.place] = { bound: bound ?? match.bound, on };
     }
     if (setting.goals.length !== this.bounds.length) return null;
-    return this.settings.find((one) => same([one.by, one.budget, one.defer], [setting.by, setting.budget, setting.defer]) &&
+    return this.settings.find((one) => same([one.by, one.budget, one.defer, one.confidence], [setting.by, setting.budget, setting.defer, setting.confidence]) &&
       this.differences(one, { ...setting, goals }).length === 0) ?? null;
   }
 
