@@ -246,3 +246,12 @@ def test_assumed_scores_have_the_assumed_rates():
         assert y[own].mean() == pytest.approx(base, abs=1e-3)
         assert (scores[own & (y == 1)] > 0).mean() == pytest.approx(0.7, abs=1e-3)
         assert (scores[own & (y == 0)] > 0).mean() == pytest.approx(alarms, abs=1e-3)
+
+
+@pytest.mark.parametrize("goal", ["recall >= 1", "recall >= 0.7 with confidence 0.95"])
+def test_a_goal_without_a_margin_has_a_plan_that_says_so(goal):
+    scores = cp.AssumedScores(base_rate=0.2, recall=0.8, false_positive_rate=0.1)
+    made = cp.plan(goal, scores=scores, rows=[1000])
+    assert made.goals[0].rows is None
+    assert made.goals[0].reason.startswith("no margin, as")
+    assert made.rows is None

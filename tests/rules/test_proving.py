@@ -163,6 +163,68 @@ def test_a_model_trained_on_all_rows_is_proven_on_others_alone() -> None:
     assert trained.rebalance(X=others, y=labels, confidence=Proof()).proof_.is_proven
 
 
+def prefit(goals: list[str], X: Any, y: Any, **columns: Any) -> GoalClassifier:
+    model = LogisticRegression().fit(*make_rows(2000, seed=9)[:2])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConfidenceNotReached)
+        return GoalClassifier(model, goals=goals, cv="prefit", confidence=Proof()).fit(X, y, **columns)
+
+
+def test_a_goal_with_a_lower_confidence_of_its_own_takes_no_more_risk() -> None:
+    X, y, _ = make_rows(400)
+    own = prefit(["recall >= 0.7 with confidence 0.2"], X, y)
+    (rule,) = own.rules_
+    if own.proof_.is_proven:
+        assert rule.thresholds == prefit(["recall >= 0.7"], X, y).rules_[0].thresholds
+
+
+def test_weights_that_differ_need_a_limit_wherever_the_heavy_row_is() -> None:
+    X, y, _ = make_rows(300)
+    for heavy in range(0, 300, 25):
+        weights = np.ones(300)
+        weights[heavy] = 1000.0
+        assert "largest_weight" in prefit(["recall >= 0.4"], X, y, sample_weight=weights).proof_.reason
+    assert prefit(["recall >= 0.2"], X, y, sample_weight=np.ones(300)).proof_.is_proven
+
+
+def test_a_group_without_test_rows_is_not_proven() -> None:
+    X, y, _ = make_rows(300)
+    parts = split_rows({"train": Table(X, y)}, None, share_to_test(1))
+    group = np.full(300, "a")
+    row = next(row for row in parts.traced["train"] if y[row] == 1)
+    group[row], X[row] = "z", 10.0
+    goals = ["every_group(recall, by=group) >= 0.3"]
+    assert not prefit(goals, X, y, sensitive_features={"group": group}).proof_.is_proven
+    assert prefit(["recall >= 0.3"], X, y, sensitive_features={"group": group}).proof_.is_proven
+
+
+def test_lists_are_met_by_the_rule_that_is_proven_and_may_be_short() -> None:
+    for seed in range(8):
+        X, y, _ = make_rows(400, seed=seed)
+        at = np.random.default_rng(seed).uniform(-0.2, 0.9)
+        rows = np.repeat([at, at + 0.4, -5.0, 5.0], 2)
+        listed = {"gold": Table(np.column_stack([rows, rows, rows]), np.repeat([1, 0, 0, 1], 2), population=False)}
+        decided = prefit(["recall >= 0.4", "accuracy(gold) >= 0.75"], X, y, datasets=listed)
+        assert decided.check_goals()[1].holds
+        assert seed or decided.proof_.is_proven
+
+
+def test_persons_with_several_rows_stay_together_in_folds_and_unique_ids_are_proven() -> None:
+    X, y, _ = make_rows(600)
+    unique = GoalClassifier(LogisticRegression(), goals=["recall >= 0.4"], confidence=Proof(), random_state=0)
+    assert unique.fit(X, y, ids=np.arange(600)).proof_.is_proven
+    with pytest.warns(ConfidenceNotReached, match="some persons have several"):
+        several = unique.fit(X, y, ids=np.arange(600) // 2)
+    assert several.family_.selection_data.test_rows is None
+
+
+def test_more_rows_are_needed_than_there_were() -> None:
+    for seed in range(6):
+        X, y, _ = make_rows(120, seed=seed)
+        proof = prefit(["recall >= 0.6", "precision >= 0.5"], X, y).proof_
+        assert proof.is_proven or proof.rows_needed is None or proof.rows_needed > 120
+
+
 @pytest.mark.parametrize("level", [0, 1, 1.5, "0.9", None])
 def test_the_confidence_of_a_proof_is_checked(level: Any) -> None:
     with pytest.raises((TypeError, ValueError), match="confidence of Proof"):

@@ -262,7 +262,7 @@ class GoalClassifier(MixtureBase):
         if X_val is None:
             data = self.labelled_data(X, labels, **columns, largest_weight=largest_weight)
             if not self.is_prefit:
-                tested = self._rows_to_test(labels.size, problem)
+                tested = self._rows_to_test(labels.size, problem, persons)
                 kept = np.setdiff1d(np.arange(labels.size), tested)
                 splits = splits_of(self.cv, labels[kept], next(seeds), None if persons is None else persons[kept])
                 splits = [(kept[outside], kept[inside]) for outside, inside in splits]
@@ -301,9 +301,13 @@ class GoalClassifier(MixtureBase):
         self.solve_and_store(family, problem)
         return self
 
-    def _rows_to_test(self, n_rows: int, problem: Problem) -> IntArray:
-        """Return the rows that no model is trained on, where goals are to be proven: the deciding model scores them."""
-        if not isinstance(problem.confidence, Proof):
+    def _rows_to_test(self, n_rows: int, problem: Problem, persons: IntArray | None) -> IntArray:
+        """Return the rows that no model is trained on, where goals are to be proven: the deciding model scores them.
+
+        Rows of persons that have several are not independent, and prove nothing.
+        """
+        has_several = persons is not None and np.unique(persons).size < n_rows
+        if not isinstance(problem.confidence, Proof) or has_several:
             return np.empty(0, dtype=np.int64)
         if not isinstance(self.cv, str | Integral) and not hasattr(self.cv, "split"):
             raise ValueError(

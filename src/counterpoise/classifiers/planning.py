@@ -437,11 +437,15 @@ def _repeat_choice(path: TargetPath, safe: SafeRule) -> tuple[FloatArray, FloatA
     """
     problem, table, random, parts = path.problem, path.table, path.problem.random, path.problem.parts
     goals = [np.flatnonzero([parts[one].goal == margin.goal for one in random]) for margin in safe.margins]
+    if not random.size:  # no goal has a margin
+        nothing = np.zeros((1, len(goals)))
+        return nothing, nothing, nothing
     repeated = []
     for sums in table.resamples(_N_RESAMPLES, np.random.default_rng(1), problem.persons):
         for values in np.round(table.values(table.shares(sums)), _DIGITS):
             slack = -values[random]
-            rule = int(problem.rank_values(values, slack / path.errors).best(np.array([safe.target]))[0])
+            ranking = problem.rank_values(values, slack / path.errors)._replace(cost=path.now.cost)
+            rule = int(ranking.best(np.array([safe.target]))[0])
             worst = [int(own[slack[own, rule].argmin()]) if own.size else 0 for own in goals]
             repeated.append((slack[worst, rule], (path.z * path.errors)[worst, rule], path.errors[worst, rule]))
     shown, true, errors = np.array(repeated).transpose(1, 0, 2)

@@ -153,9 +153,8 @@ def warn_of_one_answer(deferred: float, constant: Any) -> None:
 
 def warn_of_margins(margins: Margins | None, confidence: float | Proof | None) -> None:
     """Warn that goals may fail on new rows more often than requested: which one, and what would help."""
-    if margins is not None and margins.proof is not None and not margins.proof.is_proven:
+    if margins is not None and margins.proof is not None and not margins.proof.is_proven and not margins.reason:
         _warn_of_no_proof(margins.proof)
-    confidence = confidence.confidence if isinstance(confidence, Proof) else confidence
     if margins is None or margins.confidence is not None:
         return
     if margins.reason:
@@ -168,6 +167,7 @@ def warn_of_margins(margins: Margins | None, confidence: float | Proof | None) -
         return
     if margins.limiting is None:  # lists of rows, and goals with a confidence of their own: nothing was requested
         return
+    confidence = confidence.confidence if isinstance(confidence, Proof) else confidence
     needed = "" if margins.rows_needed is None else f" About {margins.rows_needed:,} selection rows would be enough."
     if margins.is_costly:
         needed = (
@@ -184,12 +184,10 @@ def warn_of_margins(margins: Margins | None, confidence: float | Proof | None) -
 
 def _warn_of_no_proof(proof: GoalProof) -> None:
     """Warn that no rule passed the tests, and what would help."""
-    what = f"because {proof.reason}" if proof.reason else f"as no rule passes on {proof.n_rows:,} test rows"
     needed = f" A proof would take about {proof.rows_needed:,} selection rows." if proof.rows_needed else ""
+    advice = "" if proof.reason else " Relax a goal, lower the confidence, or pass more rows."
     warn_caller(
-        f"Nothing is proven about the goals on new rows, {what}. The rule has margins as with "
-        f"confidence={proof.confidence} instead.{needed} Relax a goal, lower the confidence of Proof, or pass more "
-        "rows.",
+        f"{proof} The rule is chosen with margins instead, for a confidence of {proof.confidence}.{needed}{advice}",
         ConfidenceNotReached,
     )
 

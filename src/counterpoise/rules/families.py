@@ -54,11 +54,11 @@ from counterpoise.rules.class_scores.table import CalibratedScores, Calibration,
 from counterpoise.rules.deciding import DecisionRows, RuleFunction, with_label
 from counterpoise.rules.explaining import ScoreComparison, nearest_changes
 from counterpoise.rules.goal_rows import TRAIN, Answers
-from counterpoise.rules.margins import NO_MARGINS, ONLY_SUMS, Margins
+from counterpoise.rules.margins import ONLY_SUMS, Margins
 from counterpoise.rules.options import Proof
 from counterpoise.rules.pool import Pool, failures
 from counterpoise.rules.program import Choice, choose
-from counterpoise.rules.proving import prove, with_proof, without_proof
+from counterpoise.rules.proving import no_margins, prove, with_proof, without_proof
 from counterpoise.rules.rows import LabelledData, groups_of, person_numbers
 from counterpoise.rules.scores.candidates import find_candidates, with_margins, with_proven, with_rules_between
 from counterpoise.rules.scores.cuts import Rule
@@ -211,7 +211,7 @@ class ThresholdRules(NamedTuple):
         margins, proven = None, None
         if problem.confidence is not None and problem.goals:
             choice, margins, proven = (
-                self._with_margins(ranked, problem, choice) if is_fixed else (choice, NO_MARGINS, None)
+                self._with_margins(ranked, problem, choice) if is_fixed else (choice, no_margins(problem), None)
             )
         rules = proven or ranked.as_rules(choice.rules, are_usual=choice.is_usual)
         predictions = ranked.predictions_of(choice.rules)
@@ -261,7 +261,8 @@ class ThresholdRules(NamedTuple):
             if proof.is_proven:
                 return choice, with_proof(margins, proof), chosen.rules
         choice, margins = with_margins(ranked, problem, plain, proof.confidence)
-        return choice, without_proof(margins, proof, ranked.mass.size), None
+        is_fold = self.selection_data.has_fold_scores
+        return choice, without_proof(margins, proof, ranked.mass.size, of_folds=is_fold), None
 
     def only(self, places: Mapping[str, IntArray]) -> "ThresholdRules":
         """Return the same models on some of the rows of each dataset."""
@@ -368,7 +369,7 @@ class ClassRules(NamedTuple):
         if problem.confidence is not None and problem.goals:
             is_fixed = problem.decision == FIXED
             chosen, margins, proven = (
-                self._with_margins(known, problem, chosen) if is_fixed else (chosen, NO_MARGINS, None)
+                self._with_margins(known, problem, chosen) if is_fixed else (chosen, no_margins(problem), None)
             )
             if proven is not None:
                 calibrations = proven.calibrations
@@ -410,7 +411,8 @@ class ClassRules(NamedTuple):
             if proof.is_proven:
                 return choice, with_proof(margins, proof), chosen
         choice, margins = with_class_margins(known, problem, plain, proof.confidence)
-        return choice, without_proof(margins, proof, known.mass.size), None
+        is_fold = self.selection_data.has_fold_scores
+        return choice, without_proof(margins, proof, known.mass.size, of_folds=is_fold), None
 
     def only(self, places: Mapping[str, IntArray]) -> "ClassRules":
         """Return the same models on some of the rows of each dataset."""

@@ -697,7 +697,8 @@ def describe_margins(safe: SafeRule, checks: Sequence[GoalCheck]) -> Margins:
             margins.append(Margin(check.goal, check.bound, check.value, None, None, part.cost, reason))
             continue
         # A ratio is multiplied through by its denominator: in its own units the slack is that of the value.
-        unit = abs(check.value - check.bound) / abs(part.slack) if part.slack else 1.0
+        gap = abs(check.value - check.bound)
+        unit = gap / abs(part.slack) if min(gap, abs(part.slack)) > _ALLOWED else 1.0  # where it is just met: unknown
         errors = unit * part.standard_error, unit * part.optimism
         margins.append(Margin(check.goal, check.bound, check.value, *errors, part.cost))
     at_the_end = next((check.goal for check in checks if why_no_margin(check.goal) == AT_THE_END), None)

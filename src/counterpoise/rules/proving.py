@@ -22,7 +22,8 @@ from counterpoise.goals.bound_goals import check_denominators
 from counterpoise.goals.population import GoalOutcome, measure_goal
 from counterpoise.rules.choosing import PoolPredictions, Problem
 from counterpoise.rules.goal_rows import TRAIN
-from counterpoise.rules.margins import AT_THE_END, Margins, most_rise, why_no_margin
+from counterpoise.rules.margins import AT_THE_END, NO_MARGINS, Margins, most_rise, why_no_margin
+from counterpoise.rules.options import Proof
 
 _TRACED = -3.0, 3.0  # margins of traced rules, in standard errors on the rows they are traced on, which may mislead
 _PASSED = 3.0  # standard errors on the test rows with which a rule passes nearly always
@@ -30,6 +31,7 @@ _STEP = 0.15  # of the same, between one rule and the next
 _POWER = 0.8  # with which the rule that is aimed at passes
 _MOST_TESTED, _MOST_TESTED_OF_FOLDS = 0.9, 1 / 3  # part of the selection rows
 _LEAST_ROWS = 10  # of either part
+_MORE = 1.5
 
 
 class GoalProof(NamedTuple):
@@ -45,6 +47,17 @@ class GoalProof(NamedTuple):
     def is_proven(self) -> bool:
         """Return whether all goals are proven to hold together."""
         return bool(self.values)
+
+    def __str__(self) -> str:
+        if self.is_proven:
+            return (
+                f"Exact tests on {self.n_rows:,} rows, which the choice did not use, prove that the goals hold "
+                f"together on new rows with a confidence of {self.confidence:g}."
+            )
+        why = (
+            f"because {self.reason}" if self.reason else f"as no rule passes on the {self.n_rows:,} rows kept for tests"
+        )
+        return f"Nothing is proven about the goals on new rows, {why}."
 
     def unless_costly(self, value: float, best: float) -> "GoalProof":
         """Return the same, or no proof where the rule costs so much more than the best one that it is nearly trivial.
@@ -102,7 +115,8 @@ def split_rows(tables: Mapping[str, Table], test_rows: IntArray | None, share: f
             traced[name], tested[name] = every, every
             continue
         own = test_rows if name == TRAIN and test_rows is not None else None
-        own = rng.permutation(every)[: round(share * every.size)] if own is None else own
+        n_tested = round(min(share, 1.0 - _LEAST_ROWS / max(every.size, 1)) * every.size)
+        own = rng.permutation(every)[: max(n_tested, 0)] if own is None else own
         tested[name], traced[name] = np.sort(own), np.setdiff1d(every, own)
     return Parts(traced, tested)
 
@@ -127,23 +141,36 @@ def prove(family: Any, problem: Problem, groups: Any, level: float) -> tuple[Any
     if reason:
         return None, GoalProof(level, 0, (), reason=reason)
     parts = split_rows(tables, kept.test_rows, share_to_test(len(goals)))
-    n_rows = parts.tested[TRAIN].size
+    names = {name for goal in goals for name in goal.datasets if tables[name].population} | {TRAIN}
+    n_rows, least = parts.tested[TRAIN].size, min(part[name].size for part in parts for name in names)
     best = None
-    if min(part[name].size for part in parts for name in tables) >= _LEAST_ROWS:
+    if least >= _LEAST_ROWS:
         try:
             targets = _targets(parts.traced[TRAIN].size / n_rows)
             traced = family.only(parts.traced).prepared(problem).trace(problem, groups, targets)
         except (InfeasibleGoals, NoRows):  # on fewer rows than all
             traced = []
-        tests = family.only(parts.tested)
+        tests, n_parts = family.only(parts.tested), _count_parts(goals, family, traced)
+        lists = tuple(goal for goal in problem.goals if goal not in goals)
         for chosen in traced:
-            if not all(GoalTest.of(goal, tests.predictions(chosen), risk).passes() for goal in goals):
+            predictions = tests.predictions(chosen)
+            if not all(check.holds for check in predictions.answers.checks(lists, np.ones(1))):
+                continue  # a list is known: nothing is tested there
+            if not all(GoalTest.of(goal, predictions, risk, n_parts[goal]).passes() for goal in goals):
                 break
             best = chosen
     if best is None:
         return None, GoalProof(level, n_rows, ())
     checks = tests.predictions(best).answers.checks(problem.goals, np.ones(1))
     return best, GoalProof(level, n_rows, tuple(check.value for check in checks))
+
+
+def _count_parts(goals: Sequence[Goal], family: Any, traced: Sequence[Any]) -> dict[Goal, int]:
+    """Return of how many parts, such as groups, each goal consists on all rows: the test rows may lack some."""
+    if not traced:
+        return {}
+    views = family.predictions(traced[0]).answers.views()
+    return {goal: len(goal.parts(views)) for goal in goals}
 
 
 class GoalTest(NamedTuple):
@@ -154,13 +181,15 @@ class GoalTest(NamedTuple):
     risk: float
 
     @classmethod
-    def of(cls, goal: Goal, predictions: PoolPredictions, risk: float) -> "GoalTest":
-        """Return how a goal stands on rows that are decided by one rule; a confidence of its own sets the risk."""
-        answers, own = predictions.answers, risk if goal.confidence is None else 1.0 - goal.confidence
+    def of(cls, goal: Goal, predictions: PoolPredictions, risk: float, n_parts: int) -> "GoalTest":
+        """Return how a goal stands on rows that are decided by one rule; a confidence of its own may lower the risk."""
+        answers, own = predictions.answers, risk if goal.confidence is None else min(risk, 1.0 - goal.confidence)
         views, shares = answers.views(), {name: answers.shares(name, np.ones(1)) for name in goal.datasets}
         try:
             parts = goal.parts(views)
             check_denominators(parts, views)
+            if len(parts) < n_parts:
+                return cls(goal, [], own)
             return cls(goal, [measure_goal(part, views, shares) for part in parts], own)
         except NoRows:
             return cls(goal, [], own)
@@ -181,20 +210,29 @@ class GoalTest(NamedTuple):
         return end <= self.goal.bound if self.goal.sense == "<=" else end >= self.goal.bound
 
 
+def no_margins(problem: Problem) -> Margins:
+    """Return why a mixture has neither margins nor a proof."""
+    if not isinstance(problem.confidence, Proof):
+        return NO_MARGINS
+    reason = "proofs and margins are for decision='fixed', one rule"
+    return NO_MARGINS._replace(reason=reason, proof=GoalProof(problem.confidence.confidence, 0, (), reason=reason))
+
+
 def with_proof(margins: Margins, proof: GoalProof) -> Margins:
     """Return the margins of a rule that is proven."""
     return margins._replace(confidence=proof.confidence, limiting=None, proof=proof)
 
 
-def without_proof(margins: Margins, proof: GoalProof, n_rows: int) -> Margins:
+def without_proof(margins: Margins, proof: GoalProof, n_rows: int, *, of_folds: bool) -> Margins:
     """Return the margins that were taken where nothing is proven, with the number of rows that a proof would take."""
     n_goals = sum(margin.standard_error is not None for margin in margins.margins)
     if not proof.reason and n_goals:
-        proof = proof._replace(rows_needed=rows_for_proof(margins.most_slack, proof.confidence, n_goals, n_rows))
+        needed = rows_for_proof(margins.most_slack, proof.confidence, n_goals, n_rows, of_folds=of_folds)
+        proof = proof._replace(rows_needed=needed)
     return margins._replace(proof=proof)
 
 
-def rows_for_proof(least: float, confidence: float, n_goals: int, n_rows: int) -> int | None:
+def rows_for_proof(least: float, confidence: float, n_goals: int, n_rows: int, *, of_folds: bool = False) -> int | None:
     """Return about how many selection rows a proof takes, to two digits.
 
     ``least`` is by how many standard errors, on ``n_rows``, all goals can be met at once; None where they cannot.
@@ -207,10 +245,10 @@ def rows_for_proof(least: float, confidence: float, n_goals: int, n_rows: int) -
     """
     if not 0 < least < math.inf:
         return None
-    share = share_to_test(n_goals)
+    share = share_to_test(n_goals, of_folds=of_folds)
     margin = float(ndtri(confidence) + ndtri(_POWER)) / math.sqrt(share) + _imbalance(n_goals) / math.sqrt(1.0 - share)
     needed = margin / least
-    rows = n_rows * max(needed, 1.0) ** 2
+    rows = n_rows * max(needed**2, _MORE)  # so many as there are were not enough
     digits = 10 ** max(int(math.log10(rows)) - 1, 0)
     return int(math.ceil(rows / digits) * digits)
 
@@ -225,12 +263,20 @@ def _why_no_proof(goals: Sequence[Goal], kept: Any) -> str:
         return "the goals are about lists of rows and no samples"
     if getattr(kept, "n_rows", None) is not None:
         return "a model fitted over shards keeps sums of rows, and tests need the rows: pass X and y to choose on"
+    if kept.persons is not None and np.unique(kept.persons).size < kept.persons.size:
+        return "tests need independent rows, and some persons have several: pass one row for each"
     if kept.has_fold_scores and kept.test_rows is None:
         return (
             "the deciding model was trained on all selection rows: fit with confidence=Proof(...), which keeps some "
             "for tests, or pass X and y of other rows"
         )
-    if kept.persons is not None:
-        return "tests need independent rows, and some persons have several: pass one row for each"
+    tables = kept.answers.tables
+    unlimited = [
+        name
+        for name in dict.fromkeys(name for goal in goals for name in goal.datasets)
+        if tables[name].population and tables[name].largest_weight is None and np.ptp(tables[name].weights()) > 0
+    ]
+    if unlimited:
+        return f"the weights of {unlimited[0]} differ: pass largest_weight, the most that a row can weigh"
     at_the_end = next((goal for goal in goals if why_no_margin(goal) == AT_THE_END), None)
     return "" if at_the_end is None else f"no rule can be inside of the bound of {at_the_end}"

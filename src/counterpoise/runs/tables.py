@@ -283,12 +283,9 @@ class TableRules(NamedTuple):
         positive, negative = self.rules.positive, self.rules.negative
         called = f"positive class: {positive!r}, with high scores; negative class: {negative!r}"
         margins = list(map(str, self.margins))
-        if self.proof is not None and self.proof.is_proven:
-            margins.append(
-                f"Exact tests on {self.proof.n_rows:,} of the rows, which the choice did not use, prove that the goals "
-                f"hold together on new rows with a confidence of {self.proof.confidence:g}."
-            )
-        elif self.confidence is not None:
+        if self.proof is not None:
+            margins.append(str(self.proof))
+        if self.confidence is not None and (self.proof is None or not self.proof.is_proven):
             margins.append(f"The goals hold together on new rows with a confidence of about {self.confidence:g}.")
         return "\n".join([called, *map(str, self.checks), *margins, "", "share   rule", *lines])
 
