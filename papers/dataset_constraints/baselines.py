@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from counterpoise.goals import Table, bind, bind_objective, error_rate
 from counterpoise.solvers import OracleAnswer, maximize_concave
-from counterpoise.solvers.ramp import LinearMachine, Plan, RampProblem, best_mean, minimize_ramp
+from counterpoise.solvers.ramp import LinearMachine, RampOptions, RampProblem, best_mean, minimize_ramp
 from counterpoise.solvers.svm import solve_svm
 from papers.arrays import AnyArray, ArrayLike, BoolArray, FloatArray
 
@@ -155,7 +155,7 @@ def zafar_ramp(
     constants = np.array([positive.mean(), -_ROOM, 1.0 - _ROOM])
     problem = RampProblem(LinearMachine(rows, fit_bias=False), sp.csr_array(weights), constants, regularization)
     start = np.concatenate([first.coefficients, [-first.bias / _CONSTANT, 0.0]])
-    point = minimize_ramp(problem, start, Plan(tol=tol, radius=_RAMP_RADIUS)).state.point
+    point = minimize_ramp(problem, start, RampOptions(tol=tol, radius=_RAMP_RADIUS)).state.point
     return LinearScores(point[:-2], -_CONSTANT * float(point[-2]))
 
 

@@ -85,7 +85,7 @@ def _mapie_section(rows: ResultsTable) -> str:
                 totals[who] += 100 * own[beside_mapie.COST]
             n_both += both
             metric, size = learner.split(", ")
-            texts = [f"{share:.2f}" for share in (*shares, *costs)]
+            texts = ["-" if math.isnan(share) else f"{share:.2f}" for share in (*shares, *costs)]
             lines.append([dataset, f"{int(size):,}", metric, f"{draws:.0f}", *texts])
     ours, mapie = (total / max(n_both, 1.0) for total in totals.values())
     heads = ["data", "rows", "floor of", "draws", "proven", "and violated", "MAPIE proves", "and violated"]

@@ -33,7 +33,9 @@ def asked(monkeypatch, capsys):
     return calls
 
 
-NOTHING = dict.fromkeys(("alpha", "objective", "goals", "defer_cost", "budget", "by", "decision", "confidence"))
+NOTHING = dict.fromkeys(
+    ("alpha", "objective", "goals", "defer_cost", "budget", "by", "decision", "confidence", "proof")
+)
 
 
 @pytest.mark.parametrize(
@@ -50,6 +52,8 @@ NOTHING = dict.fromkeys(("alpha", "objective", "goals", "defer_cost", "budget", 
         (["--defer-cost", "never"], {"defer_cost": "never"}),
         (["--decision", "sticky"], {"decision": "sticky"}),
         (["--confidence", "none"], {"confidence": "none"}),
+        (["--proof"], {"proof": True}),
+        (["--no-proof"], {"proof": False}),
     ],
 )
 def test_rebalance(asked, options, named):

@@ -11,7 +11,7 @@ import pytest
 
 from counterpoise import GoalClassifier, Proof
 from counterpoise.explorer import Setting, session_of_model, solving
-from counterpoise.explorer.conversation import Client, Conversation, Exporter, Workers
+from counterpoise.explorer.conversation import Client, Conversation, Exporter, SolveWorkers
 from counterpoise.explorer.of_run import RunExporter, read_run
 from counterpoise.explorer.pages import page_of
 from counterpoise.explorer.session import Session
@@ -217,7 +217,7 @@ def test_a_drag_is_answered_while_margins_are_computed_and_they_never_overwrite_
         answered.set()
 
     monkeypatch.setattr(solving, "follow_cuts", slow)
-    workers = Workers.start()
+    workers = SolveWorkers.start()
     client = Client(Conversation(own), workers, send)
 
     def ask(seq, setting, *, exact):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from oracles import least_majorized_value
 from scipy.optimize import linprog
 
-from counterpoise.solvers.ramp import KernelMachine, LinearMachine, Plan, RampProblem, best_mean, minimize_ramp
+from counterpoise.solvers.ramp import KernelMachine, LinearMachine, RampOptions, RampProblem, best_mean, minimize_ramp
 
 TOL = 1e-3
 
@@ -56,7 +56,7 @@ def random_case(seed: int) -> Case:
 @example(105)  # where a price on what is exceeded buys a little of it
 def test_every_step_stays_inside_the_constraints_and_never_raises_the_objective(seed):
     case = random_case(seed)
-    found = minimize_ramp(case.problem, case.start, Plan(tol=TOL))
+    found = minimize_ramp(case.problem, case.start, RampOptions(tol=TOL))
     first, _ = case.value(case.start)
     values = [first, *(step.value for step in found.history)]
     assert (np.diff(values) <= 1e-9).all()
@@ -70,7 +70,7 @@ def test_every_step_stays_inside_the_constraints_and_never_raises_the_objective(
 @settings(max_examples=15)
 def test_the_bounds_of_a_convex_program_bracket_its_optimum(seed):
     case = random_case(seed)
-    step = minimize_ramp(case.problem, case.start, Plan(tol=TOL, max_majorizations=1)).history[0]
+    step = minimize_ramp(case.problem, case.start, RampOptions(tol=TOL, max_majorizations=1)).history[0]
     scores = case.X @ case.start[:-1] - case.start[-1]
     least = least_majorized_value(case.X, case.weights, case.constants, case.regularization, scores)
     assert step.lower - 1e-6 <= least <= step.lower + step.gap + 1e-6
@@ -81,7 +81,7 @@ def test_the_bounds_of_a_convex_program_bracket_its_optimum(seed):
 @settings(max_examples=15)
 def test_the_last_convex_program_is_solved_to_the_tolerance(seed):
     case = random_case(seed)
-    found = minimize_ramp(case.problem, case.start, Plan(tol=TOL, max_majorizations=60))
+    found = minimize_ramp(case.problem, case.start, RampOptions(tol=TOL, max_majorizations=60))
     assert len(found.history) < 60
     assert found.history[-1].gap <= TOL + 1e-9
 
@@ -90,7 +90,7 @@ def test_the_last_convex_program_is_solved_to_the_tolerance(seed):
 @settings(max_examples=10)
 def test_rows_and_their_gram_matrix_agree(seed):
     case = random_case(seed)
-    plan = Plan(tol=1e-2, max_majorizations=2)
+    plan = RampOptions(tol=1e-2, max_majorizations=2)
     linear = minimize_ramp(case.problem, np.zeros(case.start.size), plan)
     gram = KernelMachine(case.X @ case.X.T)
     kernel = RampProblem(gram, case.problem.weights, case.constants, case.regularization)
@@ -136,7 +136,7 @@ def test_a_start_outside_the_constraints_never_gets_further_out():
     for case in filter(lambda case: len(case.constants) > 1, map(random_case, range(12))):
         _, excess = case.value(case.start)
         outside = case._replace(constants=case.constants + np.append(0.0, 0.2 - excess))  # all exceeded by 0.2
-        found = minimize_ramp(outside.problem, case.start, Plan(tol=TOL, focus=0.0, radius=1.0))
+        found = minimize_ramp(outside.problem, case.start, RampOptions(tol=TOL, focus=0.0, radius=1.0))
         steps = [0.2 * excess.size, *(step.violation for step in found.history)]
         assert (np.diff(steps) <= 1e-9).all()
         gains.append(steps[0] - steps[-1])

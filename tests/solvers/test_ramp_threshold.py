@@ -5,7 +5,15 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from counterpoise.solvers.ramp import LinearMachine, Plan, RampProblem, Sweep, decide, decide_by_sign, minimize_ramp
+from counterpoise.solvers.ramp import (
+    LinearMachine,
+    RampOptions,
+    RampProblem,
+    Sweep,
+    decide,
+    decide_by_sign,
+    minimize_ramp,
+)
 
 
 def whole_problem(rng, n_rows, n_constraints):
@@ -84,10 +92,10 @@ def test_training_again_under_tighter_constraints_meets_what_no_threshold_does(s
     labels = X[:, 0] + 0.5 * rng.normal(size=60) > 0.5
     weights = np.vstack([np.where(labels, -1, 1), np.where(X[:, 1] > 0, -1.0, 1.0)]) / 60
     problem = RampProblem(LinearMachine(X, fit_bias=False), weights, np.array([labels.mean(), 0.1]), 0.01)
-    trained = minimize_ramp(problem, np.zeros(4), Plan())
-    trained = minimize_ramp(problem, trained.state.point, Plan())  # from a start that breaks no constraint
+    trained = minimize_ramp(problem, np.zeros(4), RampOptions())
+    trained = minimize_ramp(problem, trained.state.point, RampOptions())  # from a start that breaks no constraint
     arguments = problem, trained, lambda _: np.zeros(60), np.ones(1)
-    once, again = decide_by_sign(*arguments), decide(*arguments, Plan())
+    once, again = decide_by_sign(*arguments), decide(*arguments, RampOptions())
     assert once.cut.threshold == again.cut.threshold == 0
     assert not once.cut.holds
     assert again.cut.holds

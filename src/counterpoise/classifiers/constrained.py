@@ -53,7 +53,7 @@ from counterpoise.solvers.ramp import (
     CutSolution,
     KernelMachine,
     LinearMachine,
-    Plan,
+    RampOptions,
     RampProblem,
     ThresholdCut,
     decide,
@@ -261,7 +261,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         rows = self._check_rows(X, y, columns, sensitive_features, datasets)
         training = self._problem(rows)
         chooser = "level" if self.solver == "auto" else self.solver
-        plan = Plan(self.tol, self.max_majorizations, self.max_multiplier, chooser=chooser)
+        plan = RampOptions(self.tol, self.max_majorizations, self.max_multiplier, chooser=chooser)
         start = find_start(training.problem, training.bound, rows.tables, training.rebuild)
         trained = minimize_ramp(training.problem, start, plan)
         noise_of, sizes = partial(self._noise, training.stacked, training.stacked), training.bound.sizes

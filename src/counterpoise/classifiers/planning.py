@@ -354,12 +354,12 @@ def plan(
     at 0.95 that then says "holds" with a probability of 0.8:
     <BLANKLINE>
        goal            rows  audit rows
-    1  recall >= 0.7  8,300      54,000
-    All goals together: 8,300 rows.
+    1  recall >= 0.7  5,200      83,000
+    All goals together: 5,200 rows.
     <BLANKLINE>
       rows  reached    cost  margin 1  audit 1
-     1,000  yes      0.0046    0.0628    3,000
-    10,000  yes      0.0010    0.0180   69,000
+     1,000  yes      0.0046    0.0488    6,300
+    10,000  yes      0.0009    0.0140  230,000
     """
     margin, confidence = check_positive(margin, "margin"), check_confidence(confidence)
     audit_confidence, power = check_confidence(audit_confidence, "audit_confidence"), float(power)

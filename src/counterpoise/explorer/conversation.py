@@ -169,7 +169,7 @@ class Worker:
                 (job.later or self).push(priority, job)
 
 
-class Workers(NamedTuple):
+class SolveWorkers(NamedTuple):
     """The threads of a server: for what pages wait for, for exports, and for margins."""
 
     main: Worker
@@ -177,7 +177,7 @@ class Workers(NamedTuple):
     margins: Worker
 
     @classmethod
-    def start(cls) -> "Workers":
+    def start(cls) -> "SolveWorkers":
         """Return new ones."""
         return cls(Worker(), Worker(), Worker())
 
@@ -485,7 +485,7 @@ class Client:
     Exports take long: they are solved in turn, and another thread writes them. So do margins, which a third computes.
     """
 
-    def __init__(self, conversation: Conversation, workers: Workers, send: Send) -> None:
+    def __init__(self, conversation: Conversation, workers: SolveWorkers, send: Send) -> None:
         self._conversation, self._workers, self._send = conversation, workers, send
         self._rate = RateLimit(PER_SECOND, BURST)
         self._waiting: dict[str, Job] = {}

@@ -6,7 +6,7 @@ import anywidget
 import traitlets
 
 from counterpoise._base.text import load_json
-from counterpoise.explorer.conversation import Client, Conversation, Exporter, Workers, asset
+from counterpoise.explorer.conversation import Client, Conversation, Exporter, SolveWorkers, asset
 from counterpoise.explorer.setting import Setting
 
 HELLO = "hello"  # the first message of a page
@@ -23,7 +23,7 @@ class ExplorerWidget(anywidget.AnyWidget):
         super().__init__()
         self._exporter = exporter
         conversation = Conversation(exporter.session, exporter)
-        self._client = Client(conversation, Workers.start(), self._send_text)
+        self._client = Client(conversation, SolveWorkers.start(), self._send_text)
         self._hello = conversation.hello()
         self.on_msg(self._receive)
 

@@ -19,7 +19,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
-from counterpoise.explorer.conversation import LOG, TOO_MANY, Client, Conversation, Workers, asset, refusal
+from counterpoise.explorer.conversation import LOG, TOO_MANY, Client, Conversation, SolveWorkers, asset, refusal
 
 MOST_VISITS = 128  # connections at a time that are no sockets of pages
 _LAST_WORDS = 10.0  # seconds for a page to take the last message
@@ -102,7 +102,7 @@ def make_app(conversation: Conversation, token: str, hosts: Callable[[], tuple[s
     hosts : callable
         Returns the names with ports by which the server may be called, known once it listens.
     """
-    workers = Workers.start()
+    workers = SolveWorkers.start()
     clients: set[Client] = set()
 
     def is_known(value: str) -> bool:
@@ -141,7 +141,7 @@ def make_app(conversation: Conversation, token: str, hosts: Callable[[], tuple[s
     return app
 
 
-async def _talk(websocket: WebSocket, conversation: Conversation, workers: Workers, clients: set[Client]) -> None:
+async def _talk(websocket: WebSocket, conversation: Conversation, workers: SolveWorkers, clients: set[Client]) -> None:
     """Read messages until the page leaves or is disconnected; send answers in the order in which they are ready."""
     loop, outgoing = asyncio.get_running_loop(), asyncio.Queue[str]()
 

@@ -13,7 +13,7 @@ from counterpoise.goals.expressions import Goal
 from counterpoise.goals.infeasible import InfeasibleGoals, bound_scale, round_safely
 from counterpoise.goals.tables import Table
 from counterpoise.solvers.linear_program import FEASIBLE, constraint_scale
-from counterpoise.solvers.ramp import Plan, RampProblem, RampState, minimize_ramp
+from counterpoise.solvers.ramp import RampOptions, RampProblem, RampState, minimize_ramp
 
 _EVEN = 0.5  # the probability that a score of 0 stands for
 _CANCELLED = 1e-12  # part of the weights below which their sum is rounding
@@ -119,7 +119,7 @@ class _Searcher:
         if best.state.violation > FEASIBLE:
             if self._free is None:
                 zero = np.zeros(self.problem.machine.size)
-                self._free = minimize_ramp(self.problem.without_constraints(), zero, Plan()).state.point
+                self._free = minimize_ramp(self.problem.without_constraints(), zero, RampOptions()).state.point
             best = min(best, _search_feasible(problem, self._free), key=lambda one: one.state.violation)
         return best
 
@@ -149,7 +149,7 @@ class _Searcher:
         problem = self.problem
         rows = np.concatenate([[one], others]) + 1
         swapped = RampProblem(problem.machine, problem.weights[rows], problem.constants[rows], problem.regularization)
-        state = minimize_ramp(swapped, start.point, Plan()).state
+        state = minimize_ramp(swapped, start.point, RampOptions()).state
         return max(state.value - problem.ridge(state.point), 0.0)
 
 
@@ -234,7 +234,7 @@ def _with_bounds(bound: BoundGoals, bounds: BoundChanges, tables: Mapping[str, T
 
 def _search_feasible(problem: RampProblem, start: FloatArray) -> _Search:
     """Look for a feasible point by majorization-minimization without the objective."""
-    plan = Plan(
+    plan = RampOptions(
         tol=1e-4,
         max_majorizations=_SEARCH,
         radius=1.0,

@@ -70,7 +70,7 @@ class GoalProof(NamedTuple):
         return self._replace(values=(), reason=cause)
 
 
-class Parts(NamedTuple):
+class SplitRows(NamedTuple):
     """The rows of each dataset to trace rules on, and those to test them on."""
 
     traced: Mapping[str, IntArray]
@@ -106,7 +106,7 @@ def _targets(ratio: float) -> FloatArray:
     return np.asarray(np.arange(_TRACED[1] + _PASSED * unit, _TRACED[0], -_STEP * unit))
 
 
-def split_rows(tables: Mapping[str, Table], test_rows: IntArray | None, share: float) -> Parts:
+def split_rows(tables: Mapping[str, Table], test_rows: IntArray | None, share: float) -> SplitRows:
     """Return the rows to trace on and those to test on; lists, which are no samples, are not split."""
     rng, traced, tested = np.random.default_rng(0), {}, {}
     for name, table in tables.items():
@@ -118,7 +118,7 @@ def split_rows(tables: Mapping[str, Table], test_rows: IntArray | None, share: f
         n_tested = round(min(share, 1.0 - _LEAST_ROWS / max(every.size, 1)) * every.size)
         own = rng.permutation(every)[: max(n_tested, 0)] if own is None else own
         tested[name], traced[name] = np.sort(own), np.setdiff1d(every, own)
-    return Parts(traced, tested)
+    return SplitRows(traced, tested)
 
 
 def prove(family: Any, problem: Problem, groups: Any, level: float) -> tuple[Any, GoalProof]:

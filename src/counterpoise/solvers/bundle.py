@@ -55,7 +55,7 @@ class SolveLimits(NamedTuple):
     spare_cuts: int = 50  # kept beyond two for each model before inactive ones are dropped
 
 
-class Proof(NamedTuple):
+class LowerBoundProof(NamedTuple):
     """A mean of what cuts came from, and the cut that it is by itself."""
 
     weights: FloatArray  # on the samples
@@ -73,7 +73,7 @@ class Oracle(Protocol):
     def cut(self, mixture: FloatArray) -> Any:
         """Return something whose ``slope @ x`` is the function at ``mixture`` and nowhere above it."""
 
-    def proof(self, cuts: list[Any], shares: FloatArray) -> Proof:
+    def proof(self, cuts: list[Any], shares: FloatArray) -> LowerBoundProof:
         """Return the mean of cuts by shares that sum to 1, its slope computed anew."""
 
 

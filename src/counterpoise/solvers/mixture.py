@@ -40,7 +40,7 @@ from counterpoise._base.checks import (
 )
 from counterpoise._base.shards import Shards
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray
-from counterpoise.solvers.bundle import BENT, MAX_ITER, Callback, LevelBundle, NotConvex, Proof, SolveLimits
+from counterpoise.solvers.bundle import BENT, MAX_ITER, Callback, LevelBundle, LowerBoundProof, NotConvex, SolveLimits
 from counterpoise.solvers.linear_program import (
     HIGHS_FAILED,
     CuttingPlanes,
@@ -497,13 +497,13 @@ class RiskOracle:
         """Return the risk."""
         return self._checked_value(self._scores(mixture))
 
-    def proof(self, cuts: list[RiskCut], shares: FloatArray) -> Proof:
+    def proof(self, cuts: list[RiskCut], shares: FloatArray) -> LowerBoundProof:
         """Return the mean subgradient, and the cut that it is by itself."""
         weights, offset = np.zeros(self.rows.n_rows), 0.0
         for cut, share in zip(cuts, shares.tolist(), strict=True):
             one = self._supporting(cut.mixture)
             weights, offset = weights + share * one[0], offset + share * one[1]
-        return Proof(weights, self.rows.columns(weights) + offset, offset)
+        return LowerBoundProof(weights, self.rows.columns(weights) + offset, offset)
 
     def require_proof(self, solution: MixtureSolution) -> None:
         """Look at a few mixtures more: a slope that is none may have ended the search before any other was seen."""

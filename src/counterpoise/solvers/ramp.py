@@ -228,7 +228,7 @@ class _Majorizer:
 
 
 @dataclass(frozen=True)
-class Plan:
+class RampOptions:
     """How far to go.
 
     ``radius`` is the largest multiplier, the V of the paper's Appendix C; ``focus`` what the objective counts, 0 to
@@ -243,7 +243,7 @@ class Plan:
     stop: Callable[[RampState], bool] = lambda _state: False
 
 
-def minimize_ramp(problem: RampProblem, start: FloatArray, plan: Plan) -> RampSolution:
+def minimize_ramp(problem: RampProblem, start: FloatArray, plan: RampOptions) -> RampSolution:
     """Improve a point until a majorization gains less than the tolerance.
 
     Its convex program ends at an accuracy; or after 1000 support vector machines, or three whose own limit left them
@@ -255,7 +255,7 @@ def minimize_ramp(problem: RampProblem, start: FloatArray, plan: Plan) -> RampSo
     start : array
         Coefficients, then the bias. Where it satisfies the constraints, so does the result; where it does not, the sum
         of what they are exceeded by never rises.
-    plan : Plan
+    plan : RampOptions
         Tolerances and limits.
 
     Returns
@@ -284,7 +284,7 @@ def minimize_ramp(problem: RampProblem, start: FloatArray, plan: Plan) -> RampSo
     return RampSolution(safe, multipliers, history)
 
 
-def _merit(state: RampState, plan: Plan) -> float:
+def _merit(state: RampState, plan: RampOptions) -> float:
     """Return what must not rise: the objective where the point is feasible, else the violation with it."""
     return plan.focus * state.value + (0.0 if state.violation <= FEASIBLE else plan.radius * state.violation)
 
@@ -295,7 +295,7 @@ def _stays(state: RampState, first: RampState) -> bool:
 
 
 def _solve(
-    majorizer: _Majorizer, first: RampState, multipliers: FloatArray, plan: Plan, tol: float
+    majorizer: _Majorizer, first: RampState, multipliers: FloatArray, plan: RampOptions, tol: float
 ) -> tuple[RampState, Majorization, list[FloatArray]]:
     """Solve the convex program; return the next state, how it came about, and the points whose mean it is."""
     problem, n_known = majorizer.problem, len(majorizer.points)
@@ -503,7 +503,9 @@ def decide_by_sign(problem: RampProblem, solution: RampSolution, noise_of: Noise
     return CutSolution(solution, Sweep(problem, solution.state.scores, noise, sizes).at_zero(), noise)
 
 
-def decide(problem: RampProblem, solution: RampSolution, noise_of: Noise, sizes: FloatArray, plan: Plan) -> CutSolution:
+def decide(
+    problem: RampProblem, solution: RampSolution, noise_of: Noise, sizes: FloatArray, plan: RampOptions
+) -> CutSolution:
     """Choose the threshold, and train again under tightened constraints where no threshold meets them.
 
     Parameters
@@ -515,7 +517,7 @@ def decide(problem: RampProblem, solution: RampSolution, noise_of: Noise, sizes:
         From a point to how much the score of each row may be off by rounding.
     sizes : array of shape (n_constraints,)
         As for ``Sweep``.
-    plan : Plan
+    plan : RampOptions
         How to train again.
 
     Returns

@@ -26,7 +26,7 @@ import numpy as np
 from counterpoise._base.checks import check_alpha, check_positive
 from counterpoise._base.shards import LocalShards, Shard, Shards, available_cpus
 from counterpoise._base.types import AnyArray, ByteArray, FloatArray, IntArray
-from counterpoise.solvers.bundle import LevelBundle, Proof, SolveLimits
+from counterpoise.solvers.bundle import LevelBundle, LowerBoundProof, SolveLimits
 from counterpoise.solvers.linear_program import CuttingPlanes, MixtureSolution
 from counterpoise.solvers.rows import (
     FULL,
@@ -267,7 +267,7 @@ class TailOracle:
         """Return the CVaR of ``losses @ mixture``."""
         return float(self.cut(mixture).slope @ mixture)
 
-    def proof(self, cuts: list[TailCut], shares: FloatArray) -> Proof:
+    def proof(self, cuts: list[TailCut], shares: FloatArray) -> LowerBoundProof:
         """Return the mean of the cuts' sample weights, by shares that sum to 1, and the cut that it is by itself.
 
         The weights stay in the shards, where they go by the name ``WEIGHTS``; those of shards here are returned too.
@@ -275,7 +275,7 @@ class TailOracle:
         tails, codes = [cut.tail for cut in cuts], [cut.codes for cut in cuts]
         parts = self.shards.change(WEIGHTS, _weigh, tails, codes, shares, self.shards.is_here)
         slopes, weights = zip(*parts, strict=True)
-        return Proof(np.concatenate(weights), np.sum(slopes, axis=0))
+        return LowerBoundProof(np.concatenate(weights), np.sum(slopes, axis=0))
 
     def _find_tail(self, mixture: FloatArray, mass: float) -> tuple[TailEdge, Path, bool]:
         """Return the edge above which lies less than ``mass``, and down to which at least that much.
