@@ -14,9 +14,10 @@ from counterpoise.goals import Table, as_goals
 from counterpoise.rules.cautions import ConfidenceNotReached
 from counterpoise.rules.choosing import as_problem
 from counterpoise.rules.goal_rows import Answers, find_positive
-from counterpoise.rules.margins import FOLD_SHIFT, RuleTable, parts_of, why_no_margin
+from counterpoise.rules.margins import FOLD_SHIFT, parts_of, why_no_margin
 from counterpoise.rules.options import Groups
 from counterpoise.rules.program import choose
+from counterpoise.rules.rule_table import RuleTable
 from counterpoise.rules.scores.candidates import as_rules, follow_cuts
 from counterpoise.rules.scores.cuts import CutRules
 from counterpoise.rules.scores.family import CutFamily

@@ -258,14 +258,15 @@ class GoalClassifier(MixtureBase):
         persons = None if ids is None else person_numbers(ids, len(labels))
         seeds = (int(generator.integers(2**31)) for _ in count())  # of the folds, their models, and those of all rows
         splits, scored = [], None  # scored: the rows inside of the folds, or kept for tests; None: all
-        tested = np.empty(0, dtype=np.int64)  # rows that no model is trained on, for a proof
+        trained, tested = np.arange(labels.size), np.empty(0, dtype=np.int64)  # rows to train on; kept for a proof
         if X_val is None:
             data = self.labelled_data(X, labels, **columns, largest_weight=largest_weight)
             if not self.is_prefit:
                 tested = self._rows_to_test(labels.size, problem, persons)
-                kept = np.setdiff1d(np.arange(labels.size), tested)
-                splits = splits_of(self.cv, labels[kept], next(seeds), None if persons is None else persons[kept])
-                splits = [(kept[outside], kept[inside]) for outside, inside in splits]
+                trained = np.setdiff1d(trained, tested)
+                own = None if persons is None else persons[trained]
+                splits = splits_of(self.cv, labels[trained], next(seeds), own)
+                splits = [(trained[outside], trained[inside]) for outside, inside in splits]
                 inside = np.sort(np.concatenate([tested, *(rows for _, rows in splits)]))
                 scored = inside if inside.size < labels.size else None
         else:
@@ -280,8 +281,7 @@ class GoalClassifier(MixtureBase):
         if self.is_prefit:
             self.estimators_ = list(models.values())
         else:
-            rows = np.setdiff1d(np.arange(labels.size), tested)
-            self.estimators_, scores = self._train(models, positive, X, labels, sample_weight, splits, rows, seeds)
+            self.estimators_, scores = self._train(models, positive, X, labels, sample_weight, splits, trained, seeds)
         pool = Pool.of(dict(zip(models, self.estimators_, strict=True)), positive, self.n_jobs)
         self.learn_draws(key, generator, X, weights)
         if scores is None:

@@ -31,7 +31,7 @@ from counterpoise.classifiers.goal import PREFIT, GoalClassifier
 from counterpoise.goals import Goal, Table
 from counterpoise.goals.classes import as_labels, distinct_labels
 from counterpoise.rules.goal_rows import TRAIN
-from counterpoise.rules.margins import FOLD_SHIFT, SafeRule, TargetPath, describe_margins
+from counterpoise.rules.margins import FOLD_SHIFT, SafeRule, TargetPath, describe_margins, two_digits
 from counterpoise.rules.options import Deferral
 from counterpoise.rules.scores.candidates import follow_cuts
 from counterpoise.rules.scores.table import ScoreTable, find_groups, rank
@@ -435,8 +435,8 @@ def _repeat_choice(path: TargetPath, safe: SafeRule) -> tuple[FloatArray, FloatA
 
     Each is of shape (n_resamples, n_goals), of the part of a goal that is closest to its bound on the resample.
     """
-    problem, table, random, parts = path.problem, path.table, path.problem.random, path.problem.parts
-    goals = [np.flatnonzero([parts[one].goal == margin.goal for one in random]) for margin in safe.margins]
+    problem, table, random = path.problem, path.table, path.problem.random
+    goals = list(problem.by_goal().values())
     if not random.size:  # no goal has a margin
         nothing = np.zeros((1, len(goals)))
         return nothing, nothing, nothing
@@ -512,7 +512,7 @@ def _audit_rows(
     most = np.log(_MOST_AUDITED)
     if surplus(most) < 0:
         return None
-    return 1 if surplus(0.0) >= 0 else _two_digits(np.exp(brentq(surplus, 0.0, most)))
+    return 1 if surplus(0.0) >= 0 else two_digits(np.exp(brentq(surplus, 0.0, most)))
 
 
 def _goal_plan(place: int, points: tuple[PlanPoint, ...], most: float) -> GoalPlan:
@@ -531,14 +531,14 @@ def _goal_plan(place: int, points: tuple[PlanPoint, ...], most: float) -> GoalPl
         return GoalPlan(goal, None, None, reason)
     rows, audits = float(points[first].rows), margins[first].audit_rows
     if margins[first].is_distant:
-        return GoalPlan(goal, _two_digits(rows), audits, "it is met by more than chance can undo")
+        return GoalPlan(goal, two_digits(rows), audits, "it is met by more than chance can undo")
     if first and points[first - 1].is_reached and widths[first - 1] > most:
         ends = np.log([points[first - 1].rows, rows])
         rows = float(np.exp(np.interp(-np.log(most), -np.log(widths[first - 1 : first + 1]), ends)))
         before = margins[first - 1].audit_rows
         if audits is not None and before is not None:
-            audits = _two_digits(np.exp(np.interp(np.log(rows), ends, np.log([before, audits]))))
-    return GoalPlan(goal, _two_digits(rows), audits)
+            audits = two_digits(np.exp(np.interp(np.log(rows), ends, np.log([before, audits]))))
+    return GoalPlan(goal, two_digits(rows), audits)
 
 
 def _plain(one: GoalPlan | PlannedMargin) -> dict[str, Any]:
@@ -549,11 +549,6 @@ def _from_there_on(flags: list[bool]) -> int | None:
     """Return the first place from which on all flags are true; None where the last is not."""
     first = next((len(flags) - place for place, flag in enumerate(reversed(flags)) if not flag), 0)
     return first if first < len(flags) else None
-
-
-def _two_digits(number: float) -> int:
-    digits = 10 ** max(int(np.log10(max(number, 1.0))) - 1, 0)
-    return int(np.ceil(number / digits - _WHOLE) * digits)
 
 
 def _count(number: int | None) -> str:

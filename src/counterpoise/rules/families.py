@@ -55,10 +55,9 @@ from counterpoise.rules.deciding import DecisionRows, RuleFunction, with_label
 from counterpoise.rules.explaining import ScoreComparison, nearest_changes
 from counterpoise.rules.goal_rows import TRAIN, Answers
 from counterpoise.rules.margins import ONLY_SUMS, Margins
-from counterpoise.rules.options import Proof
 from counterpoise.rules.pool import Pool, failures
 from counterpoise.rules.program import Choice, choose
-from counterpoise.rules.proving import no_margins, prove, with_proof, without_proof
+from counterpoise.rules.proving import no_margins, prove_or_margin
 from counterpoise.rules.rows import LabelledData, groups_of, person_numbers
 from counterpoise.rules.scores.candidates import find_candidates, with_margins, with_proven, with_rules_between
 from counterpoise.rules.scores.cuts import Rule
@@ -251,18 +250,16 @@ class ThresholdRules(NamedTuple):
         """
         if self.selection_data.n_rows is not None and self.selection_data.answers.tables[TRAIN].counts is None:
             return plain, ONLY_SUMS, None
-        if not isinstance(problem.confidence, Proof):
-            assert problem.confidence is not None  # noqa: S101 - the caller checks it
-            return *with_margins(ranked, problem, plain, problem.confidence), None
-        chosen, proof = prove(self, problem, ranked.groups, problem.confidence.confidence)
-        if chosen is not None:
-            choice, margins = with_proven(ranked, problem, plain, ranked.as_cuts(chosen.rules))
-            proof = proof.unless_costly(choice.value, plain.value)
-            if proof.is_proven:
-                return choice, with_proof(margins, proof), chosen.rules
-        choice, margins = with_margins(ranked, problem, plain, proof.confidence)
-        is_fold = self.selection_data.has_fold_scores
-        return choice, without_proof(margins, proof, ranked.mass.size, of_folds=is_fold), None
+        margined = partial(with_margins, ranked, problem, plain)
+        choice, margins, chosen = prove_or_margin(
+            self,
+            problem,
+            ranked.groups,
+            plain,
+            with_margins=margined,
+            with_proven=lambda chosen: with_proven(ranked, problem, plain, ranked.as_cuts(chosen.rules)),
+        )
+        return choice, margins, None if chosen is None else chosen.rules
 
     def only(self, places: Mapping[str, IntArray]) -> "ThresholdRules":
         """Return the same models on some of the rows of each dataset."""
@@ -400,19 +397,13 @@ class ClassRules(NamedTuple):
 
         A rule that is proven comes with the calibrations that it was tested with.
         """
-        if not isinstance(problem.confidence, Proof):
-            assert problem.confidence is not None  # noqa: S101 - the caller checks it
-            return *with_class_margins(known, problem, plain, problem.confidence), None
-        chosen, proof = prove(self, problem, known.groups, problem.confidence.confidence)
-        if chosen is not None:
+
+        def with_proven_rule(chosen: ChosenRules) -> tuple[Choice, Margins]:
             tested = self.selection_data.calibrated_scores(known.groups, chosen.calibrations)
-            choice, margins = with_proven_class_rule(tested, problem, plain, chosen.rules[0])
-            proof = proof.unless_costly(choice.value, plain.value)
-            if proof.is_proven:
-                return choice, with_proof(margins, proof), chosen
-        choice, margins = with_class_margins(known, problem, plain, proof.confidence)
-        is_fold = self.selection_data.has_fold_scores
-        return choice, without_proof(margins, proof, known.mass.size, of_folds=is_fold), None
+            return with_proven_class_rule(tested, problem, plain, chosen.rules[0])
+
+        margined = partial(with_class_margins, known, problem, plain)
+        return prove_or_margin(self, problem, known.groups, plain, with_margins=margined, with_proven=with_proven_rule)
 
     def only(self, places: Mapping[str, IntArray]) -> "ClassRules":
         """Return the same models on some of the rows of each dataset."""

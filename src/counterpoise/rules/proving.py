@@ -10,7 +10,7 @@ Tests need independent rows that the deciding model was not trained on.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,8 +22,9 @@ from counterpoise.goals.bound_goals import check_denominators
 from counterpoise.goals.population import GoalOutcome, measure_goal
 from counterpoise.rules.choosing import PoolPredictions, Problem
 from counterpoise.rules.goal_rows import TRAIN
-from counterpoise.rules.margins import AT_THE_END, NO_MARGINS, Margins, most_rise, why_no_margin
+from counterpoise.rules.margins import AT_THE_END, NO_MARGINS, Margins, most_rise, two_digits, why_no_margin
 from counterpoise.rules.options import Proof
+from counterpoise.rules.program import Choice
 
 _TRACED = -3.0, 3.0  # margins of traced rules, in standard errors on the rows they are traced on, which may mislead
 _PASSED = 3.0  # standard errors on the test rows with which a rule passes nearly always
@@ -31,7 +32,7 @@ _STEP = 0.15  # of the same, between one rule and the next
 _POWER = 0.8  # with which the rule that is aimed at passes
 _MOST_TESTED, _MOST_TESTED_OF_FOLDS = 0.9, 1 / 3  # part of the selection rows
 _LEAST_ROWS = 10  # of either part
-_MORE = 1.5
+_MORE = 1.5  # times as many rows as were not enough, at least
 
 
 class GoalProof(NamedTuple):
@@ -119,6 +120,51 @@ def split_rows(tables: Mapping[str, Table], test_rows: IntArray | None, share: f
         own = rng.permutation(every)[: max(n_tested, 0)] if own is None else own
         tested[name], traced[name] = np.sort(own), np.setdiff1d(every, own)
     return SplitRows(traced, tested)
+
+
+Chosen = tuple[Choice, Margins]
+
+
+def prove_or_margin(
+    family: Any,
+    problem: Problem,
+    groups: Any,
+    plain: Choice,
+    *,
+    with_margins: Callable[[float], Chosen],
+    with_proven: Callable[[Any], Chosen],
+) -> tuple[Choice, Margins, Any]:
+    """Return one rule that is proven, or else has margins, in the place of the best, the margins, and what is proven.
+
+    Parameters
+    ----------
+    family, problem, groups
+        As for ``prove``; the problem has a confidence, or a ``Proof``.
+    plain : Choice
+        The best rule without margins.
+    with_margins : callable
+        Given a confidence, the rule with margins and these.
+    with_proven : callable
+        Given what ``prove`` chose, the rule and how far it is inside of the goals.
+    """
+    if not isinstance(problem.confidence, Proof):
+        assert problem.confidence is not None  # noqa: S101 - the caller checks it
+        return *with_margins(problem.confidence), None
+    level = problem.confidence.confidence
+    chosen, proof = prove(family, problem, groups, level)
+    if chosen is not None:
+        choice, margins = with_proven(chosen)
+        proof = proof.unless_costly(choice.value, plain.value)
+        if proof.is_proven:
+            return choice, margins._replace(confidence=level, limiting=None, proof=proof), chosen
+    choice, margins = with_margins(level)
+    n_goals = sum(margin.standard_error is not None for margin in margins.margins)
+    if not proof.reason and n_goals:
+        kept = family.selection_data
+        n_rows, of_folds = kept.answers.tables[TRAIN].n_samples, kept.has_fold_scores
+        needed = rows_for_proof(margins.most_slack, level, n_goals, n_rows, of_folds=of_folds)
+        proof = proof._replace(rows_needed=needed)
+    return choice, margins._replace(proof=proof), None
 
 
 def prove(family: Any, problem: Problem, groups: Any, level: float) -> tuple[Any, GoalProof]:
@@ -218,20 +264,6 @@ def no_margins(problem: Problem) -> Margins:
     return NO_MARGINS._replace(reason=reason, proof=GoalProof(problem.confidence.confidence, 0, (), reason=reason))
 
 
-def with_proof(margins: Margins, proof: GoalProof) -> Margins:
-    """Return the margins of a rule that is proven."""
-    return margins._replace(confidence=proof.confidence, limiting=None, proof=proof)
-
-
-def without_proof(margins: Margins, proof: GoalProof, n_rows: int, *, of_folds: bool) -> Margins:
-    """Return the margins that were taken where nothing is proven, with the number of rows that a proof would take."""
-    n_goals = sum(margin.standard_error is not None for margin in margins.margins)
-    if not proof.reason and n_goals:
-        needed = rows_for_proof(margins.most_slack, proof.confidence, n_goals, n_rows, of_folds=of_folds)
-        proof = proof._replace(rows_needed=needed)
-    return margins._replace(proof=proof)
-
-
 def rows_for_proof(least: float, confidence: float, n_goals: int, n_rows: int, *, of_folds: bool = False) -> int | None:
     """Return about how many selection rows a proof takes, to two digits.
 
@@ -247,10 +279,7 @@ def rows_for_proof(least: float, confidence: float, n_goals: int, n_rows: int, *
         return None
     share = share_to_test(n_goals, of_folds=of_folds)
     margin = float(ndtri(confidence) + ndtri(_POWER)) / math.sqrt(share) + _imbalance(n_goals) / math.sqrt(1.0 - share)
-    needed = margin / least
-    rows = n_rows * max(needed**2, _MORE)  # so many as there are were not enough
-    digits = 10 ** max(int(math.log10(rows)) - 1, 0)
-    return int(math.ceil(rows / digits) * digits)
+    return two_digits(n_rows * max((margin / least) ** 2, _MORE))  # as many as there are were not enough
 
 
 def _is_of_population(goal: Goal, tables: Mapping[str, Table]) -> bool:

@@ -19,13 +19,13 @@ from counterpoise.rules.margins import (
     Candidates,
     MarginProblem,
     Margins,
-    Rules,
     describe_margins,
     follow_targets,
     margin_problem,
     most_cost,
 )
 from counterpoise.rules.program import Choice, Program, with_budget
+from counterpoise.rules.rule_table import Rules
 
 _N_PRICES = 250
 _PRICES = -2.0, 1.5  # powers of ten by which a goal's price is scaled

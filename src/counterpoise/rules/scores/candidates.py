@@ -18,7 +18,6 @@ from counterpoise.rules.margins import (
     Candidates,
     MarginProblem,
     Margins,
-    Rules,
     SafeRule,
     TargetPath,
     describe_margins,
@@ -27,6 +26,7 @@ from counterpoise.rules.margins import (
     most_cost,
 )
 from counterpoise.rules.program import Choice, build_objective, with_budget
+from counterpoise.rules.rule_table import Rules
 from counterpoise.rules.scores.cuts import CutRules, Rule
 from counterpoise.rules.scores.family import CutFamily
 from counterpoise.rules.scores.sums import RuleLimits, Sums

@@ -1,0 +1,230 @@
+"""What candidate rules come to in rates, on the rows, on resamples of them, and with which standard errors.
+
+What counts of the rows are sums over cells: rows that all candidate rules treat alike and that the goals count alike.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from counterpoise._base.types import ByteArray, FloatArray, IntArray
+from counterpoise.goals.binding import Views
+from counterpoise.goals.terms import Dataset, Linear, RowCount
+
+_TINY = 1e-12
+_MOST_SUMS = 20_000_000  # of resamples at a time
+# Rows without a failure bound the rate of failures by 2.3 in so many rows at a confidence of 0.9: the variance of half
+# a row is as many times too small.
+_NO_FAILURES = 12.8
+
+
+class Rules(NamedTuple):
+    """Candidate rules, and what each answers about cells of rows that all of them treat alike."""
+
+    answers: ByteArray  # (n_cells, n_rules): codes of classes, and behind them of deferral
+    cells: Mapping[str, IntArray]  # by dataset: the cell of each row
+
+    def only(self, places: IntArray) -> "Rules":
+        """Return some of the rules."""
+        return self._replace(answers=self.answers[:, places])
+
+
+class RowCells:
+    """The rows of a dataset that goals count, by the cell that rules treat alike and by what counts them."""
+
+    def __init__(self, name: str, cells: IntArray, sets: Sequence[Dataset], views: Views, row_factor: float) -> None:
+        self.name, self.sets, self.row_factor = name, sets, row_factor
+        table = views.tables[name]
+        is_in = np.zeros((len(sets), table.n_samples), dtype=np.bool_)
+        for place, rows in enumerate(sets):
+            is_in[place, views.rows(rows)[0]] = True
+        packed = np.packbits(is_in, axis=0).T
+        kinds, of = np.unique(packed, axis=0, return_inverse=True)
+        of = of.ravel()
+        self.membership = np.unpackbits(kinds, axis=1)[:, : len(sets)].astype(np.float64)  # (n_kinds, n_sets)
+        self.n_kinds, self.n_cells = len(kinds), int(cells.max(initial=-1)) + 1
+        self.keys = cells.astype(np.int64) * self.n_kinds + of
+        self.weights = table.weights()
+        squares = self.weights if table.counts is not None else self.weights**2  # of rows, or those they stand for
+        self.squares = squares / row_factor
+        self.are_equal = table.counts is not None or bool(np.ptp(self.weights) == 0)
+        self.unit = 1.0 if table.counts is not None else float(self.weights[0])
+
+    def sums(self, amounts: FloatArray, n_cells: int) -> FloatArray:
+        """Return the sums of amounts of the rows, shape (n_cells, n_kinds)."""
+        counted = np.bincount(self.keys, amounts, n_cells * self.n_kinds)
+        return counted.astype(np.float64).reshape(n_cells, self.n_kinds)
+
+
+class RuleTable:
+    """What candidate rules come to in any linear function of their answers, on the rows and on resamples of them."""
+
+    def __init__(
+        self,
+        rules: Rules,
+        linear: Sequence[Linear],
+        views: Views,
+        error_factors: Mapping[str, float] | None = None,
+        cost: FloatArray | None = None,
+        row_factor: float = 1.0,
+    ) -> None:
+        self.rules, self.views, self.linear = rules, views, tuple(linear)
+        self.cost = cost  # of each rule, where more is known of it than its value on the rows
+        self.error_factors = {} if error_factors is None else error_factors  # of standard errors, by dataset
+        self.row_factor = row_factor  # standard errors and resamples are those of so many times the rows
+        self.counts = sorted({count for one in linear for count in one.row_counts}, key=repr)
+        self.n_cells = len(rules.answers)
+        self.place = {count: place for place, count in enumerate(self.counts)}
+        by_name: dict[str, list[Dataset]] = {}
+        for count in self.counts:
+            for rows in (count.rows, count.out_of):
+                own = by_name.setdefault(rows.name, [])
+                if rows not in own:
+                    own.append(rows)
+        self.rows = {name: RowCells(name, rules.cells[name], sets, views, row_factor) for name, sets in by_name.items()}
+        self.kinds = [self._answer(count) for count in self.counts]
+        self.indicators = {kind: kind.holds(rules.answers).astype(np.float64) for kind in set(self.kinds)}
+
+    def _answer(self, count: RowCount) -> "_Kind":
+        classes = self.views.classes
+        place = -1 if count.positive is None else self.views.place(count.called)
+        return _Kind(count.positive, place, -1 if classes.deferred is None else len(classes.labels))
+
+    def only(self, places: IntArray) -> "RuleTable":
+        """Return the same of some rules."""
+        cost = None if self.cost is None else self.cost[places]
+        rules = self.rules.only(places)
+        return RuleTable(rules, self.linear, self.views, self.error_factors, cost, self.row_factor)
+
+    def observed(self) -> dict[str, FloatArray]:
+        """Return the sums of the rows as they are, by dataset, shape (n_cells, n_kinds)."""
+        return {name: rows.sums(rows.weights, self.n_cells) for name, rows in self.rows.items()}
+
+    def resamples(
+        self, n_resamples: int, rng: np.random.Generator, persons: Mapping[str, IntArray]
+    ) -> Iterator[dict[str, FloatArray]]:
+        """Yield the sums of some resamples of the rows at a time, by dataset, shape (n_resamples, n_cells, n_kinds).
+
+        Those of lists, which are no samples, stay as they are. Where several rows are of one person, persons are drawn.
+        """
+        observed = self.observed()
+        most = max(1, _MOST_SUMS // max(own.size for own in observed.values()))
+        for first in range(0, n_resamples, most):
+            n_drawn = min(most, n_resamples - first)
+            yield {name: self._redraw(name, own, n_drawn, rng, persons) for name, own in observed.items()}
+
+    def _redraw(
+        self, name: str, observed: FloatArray, n_drawn: int, rng: np.random.Generator, persons: Mapping[str, IntArray]
+    ) -> FloatArray:
+        rows = self.rows[name]
+        if not self.views.tables[name].population:
+            return np.broadcast_to(observed, (n_drawn, *observed.shape))
+        if rows.are_equal and name not in persons:  # cells of equal rows are drawn as such
+            counts = np.rint(observed / rows.unit)
+            n_rows = round(rows.row_factor * counts.sum())
+            times = rng.multinomial(n_rows, counts.ravel() / counts.sum(), size=n_drawn)
+            return np.asarray(rows.unit * times.reshape(n_drawn, *counts.shape), dtype=np.float64)
+        units = persons.get(name, np.arange(rows.weights.size))
+        n_units = int(units.max()) + 1
+        size = round(rows.row_factor * n_units)
+        repeats = (np.bincount(rng.integers(0, n_units, size), minlength=n_units) for _ in range(n_drawn))
+        return np.array([rows.sums(rows.weights * times[units], self.n_cells) for times in repeats])
+
+    def shares(self, sums: Mapping[str, FloatArray]) -> FloatArray:
+        """Return for each count what it is out of its rows, for every rule, shape (..., n_counts, n_rules)."""
+        shares = []
+        for count, kind in zip(self.counts, self.kinds, strict=True):
+            rows, out_of = self.rows[count.rows.name], self.rows[count.out_of.name]
+            by_cell = sums[count.rows.name] @ rows.membership[:, rows.sets.index(count.rows)]
+            total = sums[count.out_of.name].sum(axis=-2) @ out_of.membership[:, out_of.sets.index(count.out_of)]
+            scaled = np.divide(by_cell.T, total, out=np.zeros(by_cell.T.shape), where=np.asarray(total > 0)).T
+            shares.append(scaled @ self.indicators[kind])
+        return np.stack(shares, axis=-2)
+
+    def values(self, shares: FloatArray) -> FloatArray:
+        """Return the linear functions of every rule, shape (..., n_functions, n_rules)."""
+        weights = np.zeros((len(self.linear), len(self.counts)))
+        for place, one in enumerate(self.linear):
+            for count in one.row_counts:
+                weights[place, self.place[count]] += count.coefficient
+        constants = np.array([one.constant for one in self.linear])[:, None]
+        return np.asarray(constants + weights @ shares)
+
+    def influences(self, places: IntArray, shares: FloatArray, rule: int) -> dict[str, FloatArray]:
+        """Return the influence of every row on some functions of one rule, by dataset (n_functions, n_rows)."""
+        sums, by_name = self.observed(), {}
+        for name, rows in self.rows.items():
+            if not self.views.tables[name].population:
+                continue
+            kinds, cells = rows.keys % rows.n_kinds, rows.keys // rows.n_kinds
+            own = np.zeros((places.size, rows.keys.size))
+            for number, place in enumerate(places.tolist()):
+                for count in self.linear[place].row_counts:
+                    if count.rows.name != name:
+                        continue
+                    total = float(sums[name].sum(axis=0) @ rows.membership[:, rows.sets.index(count.out_of)])
+                    if total <= 0:
+                        continue
+                    at = self.place[count]
+                    is_counted = self.indicators[self.kinds[at]][cells, rule]
+                    is_in = rows.membership[kinds, rows.sets.index(count.rows)]
+                    is_of = rows.membership[kinds, rows.sets.index(count.out_of)]
+                    own[number] += count.coefficient * (is_in * is_counted - shares[at, rule] * is_of) / total
+            by_name[name] = own * rows.weights
+        return by_name
+
+    def variances(self, places: IntArray, shares: FloatArray) -> FloatArray:
+        """Return the variance of some functions for every rule, shape (n_functions, n_rules); none is zero.
+
+        Shares are moved a little from 0 and 1, by half of a row of those that they are out of.
+        """
+        n_rules = shares.shape[1]
+        variances = np.zeros((places.size, n_rules))
+        for name, rows in self.rows.items():
+            if not self.views.tables[name].population:  # a list of rows does not vary
+                continue
+            squares = rows.sums(rows.squares, self.n_cells)
+            sums = rows.sums(rows.weights, self.n_cells).sum(axis=0)
+            n_answers = int(self.rules.answers.max(initial=1)) + 1
+            by_answer = [
+                squares.T @ (self.rules.answers == answer) for answer in range(n_answers)
+            ]  # (n_kinds, n_rules)
+            for number, place in enumerate(places.tolist()):
+                own = [count for count in self.linear[place].row_counts if count.rows.name == name]
+                if not own:
+                    continue
+                direct = np.zeros((n_answers, rows.n_kinds))  # what an answer adds to the influence of a row
+                central = np.zeros((rows.n_kinds, n_rules))  # what is taken off
+                floor = 0.0
+                for count in own:
+                    at = self.place[count]
+                    is_in, is_of = (rows.membership[:, rows.sets.index(one)] for one in (count.rows, count.out_of))
+                    total = float(sums @ is_of)
+                    if total <= 0:
+                        continue
+                    for answer in range(n_answers):
+                        direct[answer] += count.coefficient * is_in / total * bool(self.kinds[at].holds(answer))
+                    central += (count.coefficient / total) * np.outer(is_of, shares[at])
+                    n_rows = total**2 / max(float(squares.sum(axis=0) @ is_of), _TINY)
+                    floor += count.coefficient**2 * 0.25 / (n_rows + 1.0) ** 2  # of a share of half a row
+                total_variance = np.zeros(n_rules)
+                for answer in range(n_answers):
+                    total_variance += (by_answer[answer] * (direct[answer][:, None] - central) ** 2).sum(axis=0)
+                least = np.maximum(total_variance + 2.0 * floor, _NO_FAILURES * floor)
+                variances[number] += least * self.error_factors.get(name, 1.0) ** 2
+        return variances
+
+
+class _Kind(NamedTuple):
+    """Which answers a count is about."""
+
+    positive: bool | None  # the class, any other class, or None: deferral
+    place: int  # the code of the class
+    deferred: int  # that of deferral
+
+    def holds(self, answers: Any) -> Any:
+        """Tell of which answers it is."""
+        if self.positive is None:
+            return answers == self.deferred
+        return answers == self.place if self.positive else (answers != self.place) & (answers != self.deferred)
