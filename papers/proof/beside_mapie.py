@@ -17,7 +17,7 @@ from counterpoise.goals import as_goals
 from counterpoise.rules.choosing import as_problem
 from counterpoise.rules.families import ThresholdRules
 from counterpoise.rules.options import Groups
-from counterpoise.rules.proving import prove
+from counterpoise.rules.proving import prove_rule
 from papers.arrays import AnyArray, IntArray
 from papers.comparison.peers import Column, quietly
 from papers.holding.experiment import Population, population
@@ -114,7 +114,7 @@ def _ours(known: Population, rows: IntArray, risk: str, floor: float) -> float |
     problem = as_problem(
         1.0, None, as_goals([f"{risk} >= {floor}"]), by=Groups(()), decision="fixed", confidence=Proof(CONFIDENCE)
     )
-    chosen, proof = prove(ThresholdRules(None, ranked.table), problem, ranked.groups, CONFIDENCE)  # type: ignore[arg-type]
+    chosen, proof = prove_rule(ThresholdRules(None, ranked.table), problem, ranked.groups, CONFIDENCE)  # type: ignore[arg-type]
     return float(chosen.rules[0].thresholds["all"]) if proof.is_proven else None
 
 

@@ -17,7 +17,7 @@ from counterpoise.rules.choosing import as_problem
 from counterpoise.rules.families import ThresholdRules
 from counterpoise.rules.goal_rows import Answers, find_positive
 from counterpoise.rules.options import Groups
-from counterpoise.rules.proving import prove
+from counterpoise.rules.proving import prove_rule
 from counterpoise.rules.scores.table import ScoreTable, find_groups
 from papers.results import ResultRow
 
@@ -154,7 +154,7 @@ def run_draw(kind: str, seed: int) -> tuple[bool, bool]:
     by = Groups("group" if any("group" in str(goal) for goal in goals) else ())
     family = ThresholdRules(None, ScoreTable({"train": scores[:, None]}, answers, None, None, np.array([0.5])))  # type: ignore[arg-type]
     problem = as_problem(1.0, None, goals, by=by, decision="fixed", confidence=Proof(CONFIDENCE))
-    chosen, proof = prove(family, problem, find_groups(by, table), CONFIDENCE)
+    chosen, proof = prove_rule(family, problem, find_groups(by, table), CONFIDENCE)
     if not proof.is_proven:
         return False, True
     levels = chosen.rules[0].thresholds

@@ -165,14 +165,6 @@ def test_bounds_that_nothing_is_inside_of_and_goals_with_their_own_confidence_ge
     assert model.margins_[0].standard_error > 0
 
 
-def test_mixtures_say_that_they_have_no_margins(rows):
-    with pytest.warns(
-        ConfidenceNotReached, match=r'confidence=0.9 is not used.* set confidence=None \("none" in a goals file'
-    ):
-        model = fitted(rows, ["recall >= 0.8"], confidence=0.9, decision="sticky")
-    assert model.confidence_ is None
-
-
 def test_deferral_and_three_groups_have_margins_too(rows):
     X, y, _ = rows
     region = np.array(["a", "b", "c"])[np.arange(3000) % 3]

@@ -121,18 +121,14 @@ def test_class_rules_deferral_and_datasets_are_proven() -> None:
     assert decided.check_goals()[1].holds
 
 
-def test_rows_of_persons_bounds_at_the_end_and_mixtures_have_no_proof() -> None:
-    X, y, columns = make_rows(2000)
+def test_rows_of_persons_and_bounds_at_the_end_have_no_proof() -> None:
+    X, y, _ = make_rows(2000)
     model = LogisticRegression().fit(X, y)
     some = GoalClassifier(model, goals=["recall >= 0.6"], cv="prefit", confidence=Proof())
     with pytest.warns(ConfidenceNotReached, match="tests need independent rows"):
         some.fit(X, y, ids=np.arange(2000) // 2)
     with pytest.warns(ConfidenceNotReached, match="no rule can be inside of the bound of recall >= 1"):
         GoalClassifier(model, goals=["recall >= 1"], cv="prefit", confidence=Proof()).fit(X, y)
-    with pytest.warns(ConfidenceNotReached, match="one rule"):
-        GoalClassifier(model, goals=GOALS, cv="prefit", confidence=Proof(), decision="sticky").fit(
-            X, y, sensitive_features=columns
-        )
 
 
 def test_a_list_of_folds_is_refused_as_rows_are_kept_from_training() -> None:

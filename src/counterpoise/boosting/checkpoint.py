@@ -63,6 +63,7 @@ NOT_OF_ROUNDS = frozenset(
         "key",
         "objective",
         "budget",
+        "confidence",
         "scores",
     )
 )

@@ -21,6 +21,7 @@ from counterpoise.boosting.rounds import Fitted, History
 from counterpoise.boosting.row_store import ArrayRows, RowStore
 from counterpoise.boosting.stopping import AUTO, stopping_of
 from counterpoise.goals import Rate, Table
+from counterpoise.goals.parsing import has_goals
 from counterpoise.goals.tables import with_train
 from counterpoise.rules.cautions import check_problem, warn_of_the_average
 from counterpoise.rules.choosing import PoolPredictions, Problem, choose_mixture, groups_by, select
@@ -240,6 +241,11 @@ class ArrayFitData:
     def model_fit(self, booster: Any, learner: Any, seeds: Seeds) -> ArrayFit:
         """Return the fit of the rounds' models: by default a strong one first; judged by folds if requested."""
         is_inside, is_default = self.costs is not None, booster.estimator is None
+        if booster.confidence is not None and has_goals(booster.goals) and self.held_out is None:
+            raise ValueError(
+                f"confidence={booster.confidence!r} needs rows that no round has seen, to know how far goals hold on "
+                "new ones: set stopping=Stopping(validation_fraction=0.3), or pass X_val and y_val."
+            )
         self.scores, n_folds = booster.scores, stopping_of(booster).n_folds
         if n_folds == AUTO:
             is_strong = is_default or is_ensemble(booster.estimator)

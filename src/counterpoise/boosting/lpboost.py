@@ -47,6 +47,7 @@ from counterpoise.goals.advice import advise
 from counterpoise.goals.parsing import has_goals
 from counterpoise.rules.choosing import ALPHA, WORST_GROUP, Problem, choose_nearest, select
 from counterpoise.rules.families import Family, PooledModels, ThresholdRules
+from counterpoise.rules.options import Proof
 from counterpoise.theory.guarantees import hedge_eta, regularized_lpboost_beta, regularized_lpboost_delta
 from counterpoise.theory.risks import CVaR, Mean, Risk
 
@@ -97,6 +98,9 @@ class AdaLPBoostClassifier(MixtureBase):
         error may then rise from 13 to 24 % (``docs/results/defaults``), with a warning where the mixture errs on 10 %
         of the samples more than its first model. Only ``mixture="optimal"`` is chosen: for the others the
         default has no effect, and another budget is refused.
+    confidence : float in (0, 1), Proof or None, default=None
+        The probability with which all goals hold together on new rows, as for ``MixtureClassifier``. It needs rows that
+        no round has seen: ``Stopping(validation_fraction=0.3)``, or ``X_val`` and ``y_val``.
     pos_label : label, optional
         The class that goals without ``of`` call positive; by default the second of two.
     decision : {"sticky", "sample", "vote"} or Draws, default="sticky"
@@ -128,6 +132,8 @@ class AdaLPBoostClassifier(MixtureBase):
         and how far above the optimum it is at most.
     goals_, multipliers_ : tuple of Goal and array of shape (n_goals,)
         The goals, and the price of each: how fast the risk would fall if its linear form were relaxed.
+    confidence_, margins_, proof_
+        Of ``confidence``: as for ``GoalClassifier``.
     weighted_losses_ : array of shape (n_models,)
         Loss of each model under the weights it was fitted to; the largest is the learner's guarantee g.
     eta_ : float
@@ -172,6 +178,7 @@ class AdaLPBoostClassifier(MixtureBase):
         outlier_fraction: float = 0.0,
         goals: Any = (),
         budget: float | None = BUDGET,
+        confidence: float | Proof | None = None,
         decision: Any = "sticky",
         pos_label: Any = None,
         random_state: Any = None,
@@ -190,6 +197,7 @@ class AdaLPBoostClassifier(MixtureBase):
         self.outlier_fraction = outlier_fraction
         self.goals = goals
         self.budget = budget
+        self.confidence = confidence
         self.decision = decision
         self.pos_label = pos_label
         self.random_state = random_state
@@ -321,6 +329,7 @@ class AdaLPBoostClassifier(MixtureBase):
         self.forget_choice()
         history, problem = run.history, self.problem_of_fit()
         self.estimators_, self.weighted_losses_ = list(history.models), np.array(history.weighted_losses)
+        self.chosen_on_trained_ = run.data.held_out is None
         run.data.solve_and_store(self, run.data.family(history, problem), problem)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -374,16 +383,16 @@ class LPBoostClassifier(MixtureBase):
         ``GoalClassifier(decision="sticky")`` does. For two classes, models with ``predict_proba`` or
         ``decision_function``, and selection rows that no model was trained on. ``"auto"``: inside goals, on held-out
         rows, and from 20,000 rows on by folds, whose models then score nearly as those trained on all rows.
-    mixture, outlier_fraction, budget, decision, pos_label
+    mixture, outlier_fraction, budget, confidence, decision, pos_label
         As for ``AdaLPBoostClassifier``.
     random_state, n_jobs, callbacks, checkpoint
         As for ``AdaLPBoostClassifier``.
 
     Attributes
     ----------
-    classes_, estimators_, mixture_, n_models_, value_, gap_, goals_, multipliers_, weighted_losses_
+    classes_, estimators_, mixture_, n_models_, value_, gap_, goals_, multipliers_, confidence_, margins_, proof_
         As for ``AdaLPBoostClassifier``.
-    alpha_, objective_, selection_, n_features_in_, feature_names_in_
+    weighted_losses_, alpha_, objective_, selection_, n_features_in_, feature_names_in_
         As for ``AdaLPBoostClassifier``.
     beta_ : float or None
         The regularization used.
@@ -435,6 +444,7 @@ class LPBoostClassifier(MixtureBase):
         outlier_fraction: float = 0.0,
         goals: Any = (),
         budget: float | None = BUDGET,
+        confidence: float | Proof | None = None,
         scores: bool | str = "auto",
         decision: Any = "sticky",
         pos_label: Any = None,
@@ -454,6 +464,7 @@ class LPBoostClassifier(MixtureBase):
         self.outlier_fraction = outlier_fraction
         self.goals = goals
         self.budget = budget
+        self.confidence = confidence
         self.scores = scores
         self.decision = decision
         self.pos_label = pos_label
@@ -561,6 +572,7 @@ class LPBoostClassifier(MixtureBase):
         self.forget_choice()
         history, problem, program = run.history, self.problem_of_fit(), run.program
         self.estimators_, self.weighted_losses_ = list(history.models), np.array(history.weighted_losses)
+        self.chosen_on_trained_ = run.data.held_out is None
         self.bound_if_learner_exact_ = -np.inf
         family = run.data.family(history, problem)
         try:

@@ -116,6 +116,7 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
     by: Any = ()  # for subclasses without these parameters
     deferral: Any = None
     default_alpha: float = ALPHA  # where neither alpha nor an objective is given
+    chosen_on_trained_ = False  # whether the mixture was chosen on rows that its models were trained on
     keeps_default_threshold = False  # whether models keep their usual thresholds without goals, deferral or a tail
 
     family_: Any
@@ -394,8 +395,7 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
         decision : str or Draws, optional
             For rules of scores: another way to decide, such as ``"sticky"`` for a tail. Default: the present one.
         confidence : float in (0, 1), Proof, None or "same", default="same"
-            For rules of scores: the probability with which goals hold together on new rows; None for no margins.
-            Default: the present one.
+            The probability with which goals hold together on new rows; None for no margins. Default: the present one.
         sample_weight : array of shape (n_samples,), optional
             Weights of the rows of X.
         sensitive_features : array, dict or data frame with a row for each sample, optional
@@ -431,9 +431,14 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
         if isinstance(deferral, str) and deferral == NEVER:
             changed["deferral"] = None
         if not (isinstance(confidence, str) and confidence == SAME):
-            if "confidence" not in other.get_params(deep=False):
-                raise ValueError(f"Only GoalClassifier takes confidence; {type(self).__name__} has no margins.")
             changed["confidence"] = confidence
+        if X is not None:
+            other.chosen_on_trained_ = False
+        elif changed.get("confidence") is not None and self.chosen_on_trained_:
+            raise ValueError(
+                f"confidence={confidence!r} needs rows that no round has seen, and the mixture was chosen on those of "
+                "training: pass X and y of other rows, or fit with stopping=Stopping(validation_fraction=0.3)."
+            )
         other.set_params(**changed)
         other.check_decision()
         if isinstance(decision, Draws):
@@ -540,11 +545,10 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
                 self.calibrations_ = calibrations
         if problem.decision == FIXED:
             self.fixed_cost_ = solution.cost
-        if hasattr(self, "confidence"):
-            self.margins_ = () if solution.margins is None else solution.margins.margins
-            self.confidence_ = None if solution.margins is None else solution.margins.confidence
-            self.proof_ = None if solution.margins is None else solution.margins.proof
-            warn_of_margins(solution.margins, problem.confidence)
+        self.margins_ = () if solution.margins is None else solution.margins.margins
+        self.confidence_ = None if solution.margins is None else solution.margins.confidence
+        self.proof_ = None if solution.margins is None else solution.margins.proof
+        warn_of_margins(solution.margins, problem.confidence)
         if hasattr(self, "max_models"):
             self.max_models_cost_ = solution.cost
         if solution.errors is not None:

@@ -77,11 +77,11 @@ class GoalClassifier(MixtureBase):
         The probability with which all goals hold together on new rows, about: the rule keeps a margin inside of their
         bounds, for chance in the selection rows, in new rows of the same population, and for the choice itself. Where
         it cannot be reached, the rule that comes nearest is taken, ``confidence_`` is None, and a ``Caution`` names
-        what limits it; so too for mixtures, which have no margins. It does not cover a changed population, nor people
-        whose labels are missing because they were refused. None: goals are just met on the selection rows, and each
-        fails on new rows about half of the time. ``Proof(0.9)``: a guarantee that does not need many rows to be true,
-        and costs more. A part of the rows, with folds a third that no model is trained on, is kept for exact tests;
-        where no rule passes, margins are taken, and ``proof_`` says that nothing is proven.
+        what limits it. Mixtures keep margins too, and are solved some twenty times for them. It does not cover a
+        changed population, nor people whose labels are missing because they were refused. None: goals are just met on
+        the selection rows, and each fails on new rows about half of the time. ``Proof(0.9)``: a guarantee that does not
+        need many rows to be true, and costs more. A part of the rows, with folds a third that no model is trained on,
+        is kept for exact tests; where no rule passes, margins are taken, and ``proof_`` says that nothing is proven.
     decision : {"fixed", "sticky", "sample", "vote"} or Draws, default="fixed"
         How ``predict`` decides: by one rule, a threshold for each group, without draws ("fixed"); or, from the best
         mixture of rules, by a draw that is fixed for each row or id ("sticky", or ``Draws(key)`` with a secret key of

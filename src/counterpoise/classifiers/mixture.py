@@ -16,8 +16,9 @@ from counterpoise._base.types import ArrayLike
 from counterpoise.classifiers.base import MixtureBase
 from counterpoise.goals import Table
 from counterpoise.rules.draws import generator_of, make_key
-from counterpoise.rules.families import PooledModels
+from counterpoise.rules.families import PooledModels, with_persons
 from counterpoise.rules.goal_rows import find_positive
+from counterpoise.rules.options import Proof
 from counterpoise.rules.pool import ANSWERS, Pool, all_classes, named_models, titled_models
 from counterpoise.rules.rows import set_input_tags
 
@@ -49,6 +50,10 @@ class MixtureClassifier(MixtureBase):
         How ``predict`` decides: by a draw that is fixed for each row or id (``Draws(key)`` has a secret key of your
         own), by a fresh draw, or by weighted vote. Goals hold for draws. For one rule of the scores of fitted models,
         without draws, use ``GoalClassifier(models, cv="prefit")``.
+    confidence : float in (0, 1), Proof or None, default=None
+        The probability with which all goals hold together on new rows, in expectation over the draws: every bound is
+        moved inside until it is reached, see ``margins_``. Where it is not, ``confidence_`` is None, and a ``Caution``
+        says so. ``Proof(0.9)`` keeps half of the rows for exact tests, which prove it.
     max_models : int, optional
         Mix at most so many models, chosen by a heuristic; ``max_models_cost_`` is the cost of that limit.
     pos_label : label, optional
@@ -74,6 +79,8 @@ class MixtureClassifier(MixtureBase):
     goals_ : tuple of Goal
     multipliers_ : array of shape (n_goals,)
         The price of each goal: how fast the risk would fall if its linear form were relaxed; 0 where it costs nothing.
+    confidence_, margins_, proof_
+        Of ``confidence``: as for ``GoalClassifier``.
     max_models_cost_ : float
         How much more risk the mixture has than the best one of any number of models.
     alpha_, objective_, selection_, n_features_in_, feature_names_in_
@@ -107,6 +114,7 @@ class MixtureClassifier(MixtureBase):
         goals: Any = (),
         budget: float | None = None,
         decision: Any = "sticky",
+        confidence: float | Proof | None = None,
         max_models: int | None = None,
         pos_label: Any = None,
         n_jobs: int | None = None,
@@ -118,6 +126,7 @@ class MixtureClassifier(MixtureBase):
         self.goals = goals
         self.budget = budget
         self.decision = decision
+        self.confidence = confidence
         self.max_models = max_models
         self.pos_label = pos_label
         self.n_jobs = n_jobs
@@ -131,6 +140,7 @@ class MixtureClassifier(MixtureBase):
         *,
         sensitive_features: Any = None,
         baseline: ArrayLike | None = None,
+        ids: ArrayLike | None = None,
         datasets: Mapping[str, Table] | None = None,
         largest_weight: float | None = None,
     ) -> Self:
@@ -148,6 +158,8 @@ class MixtureClassifier(MixtureBase):
             Columns that goals use, and the groups of ``WorstGroup``.
         baseline : array of shape (n_samples,), optional
             The predictions of the deployed model for the rows, for churn, wins and losses on ``train``.
+        ids : array-like of shape (n_samples,), optional
+            The person that each row is of, where some have several: a ``confidence`` then counts persons, not rows.
         datasets : dict from names to Table, optional
             Other datasets that goals or the objective use.
         largest_weight : float, optional
@@ -178,6 +190,7 @@ class MixtureClassifier(MixtureBase):
         if pool.needs_rows():  # else no model predicts
             self.check_problem(problem, data, datasets, trains=False)
         family = PooledModels.of(pool, data)
+        family = family if ids is None else with_persons(family, ids)
         self.learn_draws(key, generator, X, data.sample_weight)
         self.solve_and_store(self.with_datasets(family, datasets), problem)
         return self

@@ -235,6 +235,11 @@ def check(model: Any) -> None:
                 f"{name}={getattr(model, name)!r} is not supported over shards: leave it at {nothing!r}, or fit "
                 f"{type(model).__name__} on one machine."
             )
+    if model.confidence is not None and not model.decides_by_scores and model.goals:
+        raise ValueError(
+            f"confidence={model.confidence!r} is not supported over shards for {type(model).__name__}, whose margins "
+            "need the rows: leave it at None, or fit it on one machine. GoalClassifier takes it over shards."
+        )
     check_fits_shards(model.problem_of_fit())
     if getattr(model, "deferral", None) is not None:
         raise ValueError(f"deferral={model.deferral!r} is not supported over shards. Set it to None.")

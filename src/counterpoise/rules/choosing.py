@@ -285,16 +285,33 @@ class PoolPredictions(NamedTuple):
     sample_weight: FloatArray | None
     groups: IntArray | None
     answers: Answers
+    persons: IntArray | None = None  # the person that each labelled row is of, by number, where some have several
+
+    @property
+    def has_fold_scores(self) -> bool:
+        """Return whether models of folds predicted, and others decide, as rules of scores may do."""
+        return False
+
+    @property
+    def test_rows(self) -> None:
+        """Return no rows that were kept for a proof: any may be, as the deciding models predicted all."""
 
     def with_tables(self, tables: Mapping[str, Table]) -> "PoolPredictions":
         """Return the same predictions with other tables for the same rows."""
         sizes = {TRAIN: len(self.losses)} | self.answers.sizes  # without goals the answers may be empty
         return self._replace(answers=self.answers.with_tables(tables, sizes))
 
+    def only(self, places: Mapping[str, IntArray]) -> "PoolPredictions":
+        """Return the predictions for some of the rows of each dataset."""
+        rows = places[TRAIN]
+        own = {name: getattr(self, name) for name in ("sample_weight", "groups", "persons")}
+        own = {name: None if part is None else part[rows] for name, part in own.items()}
+        return self._replace(losses=self.losses[rows], answers=self.answers.only(places), **own)
+
     def check_loaded(self) -> None:
         """Check the values that were read from a file."""
         n_samples, n_models = self.losses.shape
-        rows = [part for part in (self.sample_weight, self.groups) if part is not None]
+        rows = [part for part in (self.sample_weight, self.groups, self.persons) if part is not None]
         if any(part.shape != (n_samples,) for part in rows) or self.answers.pool_sizes - {n_models}:
             raise ValueError("the losses, weights, groups and answers are of different sizes")
 
@@ -375,7 +392,7 @@ def _risk_or_rate(alpha: float | None, objective: Any, default_alpha: float | No
 
 def select(predictions: PoolPredictions, problem: Problem) -> Selection:
     """Return the selection rows with the goals and the objective of a problem."""
-    losses, sample_weight, groups, answers = predictions
+    losses, sample_weight, groups, answers = predictions[:4]
     is_mean = isinstance(problem.objective, Rate | WorstGroup) or problem.objective.tail_fraction == 1.0
     if not answers.has_single_rows and not is_mean:
         raise ValueError(

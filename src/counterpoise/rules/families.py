@@ -55,9 +55,10 @@ from counterpoise.rules.deciding import DecisionRows, RuleFunction, with_label
 from counterpoise.rules.explaining import ScoreComparison, nearest_changes
 from counterpoise.rules.goal_rows import TRAIN, Answers
 from counterpoise.rules.margins import ONLY_SUMS, Margins
+from counterpoise.rules.mixture_margins import needs_mixture_margins, solve_with_margins
 from counterpoise.rules.pool import Pool, failures
 from counterpoise.rules.program import Choice, choose
-from counterpoise.rules.proving import no_margins, prove_or_margin
+from counterpoise.rules.proving import prove_or_margin
 from counterpoise.rules.rows import LabelledData, groups_of, person_numbers
 from counterpoise.rules.scores.candidates import find_candidates, with_margins, with_proven, with_rules_between
 from counterpoise.rules.scores.cuts import Rule
@@ -125,12 +126,18 @@ class PooledModels(NamedTuple):
             )
         )
 
+    def only(self, places: Mapping[str, IntArray]) -> "PooledModels":
+        """Return the same models on some of the rows of each dataset."""
+        return self._replace(selection_data=self.selection_data.only(places))
+
     def prepared(self, problem: Problem) -> "PooledModels":  # noqa: ARG002 - as the others
         """Return the family unchanged: its predictions are stored."""
         return self
 
     def solve(self, problem: Problem, choice: Choice | None = None) -> Solution:
         """Return the best mixture, or that which was chosen; raise ``InfeasibleGoals`` where there is none."""
+        if choice is None and needs_mixture_margins(problem):
+            return solve_with_margins(self, problem)  # type: ignore[no-any-return]
         selection = select(self.selection_data, problem)
         return self.solution(choice or choose_mixture(selection, problem), selection)
 
@@ -195,6 +202,8 @@ class ThresholdRules(NamedTuple):
 
         Raise ``InfeasibleGoals`` where none meet the goals.
         """
+        if choice is None and needs_mixture_margins(problem):
+            return solve_with_margins(self, problem)  # type: ignore[no-any-return]
         table = self.selection_data.answers.tables[TRAIN]
         ranked = rank(self.selection_data, find_groups(problem.by, table, self.selection_data.n_rows))
         is_fixed = problem.decision == FIXED
@@ -208,10 +217,8 @@ class ThresholdRules(NamedTuple):
                 raise no_rule(ranked, problem, best_fixed(ranked, problem), [either], error) from error
             choice = deciding_rules(ranked, problem, best)
         margins, proven = None, None
-        if problem.confidence is not None and problem.goals:
-            choice, margins, proven = (
-                self._with_margins(ranked, problem, choice) if is_fixed else (choice, no_margins(problem), None)
-            )
+        if is_fixed and problem.confidence is not None and problem.goals:
+            choice, margins, proven = self._with_margins(ranked, problem, choice)
         rules = proven or ranked.as_rules(choice.rules, are_usual=choice.is_usual)
         predictions = ranked.predictions_of(choice.rules)
         errors = None
@@ -352,6 +359,8 @@ class ClassRules(NamedTuple):
 
     def solve(self, problem: Problem, choice: Choice | None = None) -> Solution:  # noqa: ARG002 - the explorer has none
         """Return the best rules of the search, with shares; raise ``InfeasibleGoals`` where none meet the goals."""
+        if needs_mixture_margins(problem):
+            return solve_with_margins(self, problem)  # type: ignore[no-any-return]
         kept = self.selection_data
         groups, calibrations = find_groups(problem.by, kept.answers.tables[TRAIN]), kept.calibrations or ()
         known = kept.calibrated_scores(groups, calibrations)
@@ -364,10 +373,7 @@ class ClassRules(NamedTuple):
             chosen = chosen.only(usual, value_of(known.predictions_of([usual]), problem, np.ones(1)))
         margins = None
         if problem.confidence is not None and problem.goals:
-            is_fixed = problem.decision == FIXED
-            chosen, margins, proven = (
-                self._with_margins(known, problem, chosen) if is_fixed else (chosen, no_margins(problem), None)
-            )
+            chosen, margins, proven = self._with_margins(known, problem, chosen)
             if proven is not None:
                 calibrations = proven.calibrations
                 known = kept.calibrated_scores(groups, calibrations)
@@ -519,8 +525,6 @@ def with_tables(family: Any, tables: Mapping[str, Table]) -> Any:
 def with_persons(family: Any, ids: Any) -> Any:
     """Return a family whose selection rows are those of persons, some of whom may have several."""
     kept = family.selection_data
-    if not isinstance(kept, ScoreTable | ClassTable):
-        raise TypeError("ids are for margins, which rules of scores have; mixtures of models have none.")
     return family._replace(
         selection_data=kept._replace(persons=person_numbers(ids, kept.answers.tables[TRAIN].n_samples))
     )

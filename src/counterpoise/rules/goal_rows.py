@@ -110,6 +110,15 @@ class Answers:
         others = {other: bits for other, bits in self.positives.items() if other != name}
         return replace(new, positives=others, codes={**self.codes, name: answers})
 
+    def only(self, places: Mapping[str, IntArray]) -> "Answers":
+        """Return the answers about some of the rows of each dataset."""
+        return replace(
+            self,
+            tables={name: self.tables[name].only(rows) for name, rows in places.items()},
+            positives={name: bits.only(places[name]) for name, bits in self.positives.items()},
+            codes={name: codes[places[name]] for name, codes in self.codes.items()},
+        )
+
     def with_tables(self, tables: Mapping[str, Table], sizes: Mapping[str, int]) -> "Answers":
         """Return the same answers with other tables for the same rows, of which there are so many by dataset."""
         answers = self

@@ -118,7 +118,7 @@ class Margins(NamedTuple):
     proof: Any = None  # a GoalProof, where one was requested
 
 
-NO_MARGINS = Margins(None, (), 0.0, None, None, reason="margins are for decision='fixed', one rule")
+NO_MARGINS = Margins(None, (), 0.0, None, None)
 ONLY_SUMS = NO_MARGINS._replace(reason="over shards margins need rows that weigh the same")
 
 
@@ -206,8 +206,8 @@ class MarginProblem(NamedTuple):
         if self.persons:  # rows of a person are alike: how much that adds is measured at one rule
             rule = int(self.rank_values(values, -values[random] / errors).best(np.zeros(1))[0])
             influences = table.influences(random, shares, rule)
-            by_person = sum(_covariance(own, self.persons.get(name)).diagonal() for name, own in influences.items())
-            by_row = sum(_covariance(own, None).diagonal() for own in influences.values())
+            by_person = sum(covariance_of(own, self.persons.get(name)).diagonal() for name, own in influences.items())
+            by_row = sum(covariance_of(own, None).diagonal() for own in influences.values())
             factor = np.sqrt(np.divide(by_person, by_row, out=np.ones(random.size), where=np.asarray(by_row) > 0))
             n_persons = min(int(codes.max()) + 1 for codes in self.persons.values())
             few = np.sqrt(n_persons / max(n_persons - 1, 0.5))
@@ -244,24 +244,25 @@ class TargetPath(NamedTuple):
         now, places, random = self.now, self.places, self.problem.random
         draws = self._draws(int(now.best(np.array([ndtri(confidence)]))[0]))
         inside, least_rows = self.z[:, places].T - self.optimism, self.problem.least_rows(self.table)
-        is_sure = (least_rows >= _FEW_ROWS) | (inside >= _FEW_SURE)  # rates of few rows are no normal numbers
-        within = np.where(is_sure, inside, -_FAR)
+        within = unless_few_rows(inside, least_rows)
         is_cheap = (now.cost[places] <= most_cost + _TINY) & now.is_met[places]
         plain = int(now.best(np.array([-np.inf]))[0])
         # all goals hold together no more often than each
         hopeful = np.flatnonzero((within.min(axis=1, initial=np.inf) >= ndtri(confidence)) & now.is_met[places])
-        enough = (one for one in hopeful.tolist() if _share_inside(draws, within[one]) >= confidence)
+        enough = (one for one in hopeful.tolist() if share_inside(draws, within[one]) >= confidence)
         first = next(enough, None)
         cheap = first if first is None or is_cheap[first] else next((one for one in enough if is_cheap[one]), None)
         is_reached, is_costly = cheap is not None, cheap is None and first is not None
         if cheap is None:
-            held = [_share_inside(draws, one) if fits else -1.0 for one, fits in zip(inside, is_cheap, strict=True)]
+            held = [share_inside(draws, one) if fits else -1.0 for one, fits in zip(inside, is_cheap, strict=True)]
         at = int(np.argmax(held)) if cheap is None else cheap
         place = int(places[at]) if is_reached or is_cheap[at] else plain
         limiting = self.problem.parts[random[within[at].argmin()]].goal if random.size else None
         needed = None
         if not is_reached and not is_costly and self._counts_selection_rows(limiting):
-            needed = _rows_needed(self.z[:, places[-1]], self.optimism[at], draws, confidence, self.table, least_rows)
+            known = self.table.views.tables
+            n_rows = known[DEFAULT].n_samples if DEFAULT in known else 0
+            needed = rows_needed(self.z[:, places[-1]], self.optimism[at], draws, confidence, n_rows, least_rows)
         cost = max(float(now.cost[place] - now.cost[plain]), 0.0)
         level, slack = confidence if is_reached else None, float(self.z[:, places[-1]].min(initial=np.inf))
         margins, target = self._margins(place, at), float(TARGETS[at])
@@ -275,17 +276,10 @@ class TargetPath(NamedTuple):
     def _draws(self, rule: int) -> FloatArray:
         """Return draws of a normal vector with the correlation of the goals' influence values at one rule."""
         random = self.problem.random
-        n_goals = random.size
-        covariance = np.zeros((n_goals, n_goals))
+        covariance = np.zeros((random.size, random.size))
         for name, own in self.table.influences(random, self.shares, rule).items():
-            covariance += _covariance(own, self.problem.persons.get(name))
-        scale = np.sqrt(np.maximum(covariance.diagonal(), _TINY**2))
-        correlation = np.clip(covariance / np.outer(scale, scale), -1.0, 1.0)
-        np.fill_diagonal(correlation, 1.0)
-        values, vectors = np.linalg.eigh(correlation)
-        root = vectors * np.sqrt(np.maximum(values, 0.0))
-        points = qmc.Sobol(max(n_goals, 1), seed=0).random(_N_DRAWS)[:, :n_goals]
-        return np.asarray(ndtri(np.clip(points, _TINY, 1 - _TINY)) @ root.T)
+            covariance += covariance_of(own, self.problem.persons.get(name))
+        return normal_draws(covariance)
 
     def _margins(self, place: int, at: int) -> tuple[PartMargin, ...]:
         """Return for each goal the margin of the part whose value it has, and what the margins of the goal cost."""
@@ -359,13 +353,25 @@ def _closest(
     return PartMargin(goal, float(z[worst]) * error, error, float(optimism[worst]) * error, cost)
 
 
-def _share_inside(draws: FloatArray, most: FloatArray) -> float:
+def normal_draws(covariance: FloatArray) -> FloatArray:
+    """Return draws of a normal vector of variances 1 with the correlation of a covariance, (n_draws, n_goals)."""
+    n_goals = len(covariance)
+    scale = np.sqrt(np.maximum(covariance.diagonal(), _TINY**2))
+    correlation = np.clip(covariance / np.outer(scale, scale), -1.0, 1.0)
+    np.fill_diagonal(correlation, 1.0)
+    values, vectors = np.linalg.eigh(correlation)
+    root = vectors * np.sqrt(np.maximum(values, 0.0))
+    points = qmc.Sobol(max(n_goals, 1), seed=0).random(_N_DRAWS)[:, :n_goals]
+    return np.asarray(ndtri(np.clip(points, _TINY, 1 - _TINY)) @ root.T)
+
+
+def share_inside(draws: FloatArray, most: FloatArray) -> float:
     """Return the probability that all goals hold; where draws are too few to tell, what each risks is added up."""
     share = float((draws <= most).all(axis=1).mean())
     return share if share < 1.0 - _TOLD_APART / len(draws) else float(1.0 - ndtr(-most).sum())
 
 
-def _covariance(influences: FloatArray, persons: IntArray | None) -> FloatArray:
+def covariance_of(influences: FloatArray, persons: IntArray | None) -> FloatArray:
     """Return the covariance of functions, given the influence of every row on each."""
     if persons is not None:
         influences = np.array([np.bincount(persons, one) for one in influences])
@@ -387,21 +393,20 @@ def _near_the_frontier(table: RuleTable, problem: MarginProblem) -> tuple[RuleTa
     return table.only(kept), kept
 
 
-def _rows_needed(
-    z: FloatArray,
-    optimism: FloatArray,
-    draws: FloatArray,
-    confidence: float,
-    table: RuleTable,
-    least_rows: FloatArray,
+def rows_needed(
+    z: FloatArray, optimism: FloatArray, draws: FloatArray, confidence: float, n_rows: int, least_rows: FloatArray
 ) -> int | None:
-    """Return about how many labelled rows would be enough at the safest rule, to two digits; None where none are."""
-    n_rows = table.views.tables[DEFAULT].n_samples if DEFAULT in table.views.tables else 0
+    """Return about how many labelled rows would be enough where ``n_rows`` give a slack of z; None where none are."""
     enough = _FEW_ROWS / max(float(least_rows.min(initial=np.inf)), 1.0)
     for factor in np.maximum(2.0 ** np.arange(0.0, _MOST_DOUBLINGS, 0.25), enough):
         if (draws <= np.sqrt(factor) * z - optimism).all(axis=1).mean() >= confidence:
             return two_digits(factor * n_rows)
     return None
+
+
+def unless_few_rows(inside: FloatArray, least_rows: FloatArray) -> FloatArray:
+    """Return the slack of goals, in standard errors, that counts: rates of few rows are no normal numbers."""
+    return np.where((least_rows >= _FEW_ROWS) | (inside >= _FEW_SURE), inside, -_FAR)
 
 
 def two_digits(number: float) -> int:

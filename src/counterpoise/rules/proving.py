@@ -10,7 +10,7 @@ Tests need independent rows that the deciding model was not trained on.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,9 +20,9 @@ from counterpoise._base.types import FloatArray, IntArray
 from counterpoise.goals import Goal, InfeasibleGoals, NoRows, Table
 from counterpoise.goals.bound_goals import check_denominators
 from counterpoise.goals.population import GoalOutcome, measure_goal
-from counterpoise.rules.choosing import PoolPredictions, Problem
-from counterpoise.rules.goal_rows import TRAIN
-from counterpoise.rules.margins import AT_THE_END, NO_MARGINS, Margins, most_rise, two_digits, why_no_margin
+from counterpoise.rules.choosing import Problem
+from counterpoise.rules.goal_rows import TRAIN, Answers
+from counterpoise.rules.margins import AT_THE_END, Margins, most_rise, two_digits, why_no_margin
 from counterpoise.rules.options import Proof
 from counterpoise.rules.program import Choice
 
@@ -139,7 +139,7 @@ def prove_or_margin(
     Parameters
     ----------
     family, problem, groups
-        As for ``prove``; the problem has a confidence, or a ``Proof``.
+        As for ``prove_rule``; the problem has a confidence, or a ``Proof``.
     plain : Choice
         The best rule without margins.
     with_margins : callable
@@ -151,34 +151,68 @@ def prove_or_margin(
         assert problem.confidence is not None  # noqa: S101 - the caller checks it
         return *with_margins(problem.confidence), None
     level = problem.confidence.confidence
-    chosen, proof = prove(family, problem, groups, level)
+    chosen, proof = prove_rule(family, problem, groups, level)
     if chosen is not None:
         choice, margins = with_proven(chosen)
         proof = proof.unless_costly(choice.value, plain.value)
         if proof.is_proven:
             return choice, margins._replace(confidence=level, limiting=None, proof=proof), chosen
     choice, margins = with_margins(level)
+    return choice, without_proof(margins, proof, family.selection_data), None
+
+
+def without_proof(margins: Margins, proof: GoalProof, kept: Any) -> Margins:
+    """Return margins in the place of a proof, with the number of rows that one would take."""
     n_goals = sum(margin.standard_error is not None for margin in margins.margins)
-    if not proof.reason and n_goals:
-        kept = family.selection_data
-        n_rows, of_folds = kept.answers.tables[TRAIN].n_samples, kept.has_fold_scores
-        needed = rows_for_proof(margins.most_slack, level, n_goals, n_rows, of_folds=of_folds)
-        proof = proof._replace(rows_needed=needed)
-    return choice, margins._replace(proof=proof), None
+    if proof.reason or not n_goals:
+        return margins._replace(proof=proof)
+    n_rows, of_folds = kept.answers.tables[TRAIN].n_samples, kept.has_fold_scores
+    needed = rows_for_proof(margins.most_slack, proof.confidence, n_goals, n_rows, of_folds=of_folds)
+    return margins._replace(proof=proof._replace(rows_needed=needed))
 
 
-def prove(family: Any, problem: Problem, groups: Any, level: float) -> tuple[Any, GoalProof]:
-    """Return the cheapest rule that is proven to meet all goals, None where there is none, and the proof.
+def prove_rule(family: Any, problem: Problem, groups: Any, level: float) -> tuple[Any, GoalProof]:
+    """Return the cheapest rule of a family that is proven to meet all goals, None where there is none, and the proof.
+
+    The ``trace`` of the family gives rules from safest to cheapest; ``groups`` are those of rules.
+    """
+
+    def trace(part: Any, targets: FloatArray) -> list[Traced]:
+        return [Traced(chosen) for chosen in part.trace(problem, groups, targets)]
+
+    traced, proof = prove(family, problem, trace, level)
+    return None if traced is None else traced.chosen, proof
+
+
+class Traced(NamedTuple):
+    """A rule, or a mixture of rules, that may be proven."""
+
+    chosen: Any  # as ``predictions`` of its family takes it
+    mixture: FloatArray = np.ones(1)
+    solution: Any = None  # of the mixture, on the rows that it was traced on
+
+
+def prove(
+    family: Any,
+    problem: Problem,
+    trace: Callable[[Any, FloatArray], Iterable[Traced]],
+    level: float,
+    most_tested: float = _MOST_TESTED,
+) -> tuple[Traced | None, GoalProof]:
+    """Return the cheapest rule, or mixture, that is proven to meet all goals, None where there is none, and the proof.
 
     Parameters
     ----------
-    family : ThresholdRules or ClassRules
-        Its ``trace`` gives rules from safest to cheapest, its ``predictions`` what they decide.
+    family : PooledModels, ThresholdRules or ClassRules
+        Its ``predictions`` say what rules decide.
     problem : Problem
-    groups : RuleGroups
-        Of rules.
+    trace : callable
+        Given the family on some of the rows, and margins in standard errors from large to small, it returns what is
+        best with each.
     level : float
         The confidence.
+    most_tested : float
+        The largest part of the rows to test on.
     """
     kept = family.selection_data
     tables, risk = kept.answers.tables, 1.0 - level
@@ -186,37 +220,30 @@ def prove(family: Any, problem: Problem, groups: Any, level: float) -> tuple[Any
     reason = _why_no_proof(goals, kept)
     if reason:
         return None, GoalProof(level, 0, (), reason=reason)
-    parts = split_rows(tables, kept.test_rows, share_to_test(len(goals)))
+    parts = split_rows(tables, kept.test_rows, min(share_to_test(len(goals)), most_tested))
     names = {name for goal in goals for name in goal.datasets if tables[name].population} | {TRAIN}
     n_rows, least = parts.tested[TRAIN].size, min(part[name].size for part in parts for name in names)
     best = None
     if least >= _LEAST_ROWS:
         try:
             targets = _targets(parts.traced[TRAIN].size / n_rows)
-            traced = family.only(parts.traced).prepared(problem).trace(problem, groups, targets)
+            traced = trace(family.only(parts.traced).prepared(problem), targets)
         except (InfeasibleGoals, NoRows):  # on fewer rows than all
             traced = []
-        tests, n_parts = family.only(parts.tested), _count_parts(goals, family, traced)
+        tests, views = family.only(parts.tested), kept.answers.views()
+        n_parts = {goal: len(goal.parts(views)) for goal in goals}  # such as groups: the test rows may lack some
         lists = tuple(goal for goal in problem.goals if goal not in goals)
-        for chosen in traced:
-            predictions = tests.predictions(chosen)
-            if not all(check.holds for check in predictions.answers.checks(lists, np.ones(1))):
+        for one in traced:
+            answers = tests.predictions(one.chosen).answers
+            if not all(check.holds for check in answers.checks(lists, one.mixture)):
                 continue  # a list is known: nothing is tested there
-            if not all(GoalTest.of(goal, predictions, risk, n_parts[goal]).passes() for goal in goals):
+            if not all(GoalTest.of(goal, answers, one.mixture, risk, n_parts[goal]).passes() for goal in goals):
                 break
-            best = chosen
+            best = one
     if best is None:
         return None, GoalProof(level, n_rows, ())
-    checks = tests.predictions(best).answers.checks(problem.goals, np.ones(1))
+    checks = tests.predictions(best.chosen).answers.checks(problem.goals, best.mixture)
     return best, GoalProof(level, n_rows, tuple(check.value for check in checks))
-
-
-def _count_parts(goals: Sequence[Goal], family: Any, traced: Sequence[Any]) -> dict[Goal, int]:
-    """Return of how many parts, such as groups, each goal consists on all rows: the test rows may lack some."""
-    if not traced:
-        return {}
-    views = family.predictions(traced[0]).answers.views()
-    return {goal: len(goal.parts(views)) for goal in goals}
 
 
 class GoalTest(NamedTuple):
@@ -227,16 +254,17 @@ class GoalTest(NamedTuple):
     risk: float
 
     @classmethod
-    def of(cls, goal: Goal, predictions: PoolPredictions, risk: float, n_parts: int) -> "GoalTest":
-        """Return how a goal stands on rows that are decided by one rule; a confidence of its own may lower the risk."""
-        answers, own = predictions.answers, risk if goal.confidence is None else min(risk, 1.0 - goal.confidence)
-        views, shares = answers.views(), {name: answers.shares(name, np.ones(1)) for name in goal.datasets}
+    def of(cls, goal: Goal, answers: Answers, mixture: FloatArray, risk: float, n_parts: int) -> "GoalTest":
+        """Return how a goal stands on rows that rules decide; a confidence of its own may lower the risk."""
+        own, are_drawn = risk if goal.confidence is None else min(risk, 1.0 - goal.confidence), mixture.size > 1
+        views = answers.views()
+        shares = {name: np.clip(answers.shares(name, mixture), 0.0, 1.0) for name in goal.datasets}
         try:
             parts = goal.parts(views)
             check_denominators(parts, views)
             if len(parts) < n_parts:
                 return cls(goal, [], own)
-            return cls(goal, [measure_goal(part, views, shares) for part in parts], own)
+            return cls(goal, [measure_goal(part, views, shares, are_drawn=are_drawn) for part in parts], own)
         except NoRows:
             return cls(goal, [], own)
 
@@ -254,14 +282,6 @@ class GoalTest(NamedTuple):
 
     def _is_inside(self, end: float) -> bool:
         return end <= self.goal.bound if self.goal.sense == "<=" else end >= self.goal.bound
-
-
-def no_margins(problem: Problem) -> Margins:
-    """Return why a mixture has neither margins nor a proof."""
-    if not isinstance(problem.confidence, Proof):
-        return NO_MARGINS
-    reason = "proofs and margins are for decision='fixed', one rule"
-    return NO_MARGINS._replace(reason=reason, proof=GoalProof(problem.confidence.confidence, 0, (), reason=reason))
 
 
 def rows_for_proof(least: float, confidence: float, n_goals: int, n_rows: int, *, of_folds: bool = False) -> int | None:

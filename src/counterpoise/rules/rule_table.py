@@ -16,7 +16,7 @@ _TINY = 1e-12
 _MOST_SUMS = 20_000_000  # of resamples at a time
 # Rows without a failure bound the rate of failures by 2.3 in so many rows at a confidence of 0.9: the variance of half
 # a row is as many times too small.
-_NO_FAILURES = 12.8
+NO_FAILURES = 12.8
 
 
 class Rules(NamedTuple):
@@ -211,7 +211,7 @@ class RuleTable:
                 total_variance = np.zeros(n_rules)
                 for answer in range(n_answers):
                     total_variance += (by_answer[answer] * (direct[answer][:, None] - central) ** 2).sum(axis=0)
-                least = np.maximum(total_variance + 2.0 * floor, _NO_FAILURES * floor)
+                least = np.maximum(total_variance + 2.0 * floor, NO_FAILURES * floor)
                 variances[number] += least * self.error_factors.get(name, 1.0) ** 2
         return variances
 

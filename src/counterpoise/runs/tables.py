@@ -393,7 +393,7 @@ def choose_table(
     columns = {name: score_column(table.frame, name, table_path) for name in scores}
     tail = 1.0 if alpha is None and objective is None else alpha
     problem: dict[str, Any] = {"alpha": tail, "objective": objective, "budget": budget, "decision": decision}
-    problem["confidence"] = confidence if decision == FIXED else None
+    problem["confidence"] = confidence
     label = None
     if roles.deferral is not None:
         label, problem["deferral"] = roles.deferral.label, roles.deferral

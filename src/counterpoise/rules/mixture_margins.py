@@ -1,0 +1,390 @@
+"""Mixtures whose goals hold on new rows: the program is solved again with every bound moved inside.
+
+One rule is chosen among candidates (see ``margins``). Mixtures are too many to list, and each costs a solve, so few of
+them are looked at. With z_k the slack of goal k in standard errors:
+
+    q(t)        = the best mixture with every bound tighter by t standard errors
+    optimism_k  = mean over halves h of the rows, each with its own q(t), of z_k(q; h) - z_k(q; the other half)
+    p(t)        = P(Z_k <= z_k(q(t)) - optimism_k for all k),  Z normal with the correlation of the goals
+
+The mixture of the least t at which p(t) reaches the confidence is taken, found by halving. Where there is none, the
+one with the largest p is, and nothing is promised. All of this is asymptotic, as margins of one rule are.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import ndtri
+
+from counterpoise._base.types import FloatArray, IntArray
+from counterpoise.goals import Goal, InfeasibleGoals, NoRows
+from counterpoise.goals.binding import Views
+from counterpoise.goals.terms import RowCount
+from counterpoise.rules.choosing import FIXED, Problem, select, value_of
+from counterpoise.rules.goal_rows import TRAIN
+from counterpoise.rules.margins import (
+    AT_THE_END,
+    FOLD_SHIFT,
+    NO_MARGINS,
+    Margin,
+    Margins,
+    Part,
+    covariance_of,
+    most_rise,
+    normal_draws,
+    parts_of,
+    rows_needed,
+    share_inside,
+    unless_few_rows,
+    why_no_margin,
+)
+from counterpoise.rules.options import Proof
+from counterpoise.rules.proving import GoalProof, Traced, prove, without_proof
+from counterpoise.rules.rule_table import NO_FAILURES
+
+_N_SPLITS = 6  # into halves, on each of which the choice is repeated
+_MOST_IN_HALF = 5000  # rows
+_MOST_TARGET = 3.5  # standard errors
+_STEP, _COARSE = 0.05, 0.25  # to which targets are found
+_MOST_OPTIMISM, _FAR = 3.0, 8.0  # standard errors
+_SMALL = 1e-6  # change of a bound that shows in which units the limits of its goal are
+_TINY = 1e-12
+OVER_SHARDS = NO_MARGINS._replace(reason="a mixture over shards keeps sums of rows, and its margins need the rows")
+
+
+class GoalSlack(NamedTuple):
+    """How far a mixture is inside of each limit of the goals that get a margin, and how sure that is."""
+
+    goals: IntArray  # (n_limits,) the place of the goal that each belongs to
+    slack: FloatArray
+    errors: FloatArray  # standard errors
+    covariance: FloatArray
+    n_rows: FloatArray  # on how many rows of equal weight, or persons, each rests at least
+    units: FloatArray  # of the slack, in those of the goal's bound
+
+    @property
+    def z(self) -> FloatArray:
+        """Return the slack in standard errors."""
+        return np.clip(self.slack / self.errors, -_FAR, _FAR)
+
+    def closest(self, goal: int) -> int | None:
+        """Return the place of the limit of a goal that is closest to its bound; None where it has no margin."""
+        own = np.flatnonzero(self.goals == goal)
+        return int(own[self.slack[own].argmin()]) if own.size else None
+
+
+class Attempt(NamedTuple):
+    """The best mixture for a target, and how sure its goals are."""
+
+    target: float
+    solution: Any
+    slack: GoalSlack | None  # None where a goal has no rows
+    share: float  # of new samples of rows on which all goals hold, about
+
+
+_MOST_TESTED = 0.5  # part of the rows: a mixture is chosen on the others, tail and all
+
+
+def needs_mixture_margins(problem: Problem) -> bool:
+    """Return whether a mixture is to be chosen so that its goals hold on new rows."""
+    return problem.confidence is not None and problem.decision != FIXED and bool(problem.goals)
+
+
+def solve_with_margins(family: Any, problem: Problem) -> Any:
+    """Return the best mixture of a family whose goals hold together on new rows with the confidence of a problem.
+
+    Parameters
+    ----------
+    family : PooledModels, ThresholdRules or ClassRules
+        Its ``solve`` chooses a mixture, its ``predictions`` say what that decides.
+    problem : Problem
+        With goals and a confidence that is a number.
+
+    Returns
+    -------
+    Solution
+        With ``margins``.
+
+    Raises
+    ------
+    InfeasibleGoals
+        Where no mixture meets the goals on the rows themselves.
+    """
+    plain, kept = family.solve(problem._replace(confidence=None)), family.selection_data
+    if not kept.answers.has_single_rows or getattr(kept, "n_rows", None) is not None:
+        return plain._replace(margins=OVER_SHARDS)
+    if not isinstance(problem.confidence, Proof):
+        return _with_margins(family, problem, plain)
+    level = problem.confidence.confidence
+    proven, proof = _prove_mixture(family, problem._replace(confidence=None), level, plain)
+    if proven is not None:
+        return proven
+    other = _with_margins(family, problem._replace(confidence=level), plain)
+    margins = other.margins._replace(most_slack=_most_slack(family, problem._replace(confidence=None), plain))
+    return other._replace(margins=without_proof(margins, proof, kept))
+
+
+class _Tightened(NamedTuple):
+    """The best mixture of a family at tighter bounds."""
+
+    family: Any
+    problem: Problem  # without a confidence
+    errors: Mapping[int, float]  # standard errors of goals, in the units of their bounds
+
+    @classmethod
+    def of(cls, family: Any, problem: Problem, best: Any) -> "_Tightened":
+        """Return the mixtures beside the best one, by whose standard errors bounds are tightened."""
+        start = measure_slack(family, problem.goals, best)
+        return cls(family, problem, {} if start is None else _own_errors(problem.goals, start))
+
+    def solve(self, target: float) -> Any:
+        """Return the best mixture with bounds tighter by so many standard errors; None where there is none."""
+        goals = tightened(self.problem.goals, self.errors, target)
+        try:
+            return self.family.solve(self.problem._replace(goals=goals))
+        except InfeasibleGoals:
+            return None
+
+    def most_target(self) -> float:
+        """Return the largest target that can be met, or a little less."""
+        low, high = 0.0, _FAR
+        while high - low > _COARSE:
+            middle = (low + high) / 2
+            low, high = (low, middle) if self.solve(middle) is None else (middle, high)
+        return low
+
+
+def _most_slack(family: Any, problem: Problem, plain: Any) -> float:
+    """Return by how many standard errors all goals can be met at once."""
+    mixtures = _Tightened.of(family, problem, plain)
+    best = mixtures.solve(mixtures.most_target())
+    slack = None if best is None else measure_slack(family, problem.goals, best)
+    return 0.0 if slack is None else float(slack.z.min(initial=_FAR))
+
+
+def _with_margins(family: Any, problem: Problem, plain: Any) -> Any:
+    """Return the mixture with the least target that is enough, in the place of the best one without margins."""
+    confidence = float(problem.confidence)  # type: ignore[arg-type]
+    start = measure_slack(family, problem.goals, plain)
+    if start is None or not start.goals.size:  # nothing to make sure of
+        return plain._replace(margins=_describe(family, problem, Attempt(0.0, plain, start, 0.0), np.zeros(0), plain))
+    mixtures = _Tightened(family, problem._replace(confidence=None), _own_errors(problem.goals, start))
+    most = plain.value + most_rise(plain.value)
+
+    def attempt(target: float, optimism: FloatArray) -> Attempt | None:
+        """Return the best mixture for a target; None where there is none, or where it costs too much."""
+        solution = mixtures.solve(target)
+        slack = None if solution is None else measure_slack(family, problem.goals, solution)
+        if slack is None or solution.value > most:
+            return None
+        within = unless_few_rows(slack.z - optimism, slack.n_rows)
+        return Attempt(target, solution, slack, share_inside(normal_draws(slack.covariance), within))
+
+    optimism = _optimism(mixtures, start, float(ndtri(confidence)))
+    nearest = attempt(0.0, optimism) or Attempt(0.0, plain, start, 0.0)
+    low, high = (0.0, _MOST_TARGET) if nearest.share < confidence else (0.0, 0.0)
+    enough = nearest if nearest.share >= confidence else None
+    while high - low > _STEP:
+        here = attempt((low + high) / 2, optimism)
+        if here is None:
+            high = (low + high) / 2
+        elif here.share >= confidence:
+            enough, high = here, here.target
+        else:
+            nearest, low = max(nearest, here, key=lambda one: one.share), here.target
+    best = enough or nearest
+    return _finished(family, problem, best, optimism, plain)
+
+
+def _prove_mixture(family: Any, problem: Problem, level: float, plain: Any) -> tuple[Any, GoalProof]:
+    """Return the solution of the cheapest mixture that is proven to meet all goals, None without one, and the proof."""
+
+    def trace(part: Any, targets: FloatArray) -> Iterator[Traced]:
+        mixtures = _Tightened.of(part, problem, part.solve(problem))
+        for target in targets[targets <= mixtures.most_target()].tolist():
+            solution = mixtures.solve(target)
+            if solution is not None:
+                yield Traced(solution.chosen, solution.mixture, solution)
+
+    traced, proof = prove(family, problem, trace, level, _MOST_TESTED)
+    if traced is None:
+        return None, proof
+    predictions = family.predictions(traced.chosen)
+    value = value_of(predictions, problem, traced.mixture)
+    proof = proof.unless_costly(value, plain.value)
+    if not proof.is_proven:
+        return None, proof
+    gap = max(value - (plain.value - plain.gap), 0.0)
+    selection = select(predictions, problem)._replace(risk=plain.selection.risk)
+    solution = traced.solution._replace(value=value, gap=gap, selection=selection, errors=None)
+    slack = measure_slack(family, problem.goals, solution)
+    known = Attempt(0.0, solution, slack, 0.0)
+    margins = _describe(family, problem, known, np.zeros(0 if slack is None else slack.goals.size), plain)
+    margins = margins._replace(confidence=level, limiting=None, rows_needed=None, proof=proof)
+    return solution._replace(margins=margins), proof
+
+
+def tightened(goals: Sequence[Goal], errors: Mapping[int, float], target: float) -> tuple[Goal, ...]:
+    """Return goals whose bounds are tighter by so many of their standard errors, given in the units of the bounds."""
+    return tuple(
+        goal.with_bound(goal.bound + (-target if goal.sense == "<=" else target) * errors[place])
+        if place in errors
+        else goal
+        for place, goal in enumerate(goals)
+    )
+
+
+def measure_slack(family: Any, goals: tuple[Goal, ...], solution: Any) -> GoalSlack | None:
+    """Return how far a mixture is inside of goals on the rows of a family; None where a goal has no rows there."""
+    kept, answers = family.selection_data, family.predictions(solution.chosen).answers
+    views = answers.views()
+    try:
+        parts = [part for part in parts_of(goals, views) if part.is_random]
+        shifted = parts_of(tuple(goal.with_bound(goal.bound + _SMALL) for goal in goals), views)
+        shifted = [part for part in shifted if part.is_random]
+        names = {count.rows.name for part in parts for count in part.linear.row_counts}
+        shares = {name: np.clip(answers.shares(name, solution.mixture), 0.0, 1.0) for name in names}
+        limits = [_LimitRows.of(part, views, shares) for part in parts]
+        moved = [_LimitRows.of(part, views, shares).value for part in shifted]
+    except NoRows:
+        return None
+    persons = getattr(kept, "persons", None)
+    covariance = np.zeros((len(parts), len(parts)))
+    for name in names:
+        if views.tables[name].population:
+            influences = np.array(
+                [limit.influences.get(name, np.zeros(views.tables[name].n_samples)) for limit in limits]
+            )
+            factor = np.hypot(1.0, FOLD_SHIFT) if name == TRAIN and getattr(kept, "has_fold_scores", False) else 1.0
+            covariance += factor**2 * covariance_of(influences, persons if name == TRAIN else None)
+    floor = np.array([limit.floor for limit in limits])
+    errors = np.sqrt(np.maximum(covariance.diagonal() + 2.0 * floor, NO_FAILURES * floor))
+    values = np.array([limit.value for limit in limits])
+    n_rows = np.array([limit.n_rows for limit in limits])
+    if persons is not None:
+        n_rows = np.minimum(n_rows, np.unique(persons).size)
+    units = _SMALL / np.maximum(np.abs(np.array(moved) - values), _TINY)
+    return GoalSlack(
+        np.array([part.goal for part in parts], dtype=np.int64), -values, errors, covariance, n_rows, units
+    )
+
+
+class _LimitRows(NamedTuple):
+    """The value of one limit for a mixture, which must not be above zero, and the influence of every row on it."""
+
+    value: float
+    influences: dict[str, FloatArray]  # by dataset
+    floor: float  # the variance of half a row
+    n_rows: float
+
+    @classmethod
+    def of(cls, part: Part, views: Views, shares: Mapping[str, FloatArray]) -> "_LimitRows":
+        value, floor, n_rows = part.linear.constant, 0.0, np.inf
+        influences: dict[str, FloatArray] = {}
+        for count in part.linear.row_counts:
+            (places, weights), (whole, all_weights) = views.rows(count.rows), views.rows(count.out_of)
+            total, counted = views.divisor(count.out_of), _counted(count, views, shares[count.rows.name])
+            share = float(weights @ counted[places]) / total
+            value += count.coefficient * share
+            if not views.tables[count.rows.name].population:
+                continue
+            own = influences.setdefault(count.rows.name, np.zeros(len(counted)))
+            own[places] += count.coefficient * weights * counted[places] / total
+            own[whole] -= count.coefficient * all_weights * share / total
+            effective = total**2 / max(float(all_weights @ all_weights), _TINY)
+            floor += count.coefficient**2 * 0.25 / (effective + 1.0) ** 2
+            n_rows = min(n_rows, effective)
+        return cls(value, influences, floor, n_rows)
+
+
+def _counted(count: RowCount, views: Views, shares: FloatArray) -> FloatArray:
+    """Return how much of each row has the answer that a count is about."""
+    if shares.ndim == 1:
+        is_class = shares if views.place(count.called) == 1 else 1.0 - shares
+        return np.zeros(shares.size) if count.positive is None else is_class if count.positive else 1.0 - is_class
+    deferred = shares[:, -1] if views.classes.deferred is not None else np.zeros(len(shares))
+    if count.positive is None:
+        return deferred
+    is_class = shares[:, views.place(count.called)]
+    return is_class if count.positive else 1.0 - is_class - deferred
+
+
+def _own_errors(goals: Sequence[Goal], slack: GoalSlack) -> dict[int, float]:
+    """Return the standard error of each goal that gets a margin, in the units of its bound."""
+    places = {goal: slack.closest(goal) for goal in range(len(goals))}
+    return {goal: float(slack.units[at] * slack.errors[at]) for goal, at in places.items() if at is not None}
+
+
+def _optimism(mixtures: _Tightened, start: GoalSlack, target: float) -> FloatArray:
+    """Return by how many standard errors the choice makes each limit look better on the rows it is made on."""
+    family, problem, gained, n_halves = mixtures.family, mixtures.problem, np.zeros(start.goals.size), 0
+    n_rows = family.selection_data.answers.tables[TRAIN].n_samples
+    for halves in _halves(family):
+        wider = {goal: np.sqrt(n_rows / halves[0][TRAIN].size) * error for goal, error in mixtures.errors.items()}
+        parts = [family.only(half).prepared(problem) for half in halves]
+        for own, other in (parts, parts[::-1]):
+            repeated = _Tightened(own, problem, wider)
+            solution = repeated.solve(target) or repeated.solve(0.0)
+            if solution is None:
+                continue
+            here, there = (measure_slack(one, problem.goals, solution) for one in (own, other))
+            if here is None or there is None or not here.goals.size == there.goals.size == start.goals.size:
+                continue  # a group has no rows in one of the halves
+            gained += here.z - there.z
+            n_halves += 1
+    return np.clip(gained / max(n_halves, 1), 0.0, _MOST_OPTIMISM)
+
+
+def _halves(family: Any) -> list[tuple[dict[str, IntArray], dict[str, IntArray]]]:
+    """Return rows of each dataset, in halves at random; persons stay together, and lists are not divided.
+
+    Of many rows there are some in each half: how optimistic a choice is, in standard errors, depends little on them.
+    """
+    rng, splits = np.random.default_rng(0), []
+    kept = family.selection_data
+    for _ in range(_N_SPLITS):
+        first, second = {}, {}
+        for name, table in kept.answers.tables.items():
+            persons = getattr(kept, "persons", None) if name == TRAIN else None
+            units = np.arange(table.n_samples) if persons is None else persons
+            n_parts = max(2, round(table.n_samples / _MOST_IN_HALF))
+            part, every = rng.permutation(int(units.max(initial=-1)) + 1)[units] % n_parts, np.arange(table.n_samples)
+            first[name], second[name] = (every[part == 0], every[part == 1]) if table.population else (every, every)
+        splits.append((first, second))
+    return splits
+
+
+def _finished(family: Any, problem: Problem, best: Attempt, optimism: FloatArray, plain: Any) -> Any:
+    """Return the solution with the goals as they were asked for, and the margins."""
+    solution = best.solution
+    selection = select(family.predictions(solution.chosen), problem)._replace(risk=solution.selection.risk)
+    return solution._replace(selection=selection, margins=_describe(family, problem, best, optimism, plain))
+
+
+def _describe(family: Any, problem: Problem, best: Attempt, optimism: FloatArray, plain: Any) -> Margins:
+    """Return the margins of goals in their own units."""
+    solution, slack, confidence = best.solution, best.slack, problem.confidence
+    checks = family.predictions(solution.chosen).answers.checks(problem.goals, solution.mixture)
+    cost = max(float(solution.value - plain.value), 0.0)
+    errors, margins = {} if slack is None else _own_errors(problem.goals, slack), []
+    for place, check in enumerate(checks):
+        at = None if slack is None else slack.closest(place)
+        if slack is None or at is None:
+            reason = why_no_margin(check.goal) or "its rows are a list and no sample"
+            margins.append(Margin(check.goal, check.bound, check.value, None, None, 0.0, reason))
+            continue
+        price = abs(float(solution.multipliers[place])) * best.target * errors[place]
+        shift = float(slack.units[at] * optimism[at] * slack.errors[at])
+        margins.append(Margin(check.goal, check.bound, check.value, errors[place], shift, min(price, cost)))
+    at_the_end = next((check.goal for check in checks if why_no_margin(check.goal) == AT_THE_END), None)
+    if at_the_end is not None or slack is None or not errors:
+        return Margins(None, tuple(margins), cost, at_the_end, None)
+    if isinstance(confidence, Proof) or confidence is None:
+        return Margins(None, tuple(margins), cost, None, None)
+    limiting = problem.goals[slack.goals[(slack.z - optimism).argmin()]]
+    if best.share >= confidence:
+        return Margins(confidence, tuple(margins), cost, limiting, None, most_slack=float(slack.z.min()))
+    n_rows, draws = family.selection_data.answers.tables[TRAIN].n_samples, normal_draws(slack.covariance)
+    needed = rows_needed(slack.z, optimism, draws, confidence, n_rows, slack.n_rows)
+    return Margins(None, tuple(margins), cost, limiting, needed, most_slack=float(slack.z.min()))
