@@ -23,7 +23,7 @@ def loans(n_rows=N):
 
 
 CHOOSE = ["choose", "loans.csv", "--target", "paid", "--score", "p", "--score", "q", "--by", "sex", "--key", KEY]
-CHOOSE += ["--decision", "sticky"]
+CHOOSE += ["--decision", "sticky", "--confidence", "none"]
 CHOOSE += [word for goal in GOALS for word in ("--goal", goal)]
 DEFER = ["--goal", "defer_rate <= 0.1", "--defer-cost", "0.1", "--alpha", "0.5", "--budget", "0.05"]
 

@@ -119,6 +119,13 @@ def test_a_confidence_out_of_reach_is_a_caution():
     assert all(check.holds for check in model.check_goals())
 
 
+def test_a_bound_that_nothing_is_inside_of_gets_no_margin():
+    y, answers = draw_rows(500, np.random.default_rng(0))
+    model = fit_mixture(y, answers, confidence=0.9, goals=("positive_rate <= 0", "recall <= 0.5"))
+    assert [margin.standard_error is None for margin in model.margins_] == [True, False]
+    assert model.confidence_ is None
+
+
 def test_lists_of_rows_get_no_margin():
     y, answers = draw_rows(1000, np.random.default_rng(0))
     table = Table(np.zeros((3, 1)), [1, 1, 1], population=False)

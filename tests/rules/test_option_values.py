@@ -138,7 +138,7 @@ CLASSIFIERS = [
     for one in (getattr(cp, name) for name in cp.__all__)
     if inspect.isclass(one) and issubclass(one, ClassifierMixin)
 ]
-MOST = {cp.LPBoostClassifier: 18, cp.AdaLPBoostClassifier: 18}
+MOST = {cp.LPBoostClassifier: 19, cp.AdaLPBoostClassifier: 18}
 
 
 @pytest.mark.parametrize("kind", CLASSIFIERS, ids=lambda kind: kind.__name__)

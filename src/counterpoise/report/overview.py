@@ -351,7 +351,7 @@ def request_lines(result: RunResult, cards: Sequence[GoalCard]) -> list[tuple[st
     inside = [(f"Inside {card.name}", card.text) for card in cards]
     if any(goal.margin is not None for goal in result.goals):
         level = result.settings.get("confidence")
-        reached = "reached"
+        reached = "reached by the margins; the audit is a separate check"
         if result.proof_rows:
             reached = f"proven by exact tests on {result.proof_rows:,} rows that the choice did not use"
         elif not math.isfinite(result.confidence):

@@ -240,13 +240,13 @@ def measure_slack(family: Any, goals: tuple[Goal, ...], solution: Any) -> GoalSl
     kept, answers = family.selection_data, family.predictions(solution.chosen).answers
     views = answers.views()
     try:
-        parts = [part for part in parts_of(goals, views) if part.is_random]
         shifted = parts_of(tuple(goal.with_bound(goal.bound + _SMALL) for goal in goals), views)
-        shifted = [part for part in shifted if part.is_random]
+        pairs = [pair for pair in zip(parts_of(goals, views), shifted, strict=True) if pair[0].is_random]
+        parts = [part for part, _ in pairs]
         names = {count.rows.name for part in parts for count in part.linear.row_counts}
         shares = {name: np.clip(answers.shares(name, solution.mixture), 0.0, 1.0) for name in names}
         limits = [_LimitRows.of(part, views, shares) for part in parts]
-        moved = [_LimitRows.of(part, views, shares).value for part in shifted]
+        moved = [_LimitRows.of(part, views, shares).value for _, part in pairs]
     except NoRows:
         return None
     persons = getattr(kept, "persons", None)
