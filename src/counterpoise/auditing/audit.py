@@ -432,7 +432,7 @@ def _audit_goal(goal: Goal, prepared: PreparedPredictions, risk: float, *, quick
     limits = ((name, prepared.views.table(name).largest_weight) for name in goal.datasets)
     largest = tuple((name, most) for name, most in limits if most is not None)
     note = next(filter(None, (*reasons, *short)), "")
-    at = str(goal.members(prepared.views)[worst]) if goal.has_parts else ""
+    at = goal.worst_part(worst, estimate, views)
     return GoalAudit(goal, estimate, *bounds, goal.bound, margin, verdict, tuple(counts), note, largest, at)
 
 

@@ -72,7 +72,7 @@ def why_not_least(result: Any, model: Any) -> str:
 def describe_goal(goal: Goal) -> dict[str, Any]:
     """Return the two sides of a goal as texts, and the range in which its bound can move."""
     low, high = reach(goal)
-    words = {"left": str(goal.left), "sense": goal.sense, "right": str(goal.right)}
+    words = {"left": str(goal.left), "sense": goal.sense, "sign": goal.comparison, "right": str(goal.right)}
     return words | {"low": number(low), "high": number(high)}
 
 

@@ -265,7 +265,8 @@ def check_goal_ranges(goals: Iterable[Goal], *, trains: bool) -> None:
             raise InfeasibleGoals([goal], abs(goal.bound - nearest))
         if goal.bound > high + allowed if goal.sense == "<=" else goal.bound < low - allowed:
             ends = f"from {format_number(low)} to {format_number(high)}"
-            raise ValueError(f"The goal {goal} always holds: its left side lies {ends}. {PERCENT}")
+            what = "the distance between its sides" if goal.is_equality else "its left side"
+            raise ValueError(f"The goal {goal} always holds: {what} lies {ends}. {PERCENT}")
 
 
 def goal_range(goal: Goal) -> Bounds:
@@ -291,9 +292,9 @@ def goal_range(goal: Goal) -> Bounds:
             high += float(sum(part.max() for part in parts))
         ends.append(Bounds(low, high))
     low, high = min(one.low for one in ends), max(one.high for one in ends)
-    if isinstance(left, WorstOf) and left.sense:
-        return Bounds(max(low, 0.0), high if left.sense == "<=" else 1.0)
-    return Bounds(low, high)
+    if isinstance(left, WorstOf) and left.sense == "<=":  # the largest of its members, which is never below any
+        return Bounds(max(0.0, *(one.low for one in ends)), high)
+    return Bounds(max(low, 0.0), 1.0) if isinstance(left, WorstOf) and left.sense else Bounds(low, high)
 
 
 def check_contradictions(goals: Sequence[Goal], views: Views) -> None:

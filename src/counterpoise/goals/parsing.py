@@ -1,6 +1,7 @@
 """Goals and rates from goals, from lists of them, or from their texts.
 
-    goal    = sum ("<=" | ">=") sum ["with" "confidence" number]
+    goal    = limit ["with" "confidence" number]
+    limit   = sum ("<=" | ">=") sum | sum "==" sum ["+-" number]
     sum     = product (("+" | "-") product)*
     product = factor (("*" | "/") factor)*
     factor  = number | "-" factor | "(" sum ")" | "abs" "(" sum ")" | name ["(" [metric [","]] [rows] ")"]
@@ -21,6 +22,7 @@ from functools import reduce
 from typing import Any, NamedTuple
 
 from counterpoise._base.checks import check_confidence
+from counterpoise.goals.equality import TOLERANCE, equal
 from counterpoise.goals.expressions import Expression, Goal, Rate, Ratio, WorstOf, as_rate, make_goal, terms_of
 from counterpoise.goals.rates import (
     ALIASES,
@@ -55,7 +57,7 @@ from counterpoise.goals.terms import (
 
 OWN_WORDS = (*FORMS, MACRO, CONFUSION)  # names that no metric of a user's own can have; one may be called cost
 _TOKEN = re.compile(
-    rf"\s*(?:(?P<number>{NUMBER})|(?P<word>{WORD})|(?P<quoted>{QUOTED})|(?P<sign><=|>=|->|[-+*/().,=<>{{}}:]))"
+    rf"\s*(?:(?P<number>{NUMBER})|(?P<word>{WORD})|(?P<quoted>{QUOTED})|(?P<sign><=|>=|==|->|\+-|[-+*/().,=<>{{}}:]))"
 )
 _LONG = 100_000  # characters; the longest goals, on a thousand groups, have half of them
 _SHOWN = 100  # characters of the text on either side of what is wrong in it
@@ -126,6 +128,12 @@ class _Reader:
             parts.append(signed(self._product()))
             self._count(parts[-1], parts[0])  # numbers are added to a ratio one by one
         return parts[0] if len(parts) == 1 else _total(parts)
+
+    def tolerance(self) -> float:
+        number = self.advance()
+        if number.kind != "number":
+            raise self._expected(number, "a tolerance behind +-: a number such as 0.005")
+        return float(number.text)
 
     def confidence(self) -> float:
         for what in ("with", "confidence"):
@@ -275,6 +283,8 @@ class _Reader:
             odd = next((one for one in (token, self.next) if one.text in {"<", ">"}), None)
             if odd is not None:
                 raise self.wrong(odd.place, f"a goal is written with <= or >=, got {odd.text!r}")
+            if token.text == "=":
+                raise self.wrong(token.place, "a goal is written with <=, >= or ==, got '='")
         if token.text not in signs:
             raise self._expected(token, " or ".join(map(repr, signs)))
         return token
@@ -285,7 +295,10 @@ class _Reader:
 
     def expect_end(self) -> None:
         """Check that nothing follows."""
-        if self.next.text in {"<=", ">="}:
+        if self.next.text == "+-":
+            example = "as in selection_rate == 0.2 +- 0.005"
+            raise self.wrong(self.next.place, f"+- stands before the tolerance of an equality, {example}")
+        if self.next.text in {"<=", ">=", "=="}:
             raise self.wrong(self.next.place, "a goal has one comparison; for two limits write two goals")
         if self.next.kind != "end":
             raise self._expected(self.next, "the end, or one of + - * /")
@@ -316,6 +329,8 @@ class _Reader:
 def _describe_character(character: str) -> str:
     if character in "\u2264\u2265":
         return f"a goal is written with <= or >=, got {character!r}"
+    if character == "\u00b1":
+        return "the tolerance of an equality is written with +-, as in selection_rate == 0.2 +- 0.005"
     if character == "%":
         return "found '%'; write a share as a number, 0.9 for 90 %"
     got = "an unfinished quote" if character in "'\"" else repr(character)
@@ -384,6 +399,8 @@ def parse_goal(text: str) -> Goal:
     <Goal positive_rate(sex=F) >= 0.8 * positive_rate(sex=M)>
     >>> parse_goal("recall(country='New Zealand') >= 0.9")
     <Goal recall(country='New Zealand') >= 0.9>
+    >>> parse_goal("selection_rate == 0.2")
+    <Goal positive_rate == 0.2 +- 0.005>
     >>> parse_goal("precison(train) >= 0.9")
     Traceback (most recent call last):
     ...
@@ -391,15 +408,16 @@ def parse_goal(text: str) -> Goal:
     """
     reader = _Reader(text)
     left = reader.sum()
-    sign = reader.take("<=", ">=").text
+    sign = reader.take("<=", ">=", "==").text
     right = reader.sum()
+    tolerance = reader.tolerance() if sign == "==" and reader.skip("+-") else TOLERANCE
     confidence = reader.confidence() if reader.next.text == "with" else None
     reader.expect_end()
     if not isinstance(left, Expression) and not isinstance(right, Expression):
         raise GoalSyntaxError(f"A goal needs a rate on at least one side, as in recall >= 0.9; got {text!r}.")
     if not isinstance(left, Expression):
-        left, sign, right = right, MIRRORED[sign], left
-    goal = make_goal(left, sign, right)
+        left, sign, right = right, MIRRORED.get(sign, sign), left
+    goal = equal(left, right, tolerance=tolerance) if sign == "==" else make_goal(left, sign, right)
     return goal if confidence is None else goal.with_confidence(confidence)
 
 

@@ -549,7 +549,7 @@ for _name, _rates, _metrics in (
     FORMS[f"{_name}_ratio"] = WorstRateForm(f"the least ratio of {_rates}", _SHARE, truediv, ">=", _metrics)
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class WorstRate(WorstOf):
     """The worst of a rate over all classes, or over the groups that columns make.
 
@@ -588,6 +588,9 @@ class WorstRate(WorstOf):
     @property
     def sense(self) -> str:  # type: ignore[override]
         return FORMS[self.form].sense
+
+    def key(self) -> tuple[Any, ...]:
+        return self.form, self.rows, self.metric, self.by
 
     def members(self, views: Views | None = None) -> Members:
         form, columns = FORMS[self.form], " and ".join(map(repr, self.by))

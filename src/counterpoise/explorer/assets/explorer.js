@@ -30,12 +30,12 @@ function shown(value, digits = 3) {
 const fewDigits = (value) => Number(Math.abs(value) < 1 ? value.toPrecision(4) : value.toFixed(4));
 // a text with few digits of its numbers: a goal keeps all of them, and values in quotes are names
 const rounded = (text) => text.replace(/'(?:[^']|'')*'|\d+\.\d{5,}/g, (part) => (part[0] === "'" ? part : String(fewDigits(Number(part)))));
-function goalWords({ text, left, sense, right, bound }) {
+function goalWords({ text, left, sign, right, bound }) {
   if (!left) { // of a link or of a step back: the text may have another bound
-    const [, sides] = /^(.*[<>]=?\s*)-?[\d.]+(?:e[-+]?\d+)?$/i.exec(text) ?? [];
+    const [, sides] = /^(.*(?:[<>]=?|\+-)\s*)-?[\d.]+(?:e[-+]?\d+)?$/i.exec(text) ?? [];
     return sides && typeof bound === "number" ? rounded(sides) + fewDigits(bound) : rounded(text);
   }
-  return `${left} ${sense} ${Number.isNaN(Number(right)) ? rounded(right) : fewDigits(bound)}`;
+  return `${left} ${sign} ${Number.isNaN(Number(right)) ? rounded(right) : fewDigits(bound)}`;
 }
 const percent = (value) => (value === null || value === undefined ? "–" : `${(100 * value).toFixed(1)}\u00a0%`);
 const same = (one, other) => JSON.stringify(one) === JSON.stringify(other);
@@ -800,8 +800,8 @@ class Explorer {
   paintGoals() {
     const goals = this.answer.goals;
     this.setting.goals.forEach((goal, place) => {
-      const { left, sense, right, low, high } = goals[place] ?? {};
-      if (left) Object.assign(goal, { left, sense, right, low, high });
+      const { left, sense, sign, right, low, high } = goals[place] ?? {};
+      if (left) Object.assign(goal, { left, sense, sign, right, low, high });
       if (!this.answer.margins?.is_kept) goal.margin = this.answer.margins?.goals[place] ?? null;
     });
     // how far a bound can move is known by now
@@ -1169,7 +1169,7 @@ class Explorer {
     if (!this.pins.length || !this.answer) return;
     const all = [{ name: "now", answer: this.answer }, ...this.pins.map((pin, place) => ({ name: `pin ${place + 1}`, ...pin }))];
     const rows = "held_out" in this.answer.losses ? "held_out" : "choice";
-    const lefts = [...new Set(all.flatMap((one) => one.answer.goals.map((goal) => `${goal.left} ${goal.sense}`)))];
+    const lefts = [...new Set(all.flatMap((one) => one.answer.goals.map((goal) => `${goal.left} ${goal.sign}`)))];
     const lines = [
       ["tail", (one) => shown(one.answer.setting.alpha)], ["budget", (one) => shown(one.answer.setting.budget)],
       ...(this.hello.why_no_margins ? [] : [["confidence", (one) => (one.answer.setting.confidence === null ? "none" : fewDigits(one.answer.setting.confidence))]]),
@@ -1177,7 +1177,7 @@ class Explorer {
       ["average loss", (one) => shown(one.answer.losses[rows].mean)],
       ...(this.setting.alpha === null ? [] : [["loss of the tail", (one) => shown(one.answer.losses[rows].tail)]]),
       ...lefts.map((left) => [left, (one) => {
-        const goal = one.answer.goals.find((other) => `${other.left} ${other.sense}` === left && other.on);
+        const goal = one.answer.goals.find((other) => `${other.left} ${other.sign}` === left && other.on);
         return goal ? `${shown(goal.bound)}: ${shown(goal.held_out?.estimate ?? goal.choice.value)}` : "–";
       }]),
     ];
