@@ -18,6 +18,7 @@ class GoalCheck(NamedTuple):
     worst: str = ""  # of several rates the one that the value is of
     ramp: "GoalCheck | None" = None  # the same of the ramp rates that a classifier was trained with, where it was
     note: str = ""  # of which rows there are none, where the goal asks for them
+    left_out: tuple[str, ...] = ()  # groups or classes with fewer rows than min_rows asks for
 
     def __str__(self) -> str:
         if math.isnan(self.violation):
@@ -25,7 +26,8 @@ class GoalCheck(NamedTuple):
         verdict = "holds" if self.holds else f"missed by {self.violation:.4g}"
         at = f": {self.worst}" if self.worst else ""
         ramp = "" if self.ramp is None else f"; ramp rates {self.ramp.value:.4g}, bound {self.ramp.bound:.4g}"
-        return f"{self.goal}: {verdict} ({self.value:.4g}, bound {self.bound:.4g}{at}{ramp})"
+        small = f"; left out: {', '.join(self.left_out)}" if self.left_out else ""
+        return f"{self.goal}: {verdict} ({self.value:.4g}, bound {self.bound:.4g}{at}{ramp}{small})"
 
 
 def check_part(part: Any, prepared: PreparedPredictions) -> GoalCheck:

@@ -33,6 +33,9 @@ class Distance(WorstOf):
         above = -value if place % 2 else value
         return f"{self.rate.members(views)[place // 2]} = {self.target.constant + above:.4g}"
 
+    def left_out(self, views: Views) -> tuple[str, ...]:
+        return self.rate.left_out(views) + self.target.left_out(views)
+
     def key(self) -> tuple[Any, Any]:
         return self.rate, self.target
 

@@ -24,6 +24,7 @@ from counterpoise.goals.terms import (
     check_finite,
     format_number,
     is_number,
+    with_size,
     without_negatives,
 )
 
@@ -114,6 +115,11 @@ class Expression:
         """
         return (cast("Rate | Ratio", self),)
 
+    def left_out(self, views: Views) -> tuple[str, ...]:
+        """Return the groups and classes that have fewer rows than ``min_rows`` asks for, with their numbers."""
+        small = (term for term in terms_of(self) if term.metric.min_rows)
+        return tuple(with_size(f"of={text}", size) for term in small for text, size in views.average_over(term)[1])
+
     @property
     def datasets(self) -> tuple[str, ...]:
         """Return the names of the datasets, in the order of their first mention."""
@@ -168,8 +174,9 @@ class Rate(Expression):
             coefficient, metric, rows = term
             is_whole = rows.of is None and rows.label is None and rows.baseline is None
             if rows.of == EACH:
-                texts = views.class_texts()
-                terms += [Term(coefficient / len(texts), metric, replace(rows, of=text)) for text in texts]
+                texts = views.average_over(term)[0] if metric.min_rows else views.class_texts()
+                each = metric._replace(min_rows=0)
+                terms += [Term(coefficient / len(texts), each, replace(rows, of=text)) for text in texts]
             elif metric.of_each and is_whole and views.classes.several and views.classes.positive is None:
                 each, texts = metric._replace(counts=metric.of_each, of_each=()), views.class_texts()
                 share = coefficient / len(texts) if metric.is_mean else coefficient
@@ -246,6 +253,7 @@ class Rate(Expression):
         for term in self.terms:
             is_of_deferral = all(count.positive is None for count in term.metric.counts)
             for coefficient, positive, rows, out_of, called in term.row_counts():
+                named = (called, term.metric.min_rows) if term.metric.min_rows else called
                 for sign, part in without_negatives(rows, out_of) if is_of_deferral or positive is not None else ():
                     amount = sign * coefficient
                     if positive is None:
@@ -253,7 +261,7 @@ class Rate(Expression):
                         continue
                     if not positive:
                         parts[None if part == out_of else (False, part, out_of)].append(amount)
-                    parts[True, part, out_of, called].append(amount if positive else -amount)
+                    parts[True, part, out_of, named].append(amount if positive else -amount)
         sums = {key: math.fsum(values) for key, values in parts.items()}  # exact, so that the order cannot matter
         return frozenset((key, value) for key, value in sums.items() if value)
 
@@ -568,7 +576,12 @@ class Goal:
         """Evaluate the goal for predictions that were checked already."""
         checks = [check_part(part, prepared) for part in self.parts(prepared.views)]
         place = max(range(len(checks)), key=lambda place: (checks[place].violation, how_far_beyond(checks[place])))
-        return checks[place]._replace(goal=self, worst=self.worst_part(place, checks[place].value, prepared.views))
+        worst = self.worst_part(place, checks[place].value, prepared.views)
+        return checks[place]._replace(goal=self, worst=worst, left_out=self.left_out(prepared.views))
+
+    def left_out(self, views: Views) -> tuple[str, ...]:
+        """Return the groups and classes that the goal leaves out as too small, with their numbers of rows."""
+        return tuple(dict.fromkeys(self.left.left_out(views) + self.right.left_out(views)))
 
     def worst_part(self, place: int, value: float, views: Views) -> str:
         """Return of which of several rates the worst value is; an empty text for a goal on one."""

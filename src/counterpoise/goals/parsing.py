@@ -49,6 +49,7 @@ from counterpoise.goals.terms import (
     Dataset,
     Range,
     UnknownName,
+    check_min_rows,
     merge_ranges,
     range_between,
     unknown,
@@ -354,9 +355,10 @@ def _make_expression(name: str, metric: str, arguments: _Arguments) -> Rate | Ra
     """Return what a name makes of its arguments."""
     # Words that stand where a column would but are none, unless they are in quotes.
     keywords = {"of", *(["by"] if name in FORMS else []), *(["called"] if name == CONFUSION else [])} - arguments.quoted
+    keywords |= {"min_rows"} - arguments.quoted if name in FORMS or name == MACRO else set()
     rows = arguments.rows
     columns: dict[str, str] = {}
-    words: dict[str, list[str]] = {"of": [], "by": [], "called": []}
+    words: dict[str, list[str]] = {"of": [], "by": [], "called": [], "min_rows": []}
     for column, value in arguments.values:
         if column in keywords:
             words[column].append(value)
@@ -365,10 +367,13 @@ def _make_expression(name: str, metric: str, arguments: _Arguments) -> Rate | Ra
     rows = rows.where(**columns) if columns else rows
     rows = replace(rows, ranges=merge_ranges(arguments.ranges)) if arguments.ranges else rows
     rows = reduce(Dataset.with_class, words["of"], rows)
+    if len(words["min_rows"]) > 1:
+        raise ValueError(f"min_rows must stand once in {name}; got {' and '.join(words['min_rows'])}.")
+    min_rows = check_min_rows(next((int(one) if one.isdecimal() else one for one in words["min_rows"]), 0))
     if name == MACRO:
-        return make_macro(metric, rows)
+        return make_macro(metric, rows, min_rows)
     if name in FORMS:
-        return WorstRate(name, rows, metric, tuple(words["by"]))
+        return WorstRate(name, rows, metric, tuple(words["by"]), min_rows)
     if name == CONFUSION:
         return make_confusion(rows, next(iter(words["called"]), None))
     if arguments.costs and name != COST:

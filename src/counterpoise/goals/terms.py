@@ -431,6 +431,26 @@ def format_call(name: str, rows: Dataset, *, first: str = "", last: Iterable[str
     return f"{name}({arguments})" if arguments else name
 
 
+def with_size(name: str, n_rows: int) -> str:
+    """Return a group with its number of rows."""
+    return f"{name} ({n_rows} row{'' if n_rows == 1 else 's'})"
+
+
+def min_rows_text(min_rows: int) -> list[str]:
+    """Return the argument of a phrase for the least number of rows of a group, where there is one."""
+    return [f"min_rows={min_rows}"] if min_rows else []
+
+
+def check_min_rows(min_rows: Any) -> int:
+    """Return the least number of rows of a group after checking it; 0 for none."""
+    if isinstance(min_rows, bool) or not isinstance(min_rows, Integral) or min_rows < 0:
+        raise ValueError(
+            f"min_rows must be a whole number, the least number of rows of a group that counts, as min_rows=50; got "
+            f"{min_rows}."
+        )
+    return int(min_rows)
+
+
 RESTRICTIONS = ("positives", "negatives", "baseline_positives", "baseline_negatives")  # as the text form names them
 
 
@@ -524,6 +544,7 @@ class Metric(NamedTuple):
     of_each: tuple[Count, ...] = ()  # what is counted of each of several classes, where none has to be named
     details: str = ""  # the last argument of its text, behind the rows
     is_mean: bool = False  # whether of_each is averaged over the classes, and not added up
+    min_rows: int = 0  # that a class must have to count in an average over classes
 
 
 class Term(NamedTuple):
@@ -544,7 +565,9 @@ class Term(NamedTuple):
 
     def __str__(self) -> str:
         if self.rows.of == EACH:
-            return format_call(MACRO, replace(self.rows, of=None), first=self.metric.name)
+            return format_call(
+                MACRO, replace(self.rows, of=None), first=self.metric.name, last=min_rows_text(self.metric.min_rows)
+            )
         return format_call(self.metric.name, self.rows, last=filter(None, [self.metric.details]))
 
 
