@@ -260,7 +260,7 @@ class Views:
             return place_of(self.classes.labels, of)
         except UnknownValue as error:
             if any("of" in table.columns for table in self.tables.values()):
-                raise UnknownValue(f"{error} 'of' names a class and no column: rename the column 'of'.") from error
+                raise UnknownValue(f"{error} of names a class; a column of this name is written 'of'={of}.") from error
             raise
 
     @_cached
@@ -281,7 +281,7 @@ class Views:
             {column: known[code] for column, known, code in zip(columns, texts, one, strict=True)}
             for one in (codes.tolist() if len(codes) <= most else ())
         ]
-        return len(codes), list(dict.fromkeys(rows.where(**one) for one in values))
+        return len(codes), list(dict.fromkeys(map(rows.select, values)))
 
     @_cached
     def codes(self, name: str, part: str) -> IntArray:

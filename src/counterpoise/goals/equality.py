@@ -73,10 +73,9 @@ def equal(rate: Rate | Ratio | WorstOf, target: Any, *, tolerance: float = TOLER
     >>> print(goal.evaluate([1, 0, 0, 0], Table(None, y=[1, 0, 0, 1])))
     positive_rate == 0.2 +- 0.01: missed by 0.04 (0.05, bound 0.01: positive_rate = 0.25)
     """
-    is_phrase = isinstance(rate, WorstOf)
     if not isinstance(rate, Expression) or (isinstance(rate, Rate) and not rate.terms):
         raise TypeError(f"equal takes a rate first, as in equal(recall(), 0.8); got {rate!r}.")
-    if is_phrase and rate.sense:
+    if isinstance(rate, WorstOf) and rate.sense:
         raise ValueError(
             f"{rate} can be bounded with {rate.sense} only, and cannot be equal to a number: the opposite bound would "
             "hold as soon as one of its parts meets it, which is not linear."

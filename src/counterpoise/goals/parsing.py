@@ -11,7 +11,8 @@
 
 Names and values other than plain words and numbers stand in single or double quotes; a quote inside is doubled. Without
 a dataset the rows are those that are judged, of the dataset ``train``: ``recall >= 0.7`` is ``recall(train) >= 0.7``.
-``of``, and for some names ``called`` and ``by``, stand where a column would.
+``of``, and for some names ``called``, ``by`` and ``min_rows``, stand where a column would. These words, and ``value``,
+``within``, ``average`` and ``twin``, are never columns; the same names in quotes always are.
 """
 
 import operator
@@ -51,6 +52,7 @@ from counterpoise.goals.terms import (
     UnknownName,
     check_min_rows,
     merge_ranges,
+    not_reserved,
     range_between,
     unknown,
     without_quotes,
@@ -92,8 +94,7 @@ class _Arguments(NamedTuple):
     """What stands between the parentheses of a rate or a phrase."""
 
     rows: Dataset
-    values: list[tuple[str, str]]  # what stands before and behind equals signs
-    quoted: set[str]  # names in quotes: always columns
+    values: list[tuple[str, str, bool]]  # what stands before and behind equals signs; is the first in quotes?
     ranges: list[Range]
     costs: list[tuple[str, str, float]]
 
@@ -198,7 +199,7 @@ class _Reader:
             raise self.wrong(self.next.place, "the goal has too many terms, or too much is multiplied")
 
     def _metric(self, name: Token) -> Any:
-        arguments = _Arguments(Dataset(DEFAULT), [], set(), [], [])
+        arguments = _Arguments(Dataset(DEFAULT), [], [], [])
         needs_metric = name.text == MACRO or (name.text in FORMS and not FORMS[name.text].metrics)
         is_bare = not self.skip("(")
         if needs_metric and (is_bare or self.next.text == ")" or self.tokens[self._at + 1].text == "="):
@@ -245,15 +246,14 @@ class _Reader:
             first = MIRRORED[self.take(*MIRRORED).text], number
         is_word, column = self.next.kind == "word", self._word("the name of a column", *_NAME)
         if first is None and self.skip("="):
-            arguments.values.append((column, self._word(*_VALUE)))
-            arguments.quoted.update(() if is_word else (column,))
+            arguments.values.append((column, self._word(*_VALUE), not is_word))
             return
         if first is None or self.next.text in MIRRORED:
             sign = self.advance()
             if sign.text not in MIRRORED:
                 raise self._expected(sign, "'=' or one of <= >= < >", "; a dataset stands before all conditions")
             last = sign.text, self._word(*_NUMBER)
-        arguments.ranges.append(range_between(column, first, last))
+        arguments.ranges.append(range_between(not_reserved(column) if is_word else column, first, last))
 
     def _costs(self) -> Iterator[tuple[str, str, float]]:
         self.take("{")
@@ -351,24 +351,28 @@ def _total(parts: Sequence[Any]) -> Any:
     return 1.0 * Rate(constant, tuple(term for rate in rates for term in rate.terms))
 
 
-def _make_expression(name: str, metric: str, arguments: _Arguments) -> Rate | Ratio | WorstOf:
-    """Return what a name makes of its arguments."""
-    # Words that stand where a column would but are none, unless they are in quotes.
-    keywords = {"of", *(["by"] if name in FORMS else []), *(["called"] if name == CONFUSION else [])} - arguments.quoted
-    keywords |= {"min_rows"} - arguments.quoted if name in FORMS or name == MACRO else set()
+def _read_arguments(name: str, arguments: _Arguments) -> tuple[Dataset, dict[str, list[str]]]:
+    """Return the rows, and the values of words that stand where a column would but are none, unless in quotes."""
+    keywords = {"of", *(["by"] if name in FORMS else []), *(["called"] if name == CONFUSION else [])}
+    keywords |= {"min_rows"} if name in FORMS or name == MACRO else set()
     rows = arguments.rows
     columns: dict[str, str] = {}
     words: dict[str, list[str]] = {"of": [], "by": [], "called": [], "min_rows": []}
-    for column, value in arguments.values:
-        if column in keywords:
+    for column, value, is_quoted in arguments.values:
+        if column in keywords and not is_quoted:
             words[column].append(value)
-        elif columns.setdefault(column, value) != value:
-            rows.where(**columns).where(**{column: value})  # raises: the two values contradict each other
-    rows = rows.where(**columns) if columns else rows
+        elif columns.setdefault(column if is_quoted else not_reserved(column), value) != value:
+            rows.select(columns).select({column: value})  # raises: the two values contradict each other
+    rows = rows.select(columns) if columns else rows
     rows = replace(rows, ranges=merge_ranges(arguments.ranges)) if arguments.ranges else rows
-    rows = reduce(Dataset.with_class, words["of"], rows)
     if len(words["min_rows"]) > 1:
         raise ValueError(f"min_rows must stand once in {name}; got {' and '.join(words['min_rows'])}.")
+    return reduce(Dataset.with_class, words["of"], rows), words
+
+
+def _make_expression(name: str, metric: str, arguments: _Arguments) -> Rate | Ratio | WorstOf:
+    """Return what a name makes of its arguments."""
+    rows, words = _read_arguments(name, arguments)
     min_rows = check_min_rows(next((int(one) if one.isdecimal() else one for one in words["min_rows"]), 0))
     if name == MACRO:
         return make_macro(metric, rows, min_rows)

@@ -598,7 +598,7 @@ class WorstRate(WorstOf):
                 f"{format_call('every_group', self.rows, first=self.metric, last=['by=' + self.by[0]])} {bound}."
             )
         for column in self.by:
-            self.rows.where(**{column: ""})  # raises for a column that cannot have this name
+            self.rows.select({column: ""})  # raises for a column that cannot have this name
         self.members()  # raises where the metric counts nothing
 
     @property
@@ -634,6 +634,8 @@ class WorstRate(WorstOf):
 
         The rows are those that the metrics are out of: of recall, the positives.
         """
+        if not self.min_rows:
+            return self._find_sizes(views)
         return views.cache(("sizes", self), lambda: self._find_sizes(views))
 
     def _find_sizes(self, views: Views) -> list[tuple[Dataset, int]]:

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
@@ -24,6 +24,17 @@ _SHOWN = 10  # known words listed in a message
 _LONG = 200  # characters of an unknown one
 _TIME = re.compile(r"(?P<day>\d{4,}-\d\d-\d\d)[T ](?P<clock>\d\d(:\d\d(:\d\d)?)?)(\.(?P<fraction>\d+))?")
 _MIDNIGHT = "00:00:00"
+# Words that stand where a column would and are none, and what for; a name in quotes is always a column.
+RESERVED = {
+    "of": "for the class that a rate is about, as in recall(of=cat)",
+    "by": "for the columns that make groups, as in max_difference(recall, by=sex)",
+    "called": "for the class that is predicted, as in confusion(of=cat, called=dog)",
+    "min_rows": "for the least number of rows of a group, as in max_difference(recall, by=sex, min_rows=50)",
+    "value": "for a column of amounts",
+    "within": "which is kept for later",
+    "average": "which is kept for later",
+    "twin": "which is kept for later",
+}
 _WHOLE = 1e16  # floats below it that are whole are written as integers; above it their digits are not exact
 
 
@@ -63,8 +74,8 @@ def unknown(kind: str, word: str, known: Iterable[str], *, where: str = "") -> U
 
 
 def format_name(name: str) -> str:
-    """Return a name as it stands in a goal's text, in quotes unless it is a plain word."""
-    return name if _PLAIN_NAME.fullmatch(name) else _in_quotes(name)
+    """Return a name as it stands in a goal's text, in quotes unless it is a plain word, and none of the language."""
+    return name if _PLAIN_NAME.fullmatch(name) and name not in RESERVED else _in_quotes(name)
 
 
 def format_value(value: str) -> str:
@@ -198,7 +209,8 @@ def read_range(text: Any) -> Range:
             f"A condition on numbers reads like 'age<=33' or '18<=age<25'; got {text!r}. For one value of a column "
             "write column=value."
         )
-    column = without_quotes(match["column"]) if match["column"][0] in "'\"" else match["column"]
+    is_quoted = match["column"][0] in "'\""
+    column = without_quotes(match["column"]) if is_quoted else not_reserved(match["column"])
     first = (MIRRORED[match["sign"]], match["first"]) if match["sign"] else None
     return range_between(column, first, (match["then"], match["last"]) if match["then"] else None)
 
@@ -331,7 +343,19 @@ class Dataset:
 
         A column is looked for in ``sensitive_features``, then in X where it is a data frame. Values are compared as
         text, and as numbers where the column holds numbers: 1, 1.0 and "1" select the same rows. A range is a text:
-        ``"age<=33"``, ``"18<=age<25"``, ``"income>50000"``.
+        ``"age<=33"``, ``"18<=age<25"``, ``"income>50000"``. A column that is called as a word of the language is
+        written in quotes, as in a goal's text: ``where(**{"'within'": 3})``.
+        """
+        return self.select({_column_name(name): value for name, value in values.items()}, ranges)
+
+    def select(self, values: Mapping[str, Any], ranges: Iterable[str] = ()) -> "Dataset":
+        """Return the same for the names of columns as they are, which may be words of the language.
+
+        Examples
+        --------
+        >>> from counterpoise.goals import Dataset
+        >>> print(Dataset("train").select({"within": 3}))
+        train, 'within'=3
         """
         conditions = dict(self.conditions)
         for column, value in values.items():
@@ -346,7 +370,9 @@ class Dataset:
 
     def with_class(self, of: Any) -> "Dataset":
         """Return the same rows, with a class that rates on them call positive."""
-        text = _condition_text("of", of, is_class=True)
+        text = _condition_text("of", of)
+        if not text or of is None:
+            raise ValueError(f"of needs the name of a class, as in recall(of=cat); got {of!r}.")
         if self.of not in {None, text}:
             raise ValueError(f"A rate is about one class; got of={text} beside of={self.of}.")
         return replace(self, of=text)
@@ -446,7 +472,7 @@ def check_min_rows(min_rows: Any) -> int:
     if isinstance(min_rows, bool) or not isinstance(min_rows, Integral) or min_rows < 0:
         raise ValueError(
             f"min_rows must be a whole number, the least number of rows of a group that counts, as min_rows=50; got "
-            f"{min_rows}."
+            f"{min_rows!r}."
         )
     return int(min_rows)
 
@@ -494,22 +520,26 @@ def rows_of(dataset: Any, ranges: Iterable[str], of: Any, where: dict[str, Any])
     return rows if of is None else rows.with_class(of)
 
 
-def _condition_text(column: str, value: Any, *, is_class: bool = False) -> str:
-    if column == "of" and not is_class:
+def not_reserved(column: str) -> str:
+    """Return the name of a column that is not in quotes, after checking that it is no word of the language."""
+    if column in RESERVED:
         raise ValueError(
-            f"of={value} names the class that a rate is about, as in recall(of=cat), and never a column: rename "
-            "a column called 'of' to select rows by it."
+            f"{column} is a word of the language of goals, {RESERVED[column]}, and never a column: put the name of a "
+            f"column called {column!r} in quotes, as in recall('{column}'=x), or in Python "
+            f"recall(**{{\"'{column}'\": 'x'}})."
         )
-    if column in {"by", "called"}:
-        raise ValueError(
-            f"{column}={value} is a word of the language of goals, as in max_difference(recall, by=sex) and "
-            f"confusion(of=cat, called=dog), and never a column: rename a column called {column!r}."
-        )
+    return column
+
+
+def _column_name(name: str) -> str:
+    """Return the column that a keyword of ``where`` names: words of the language are in quotes."""
+    return name[1:-1] if name[:1] == name[-1:] == "'" and name[1:-1] in RESERVED else not_reserved(name)
+
+
+def _condition_text(column: str, value: Any) -> str:
     if isinstance(value, list | tuple | set | dict | np.ndarray):
         raise TypeError(f"where({column}=...) takes one value; got {value!r}. For a list of values use by.")
     text = text_of(value)
-    if is_class and (not text or value is None):
-        raise ValueError(f"of needs the name of a class, as in recall(of=cat); got {value!r}.")
     if not column or (text in _MISSING and not isinstance(value, str)):
         raise ValueError(f"where needs a column and a value; got {column!r}={value!r}. A missing value selects no row.")
     return text

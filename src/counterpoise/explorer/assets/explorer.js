@@ -883,7 +883,8 @@ class Explorer {
     const column = select("Group", [], () => { values(); compose(); });
     const value = select("Value", [], () => compose());
     const classes = select("Class", [["", `positive (${labels.positive})`], [labels.negative, labels.negative]], () => compose());
-    const sense = select("Must be", [[">=", "at least"], ["<=", "at most"]], () => compose());
+    const sense = select("Must be", [[">=", "at least"], ["<=", "at most"], ["==", "equal to"]], () => compose());
+    const least = select("Small groups", [["", "count"], ...["20", "50", "100"].map((n) => [n, `left out below ${n} rows`])], () => compose());
     const help = el("p", { class: "muted", "aria-live": "polite" });
     const setOptions = (box, entries) => {
       const before = box.value;
@@ -896,6 +897,7 @@ class Explorer {
       setOptions(metric.box, metrics.filter((one) => suits(one) && !(kind?.compares && one.is_ratio)).map((one) => [one.name, one.name]));
       metric.field.hidden = kind !== undefined && !kind.takes_metric;
       classes.field.hidden = kind !== undefined && !kind.by;
+      least.field.hidden = kind === undefined;
       if (kind?.sense) sense.box.value = kind.sense;
       sense.box.disabled = Boolean(kind?.sense);
       groups();
@@ -910,12 +912,14 @@ class Explorer {
       setOptions(value.box, known.map((name) => [name, name]));
       value.field.hidden = !known.length || Boolean(form()?.by);
     };
+    const columnName = (name) => (this.hello.reserved.includes(name) ? `'${name}'` : quoted(name)); // words of the language are no columns
     const compose = () => {
       const kind = form(), takes = !kind || kind.takes_metric, rate = metrics.find((one) => one.name === metric.box.value);
-      const where = column.box.value && !kind?.by ? `${quoted(column.box.value)}=${quoted(value.box.value)}` : "";
+      const where = column.box.value && !kind?.by ? `${columnName(column.box.value)}=${quoted(value.box.value)}` : "";
       const of = classes.box.value && !classes.field.hidden ? `of=${quoted(classes.box.value)}` : "";
-      const by = kind?.by ? `by=${quoted(column.box.value)}` : "", rows = dataset.box.value === "train" ? "" : quoted(dataset.box.value);
-      const parts = [kind && takes ? metric.box.value : "", rows, where, of, by].filter(Boolean).join(", ");
+      const by = kind?.by ? `by=${columnName(column.box.value)}` : "", rows = dataset.box.value === "train" ? "" : quoted(dataset.box.value);
+      const small = kind && least.box.value ? `min_rows=${least.box.value}` : "";
+      const parts = [kind && takes ? metric.box.value : "", rows, where, of, by, small].filter(Boolean).join(", ");
       const name = kind ? kind.name : metric.box.value, bound = { "<=": 0.1, ">=": 0.8 }[kind?.sense] ?? 0.5;
       input.value = `${name}${parts && `(${parts})`} ${sense.box.value} ${bound}`;
       help.textContent = [kind, takes ? rate : null].filter(Boolean).map((one) => `${one.name}: ${one.meaning}.`).join(" ");
@@ -929,7 +933,7 @@ class Explorer {
       const start = /[A-Za-z_0-9]*$/.exec(input.value)[0];
       const matches = start ? names.filter((name) => name.startsWith(start) && name !== start).slice(0, 12) : [];
       const before = input.value.slice(0, input.value.length - start.length);
-      list.replaceChildren(...matches.map((name) => el("option", { value: before + quoted(name) })));
+      list.replaceChildren(...matches.map((name) => el("option", { value: before + columnName(name) })));
     };
     const add = async (event) => {
       event.preventDefault();
@@ -945,7 +949,7 @@ class Explorer {
     shapes();
     compose();
     return el("details", {}, el("summary", {}, "Add a goal"),
-      el("form", { onsubmit: add }, el("div", { class: "bar" }, [phrase, metric, dataset, column, value, classes, sense].map((one) => one.field)), help,
+      el("form", { onsubmit: add }, el("div", { class: "bar" }, [phrase, metric, dataset, column, value, classes, least, sense].map((one) => one.field)), help,
         el("label", { for: id }, "Goal as text"), input, list, problem, el("button", { class: "main" }, "Add")));
   }
 
