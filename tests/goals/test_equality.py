@@ -10,6 +10,7 @@ from counterpoise.goals import (
     GoalSyntaxError,
     InfeasibleGoals,
     Table,
+    as_goals,
     bind,
     equal,
     every_group,
@@ -20,6 +21,9 @@ from counterpoise.goals import (
     selection_rate,
     validate_goals,
 )
+from counterpoise.goals.binding import Views
+from counterpoise.goals.bound_goals import check_contradictions
+from counterpoise.goals.tables import as_tables, classes_of
 
 WRITTEN = {
     "selection_rate == 0.2": equal(selection_rate(), 0.2),
@@ -187,3 +191,14 @@ def test_audits_of_equalities_keep_their_risk(truth):
         wrong["holds"] += truth != 0.2 and other.verdict == "holds"  # it fails, by a little
     allowed = risk + 2 * np.sqrt(risk * (1 - risk) / n_audits)
     assert max(wrong.values()) / n_audits <= allowed
+
+
+@pytest.mark.parametrize(
+    "goals",
+    [["recall == 0.9", "recall <= 0.5"], ["recall == 0.9", "recall == 0.8"], ["recall >= 0.95", "recall == 0.9"]],
+)
+def test_goals_that_contradict_an_equality_are_refused_before_anything_is_trained(goals):
+    tables = as_tables(Table(None, y=[0, 0, 1, 1]))
+    with pytest.raises(InfeasibleGoals, match=r"These goals cannot hold together: recall .* and recall"):
+        check_contradictions(as_goals(goals), Views(tables, classes_of(tables)))
+    check_contradictions(as_goals(["recall == 0.9 +- 0.05", "recall <= 0.85"]), Views(tables, classes_of(tables)))

@@ -211,7 +211,7 @@ def describe(session: Session) -> dict[str, Any]:
             one._asdict() | {"is_ratio": one.name in RATIOS} for one in catalogue() if one.name in {*METRICS, *RATIOS}
         ],
         "phrases": [one._asdict() | _form(one.name) for one in catalogue() if one.name in FORMS],
-        "words": [*(one.name for one in catalogue()), *ALIASES],
+        "words": [*(one.name for one in catalogue() if one.name.isidentifier()), *ALIASES],
         "reserved": list(RESERVED),
         "confidence": parts.confidence,
         "notes": [*parts.notes, *([_ONE_RULE] if session.decides_by_one_rule else []), *_note_of_proof(session)],

@@ -266,7 +266,15 @@ def catalogue() -> list[Entry]:
         formula = f"{kind.formula}, of {' and '.join(kind.metrics)}" if kind.metrics else kind.formula
         needs = [_needs(*(METRICS[metric] for metric in kind.metrics)), "groups" if kind.by else ""]
         entries.append(Entry(name, formula, ", ".join(filter(None, needs)), kind.meaning))
-    return entries
+    equality = "a rate that must be a number, up to a tolerance (0.005 if left out): selection_rate == 0.2 +- 0.005"
+    small = (
+        "groups or classes with fewer rows are left out and listed: max_difference(recall, by=sex, min_rows=50) <= 0.1"
+    )
+    return [
+        *entries,
+        Entry("==", "max(rate - number, number - rate) <= tolerance", "", equality),
+        Entry("min_rows", "rows that the metric is out of >= min_rows, each group", "", small),
+    ]
 
 
 def _meaning(name: str) -> str:

@@ -145,6 +145,6 @@ def _number(value: float) -> str:
 
 def _remarks(goals: Iterable[str]) -> list[str]:
     """Return what must be known to read the numbers."""
-    if not all(re.search(rf"[<>]= -?{NUMBER}$", goal) for goal in goals):
+    if not all(re.search(rf"(?:[<>]=|\+-) -?{NUMBER}$", goal) for goal in goals):
         return ["(Rates on both sides: the estimate is the left side less the rates on the right.)"]
     return []

@@ -928,12 +928,13 @@ class Explorer {
     const list = el("datalist", { id: freshId("words") }), problem = el("pre", { class: "error", role: "alert" });
     const id = freshId("goal");
     const input = el("input", { type: "text", id, list: list.id, autocomplete: "off", spellcheck: "false", oninput: () => complete() });
-    const names = [...this.hello.words, ...data.map((one) => one.name), ...new Set(data.flatMap((one) => Object.keys(one.columns)))];
+    const columns = new Set(data.flatMap((one) => Object.keys(one.columns)));
+    const names = [...this.hello.words.map((one) => [one, one]), ...[...data.map((one) => one.name), ...columns].map((one) => [one, columnName(one)])];
     const complete = () => {
       const start = /[A-Za-z_0-9]*$/.exec(input.value)[0];
-      const matches = start ? names.filter((name) => name.startsWith(start) && name !== start).slice(0, 12) : [];
+      const matches = start ? names.filter(([name]) => name.startsWith(start) && name !== start).slice(0, 12) : [];
       const before = input.value.slice(0, input.value.length - start.length);
-      list.replaceChildren(...matches.map((name) => el("option", { value: before + columnName(name) })));
+      list.replaceChildren(...matches.map(([, written]) => el("option", { value: before + written })));
     };
     const add = async (event) => {
       event.preventDefault();
