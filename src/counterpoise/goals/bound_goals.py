@@ -350,8 +350,8 @@ def check_contradictions(goals: Sequence[Goal], views: Views) -> None:
         if gap > rounding:
             conflict = sorted((highest, lowest), key=list(goals).index)
             is_alone = len(goals) == len(lower) + len(upper)  # an equality counts twice
-            own = [[goal for _, goal in ends] for ends in (lower, upper)]
-            nearest = _nearest(*own, views) if is_alone else {}
+            one, other = ([goal for _, goal in ends] for ends in (lower, upper))
+            nearest = _nearest(one, other, views) if is_alone else {}
             others = {goal: tuple(other for other in conflict if other is not goal) for goal in nearest}
             raise InfeasibleGoals(conflict, gap, nearest, held_by=others)
 
