@@ -1,5 +1,7 @@
 """Equalities where models, thresholds and rules are chosen: against written-out programs and a look at every rule."""
 
+import os
+
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
@@ -11,7 +13,7 @@ from counterpoise.rules.choosing import as_problem
 from counterpoise.rules.scores.fixed import search_fixed
 from tests.rules import score_problems
 
-N_MIXTURES, N_RULES = 60, 60
+N_MIXTURES = N_RULES = int(os.environ.get("COUNTERPOISE_PROBLEMS", "33"))  # 200 of each take a minute
 
 
 class Maker(_Maker):
