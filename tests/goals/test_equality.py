@@ -90,6 +90,7 @@ def test_a_rate_and_a_number_are_not_compared_in_python(rate):
 
 
 WRONG_USES = [
+    (lambda: as_goals([recall(sex="F") == recall(sex="M")]), TypeError, "got False. For an equality write equal"),
     (lambda: equal(0.8, recall()), TypeError, "equal takes a rate first, as in equal"),
     (lambda: equal(recall(), "0.8"), TypeError, "recall can be equal to a number or another rate; got '0.8'"),
     (lambda: equal(recall(), precision()), TypeError, "recall can be equal to a number or another rate; got"),

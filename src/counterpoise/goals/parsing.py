@@ -461,7 +461,8 @@ def as_goals(goals: Any) -> tuple[Goal, ...]:
     if isinstance(goals, str):
         return (parse_goal(goals),)
     if not isinstance(goals, Iterable):
-        raise TypeError(f"goals must be goals or their texts, as in recall >= 0.9; got {goals!r}.")
+        hint = " For an equality write equal(rate, other); == compares them." if isinstance(goals, bool) else ""
+        raise TypeError(f"goals must be goals or their texts, as in recall >= 0.9; got {goals!r}.{hint}")
     return tuple(goal for part in goals for goal in as_goals(part))
 
 
