@@ -21,7 +21,7 @@ from counterpoise.goals import (
     recall,
     validate_goals,
 )
-from counterpoise.goals.terms import RESERVED
+from counterpoise.goals.words import RESERVED
 
 WRITTEN = {
     "max_difference(recall, by=sex, min_rows=50) <= 0.05": max_difference(recall, by="sex", min_rows=50) <= 0.05,

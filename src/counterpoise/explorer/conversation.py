@@ -43,7 +43,7 @@ from counterpoise.explorer.views import steps
 from counterpoise.goals import Table
 from counterpoise.goals.catalogue import catalogue
 from counterpoise.goals.rates import ALIASES, FORMS, METRICS, RATIOS
-from counterpoise.goals.terms import RESERVED
+from counterpoise.goals.words import RESERVED
 from counterpoise.rules.goal_rows import TRAIN
 from counterpoise.rules.options import Proof, as_groups, kind_of_decision
 

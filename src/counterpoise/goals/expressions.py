@@ -24,9 +24,9 @@ from counterpoise.goals.terms import (
     check_finite,
     format_number,
     is_number,
-    with_size,
     without_negatives,
 )
+from counterpoise.goals.words import with_size
 
 _ZERO = 1e-12  # part of the size of a rate, below which its sum over rows is rounding: one row in 10^9 counts more
 
@@ -408,12 +408,6 @@ def terms_of(expression: "Goal | Expression") -> tuple[Term, ...]:
         return terms_of(expression.left) + expression.right.terms
     sides = [(one.numerator, one.denominator) if isinstance(one, Ratio) else (one,) for one in expression.members()]
     return tuple(term for rates in sides for rate in rates for term in rate.terms)
-
-
-def needs(rate: Rate | Ratio, part: str) -> bool:
-    """Return whether a rate depends on the "label" or on the "baseline" of rows."""
-    counts = (one for term in terms_of(rate) for one in term.row_counts())
-    return any(getattr(rows, part) is not None for one in counts for rows in (one.rows, one.out_of))
 
 
 def as_rate(value: Any) -> "Rate | None":

@@ -50,13 +50,12 @@ from counterpoise.goals.terms import (
     Dataset,
     Range,
     UnknownName,
-    check_min_rows,
     merge_ranges,
-    not_reserved,
     range_between,
     unknown,
     without_quotes,
 )
+from counterpoise.goals.words import check_min_rows, not_reserved
 
 OWN_WORDS = (*FORMS, MACRO, CONFUSION)  # names that no metric of a user's own can have; one may be called cost
 _TOKEN = re.compile(

@@ -49,18 +49,16 @@ from counterpoise.goals.terms import (
     NoRows,
     Term,
     check_finite,
-    check_min_rows,
     format_call,
     format_name,
     format_number,
     format_value,
     is_number,
-    min_rows_text,
     rows_of,
     text_of,
     unknown,
-    with_size,
 )
+from counterpoise.goals.words import check_min_rows, min_rows_text, with_size
 
 __all__ = [
     "Dataset",

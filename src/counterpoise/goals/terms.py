@@ -14,6 +14,7 @@ import numpy as np
 
 from counterpoise._base.text import did_you_mean
 from counterpoise._base.types import AnyArray, BoolArray, FloatArray, IntArray
+from counterpoise.goals.words import RESERVED, min_rows_text, not_reserved
 
 NUMBER = r"(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"
 WORD = r"[^\W\d]\w*"
@@ -24,17 +25,6 @@ _SHOWN = 10  # known words listed in a message
 _LONG = 200  # characters of an unknown one
 _TIME = re.compile(r"(?P<day>\d{4,}-\d\d-\d\d)[T ](?P<clock>\d\d(:\d\d(:\d\d)?)?)(\.(?P<fraction>\d+))?")
 _MIDNIGHT = "00:00:00"
-# Words that stand where a column would and are none, and what for; a name in quotes is always a column.
-RESERVED = {
-    "of": "for the class that a rate is about, as in recall(of=cat)",
-    "by": "for the columns that make groups, as in max_difference(recall, by=sex)",
-    "called": "for the class that is predicted, as in confusion(of=cat, called=dog)",
-    "min_rows": "for the least number of rows of a group, as in max_difference(recall, by=sex, min_rows=50)",
-    "value": "for a column of amounts",
-    "within": "which is kept for later",
-    "average": "which is kept for later",
-    "twin": "which is kept for later",
-}
 _WHOLE = 1e16  # floats below it that are whole are written as integers; above it their digits are not exact
 
 
@@ -457,26 +447,6 @@ def format_call(name: str, rows: Dataset, *, first: str = "", last: Iterable[str
     return f"{name}({arguments})" if arguments else name
 
 
-def with_size(name: str, n_rows: int) -> str:
-    """Return a group with its number of rows."""
-    return f"{name} ({n_rows} row{'' if n_rows == 1 else 's'})"
-
-
-def min_rows_text(min_rows: int) -> list[str]:
-    """Return the argument of a phrase for the least number of rows of a group, where there is one."""
-    return [f"min_rows={min_rows}"] if min_rows else []
-
-
-def check_min_rows(min_rows: Any) -> int:
-    """Return the least number of rows of a group after checking it; 0 for none."""
-    if isinstance(min_rows, bool) or not isinstance(min_rows, Integral) or min_rows < 0:
-        raise ValueError(
-            f"min_rows must be a whole number, the least number of rows of a group that counts, as min_rows=50; got "
-            f"{min_rows!r}."
-        )
-    return int(min_rows)
-
-
 RESTRICTIONS = ("positives", "negatives", "baseline_positives", "baseline_negatives")  # as the text form names them
 
 
@@ -518,17 +488,6 @@ def rows_of(dataset: Any, ranges: Iterable[str], of: Any, where: dict[str, Any])
     rows = Dataset(dataset) if isinstance(dataset, str) else dataset
     rows = rows.where(*ranges, **where) if ranges or where else rows
     return rows if of is None else rows.with_class(of)
-
-
-def not_reserved(column: str) -> str:
-    """Return the name of a column that is not in quotes, after checking that it is no word of the language."""
-    if column in RESERVED:
-        raise ValueError(
-            f"{column} is a word of the language of goals, {RESERVED[column]}, and never a column: put the name of a "
-            f"column called {column!r} in quotes, as in recall('{column}'=x), or in Python "
-            f"recall(**{{\"'{column}'\": 'x'}})."
-        )
-    return column
 
 
 def _column_name(name: str) -> str:
