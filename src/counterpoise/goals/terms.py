@@ -360,8 +360,8 @@ class Dataset:
 
     def with_class(self, of: Any) -> "Dataset":
         """Return the same rows, with a class that rates on them call positive."""
-        text = _condition_text("of", of)
-        if not text or of is None:
+        text = "" if of is None else _condition_text("of", of)
+        if not text:
             raise ValueError(f"of needs the name of a class, as in recall(of=cat); got {of!r}.")
         if self.of not in {None, text}:
             raise ValueError(f"A rate is about one class; got of={text} beside of={self.of}.")
