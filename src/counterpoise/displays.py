@@ -12,8 +12,8 @@ import numpy as np
 from counterpoise._base.checks import check_alphas, check_choice, check_confidence, check_losses
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray
 from counterpoise.auditing.audit import classes_of_model, defer_label_of
+from counterpoise.goals.catalogue import needs
 from counterpoise.goals.classes import as_labels, check_answers, known_labels, without_deferred
-from counterpoise.goals.expressions import needs
 from counterpoise.goals.rates import ALIASES, METRICS, RATIOS, make_metric
 from counterpoise.goals.terms import Dataset
 from counterpoise.metrics import cvar_curve, rate_table, realised_cvar

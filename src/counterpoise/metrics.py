@@ -28,8 +28,9 @@ from counterpoise._base.checks import (
 )
 from counterpoise._base.text import text_table
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray, IntArray
+from counterpoise.goals.catalogue import needs
 from counterpoise.goals.classes import as_labels, resolve_classes
-from counterpoise.goals.expressions import Rate, Ratio, needs
+from counterpoise.goals.expressions import Rate, Ratio
 from counterpoise.goals.rates import TABLE_METRICS, make_metric, recall
 from counterpoise.goals.tables import Table, group_codes
 from counterpoise.goals.terms import Dataset, Fraction, fractions, kinds_of

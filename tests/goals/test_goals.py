@@ -123,8 +123,8 @@ def test_a_goal_may_be_written_from_either_side():
 
 BAD_TEXT = {
     "recall(train) > 0.9": r"character 15: a goal is written with <= or >=, got '>'",
-    "recall(train) = 0.9": r"character 15: expected '<=' or '>=', found '='",
-    "recall(train)": r"character 14: expected '<=' or '>=', found the end of the text",
+    "recall(train) = 0.9": r"character 15: a goal is written with <=, >= or ==, got '='",
+    "recall(train)": r"character 14: expected '<=' or '>=' or '==', found the end of the text",
     "recall(train >= 0.9": r"character 20: expected '\)', found the end of the text",
     "recall train >= 0.9": r"character 8: expected '\(', found 'train'",
     "recall(train, sex) >= 0.9": r"character 18: expected '=' or one of <= >= < >, found '\)'",

@@ -101,7 +101,9 @@ def test_a_budget_without_a_free_mixture_is_refused():
         AdaLPBoostClassifier(budget=0.1, mixture="average").fit(SCORES[:, None], LABELS)
 
 
-@pytest.mark.parametrize("word", ["by", "called"])
+@pytest.mark.parametrize("word", ["of", "by", "called", "value", "within", "average", "min_rows", "twin"])
 def test_words_of_the_language_are_no_columns(word):
-    with pytest.raises(ValueError, match=f"{word}=x is a word of the language of goals.*rename a column"):
+    with pytest.raises(
+        ValueError, match=f"{word} is a word of the language of goals.*in quotes, as in recall..{word}'=x"
+    ):
         recall(Dataset("train").where(**{word: "x"}))

@@ -55,6 +55,7 @@ class GoalAudit(NamedTuple):
     note: str  # which rows are missing, or why no predictions on these rows could have decided it
     largest_weights: tuple[tuple[str, float], ...] = ()  # that rows of each weighted dataset are taken to have
     worst: str = ""  # of several rates the one that the estimate is of
+    left_out: tuple[str, ...] = ()  # groups or classes with fewer rows than min_rows asks for
 
     @property
     def has_estimate(self) -> bool:
@@ -131,6 +132,7 @@ class Audit(tuple[GoalAudit, ...]):
         lines = [[row.texts[name] for name in columns] for row in self]
         sides = "".join("<" if name in {"goal", "verdict"} else ">" for name in columns)
         notes = [f"{row.texts['goal']}: the estimate is of {row.worst}." for row in self if row.worst]
+        notes += [f"{row.texts['goal']}: left out: {', '.join(row.left_out)}." for row in self if row.left_out]
         notes += [f"{row.texts['goal']}: {row.note}." for row in self if row.note]
         return "\n".join([text_table([columns, *lines], sides), *notes, *remarks, self.promise])
 
@@ -427,13 +429,14 @@ def _audit_goal(goal: Goal, prepared: PreparedPredictions, risk: float, *, quick
     verdict = HOLDS if margin >= 0 else FAILS if fails else UNDECIDED
     if reasons and not (outcomes and fails):
         return GoalAudit(goal, math.nan, -math.inf, math.inf, goal.bound, -math.inf, UNDECIDED, (), reasons[0])
+    left_out = goal.left_out(views)
     counts = dict.fromkeys((str(rows), count) for _, _, one in outcomes for rows, count in one.counts())
     short = (shortage(part, one, risk) for _, part, one in outcomes if verdict == UNDECIDED and not quick)
     limits = ((name, prepared.views.table(name).largest_weight) for name in goal.datasets)
     largest = tuple((name, most) for name, most in limits if most is not None)
     note = next(filter(None, (*reasons, *short)), "")
-    at = str(goal.members(prepared.views)[worst]) if goal.has_parts else ""
-    return GoalAudit(goal, estimate, *bounds, goal.bound, margin, verdict, tuple(counts), note, largest, at)
+    at = goal.worst_part(worst, estimate, views)
+    return GoalAudit(goal, estimate, *bounds, goal.bound, margin, verdict, tuple(counts), note, largest, at, left_out)
 
 
 @contextmanager

@@ -219,17 +219,18 @@ class _Spool:
         self.sample.append(take_rows(part[X], inside - place.start))
         return masses
 
-    def sort_cells(self) -> tuple[list[Values], FloatArray]:
-        """Return the cells in their order and their masses, and write down what number each row's then has."""
+    def sort_cells(self) -> tuple[list[Values], FloatArray, FloatArray]:
+        """Return the cells in their order, their masses and sizes, and write down what number each row's then has."""
         values = sorted(self.numbers, key=in_order)
         new = np.empty(len(values), dtype=np.int32)
         new[[self.numbers[value] for value in values]] = np.arange(len(values))
-        mass = np.zeros(len(values))
+        mass, n_rows = np.zeros(len(values)), np.zeros(len(values))
         for start in range(0, self.n_rows, _CHUNK):
             place = slice(start, start + _CHUNK)
             self.cells[place] = new[self.cells[place]]
             mass += np.bincount(self.cells[place], self.mass[place], len(values))
-        return values, mass
+            n_rows += np.bincount(self.cells[place], minlength=len(values))
+        return values, mass, n_rows
 
     def sources(self) -> list[Any]:
         """Return a shard for each thread."""

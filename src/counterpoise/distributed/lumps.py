@@ -226,6 +226,7 @@ def evidence_of(lumps: Lumps, cells: Cells, positive: Positive, usual: FloatArra
     columns = {name: table.column(name)[lumps.keys[:, 0]] for name in table.columns} or None
     labels, baseline = (None if one is None else one[lumps.keys[:, 0]] for one in (table.y, table.baseline))
     rows = Table(None, labels, columns, baseline, **cells.facts.table_weights(lumps.mass))
+    rows.row_numbers = lumps.n_rows
     groups = group_codes(rows)[0] if rows.sensitive_columns else None
     answers = Answers({TRAIN: rows}, {}, positive)
     return ScoreTable({TRAIN: ends_of_each(lumps)}, answers, rows.weights(), groups, usual, n_rows=lumps.n_rows)

@@ -189,6 +189,7 @@ class Cells(NamedTuple):
 
     values: list[Values]
     mass: FloatArray
+    n_rows: FloatArray  # how many rows each has
     facts: TotalFacts
     has_baseline: bool
 
@@ -202,7 +203,10 @@ class Cells(NamedTuple):
         columns = dict(zip(self.facts.columns, list(zip(*self.values, strict=True))[2:], strict=True))
         baseline = as_labels([value[1] for value in self.values]) if self.has_baseline else None
         arrays = {name: column_of(values) for name, values in columns.items()} or None
-        return Table(None, self.facts.classes[self.labels], arrays, baseline, **self.facts.table_weights(self.mass))
+        weights = self.facts.table_weights(self.mass)
+        table = Table(None, self.facts.classes[self.labels], arrays, baseline, **weights)
+        table.row_numbers = self.n_rows
+        return table
 
 
 def column_of(values: tuple[Hashable, ...]) -> AnyArray:
@@ -217,8 +221,8 @@ def find_cells(shards: Shards, facts: TotalFacts) -> Cells:
     parts = shards.map(_find_values)
     values = sorted(set().union(*(part for part, _ in parts)), key=in_order)
     check_few_cells(len(values), facts)
-    mass = total(shards.change(CELL, _number_cells, values))
-    return Cells(values, mass, facts, any(has_baseline for _, has_baseline in parts))
+    mass, n_rows = total(shards.change(CELL, _number_cells, values))
+    return Cells(values, mass, n_rows, facts, any(has_baseline for _, has_baseline in parts))
 
 
 def in_order(value: Values) -> tuple[Any, ...]:
@@ -285,12 +289,13 @@ def _find_values(shard: Shard) -> tuple[set[Values], bool]:
 
 
 def _number_cells(shard: Shard, values: list[Values]) -> FloatArray:
-    """Leave the cell of each row in the shard, and return the mass of each cell."""
+    """Leave the cell of each row in the shard, and return the mass of each cell and its number of rows."""
     place = {value: number for number, value in enumerate(values)}
     numbers, own_values = shard.pop(_CODED, None) or code_cells(shard)
     own = np.array([place[value] for value in own_values], dtype=np.int64)
     shard[CELL] = own[numbers] if len(own_values) else np.empty(0, dtype=np.int64)
-    return np.bincount(shard[CELL], shard[MASS], len(values)).astype(np.float64)
+    sums = [np.bincount(shard[CELL], weights, len(values)) for weights in (shard[MASS], None)]
+    return np.array(sums, dtype=np.float64)
 
 
 @dataclass(frozen=True)

@@ -43,6 +43,7 @@ from counterpoise.explorer.views import steps
 from counterpoise.goals import Table
 from counterpoise.goals.catalogue import catalogue
 from counterpoise.goals.rates import ALIASES, FORMS, METRICS, RATIOS
+from counterpoise.goals.words import RESERVED
 from counterpoise.rules.goal_rows import TRAIN
 from counterpoise.rules.options import Proof, as_groups, kind_of_decision
 
@@ -210,7 +211,8 @@ def describe(session: Session) -> dict[str, Any]:
             one._asdict() | {"is_ratio": one.name in RATIOS} for one in catalogue() if one.name in {*METRICS, *RATIOS}
         ],
         "phrases": [one._asdict() | _form(one.name) for one in catalogue() if one.name in FORMS],
-        "words": [*(one.name for one in catalogue()), *ALIASES],
+        "words": [*(one.name for one in catalogue() if one.name.isidentifier()), *ALIASES],
+        "reserved": list(RESERVED),
         "confidence": parts.confidence,
         "notes": [*parts.notes, *([_ONE_RULE] if session.decides_by_one_rule else []), *_note_of_proof(session)],
         "most": {"goals": MOST_GOALS, "by": MOST_COLUMNS},

@@ -20,8 +20,9 @@ from counterpoise.explorer.setting import goal_key, number
 from counterpoise.explorer.solving import MixtureRates
 from counterpoise.goals import Goal, Table
 from counterpoise.goals.binding import Views
+from counterpoise.goals.catalogue import needs
 from counterpoise.goals.classes import Classes
-from counterpoise.goals.expressions import Ratio, needs, terms_of
+from counterpoise.goals.expressions import Ratio, terms_of
 from counterpoise.goals.rates import MOST_GROUPS, TABLE_METRICS, WorstRate, make_metric
 from counterpoise.goals.tables import combine_groups
 from counterpoise.goals.terms import Dataset, Fraction, NoRows, format_name, format_value, kinds_of

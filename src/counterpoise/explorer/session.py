@@ -43,7 +43,7 @@ from counterpoise.explorer.state import (
     state_of,
     why_no_margins,
 )
-from counterpoise.goals import Goal, InfeasibleGoals
+from counterpoise.goals import Goal, GoalCheck, InfeasibleGoals
 from counterpoise.goals.binding import PreparedPredictions, Views
 from counterpoise.goals.parsing import refuse_deferral
 from counterpoise.rules.choosing import FIXED, Problem
@@ -72,7 +72,7 @@ def why_not_least(result: Any, model: Any) -> str:
 def describe_goal(goal: Goal) -> dict[str, Any]:
     """Return the two sides of a goal as texts, and the range in which its bound can move."""
     low, high = reach(goal)
-    words = {"left": str(goal.left), "sense": goal.sense, "right": str(goal.right)}
+    words = {"left": str(goal.left), "sense": goal.sense, "sign": goal.comparison, "right": str(goal.right)}
     return words | {"low": number(low), "high": number(high)}
 
 
@@ -94,7 +94,14 @@ def standing(goal: Goal, rates: Any) -> dict[str, Any]:
     except ValueError as error:
         return {"note": str(error)}
     words = {"value": number(check.value), "bound": number(check.bound), "holds": bool(check.holds)}
-    return words | ({"worst": check.worst} if check.worst else {})
+    return words | ({"worst": worst_words(check)} if check.worst or check.left_out else {})
+
+
+def worst_words(check: GoalCheck) -> str:
+    """Return of what the value of a goal is, and how many small groups it leaves out: which would reveal few rows."""
+    n_small = len(check.left_out)
+    small = f"{n_small} small group{'' if n_small == 1 else 's'} left out" if n_small else ""
+    return "; ".join(filter(None, [check.worst, small]))
 
 
 def verdict_of(one: GoalAudit) -> dict[str, Any]:

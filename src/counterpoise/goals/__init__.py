@@ -17,7 +17,9 @@ from counterpoise.goals.catalogue import (
     forget_metric,
     register_metric,
 )
-from counterpoise.goals.expressions import Goal, GoalCheck
+from counterpoise.goals.checks import GoalCheck
+from counterpoise.goals.equality import equal
+from counterpoise.goals.expressions import Goal
 from counterpoise.goals.infeasible import InfeasibleGoals
 from counterpoise.goals.parsing import GoalSyntaxError, as_goals, as_objective, parse_goal, parse_rate
 from counterpoise.goals.rates import *  # noqa: F403 - every rate, as listed there
@@ -41,6 +43,7 @@ __all__ = [
     "bind_objective",
     "demographic_parity",
     "eighty_percent_rule",
+    "equal",
     "equal_opportunity",
     "equalized_odds",
     "forget_metric",

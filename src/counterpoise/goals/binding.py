@@ -26,7 +26,7 @@ from counterpoise._base.checks import as_numbers, value_range
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray, IntArray
 from counterpoise.goals.classes import Classes, as_labels, place_of, resolve_classes
 from counterpoise.goals.tables import MISSING, Table, as_tables, table_of
-from counterpoise.goals.terms import DEFAULT, Dataset, Linear, NoRows, UnknownValue, text_of, unknown
+from counterpoise.goals.terms import DEFAULT, Dataset, Linear, NoRows, Term, UnknownValue, text_of, unknown
 from counterpoise.solvers.rows import exact_parts, exact_sum
 
 P = ParamSpec("P")  # the arguments of a method
@@ -212,6 +212,12 @@ class Views:
         """Return what the rows weigh."""
         return exact_sum(self.rows(rows)[1])
 
+    def n_rows(self, rows: Dataset) -> int:
+        """Return how many rows are meant, counted and not weighted."""
+        places, table = self.rows(rows)[0], self.tables[rows.name]
+        numbers = table.counts if table.row_numbers is None else table.row_numbers
+        return places.size if numbers is None else int(numbers[places].sum())
+
     def divisor(self, rows: Dataset) -> float:
         """Return what the rows weigh, of which there must be some."""
         total = self.total(rows)
@@ -226,6 +232,18 @@ class Views:
     def class_texts(self) -> list[str]:
         """Return the texts of all classes."""
         return [text_of(label) for label in self.classes.labels if label is not None]
+
+    @_cached
+    def average_over(self, term: Term) -> tuple[list[str], list[tuple[str, int]]]:
+        """Return the classes that an average is over, and those left out as too small, with their numbers of rows."""
+        sizes = []
+        for text in self.class_texts():
+            counts = term._replace(rows=replace(term.rows, of=text)).row_counts()
+            sizes.append((text, min(self.n_rows(one.out_of) for one in counts)))
+        kept = [text for text, n_rows in sizes if n_rows >= term.metric.min_rows]
+        if not kept:
+            raise all_left_out(term, term.metric.min_rows, max(n_rows for _, n_rows in sizes))
+        return kept, [(text, n_rows) for text, n_rows in sizes if n_rows < term.metric.min_rows]
 
     def place(self, of: str | None) -> int:
         """Return the code of the class with a text, or of the positive one."""
@@ -242,7 +260,7 @@ class Views:
             return place_of(self.classes.labels, of)
         except UnknownValue as error:
             if any("of" in table.columns for table in self.tables.values()):
-                raise UnknownValue(f"{error} 'of' names a class and no column: rename the column 'of'.") from error
+                raise UnknownValue(f"{error} of names a class; a column of this name is written 'of'={of}.") from error
             raise
 
     @_cached
@@ -263,7 +281,7 @@ class Views:
             {column: known[code] for column, known, code in zip(columns, texts, one, strict=True)}
             for one in (codes.tolist() if len(codes) <= most else ())
         ]
-        return len(codes), list(dict.fromkeys(rows.where(**one) for one in values))
+        return len(codes), list(dict.fromkeys(map(rows.select, values)))
 
     @_cached
     def codes(self, name: str, part: str) -> IntArray:
@@ -272,6 +290,11 @@ class Views:
         if labels is None:
             raise ValueError(_missing(name, part))
         return self.classes.codes(labels, f"{part} of dataset {name!r}")
+
+
+def all_left_out(name: object, min_rows: int, most: int) -> NoRows:
+    """Return the error for ``min_rows`` that no group or class has."""
+    return NoRows(f"{name} leaves out all groups: the largest has {most} rows. Set min_rows below {min_rows}.")
 
 
 @contextmanager

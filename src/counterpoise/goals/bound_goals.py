@@ -8,6 +8,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -15,6 +16,7 @@ import numpy as np
 from counterpoise._base.types import ArrayLike, FloatArray, IntArray
 from counterpoise.goals.binding import BoundRates, Views, bind_rates, name_in_errors
 from counterpoise.goals.classes import Classes
+from counterpoise.goals.equality import Distance
 from counterpoise.goals.expressions import Goal, Rate, Ratio, WorstOf
 from counterpoise.goals.infeasible import PERCENT, InfeasibleGoals, bound_scale, goal_unit
 from counterpoise.goals.parsing import as_goals, as_objective, refuse_deferral
@@ -265,7 +267,8 @@ def check_goal_ranges(goals: Iterable[Goal], *, trains: bool) -> None:
             raise InfeasibleGoals([goal], abs(goal.bound - nearest))
         if goal.bound > high + allowed if goal.sense == "<=" else goal.bound < low - allowed:
             ends = f"from {format_number(low)} to {format_number(high)}"
-            raise ValueError(f"The goal {goal} always holds: its left side lies {ends}. {PERCENT}")
+            what = "the distance between its sides" if goal.is_equality else "its left side"
+            raise ValueError(f"The goal {goal} always holds: {what} lies {ends}. {PERCENT}")
 
 
 def goal_range(goal: Goal) -> Bounds:
@@ -291,9 +294,9 @@ def goal_range(goal: Goal) -> Bounds:
             high += float(sum(part.max() for part in parts))
         ends.append(Bounds(low, high))
     low, high = min(one.low for one in ends), max(one.high for one in ends)
-    if isinstance(left, WorstOf) and left.sense:
-        return Bounds(max(low, 0.0), high if left.sense == "<=" else 1.0)
-    return Bounds(low, high)
+    if isinstance(left, WorstOf) and left.sense == "<=":  # the largest of its members, which is never below any
+        return Bounds(max(0.0, *(one.low for one in ends)), high)
+    return Bounds(max(low, 0.0), 1.0) if isinstance(left, WorstOf) and left.sense else Bounds(low, high)
 
 
 def check_contradictions(goals: Sequence[Goal], views: Views) -> None:
@@ -326,22 +329,29 @@ def check_contradictions(goals: Sequence[Goal], views: Views) -> None:
     ...
     counterpoise.goals.InfeasibleGoals: These goals cannot hold together: recall >= 0.9 and recall <= ...
     """
-    goals_by_rate: dict[Any, tuple[list[Goal], list[Goal]]] = {}
+    ends_by_rate: dict[Any, tuple[list[tuple[float, Goal]], list[tuple[float, Goal]]]] = {}
     for goal in goals:
         if not goal.is_ratio and not goal.right.terms:
+            left = goal.left.rate if isinstance(goal.left, Distance) else goal.left
             # Rates that are equal for decided rows, as 1 - recall and the miss rate, differ where some are deferred.
-            key = goal.left if views.classes.deferred is None else str(goal.left)
-            goals_by_rate.setdefault(key, ([], []))[goal.sense == "<="].append(goal)
-    for lower, upper in goals_by_rate.values():
+            key = left if views.classes.deferred is None else str(left)
+            lower, upper = ends_by_rate.setdefault(key, ([], []))
+            if not isinstance(goal.left, Distance):
+                (upper if goal.sense == "<=" else lower).append((goal.bound, goal))
+            elif isinstance(left, Rate) and not goal.left.target.terms:  # of both kinds
+                lower.append((goal.left.target.constant - goal.bound, goal))
+                upper.append((goal.left.target.constant + goal.bound, goal))
+    for lower, upper in ends_by_rate.values():
         if not lower or not upper:
             continue
-        highest, lowest = max(lower, key=lambda goal: goal.bound), min(upper, key=lambda goal: goal.bound)
-        gap = highest.bound - lowest.bound
+        (low, highest), (high, lowest) = max(lower, key=itemgetter(0)), min(upper, key=itemgetter(0))
+        gap = low - high
         rounding = 2 * FEASIBLE * max(bound_scale(goal, goal.bound) for goal in (highest, lowest))  # both still hold
         if gap > rounding:
             conflict = sorted((highest, lowest), key=list(goals).index)
-            is_alone = len(goals) == len(lower) + len(upper)
-            nearest = _nearest(lower, upper, views) if is_alone else {}
+            is_alone = len(goals) == len(lower) + len(upper)  # an equality counts twice
+            one, other = ([goal for _, goal in ends] for ends in (lower, upper))
+            nearest = _nearest(one, other, views) if is_alone else {}
             others = {goal: tuple(other for other in conflict if other is not goal) for goal in nearest}
             raise InfeasibleGoals(conflict, gap, nearest, held_by=others)
 

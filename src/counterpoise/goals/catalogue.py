@@ -8,7 +8,7 @@ from itertools import permutations
 from typing import Any, NamedTuple, TypeAlias, cast
 
 from counterpoise._base.checks import check_fraction, check_number
-from counterpoise.goals.expressions import Goal, Rate, Ratio
+from counterpoise.goals.expressions import Goal, Rate, Ratio, terms_of
 from counterpoise.goals.parsing import OWN_WORDS
 from counterpoise.goals.rates import (
     ALIASES,
@@ -266,7 +266,21 @@ def catalogue() -> list[Entry]:
         formula = f"{kind.formula}, of {' and '.join(kind.metrics)}" if kind.metrics else kind.formula
         needs = [_needs(*(METRICS[metric] for metric in kind.metrics)), "groups" if kind.by else ""]
         entries.append(Entry(name, formula, ", ".join(filter(None, needs)), kind.meaning))
-    return entries
+    equality = "a rate that must be a number, up to a tolerance (0.005 if left out): selection_rate == 0.2 +- 0.005"
+    small = (
+        "groups or classes with fewer rows are left out and listed: max_difference(recall, by=sex, min_rows=50) <= 0.1"
+    )
+    return [
+        *entries,
+        Entry("==", "max(rate - number, number - rate) <= tolerance", "", equality),
+        Entry("min_rows", "rows that the metric is out of >= min_rows, each group", "", small),
+    ]
+
+
+def needs(rate: Rate | Ratio, part: str) -> bool:
+    """Return whether a rate depends on the "label" or on the "baseline" of rows."""
+    counts = (one for term in terms_of(rate) for one in term.row_counts())
+    return any(getattr(rows, part) is not None for one in counts for rows in (one.rows, one.out_of))
 
 
 def _meaning(name: str) -> str:

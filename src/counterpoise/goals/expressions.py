@@ -7,11 +7,12 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Self, cast
+from dataclasses import dataclass, replace
+from typing import Any, Self, cast
 
 from counterpoise._base.checks import check_confidence
 from counterpoise.goals.binding import PreparedPredictions, Views, no_rows_reason, prepare
+from counterpoise.goals.checks import GoalCheck, check_part, how_far_beyond
 from counterpoise.goals.terms import (
     EACH,
     Dataset,
@@ -25,7 +26,7 @@ from counterpoise.goals.terms import (
     is_number,
     without_negatives,
 )
-from counterpoise.solvers.linear_program import FEASIBLE
+from counterpoise.goals.words import with_size
 
 _ZERO = 1e-12  # part of the size of a rate, below which its sum over rows is rounding: one row in 10^9 counts more
 
@@ -34,6 +35,22 @@ class Expression:
     """Base of rates and ratios: comparisons make goals, predictions give values."""
 
     __array_ufunc__ = None  # numpy's numbers leave the arithmetic to us
+    comparison = ""  # the sign that a goal on it is written with, where that is not its sense
+
+    def __eq__(self, other: object) -> bool:
+        if is_number(other):
+            raise TypeError(
+                f"== compares two rates, and makes no goal of a rate and a number. Write equal({self}, {other}, "
+                f"tolerance=0.005), or the text {f'{self} == {other} +- 0.005'!r}."
+            )
+        return self.key() == other.key() if isinstance(other, type(self)) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.key())
+
+    def key(self) -> Any:
+        """Return what is the same for equal expressions, and for no others."""
+        raise NotImplementedError
 
     def __le__(self, other: Any) -> "Goal":
         return make_goal(self, "<=", other)
@@ -98,6 +115,11 @@ class Expression:
         """
         return (cast("Rate | Ratio", self),)
 
+    def left_out(self, views: Views) -> tuple[str, ...]:
+        """Return the groups and classes that have fewer rows than ``min_rows`` asks for, with their numbers."""
+        small = (term for term in terms_of(self) if term.metric.min_rows)
+        return tuple(with_size(f"of={text}", size) for term in small for text, size in views.average_over(term)[1])
+
     @property
     def datasets(self) -> tuple[str, ...]:
         """Return the names of the datasets, in the order of their first mention."""
@@ -152,8 +174,9 @@ class Rate(Expression):
             coefficient, metric, rows = term
             is_whole = rows.of is None and rows.label is None and rows.baseline is None
             if rows.of == EACH:
-                texts = views.class_texts()
-                terms += [Term(coefficient / len(texts), metric, replace(rows, of=text)) for text in texts]
+                texts = views.average_over(term)[0] if metric.min_rows else views.class_texts()
+                each = metric._replace(min_rows=0)
+                terms += [Term(coefficient / len(texts), each, replace(rows, of=text)) for text in texts]
             elif metric.of_each and is_whole and views.classes.several and views.classes.positive is None:
                 each, texts = metric._replace(counts=metric.of_each, of_each=()), views.class_texts()
                 share = coefficient / len(texts) if metric.is_mean else coefficient
@@ -218,13 +241,7 @@ class Rate(Expression):
     def __rtruediv__(self, other: Any) -> "Rate | Ratio":
         return Rate(check_finite(other)) / self if is_number(other) else NotImplemented
 
-    def __eq__(self, other: object) -> bool:
-        return self.canonical() == other.canonical() if isinstance(other, Rate) else NotImplemented
-
-    def __hash__(self) -> int:
-        return hash(self.canonical())
-
-    def canonical(self) -> frozenset[tuple[Any, float]]:
+    def key(self) -> frozenset[tuple[Any, float]]:
         """Return coefficients of shares of rows and of positive predictions, which are the same for equal rates.
 
         Rows labelled (or predicted) negative are written as all rows less the positive ones, and negative predictions
@@ -236,6 +253,7 @@ class Rate(Expression):
         for term in self.terms:
             is_of_deferral = all(count.positive is None for count in term.metric.counts)
             for coefficient, positive, rows, out_of, called in term.row_counts():
+                named = (called, term.metric.min_rows) if term.metric.min_rows else called
                 for sign, part in without_negatives(rows, out_of) if is_of_deferral or positive is not None else ():
                     amount = sign * coefficient
                     if positive is None:
@@ -243,7 +261,7 @@ class Rate(Expression):
                         continue
                     if not positive:
                         parts[None if part == out_of else (False, part, out_of)].append(amount)
-                    parts[True, part, out_of, called].append(amount if positive else -amount)
+                    parts[True, part, out_of, named].append(amount if positive else -amount)
         sums = {key: math.fsum(values) for key, values in parts.items()}  # exact, so that the order cannot matter
         return frozenset((key, value) for key, value in sums.items() if value)
 
@@ -261,7 +279,7 @@ class Rate(Expression):
         return text
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Ratio(Expression):
     """A ratio of two rates, such as precision, usable in goals against a number.
 
@@ -281,7 +299,7 @@ class Ratio(Expression):
 
     numerator: Rate
     denominator: Rate
-    name: str = field(default="", compare=False)  # the name it goes by, if any
+    name: str = ""  # the name it goes by, if any; equal ratios may have several
 
     @property
     def size(self) -> float:
@@ -291,6 +309,9 @@ class Ratio(Expression):
     def resolve(self, views: Views) -> "Ratio":
         """Return the ratio with averages and sums over all classes written out."""
         return Ratio(self.numerator.resolve(views), self.denominator.resolve(views), self.name)
+
+    def key(self) -> tuple[Rate, Rate]:
+        return self.numerator, self.denominator
 
     def __abs__(self) -> "Absolute":
         return Absolute(self)
@@ -357,6 +378,10 @@ class WorstOf(Expression):
             f"number on the other, as in {self} {self.sense or '<='} 0.1."
         )
 
+    def describe_part(self, place: int, value: float, views: Views) -> str:  # noqa: ARG002 - of an equality
+        """Return what the worst value is of: the part at a place."""
+        return str(self.members(views)[place])
+
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = __neg__ = _refuse
 
 
@@ -370,11 +395,8 @@ class Absolute(WorstOf):
     def members(self, views: Views | None = None) -> "tuple[Rate | Ratio, ...]":  # noqa: ARG002 - as for any data
         return self.inner, -self.inner
 
-    def __eq__(self, other: object) -> bool:
-        return set(self.members()) == set(other.members()) if isinstance(other, Absolute) else NotImplemented
-
-    def __hash__(self) -> int:
-        return hash(frozenset(self.members()))
+    def key(self) -> frozenset["Rate | Ratio"]:
+        return frozenset(self.members())
 
     def __str__(self) -> str:
         return f"abs({self.inner})"
@@ -386,12 +408,6 @@ def terms_of(expression: "Goal | Expression") -> tuple[Term, ...]:
         return terms_of(expression.left) + expression.right.terms
     sides = [(one.numerator, one.denominator) if isinstance(one, Ratio) else (one,) for one in expression.members()]
     return tuple(term for rates in sides for rate in rates for term in rate.terms)
-
-
-def needs(rate: Rate | Ratio, part: str) -> bool:
-    """Return whether a rate depends on the "label" or on the "baseline" of rows."""
-    counts = (one for term in terms_of(rate) for one in term.row_counts())
-    return any(getattr(rows, part) is not None for one in counts for rows in (one.rows, one.out_of))
 
 
 def as_rate(value: Any) -> "Rate | None":
@@ -430,7 +446,7 @@ class Goal:
     """A limit on a rate: ``left <= right`` or ``left >= right``.
 
     Made by comparing rates and numbers, or by ``parse_goal``. Two goals are equal where both sides are, so
-    ``a <= b`` equals ``b >= a``. For an equality write two goals. A goal may carry the confidence with which it must
+    ``a <= b`` equals ``b >= a``. For an equality see ``equal``. A goal may carry the confidence with which it must
     hold on the population: ``evaluate`` looks at given rows only, ``counterpoise.certify`` proves.
 
     Examples
@@ -467,6 +483,16 @@ class Goal:
     def members(self, views: Views) -> tuple[Rate | Ratio, ...]:
         """Return the rates or ratios that its parts are on, as they would be written."""
         return self.left.members(views)
+
+    @property
+    def comparison(self) -> str:
+        """Return the sign between both sides as the goal is written: ``<=``, ``>=``, or ``+-`` of an equality."""
+        return self.left.comparison or self.sense
+
+    @property
+    def is_equality(self) -> bool:
+        """Return whether the goal asks a rate to be a number, up to a tolerance, which is then its bound."""
+        return self.comparison == "+-"
 
     @property
     def has_parts(self) -> bool:
@@ -542,10 +568,18 @@ class Goal:
 
     def at(self, prepared: PreparedPredictions) -> "GoalCheck":
         """Evaluate the goal for predictions that were checked already."""
-        checks = [_check(part, prepared) for part in self.parts(prepared.views)]
-        place = max(range(len(checks)), key=lambda place: (checks[place].violation, _beyond(checks[place])))
-        worst = str(self.members(prepared.views)[place]) if self.has_parts else ""
-        return checks[place]._replace(goal=self, worst=worst)
+        checks = [check_part(part, prepared) for part in self.parts(prepared.views)]
+        place = max(range(len(checks)), key=lambda place: (checks[place].violation, how_far_beyond(checks[place])))
+        worst = self.worst_part(place, checks[place].value, prepared.views)
+        return checks[place]._replace(goal=self, worst=worst, left_out=self.left_out(prepared.views))
+
+    def left_out(self, views: Views) -> tuple[str, ...]:
+        """Return the groups and classes that the goal leaves out as too small, with their numbers of rows."""
+        return tuple(dict.fromkeys(self.left.left_out(views) + self.right.left_out(views)))
+
+    def worst_part(self, place: int, value: float, views: Views) -> str:
+        """Return of which of several rates the worst value is; an empty text for a goal on one."""
+        return self.left.describe_part(place, value, views) if isinstance(self.left, WorstOf) else ""
 
     def evaluate_where_possible(self, prepared: PreparedPredictions) -> "GoalCheck":
         """Evaluate the goal as far as there are rows: the note names those that are missing."""
@@ -556,13 +590,14 @@ class Goal:
         except NoRows as error:
             why = no_rows_reason(error)
         checks: list[GoalCheck] = []
-        members: tuple[Rate | Ratio, ...] = ()
+        parts: tuple[Goal, ...] = ()
         with suppress(NoRows):  # of several groups there may be none, or one alone
-            members = self.members(prepared.views) if self.has_parts else ()
-        for part, member in zip(self.parts(prepared.views) if members else (), members, strict=True):
+            parts = self.parts(prepared.views) if self.has_parts else ()
+        for place, part in enumerate(parts):
             with suppress(NoRows):
-                checks.append(_check(part, prepared)._replace(goal=self, worst=str(member)))
-        worst = max(checks, key=lambda one: (one.violation, _beyond(one)), default=None)
+                check = check_part(part, prepared)
+                checks.append(check._replace(goal=self, worst=self.worst_part(place, check.value, prepared.views)))
+        worst = max(checks, key=lambda one: (one.violation, how_far_beyond(one)), default=None)
         if worst is not None and not worst.holds:
             return worst._replace(note=why)
         return GoalCheck(self, math.nan, self.bound, math.nan, holds=False, note=why)
@@ -585,44 +620,10 @@ class Goal:
 
     def __str__(self) -> str:
         ending = "" if self.confidence is None else f" with confidence {format_number(self.confidence)}"
-        return f"{self.left} {self.sense} {self.right}{ending}"
+        return f"{self.left} {self.comparison} {self.right}{ending}"
 
     def __repr__(self) -> str:
         return f"<Goal {self}>"
-
-
-class GoalCheck(NamedTuple):
-    """How a goal fares on given predictions."""
-
-    goal: Goal
-    value: float  # of the left side
-    bound: float  # the value of the right side
-    violation: float  # by how much the value misses the bound, 0 where the goal holds; NaN where there are no such rows
-    holds: bool
-    worst: str = ""  # of several rates the one that the value is of
-    ramp: "GoalCheck | None" = None  # the same of the ramp rates that a classifier was trained with, where it was
-    note: str = ""  # of which rows there are none, where the goal asks for them
-
-    def __str__(self) -> str:
-        if math.isnan(self.violation):
-            return f"{self.goal}: cannot be evaluated. {self.note}."
-        verdict = "holds" if self.holds else f"missed by {self.violation:.4g}"
-        at = f": {self.worst}" if self.worst else ""
-        ramp = "" if self.ramp is None else f"; ramp rates {self.ramp.value:.4g}, bound {self.ramp.bound:.4g}"
-        return f"{self.goal}: {verdict} ({self.value:.4g}, bound {self.bound:.4g}{at}{ramp})"
-
-
-def _check(part: Goal, prepared: PreparedPredictions) -> GoalCheck:
-    """Evaluate a goal on one rate or ratio."""
-    value, bound = part.left.at(prepared), part.right.at(prepared)
-    holds = part.linear.at(prepared) <= FEASIBLE * part.linear.size
-    return GoalCheck(part, value, bound, 0.0 if holds else abs(value - bound), holds)
-
-
-def _beyond(check: GoalCheck) -> float:
-    """Return by how much the value is beyond the bound, negative where it is inside; no value is far inside."""
-    beyond = check.goal.sign * (check.value - check.bound)
-    return -math.inf if math.isnan(beyond) else beyond
 
 
 def make_goal(left: Any, sense: str, other: Any) -> Goal:

@@ -133,7 +133,7 @@ class InfeasibleGoals(ValueError):  # noqa: N818 - named for the state it report
         else:
             start = "These goals cannot hold together:" if len(self.conflict) > 1 else "This goal cannot hold:"
         least = f"The least total violation{'' if self.proven else ' found'} is {self.least_violation:.4g}"
-        is_beyond = any(abs(goal.bound) > 1 and goal_unit(goal) == 1 for goal in self.conflict)
+        is_beyond = any((abs(goal.bound) > 1 or goal.is_equality) and goal_unit(goal) == 1 for goal in self.conflict)
         percent = is_beyond and self.least_violation > 1
         message = f"{start} {goals}. {least}.{f' {PERCENT}' if percent else ''}{self._advice()}"
         return " ".join([message, *self.hints])

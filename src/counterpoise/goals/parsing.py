@@ -1,6 +1,7 @@
 """Goals and rates from goals, from lists of them, or from their texts.
 
-    goal    = sum ("<=" | ">=") sum ["with" "confidence" number]
+    goal    = limit ["with" "confidence" number]
+    limit   = sum ("<=" | ">=") sum | sum "==" sum ["+-" number]
     sum     = product (("+" | "-") product)*
     product = factor (("*" | "/") factor)*
     factor  = number | "-" factor | "(" sum ")" | "abs" "(" sum ")" | name ["(" [metric [","]] [rows] ")"]
@@ -10,7 +11,8 @@
 
 Names and values other than plain words and numbers stand in single or double quotes; a quote inside is doubled. Without
 a dataset the rows are those that are judged, of the dataset ``train``: ``recall >= 0.7`` is ``recall(train) >= 0.7``.
-``of``, and for some names ``called`` and ``by``, stand where a column would.
+``of``, and for some names ``called``, ``by`` and ``min_rows``, stand where a column would. These words, and ``value``,
+``within``, ``average`` and ``twin``, are never columns; the same names in quotes always are.
 """
 
 import operator
@@ -21,6 +23,7 @@ from functools import reduce
 from typing import Any, NamedTuple
 
 from counterpoise._base.checks import check_confidence
+from counterpoise.goals.equality import TOLERANCE, equal
 from counterpoise.goals.expressions import Expression, Goal, Rate, Ratio, WorstOf, as_rate, make_goal, terms_of
 from counterpoise.goals.rates import (
     ALIASES,
@@ -52,10 +55,11 @@ from counterpoise.goals.terms import (
     unknown,
     without_quotes,
 )
+from counterpoise.goals.words import check_min_rows, not_reserved
 
 OWN_WORDS = (*FORMS, MACRO, CONFUSION)  # names that no metric of a user's own can have; one may be called cost
 _TOKEN = re.compile(
-    rf"\s*(?:(?P<number>{NUMBER})|(?P<word>{WORD})|(?P<quoted>{QUOTED})|(?P<sign><=|>=|->|[-+*/().,=<>{{}}:]))"
+    rf"\s*(?:(?P<number>{NUMBER})|(?P<word>{WORD})|(?P<quoted>{QUOTED})|(?P<sign><=|>=|==|->|\+-|[-+*/().,=<>{{}}:]))"
 )
 _LONG = 100_000  # characters; the longest goals, on a thousand groups, have half of them
 _SHOWN = 100  # characters of the text on either side of what is wrong in it
@@ -89,8 +93,7 @@ class _Arguments(NamedTuple):
     """What stands between the parentheses of a rate or a phrase."""
 
     rows: Dataset
-    values: list[tuple[str, str]]  # what stands before and behind equals signs
-    quoted: set[str]  # names in quotes: always columns
+    values: list[tuple[str, str, bool]]  # what stands before and behind equals signs; is the first in quotes?
     ranges: list[Range]
     costs: list[tuple[str, str, float]]
 
@@ -126,6 +129,12 @@ class _Reader:
             parts.append(signed(self._product()))
             self._count(parts[-1], parts[0])  # numbers are added to a ratio one by one
         return parts[0] if len(parts) == 1 else _total(parts)
+
+    def tolerance(self) -> float:
+        number = self.advance()
+        if number.kind != "number":
+            raise self._expected(number, "a tolerance behind +-: a number such as 0.005")
+        return float(number.text)
 
     def confidence(self) -> float:
         for what in ("with", "confidence"):
@@ -189,7 +198,7 @@ class _Reader:
             raise self.wrong(self.next.place, "the goal has too many terms, or too much is multiplied")
 
     def _metric(self, name: Token) -> Any:
-        arguments = _Arguments(Dataset(DEFAULT), [], set(), [], [])
+        arguments = _Arguments(Dataset(DEFAULT), [], [], [])
         needs_metric = name.text == MACRO or (name.text in FORMS and not FORMS[name.text].metrics)
         is_bare = not self.skip("(")
         if needs_metric and (is_bare or self.next.text == ")" or self.tokens[self._at + 1].text == "="):
@@ -236,15 +245,14 @@ class _Reader:
             first = MIRRORED[self.take(*MIRRORED).text], number
         is_word, column = self.next.kind == "word", self._word("the name of a column", *_NAME)
         if first is None and self.skip("="):
-            arguments.values.append((column, self._word(*_VALUE)))
-            arguments.quoted.update(() if is_word else (column,))
+            arguments.values.append((column, self._word(*_VALUE), not is_word))
             return
         if first is None or self.next.text in MIRRORED:
             sign = self.advance()
             if sign.text not in MIRRORED:
                 raise self._expected(sign, "'=' or one of <= >= < >", "; a dataset stands before all conditions")
             last = sign.text, self._word(*_NUMBER)
-        arguments.ranges.append(range_between(column, first, last))
+        arguments.ranges.append(range_between(not_reserved(column) if is_word else column, first, last))
 
     def _costs(self) -> Iterator[tuple[str, str, float]]:
         self.take("{")
@@ -275,6 +283,8 @@ class _Reader:
             odd = next((one for one in (token, self.next) if one.text in {"<", ">"}), None)
             if odd is not None:
                 raise self.wrong(odd.place, f"a goal is written with <= or >=, got {odd.text!r}")
+            if token.text == "=":
+                raise self.wrong(token.place, "a goal is written with <=, >= or ==, got '='")
         if token.text not in signs:
             raise self._expected(token, " or ".join(map(repr, signs)))
         return token
@@ -285,7 +295,10 @@ class _Reader:
 
     def expect_end(self) -> None:
         """Check that nothing follows."""
-        if self.next.text in {"<=", ">="}:
+        if self.next.text == "+-":
+            example = "as in selection_rate == 0.2 +- 0.005"
+            raise self.wrong(self.next.place, f"+- stands before the tolerance of an equality, {example}")
+        if self.next.text in {"<=", ">=", "=="}:
             raise self.wrong(self.next.place, "a goal has one comparison; for two limits write two goals")
         if self.next.kind != "end":
             raise self._expected(self.next, "the end, or one of + - * /")
@@ -316,6 +329,8 @@ class _Reader:
 def _describe_character(character: str) -> str:
     if character in "\u2264\u2265":
         return f"a goal is written with <= or >=, got {character!r}"
+    if character == "\u00b1":
+        return "the tolerance of an equality is written with +-, as in selection_rate == 0.2 +- 0.005"
     if character == "%":
         return "found '%'; write a share as a number, 0.9 for 90 %"
     got = "an unfinished quote" if character in "'\"" else repr(character)
@@ -335,25 +350,33 @@ def _total(parts: Sequence[Any]) -> Any:
     return 1.0 * Rate(constant, tuple(term for rate in rates for term in rate.terms))
 
 
-def _make_expression(name: str, metric: str, arguments: _Arguments) -> Rate | Ratio | WorstOf:
-    """Return what a name makes of its arguments."""
-    # Words that stand where a column would but are none, unless they are in quotes.
-    keywords = {"of", *(["by"] if name in FORMS else []), *(["called"] if name == CONFUSION else [])} - arguments.quoted
+def _read_arguments(name: str, arguments: _Arguments) -> tuple[Dataset, dict[str, list[str]]]:
+    """Return the rows, and the values of words that stand where a column would but are none, unless in quotes."""
+    keywords = {"of", *(["by"] if name in FORMS else []), *(["called"] if name == CONFUSION else [])}
+    keywords |= {"min_rows"} if name in FORMS or name == MACRO else set()
     rows = arguments.rows
     columns: dict[str, str] = {}
-    words: dict[str, list[str]] = {"of": [], "by": [], "called": []}
-    for column, value in arguments.values:
-        if column in keywords:
+    words: dict[str, list[str]] = {"of": [], "by": [], "called": [], "min_rows": []}
+    for column, value, is_quoted in arguments.values:
+        if column in keywords and not is_quoted:
             words[column].append(value)
-        elif columns.setdefault(column, value) != value:
-            rows.where(**columns).where(**{column: value})  # raises: the two values contradict each other
-    rows = rows.where(**columns) if columns else rows
+        elif columns.setdefault(column if is_quoted else not_reserved(column), value) != value:
+            rows.select(columns).select({column: value})  # raises: the two values contradict each other
+    rows = rows.select(columns) if columns else rows
     rows = replace(rows, ranges=merge_ranges(arguments.ranges)) if arguments.ranges else rows
-    rows = reduce(Dataset.with_class, words["of"], rows)
+    if len(words["min_rows"]) > 1:
+        raise ValueError(f"min_rows must stand once in {name}; got {' and '.join(words['min_rows'])}.")
+    return reduce(Dataset.with_class, words["of"], rows), words
+
+
+def _make_expression(name: str, metric: str, arguments: _Arguments) -> Rate | Ratio | WorstOf:
+    """Return what a name makes of its arguments."""
+    rows, words = _read_arguments(name, arguments)
+    min_rows = check_min_rows(next((int(one) if one.isdecimal() else one for one in words["min_rows"]), 0))
     if name == MACRO:
-        return make_macro(metric, rows)
+        return make_macro(metric, rows, min_rows)
     if name in FORMS:
-        return WorstRate(name, rows, metric, tuple(words["by"]))
+        return WorstRate(name, rows, metric, tuple(words["by"]), min_rows)
     if name == CONFUSION:
         return make_confusion(rows, next(iter(words["called"]), None))
     if arguments.costs and name != COST:
@@ -384,6 +407,8 @@ def parse_goal(text: str) -> Goal:
     <Goal positive_rate(sex=F) >= 0.8 * positive_rate(sex=M)>
     >>> parse_goal("recall(country='New Zealand') >= 0.9")
     <Goal recall(country='New Zealand') >= 0.9>
+    >>> parse_goal("selection_rate == 0.2")
+    <Goal positive_rate == 0.2 +- 0.005>
     >>> parse_goal("precison(train) >= 0.9")
     Traceback (most recent call last):
     ...
@@ -391,15 +416,16 @@ def parse_goal(text: str) -> Goal:
     """
     reader = _Reader(text)
     left = reader.sum()
-    sign = reader.take("<=", ">=").text
+    sign = reader.take("<=", ">=", "==").text
     right = reader.sum()
+    tolerance = reader.tolerance() if sign == "==" and reader.skip("+-") else TOLERANCE
     confidence = reader.confidence() if reader.next.text == "with" else None
     reader.expect_end()
     if not isinstance(left, Expression) and not isinstance(right, Expression):
         raise GoalSyntaxError(f"A goal needs a rate on at least one side, as in recall >= 0.9; got {text!r}.")
     if not isinstance(left, Expression):
-        left, sign, right = right, MIRRORED[sign], left
-    goal = make_goal(left, sign, right)
+        left, sign, right = right, MIRRORED.get(sign, sign), left
+    goal = equal(left, right, tolerance=tolerance) if sign == "==" else make_goal(left, sign, right)
     return goal if confidence is None else goal.with_confidence(confidence)
 
 
@@ -434,7 +460,8 @@ def as_goals(goals: Any) -> tuple[Goal, ...]:
     if isinstance(goals, str):
         return (parse_goal(goals),)
     if not isinstance(goals, Iterable):
-        raise TypeError(f"goals must be goals or their texts, as in recall >= 0.9; got {goals!r}.")
+        hint = " For an equality write equal(rate, other); == compares them." if isinstance(goals, bool) else ""
+        raise TypeError(f"goals must be goals or their texts, as in recall >= 0.9; got {goals!r}.{hint}")
     return tuple(goal for part in goals for goal in as_goals(part))
 
 

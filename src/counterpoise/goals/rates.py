@@ -36,7 +36,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
 import numpy as np
 
-from counterpoise.goals.binding import Views
+from counterpoise.goals.binding import Views, all_left_out
 from counterpoise.goals.expressions import Rate, Ratio, WorstOf
 from counterpoise.goals.terms import (
     DEFAULT,
@@ -58,6 +58,7 @@ from counterpoise.goals.terms import (
     text_of,
     unknown,
 )
+from counterpoise.goals.words import check_min_rows, min_rows_text, with_size
 
 __all__ = [
     "Dataset",
@@ -397,8 +398,17 @@ def make_confusion(rows: Dataset, called: Any) -> Rate:
     return Rate(0.0, (Term(1.0, Metric(CONFUSION, (count,), _POSITIVES, (), f"called={format_value(text)}"), rows),))
 
 
-def macro(metric: MetricFunction[Rate] | str, dataset: Dataset | str = DEFAULT, /, *ranges: str, **where: Any) -> Rate:
+def macro(
+    metric: MetricFunction[Rate] | str,
+    dataset: Dataset | str = DEFAULT,
+    /,
+    *ranges: str,
+    min_rows: int = 0,
+    **where: Any,
+) -> Rate:
     """Return the average of a rate over all classes, each of which counts alike.
+
+    Classes with fewer than ``min_rows`` rows, of those that the rate is out of, are left out.
 
     Examples
     --------
@@ -409,10 +419,10 @@ def macro(metric: MetricFunction[Rate] | str, dataset: Dataset | str = DEFAULT, 
     >>> rate.value(["a", "b", "b", "b"], Table(None, y=["a", "a", "b", "b"]))
     0.75
     """
-    return make_macro(metric_name(metric), rows_of(dataset, ranges, None, where))
+    return make_macro(metric_name(metric), rows_of(dataset, ranges, None, where), min_rows)
 
 
-def make_macro(name: str, rows: Dataset) -> Rate:
+def make_macro(name: str, rows: Dataset, min_rows: Any = 0) -> Rate:
     """Return the same for the name of a metric."""
     name = ALIASES.get(name, name)
     if name in RATIOS:
@@ -423,7 +433,8 @@ def make_macro(name: str, rows: Dataset) -> Rate:
     if rows.of is not None:
         raise ValueError(f"{MACRO} is an average over all classes; got of={rows.of}.")
     (term,) = cast("Rate", make_metric(name, rows)).terms
-    return Rate(0.0, (term._replace(rows=replace(rows, of=EACH)),))
+    metric = term.metric._replace(min_rows=check_min_rows(min_rows))
+    return Rate(0.0, (term._replace(metric=metric, rows=replace(rows, of=EACH)),))
 
 
 def metric_name(metric: Any) -> str:
@@ -514,6 +525,7 @@ def pair_of(key: Any) -> tuple[str, str]:
 
 
 MOST_GROUPS = 50  # every pair of which makes two rows of the program
+_MOST_COUNTED = 1000  # groups that are counted, where small ones are left out
 
 Members = tuple[Rate | Ratio, ...]
 
@@ -549,7 +561,7 @@ for _name, _rates, _metrics in (
     FORMS[f"{_name}_ratio"] = WorstRateForm(f"the least ratio of {_rates}", _SHARE, truediv, ">=", _metrics)
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class WorstRate(WorstOf):
     """The worst of a rate over all classes, or over the groups that columns make.
 
@@ -567,8 +579,10 @@ class WorstRate(WorstOf):
     rows: Dataset
     metric: str = ""  # where the form does not say which
     by: tuple[str, ...] = ()
+    min_rows: int = 0  # that a group must have, of those that the metric is out of; others are left out
 
     def __post_init__(self) -> None:
+        check_min_rows(self.min_rows)
         kind = FORMS[self.form]
         if kind.by != bool(self.by):
             over = "the groups of a column, as by=sex" if kind.by else "all classes, and takes no by"
@@ -582,12 +596,15 @@ class WorstRate(WorstOf):
                 f"{format_call('every_group', self.rows, first=self.metric, last=['by=' + self.by[0]])} {bound}."
             )
         for column in self.by:
-            self.rows.where(**{column: ""})  # raises for a column that cannot have this name
+            self.rows.select({column: ""})  # raises for a column that cannot have this name
         self.members()  # raises where the metric counts nothing
 
     @property
     def sense(self) -> str:  # type: ignore[override]
         return FORMS[self.form].sense
+
+    def key(self) -> tuple[Any, ...]:
+        return self.form, self.rows, self.metric, self.by, self.min_rows
 
     def members(self, views: Views | None = None) -> Members:
         form, columns = FORMS[self.form], " and ".join(map(repr, self.by))
@@ -596,18 +613,12 @@ class WorstRate(WorstOf):
             groups = [replace(self.rows, conditions=(*self.rows.conditions, *more)) for more in values]
         elif views is None:
             groups = [replace(self.rows, of=text) for text in "ab"]
-        elif not self.by:
-            groups = [self.rows.with_class(text) for text in views.class_texts()]
         else:
-            n_groups, groups = views.groups(self.rows, self.by, MOST_GROUPS)
-            if n_groups > MOST_GROUPS:
-                raise ValueError(
-                    f"{self} is over at most {MOST_GROUPS} groups; by {columns} there are {n_groups}. Merge values in "
-                    "a new column, or use ranges such as age<=33."
-                )
-            if len(groups) < 2 and form.combine is not None:  # noqa: PLR2004
+            groups = [rows for rows, n_rows in self._sizes(views) if n_rows >= self.min_rows]
+            if self.by and len(groups) < 2 and form.combine is not None:  # noqa: PLR2004
                 group = f"one, {groups[0]}" if groups else "none"
-                raise NoRows(f"{self} compares groups; by {columns} there is {group}.")
+                enough = f" with {self.min_rows} rows or more" if self.min_rows else ""
+                raise NoRows(f"{self} compares groups; by {columns} there is {group}{enough}.")
             if not groups:
                 raise NoRows(f"{self} is about groups; by {columns} there is none.")
         members: list[Rate | Ratio] = []
@@ -616,17 +627,70 @@ class WorstRate(WorstOf):
             members += rates if form.combine is None else [form.combine(*pair) for pair in permutations(rates, 2)]
         return tuple(members)
 
+    def _sizes(self, views: Views) -> list[tuple[Dataset, int]]:
+        """Return the groups or classes with their numbers of rows, which are counted where the least is given.
+
+        The rows are those that the metrics are out of: of recall, the positives.
+        """
+        if not self.min_rows:
+            return self._find_sizes(views)
+        return views.cache(("sizes", self), lambda: self._find_sizes(views))
+
+    def _find_sizes(self, views: Views) -> list[tuple[Dataset, int]]:
+        if not self.by:
+            groups = [self.rows.with_class(text) for text in views.class_texts()]
+        else:
+            most = _MOST_COUNTED if self.min_rows else MOST_GROUPS
+            n_groups, groups = views.groups(self.rows, self.by, most)
+            self._check_number(n_groups, most)
+        if not self.min_rows:
+            return [(rows, 0) for rows in groups]
+        metrics = FORMS[self.form].metrics or (self.metric,)
+        sizes = [min(_n_rows(make_metric(name, rows), views) for name in metrics) for rows in groups]
+        n_kept = sum(size >= self.min_rows for size in sizes)
+        if groups and not n_kept:
+            raise all_left_out(self, self.min_rows, max(sizes))
+        self._check_number(n_kept if self.by else 0, MOST_GROUPS)
+        return list(zip(groups, sizes, strict=True))
+
+    def _check_number(self, n_groups: int, most: int) -> None:
+        if n_groups > most:
+            columns = " and ".join(map(repr, self.by))
+            raise ValueError(
+                f"{self} is over at most {most} groups; by {columns} there are {n_groups}. Merge values in a new "
+                "column, or use ranges such as age<=33."
+            )
+
+    def left_out(self, views: Views) -> tuple[str, ...]:
+        if not self.min_rows:
+            return ()
+        small = [(rows, n_rows) for rows, n_rows in self._sizes(views) if n_rows < self.min_rows]
+        names = ([part for part in rows.parts if part not in self.rows.parts] for rows, _ in small)
+        return tuple(with_size(", ".join(name), n_rows) for name, (_, n_rows) in zip(names, small, strict=True))
+
     def __str__(self) -> str:
-        return format_call(
-            self.form, self.rows, first=self.metric, last=[f"by={format_name(column)}" for column in self.by]
-        )
+        words = [*(f"by={format_name(column)}" for column in self.by), *min_rows_text(self.min_rows)]
+        return format_call(self.form, self.rows, first=self.metric, last=words)
+
+
+def _n_rows(metric: Rate | Ratio, views: Views) -> int:
+    """Return how many rows a metric is out of; of several numbers the least."""
+    sides = (metric.numerator, metric.denominator) if isinstance(metric, Ratio) else (metric,)
+    counts = (one for rate in sides for one in rate.resolve(views).row_counts)
+    return min(views.n_rows(rows) for rows in dict.fromkeys(one.out_of for one in counts))
 
 
 def _group_function(form: str) -> Callable[..., WorstRate]:
     def phrase(
-        dataset: Dataset | str = DEFAULT, /, *ranges: str, by: str | Sequence[str] = (), of: Any = None, **where: Any
+        dataset: Dataset | str = DEFAULT,
+        /,
+        *ranges: str,
+        by: str | Sequence[str] = (),
+        min_rows: int = 0,
+        of: Any = None,
+        **where: Any,
     ) -> WorstRate:
-        return WorstRate(form, rows_of(dataset, ranges, of, where), by=_columns(by))
+        return WorstRate(form, rows_of(dataset, ranges, of, where), by=_columns(by), min_rows=min_rows)
 
     return _with_docstring(form, phrase, 'dataset="train", by=column', f'{form}("train", by="sex")')
 
@@ -638,10 +702,11 @@ def _metric_function(form: str) -> Callable[..., WorstRate]:
         /,
         *ranges: str,
         by: str | Sequence[str] = (),
+        min_rows: int = 0,
         of: Any = None,
         **where: Any,
     ) -> WorstRate:
-        return WorstRate(form, rows_of(dataset, ranges, of, where), metric_name(metric), _columns(by))
+        return WorstRate(form, rows_of(dataset, ranges, of, where), metric_name(metric), _columns(by), min_rows)
 
     call = f'{form}("recall", "train"{", by=" + repr("sex") if FORMS[form].by else ""})'
     return _with_docstring(form, phrase, "metric, dataset", call)
@@ -653,6 +718,8 @@ def _with_docstring(form: str, phrase: Any, arguments: str, call: str) -> Callab
     phrase.__doc__ = f"""Return {kind.meaning}: {kind.formula}.
 
 Called as ``{form}({arguments})``, with conditions and ``of`` as for ``recall``. Groups are those that the rows hold.
+Those with fewer than ``min_rows`` rows, of the rows that the metric is out of, are left out; for recall these are the
+positives.
 
 Returns
 -------

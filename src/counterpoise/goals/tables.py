@@ -171,6 +171,7 @@ class Table:
     """
 
     counts: FloatArray | None = None
+    row_numbers: FloatArray | None = None  # how many rows each stands for, where its weight is the sum of theirs
     largest_weight: float | None = None
     population: bool = True
     _unit = 1.0  # what the heaviest row weighs, whose weight is kept as 1
@@ -266,11 +267,13 @@ class Table:
     def copy_weight_limit(self, table: "Table", places: Any = slice(None)) -> "Table":
         """Return the table with the limit on the weights of another, of whose rows it has those at some places.
 
-        Where those are a list and no sample, so are these.
+        Where those are a list and no sample, so are these, and where they stand for several rows each.
         """
         if table.largest_weight is not None and table.sample_weight is not None:
             self.largest_weight = table.largest_weight
             self._unit = table._unit * float(table.sample_weight[places].max())  # noqa: SLF001 - of its own kind
+        if table.row_numbers is not None:
+            self.row_numbers = table.row_numbers[places]
         self.population = table.population
         return self
 
@@ -375,7 +378,8 @@ class Table:
 
     def check_loaded(self) -> None:
         """Check the values that were read from a file."""
-        parts = [self.y, self.baseline, self.sample_weight, self.counts, *self._own_columns.values()]
+        parts = [self.y, self.baseline, self.sample_weight, self.counts, self.row_numbers]
+        parts += self._own_columns.values()
         if any(part is not None and part.shape != (self.n_samples,) for part in parts):
             raise ValueError(f"a table of {self.n_samples} rows has columns of other lengths")
         if self.largest_weight is not None:

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
@@ -14,6 +14,7 @@ import numpy as np
 
 from counterpoise._base.text import did_you_mean
 from counterpoise._base.types import AnyArray, BoolArray, FloatArray, IntArray
+from counterpoise.goals.words import RESERVED, min_rows_text, not_reserved
 
 NUMBER = r"(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"
 WORD = r"[^\W\d]\w*"
@@ -63,8 +64,8 @@ def unknown(kind: str, word: str, known: Iterable[str], *, where: str = "") -> U
 
 
 def format_name(name: str) -> str:
-    """Return a name as it stands in a goal's text, in quotes unless it is a plain word."""
-    return name if _PLAIN_NAME.fullmatch(name) else _in_quotes(name)
+    """Return a name as it stands in a goal's text, in quotes unless it is a plain word, and none of the language."""
+    return name if _PLAIN_NAME.fullmatch(name) and name not in RESERVED else _in_quotes(name)
 
 
 def format_value(value: str) -> str:
@@ -198,7 +199,8 @@ def read_range(text: Any) -> Range:
             f"A condition on numbers reads like 'age<=33' or '18<=age<25'; got {text!r}. For one value of a column "
             "write column=value."
         )
-    column = without_quotes(match["column"]) if match["column"][0] in "'\"" else match["column"]
+    is_quoted = match["column"][0] in "'\""
+    column = without_quotes(match["column"]) if is_quoted else not_reserved(match["column"])
     first = (MIRRORED[match["sign"]], match["first"]) if match["sign"] else None
     return range_between(column, first, (match["then"], match["last"]) if match["then"] else None)
 
@@ -331,7 +333,19 @@ class Dataset:
 
         A column is looked for in ``sensitive_features``, then in X where it is a data frame. Values are compared as
         text, and as numbers where the column holds numbers: 1, 1.0 and "1" select the same rows. A range is a text:
-        ``"age<=33"``, ``"18<=age<25"``, ``"income>50000"``.
+        ``"age<=33"``, ``"18<=age<25"``, ``"income>50000"``. A column that is called as a word of the language is
+        written in quotes, as in a goal's text: ``where(**{"'within'": 3})``.
+        """
+        return self.select({_column_name(name): value for name, value in values.items()}, ranges)
+
+    def select(self, values: Mapping[str, Any], ranges: Iterable[str] = ()) -> "Dataset":
+        """Return the same for the names of columns as they are, which may be words of the language.
+
+        Examples
+        --------
+        >>> from counterpoise.goals import Dataset
+        >>> print(Dataset("train").select({"within": 3}))
+        train, 'within'=3
         """
         conditions = dict(self.conditions)
         for column, value in values.items():
@@ -346,7 +360,9 @@ class Dataset:
 
     def with_class(self, of: Any) -> "Dataset":
         """Return the same rows, with a class that rates on them call positive."""
-        text = _condition_text("of", of, is_class=True)
+        text = "" if of is None else _condition_text("of", of)
+        if not text:
+            raise ValueError(f"of needs the name of a class, as in recall(of=cat); got {of!r}.")
         if self.of not in {None, text}:
             raise ValueError(f"A rate is about one class; got of={text} beside of={self.of}.")
         return replace(self, of=text)
@@ -474,22 +490,15 @@ def rows_of(dataset: Any, ranges: Iterable[str], of: Any, where: dict[str, Any])
     return rows if of is None else rows.with_class(of)
 
 
-def _condition_text(column: str, value: Any, *, is_class: bool = False) -> str:
-    if column == "of" and not is_class:
-        raise ValueError(
-            f"of={value} names the class that a rate is about, as in recall(of=cat), and never a column: rename "
-            "a column called 'of' to select rows by it."
-        )
-    if column in {"by", "called"}:
-        raise ValueError(
-            f"{column}={value} is a word of the language of goals, as in max_difference(recall, by=sex) and "
-            f"confusion(of=cat, called=dog), and never a column: rename a column called {column!r}."
-        )
+def _column_name(name: str) -> str:
+    """Return the column that a keyword of ``where`` names: words of the language are in quotes."""
+    return name[1:-1] if name[:1] == name[-1:] == "'" and name[1:-1] in RESERVED else not_reserved(name)
+
+
+def _condition_text(column: str, value: Any) -> str:
     if isinstance(value, list | tuple | set | dict | np.ndarray):
         raise TypeError(f"where({column}=...) takes one value; got {value!r}. For a list of values use by.")
     text = text_of(value)
-    if is_class and (not text or value is None):
-        raise ValueError(f"of needs the name of a class, as in recall(of=cat); got {value!r}.")
     if not column or (text in _MISSING and not isinstance(value, str)):
         raise ValueError(f"where needs a column and a value; got {column!r}={value!r}. A missing value selects no row.")
     return text
@@ -524,6 +533,7 @@ class Metric(NamedTuple):
     of_each: tuple[Count, ...] = ()  # what is counted of each of several classes, where none has to be named
     details: str = ""  # the last argument of its text, behind the rows
     is_mean: bool = False  # whether of_each is averaged over the classes, and not added up
+    min_rows: int = 0  # that a class must have to count in an average over classes
 
 
 class Term(NamedTuple):
@@ -544,7 +554,9 @@ class Term(NamedTuple):
 
     def __str__(self) -> str:
         if self.rows.of == EACH:
-            return format_call(MACRO, replace(self.rows, of=None), first=self.metric.name)
+            return format_call(
+                MACRO, replace(self.rows, of=None), first=self.metric.name, last=min_rows_text(self.metric.min_rows)
+            )
         return format_call(self.metric.name, self.rows, last=filter(None, [self.metric.details]))
 
 

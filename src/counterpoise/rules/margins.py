@@ -439,6 +439,8 @@ def why_no_margin(goal: Goal) -> str:
     """Return why a goal gets no margin whatever the rows are; an empty text where it gets one."""
     if goal.confidence is not None:
         return "it has a confidence of its own"
+    if goal.is_equality:
+        return "it is an equality: neither side of it is safe, and its tolerance is all the room there is"
     low, high = goal_range(goal)
     if goal.bound <= low + _ALLOWED if goal.sense == "<=" else goal.bound >= high - _ALLOWED:
         return AT_THE_END

@@ -93,7 +93,7 @@ class Tradeoff:
 
             ax = Figure(figsize=(6, 4), layout="constrained").subplots()
         ax.plot(self.bounds, self.values, **{"marker": ".", "color": "tab:blue"} | kwargs)
-        label = "bound" if self.goal is None else f"bound b in {self.goal.left} {self.goal.sense} b"
+        label = "bound" if self.goal is None else f"bound b in {self.goal.left} {self.goal.comparison} b"
         ax.set_xlabel(label, parse_math=False)  # a group's name may hold dollar signs
         ax.set_ylabel(f"least {self.objective}" if self.alpha is None else f"least risk (alpha = {self.alpha:g})")
         ax.grid(visible=True, alpha=0.3)

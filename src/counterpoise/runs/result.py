@@ -105,6 +105,7 @@ class SplitStanding(_Part):
     violation: Number = math.nan  # of the estimate itself
     rows: Number = math.nan
     note: str = ""  # why the rows cannot answer
+    left_out: list[str] = []  # groups or classes with fewer rows than min_rows asks for
 
 
 class FrontierPoint(_Part):

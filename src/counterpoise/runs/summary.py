@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from counterpoise._base.text import text_table
@@ -21,6 +21,7 @@ class GoalLine(NamedTuple):
     verdict: str  # "holds", "undecided" or "fails" on the population, with the requested confidence; or "not asked"
     violation: float  # of the estimate itself
     note: str = ""  # why it was not measured
+    left_out: Sequence[str] = ()  # groups or classes with fewer rows than min_rows asks for
 
 
 class RunSummary(NamedTuple):
@@ -83,6 +84,7 @@ class RunSummary(NamedTuple):
                 cells.append((words, _number(one.estimate), _number(one.bound), one.goal))
             table = text_table(cells, "<>><")
             notes = [f"{one.goal}: {one.note}" for one in self.goals if one.note]
+            notes += [f"{one.goal}: left out: {', '.join(one.left_out)}" for one in self.goals if one.left_out]
             lines += ["", table, *notes, *_remarks([one.goal for one in self.goals])]
         return "\n".join(lines)
 
@@ -96,7 +98,7 @@ def summarize_run(result: RunResult, split: str | None = None) -> RunSummary:
     lines = []
     for goal in result.goals:
         on = goal.on(judged)
-        lines.append(GoalLine(goal.text, on.estimate, on.bound, on.verdict, on.violation, on.note))
+        lines.append(GoalLine(goal.text, on.estimate, on.bound, on.verdict, on.violation, on.note, on.left_out))
     objective = result.objective
     return RunSummary(
         judged,
@@ -131,8 +133,9 @@ def audit_words(audit: Audit) -> dict[str, Any]:
     for row in audit:
         values: dict[str, Any] = row._asdict()
         values |= {"goal": str(row.goal.with_confidence(None)), "counts": dict(row.counts)}
-        limits = dict(values.pop("largest_weights"))  # only where rows have weights
-        goals.append(values | {"largest_weights": limits} if limits else values)
+        # only where rows have weights, and where small groups are left out
+        more = {"largest_weights": dict(values.pop("largest_weights")), "left_out": list(values.pop("left_out"))}
+        goals.append(values | {name: part for name, part in more.items() if part})
     return {"holds": audit.holds, "confidence": audit.confidence, "goals": goals}
 
 
@@ -142,6 +145,6 @@ def _number(value: float) -> str:
 
 def _remarks(goals: Iterable[str]) -> list[str]:
     """Return what must be known to read the numbers."""
-    if not all(re.search(rf"[<>]= -?{NUMBER}$", goal) for goal in goals):
+    if not all(re.search(rf"(?:[<>]=|\+-) -?{NUMBER}$", goal) for goal in goals):
         return ["(Rates on both sides: the estimate is the left side less the rates on the right.)"]
     return []

@@ -30,12 +30,12 @@ function shown(value, digits = 3) {
 const fewDigits = (value) => Number(Math.abs(value) < 1 ? value.toPrecision(4) : value.toFixed(4));
 // a text with few digits of its numbers: a goal keeps all of them, and values in quotes are names
 const rounded = (text) => text.replace(/'(?:[^']|'')*'|\d+\.\d{5,}/g, (part) => (part[0] === "'" ? part : String(fewDigits(Number(part)))));
-function goalWords({ text, left, sense, right, bound }) {
+function goalWords({ text, left, sign, right, bound }) {
   if (!left) { // of a link or of a step back: the text may have another bound
-    const [, sides] = /^(.*[<>]=?\s*)-?[\d.]+(?:e[-+]?\d+)?$/i.exec(text) ?? [];
+    const [, sides] = /^(.*(?:[<>]=?|\+-)\s*)-?[\d.]+(?:e[-+]?\d+)?$/i.exec(text) ?? [];
     return sides && typeof bound === "number" ? rounded(sides) + fewDigits(bound) : rounded(text);
   }
-  return `${left} ${sense} ${Number.isNaN(Number(right)) ? rounded(right) : fewDigits(bound)}`;
+  return `${left} ${sign} ${Number.isNaN(Number(right)) ? rounded(right) : fewDigits(bound)}`;
 }
 const percent = (value) => (value === null || value === undefined ? "–" : `${(100 * value).toFixed(1)}\u00a0%`);
 const same = (one, other) => JSON.stringify(one) === JSON.stringify(other);
@@ -800,8 +800,8 @@ class Explorer {
   paintGoals() {
     const goals = this.answer.goals;
     this.setting.goals.forEach((goal, place) => {
-      const { left, sense, right, low, high } = goals[place] ?? {};
-      if (left) Object.assign(goal, { left, sense, right, low, high });
+      const { left, sense, sign, right, low, high } = goals[place] ?? {};
+      if (left) Object.assign(goal, { left, sense, sign, right, low, high });
       if (!this.answer.margins?.is_kept) goal.margin = this.answer.margins?.goals[place] ?? null;
     });
     // how far a bound can move is known by now
@@ -883,7 +883,8 @@ class Explorer {
     const column = select("Group", [], () => { values(); compose(); });
     const value = select("Value", [], () => compose());
     const classes = select("Class", [["", `positive (${labels.positive})`], [labels.negative, labels.negative]], () => compose());
-    const sense = select("Must be", [[">=", "at least"], ["<=", "at most"]], () => compose());
+    const sense = select("Must be", [[">=", "at least"], ["<=", "at most"], ["==", "equal to"]], () => compose());
+    const least = select("Small groups", [["", "count"], ...["20", "50", "100"].map((n) => [n, `left out below ${n} rows`])], () => compose());
     const help = el("p", { class: "muted", "aria-live": "polite" });
     const setOptions = (box, entries) => {
       const before = box.value;
@@ -896,6 +897,7 @@ class Explorer {
       setOptions(metric.box, metrics.filter((one) => suits(one) && !(kind?.compares && one.is_ratio)).map((one) => [one.name, one.name]));
       metric.field.hidden = kind !== undefined && !kind.takes_metric;
       classes.field.hidden = kind !== undefined && !kind.by;
+      least.field.hidden = kind === undefined;
       if (kind?.sense) sense.box.value = kind.sense;
       sense.box.disabled = Boolean(kind?.sense);
       groups();
@@ -910,12 +912,14 @@ class Explorer {
       setOptions(value.box, known.map((name) => [name, name]));
       value.field.hidden = !known.length || Boolean(form()?.by);
     };
+    const columnName = (name) => (this.hello.reserved.includes(name) ? `'${name}'` : quoted(name)); // words of the language are no columns
     const compose = () => {
       const kind = form(), takes = !kind || kind.takes_metric, rate = metrics.find((one) => one.name === metric.box.value);
-      const where = column.box.value && !kind?.by ? `${quoted(column.box.value)}=${quoted(value.box.value)}` : "";
+      const where = column.box.value && !kind?.by ? `${columnName(column.box.value)}=${quoted(value.box.value)}` : "";
       const of = classes.box.value && !classes.field.hidden ? `of=${quoted(classes.box.value)}` : "";
-      const by = kind?.by ? `by=${quoted(column.box.value)}` : "", rows = dataset.box.value === "train" ? "" : quoted(dataset.box.value);
-      const parts = [kind && takes ? metric.box.value : "", rows, where, of, by].filter(Boolean).join(", ");
+      const by = kind?.by ? `by=${columnName(column.box.value)}` : "", rows = dataset.box.value === "train" ? "" : quoted(dataset.box.value);
+      const small = kind && least.box.value ? `min_rows=${least.box.value}` : "";
+      const parts = [kind && takes ? metric.box.value : "", rows, where, of, by, small].filter(Boolean).join(", ");
       const name = kind ? kind.name : metric.box.value, bound = { "<=": 0.1, ">=": 0.8 }[kind?.sense] ?? 0.5;
       input.value = `${name}${parts && `(${parts})`} ${sense.box.value} ${bound}`;
       help.textContent = [kind, takes ? rate : null].filter(Boolean).map((one) => `${one.name}: ${one.meaning}.`).join(" ");
@@ -924,12 +928,13 @@ class Explorer {
     const list = el("datalist", { id: freshId("words") }), problem = el("pre", { class: "error", role: "alert" });
     const id = freshId("goal");
     const input = el("input", { type: "text", id, list: list.id, autocomplete: "off", spellcheck: "false", oninput: () => complete() });
-    const names = [...this.hello.words, ...data.map((one) => one.name), ...new Set(data.flatMap((one) => Object.keys(one.columns)))];
+    const columns = new Set(data.flatMap((one) => Object.keys(one.columns)));
+    const names = [...this.hello.words.map((one) => [one, one]), ...[...data.map((one) => one.name), ...columns].map((one) => [one, columnName(one)])];
     const complete = () => {
       const start = /[A-Za-z_0-9]*$/.exec(input.value)[0];
-      const matches = start ? names.filter((name) => name.startsWith(start) && name !== start).slice(0, 12) : [];
+      const matches = start ? names.filter(([name]) => name.startsWith(start) && name !== start).slice(0, 12) : [];
       const before = input.value.slice(0, input.value.length - start.length);
-      list.replaceChildren(...matches.map((name) => el("option", { value: before + quoted(name) })));
+      list.replaceChildren(...matches.map(([, written]) => el("option", { value: before + written })));
     };
     const add = async (event) => {
       event.preventDefault();
@@ -945,7 +950,7 @@ class Explorer {
     shapes();
     compose();
     return el("details", {}, el("summary", {}, "Add a goal"),
-      el("form", { onsubmit: add }, el("div", { class: "bar" }, [phrase, metric, dataset, column, value, classes, sense].map((one) => one.field)), help,
+      el("form", { onsubmit: add }, el("div", { class: "bar" }, [phrase, metric, dataset, column, value, classes, least, sense].map((one) => one.field)), help,
         el("label", { for: id }, "Goal as text"), input, list, problem, el("button", { class: "main" }, "Add")));
   }
 
@@ -1169,7 +1174,7 @@ class Explorer {
     if (!this.pins.length || !this.answer) return;
     const all = [{ name: "now", answer: this.answer }, ...this.pins.map((pin, place) => ({ name: `pin ${place + 1}`, ...pin }))];
     const rows = "held_out" in this.answer.losses ? "held_out" : "choice";
-    const lefts = [...new Set(all.flatMap((one) => one.answer.goals.map((goal) => `${goal.left} ${goal.sense}`)))];
+    const lefts = [...new Set(all.flatMap((one) => one.answer.goals.map((goal) => `${goal.left} ${goal.sign}`)))];
     const lines = [
       ["tail", (one) => shown(one.answer.setting.alpha)], ["budget", (one) => shown(one.answer.setting.budget)],
       ...(this.hello.why_no_margins ? [] : [["confidence", (one) => (one.answer.setting.confidence === null ? "none" : fewDigits(one.answer.setting.confidence))]]),
@@ -1177,7 +1182,7 @@ class Explorer {
       ["average loss", (one) => shown(one.answer.losses[rows].mean)],
       ...(this.setting.alpha === null ? [] : [["loss of the tail", (one) => shown(one.answer.losses[rows].tail)]]),
       ...lefts.map((left) => [left, (one) => {
-        const goal = one.answer.goals.find((other) => `${other.left} ${other.sense}` === left && other.on);
+        const goal = one.answer.goals.find((other) => `${other.left} ${other.sign}` === left && other.on);
         return goal ? `${shown(goal.bound)}: ${shown(goal.held_out?.estimate ?? goal.choice.value)}` : "–";
       }]),
     ];
