@@ -159,12 +159,14 @@ def predict(
     output: Annotated[Path, Parameter(name=("--output", "-o"), allow_leading_hyphen=True)],
     probabilities: Annotated[bool, Flag] = False,
     ids: str | None = None,
+    top: int | None = None,
     csv: Read = USUAL,
     shown: Out = PRINTED,
 ) -> None:
     """Predict the rows of a table with a run's model.
 
     The same row always gets the same decision. A mixture draws one of its models for each row, by a keyed hash of it.
+    With --top a row competes with the others of the table for the positive decisions.
 
     Parameters
     ----------
@@ -178,7 +180,10 @@ def predict(
         Add a column for the probability of each class, by the model that decides.
     ids
         For a mixture: a column that identifies people. The same person then gets the same decision, whatever the other
-        columns hold.
+        columns hold. With --top: the column that breaks ties of scores.
+    top
+        Capacity: decide positive for exactly so many rows of the table. How many of each group follows from the goals,
+        without margins; inside a group the highest scores are taken. For runs that decide by one rule.
     """
     if str(output).startswith("-") and str(output) != "-":
         raise ValueError(f"--output must name a file, or be - to print; got the option {str(output)!r}.")
@@ -187,10 +192,10 @@ def predict(
         from counterpoise.runs.use import predictions_of  # noqa: PLC0415 - heavy
 
         if str(output) == "-":
-            frame = predictions_of(opened, data, probabilities=probabilities, ids=ids)
+            frame = predictions_of(opened, data, probabilities=probabilities, ids=ids, top=top)
             frame.to_csv(sys.stdout, index=False)
             return
-        n_rows = runs.predict_run(opened, data, output, probabilities=probabilities, ids=ids)
+        n_rows = runs.predict_run(opened, data, output, probabilities=probabilities, ids=ids, top=top)
     shown.answer(f"{n_rows} predictions in {output}", {"predictions": output, "rows": n_rows})
 
 

@@ -1,0 +1,240 @@
+"""A fixed number of positive decisions in a batch: how many of each group, and about which rows.
+
+The goals and the objective of a classifier are solved again on its selection rows, whose groups weigh as much as those
+of the batch, with one more limit: the share of the batch that is selected. Of each group a share is selected by score,
+highest first, so everything is a curve of that share (``solvers.group_shares``), and no margins are kept: the batch has
+no chance in its size. The shares of the groups are rounded to whole rows by largest remainders. Rows of a group that
+differ by no more than the rounding of their scores are ordered by a keyed hash of their ids or features.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from counterpoise._base.types import BoolArray, FloatArray, IntArray
+from counterpoise.goals import Goal, InfeasibleGoals, Rate
+from counterpoise.rules.choosing import Problem
+from counterpoise.rules.goal_rows import TRAIN
+from counterpoise.rules.program import build_objective
+from counterpoise.rules.scores.cuts import block_starts, exponent_counts, noise_of
+from counterpoise.rules.scores.family import CutFamily
+from counterpoise.rules.scores.fixed import RuleSpace, build_space
+from counterpoise.rules.scores.sums import RuleLimits, Sums
+from counterpoise.rules.scores.table import RankedScores, RuleGroups, ScoreTable, rank
+from counterpoise.solvers.group_shares import GroupShares, ShareCurve, choose_shares, nearest_total, round_shares
+
+_ABSENT = 1e-9  # of the batch: what a group weighs that has no row in it, so that goals on it still have a meaning
+_MOST_GOALS = 8  # of which each is left out in turn, to find fewer that conflict
+_ROUNDING = 1e-6  # of a row
+_MOST_TRIES = 4  # whole numbers beyond the nearest total: it is known up to the rounding of the search
+
+TieNumbers = Callable[[IntArray], FloatArray]  # of some rows of the batch: equal for rows that cannot be told apart
+
+
+class Batch(NamedTuple):
+    """The rows to decide about."""
+
+    scores: FloatArray  # of the model that decides
+    groups: IntArray  # of each row, as places among the groups of the rules
+    tie_numbers: TieNumbers
+    identity: str  # what the tie numbers are hashes of, in messages
+
+    def select(self, quotas: IntArray) -> BoolArray:
+        """Return which rows are selected: of each group so many, by score, highest first.
+
+        Of scores that are equal but for rounding the least tie numbers are taken.
+        """
+        is_selected = np.zeros(self.scores.size, dtype=np.bool_)
+        for group, quota in enumerate(quotas.tolist()):
+            rows = np.flatnonzero(self.groups == group) if quotas.size > 1 else np.arange(self.scores.size)
+            if not 0 < quota < rows.size:
+                is_selected[rows[:quota]] = True
+                continue
+            scores = self.scores[rows]
+            falling = np.argsort(-scores)
+            starts = np.flatnonzero(block_starts(scores[falling], noise_of(exponent_counts(scores))))
+            block = int(np.searchsorted(starts, quota, side="right")) - 1  # that of the first row that is left out
+            first, last = int(starts[block]), int(np.append(starts, rows.size)[block + 1])
+            is_selected[rows[falling[:first]]] = True
+            if first < quota:
+                tied = np.sort(rows[falling[first:last]])
+                is_selected[tied[self._least_numbers(tied, quota - first)]] = True
+        return is_selected
+
+    def _least_numbers(self, tied: IntArray, n_taken: int) -> IntArray:
+        """Return which of some rows have the least tie numbers."""
+        numbers = self.tie_numbers(tied)
+        order = np.argsort(numbers, kind="stable")
+        if numbers[order[n_taken - 1]] == numbers[order[n_taken]]:
+            one, other = sorted(tied[order[n_taken - 1 : n_taken + 1]].tolist())
+            raise ValueError(
+                f"Rows {one} and {other}, counted from 0, have the same score and the same {self.identity}, and top "
+                "selects one of them but not the other: nothing but their order tells them apart. Pass ids that differ "
+                "from row to row, or a top that does not fall between them."
+            )
+        return order[:n_taken]
+
+
+def select_top(table: ScoreTable, groups: RuleGroups, problem: Problem, batch: Batch, top: int) -> BoolArray:
+    """Return which rows of a batch are selected: exactly ``top``, with the quotas of groups that goals ask for.
+
+    Parameters
+    ----------
+    table : ScoreTable
+        The selection rows, with the scores of the model that decides and of no other.
+    groups : RuleGroups
+    problem : Problem
+        The objective and the goals; margins do not count.
+    batch : Batch
+    top : int from 0 to the number of rows
+
+    Raises
+    ------
+    InfeasibleGoals
+        Where no quotas meet the goals.
+    """
+    is_risk = not isinstance(problem.objective, Rate)
+    if is_risk and not problem.goals and problem.objective.tail_fraction == 1.0:  # type: ignore[union-attr]
+        return batch.select(np.array([top]))  # as predict, which keeps one threshold for all groups then
+    return batch.select(find_quotas(table, groups, problem, batch, top))
+
+
+def find_quotas(table: ScoreTable, groups: RuleGroups, problem: Problem, batch: Batch, top: int) -> IntArray:
+    """Return how many rows of each group are selected, ``top`` in all; arguments as for ``select_top``."""
+    n_by_group = np.bincount(batch.groups, minlength=len(groups.names))
+    own = table.answers.tables[TRAIN]
+    own_groups, weights = groups.codes(own, "The rows of fit"), own.weights()
+    mass = np.bincount(own_groups, weights, n_by_group.size)
+    sizes = np.maximum(n_by_group, _ABSENT * batch.groups.size)
+    weights = weights * np.divide(sizes, mass, out=np.zeros(mass.size), where=mass > 0)[own_groups]
+    quotas = _quotas_of_unknown(table.scores[TRAIN][:, 0], weights, batch, mass > 0, top)
+    known, n_known = np.flatnonzero(mass > 0), top - int(quotas.sum())
+    answers = replace(
+        table.answers,
+        tables={**table.answers.tables, TRAIN: own.with_parts(sample_weight=weights, counts=None)},
+    )
+    ranked = rank(table._replace(answers=answers), groups)
+    program = _Program.of(ranked, problem, n_by_group[known].astype(np.float64), known, n_known)
+    shares = program.choose(n_known)
+    if shares.violation > 0:
+        raise _no_quotas(program, shares, top, batch.groups.size)
+    quotas[known] = round_shares(shares.shares * program.sizes)
+    return quotas
+
+
+def _quotas_of_unknown(
+    scores: FloatArray, weights: FloatArray, batch: Batch, is_known: BoolArray, top: int
+) -> IntArray:
+    """Return how many rows are selected of groups that have no selection rows, by one threshold; 0 for all others.
+
+    The threshold selects as large a part of the selection rows as of the batch.
+    """
+    is_unknown = ~is_known[batch.groups]
+    if not is_unknown.any():
+        return np.zeros(is_known.size, dtype=np.int64)
+    falling = np.argsort(-scores)
+    place = np.searchsorted(np.cumsum(weights[falling]), weights.sum() * top / batch.groups.size)
+    threshold = scores[falling[min(int(place), falling.size - 1)]]
+    n_above = int((batch.scores[is_unknown] > threshold).sum())
+    n_selected = min(max(n_above, top - int((~is_unknown).sum())), top)
+    rows = np.flatnonzero(is_unknown)
+    rows = rows[np.argsort(-batch.scores[rows], kind="stable")[:n_selected]]
+    return np.bincount(batch.groups[rows], minlength=is_known.size)
+
+
+class _Program(NamedTuple):
+    """Goals and objective as curves of the share of each group that is selected."""
+
+    goals: tuple[Goal, ...]
+    owners: IntArray  # the goal that each limit belongs to; a budget, behind all goals, to none
+    curves: tuple[ShareCurve, ...]
+    sizes: FloatArray  # how many rows of the batch each group has
+    space: RuleSpace
+
+    @classmethod
+    def of(cls, ranked: RankedScores, problem: Problem, sizes: FloatArray, known: IntArray, total: int) -> "_Program":
+        """Return the program of the groups that have selection rows."""
+        family, goals = CutFamily(ranked), tuple(replace(goal, confidence=None) for goal in problem.goals)
+        limits, losses = family.limits(goals), build_objective(family, problem.objective).losses
+
+        def program(limits: RuleLimits, losses: Sums) -> "_Program":
+            space = build_space(limits, losses, ranked.usual_rules())
+            owners = np.empty(0, dtype=np.int64) if limits.goals is None else limits.goals.places
+            owners = np.append(owners, np.full(space.bounds.size - owners.size, len(goals)))
+            return cls(goals, owners, _curves(ranked, space.sums, known), sizes, space)
+
+        if problem.budget is not None:
+            least = program(limits, family.mean_losses()).choose(total)
+            if least.violation == 0:
+                limits = family.add_budget(limits, least.value + problem.budget)
+        return program(limits, losses if isinstance(losses, Sums) else family.mean_losses())
+
+    def choose(self, total: int) -> GroupShares:
+        """Return the best shares of the groups for so many rows in all."""
+        return choose_shares(self.curves, self.sizes, total, self.space.bounds, **self._options())
+
+    def nearest(self, total: int) -> int | None:
+        """Return the number of rows nearest to another one that meets the goals; None where the search finds none."""
+        near = nearest_total(self.curves, self.sizes, total, self.space.bounds, **self._options())
+        if near is None:
+            return None
+        step = 1 if near > total else -1
+        first = int(np.ceil(near - _ROUNDING)) if near > total else int(np.floor(near + _ROUNDING))
+        tries = [first + step * further for further in range(_MOST_TRIES)]
+        meets = (one for one in tries if 0 <= one <= self.sizes.sum() and self.choose(one).violation == 0)
+        return next(meets, None)
+
+    def _options(self) -> dict[str, FloatArray]:
+        return {"constants": self.space.sums.constants, "tolerance": self.space.tolerance}
+
+    def only(self, goals: Sequence[Goal]) -> "_Program":
+        """Return the program with some of the goals."""
+        places = [place for place, goal in enumerate(self.goals) if goal in goals]
+        limits = np.flatnonzero(np.isin(self.owners, [*places, len(self.goals)]))
+        rows = np.append(limits, np.arange(self.space.bounds.size, len(self.space.sums.constants)))
+        sums = Sums(self.space.sums.constants[rows], np.empty((rows.size, 0)))
+        space = self.space._replace(sums=sums, bounds=self.space.bounds[limits], tolerance=self.space.tolerance[limits])
+        curves = tuple(curve._replace(values=curve.values[rows]) for curve in self.curves)
+        return self._replace(curves=curves, space=space)
+
+
+def _curves(ranked: RankedScores, sums: Sums, groups: IntArray) -> tuple[ShareCurve, ...]:
+    """Return what groups add to sums, by the share of their selection rows that is selected.
+
+    A threshold that changes no selection row, but rows of other datasets, does not change the share: of such
+    thresholds the highest counts, and the lowest where all rows are selected.
+    """
+    above, curves = ranked.cuts.sums(slice(ranked.mass.size), ranked.mass), []
+    edges = list(pairwise(ranked.cuts.starts[0].tolist()))
+    for first, end in (edges[group] for group in groups.tolist()):
+        places = np.flatnonzero(np.diff(above[first:end], prepend=-1.0) > 0)
+        knots = above[first:end][places] / above[end - 1]
+        places[-1] = end - first - 1
+        curves.append(ShareCurve(knots, sums.added[:, first:end][:, places]))
+    return tuple(curves)
+
+
+def _no_quotas(program: _Program, nearest: GroupShares, top: int, n_rows: int) -> InfeasibleGoals:
+    """Return the error where no quotas meet the goals."""
+    n_others = top - round(float(program.sizes @ nearest.shares))  # of groups without selection rows
+    conflict = program.goals
+    for goal in conflict if len(conflict) <= _MOST_GOALS else ():
+        fewer = tuple(one for one in conflict if one is not goal)
+        if fewer and program.only(fewer).choose(top - n_others).violation > 0:
+            conflict = fewer
+    instead = program.nearest(top - n_others)
+    hint = "No other number of rows of this batch was found that meets all goals."
+    if instead is not None:
+        hint = f"The nearest number of rows that meets all goals: top={instead + n_others}."
+    error = InfeasibleGoals(
+        conflict,
+        nearest.violation,
+        proven=nearest.is_proven,
+        kind=f"choice of {top} of the {n_rows} rows",
+        hints=[hint],
+    )
+    error.nearest_top = None if instead is None else instead + n_others
+    return error
