@@ -150,6 +150,14 @@ def evaluate(
     return NOT_MET if strict and not summary.all_met else DONE
 
 
+def _read_top(_: Any, words: Any) -> int:
+    """Return the number behind --top: whole, as 1.5 would be rounded."""
+    (word,) = words
+    if not word.value.lstrip("-").isdecimal():
+        raise ValueError(f"write a whole number of at least 0, as in --top 500; got {word.value!r}.")
+    return int(word.value)
+
+
 @command
 def predict(
     run: Path,
@@ -159,7 +167,7 @@ def predict(
     output: Annotated[Path, Parameter(name=("--output", "-o"), allow_leading_hyphen=True)],
     probabilities: Annotated[bool, Flag] = False,
     ids: str | None = None,
-    top: int | None = None,
+    top: Annotated[int | None, Parameter(converter=_read_top)] = None,
     csv: Read = USUAL,
     shown: Out = PRINTED,
 ) -> None:

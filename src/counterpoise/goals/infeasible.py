@@ -126,6 +126,7 @@ class InfeasibleGoals(ValueError):  # noqa: N818 - named for the state it report
             "nearest_proven": self.nearest_proven,
             "ways_out": ways,
             "hints": list(self.hints),
+            **({} if self.nearest_top is None else {"nearest_top": self.nearest_top}),
         }
 
     def __str__(self) -> str:

@@ -8,7 +8,7 @@ the best point of the curves' hulls, which is a linear program, equal shares, an
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations, product
 from typing import NamedTuple
 
@@ -18,11 +18,12 @@ from counterpoise._base.types import FloatArray, IntArray
 from counterpoise.solvers.linear_program import solve_linear_program
 
 _SAME = 1e-12  # keys nearer than this are equal
-_MOST_KNOTS = 256  # of a curve in the linear program over hulls
+_MOST_KNOTS = 200  # of a curve in the first search of more than one line
 _MOST_POINTS = 4096  # of the coarse grid ...
 _LEAST_SIDE = 8  # ... which has at least so many shares of each group but one, or is left out
 _N_GRID_STARTS = 4
 _MOST_ROUNDS = 30  # of all lines
+_REACHES = (0.02, 0.002)  # shares that lines of all knots go from the best point of some knots
 _WINDOWS = (0.2, 0.05, 0.01, 0.002, 0.0004)  # shares that all groups together may move by in a step
 _DEAR = 1e4  # price of a limit in a step, in parts of the objective
 _PAIR = 2
@@ -41,6 +42,11 @@ class ShareCurve(NamedTuple):
         parts = np.clip((shares - self.knots[places]) / widths, 0.0, 1.0)
         lower = self.values[:, places]
         return np.asarray(lower + parts * (self.values[:, places + 1] - lower))
+
+    def moves(self, share: float, slope: float, low: float, high: float) -> FloatArray:
+        """Return the moves from ``low`` to ``high`` at which a share that changes by ``slope`` a move meets a knot."""
+        first, last = np.searchsorted(self.knots, sorted((share + low * slope, share + high * slope)))
+        return np.asarray((self.knots[first : last + 1] - share) / slope)
 
     def thinned(self, most: int) -> "ShareCurve":
         """Return the curve at no more than so many of its knots."""
@@ -76,7 +82,7 @@ def choose_shares(
     curves : one for each group
         Of ``n_limits + n_objectives`` sums.
     sizes : array of shape (n_groups,)
-        How much a whole group adds to the total; a group of size 0 has any share.
+        How much a whole group adds to the total, above 0.
     total : float from 0 to the sum of the sizes
     bounds : array of shape (n_limits,)
     constants : array of shape (n_limits + n_objectives,), optional
@@ -87,7 +93,7 @@ def choose_shares(
     Returns
     -------
     GroupShares
-        Proven to be the best where no more than two groups have a size and no others have any choice.
+        Proven to be the best where there are no more than two groups.
 
     Examples
     --------
@@ -101,16 +107,19 @@ def choose_shares(
     """
     n_sums = len(curves[0].values)
     constants = np.zeros(n_sums) if constants is None else np.asarray(constants, dtype=np.float64)
-    search = _ShareSearch(
-        tuple(curves), np.asarray(sizes, dtype=np.float64), float(total), bounds, constants, tolerance
-    )
-    equal = np.full(search.sizes.size, search.total / max(search.sizes.sum(), 1.0))
-    n_free, n_idle = int((search.sizes > 0).sum()), int((search.sizes == 0).sum())
-    is_line = n_idle == 0 and n_free <= _PAIR
-    starts = [equal] if is_line else [*search.hull_starts(), equal, *search.grid_starts()]
-    best = min((search.descend(start) for start in starts), key=search.key)
+    sizes = np.asarray(sizes, dtype=np.float64)
+    search = _ShareSearch(tuple(curves), sizes, float(total), bounds, constants, tolerance)
+    equal = np.full(sizes.size, search.total / sizes.sum())
+    if sizes.size <= _PAIR:
+        best = search.descend(equal)
+    else:
+        thin = replace(search, curves=tuple(curve.thinned(_MOST_KNOTS) for curve in search.curves))
+        starts = [*thin.hull_starts(), equal, *thin.grid_starts()]
+        best = min((thin.descend(start) for start in starts), key=thin.key)
+        for reach in _REACHES if thin.n_knots < search.n_knots else ():
+            best = replace(search, reach=reach).descend(best)
     violation, value = search.key(best)
-    return GroupShares(best, violation, value, is_line)
+    return GroupShares(best, violation, value, sizes.size <= _PAIR)
 
 
 @dataclass(frozen=True)
@@ -121,6 +130,12 @@ class _ShareSearch:
     bounds: FloatArray
     constants: FloatArray
     tolerance: FloatArray | float
+    reach: float = np.inf  # by which shares move along a line, at most
+
+    @property
+    def n_knots(self) -> int:
+        """Return the number of knots of all curves."""
+        return sum(curve.knots.size for curve in self.curves)
 
     def sums(self, points: FloatArray) -> FloatArray:
         """Return the sums at points of shape (n_groups, n_points)."""
@@ -157,19 +172,18 @@ class _ShareSearch:
         return point
 
     def lines(self) -> Iterator[FloatArray]:
-        """Yield the directions that keep the total: an amount from one group to another, or a group of no size."""
+        """Yield the directions that keep the total: an amount from one group to another."""
         unit = np.eye(self.sizes.size)
-        for place in np.flatnonzero(self.sizes == 0).tolist():
-            yield unit[place]
-        for one, other in combinations(np.flatnonzero(self.sizes > 0).tolist(), 2):
+        for one, other in combinations(range(self.sizes.size), 2):
             yield unit[one] / self.sizes[one] - unit[other] / self.sizes[other]
 
     def best_on(self, point: FloatArray, line: FloatArray) -> tuple[FloatArray, tuple[float, float]]:
         """Return the best point of a line, and its key: at a knot, or where a limit or another objective begins."""
         moving = np.flatnonzero(line).tolist()
         ends = np.sort([[(end - point[g]) / line[g] for end in (0.0, 1.0)] for g in moving], axis=1)
-        low, high = ends[:, 0].max(), ends[:, 1].min()
-        knots = np.concatenate([(self.curves[g].knots - point[g]) / line[g] for g in moving])
+        far = self.reach / np.abs(line[moving]).max()
+        low, high = max(ends[:, 0].max(), -far), min(ends[:, 1].min(), far)
+        knots = np.concatenate([self.curves[g].moves(point[g], line[g], low, high) for g in moving])
         moves = np.unique(np.concatenate([knots[(knots > low) & (knots < high)], [low, high, np.clip(0.0, low, high)]]))
         still = [curve.at(point[[g]]) for g, curve in enumerate(self.curves) if g not in moving]
         base = self.constants[:, None] + sum(still, np.zeros((self.constants.size, 1)))
@@ -179,13 +193,12 @@ class _ShareSearch:
 
         sums, n_limits = sums_at(moves), self.bounds.size
         crossings = [moves]
-        for row, bound in zip(sums[:n_limits], self.bounds.tolist(), strict=True):
-            crossings.append(_zeros(moves, row - bound))
+        crossings.append(_zeros(moves, sums[:n_limits] - self.bounds[:, None]))
         objectives = sums[n_limits:]
         if len(objectives) > 1:
             largest = objectives.argmax(axis=0)
             for one, other in {*zip(largest[:-1].tolist(), largest[1:].tolist(), strict=True)}:
-                crossings.append(_zeros(moves, objectives[one] - objectives[other]))
+                crossings.append(_zeros(moves, (objectives[one] - objectives[other])[None]))
         moves = np.concatenate(crossings)
         violation, value = self.keys(sums_at(moves))
         is_least = violation <= violation.min() + _SAME
@@ -209,18 +222,20 @@ class _ShareSearch:
 
     def hull_starts(self) -> Iterator[FloatArray]:
         """Yield the best point of the curves' hulls, where limits are met there, else that which misses them least."""
-        thin = [curve.thinned(_MOST_KNOTS) for curve in self.curves]
-        owner = np.repeat(np.arange(len(thin)), [curve.knots.size for curve in thin])
-        knots, values = np.concatenate([curve.knots for curve in thin]), np.hstack([curve.values for curve in thin])
-        one_of_each = (owner == np.arange(len(thin))[:, None]).astype(np.float64)
+        owner = np.repeat(np.arange(len(self.curves)), [curve.knots.size for curve in self.curves])
+        knots, values = (
+            np.concatenate([curve.knots for curve in self.curves]),
+            np.hstack([curve.values for curve in self.curves]),
+        )
+        one_of_each = (owner == np.arange(len(self.curves))[:, None]).astype(np.float64)
         equalities, exactly = (
             np.vstack([one_of_each, self.sizes[owner] * knots]),
-            np.append(np.ones(len(thin)), self.total),
+            np.append(np.ones(len(self.curves)), self.total),
         )
         limits = np.zeros(knots.size), np.full(knots.size, np.inf)
         chances = self._least(values, self.constants, equalities, exactly, limits)
         if chances is not None:
-            yield self.on_total(np.bincount(owner, chances * knots, len(thin)).astype(np.float64))
+            yield self.on_total(np.bincount(owner, chances * knots, len(self.curves)).astype(np.float64))
 
     def _least(
         self,
@@ -261,7 +276,7 @@ class _ShareSearch:
         """Return the best points of a coarse grid of all groups but the largest, which takes what is left."""
         last, n_others = int(self.sizes.argmax()), self.sizes.size - 1
         side = int(_MOST_POINTS ** (1 / max(n_others, 1)))
-        if side < _LEAST_SIDE or self.sizes[last] == 0:
+        if side < _LEAST_SIDE:
             return []
         others = np.array(list(product(np.linspace(0.0, 1.0, side), repeat=n_others))).T
         left = (self.total - np.delete(self.sizes, last) @ others) / self.sizes[last]
@@ -274,10 +289,11 @@ class _ShareSearch:
 
 
 def _zeros(moves: FloatArray, values: FloatArray) -> FloatArray:
-    """Return where values that are linear between moves change their sign."""
-    before, after = values[:-1], values[1:]
-    at = np.flatnonzero(before * after < 0)
-    return np.asarray(moves[at] + (moves[at + 1] - moves[at]) * before[at] / (before[at] - after[at]))
+    """Return where rows of values that are linear between moves change their sign."""
+    is_above = values > 0
+    row, at = np.nonzero(is_above[:, 1:] != is_above[:, :-1])
+    before, after = values[row, at], values[row, at + 1]
+    return np.asarray(moves[at] + (moves[at + 1] - moves[at]) * before / (before - after))
 
 
 def nearest_total(

@@ -27,9 +27,10 @@ from counterpoise.rules.scores.table import RankedScores, RuleGroups, ScoreTable
 from counterpoise.solvers.group_shares import GroupShares, ShareCurve, choose_shares, nearest_total, round_shares
 
 _ABSENT = 1e-9  # of the batch: what a group weighs that has no row in it, so that goals on it still have a meaning
+_SLIGHT = 1e-6  # of its size: a sum that a group without rows in the batch changes by less does not depend on it
 _MOST_GOALS = 8  # of which each is left out in turn, to find fewer that conflict
 _ROUNDING = 1e-6  # of a row
-_MOST_TRIES = 4  # whole numbers beyond the nearest total: it is known up to the rounding of the search
+_MOST_TRIES = 14  # numbers beyond the nearest total, by doubling steps: at the nearest one all goals leave one choice
 
 TieNumbers = Callable[[IntArray], FloatArray]  # of some rows of the batch: equal for rows that cannot be told apart
 
@@ -99,42 +100,46 @@ def select_top(table: ScoreTable, groups: RuleGroups, problem: Problem, batch: B
     is_risk = not isinstance(problem.objective, Rate)
     if is_risk and not problem.goals and problem.objective.tail_fraction == 1.0:  # type: ignore[union-attr]
         return batch.select(np.array([top]))  # as predict, which keeps one threshold for all groups then
-    return batch.select(find_quotas(table, groups, problem, batch, top))
+    return batch.select(round_shares(find_amounts(table, groups, problem, batch, top)))
 
 
-def find_quotas(table: ScoreTable, groups: RuleGroups, problem: Problem, batch: Batch, top: int) -> IntArray:
-    """Return how many rows of each group are selected, ``top`` in all; arguments as for ``select_top``."""
+def find_amounts(table: ScoreTable, groups: RuleGroups, problem: Problem, batch: Batch, top: int) -> FloatArray:
+    """Return how much of each group is selected, ``top`` in all and not yet whole rows.
+
+    Arguments and errors are those of ``select_top``.
+    """
     n_by_group = np.bincount(batch.groups, minlength=len(groups.names))
     own = table.answers.tables[TRAIN]
     own_groups, weights = groups.codes(own, "The rows of fit"), own.weights()
     mass = np.bincount(own_groups, weights, n_by_group.size)
     sizes = np.maximum(n_by_group, _ABSENT * batch.groups.size)
     weights = weights * np.divide(sizes, mass, out=np.zeros(mass.size), where=mass > 0)[own_groups]
-    quotas = _quotas_of_unknown(table.scores[TRAIN][:, 0], weights, batch, mass > 0, top)
-    known, n_known = np.flatnonzero(mass > 0), top - int(quotas.sum())
-    answers = replace(
-        table.answers,
-        tables={**table.answers.tables, TRAIN: own.with_parts(sample_weight=weights, counts=None)},
-    )
+    amounts = _amounts_of_unknown(table.scores[TRAIN][:, 0], weights, batch, mass > 0, top)
+    is_present, total = (mass > 0) & (n_by_group > 0), top - round(float(amounts.sum()))
+    if not is_present.any():
+        return amounts
+    reweighed = own.with_parts(sample_weight=weights, counts=None)
+    answers = replace(table.answers, tables={**table.answers.tables, TRAIN: reweighed})
     ranked = rank(table._replace(answers=answers), groups)
-    program = _Program.of(ranked, problem, n_by_group[known].astype(np.float64), known, n_known)
-    shares = program.choose(n_known)
+    is_absent = (mass > 0) & ~is_present
+    program = _Program.of(ranked, problem, n_by_group[is_present].astype(np.float64), (is_present, is_absent), total)
+    shares = program.choose(total)
     if shares.violation > 0:
         raise _no_quotas(program, shares, top, batch.groups.size)
-    quotas[known] = round_shares(shares.shares * program.sizes)
-    return quotas
+    amounts[is_present] = shares.shares * program.sizes
+    return amounts
 
 
-def _quotas_of_unknown(
+def _amounts_of_unknown(
     scores: FloatArray, weights: FloatArray, batch: Batch, is_known: BoolArray, top: int
-) -> IntArray:
+) -> FloatArray:
     """Return how many rows are selected of groups that have no selection rows, by one threshold; 0 for all others.
 
     The threshold selects as large a part of the selection rows as of the batch.
     """
     is_unknown = ~is_known[batch.groups]
     if not is_unknown.any():
-        return np.zeros(is_known.size, dtype=np.int64)
+        return np.zeros(is_known.size)
     falling = np.argsort(-scores)
     place = np.searchsorted(np.cumsum(weights[falling]), weights.sum() * top / batch.groups.size)
     threshold = scores[falling[min(int(place), falling.size - 1)]]
@@ -142,7 +147,7 @@ def _quotas_of_unknown(
     n_selected = min(max(n_above, top - int((~is_unknown).sum())), top)
     rows = np.flatnonzero(is_unknown)
     rows = rows[np.argsort(-batch.scores[rows], kind="stable")[:n_selected]]
-    return np.bincount(batch.groups[rows], minlength=is_known.size)
+    return np.bincount(batch.groups[rows], minlength=is_known.size).astype(np.float64)
 
 
 class _Program(NamedTuple):
@@ -155,8 +160,18 @@ class _Program(NamedTuple):
     space: RuleSpace
 
     @classmethod
-    def of(cls, ranked: RankedScores, problem: Problem, sizes: FloatArray, known: IntArray, total: int) -> "_Program":
-        """Return the program of the groups that have selection rows."""
+    def of(
+        cls,
+        ranked: RankedScores,
+        problem: Problem,
+        sizes: FloatArray,
+        groups: tuple[BoolArray, BoolArray],
+        total: int,
+    ) -> "_Program":
+        """Return the program of the groups that the batch has rows of, given those and the others.
+
+        Limits on groups without a row there are left out, as this batch cannot miss them.
+        """
         family, goals = CutFamily(ranked), tuple(replace(goal, confidence=None) for goal in problem.goals)
         limits, losses = family.limits(goals), build_objective(family, problem.objective).losses
 
@@ -164,7 +179,10 @@ class _Program(NamedTuple):
             space = build_space(limits, losses, ranked.usual_rules())
             owners = np.empty(0, dtype=np.int64) if limits.goals is None else limits.goals.places
             owners = np.append(owners, np.full(space.bounds.size - owners.size, len(goals)))
-            return cls(goals, owners, _curves(ranked, space.sums, known), sizes, space)
+            present, absent = (_curves(ranked, space.sums, np.flatnonzero(some)) for some in groups)
+            whole = cls(goals, owners, present, sizes, space)
+            depends = np.any([np.ptp(curve.values, axis=1) > _SLIGHT for curve in absent], axis=0)
+            return whole.without(np.flatnonzero(depends)) if absent else whole
 
         if problem.budget is not None:
             least = program(limits, family.mean_losses()).choose(total)
@@ -183,7 +201,7 @@ class _Program(NamedTuple):
             return None
         step = 1 if near > total else -1
         first = int(np.ceil(near - _ROUNDING)) if near > total else int(np.floor(near + _ROUNDING))
-        tries = [first + step * further for further in range(_MOST_TRIES)]
+        tries = [first, *(first + step * 2**power for power in range(_MOST_TRIES))]
         meets = (one for one in tries if 0 <= one <= self.sizes.sum() and self.choose(one).violation == 0)
         return next(meets, None)
 
@@ -193,12 +211,20 @@ class _Program(NamedTuple):
     def only(self, goals: Sequence[Goal]) -> "_Program":
         """Return the program with some of the goals."""
         places = [place for place, goal in enumerate(self.goals) if goal in goals]
-        limits = np.flatnonzero(np.isin(self.owners, [*places, len(self.goals)]))
-        rows = np.append(limits, np.arange(self.space.bounds.size, len(self.space.sums.constants)))
-        sums = Sums(self.space.sums.constants[rows], np.empty((rows.size, 0)))
-        space = self.space._replace(sums=sums, bounds=self.space.bounds[limits], tolerance=self.space.tolerance[limits])
-        curves = tuple(curve._replace(values=curve.values[rows]) for curve in self.curves)
-        return self._replace(curves=curves, space=space)
+        return self.without(np.flatnonzero(~np.isin(self.owners, [*places, len(self.goals)])))
+
+    def without(self, rows: IntArray) -> "_Program":
+        """Return the program without some limits, and without some objectives unless those are all."""
+        n_limits, n_sums = self.space.bounds.size, len(self.space.sums.constants)
+        limits, objectives = (np.setdiff1d(own, rows) for own in np.split(np.arange(n_sums), [n_limits]))
+        kept = np.append(limits, objectives if objectives.size else np.arange(n_limits, n_sums))
+        space = self.space._replace(
+            sums=self.space.sums._replace(constants=self.space.sums.constants[kept]),
+            bounds=self.space.bounds[limits],
+            tolerance=self.space.tolerance[limits],
+        )
+        curves = tuple(curve._replace(values=curve.values[kept]) for curve in self.curves)
+        return self._replace(owners=self.owners[limits], curves=curves, space=space)
 
 
 def _curves(ranked: RankedScores, sums: Sums, groups: IntArray) -> tuple[ShareCurve, ...]:
