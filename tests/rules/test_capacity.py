@@ -10,8 +10,7 @@ from sklearn.linear_model import LogisticRegression
 
 from counterpoise import Deferral, GoalClassifier, Groups, MixtureClassifier, load, save
 from counterpoise.goals import InfeasibleGoals
-from counterpoise.rules.scores.capacity import Batch, find_amounts
-from counterpoise.solvers.group_shares import round_shares
+from counterpoise.rules.scores.capacity import Batch, find_quotas
 
 
 class FirstColumn:
@@ -132,7 +131,7 @@ def test_quotas_are_those_of_a_brute_force(first):
         tried = [slack_and_error(amount) for amount in np.linspace(low, high, 401)]
         best = min((error for slack, error in tried if slack >= -1e-9), default=None)
         try:
-            amounts = find_amounts(table, model.groups_, problem, batch, top)
+            amounts, quotas = find_quotas(table, model.groups_, problem, batch, top)
         except InfeasibleGoals as error:
             amounts, nearest = None, error.nearest_top
         if amounts is None:
@@ -140,15 +139,20 @@ def test_quotas_are_those_of_a_brute_force(first):
             n_infeasible += 1
             if nearest is not None:
                 assert nearest != top
-                assert find_amounts(table, model.groups_, problem, batch, nearest).sum() == pytest.approx(nearest)
+                assert find_quotas(table, model.groups_, problem, batch, nearest).counts.sum() == nearest
             continue
         slack, error = slack_and_error(amounts[0])
         assert amounts.sum() == pytest.approx(top)
         assert slack >= -1e-7, seed
         assert best is None or error <= best + 1e-9, seed
-        quotas = round_shares(amounts)
         assert quotas.sum() == top
         assert np.abs(quotas - amounts).max() < 1
+        roundings = [
+            whole for whole in (int(amounts[0] + 1e-9), int(np.ceil(amounts[0] - 1e-9))) if low <= whole <= high
+        ]
+        slacks = {whole: slack_and_error(whole)[0] for whole in roundings}
+        if max(slacks.values()) >= 0:  # some rounding meets the goals: so does the chosen one
+            assert slacks[int(quotas[0])] >= -1e-7
         chosen = batch.select(quotas)
         for group, quota in enumerate(quotas.tolist()):
             own = batch.groups == group
@@ -307,6 +311,29 @@ def test_more_groups_than_two():
     rates = [decisions[others["region"] == one].mean() for one in "ABCD"]
     assert decisions.sum() == 500
     assert np.ptp(rates) <= 0.04 + 2 / 450
+
+
+def test_thirty_days_of_payments_with_so_many_checks_a_day():
+    rng = np.random.default_rng(0)
+
+    def payments(n_rows, shares):
+        country = rng.choice(2, n_rows, p=shares)
+        X = rng.normal(size=(n_rows, 3))
+        is_fraud = rng.random(n_rows) < 1 / (1 + np.exp(-(X @ [1.2, 0.8, 0.5] + 0.5 * country - 6.5)))
+        return X, is_fraud.astype(int), {"country": np.array(["A", "B"])[country]}
+
+    X, y, columns = payments(20_000, [0.7, 0.3])
+    assert 0.004 < y.mean() < 0.007
+    goals = ["min_ratio(selection_rate, by=country) >= 0.8"]
+    model = GoalClassifier(LogisticRegression(), goals=goals, by="country", cv=3, confidence=None, random_state=0)
+    model.fit(X, y, sensitive_features=columns)
+    for day in range(30):
+        first = rng.uniform(0.5, 0.85)
+        X, _, columns = payments(3000, [first, 1 - first])
+        decisions = model.predict(X, sensitive_features=columns, ids=np.arange(3000) + 3000 * day, top=60)
+        assert decisions.sum() == 60
+        rates = [decisions[columns["country"] == one].mean() for one in "AB"]
+        assert min(rates) >= 0.8 * max(rates)
 
 
 # Refusals.

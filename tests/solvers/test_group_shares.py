@@ -76,7 +76,7 @@ def test_many_knots_and_groups():
         curves.append(ShareCurve(shares, np.array([*limits, gain])))
     best = choose_shares(curves, np.full(5, 100.0), 150.0, np.full(20, 0.03))
     assert best.violation == 0
-    assert np.ptp(best.shares) == pytest.approx(0.03, abs=1e-6)
+    assert 0.02 < np.ptp(best.shares) <= 0.03 + 1e-9
     assert best.shares.sum() == pytest.approx(1.5)
 
 

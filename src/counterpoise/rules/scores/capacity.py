@@ -3,13 +3,15 @@
 The goals and the objective of a classifier are solved again on its selection rows, whose groups weigh as much as those
 of the batch, with one more limit: the share of the batch that is selected. Of each group a share is selected by score,
 highest first, so everything is a curve of that share (``solvers.group_shares``), and no margins are kept: the batch has
-no chance in its size. The shares of the groups are rounded to whole rows by largest remainders. Rows of a group that
-differ by no more than the rounding of their scores are ordered by a keyed hash of their ids or features.
+no chance in its size. The shares of the groups are rounded to whole rows by largest remainders; where those miss a goal
+that another rounding meets, by that one. Rows of a group whose scores differ by rounding at most are ordered by a keyed
+hash of their ids or features.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import combinations, pairwise
+from math import comb
 from typing import NamedTuple
 
 import numpy as np
@@ -29,7 +31,8 @@ from counterpoise.solvers.group_shares import GroupShares, ShareCurve, choose_sh
 _ABSENT = 1e-9  # of the batch: what a group weighs that has no row in it, so that goals on it still have a meaning
 _SLIGHT = 1e-6  # of its size: a sum that a group without rows in the batch changes by less does not depend on it
 _MOST_GOALS = 8  # of which each is left out in turn, to find fewer that conflict
-_ROUNDING = 1e-6  # of a row
+_ROUNDING, _DIGITS = 1e-6, 9  # of a row; decimals of an amount that are not rounding
+_MOST_ROUNDINGS = 2000  # of amounts to whole rows that are compared
 _MOST_TRIES = 14  # numbers beyond the nearest total, by doubling steps: at the nearest one all goals leave one choice
 
 TieNumbers = Callable[[IntArray], FloatArray]  # of some rows of the batch: equal for rows that cannot be told apart
@@ -100,14 +103,18 @@ def select_top(table: ScoreTable, groups: RuleGroups, problem: Problem, batch: B
     is_risk = not isinstance(problem.objective, Rate)
     if is_risk and not problem.goals and problem.objective.tail_fraction == 1.0:  # type: ignore[union-attr]
         return batch.select(np.array([top]))  # as predict, which keeps one threshold for all groups then
-    return batch.select(round_shares(find_amounts(table, groups, problem, batch, top)))
+    return batch.select(find_quotas(table, groups, problem, batch, top).counts)
 
 
-def find_amounts(table: ScoreTable, groups: RuleGroups, problem: Problem, batch: Batch, top: int) -> FloatArray:
-    """Return how much of each group is selected, ``top`` in all and not yet whole rows.
+class Quotas(NamedTuple):
+    """How much of each group is selected."""
 
-    Arguments and errors are those of ``select_top``.
-    """
+    amounts: FloatArray  # at which the objective is the least inside of the goals
+    counts: IntArray  # the same in whole rows
+
+
+def find_quotas(table: ScoreTable, groups: RuleGroups, problem: Problem, batch: Batch, top: int) -> Quotas:
+    """Return how many rows of each group are selected, ``top`` in all; arguments and errors as of ``select_top``."""
     n_by_group = np.bincount(batch.groups, minlength=len(groups.names))
     own = table.answers.tables[TRAIN]
     own_groups, weights = groups.codes(own, "The rows of fit"), own.weights()
@@ -117,7 +124,7 @@ def find_amounts(table: ScoreTable, groups: RuleGroups, problem: Problem, batch:
     amounts = _amounts_of_unknown(table.scores[TRAIN][:, 0], weights, batch, mass > 0, top)
     is_present, total = (mass > 0) & (n_by_group > 0), top - round(float(amounts.sum()))
     if not is_present.any():
-        return amounts
+        return Quotas(amounts, amounts.astype(np.int64))
     reweighed = own.with_parts(sample_weight=weights, counts=None)
     answers = replace(table.answers, tables={**table.answers.tables, TRAIN: reweighed})
     ranked = rank(table._replace(answers=answers), groups)
@@ -127,7 +134,9 @@ def find_amounts(table: ScoreTable, groups: RuleGroups, problem: Problem, batch:
     if shares.violation > 0:
         raise _no_quotas(program, shares, top, batch.groups.size)
     amounts[is_present] = shares.shares * program.sizes
-    return amounts
+    counts = amounts.astype(np.int64)
+    counts[is_present] = program.round(amounts[is_present])
+    return Quotas(amounts, counts)
 
 
 def _amounts_of_unknown(
@@ -193,6 +202,26 @@ class _Program(NamedTuple):
     def choose(self, total: int) -> GroupShares:
         """Return the best shares of the groups for so many rows in all."""
         return choose_shares(self.curves, self.sizes, total, self.space.bounds, **self._options())
+
+    def round(self, amounts: FloatArray) -> IntArray:
+        """Return whole numbers of rows by largest remainders, or those beside them that miss the goals less."""
+        counts = round_shares(amounts)
+        lower = np.floor(np.round(amounts, _DIGITS)).astype(np.int64)
+        n_more, n_groups = int((counts - lower).sum()), lower.size
+        if self.sum_violation(counts) == 0 or comb(n_groups, n_more) > _MOST_ROUNDINGS:
+            return counts
+        others = [lower + np.isin(np.arange(n_groups), more) for more in combinations(range(n_groups), n_more)]
+        return min(
+            (one for one in others if (one <= self.sizes).all()),
+            key=lambda one: (self.sum_violation(one), float(((one - amounts) ** 2).sum())),
+        )
+
+    def sum_violation(self, counts: IntArray) -> float:
+        """Return by how much quotas miss all limits together."""
+        shares = counts / self.sizes
+        sums = sum(curve.at(share[None])[:, 0] for curve, share in zip(self.curves, shares, strict=True))
+        excess = (self.space.sums.constants + sums)[: self.space.bounds.size] - self.space.bounds
+        return float(np.where(excess > self.space.tolerance, excess, 0.0).sum())
 
     def nearest(self, total: int) -> int | None:
         """Return the number of rows nearest to another one that meets the goals; None where the search finds none."""
