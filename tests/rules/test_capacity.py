@@ -419,3 +419,9 @@ def test_classifiers_that_have_no_single_order_are_refused():
     many = GoalClassifier(LogisticRegression(max_iter=1000), cv=3, random_state=0).fit(flowers, kinds)
     with pytest.raises(ValueError, match=r"top is for two classes, .* has 3: \[0, 1, 2\]"):
         many.predict(flowers, top=10)
+
+
+def test_partitions_that_are_decided_one_by_one_are_refused():
+    distributed = pytest.importorskip("counterpoise.distributed")
+    with pytest.raises(ValueError, match=r"here partitions are decided one by one. .* to_local\(\).predict\(X, top="):
+        distributed.DaskGoalClassifier().predict(None, top=3)

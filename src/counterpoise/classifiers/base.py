@@ -162,6 +162,16 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
         ------
         InfeasibleGoals
             Where no choice of ``top`` rows meets the goals; ``nearest_top`` is the nearest number that does.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_breast_cancer
+        >>> from sklearn.naive_bayes import GaussianNB
+        >>> from counterpoise import GoalClassifier
+        >>> X, y = load_breast_cancer(return_X_y=True)
+        >>> model = GoalClassifier(GaussianNB(), goals=["precision >= 0.9"], random_state=0).fit(X[:400], y[:400])
+        >>> int(model.predict(X[400:]).sum()), int(model.predict(X[400:], top=50).sum())
+        (123, 50)
         """
         decider = self.decider()
         original = known_columns(X, getattr(self, "feature_names_in_", None))
