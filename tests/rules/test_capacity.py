@@ -387,7 +387,7 @@ def test_a_top_that_is_no_number_of_rows_is_refused(top, error, words):
 def test_rows_that_nothing_tells_apart_are_refused():
     model, (X, _, columns) = fitted(), people(1000, 1)
     X[:] = [0.3, 1.0]
-    with pytest.raises(ValueError, match="have the same score and the same features, and top selects one of them but"):
+    with pytest.raises(ValueError, match="have the same score and the same features up to rounding, and top"):
         model.predict(X, sensitive_features=columns, top=10)
     with pytest.raises(ValueError, match=r"have the same score and the same id, .* Pass ids that differ"):
         model.predict(X, sensitive_features=columns, top=10, ids=np.zeros(1000))

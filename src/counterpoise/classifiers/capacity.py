@@ -35,7 +35,9 @@ def decide_top(model: Any, rows: DecisionRows, original: Any, ids: Any, top: int
             return draws.by_id([values[row] for row in tied.tolist()], tied.size)
         return draws.uniforms(take_rows(original, tied), as_columns(rows.take(tied).X))
 
-    batch = Batch(rows.output_of(rule.model), rows.groups, tie_numbers, "features" if values is None else "id")
+    batch = Batch(
+        rows.output_of(rule.model), rows.groups, tie_numbers, "features up to rounding" if values is None else "id"
+    )
     kept = model.family_.selection_data.of_model(rule.model)
     is_selected = select_top(kept, model.groups_, model.problem(), batch, top)
     place = model.family_.pool.positive.place

@@ -18,10 +18,10 @@ from counterpoise._base.types import FloatArray, IntArray
 from counterpoise.solvers.linear_program import solve_linear_program
 
 _SAME = 1e-12  # keys nearer than this are equal
-_MOST_KNOTS = 200  # of a curve in the first search of more than one line
+_MOST_KNOTS = 128  # of a curve in the first search of more than one line
 _MOST_POINTS = 4096  # of the coarse grid ...
 _LEAST_SIDE = 8  # ... which has at least so many shares of each group but one, or is left out
-_N_GRID_STARTS = 4
+_N_GRID_STARTS = 2
 _MOST_ROUNDS = 30  # of all lines
 _REACHES = (0.02, 0.002)  # shares that lines of all knots go from the best point of some knots
 _WINDOWS = (0.2, 0.05, 0.01, 0.002, 0.0004)  # shares that all groups together may move by in a step
