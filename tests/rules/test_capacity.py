@@ -1,6 +1,7 @@
 """Capacity: ``predict(X, top=...)`` selects exactly so many rows, with the quotas of groups that goals ask for."""
 
 import re
+from time import process_time
 
 import numpy as np
 import pandas as pd
@@ -9,7 +10,7 @@ from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
 
 from counterpoise import Deferral, GoalClassifier, Groups, MixtureClassifier, load, save
-from counterpoise.goals import InfeasibleGoals
+from counterpoise.goals import InfeasibleGoals, Table
 from counterpoise.rules.scores.capacity import Batch, find_quotas
 
 
@@ -22,7 +23,7 @@ class FirstColumn:
         return (np.asarray(X)[:, 0] > 0.5).astype(int)
 
     def predict_proba(self, X):
-        score = np.asarray(X, dtype=float)[:, 0]
+        score = np.asarray(X)[:, 0].astype(float)
         return np.column_stack([1 - score, score])
 
 
@@ -334,6 +335,33 @@ def test_thirty_days_of_payments_with_so_many_checks_a_day():
         assert decisions.sum() == 60
         rates = [decisions[columns["country"] == one].mean() for one in "AB"]
         assert min(rates) >= 0.8 * max(rates)
+
+
+def test_goals_of_every_kind_beside_a_capacity():
+    X, y, columns = people(2000)
+    frame = pd.DataFrame({"score": X[:, 0], "noise": X[:, 1], **columns})
+    live = Table(frame[:300])
+    settings = [
+        ({"goals": ["recall >= 0.3 with confidence 0.9"]}, {}),
+        ({"goals": ["positive_rate(live) <= 0.4"]}, {"datasets": {"live": live}}),
+        ({"objective": "worst-group"}, {"sensitive_features": frame[["sex"]]}),
+        ({"goals": ["max_difference(recall, by=sex) <= 0.1"]}, {"sample_weight": np.linspace(1, 2, 2000)}),
+        ({"goals": ["churn <= 0.4"], "by": ["sex", "baseline"]}, {"baseline": (frame["score"] > 0.4).astype(int)}),
+    ]
+    for parameters, columns_of_fit in settings:
+        model = GoalClassifier(FirstColumn(), cv="prefit", **{"by": "sex", "confidence": None, **parameters})
+        model.fit(frame, y, **columns_of_fit)
+        beside = {name: value[:1000] for name, value in columns_of_fit.items() if name == "baseline"}
+        assert model.predict(frame[:1000], top=300, **beside).sum() == 300
+        assert model.score(frame[:1000], y[:1000], top=300, **beside) > 0.6
+
+
+@pytest.mark.slow
+def test_a_million_rows_take_two_seconds_of_one_processor():
+    model, (X, _, columns) = fitted(), people(1_000_000, 1)
+    start = process_time()
+    assert model.predict(X, sensitive_features=columns, ids=np.arange(1_000_000), top=50_000).sum() == 50_000
+    assert process_time() - start < 2
 
 
 # Refusals.
