@@ -2,8 +2,8 @@
 
 The goals and the objective of a classifier are solved again on its selection rows, whose groups weigh as much as those
 of the batch, with one more limit: the share of the batch that is selected. Of each group a share is selected by score,
-highest first, so everything is a curve of that share (``solvers.group_shares``), and no margins are kept: the batch has
-no chance in its size. The shares of the groups are rounded to whole rows by largest remainders; where those miss a goal
+highest first, so everything is a curve of that share (``solvers.group_shares``). No margins are kept, as the number of
+rows is fixed. The shares of the groups are rounded to whole rows by largest remainders; where those miss a goal
 that another rounding meets, by that one. Rows of a group whose scores differ by rounding at most are ordered by a keyed
 hash of their ids or features.
 """
@@ -230,9 +230,16 @@ class _Program(NamedTuple):
             return None
         step = 1 if near > total else -1
         first = int(np.ceil(near - _ROUNDING)) if near > total else int(np.floor(near + _ROUNDING))
-        tries = [first, *(first + step * 2**power for power in range(_MOST_TRIES))]
-        meets = (one for one in tries if 0 <= one <= self.sizes.sum() and self.choose(one).violation == 0)
-        return next(meets, None)
+        tries = [first, *(first + step * (1 << power) for power in range(_MOST_TRIES))]
+        tries = [one for one in tries if 0 <= one <= self.sizes.sum()]
+        place = next((place for place, one in enumerate(tries) if self.choose(one).violation == 0), None)
+        if place is None:
+            return None
+        meets, misses = tries[place], tries[place - 1] if place > 0 else tries[0] - step
+        while abs(meets - misses) > 1:
+            middle = (meets + misses) // 2
+            meets, misses = (middle, misses) if self.choose(middle).violation == 0 else (meets, middle)
+        return meets
 
     def _options(self) -> dict[str, FloatArray]:
         return {"constants": self.space.sums.constants, "tolerance": self.space.tolerance}
@@ -283,7 +290,8 @@ def _no_quotas(program: _Program, nearest: GroupShares, top: int, n_rows: int) -
     instead = program.nearest(top - n_others)
     hint = "No other number of rows of this batch was found that meets all goals."
     if instead is not None:
-        hint = f"The nearest number of rows that meets all goals: top={instead + n_others}."
+        how = "" if nearest.is_proven else " found"
+        hint = f"The nearest number of rows{how} that meets all goals: top={instead + n_others}."
     error = InfeasibleGoals(
         conflict,
         nearest.violation,
