@@ -83,8 +83,8 @@ def test_fit_evaluate_and_predict(asked):
     assert asked("fit_run", ["fit", "goals.toml", "-o", "run"]) == (["goals.toml"], {"output": Path("run")})
     evaluated = asked("evaluate_run", ["evaluate", "run", "rows.csv", "--largest-weight", "3"])
     assert evaluated == (["run", "rows.csv"], {"largest_weight": 3.0})
-    options = ["--probabilities", "--ids", "person"]
-    named = {"probabilities": True, "ids": "person"}
+    options = ["--probabilities", "--ids", "person", "--top", "5"]
+    named = {"probabilities": True, "ids": "person", "top": 5}
     assert asked("predict_run", ["predict", "run", "rows.csv", "-o", "said.csv", *options]) == (
         ["run", "rows.csv", "said.csv"],
         named,

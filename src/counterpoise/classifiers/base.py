@@ -14,6 +14,7 @@ from sklearn.utils.validation import _check_feature_names, _check_n_features, ch
 
 from counterpoise._base.checks import check_choice, check_sample_weight, is_frame
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray, IntArray
+from counterpoise.classifiers.capacity import decide_top
 from counterpoise.goals import GoalCheck, Table
 from counterpoise.goals.tables import with_train
 from counterpoise.rules.cautions import (
@@ -124,7 +125,13 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
     draws_: KeyedDraws
 
     def predict(
-        self, X: Any, ids: Any = None, sensitive_features: Any = None, baseline: ArrayLike | None = None
+        self,
+        X: Any,
+        *,
+        sensitive_features: Any = None,
+        baseline: ArrayLike | None = None,
+        ids: Any = None,
+        top: int | None = None,
     ) -> AnyArray:
         """Decide about every row.
 
@@ -132,24 +139,50 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
         ----------
         X : array, sparse matrix or data frame of shape (n_samples, n_features)
             Rows to decide about.
-        ids : array-like of shape (n_samples,), optional
-            One for each person, for ``decision="sticky"``: rows of the same id are decided by the same model, or rule,
-            whatever else changed. Default: the row itself is its id.
         sensitive_features : data frame, dict of arrays or array, optional
             The columns that ``by`` names, unless X is a data frame that holds them.
         baseline : array of shape (n_samples,), optional
             The predictions of the deployed model, where rules use them.
+        ids : array-like of shape (n_samples,), optional
+            One for each person, for ``decision="sticky"``: rows of the same id are decided by the same model, or rule,
+            whatever else changed. With ``top`` they break ties of scores. Default: the row itself is its id.
+        top : int from 0 to n_samples, optional
+            Capacity: decide positive for exactly so many rows of this batch. For one rule of scores of two classes,
+            without deferral. The goals are solved again on the selection rows of ``fit``, without margins, at that
+            selection rate and with the batch's shares of the groups of ``by``; that gives how many rows of each group
+            are selected, rounded by largest remainders. Inside a group the highest scores are. Ties are broken by a
+            keyed hash of ids, or of the rows, and never by their order. Default: thresholds decide about each row
+            alone.
 
         Returns
         -------
         array of shape (n_samples,)
             Class labels; the label of ``deferral`` for rows that are deferred.
+
+        Raises
+        ------
+        InfeasibleGoals
+            Where no choice of ``top`` rows meets the goals; ``nearest_top`` is the nearest number that does.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_breast_cancer
+        >>> from sklearn.naive_bayes import GaussianNB
+        >>> from counterpoise import GoalClassifier
+        >>> X, y = load_breast_cancer(return_X_y=True)
+        >>> model = GoalClassifier(GaussianNB(), goals=["precision >= 0.9"], random_state=0).fit(X[:400], y[:400])
+        >>> int(model.predict(X[400:]).sum()), int(model.predict(X[400:], top=50).sum())
+        (123, 50)
         """
         decider = self.decider()
+        original = known_columns(X, getattr(self, "feature_names_in_", None))
+        if top is not None:
+            return decide_top(self, self.rows_to_decide(X, sensitive_features, baseline), original, ids, top)
         if ids is not None and kind_of_decision(self.decision) != STICKY:
-            raise ValueError(f"ids are for decision='sticky'; this classifier has decision={self.decision!r}.")
-        rows = self.rows_to_decide(X, sensitive_features, baseline)
-        return decider.decide(rows, known_columns(X, getattr(self, "feature_names_in_", None)), ids)
+            raise ValueError(
+                f"ids are for decision='sticky', and for top; this classifier has decision={self.decision!r}."
+            )
+        return decider.decide(self.rows_to_decide(X, sensitive_features, baseline), original, ids)
 
     def decision_proba(self, X: Any, sensitive_features: Any = None, baseline: ArrayLike | None = None) -> FloatArray:
         """Return the probability of each decision: 0 or 1 unless decisions are drawn.
@@ -276,7 +309,7 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
             With ``decision``, ``score``, ``threshold``, ``distance``, ``change``, ``group``, ``rule``, ``goals``,
             ``share``, ``draw`` and ``contributions``; ``print`` shows one in words.
         """
-        decisions = self.predict(X, ids, sensitive_features, baseline)
+        decisions = self.predict(X, sensitive_features=sensitive_features, baseline=baseline, ids=ids)
         decider, rows = self.decider(), self.rows_to_decide(X, sensitive_features, baseline)
         n_used = int(np.count_nonzero(self.mixture_))
         answers = decider.answers.tolist()

@@ -150,6 +150,14 @@ def evaluate(
     return NOT_MET if strict and not summary.all_met else DONE
 
 
+def _read_top(_: Any, words: Any) -> int:
+    """Return the number behind --top: whole, as 1.5 would be rounded."""
+    (word,) = words
+    if not word.value.lstrip("-").isdecimal():
+        raise ValueError(f"write a whole number of at least 0, as in --top 500; got {word.value!r}.")
+    return int(word.value)
+
+
 @command
 def predict(
     run: Path,
@@ -159,12 +167,14 @@ def predict(
     output: Annotated[Path, Parameter(name=("--output", "-o"), allow_leading_hyphen=True)],
     probabilities: Annotated[bool, Flag] = False,
     ids: str | None = None,
+    top: Annotated[int | None, Parameter(converter=_read_top)] = None,
     csv: Read = USUAL,
     shown: Out = PRINTED,
 ) -> None:
     """Predict the rows of a table with a run's model.
 
     The same row always gets the same decision. A mixture draws one of its models for each row, by a keyed hash of it.
+    With --top a row competes with the others of the table for the positive decisions.
 
     Parameters
     ----------
@@ -178,7 +188,10 @@ def predict(
         Add a column for the probability of each class, by the model that decides.
     ids
         For a mixture: a column that identifies people. The same person then gets the same decision, whatever the other
-        columns hold.
+        columns hold. With --top: the column that breaks ties of scores.
+    top
+        Capacity: decide positive for exactly so many rows of the table. How many of each group follows from the goals,
+        without margins; inside a group the highest scores are taken. For runs that decide by one rule.
     """
     if str(output).startswith("-") and str(output) != "-":
         raise ValueError(f"--output must name a file, or be - to print; got the option {str(output)!r}.")
@@ -187,10 +200,10 @@ def predict(
         from counterpoise.runs.use import predictions_of  # noqa: PLC0415 - heavy
 
         if str(output) == "-":
-            frame = predictions_of(opened, data, probabilities=probabilities, ids=ids)
+            frame = predictions_of(opened, data, probabilities=probabilities, ids=ids, top=top)
             frame.to_csv(sys.stdout, index=False)
             return
-        n_rows = runs.predict_run(opened, data, output, probabilities=probabilities, ids=ids)
+        n_rows = runs.predict_run(opened, data, output, probabilities=probabilities, ids=ids, top=top)
     shown.answer(f"{n_rows} predictions in {output}", {"predictions": output, "rows": n_rows})
 
 

@@ -337,12 +337,17 @@ class OverDask(ClassifierMixin, BaseEstimator):
             Columns of a data frame that are no features are passed over.
         **more : dask Series, DataFrame or Array, or names of columns of X
             Further arguments of ``predict`` on one machine: ``ids``, and for rules that use them
-            ``sensitive_features`` and ``baseline``.
+            ``sensitive_features`` and ``baseline``. ``top`` needs all rows at once: call ``to_local().predict``.
 
         Returns
         -------
         dask Series or Array, or array for rows in memory
         """
+        if more.get("top") is not None:
+            raise ValueError(
+                "top compares all rows of a batch, and here partitions are decided one by one. Bring the rows into "
+                "memory, as X.compute() does, and call to_local().predict(X, top=...)."
+            )
         return lazily(self.to_local(), "predict", X, more)
 
     def predict_proba(self, X: Any, **more: Any) -> Any:

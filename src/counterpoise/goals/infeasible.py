@@ -9,6 +9,7 @@ from counterpoise.goals.expressions import Goal, Rate, Ratio
 from counterpoise.solvers.linear_program import power_of_two
 
 PERCENT = "A share is a number from 0 to 1: write 0.8 for 80 %."
+ANY_KIND = "classifier of this kind"
 SINGLE_RULE = "single rule"  # the kind of classifier that decides without draws
 NEAREST = 1e-5  # of its scale: a nearest bound is proven where one that is tighter by this part cannot be met
 _DIGITS = 4  # of a bound as it is printed, ...
@@ -50,6 +51,8 @@ class InfeasibleGoals(ValueError):  # noqa: N818 - named for the state it report
         What else would meet the goals, a sentence each.
     closest : classifier or None
         A fitted one that misses the goals least, where boosting inside goals reached no mixture that meets them.
+    nearest_top : int or None
+        Of ``predict(X, top=...)``: the nearest number of rows that meets the goals; None where there is none.
 
     Examples
     --------
@@ -65,6 +68,7 @@ class InfeasibleGoals(ValueError):  # noqa: N818 - named for the state it report
 
     __module__ = "counterpoise.goals"
     closest: Any = None
+    nearest_top: int | None = None
 
     def __init__(
         self,
@@ -75,7 +79,7 @@ class InfeasibleGoals(ValueError):  # noqa: N818 - named for the state it report
         joint_bounds: Mapping[Goal, float] | None = None,
         held_by: Mapping[Goal, Sequence[Goal]] | None = None,
         nearest_proven: bool | None = None,
-        kind: str = "classifier of this kind",
+        kind: str = ANY_KIND,
         hints: Sequence[str] = (),
     ) -> None:
         self.conflict = tuple(conflict)
@@ -122,14 +126,15 @@ class InfeasibleGoals(ValueError):  # noqa: N818 - named for the state it report
             "nearest_proven": self.nearest_proven,
             "ways_out": ways,
             "hints": list(self.hints),
+            **({} if self.nearest_top is None else {"nearest_top": self.nearest_top}),
         }
 
     def __str__(self) -> str:
         goals = " and ".join(map(str, self.conflict))
         if not self.proven:
             start = f"No {self.kind} was found that meets"
-        elif self.kind == SINGLE_RULE:
-            start = "No single rule meets"
+        elif self.kind != ANY_KIND:
+            start = f"No {self.kind} meets"
         else:
             start = "These goals cannot hold together:" if len(self.conflict) > 1 else "This goal cannot hold:"
         least = f"The least total violation{'' if self.proven else ' found'} is {self.least_violation:.4g}"

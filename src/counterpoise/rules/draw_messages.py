@@ -370,8 +370,8 @@ class BadId(ValueError):  # noqa: N818 - reads as what it is
     """What is wrong with an id; its place is known elsewhere."""
 
 
-def id_messages(ids: Any, n_rows: int) -> Iterator[bytes]:
-    """Yield every id as bytes, after checking that there is one for each row."""
+def id_values(ids: Any, n_rows: int) -> list[Any]:
+    """Return ids as a list, after checking that there is one for each row."""
     shape: tuple[int, ...] = getattr(ids, "shape", (n_rows,))
     kind: Any = getattr(ids, "dtype", None)
     if isinstance(ids, (str, bytes, Mapping)) or len(shape) != 1:
@@ -380,14 +380,19 @@ def id_messages(ids: Any, n_rows: int) -> Iterator[bytes]:
     if hasattr(kind, "is_temporal") and kind.is_temporal():  # of polars, whose lists round to microseconds
         ids = ids.to_arrow()
     if hasattr(ids, "to_pylist"):  # those of Arrow are wrapped one by one
-        values = ids.to_pylist()
+        values = list(ids.to_pylist())
     elif isinstance(ids, np.ndarray) and ids.dtype.kind in "biufSU":  # times would lose their unit
         values = ids.tolist()
     else:
         values = list(ids)
     if len(values) != n_rows:
         raise ValueError(f"ids must hold one id for each of the {n_rows} rows of X; got {len(values)}.")
-    for place, value in enumerate(values):
+    return values
+
+
+def id_messages(ids: Any, n_rows: int) -> Iterator[bytes]:
+    """Yield every id as bytes, after checking that there is one for each row."""
+    for place, value in enumerate(id_values(ids, n_rows)):
         try:
             yield id_message(value)
         except BadId as error:

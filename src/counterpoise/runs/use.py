@@ -35,7 +35,7 @@ from counterpoise.runs.data import (
     read_part,
     with_baseline_model,
 )
-from counterpoise.runs.decisions import decision_inputs, final_estimator, has_rules, seen_by_last, some_rows
+from counterpoise.runs.decisions import decision_inputs, final_estimator, has_rules, mixes, seen_by_last, some_rows
 from counterpoise.runs.errors import DataError, RunFolderError, as_data_error, check_columns, listed, oddest
 from counterpoise.runs.evaluate import Evaluation, goal_results, split_result
 from counterpoise.runs.folder import SETTINGS, Run, check_place, fingerprint, read_json, write_frame
@@ -126,7 +126,13 @@ def evaluate_run(run: Run, data_path: str | Path, *, largest_weight: float | Non
 
 
 def predict_run(
-    run: Run, data_path: str | Path, output_path: str | Path, *, probabilities: bool = False, ids: str | None = None
+    run: Run,
+    data_path: str | Path,
+    output_path: str | Path,
+    *,
+    probabilities: bool = False,
+    ids: str | None = None,
+    top: int | None = None,
 ) -> int:
     """Predict the rows of a file, write one row for each, and return how many there are.
 
@@ -142,24 +148,28 @@ def predict_run(
         the probability that a draw gives it.
     ids : str, optional
         A column that identifies people: the same person gets the same decision, whatever the other columns hold. It is
-        written too.
+        written too. With ``top`` it breaks ties of scores.
+    top : int, optional
+        Decide positive for exactly so many rows of the file, as ``GoalClassifier.predict`` does.
 
     Returns
     -------
     int
     """
     check_place(Path(output_path), read=Path(data_path))
-    frame = predictions_of(run, data_path, probabilities=probabilities, ids=ids)
+    frame = predictions_of(run, data_path, probabilities=probabilities, ids=ids, top=top)
     write_frame(frame, Path(output_path))
     return len(frame)
 
 
-def predictions_of(run: Run, data_path: str | Path, *, probabilities: bool = False, ids: str | None = None) -> Any:
+def predictions_of(
+    run: Run, data_path: str | Path, *, probabilities: bool = False, ids: str | None = None, top: int | None = None
+) -> Any:
     """Return the predictions of the rows of a file as a data frame, as ``predict_run`` writes them.
 
     Parameters
     ----------
-    run, data_path, probabilities, ids
+    run, data_path, probabilities, ids, top
         As for ``predict_run``.
 
     Returns
@@ -169,7 +179,14 @@ def predictions_of(run: Run, data_path: str | Path, *, probabilities: bool = Fal
     """
     path, model = Path(data_path), run.waiting_model()
     part = read_part([path], run.columns, run.settings, labelled=False)
-    written, by = {}, {}
+    written: dict[str, Any] = {}
+    by: dict[str, Any] = {}
+    if top is not None:
+        if not mixes(model):
+            raise ValueError(
+                f"top is for runs that decide by one rule of scores; this run's method is {run.settings.method.name!r}."
+            )
+        by["top"] = top
     if ids is not None:
         if draws_of(final_estimator(model)) is None:
             raise ValueError("ids are for randomized classifiers; this run's model decides without draws.")

@@ -23,7 +23,7 @@ from counterpoise.rules.options import Groups
 from counterpoise.rules.program import Choice, build_objective, with_budget
 from counterpoise.rules.scores.cuts import CutRules, Cuts, rules_at
 from counterpoise.rules.scores.family import CutFamily
-from counterpoise.rules.scores.sums import Sums, as_sums, cheapest_rules
+from counterpoise.rules.scores.sums import RuleLimits, Sums, as_sums, cheapest_rules
 from counterpoise.rules.scores.table import RankedScores, find_groups, rank
 from counterpoise.solvers.linear_program import FEASIBLE
 from counterpoise.solvers.one_of_each import OneOfEach, choose_one_of_each
@@ -157,18 +157,8 @@ def search_fixed(
     limits, _ = with_budget(family, family.limits(problem.goals), problem.budget)
     objective, goals = build_objective(family, problem.objective), limits.goals
     losses = objective.losses if isinstance(objective.losses, Sums) else family.mean_losses()
-    limit_sums = [] if goals is None else [as_sums(goals.rows, cuts)]
-    limit_sums += [] if limits.budget is None else [limits.budget.loss]
-    sizes = np.empty(0) if goals is None else goals.goal_sizes  # of what the goals limit, then of the mean loss
-    sizes = sizes if limits.budget is None else np.append(sizes, 1.0)
-    scale = limits.as_limits(start.join(ranked.usual_rules()))["row_scale"] if limit_sums else sizes
-    constants, added = (
-        np.concatenate([one.constants for one in (*limit_sums, losses)]),
-        [one.added for one in (*limit_sums, losses)],
-    )
-    units = np.append(sizes, np.full(len(constants) - sizes.size, losses.unit))
-    functions = Sums(constants / units, np.vstack(added) / units[:, None])
-    space = _Space(functions, limits.bounds / sizes, FEASIBLE * scale / sizes, cuts)
+    space = build_space(limits, losses, start.join(ranked.usual_rules()))
+    sizes = space.sizes
     prices = multipliers if goals is None else multipliers[goals.places]  # of each row that of its goal
     prices = prices * sizes[: prices.size] / losses.unit  # as limits and losses are in parts of these
     best = []
@@ -184,13 +174,14 @@ def search_fixed(
     return FixedRule(rule, best[model].violation, is_proven, lower)
 
 
-class _Space(NamedTuple):
+class RuleSpace(NamedTuple):
     """Linear functions of the rules of one model: limits first, then the objective, the largest of the rest."""
 
     sums: Sums  # each in parts of its size
     bounds: FloatArray
     tolerance: FloatArray  # by which a limit may be missed: rounding
     cuts: Cuts
+    sizes: FloatArray  # of what the goals limit, then of the mean loss where there is a budget
 
     def keys(self, values: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the total violation and the objective for values of the functions, one column for each rule."""
@@ -222,8 +213,23 @@ class _Space(NamedTuple):
         return (float(violation[place]), float(objective[place])), place
 
 
+def build_space(limits: RuleLimits, losses: Sums, rules: CutRules) -> RuleSpace:
+    """Return limits and objectives as functions of rules, given some rules that show how large they are."""
+    goals = limits.goals
+    limit_sums = [] if goals is None else [as_sums(goals.rows, limits.cuts)]
+    limit_sums += [] if limits.budget is None else [limits.budget.loss]
+    sizes = np.empty(0) if goals is None else goals.goal_sizes  # of what the goals limit, then of the mean loss
+    sizes = sizes if limits.budget is None else np.append(sizes, 1.0)
+    scale = limits.as_limits(rules)["row_scale"] if limit_sums else sizes
+    constants = np.concatenate([one.constants for one in (*limit_sums, losses)])
+    added = np.vstack([one.added for one in (*limit_sums, losses)])
+    units = np.append(sizes, np.full(len(constants) - sizes.size, losses.unit))
+    functions = Sums(constants / units, added / units[:, None])
+    return RuleSpace(functions, limits.bounds / sizes, FEASIBLE * scale / sizes, limits.cuts, sizes)
+
+
 def _starts(
-    space: _Space, model: int, edges: list[IntArray], rules: CutRules, mixture: FloatArray, multipliers: FloatArray
+    space: RuleSpace, model: int, edges: list[IntArray], rules: CutRules, mixture: FloatArray, multipliers: FloatArray
 ) -> Iterator[IntArray]:
     """Yield cuts to begin with: of the mixture, its neighbours in price, equal parts of each group, and draws."""
     cuts, own = space.cuts, rules.models == model
@@ -242,7 +248,7 @@ def _starts(
 
 
 def _best_of_model(
-    space: _Space, edges: list[IntArray], starts: list[IntArray], max_looks: int, *, nearest: bool
+    space: RuleSpace, edges: list[IntArray], starts: list[IntArray], max_looks: int, *, nearest: bool
 ) -> OneOfEach:
     """Return the best cut of each edge, and how much is proven: of two edges, or where all rules are few, all of it."""
     distinct, n_groups = np.unique(np.array(starts), axis=0), space.cuts.n_groups
@@ -262,7 +268,7 @@ def _best_of_model(
     return best._replace(places=np.array([own[at] for own, at in zip(edges, best.places.tolist(), strict=True)]))
 
 
-def _best_start(space: _Space, edges: list[IntArray], starts: list[IntArray]) -> IntArray:
+def _best_start(space: RuleSpace, edges: list[IntArray], starts: list[IntArray]) -> IntArray:
     """Return a good rule of many edges: the best of several starts after exchanges of pairs.
 
     Then the neighbourhoods of the best of them are searched in finer and finer steps, down to neighbouring cuts.
@@ -293,7 +299,7 @@ def _thin(cuts: IntArray, required: list[int], size: int) -> IntArray:
     return np.unique(np.append(cuts[np.linspace(0, cuts.size - 1, size).astype(np.int64)], required)).astype(np.int64)
 
 
-def _improve(space: _Space, cuts: list[IntArray], start: IntArray) -> tuple[tuple[float, float], IntArray]:
+def _improve(space: RuleSpace, cuts: list[IntArray], start: IntArray) -> tuple[tuple[float, float], IntArray]:
     """Exchange the cuts of two groups at a time for the best pair, as long as that helps."""
     point, added = start.copy(), space.sums.added
     pairs: list[tuple[int, ...]] = [*combinations(range(len(cuts)), 2)] or [(0,)]

@@ -173,6 +173,11 @@ class ScoreTable(NamedTuple):
         scores = {name: part[:, :n_models] for name, part in self.scores.items()}
         return self._replace(scores=scores, usual=self.usual[:n_models])
 
+    def of_model(self, model: int) -> Self:
+        """Return the same rows with the scores of one model only."""
+        scores = {name: part[:, [model]] for name, part in self.scores.items()}
+        return self._replace(scores=scores, usual=self.usual[[model]])
+
     def check_loaded(self) -> None:
         """Check the values that were read from a file."""
         if TRAIN not in self.scores or len(self.answers.positive.classes) != _TWO:
