@@ -6,11 +6,12 @@
     factor  = number | "-" factor | "(" sum ")" | "abs" "(" sum ")" | name ["(" [metric [","]] [rows] ")"]
     rows    = [dataset ["." restriction]*] [","] [condition ("," condition)*]
     condition = column "=" value | column sign number | number sign column [sign number] | matrix
-    matrix  = "{" class "->" class ":" number ("," class "->" class ":" number)* "}"
+    matrix  = "{" cost ("," cost)* "}"
+    cost    = class "->" class ":" (number | column)
 
 Names and values other than plain words and numbers stand in single or double quotes; a quote inside is doubled. Without
 a dataset the rows are those that are judged, of the dataset ``train``: ``recall >= 0.7`` is ``recall(train) >= 0.7``.
-``of``, and for some names ``called`` and ``by``, stand where a column would.
+``of`` and ``value``, and for some names ``called`` and ``by``, stand where a column would.
 """
 
 import operator
@@ -29,11 +30,13 @@ from counterpoise.goals.rates import (
     FORMS,
     METRICS,
     RATIOS,
+    TOTAL,
     WorstRate,
     make_confusion,
     make_cost,
     make_macro,
     make_metric,
+    make_total,
     pair_of,
 )
 from counterpoise.goals.terms import (
@@ -64,6 +67,7 @@ _DEEP = 50  # parentheses inside parentheses; no goal needs more, and Python's s
 _NAME = ("word", "quoted")
 _VALUE = ("a value: a word, a number, or anything in quotes", "word", "quoted", "number")
 _NUMBER = ("a number, as in age<=33; for a text write column=value", "number")
+_AMOUNT = ("a number, or the name of a column of amounts", "number", *_NAME)
 _SUMS: dict[str, Callable[[Any], Any]] = {"+": operator.pos, "-": operator.neg}
 _PRODUCTS = {"*": operator.mul, "/": operator.truediv}
 
@@ -92,7 +96,7 @@ class _Arguments(NamedTuple):
     values: list[tuple[str, str]]  # what stands before and behind equals signs
     quoted: set[str]  # names in quotes: always columns
     ranges: list[Range]
-    costs: list[tuple[str, str, float]]
+    costs: list[tuple[str, str, float | str]]
 
 
 class _Reader:
@@ -246,7 +250,7 @@ class _Reader:
             last = sign.text, self._word(*_NUMBER)
         arguments.ranges.append(range_between(column, first, last))
 
-    def _costs(self) -> Iterator[tuple[str, str, float]]:
+    def _costs(self) -> Iterator[tuple[str, str, float | str]]:
         self.take("{")
         while True:
             is_quoted, label = self.next.kind == "quoted", self._word(*_VALUE)
@@ -256,7 +260,8 @@ class _Reader:
                 self.take("->")
                 called = self._word(*_VALUE)
             self.take(":")
-            yield label, called, float(self._word(*_NUMBER))
+            is_column, amount = self.next.kind in _NAME, self._word(*_AMOUNT)
+            yield label, called, amount if is_column else float(amount)
             if self.take(",", "}").text == "}":
                 return
 
@@ -338,10 +343,11 @@ def _total(parts: Sequence[Any]) -> Any:
 def _make_expression(name: str, metric: str, arguments: _Arguments) -> Rate | Ratio | WorstOf:
     """Return what a name makes of its arguments."""
     # Words that stand where a column would but are none, unless they are in quotes.
-    keywords = {"of", *(["by"] if name in FORMS else []), *(["called"] if name == CONFUSION else [])} - arguments.quoted
+    keywords = {"of", "value", *(["by"] if name in FORMS else []), *(["called"] if name == CONFUSION else [])}
+    keywords -= arguments.quoted
     rows = arguments.rows
     columns: dict[str, str] = {}
-    words: dict[str, list[str]] = {"of": [], "by": [], "called": []}
+    words: dict[str, list[str]] = {"of": [], "by": [], "called": [], "value": []}
     for column, value in arguments.values:
         if column in keywords:
             words[column].append(value)
@@ -349,7 +355,7 @@ def _make_expression(name: str, metric: str, arguments: _Arguments) -> Rate | Ra
             rows.where(**columns).where(**{column: value})  # raises: the two values contradict each other
     rows = rows.where(**columns) if columns else rows
     rows = replace(rows, ranges=merge_ranges(arguments.ranges)) if arguments.ranges else rows
-    rows = reduce(Dataset.with_class, words["of"], rows)
+    rows = reduce(Dataset.with_value, words["value"], reduce(Dataset.with_class, words["of"], rows))
     if name == MACRO:
         return make_macro(metric, rows)
     if name in FORMS:
@@ -360,13 +366,19 @@ def _make_expression(name: str, metric: str, arguments: _Arguments) -> Rate | Ra
         raise ValueError(f"Costs in braces are for {COST}({{sick->well: 20}}); {name} takes none.")
     if arguments.costs:
         return make_cost(rows, arguments.costs)
+    return _make_rate(name, rows)
+
+
+def _make_rate(name: str, rows: Dataset) -> Rate | Ratio:
+    if name == TOTAL and TOTAL not in METRICS:
+        return make_total(rows)
     if name in METRICS or name in RATIOS or name in ALIASES:
         return make_metric(name, rows)
     without = f"Unknown metric {COST!r} without costs: write them, as {COST}({{sick->well: 20}})."
     raise (
         UnknownName(without)
         if name == COST
-        else unknown("metric", name, [*METRICS, *RATIOS, *OWN_WORDS, COST, *ALIASES])
+        else unknown("metric", name, [*METRICS, *RATIOS, *OWN_WORDS, COST, TOTAL, *ALIASES])
     )
 
 

@@ -53,6 +53,28 @@ def numbers_of(values: AnyArray, column: str) -> AnyArray:
     return np.array([np.nan if is_missing(value) else float(value) for value in objects])
 
 
+def read_amounts(values: AnyArray, column: str, name: str) -> FloatArray:
+    """Return a column of a dataset as finite amounts, or say which row holds none."""
+    wrong, kind = None, values.dtype.kind
+    if kind == "O":
+        is_amount = [isinstance(one, Real) and not isinstance(one, bool) for one in values.tolist()]
+        wrong = next((row for row, fits in enumerate(is_amount) if not fits), None)
+    elif kind not in "iuf":
+        wrong = 0
+    if wrong is None:
+        amounts = values.astype(np.float64)
+        odd = np.flatnonzero(~np.isfinite(amounts))
+        if not odd.size:
+            return amounts
+        wrong = int(odd[0])
+    value = values[wrong].item() if isinstance(values[wrong], np.generic) else values[wrong]
+    kind_of = "nothing" if is_missing(value) else "infinity" if isinstance(value, float) else repr(value)
+    raise ValueError(
+        f"Amounts must be finite numbers; column {column!r} of dataset {name!r} holds {kind_of} at row {wrong}. "
+        "Leave such rows out, or put in the amount that they count with, such as 0."
+    )
+
+
 def count_missing(values: AnyArray) -> int:
     """Return how many values of an array are missing."""
     kind = values.dtype.kind
@@ -207,10 +229,12 @@ class Table:
         self.y = _labels(y, "y", self.n_samples)
         self.baseline = _labels(baseline, "baseline", self.n_samples)
         self.sample_weight = check_sample_weight(sample_weight, self.n_samples)
+        if sample_weight is not None:
+            self._unit = float(np.max(sample_weight))
         if counts is not None:
             self.counts = _counts(counts, sample_weight, self.n_samples)
         if largest_weight is not None:
-            self.largest_weight, self._unit = check_largest_weight(largest_weight, sample_weight)
+            self.largest_weight, _ = check_largest_weight(largest_weight, sample_weight)
         for name, values in self._own_columns.items():
             if values.shape != (self.n_samples,):
                 raise ValueError(
@@ -219,6 +243,7 @@ class Table:
                 )
         self._codes: dict[str, Levels] = {}
         self._numbers: dict[str, AnyArray] = {}
+        self._amounts: dict[str, FloatArray] = {}
 
     @property
     def sensitive_columns(self) -> list[str]:
@@ -247,6 +272,17 @@ class Table:
         n_rows = self.n_samples if isinstance(places, slice) else len(places)
         return np.ones(n_rows) if weights is None else weights[places]
 
+    @property
+    def weight_unit(self) -> float:
+        """Return what the heaviest row weighed before weights were divided by that."""
+        return self._unit
+
+    def amounts(self, column: str, name: str) -> FloatArray:
+        """Return a column as amounts that rows count with; ``name`` is that of the dataset, for messages."""
+        if column not in self._amounts:
+            self._amounts[column] = read_amounts(self.column(column), column, name)
+        return self._amounts[column]
+
     def heaviest(self, name: str) -> float | None:
         """Return the most that a row of the population can weigh, in the units of the weights kept.
 
@@ -268,7 +304,7 @@ class Table:
 
         Where those are a list and no sample, so are these.
         """
-        if table.largest_weight is not None and table.sample_weight is not None:
+        if table.sample_weight is not None:
             self.largest_weight = table.largest_weight
             self._unit = table._unit * float(table.sample_weight[places].max())  # noqa: SLF001 - of its own kind
         self.population = table.population
@@ -303,7 +339,7 @@ class Table:
 
     def without_features(self) -> "Table":
         """Return the same table without X, but for the columns of a data frame by which goals can tell groups apart."""
-        known = {*self._own_columns, *self._numbers}  # columns that goals have used are kept for them
+        known = {*self._own_columns, *self._numbers, *self._amounts}  # columns that goals have used are kept for them
         names = [name for name in self.columns if name in known or self._has_groups(name)]
         columns = {name: self._plain_column(name) for name in names}
         return self.with_parts(X=np.empty((self.n_samples, 0)), sensitive_features=columns or None)
@@ -381,7 +417,7 @@ class Table:
         if self.largest_weight is not None:
             check_positive(self.largest_weight, "largest_weight")
             check_positive(self._unit, "the heaviest weight")
-        self._codes, self._numbers = {}, {}
+        self._codes, self._numbers, self._amounts = {}, {}, {}
 
     def __repr__(self) -> str:
         has = [word for word, part in (("labelled", self.y), ("with baseline", self.baseline)) if part is not None]

@@ -1,0 +1,117 @@
+"""Goals and objectives on amounts of rows against every threshold, tried one by one."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
+
+import counterpoise as cp
+from counterpoise.goals import InfeasibleGoals
+from tests.tiers import some_fast
+
+
+class Score(ClassifierMixin, BaseEstimator):
+    """Says the first column of X."""
+
+    def fit(self, X, y):  # noqa: ARG002 - as all do
+        self.classes_ = np.unique(y)
+        return self
+
+    def decision_function(self, X):
+        return np.asarray(X)[:, 0]
+
+    def predict(self, X):
+        return self.classes_[(self.decision_function(X) > 0).astype(int)]
+
+
+class Rows:
+    """Random rows with amounts, in any unit, and what any decisions come to there, counted by hand."""
+
+    def __init__(self, seed):
+        rng = np.random.default_rng(seed)
+        n = int(rng.integers(22, 40))
+        self.rng, self.n = rng, n
+        self.y = np.resize([0, 1, 1, 0], n)[rng.permutation(n)]
+        self.score = np.round(rng.normal(size=n) + 0.8 * self.y, 1)
+        self.sex = np.resize(["F", "M"], n)[rng.permutation(n)]
+        unit = 10.0 ** rng.integers(-3, 6)
+        self.amount = unit * np.round(rng.lognormal(0, 1.5, n), 2)
+        self.profit = np.where(self.y == 1, self.amount, -0.7 * self.amount)
+        self.weight = rng.choice([0.5, 1.0, 3.0], n) if seed % 3 == 0 else None
+        self.w = np.ones(n) if self.weight is None else self.weight
+        self.X = self.score[:, None]
+        self.columns = {"sex": self.sex, "amount": self.amount, "profit": self.profit}
+
+    def goals(self):
+        """Return texts of goals, each with a function from decisions to what must be at most zero."""
+        rng, y, w, a = self.rng, self.y, self.w, self.amount
+        women = self.sex == "F"
+        mean = float((w * a).sum() / w.sum())
+        most = float((w * np.maximum(self.profit, 0)).sum())
+        share, low = float(rng.uniform(0.2, 0.95)), float(rng.uniform(0.0, 0.5))
+        spent, earned = mean * float(rng.uniform(0.05, 0.6)), most * float(rng.uniform(-0.2, 1.0))
+
+        def recall(d, rows):
+            return (w * a * y * d)[rows].sum() / (w * a * y)[rows].sum()
+
+        def paid(d):
+            return (w * (a * y * (1 - d) + mean / 2 * (1 - y) * d)).sum() / w.sum()
+
+        every = np.ones(self.n, dtype=bool)
+        return {
+            f"recall(value=amount) >= {share}": lambda d: share - recall(d, every),
+            f"precision(value=amount) >= {share}": lambda d: (w * a * d * (share - y)).sum() / (w * a).sum(),
+            f"cost({{1->0: amount, 0->1: {mean / 2}}}) <= {spent}": lambda d: (paid(d) - spent) / mean,
+            f"total(value=profit) >= {earned}": lambda d: (earned - (w * self.profit * d).sum()) / most,
+            f"total(sex=F, value=profit) >= {low * earned}": lambda d: (
+                (low * earned - (w * self.profit * d)[women].sum()) / most
+            ),
+            f"max_difference(recall, by=sex, value=amount) <= {low}": lambda d: (
+                abs(recall(d, women) - recall(d, ~women)) - low
+            ),
+            f"positive_rate(sex=F, value=amount) <= {share}": lambda d: (
+                (w * a * d)[women].sum() / (w * a)[women].sum() - share
+            ),
+        }
+
+    def objective(self, text, d):
+        if text is None:
+            return (self.w * (d != self.y)).sum() / self.w.sum()
+        return -(self.w * self.profit * d).sum()
+
+    def decisions(self, by_sex):
+        """Return the decisions of every rule."""
+        cuts = [np.concatenate([[np.inf], np.unique(self.score[self.sex == one])[::-1]]) for one in "FM"]
+        if not by_sex:
+            cuts = [np.concatenate([[np.inf], np.unique(self.score)[::-1]])]
+        for levels in product(*cuts):
+            edge = levels[0] if not by_sex else np.where(self.sex == "F", levels[0], levels[1])
+            yield (self.score >= edge).astype(float)
+
+
+@pytest.mark.parametrize("seed", some_fast(range(200), 40))
+def test_the_best_rule_is_that_of_trying_all(seed):
+    rows = Rows(seed)
+    goals = rows.goals()
+    texts = rows.rng.choice(list(goals), size=int(rows.rng.integers(1, 4)), replace=False).tolist()
+    objective, by_sex = (None if seed % 2 else "-1 * total(value=profit)"), bool(seed % 4 < 2)
+    best = np.inf
+    for d in rows.decisions(by_sex):
+        if all(goals[text](d) <= 1e-9 for text in texts):
+            best = min(best, rows.objective(objective, d))
+    options = {"by": "sex"} if by_sex else {}
+    model = cp.GoalClassifier(
+        [Score().fit(rows.X, rows.y)], goals=texts, objective=objective, cv="prefit", confidence=None, **options
+    )
+    fit = {"sample_weight": rows.weight, "sensitive_features": rows.columns}
+    if not np.isfinite(best):
+        with pytest.raises(InfeasibleGoals):
+            model.fit(rows.X, rows.y, **fit)
+        return
+    model.fit(rows.X, rows.y, **fit)
+    decisions = model.predict(rows.X, sensitive_features=rows.columns if by_sex else None).astype(float)
+    scale = np.abs(rows.w * rows.profit).sum() if objective else 1.0
+    assert all(check.holds for check in model.check_goals())
+    assert rows.objective(objective, decisions) == pytest.approx(best, abs=1e-9 * scale)
+    assert model.value_ == pytest.approx(best, abs=1e-9 * scale)
