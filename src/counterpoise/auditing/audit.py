@@ -25,11 +25,11 @@ from counterpoise.goals.binding import (
 )
 from counterpoise.goals.bound_goals import check_denominators, risk_of_each
 from counterpoise.goals.classes import as_labels, distinct_labels, find_classes, known_labels
-from counterpoise.goals.expressions import Goal, WorstOf
+from counterpoise.goals.expressions import Goal, WorstOf, terms_of
 from counterpoise.goals.parsing import as_goals
 from counterpoise.goals.population import GoalOutcome, measure_goal, shortage, tighten_goal
 from counterpoise.goals.tables import Table, as_tables, table_of, with_train
-from counterpoise.goals.terms import NoRows, UnknownValue
+from counterpoise.goals.terms import Dataset, NoRows, UnknownValue
 from counterpoise.theory.confidence import Bounds
 
 __all__ = ["Audit", "GoalAudit", "audit", "certify", "tighten"]
@@ -55,6 +55,7 @@ class GoalAudit(NamedTuple):
     note: str  # which rows are missing, or why no predictions on these rows could have decided it
     largest_weights: tuple[tuple[str, float], ...] = ()  # that rows of each weighted dataset are taken to have
     worst: str = ""  # of several rates the one that the estimate is of
+    largest_values: tuple[tuple[str, float], ...] = ()  # that amounts of each column are taken to have at most
 
     @property
     def has_estimate(self) -> bool:
@@ -118,7 +119,10 @@ class Audit(tuple[GoalAudit, ...]):
     def promise(self) -> str:
         """Return how surely the verdicts are right, and where rows are weighted, if what."""
         limits = dict.fromkeys(limit for row in self for limit in row.largest_weights)
-        condition = " and ".join(f"no row of {name} weighs more than {most:g}" for name, most in limits)
+        conditions = [f"no row of {name} weighs more than {most:g}" for name, most in limits]
+        amounts = dict.fromkeys(limit for row in self for limit in row.largest_values)
+        conditions += [f"no amount in {column} is above {most:g}" for column, most in amounts]
+        condition = " and ".join(conditions)
         surely = f"All verdicts are right together with confidence {self.confidence:.4g}"
         scope = " of the groups and classes that these rows hold" if any(row.worst for row in self) else ""
         return f"{surely}{scope} if {condition}." if condition else f"{surely}{scope}."
@@ -146,6 +150,7 @@ def certify(
     confidence: float | None = None,
     sample_weight: ArrayLike | None = None,
     largest_weight: float | None = None,
+    largest_value: float | Mapping[str, float] | None = None,
     pos_label: Any = None,
     defer_label: Any = None,
     classes: ArrayLike | None = None,
@@ -174,6 +179,9 @@ def certify(
         The largest weight that a row of the population can have, in the units of ``sample_weight``, known before the
         rows were drawn. Needed unless all weights are equal; the verdicts are right for every population that keeps to
         it.
+    largest_value : float or dict from columns to floats, optional
+        The same for the amounts that goals count, as ``recall(value=amount)`` does: the largest amount that a row of
+        the population can have.
     pos_label : label, optional
         The positive class; by default the model's own ``pos_label``, else the last of the sorted classes.
     defer_label : label, optional
@@ -210,6 +218,7 @@ def certify(
     All verdicts are right together with confidence 0.95.
     """
     weights: dict[str, Any] = {"sample_weight": sample_weight, "largest_weight": largest_weight}
+    weights["largest_value"] = largest_value
     has_rows = any(part is not None for part in (X, y, sensitive_features, *weights.values()))
     tables = with_train(Table(X, y, sensitive_features, **weights) if has_rows else None, datasets)
     if not tables:
@@ -246,6 +255,7 @@ def audit(
     baseline: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
     largest_weight: float | None = None,
+    largest_value: float | Mapping[str, float] | None = None,
     confidence: float | None = None,
     pos_label: Any = None,
     classes: ArrayLike | None = None,
@@ -263,7 +273,7 @@ def audit(
     data : array of true labels, Table, or dict of Tables by dataset
         Held-out rows: the classifier was neither fitted nor chosen on them. An array, or a single table, is the dataset
         ``train``.
-    sensitive_features, baseline, sample_weight, largest_weight
+    sensitive_features, baseline, sample_weight, largest_weight, largest_value
         Columns, baseline predictions and weights of the rows, where ``data`` is an array of labels; as for ``Table``.
     confidence, pos_label
         As for ``certify``.
@@ -296,6 +306,7 @@ def audit(
     """
     all_goals = add_confidence(goals, confidence)
     weights: dict[str, Any] = {"sample_weight": sample_weight, "largest_weight": largest_weight}
+    weights["largest_value"] = largest_value
     if not isinstance(data, (Table, Mapping)):
         data = Table(None, data, sensitive_features, baseline, **weights)
     elif any(part is not None for part in (sensitive_features, baseline, *weights.values())):
@@ -406,6 +417,8 @@ def _audit_goal(goal: Goal, prepared: PreparedPredictions, risk: float, *, quick
     A part on rows of which there are none may be anything: the goal cannot be shown to hold, only to fail.
     """
     views, chances, are_drawn = prepared
+    if goal.is_total:
+        return _audit_total(goal, prepared)
     outcomes: list[tuple[int, Goal, GoalOutcome]] = []
     reasons: list[str] = []
     parts: tuple[Goal, ...] = ()
@@ -433,7 +446,29 @@ def _audit_goal(goal: Goal, prepared: PreparedPredictions, risk: float, *, quick
     largest = tuple((name, most) for name, most in limits if most is not None)
     note = next(filter(None, (*reasons, *short)), "")
     at = str(goal.members(prepared.views)[worst]) if goal.has_parts else ""
-    return GoalAudit(goal, estimate, *bounds, goal.bound, margin, verdict, tuple(counts), note, largest, at)
+    amounts = {rows.value: views.table(rows.name).largest_amount(rows.value, rows.name) for rows in _valued(parts)}
+    return GoalAudit(
+        goal, estimate, *bounds, goal.bound, margin, verdict, tuple(counts), note, largest, at, tuple(amounts.items())
+    )
+
+
+def _valued(parts: Sequence[Goal]) -> Iterator[Dataset]:
+    """Yield the rows that count with amounts."""
+    for part in parts:
+        for term in terms_of(part):
+            for count in term.row_counts():
+                yield from (rows for rows in (count.rows, count.out_of) if rows.value is not None)
+
+
+def _audit_total(goal: Goal, prepared: PreparedPredictions) -> GoalAudit:
+    """Return what rows show about a goal on a total: a fact about these rows, without an interval."""
+    check = goal.evaluate_where_possible(prepared)
+    if math.isnan(check.value):
+        return GoalAudit(goal, math.nan, -math.inf, math.inf, goal.bound, -math.inf, UNDECIDED, (), check.note)
+    inside = goal.sign * (check.bound - check.value)
+    counts = tuple((name, prepared.views.table(name).n_samples) for name in goal.datasets)
+    verdict, note = HOLDS if check.holds else FAILS, "a total is about these rows and says nothing about others"
+    return GoalAudit(goal, *[check.value] * 3, check.bound, inside, verdict, counts, note, worst=check.worst)
 
 
 @contextmanager

@@ -75,6 +75,15 @@ def read_amounts(values: AnyArray, column: str, name: str) -> FloatArray:
     )
 
 
+def check_largest_value(limits: Any) -> float | dict[str, float] | None:
+    """Return the largest amounts of a population, one number for all columns or one for each, after checking them."""
+    if limits is None:
+        return None
+    if isinstance(limits, Mapping):
+        return {str(column): check_positive(limit, f"largest_value of {column!r}") for column, limit in limits.items()}
+    return check_positive(limits, "largest_value")
+
+
 def count_missing(values: AnyArray) -> int:
     """Return how many values of an array are missing."""
     kind = values.dtype.kind
@@ -181,6 +190,9 @@ class Table:
     counts : array of shape (n_samples,), optional
         How many rows each stands for, whole numbers: rows that are alike in all that goals may ask need be there once,
         and rates, intervals and verdicts are those of all of them. Not together with ``sample_weight``.
+    largest_value : float or dict from columns to floats, optional
+        The largest amount that a row of the population can have, for goals that count amounts; known before the rows
+        were drawn. Of amounts that may be negative it is the largest size. Audits of such goals need it.
     population : bool, default=True
         Whether the rows are a sample of people, so that goals on them are about new people too. False for a list, such
         as embarrassing examples: goals on its rows get no margin.
@@ -194,6 +206,7 @@ class Table:
 
     counts: FloatArray | None = None
     largest_weight: float | None = None
+    largest_value: float | dict[str, float] | None = None
     population: bool = True
     _unit = 1.0  # what the heaviest row weighs, whose weight is kept as 1
 
@@ -207,6 +220,7 @@ class Table:
         sample_weight: ArrayLike | None = None,
         largest_weight: float | None = None,
         counts: ArrayLike | None = None,
+        largest_value: float | Mapping[str, float] | None = None,
         population: bool = True,
     ) -> None:
         if isinstance(X, Mapping):
@@ -235,6 +249,7 @@ class Table:
             self.counts = _counts(counts, sample_weight, self.n_samples)
         if largest_weight is not None:
             self.largest_weight, _ = check_largest_weight(largest_weight, sample_weight)
+        self.largest_value = check_largest_value(largest_value)
         for name, values in self._own_columns.items():
             if values.shape != (self.n_samples,):
                 raise ValueError(
@@ -283,6 +298,29 @@ class Table:
             self._amounts[column] = read_amounts(self.column(column), column, name)
         return self._amounts[column]
 
+    def largest_amount(self, column: str, name: str) -> float:
+        """Return the largest size that an amount of the population can have; without a limit it is refused.
+
+        ``name`` is that of the dataset, for messages.
+        """
+        limits, amounts = self.largest_value, np.abs(self.amounts(column, name))
+        limit = limits.get(column) if isinstance(limits, dict) else limits
+        row = int(amounts.argmax())
+        if limit is None:
+            raise ValueError(
+                f"Dataset {name!r} needs largest_value, the largest amount in column {column!r} that a row of its "
+                f"population can have: rows that were not drawn may have more than these (at most {amounts[row]:g}). "
+                f"Pass it: largest_value={{{column!r}: ...}}, data.largest_value in a goals file, --largest-value "
+                "where a table or a run is audited."
+            )
+        if amounts[row] > limit / EQUAL:
+            raise ValueError(
+                f"largest_value must be at least as large as every amount of the population; got {limit:g} for column "
+                f"{column!r} of dataset {name!r}, but row {row} holds {self.amounts(column, name)[row]:g}. Pass the "
+                "largest that any row can have."
+            )
+        return max(limit, float(amounts[row])) or 1.0
+
     def heaviest(self, name: str) -> float | None:
         """Return the most that a row of the population can weigh, in the units of the weights kept.
 
@@ -307,7 +345,7 @@ class Table:
         if table.sample_weight is not None:
             self.largest_weight = table.largest_weight
             self._unit = table._unit * float(table.sample_weight[places].max())  # noqa: SLF001 - of its own kind
-        self.population = table.population
+        self.population, self.largest_value = table.population, table.largest_value
         return self
 
     def with_parts(self, **parts: Any) -> "Table":
