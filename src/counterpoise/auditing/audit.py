@@ -29,7 +29,7 @@ from counterpoise.goals.expressions import Goal, WorstOf, terms_of
 from counterpoise.goals.parsing import as_goals
 from counterpoise.goals.population import GoalOutcome, measure_goal, shortage, tighten_goal
 from counterpoise.goals.tables import Table, as_tables, table_of, with_train
-from counterpoise.goals.terms import Dataset, NoRows, UnknownValue
+from counterpoise.goals.terms import NoRows, UnknownValue
 from counterpoise.theory.confidence import Bounds
 
 __all__ = ["Audit", "GoalAudit", "audit", "certify", "tighten"]
@@ -446,18 +446,18 @@ def _audit_goal(goal: Goal, prepared: PreparedPredictions, risk: float, *, quick
     largest = tuple((name, most) for name, most in limits if most is not None)
     note = next(filter(None, (*reasons, *short)), "")
     at = str(goal.members(prepared.views)[worst]) if goal.has_parts else ""
-    amounts = {rows.value: views.table(rows.name).largest_amount(rows.value, rows.name) for rows in _valued(parts)}
+    amounts = {column: views.table(name).largest_amount(column, name) for name, column in _valued(parts)}
     return GoalAudit(
         goal, estimate, *bounds, goal.bound, margin, verdict, tuple(counts), note, largest, at, tuple(amounts.items())
     )
 
 
-def _valued(parts: Sequence[Goal]) -> Iterator[Dataset]:
-    """Yield the rows that count with amounts."""
+def _valued(parts: Sequence[Goal]) -> Iterator[tuple[str, str]]:
+    """Yield datasets and the columns of amounts that their rows count with."""
     for part in parts:
-        for term in terms_of(part):
-            for count in term.row_counts():
-                yield from (rows for rows in (count.rows, count.out_of) if rows.value is not None)
+        for rows in (count.rows for term in terms_of(part) for count in term.row_counts()):
+            if rows.value is not None:
+                yield rows.name, rows.value
 
 
 def _audit_total(goal: Goal, prepared: PreparedPredictions) -> GoalAudit:
@@ -468,7 +468,8 @@ def _audit_total(goal: Goal, prepared: PreparedPredictions) -> GoalAudit:
     inside = goal.sign * (check.bound - check.value)
     counts = tuple((name, prepared.views.table(name).n_samples) for name in goal.datasets)
     verdict, note = HOLDS if check.holds else FAILS, "a total is about these rows and says nothing about others"
-    return GoalAudit(goal, *[check.value] * 3, check.bound, inside, verdict, counts, note, worst=check.worst)
+    value = check.value
+    return GoalAudit(goal, value, value, value, check.bound, inside, verdict, counts, note, worst=check.worst)
 
 
 @contextmanager

@@ -416,6 +416,13 @@ def terms_of(expression: "Goal | Expression") -> tuple[Term, ...]:
     return tuple(term for rates in sides for rate in rates for term in rate.terms)
 
 
+def amount_columns(expressions: "Iterable[Goal | Expression]") -> tuple[str, ...]:
+    """Return the columns of amounts that goals or rates count with."""
+    terms = [term for one in expressions for term in terms_of(one)]
+    values = [value for term in terms for value in (term.rows.value, *(count.value for count in term.metric.counts))]
+    return tuple(dict.fromkeys(value for value in values if value is not None))
+
+
 def needs(rate: Rate | Ratio, part: str) -> bool:
     """Return whether a rate depends on the "label" or on the "baseline" of rows."""
     counts = (one for term in terms_of(rate) for one in term.row_counts())

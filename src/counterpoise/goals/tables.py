@@ -466,10 +466,14 @@ class Table:
         return f"Table({', '.join([f'n_samples={self.n_samples}', *has, f'columns={self.columns}'])})"
 
 
-def group_codes(table: Table) -> tuple[IntArray, list[str]]:
-    """Return the group of each row, by all columns of the sensitive features together, and the groups' names."""
-    codes, names = combine_groups({name: table.levels(name) for name in table.sensitive_columns}, table.n_samples)
-    return codes, names if table.sensitive_columns else []
+def group_codes(table: Table, amounts: Sequence[str] = ()) -> tuple[IntArray, list[str]]:
+    """Return the group of each row, by all columns of the sensitive features together, and the groups' names.
+
+    Columns of ``amounts``, which goals count with, make no groups.
+    """
+    columns = [name for name in table.sensitive_columns if name not in amounts]
+    codes, names = combine_groups({name: table.levels(name) for name in columns}, table.n_samples)
+    return codes, names if columns else []
 
 
 def as_tables(data: Any) -> dict[str, Table]:

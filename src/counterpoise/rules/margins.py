@@ -203,7 +203,7 @@ class MarginProblem(NamedTuple):
         if not may_miss:
             return ranking
         fixed = np.flatnonzero([not part.is_random for part in self.parts])
-        return ranking._replace(is_met=(table.values(shares)[fixed] <= self.allowed[fixed]).all(axis=0))
+        return ranking._replace(is_met=np.asarray((table.values(shares)[fixed] <= self.allowed[fixed]).all(axis=0)))
 
     def judge(self, table: RuleTable, shares: FloatArray) -> tuple[RuleRanking, FloatArray, FloatArray]:
         """Return what decides about rules on all rows, the slack of goals in standard errors, and those."""
